@@ -1,0 +1,134 @@
+"""The guard: every move is one conditional UPDATE, and the row count is the answer."""
+
+from typing import Any, ClassVar, Self, TypeVar, cast
+from uuid import UUID
+
+from django.db import models, transaction
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Now
+from django.db.models.sql import UpdateQuery
+
+from lifecycle.actor import tell_witness
+from lifecycle.identity import uuid7
+from lifecycle.table import Lifecycle, Move
+
+Row = TypeVar("Row", bound="LifecycleModel")
+
+
+class MoveRefused(Exception):  # noqa: N818 - a refusal is an answer, not an error of ours
+    """A move that the table, or the claim on the row, does not allow."""
+
+    def __init__(self, subject: "LifecycleModel", verb: str, state: str) -> None:
+        """Keep the facts, so that the API can answer with them."""
+        self.subject, self.verb, self.state = subject, verb, state
+        held = state in subject.lifecycle.moves[verb].sources
+        super().__init__(f"{subject} cannot {verb}: it is {state}" + (", under another claim" if held else ""))
+
+
+class LifecycleQuerySet(models.QuerySet[Row]):
+    """Rows that move only by the verbs of their table."""
+
+    def move(self, verb: str, /, **changes: Any) -> int:
+        """Move every row of this set that the verb applies to; return how many moved."""
+        move = self._named(verb)
+        with transaction.atomic(using=self.db, savepoint=False):
+            tell_witness(verb=verb, using=self.db)
+            rows = self.filter(status__in=move.sources)
+            return super(LifecycleQuerySet, rows).update(**self._changes(move, changes))
+
+    def take(self, verb: str, /, *, limit: int, order: tuple[str, ...], **changes: Any) -> list[Row]:
+        """Move at most `limit` rows that nobody else is moving, first by `order`; return exactly those.
+
+        One statement picks and moves. The pick is MATERIALIZED: otherwise the planner may run the LIMIT twice.
+        """
+        move = self._named(verb)
+        with transaction.atomic(using=self.db, savepoint=False):
+            tell_witness(verb=verb, using=self.db)
+            free = self.filter(status__in=move.sources).order_by(*order)
+            picked = free.select_for_update(skip_locked=True, of=("self",)).values(picked_id=models.F("pk"))[:limit]
+            pick_sql, pick_params = picked.query.get_compiler(using=self.db).as_sql()
+            chosen = self.model._base_manager.filter(pk__in=RawSQL("SELECT picked_id FROM picked", ()))  # noqa: S611
+            update = chosen.query.chain(UpdateQuery)
+            update.add_update_values(self._changes(move, changes))
+            update_sql, update_params = update.get_compiler(using=self.db).as_sql()
+            sql = f"WITH picked AS MATERIALIZED ({pick_sql}) {update_sql} RETURNING *"
+            rows = list(self.model._base_manager.using(self.db).raw(sql, (*pick_params, *update_params)))
+        return sorted(rows, key=lambda row: [getattr(row, name) for name in order])
+
+    def update(self, **changes: Any) -> int:
+        """Refuse to write the state: that is what verbs are for."""
+        refuse_state(changes)
+        return super().update(**changes)
+
+    def bulk_update(self, objs: Any, fields: Any, batch_size: int | None = None) -> int:
+        """Refuse to write the state: that is what verbs are for."""
+        refuse_state(fields)
+        return super().bulk_update(objs, fields, batch_size)
+
+    def bulk_create(self, objs: Any, *args: Any, **options: Any) -> list[Row]:
+        """Insert rows, telling the witness who did."""
+        with transaction.atomic(using=self.db, savepoint=False):
+            tell_witness(verb="", using=self.db)
+            return super().bulk_create(objs, *args, **options)
+
+    def _named(self, verb: str) -> Move:
+        return self.model.lifecycle.moves[verb]
+
+    @staticmethod
+    def _changes(move: Move, changes: dict[str, Any]) -> dict[str, Any]:
+        refuse_state(changes)
+        return {"status": move.target, "updated_at": Now(), **changes}
+
+
+class LifecycleModel(models.Model):
+    """A row that is a job: subclasses give it a `lifecycle`, a `status` field and the triggers built from both."""
+
+    lifecycle: ClassVar[Lifecycle]
+    status: Any
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = LifecycleQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+        # Rows are born through an API and moved by verbs: nobody adds, edits or deletes one by hand.
+        default_permissions = ("view", "operate")
+
+    def __str__(self) -> str:
+        return f"{self.lifecycle.queue} {self.pk}"
+
+    def move(self, verb: str, /, *, where: dict[str, Any] | None = None, **changes: Any) -> Self:
+        """Move this row, matching also `where` (a claim, say); raise MoveRefused with the state it is really in."""
+        rows = cast("LifecycleQuerySet[Any]", type(self)._default_manager.filter(pk=self.pk))
+        moved = rows.filter(**(where or {})).move(verb, **changes)
+        self.refresh_from_db()
+        if not moved:
+            raise MoveRefused(self, verb, str(self.status))
+        return self
+
+    def save(self, *args: Any, **options: Any) -> None:
+        """Insert a row, or save its other columns: an instance read a while ago must not bring back an old state."""
+        if self._state.adding:
+            with transaction.atomic(using=options.get("using"), savepoint=False):
+                tell_witness(verb="", using=options.get("using") or self._meta.default_manager.db)  # type: ignore[union-attr]
+                super().save(*args, **options)
+            return
+        fields = options.pop("update_fields", None)
+        if fields is None:
+            fields = [f.name for f in self._meta.concrete_fields if f.name != "status" and not f.primary_key]
+        refuse_state(fields)
+        super().save(*args, update_fields=fields, **options)
+
+
+def refuse_state(fields: Any) -> None:
+    """Raise when a state is about to be written other than by a verb."""
+    if "status" in fields:
+        raise TypeError("the state is moved by a verb of the table, never written")
+
+
+def timeline_key(row: LifecycleModel) -> tuple[str, UUID]:
+    """Return what finds the row's events."""
+    return row.lifecycle.queue, row.pk

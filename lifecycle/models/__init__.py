@@ -1,0 +1,8 @@
+"""What the lock stores: the witness, the counts, the workers' signs of life, and the keys."""
+
+from lifecycle.models.count import Count, CountDelta, MinuteCount
+from lifecycle.models.event import Event
+from lifecycle.models.key import ApiKey
+from lifecycle.models.worker import Bell, Heartbeat, SweepRun
+
+__all__ = ["ApiKey", "Bell", "Count", "CountDelta", "Event", "Heartbeat", "MinuteCount", "SweepRun"]

@@ -1,0 +1,143 @@
+"""Exact totals per queue, scope and state, without counting rows.
+
+The recorder appends what changed; a sweep folds it into the totals; a reader adds both. Appending takes no lock that
+another writer waits for, so there is no hot row and nothing to deadlock on.
+"""
+
+from datetime import timedelta
+from typing import NamedTuple
+
+from django.db import connection, models
+from django.db.models.functions import Now
+
+KEEP_MINUTES_FOR = timedelta(days=30)
+
+READ = """
+    SELECT queue, scope, state, sum(total)::bigint, sum(entered)::bigint FROM (
+      SELECT queue, scope, state, total, entered FROM lifecycle_count
+      UNION ALL
+      SELECT queue, scope, state, change, greatest(change, 0) FROM lifecycle_countdelta
+    ) AS parts
+    WHERE (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(scope)s::text IS NULL OR scope = %(scope)s)
+    GROUP BY queue, scope, state ORDER BY queue, scope, state
+"""
+
+# One statement, so a reader sees either the deltas or their sum. Two folders would take the same totals in another
+# order; the advisory lock lets only one at it, and the other goes home.
+FOLD = """
+    WITH turn AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(hashtext('lifecycle_fold')) AS mine),
+    gone AS (
+      DELETE FROM lifecycle_countdelta
+      WHERE id IN (SELECT id FROM lifecycle_countdelta, turn WHERE turn.mine ORDER BY id LIMIT %(limit)s)
+      RETURNING queue, scope, state, change, created_at
+    ),
+    totals AS (
+      INSERT INTO lifecycle_count (queue, scope, state, total, entered)
+      SELECT queue, scope, state, sum(change), sum(greatest(change, 0)) FROM gone GROUP BY queue, scope, state
+      ON CONFLICT (queue, scope, state) DO UPDATE
+        SET total = lifecycle_count.total + excluded.total, entered = lifecycle_count.entered + excluded.entered
+    ),
+    minutes AS (
+      INSERT INTO lifecycle_minutecount (queue, scope, state, minute, entered)
+      SELECT queue, scope, state, date_trunc('minute', created_at), sum(change) FROM gone
+      WHERE change > 0 GROUP BY queue, scope, state, date_trunc('minute', created_at)
+      ON CONFLICT (queue, scope, state, minute) DO UPDATE
+        SET entered = lifecycle_minutecount.entered + excluded.entered
+    )
+    SELECT count(*) FROM gone
+"""
+
+
+class Total(NamedTuple):
+    """How many rows are in a state now, and how often one came into it."""
+
+    queue: str
+    scope: str
+    state: str
+    now: int
+    entered: int
+
+
+class CountQuerySet(models.QuerySet["Count"]):
+    """Reads and folds the totals."""
+
+    def totals(self, *, queue: str | None = None, scope: str | None = None) -> list[Total]:
+        """Return the exact totals at this moment."""
+        with connection.cursor() as cursor:
+            cursor.execute(READ, {"queue": queue, "scope": scope})
+            return [Total(*row) for row in cursor.fetchall()]
+
+    def by_state(self, *, queue: str, scope: str | None = None) -> dict[str, int]:
+        """Return rows per state; states without rows are absent."""
+        found: dict[str, int] = {}
+        for total in self.totals(queue=queue, scope=scope):
+            found[total.state] = found.get(total.state, 0) + total.now
+        return {state: number for state, number in found.items() if number}
+
+    def fold(self, *, limit: int = 50_000) -> int:
+        """Fold pending changes into totals and minutes; return how many were folded."""
+        with connection.cursor() as cursor:
+            cursor.execute(FOLD, {"limit": limit})
+            (folded,) = cursor.fetchone()
+        MinuteCount.objects.filter(minute__lt=Now() - KEEP_MINUTES_FOR).delete()
+        return int(folded)
+
+
+class Count(models.Model):
+    """The folded part of a total."""
+
+    queue = models.CharField(max_length=32)
+    scope = models.CharField(max_length=64, blank=True)
+    state = models.CharField(max_length=32)
+    total = models.BigIntegerField()
+    entered = models.BigIntegerField()
+
+    objects = CountQuerySet.as_manager()
+
+    class Meta:
+        default_permissions = ()
+        # One total per state: the fold adds to it by this key.
+        constraints = [models.UniqueConstraint(fields=["queue", "scope", "state"], name="one_total_per_state")]
+
+    def __str__(self) -> str:
+        return f"{self.queue} {self.scope} {self.state}: {self.total}"
+
+
+class CountDelta(models.Model):
+    """A change not folded yet, appended by the recorder."""
+
+    queue = models.CharField(max_length=32)
+    scope = models.CharField(max_length=64, blank=True)
+    state = models.CharField(max_length=32)
+    change = models.IntegerField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.queue} {self.scope} {self.state}: {self.change:+}"
+
+
+class MinuteCount(models.Model):
+    """How many rows came into a state in one minute; charts read these."""
+
+    queue = models.CharField(max_length=32)
+    scope = models.CharField(max_length=64, blank=True)
+    state = models.CharField(max_length=32)
+    minute = models.DateTimeField()
+    entered = models.IntegerField()
+
+    class Meta:
+        default_permissions = ()
+        # One row per minute: the fold adds to it by this key, and charts read a range of it.
+        constraints = [
+            models.UniqueConstraint(fields=["queue", "scope", "state", "minute"], name="one_count_per_minute")
+        ]
+        indexes = [
+            # Retention deletes the oldest.
+            models.Index(fields=["minute"], name="minutecount_by_minute"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.queue} {self.scope} {self.state} {self.minute:%F %H:%M}: {self.entered}"

@@ -1,0 +1,74 @@
+"""Signs of life: who works, which doorbell is ringing, and when each sweep last ran."""
+
+from datetime import timedelta
+from typing import Any, Self
+
+from django.db import models
+from django.db.models.functions import Now
+
+ALIVE_FOR = timedelta(seconds=30)
+
+
+class HeartbeatQuerySet(models.QuerySet["Heartbeat"]):
+    """Questions about which supervisors live."""
+
+    def alive(self) -> Self:
+        """Return the supervisors whose cluster proved itself lately."""
+        return self.filter(alive_at__gt=Now() - ALIVE_FOR)
+
+
+class Heartbeat(models.Model):
+    """One supervisor and its cluster.
+
+    `beat_at` is the last task that went all the way (fetched, run, acknowledged); `alive_at` is the last time the
+    supervisor found that good enough, which it also is while every worker is busy with a task of its allowed length.
+    """
+
+    name = models.CharField(max_length=128, primary_key=True)
+    pid = models.IntegerField(null=True)
+    restarts = models.IntegerField(default=0)
+    started_at = models.DateTimeField(db_default=Now())
+    beat_at = models.DateTimeField(null=True)
+    alive_at = models.DateTimeField(null=True)
+
+    objects = HeartbeatQuerySet.as_manager()
+
+    class Meta:
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Bell(models.Model):
+    """A doorbell; `rung_at` is set from the ring until somebody answers, so that rings in between coalesce."""
+
+    name = models.CharField(max_length=64, primary_key=True)
+    rung_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SweepRun(models.Model):
+    """The last run of a sweep and what it said."""
+
+    name = models.CharField(max_length=64, primary_key=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    succeeded = models.BooleanField(null=True)
+    result = models.TextField(blank=True)
+
+    class Meta:
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @classmethod
+    def note(cls, name: str, **columns: Any) -> None:
+        """Write down what is known of a sweep's run."""
+        cls.objects.update_or_create(name=name, defaults=columns)

@@ -1,0 +1,47 @@
+"""Roles: viewer, operator and admin are groups; what each may do follows from the models' permissions."""
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, Permission
+from django.db import models
+
+
+class Role(models.TextChoices):
+    """What a person is to the console, from least to most."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+# `view` and `operate` are the permissions of every queue; the admin role has all there are, people included.
+GRANTS = {Role.VIEWER: ("view_",), Role.OPERATOR: ("view_", "operate_"), Role.ADMIN: ("",)}
+OPEN_TO_ALL_ROLES = {"lifecycle", "ociqueue", "pdfjobs", "orchestrator"}
+
+
+def grant(sender: AppConfig, **_: Any) -> None:
+    """Give the roles the permissions of an app just migrated; permissions exist only after a migration."""
+    permissions = Permission.objects.filter(content_type__app_label=sender.label)
+    for role, prefixes in GRANTS.items():
+        group = Group.objects.filter(name=role).first()
+        if group is None or (sender.label not in OPEN_TO_ALL_ROLES and role is not Role.ADMIN):
+            continue
+        for prefix in prefixes:
+            group.permissions.add(*permissions.filter(codename__startswith=prefix))
+
+
+def role_of(user: AbstractBaseUser | AnonymousUser) -> Role | None:
+    """Return the highest role of a user."""
+    if getattr(user, "is_superuser", False):
+        return Role.ADMIN
+    if not user.is_authenticated:
+        return None
+    names = set(Group.objects.filter(user=user.pk).values_list("name", flat=True))
+    held = [role for role in Role if role in names]
+    return held[-1] if held else None
+
+
+def actor_of(user: AbstractBaseUser | AnonymousUser) -> str:
+    """Return how the witness names a person, as in `operator:ayse`."""
+    return f"{role_of(user) or 'user'}:{getattr(user, 'username', 'anonymous')}"

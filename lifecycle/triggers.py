@@ -1,0 +1,155 @@
+"""Database triggers built from a table: they guard and witness every path to the rows, psql included."""
+
+from collections.abc import Iterable
+
+import pgtrigger
+
+from lifecycle.table import Lifecycle
+
+# The recorder's plan is made anew for each statement (EXECUTE): a plan cached for one row would join ten thousand
+# by nested loops. Actor and verb come from lifecycle.actor; without it, the database role is the actor.
+RECORD = """
+    EXECUTE $record$
+      WITH moved AS MATERIALIZED ({moved}),
+      events AS (
+        INSERT INTO lifecycle_event
+          (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)
+        SELECT {queue}, id, {event_type}, from_state, to_state, $2, $3,
+          jsonb_strip_nulls(jsonb_build_object('verb', nullif($1, ''){facts})), now()
+        FROM moved WHERE from_state IS DISTINCT FROM to_state OR $1 <> ''
+      )
+      INSERT INTO lifecycle_countdelta (queue, scope, state, change, created_at)
+      SELECT {queue}, scope, state, sum(change), now() FROM (
+        SELECT to_scope AS scope, to_state AS state, 1 AS change FROM moved
+          WHERE (from_state, from_scope) IS DISTINCT FROM (to_state, to_scope)
+        UNION ALL
+        SELECT from_scope, from_state, -1 FROM moved
+          WHERE from_state <> '' AND (from_state, from_scope) IS DISTINCT FROM (to_state, to_scope)
+      ) AS changes GROUP BY scope, state, change
+    $record$ USING
+      coalesce(current_setting('kilit.verb', true), ''),
+      coalesce(nullif(current_setting('kilit.actor', true), ''), session_user),
+      coalesce(current_setting('kilit.reason', true), '');
+    PERFORM set_config('kilit.verb', '', true);
+    RETURN NULL;
+"""
+
+REFUSE = "RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = {message}, HINT = {hint};"
+
+
+def lifecycle_triggers(
+    table: Lifecycle, *, scope: str | None = None, facts: Iterable[str] = ()
+) -> list[pgtrigger.Trigger]:
+    """Return the triggers that hold a model's rows to its table and record every move.
+
+    `scope` names a column to count by (a site); `facts` are columns of the moved row worth keeping in each event.
+    """
+    return [
+        _legal_birth(table),
+        _legal_arrow(table),
+        _fixed_identity(table),
+        _recorder(table, "record_birth", pgtrigger.Insert, scope=scope, facts=facts),
+        _recorder(table, "record_move", pgtrigger.Update, scope=scope, facts=facts),
+        *never(pgtrigger.Delete, pgtrigger.Truncate, subject=f"rows of {table.queue}", hint="Move them instead."),
+    ]
+
+
+def never(*operations: pgtrigger.Operation, subject: str, hint: str) -> list[pgtrigger.Trigger]:
+    """Return statement-level triggers that refuse whole operations on a table."""
+    return [
+        pgtrigger.Trigger(
+            name=f"no_{str(operation).lower()}",
+            level=pgtrigger.Statement,
+            when=pgtrigger.Before,
+            operation=operation,
+            func=REFUSE.format(message=quote(f"{subject} cannot be {_past(operation)}"), hint=quote(hint)),
+        )
+        for operation in operations
+    ]
+
+
+def quote(text: str) -> str:
+    """Return a SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _legal_birth(table: Lifecycle) -> pgtrigger.Trigger:
+    born = ", ".join(table.initial)
+    return pgtrigger.Trigger(
+        name="legal_birth",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Insert,
+        condition=pgtrigger.Condition(f"NEW.status NOT IN ({_list(table.initial)})"),
+        func=REFUSE.format(
+            message=f"format('{table.queue} %s cannot be born as %s', NEW.id, NEW.status)",
+            hint=quote(f"Rows are born as {born}."),
+        ),
+    )
+
+
+def _legal_arrow(table: Lifecycle) -> pgtrigger.Trigger:
+    # The judgement is in the WHEN clause: a legal move calls no function at all.
+    arrows = ", ".join(f"({quote(source)}, {quote(target)})" for source, target in sorted(table.edges()))
+    return pgtrigger.Trigger(
+        name="legal_arrow",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Update,
+        condition=pgtrigger.Condition(
+            f"OLD.status IS DISTINCT FROM NEW.status AND (OLD.status, NEW.status) NOT IN ({arrows})"
+        ),
+        func=REFUSE.format(
+            message=f"format('{table.queue} %s cannot move from %s to %s', OLD.id, OLD.status, NEW.status)",
+            hint=quote("docs/lifecycle.md lists the arrows."),
+        ),
+    )
+
+
+def _fixed_identity(table: Lifecycle) -> pgtrigger.Trigger:
+    # The recorder pairs old and new rows by id, so a changed id would be a move without a witness.
+    return pgtrigger.Trigger(
+        name="fixed_identity",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Update,
+        condition=pgtrigger.Condition("OLD.id IS DISTINCT FROM NEW.id"),
+        func=REFUSE.format(
+            message=f"format('{table.queue} %s cannot change its id', OLD.id)",
+            hint=quote("Its history would be lost."),
+        ),
+    )
+
+
+def _recorder(
+    table: Lifecycle, name: str, operation: pgtrigger.Operation, *, scope: str | None, facts: Iterable[str]
+) -> pgtrigger.Trigger:
+    birth = operation is pgtrigger.Insert
+    kept = ["n.id", "n.status AS to_state", f"{_scope('n', scope)} AS to_scope"]
+    kept += ["'' AS from_state", "'' AS from_scope"] if birth else []
+    kept += [] if birth else ["o.status AS from_state", f"{_scope('o', scope)} AS from_scope"]
+    kept += [f"n.{fact}" for fact in facts]
+    source = "new_rows n" if birth else "new_rows n JOIN old_rows o ON o.id = n.id"
+    return pgtrigger.Trigger(
+        name=name,
+        level=pgtrigger.Statement,
+        when=pgtrigger.After,
+        operation=operation,
+        referencing=pgtrigger.Referencing(new="new_rows", old=None if birth else "old_rows"),
+        func=RECORD.format(
+            moved=f"SELECT {', '.join(kept)} FROM {source}",
+            queue=quote(table.queue),
+            event_type="'JOB_CREATED'" if birth else "'STATE_' || upper(to_state)",
+            facts="".join(f", {quote(fact)}, {fact}" for fact in facts),
+        ),
+    )
+
+
+def _scope(alias: str, scope: str | None) -> str:
+    return f"{alias}.{scope}::text" if scope else "''"
+
+
+def _list(states: Iterable[str]) -> str:
+    return ", ".join(quote(state) for state in states)
+
+
+def _past(operation: pgtrigger.Operation) -> str:
+    word = str(operation).lower()
+    return f"{word}d" if word.endswith("e") else f"{word}ed"

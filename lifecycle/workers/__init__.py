@@ -1,0 +1,1 @@
+"""Workers: doorbells, sweeps, and the supervisor that keeps a django-q2 cluster honest."""

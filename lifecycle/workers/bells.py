@@ -1,0 +1,66 @@
+"""Doorbells: "go and look". They carry no payload, coalesce, and may be lost at no cost but time."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from django.db import connection, transaction
+from django_q.tasks import async_task
+
+from lifecycle.models import Bell
+
+logger = logging.getLogger(__name__)
+
+# A ring that nobody answered by then was lost with its worker.
+RING_AGAIN_AFTER = timedelta(seconds=10)
+
+# The row count is the answer: of a thousand ringers, one gets to enqueue the task.
+RING = """
+    INSERT INTO lifecycle_bell AS bell (name, rung_at) VALUES (%s, now())
+    ON CONFLICT (name) DO UPDATE SET rung_at = now() WHERE bell.rung_at IS NULL OR bell.rung_at < now() - %s
+"""
+
+
+@dataclass(frozen=True)
+class Doorbell:
+    """A queue's bell: a cheap question whether a row is due, and the verb that works due rows."""
+
+    name: str
+    is_due: Callable[[], bool]
+    answer: Callable[[], object]
+
+
+doorbells: dict[str, Doorbell] = {}
+
+
+def register(name: str, *, is_due: Callable[[], bool], answer: Callable[[], object]) -> None:
+    """Let workers answer for a queue; called from an app's `ready()`."""
+    doorbells[name] = Doorbell(name, is_due, answer)
+
+
+def ring(name: str) -> None:
+    """Ring when the transaction commits; a bell out of order never spoils what was committed."""
+    transaction.on_commit(partial(ring_now, name), robust=True)
+
+
+def ring_now(name: str) -> bool:
+    """Enqueue one task, unless one is on its way."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(RING, [name, RING_AGAIN_AFTER])
+        if not cursor.rowcount:
+            return False
+        async_task("lifecycle.tasks.answer", name)
+    return True
+
+
+def ring_due() -> list[str]:
+    """Ring for every queue with a due row: this finds what lost its bell, and what became due by time alone."""
+    return [bell.name for bell in doorbells.values() if bell.is_due() and ring_now(bell.name)]
+
+
+def answer(name: str) -> None:
+    """Stop the ringing, then look: a row committed before is seen now, one committed after rings again."""
+    Bell.objects.filter(name=name).update(rung_at=None)
+    doorbells[name].answer()

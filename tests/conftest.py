@@ -1,0 +1,64 @@
+"""Fixtures shared by all tests."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connection, connections
+from django.db.backends.postgresql.operations import DatabaseOperations
+from hypothesis import HealthCheck, settings
+
+# Examples take as long as the database does, and each rolls itself back.
+settings.register_profile("kilit", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+settings.load_profile("kilit")
+
+# Made by migrations, so a flush between tests must leave them.
+KEPT = {"auth_group", "auth_permission", "auth_group_permissions", "django_content_type"}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _flush_past_the_guards() -> Iterator[None]:
+    """Let the test runner empty the tables; the product has no such switch."""
+    sql_flush, execute = DatabaseOperations.sql_flush, DatabaseOperations.execute_sql_flush
+
+    def flush_most(self: Any, style: Any, tables: list[str], **options: Any) -> list[str]:
+        return sql_flush(self, style, [table for table in tables if table not in KEPT], **options)
+
+    def execute_unguarded(self: Any, statements: list[str]) -> None:
+        guards_off = "SET session_replication_role = replica"
+        execute(self, [guards_off, *statements, "SET session_replication_role = DEFAULT"])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DatabaseOperations, "sql_flush", flush_most)
+        patch.setattr(DatabaseOperations, "execute_sql_flush", execute_unguarded)
+        yield
+
+
+@pytest.fixture
+def in_threads() -> Callable[..., list[Any]]:
+    """Call a function from several threads at once, each with a connection of its own; return what came back."""
+
+    def run(function: Callable[[int], Any], *, count: int) -> list[Any]:
+        def with_own_connection(number: int) -> Any:
+            try:
+                return function(number)
+            finally:
+                connections.close_all()
+
+        with ThreadPoolExecutor(count) as pool:
+            return [task.result(timeout=60) for task in [pool.submit(with_own_connection, n) for n in range(count)]]
+
+    return run
+
+
+@pytest.fixture
+def sql() -> Callable[..., list[tuple[Any, ...]]]:
+    """Run raw SQL, as psql would."""
+
+    def run(statement: str, *params: Any) -> list[tuple[Any, ...]]:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, params)
+            return cursor.fetchall() if cursor.description else []
+
+    return run

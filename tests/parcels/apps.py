@@ -1,0 +1,20 @@
+"""Parcels, as a Django app with a bell and a sweep."""
+
+from datetime import timedelta
+
+from django.apps import AppConfig
+
+
+class ParcelsConfig(AppConfig):
+    """Registers the tests' queue as the real ones do."""
+
+    name = "tests.parcels"
+    label = "parcels"
+
+    def ready(self) -> None:
+        """Register once all models are known."""
+        from lifecycle.workers import bells, sweeps  # noqa: PLC0415
+        from tests.parcels import services  # noqa: PLC0415
+
+        bells.register("parcels", is_due=services.parcels_due, answer=services.carry_parcels)
+        sweeps.register("recover_parcels", every=timedelta(minutes=1), run=services.recover_parcels)

@@ -1,0 +1,63 @@
+"""A queue made of the lock alone, to prove the lock."""
+
+from datetime import timedelta
+from typing import Any, Self
+
+from django.db import models
+from django.db.models import F
+
+from lifecycle.guard import LifecycleModel, LifecycleQuerySet
+from lifecycle.leases import Leased, LeasedQuerySet, new_lease, no_lease
+from lifecycle.triggers import lifecycle_triggers
+from tests.parcels.states import PARCELS, State
+
+LEASE = timedelta(seconds=8)
+
+
+class ParcelQuerySet(LifecycleQuerySet["Parcel"], LeasedQuerySet):
+    """Questions about parcels, and their verbs in bulk."""
+
+    def waiting(self) -> Self:
+        return self.filter(status=State.WAITING)
+
+    def claim(self, *, limit: int) -> list["Parcel"]:
+        return self.take(
+            "claim",
+            limit=limit,
+            order=("created_at", "id"),
+            attempt_count=F("attempt_count") + 1,
+            **new_lease(LEASE),
+        )
+
+    def recover(self) -> int:
+        return self.lapsed().move("recover", **no_lease())
+
+
+class Parcel(Leased, LifecycleModel):
+    """A parcel on its way through a depot."""
+
+    lifecycle = PARCELS
+
+    status = models.CharField(max_length=16, choices=State, default=State.WAITING)
+    depot = models.CharField(max_length=20, default="")
+    attempt_count = models.IntegerField(default=0)
+    work = models.FloatField(default=0)  # seconds that carrying it takes
+
+    objects: Any = ParcelQuerySet.as_manager()
+
+    class Meta(LifecycleModel.Meta):
+        triggers = lifecycle_triggers(PARCELS, scope="depot", facts=["attempt_count"])
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(status=State.CARRIED, claim_token__isnull=False, lease_until__isnull=False)
+                | ~models.Q(status=State.CARRIED) & models.Q(claim_token=None, lease_until=None),
+                name="parcel_carried_is_held",
+            )
+        ]
+        indexes = [
+            # Claims look for the oldest waiting.
+            models.Index(fields=["created_at", "id"], name="parcel_due", condition=models.Q(status=State.WAITING)),
+        ]
+
+    def deliver(self) -> Self:
+        return self.move("deliver", where={"claim_token": self.claim_token}, **no_lease())

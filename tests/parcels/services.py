@@ -1,0 +1,28 @@
+"""What a worker does with parcels."""
+
+import time
+
+from lifecycle.guard import MoveRefused
+from tests.parcels.models import Parcel
+
+
+def parcels_due() -> bool:
+    """Recovery is part of the question here, so that a test need not wait for a schedule."""
+    Parcel.objects.recover()
+    return Parcel.objects.waiting().exists()
+
+
+def carry_parcels() -> None:
+    """Carry one after the other until none waits."""
+    while claimed := Parcel.objects.claim(limit=1):
+        for parcel in claimed:
+            time.sleep(parcel.work)
+            try:
+                parcel.deliver()
+            except MoveRefused:
+                continue  # swept meanwhile: somebody else carries it
+
+
+def recover_parcels() -> str:
+    """Bring back what a dead worker held."""
+    return f"Recovered {Parcel.objects.recover()}."
