@@ -1,0 +1,93 @@
+"""One shape for every refusal of every API: `{"error": {"code", "message", …facts}}`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+from lifecycle.guard import MoveRefused
+
+CODES = {
+    400: "BAD_REQUEST",
+    401: "UNAUTHENTICATED",
+    403: "FORBIDDEN",
+    404: "NOT_FOUND",
+    405: "METHOD_NOT_ALLOWED",
+    406: "NOT_ACCEPTABLE",
+    409: "CONFLICT",
+    413: "TOO_LARGE",
+    415: "UNSUPPORTED_MEDIA_TYPE",
+    429: "TOO_MANY_REQUESTS",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+}
+
+
+def answer(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Turn what a view raised into an answer; DRF calls this."""
+    if isinstance(error, MoveRefused):
+        facts = {"id": str(error.subject.pk), "verb": error.verb, "state": error.state}
+        return Response(refusal("MOVE_REFUSED", str(error), **facts), status=409)
+    response = exception_handler(error, context)
+    if response is None:
+        return None
+    if isinstance(error, exceptions.ValidationError):
+        fields = list(flat(error.detail))
+        sentence = "; ".join(f"{path}: {text}" if path else text for path, text in fields)
+        named = [{"field": path, "message": text} for path, text in fields]
+        response.data = refusal("VALIDATION", sentence, fields=named)
+    else:
+        detail = getattr(error, "detail", None) or response.status_text
+        response.data = refusal(CODES.get(response.status_code, "ERROR"), str(detail))
+    return response
+
+
+def refusal(code: str, message: str, **facts: Any) -> dict[str, Any]:
+    """Return the body of a refusal."""
+    return {"error": {"code": code, "message": message, **facts}}
+
+
+def flat(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Return each fault with the path to its field, as in `parts.0.quantity`."""
+    if isinstance(detail, dict):
+        for key, value in detail.items():
+            step = "" if key == "non_field_errors" else str(key)
+            yield from flat(value, ".".join(filter(None, (path, step))))
+    elif isinstance(detail, list) and any(isinstance(item, dict | list) for item in detail):
+        for index, value in enumerate(detail):
+            yield from flat(value, ".".join(filter(None, (path, str(index)))))
+    elif isinstance(detail, list):
+        yield from ((path, str(text)) for text in detail)
+    else:
+        yield path, str(detail)
+
+
+def _page(request: HttpRequest, status: int, message: str) -> HttpResponse:
+    # People look at the console; everything else is spoken to by machines, which are answered in JSON.
+    if request.path.startswith("/admin/"):
+        return render(request, "error.html", {"status": status, "message": message}, status=status)
+    return JsonResponse(refusal(CODES[status], message), status=status)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer what Django itself refused: a bad host, too large a form."""
+    return _page(request, 400, "The request is malformed.")
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer a refusal raised outside DRF."""
+    return _page(request, 403, "You may not do this.")
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer an unknown route."""
+    return _page(request, 404, f"There is nothing at {request.path}.")
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer a fault of ours; the log has the rest, under the request id."""
+    return _page(request, 500, "Something failed on our side; the request id finds it in the log.")

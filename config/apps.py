@@ -1,0 +1,13 @@
+"""The top of the graph, as a Django app: it holds commands, checks and the API's manners."""
+
+from django.apps import AppConfig
+
+
+class KilitConfig(AppConfig):
+    """Registers the system checks."""
+
+    name = "config"
+
+    def ready(self) -> None:
+        """Import what registers itself."""
+        from config import checks  # noqa: F401, PLC0415

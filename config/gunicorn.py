@@ -1,0 +1,13 @@
+"""The web server's settings; gunicorn reads this file, the environment overrides by GUNICORN_CMD_ARGS."""
+
+import os
+
+bind = f"{os.environ.get('HOST', '127.0.0.1')}:{os.environ.get('PORT', '8000')}"
+workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
+worker_class = "gthread"
+threads = 4
+preload_app = True  # bad configuration ends the server at once, instead of every worker for ever
+graceful_timeout = 30
+timeout = 60
+accesslog = None  # config.middleware.RequestLog writes it, without queries
+loglevel = "warning"

@@ -1,0 +1,61 @@
+"""Logs: one JSON object a line, with request id and actor, and without secrets or personal data."""
+
+import logging
+import re
+from contextvars import ContextVar
+from typing import Any
+
+from pythonjsonlogger.json import JsonFormatter as BaseFormatter
+
+from lifecycle.actor import acting
+
+request_id: ContextVar[str] = ContextVar("request_id", default="")
+
+# What must not reach a log even when a library writes it: keys, tokens, passwords in addresses, and PostgreSQL's
+# DETAIL lines, which quote whole rows.
+SECRETS = [
+    (re.compile(r"kilit_[A-Za-z0-9_-]{8,}"), "kilit_***"),
+    (re.compile(r"(?i)(bearer|x-api-key:?|token)(\s+|=)[A-Za-z0-9._~+/-]{8,}=*"), r"\1 ***"),
+    (re.compile(r"(://[^\s:/@]+):[^\s@/]+@"), r"\1:***@"),
+    (re.compile(r"DETAIL:[^\n]*?(?=\\n|\n|$)"), "DETAIL: ***"),
+]
+
+
+class ContextFilter(logging.Filter):
+    """Adds what the current request and actor are to each record."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Never drops a record."""
+        record.request_id = request_id.get()
+        record.actor = acting().actor
+        return True
+
+
+class JsonFormatter(BaseFormatter):
+    """A line of JSON that starts with time, level and message."""
+
+    def __init__(self) -> None:
+        """Name the fields of every line."""
+        super().__init__(
+            "{asctime}{levelname}{name}{message}{request_id}{actor}",
+            style="{",
+            rename_fields={"asctime": "time", "levelname": "level", "name": "logger"},
+            json_ensure_ascii=False,
+        )
+        self.default_msec_format = "%s.%03dZ"
+        self.converter = __import__("time").gmtime
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Render the record, then take the secrets out of whatever was written."""
+        return redacted(super().format(record))
+
+    def process_log_record(self, log_data: dict[str, Any]) -> dict[str, Any]:
+        """Leave out what is empty."""
+        return {key: value for key, value in super().process_log_record(log_data).items() if value not in ("", None)}
+
+
+def redacted(text: str) -> str:
+    """Return the text without secrets."""
+    for pattern, instead in SECRETS:
+        text = pattern.sub(instead, text)
+    return text

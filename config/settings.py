@@ -1,0 +1,234 @@
+"""Kilit's settings, in the order of Django's documentation; each value that varies comes from the environment.
+
+docs/configuration.md lists the variables. Settings read, they never write: manage.py makes the local secret key.
+"""
+
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import django_stubs_ext
+
+from config.environment import Environment
+from config.secret import read_secret_key
+
+# `ModelAdmin[Conversion]` and `QuerySet[Conversion]` are only subscriptable at run time after this.
+django_stubs_ext.monkeypatch()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = Environment(BASE_DIR)
+
+# Kilit ---------------------------------------------------------------------------------------------------------------
+
+PRODUCTION = env.flag("KILIT_PRODUCTION", default=False)
+KILIT_VAR = env.folder("KILIT_VAR", default=BASE_DIR / "var")
+PORT = env.number("PORT", default=8000, least=1, most=65535)
+METRICS_TOKEN = env.text("KILIT_METRICS_TOKEN", "")
+
+# Database ------------------------------------------------------------------------------------------------------------
+
+DATABASES: dict[str, dict[str, Any]] = {
+    "default": env.database("DATABASE_URL")
+    if env.text("DATABASE_URL", "")
+    else {"ENGINE": "config.embedded", "NAME": "kilit"}
+}
+DATABASES["default"] |= {
+    # Enqueueing through django-q2 is ten times faster on a kept connection (docs/performance.md).
+    "CONN_MAX_AGE": 60,
+    "CONN_HEALTH_CHECKS": True,
+}
+DATABASES["default"].setdefault("OPTIONS", {})
+# A transaction left open by a hung process must not hold its locks, nor vacuum, for ever.
+DATABASES["default"]["OPTIONS"].setdefault("options", "-c idle_in_transaction_session_timeout=60000")
+DATABASES["default"]["OPTIONS"].setdefault("connect_timeout", 5)
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Debugging -----------------------------------------------------------------------------------------------------------
+
+DEBUG = env.flag("KILIT_DEBUG", default=False)
+
+# File uploads --------------------------------------------------------------------------------------------------------
+
+DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
+
+# Globalization -------------------------------------------------------------------------------------------------------
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("tr", "Türkçe")]
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+
+# HTTP ----------------------------------------------------------------------------------------------------------------
+
+ALLOWED_HOSTS = env.words(
+    "ALLOWED_HOSTS", default=None if PRODUCTION else ["localhost", "127.0.0.1", "[::1]", "testserver"]
+)
+MIDDLEWARE = [
+    "config.middleware.RequestLog",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "config.middleware.ActingUser",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+WSGI_APPLICATION = "config.wsgi.application"
+
+# Logging -------------------------------------------------------------------------------------------------------------
+
+LOG_LEVEL = env.one_of(
+    "KILIT_LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO"
+)
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"context": {"()": "config.logs.ContextFilter"}},
+    "formatters": {"json": {"()": "config.logs.JsonFormatter"}},
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["context"]},
+    },
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    "loggers": {
+        # Django's own handlers would print a second, unstructured copy.
+        "django": {"handlers": [], "propagate": True},
+        "django.server": {"handlers": [], "propagate": True},
+        # A line for each doorbell would drown the rest; our own log tells what was done.
+        "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+    },
+}
+
+# Models --------------------------------------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "unfold",  # before the admin, whose templates it dresses
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "pgtrigger",
+    "django_q",
+    "lifecycle",
+    "ociqueue",
+    "pdfjobs",
+    "orchestrator",
+    "config",
+]
+
+# Security ------------------------------------------------------------------------------------------------------------
+
+SECRET_KEY = env.text("SECRET_KEY") if PRODUCTION else env.text("SECRET_KEY", read_secret_key(KILIT_VAR))
+CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", default=[])
+CSRF_COOKIE_SECURE = PRODUCTION
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if PRODUCTION else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = PRODUCTION
+SECURE_HSTS_PRELOAD = PRODUCTION
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if PRODUCTION else None
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]  # probes speak plain HTTP
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_SSL_REDIRECT = PRODUCTION
+X_FRAME_OPTIONS = "DENY"
+
+# Templates -----------------------------------------------------------------------------------------------------------
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+# URLs ----------------------------------------------------------------------------------------------------------------
+
+ROOT_URLCONF = "config.urls"
+
+# Auth ----------------------------------------------------------------------------------------------------------------
+
+LOGIN_URL = "admin:login"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+
+# Sessions ------------------------------------------------------------------------------------------------------------
+
+SESSION_COOKIE_AGE = 12 * 3600  # an operator's shift
+SESSION_COOKIE_SECURE = PRODUCTION
+
+# Static files --------------------------------------------------------------------------------------------------------
+
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if PRODUCTION
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
+WHITENOISE_USE_FINDERS = not PRODUCTION  # locally nothing has to be collected first
+
+# django-q2: facts measured in docs/decisions/0003-doorbells.md ----------------------------------------------------------
+
+WORKERS = env.number("KILIT_WORKERS", default=2, least=1, most=64)
+TASK_TIMEOUT = env.number("KILIT_TASK_TIMEOUT", default=120, least=5, most=3600)  # seconds
+Q_CLUSTER = {
+    "name": "kilit",
+    "orm": "default",
+    "workers": WORKERS,
+    "timeout": TASK_TIMEOUT,
+    # The visibility clock starts when a task is fetched ahead, so few are, and `retry` covers the wait.
+    "queue_limit": WORKERS,
+    "bulk": 1,
+    "retry": (ceil((WORKERS + 1) / WORKERS) + 1) * (TASK_TIMEOUT + 3) + 30,
+    "poll": 0.1,
+    "ack_failures": True,
+    "max_attempts": 1,
+    "save_limit": -1,
+    "catch_up": False,
+    "guard_cycle": 0.5,
+    "recycle": 500,
+}
+
+# Django REST framework -----------------------------------------------------------------------------------------------
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "lifecycle.keys.authentication.KeyAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "EXCEPTION_HANDLER": "config.api.errors.answer",
+}
+
+# django-unfold -------------------------------------------------------------------------------------------------------
+
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "Kilit",
+    "SITE_HEADER": "Kilit",
+    "SITE_SUBHEADER": "Guarded job queues",
+    "SITE_SYMBOL": "lock",
+    "SHOW_HISTORY": True,
+    "SHOW_VIEW_ON_SITE": False,
+}

@@ -1,0 +1,20 @@
+"""Every address the product answers at."""
+
+from django.contrib import admin
+from django.urls import path
+from django.views.generic import RedirectView
+
+from config import views
+
+urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="admin:index")),
+    path("admin/", admin.site.urls),
+    path("healthz", views.healthz),
+    path("readyz", views.readyz),
+    path("metrics", views.metrics),
+]
+
+handler400 = "config.api.errors.bad_request"
+handler403 = "config.api.errors.forbidden"
+handler404 = "config.api.errors.not_found"
+handler500 = "config.api.errors.server_error"

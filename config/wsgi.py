@@ -1,0 +1,12 @@
+"""What the web server serves."""
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+from config.readable import one_line_errors
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+with one_line_errors():
+    application = get_wsgi_application()
