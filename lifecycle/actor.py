@@ -16,7 +16,8 @@ class Acting:
     reason: str = ""
 
 
-_acting: ContextVar[Acting] = ContextVar("acting", default=Acting())
+NOBODY = Acting()
+_acting: ContextVar[Acting] = ContextVar("acting", default=NOBODY)
 
 
 def acting() -> Acting:

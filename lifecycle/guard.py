@@ -47,8 +47,8 @@ class LifecycleQuerySet(models.QuerySet[Row]):
             free = self.filter(status__in=move.sources).order_by(*order)
             picked = free.select_for_update(skip_locked=True, of=("self",)).values(picked_id=models.F("pk"))[:limit]
             pick_sql, pick_params = picked.query.get_compiler(using=self.db).as_sql()
-            chosen = self.model._base_manager.filter(pk__in=RawSQL("SELECT picked_id FROM picked", ()))  # noqa: S611
-            update = chosen.query.chain(UpdateQuery)
+            chosen = self.model._base_manager.filter(pk__in=RawSQL("SELECT picked_id FROM picked", ()))
+            update = cast("UpdateQuery", chosen.query.chain(UpdateQuery))
             update.add_update_values(self._changes(move, changes))
             update_sql, update_params = update.get_compiler(using=self.db).as_sql()
             sql = f"WITH picked AS MATERIALIZED ({pick_sql}) {update_sql} RETURNING *"
@@ -81,7 +81,7 @@ class LifecycleQuerySet(models.QuerySet[Row]):
 
 
 class LifecycleModel(models.Model):
-    """A row that is a job: subclasses give it a `lifecycle`, a `status` field and the triggers built from both."""
+    """A row that is a job: subclasses give it a `lifecycle`, a `status` field, a queryset and triggers."""
 
     lifecycle: ClassVar[Lifecycle]
     status: Any
@@ -90,8 +90,6 @@ class LifecycleModel(models.Model):
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     updated_at = models.DateTimeField(db_default=Now(), editable=False)
 
-    objects = LifecycleQuerySet.as_manager()
-
     class Meta:
         abstract = True
         # Rows are born through an API and moved by verbs: nobody adds, edits or deletes one by hand.
@@ -99,15 +97,6 @@ class LifecycleModel(models.Model):
 
     def __str__(self) -> str:
         return f"{self.lifecycle.queue} {self.pk}"
-
-    def move(self, verb: str, /, *, where: dict[str, Any] | None = None, **changes: Any) -> Self:
-        """Move this row, matching also `where` (a claim, say); raise MoveRefused with the state it is really in."""
-        rows = cast("LifecycleQuerySet[Any]", type(self)._default_manager.filter(pk=self.pk))
-        moved = rows.filter(**(where or {})).move(verb, **changes)
-        self.refresh_from_db()
-        if not moved:
-            raise MoveRefused(self, verb, str(self.status))
-        return self
 
     def save(self, *args: Any, **options: Any) -> None:
         """Insert a row, or save its other columns: an instance read a while ago must not bring back an old state."""
@@ -121,6 +110,15 @@ class LifecycleModel(models.Model):
             fields = [f.name for f in self._meta.concrete_fields if f.name != "status" and not f.primary_key]
         refuse_state(fields)
         super().save(*args, update_fields=fields, **options)
+
+    def move(self, verb: str, /, *, where: dict[str, Any] | None = None, **changes: Any) -> Self:
+        """Move this row, matching also `where` (a claim, say); raise MoveRefused with the state it is really in."""
+        rows = cast("LifecycleQuerySet[Any]", type(self)._default_manager.filter(pk=self.pk))
+        moved = rows.filter(**(where or {})).move(verb, **changes)
+        self.refresh_from_db()
+        if not moved:
+            raise MoveRefused(self, verb, str(self.status))
+        return self
 
 
 def refuse_state(fields: Any) -> None:

@@ -1,37 +1,41 @@
 """Leases: a worker holds a row for a while, proves it with its token, and loses it when the time is over."""
 
 from datetime import timedelta
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from uuid import UUID, uuid4
 
 from django.db import models
 from django.db.models.functions import Now
 
+from lifecycle.guard import LifecycleModel, LifecycleQuerySet
 
-class Leased(models.Model):
+Row = TypeVar("Row", bound="LeasedModel")
+
+
+class LeasedQuerySet(LifecycleQuerySet[Row]):
+    """Questions about who holds what."""
+
+    def held_by(self, token: UUID | None) -> Self:
+        """Return what this holder still holds."""
+        return self.filter(claim_token=token)
+
+    def lapsed(self) -> Self:
+        """Return what somebody held for longer than the lease; the time is the database's."""
+        return self.filter(lease_until__lt=Now())
+
+
+class LeasedModel(LifecycleModel):
     """A row that one worker at a time may hold."""
 
     claim_token = models.UUIDField(null=True, editable=False)
     lease_until = models.DateTimeField(null=True, editable=False)
 
-    class Meta:
+    class Meta(LifecycleModel.Meta):
         abstract = True
 
 
-class LeasedQuerySet(models.QuerySet[Any]):
-    """Questions about who holds what."""
-
-    def held_by(self, token: UUID) -> Self:
-        """Return what this holder still holds."""
-        return self.filter(claim_token=token)
-
-    def lapsed(self) -> Self:
-        """Return what somebody held for longer than the lease."""
-        return self.filter(lease_until__lt=Now())
-
-
 def new_lease(length: timedelta) -> dict[str, Any]:
-    """Return the columns of a fresh claim; the time is the database's."""
+    """Return the columns of a fresh claim."""
     return {"claim_token": uuid4(), "lease_until": Now() + length}
 
 

@@ -45,7 +45,7 @@ class WorkersCollector(Collector):
             since.add_metric([name], age)
         good = GaugeMetricFamily("kilit_sweep_succeeded", "Whether a sweep's last run succeeded", labels=["sweep"])
         for name, succeeded in SweepRun.objects.exclude(succeeded=None).values_list("name", "succeeded"):
-            good.add_metric([name], int(succeeded))
+            good.add_metric([name], 1 if succeeded else 0)
         return iter((silence, since, good))
 
 

@@ -6,17 +6,21 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import psutil
 
 POLL = 0.5
+PARENT = "KILIT_PARENT"  # set for processes that must not outlive the one that started them
 
 _parent = os.getpid()
 
 
-def start_group(command: Sequence[str], *, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def start_group(
+    command: Sequence[str], *, environment: Mapping[str, str], folder: Path | None = None
+) -> subprocess.Popen[bytes]:
     """Start a command as the leader of a process group of its own."""
-    return subprocess.Popen(command, env=dict(environment), start_new_session=True)
+    return subprocess.Popen(command, env=dict(environment), cwd=folder, start_new_session=True)
 
 
 def kill_group(leader: int, *, wait: float = 5.0) -> None:
@@ -42,14 +46,16 @@ def group_members(leader: int) -> list[psutil.Process]:
     return found
 
 
-def die_with_parent(parent: int) -> None:
+def die_with_parent() -> None:
     """Make this process, and each one forked from it, end the whole group when its parent is gone.
 
-    django-q2's children outlive a killed parent and go on working beside the next deployment. Whichever of them finds
-    itself an orphan takes the group down.
+    It holds for processes started with KILIT_PARENT; the pid comes from there because a parent that is dead already
+    could not be asked for. django-q2's children would outlive a killed parent and go on working beside the next
+    deployment: whichever of them finds itself an orphan takes the group down.
     """
-    os.register_at_fork(after_in_child=_watch_forking_parent)
-    _watch(parent)
+    if parent := os.environ.get(PARENT):
+        os.register_at_fork(after_in_child=_watch_forking_parent)
+        _watch(int(parent))
 
 
 def _watch_forking_parent() -> None:

@@ -44,4 +44,4 @@ def role_of(user: AbstractBaseUser | AnonymousUser) -> Role | None:
 
 def actor_of(user: AbstractBaseUser | AnonymousUser) -> str:
     """Return how the witness names a person, as in `operator:ayse`."""
-    return f"{role_of(user) or 'user'}:{getattr(user, 'username', 'anonymous')}"
+    return f"{role_of(user) or 'user'}:{user.get_username() or 'anonymous'}"

@@ -36,9 +36,7 @@ class Lifecycle:
     initial: tuple[str, ...]
     moves: Mapping[str, Move] = field(hash=False)
 
-    def __init__(
-        self, queue: str, *, states: Iterable[str], initial: Iterable[str], moves: Mapping[str, Move]
-    ) -> None:
+    def __init__(self, queue: str, *, states: Iterable[str], initial: Iterable[str], moves: Mapping[str, Move]) -> None:
         """Check that the table is whole: no unknown state, and none that cannot be reached."""
         object.__setattr__(self, "queue", queue)
         object.__setattr__(self, "states", tuple(str(state) for state in states))
@@ -60,7 +58,7 @@ class Lifecycle:
 
     def path_to(self, state: str) -> tuple[str, ...]:
         """Return a shortest list of verbs that brings a new row into a state."""
-        paths: dict[str, tuple[str, ...]] = {born: () for born in self.initial}
+        paths: dict[str, tuple[str, ...]] = dict.fromkeys(self.initial, ())
         waiting = list(self.initial)
         while waiting:
             here = waiting.pop(0)

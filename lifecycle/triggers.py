@@ -132,7 +132,9 @@ def _recorder(
         level=pgtrigger.Statement,
         when=pgtrigger.After,
         operation=operation,
-        referencing=pgtrigger.Referencing(new="new_rows", old=None if birth else "old_rows"),
+        referencing=pgtrigger.Referencing(  # type: ignore[no-untyped-call]
+            new="new_rows", old=None if birth else "old_rows"
+        ),
         func=RECORD.format(
             moved=f"SELECT {', '.join(kept)} FROM {source}",
             queue=quote(table.queue),

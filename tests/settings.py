@@ -6,8 +6,8 @@ from pathlib import Path
 os.environ.setdefault("SECRET_KEY", "tests")  # nothing signed here outlives the run
 os.environ.setdefault("KILIT_VAR", str(Path(__file__).resolve().parent.parent / "var" / "test"))
 
-from config.settings import *  # noqa: E402, F403
-from config.settings import INSTALLED_APPS  # noqa: E402
+from config.settings import *  # noqa: F403
+from config.settings import INSTALLED_APPS
 
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.parcels"]
 # Each test makes users; a fast hash is as good for that.

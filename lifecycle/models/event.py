@@ -20,7 +20,12 @@ class EventQuerySet(models.QuerySet["Event"]):
         return self.filter(queue=queue, object_id=object_id).order_by("id")
 
     def record(
-        self, row: LifecycleModel, event_type: str, *, message: str = "", details: dict[str, Any] | None = None
+        self,
+        row: LifecycleModel,
+        event_type: str,
+        *,
+        message: str = "",
+        details: dict[str, Any] | None = None,
     ) -> "Event":
         """Note something that is not a move, in the transaction of whatever caused it."""
         queue, object_id = timeline_key(row)
@@ -67,7 +72,11 @@ class Event(models.Model):
             models.Index(fields=["object_id", "id"], name="event_timeline"),
         ]
         triggers = never(
-            pgtrigger.Update, pgtrigger.Delete, pgtrigger.Truncate, subject="events", hint="They are the witness."
+            pgtrigger.Update,
+            pgtrigger.Delete,
+            pgtrigger.Truncate,
+            subject="events",
+            hint="They are the witness.",
         )
 
     def __str__(self) -> str:

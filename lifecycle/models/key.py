@@ -5,11 +5,14 @@ A key is 256 random bits, so one round of SHA-256 is as good as a slow hash and 
 
 import hashlib
 import secrets
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
 
 PREFIX = "kilit_"
 
@@ -17,10 +20,12 @@ PREFIX = "kilit_"
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     """Issues and finds keys."""
 
-    def issue(self, user: models.Model, *, name: str) -> tuple["ApiKey", str]:
+    def issue(self, user: "User", *, name: str) -> tuple["ApiKey", str]:
         """Make a key; the second value is the only copy of its text there will ever be."""
-        text = PREFIX + secrets.token_urlsafe(32)
-        return self.create(user=user, name=name, hint=text[-4:], digest=digest(text)), text
+        key = self.model(user=user, name=name)
+        text = key.make_text()
+        key.save()
+        return key, text
 
     def valid(self) -> Self:
         """Return the keys that open something today."""
@@ -57,6 +62,12 @@ class ApiKey(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} (…{self.hint})"
+
+    def make_text(self) -> str:
+        """Give the key a new text, of which only the hash is kept."""
+        text = PREFIX + secrets.token_urlsafe(32)
+        self.hint, self.digest = text[-4:], digest(text)
+        return text
 
 
 def digest(text: str) -> str:

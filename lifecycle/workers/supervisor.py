@@ -20,7 +20,7 @@ from django.db.models.functions import Now
 from django_q.tasks import async_task
 
 from lifecycle.models import Heartbeat
-from lifecycle.processes import group_members, kill_group, start_group
+from lifecycle.processes import PARENT, group_members, kill_group, start_group
 from lifecycle.workers import bells, sweeps
 from lifecycle.workers.listeners import SUPERVISOR
 
@@ -110,8 +110,8 @@ class Supervisor:
         self.patient_until = time.monotonic() + STALE_AFTER.total_seconds()
 
     def _start(self) -> None:
-        environment = {**os.environ, SUPERVISOR: self.name}
-        command = [sys.executable, sys.argv[0], "runcluster", "--parent", str(os.getpid())]
+        environment = {**os.environ, SUPERVISOR: self.name, PARENT: str(os.getpid())}
+        command = [sys.executable, sys.argv[0], "runcluster"]
         self.cluster = start_group(command, environment=environment)
         self._be_patient()
         logger.info("cluster started", extra={"cluster_pid": self.cluster.pid})

@@ -62,7 +62,10 @@ def test_take_returns_exactly_the_rows_it_moved_oldest_first() -> None:
 
     assert [parcel.pk for parcel in taken] == [oldest.pk, second.pk]
     assert {parcel.status for parcel in taken} == {"CARRIED"}
-    assert [parcel.pk for parcel in Parcel.objects.filter(status="CARRIED").order_by("id")] == [oldest.pk, second.pk]
+    assert [parcel.pk for parcel in Parcel.objects.filter(status="CARRIED").order_by("id")] == [
+        oldest.pk,
+        second.pk,
+    ]
 
 
 def test_take_with_nothing_to_take_returns_nothing() -> None:

@@ -12,9 +12,7 @@ from tests.parcels.models import Parcel
 
 pytestmark = pytest.mark.django_db
 
-INSERT = (
-    "INSERT INTO parcels_parcel (id, status, depot, attempt_count, work) VALUES (%s, %s, '', 0, 0) RETURNING id"
-)
+INSERT = "INSERT INTO parcels_parcel (id, status, depot, attempt_count, work) VALUES (%s, %s, '', 0, 0) RETURNING id"
 
 
 def role() -> str:
@@ -53,10 +51,17 @@ def test_a_legal_move_names_the_database_role_as_actor(sql) -> None:
 
 def test_copy_and_upsert_leave_witnesses_too(sql) -> None:
     key = uuid4()
-    with connection.cursor() as cursor, cursor.copy("COPY parcels_parcel (id, status, depot, attempt_count, work) FROM STDIN") as copy:
+    with (
+        connection.cursor() as cursor,
+        cursor.copy("COPY parcels_parcel (id, status, depot, attempt_count, work) FROM STDIN") as copy,
+    ):
         copy.write_row((key, "WAITING", "east", 0, 0))
 
-    sql(INSERT.replace("RETURNING", "ON CONFLICT (id) DO UPDATE SET status = 'LOST' RETURNING"), key, "WAITING")
+    sql(
+        INSERT.replace("RETURNING", "ON CONFLICT (id) DO UPDATE SET status = 'LOST' RETURNING"),
+        key,
+        "WAITING",
+    )
 
     assert [e.to_state for e in Event.objects.of(Parcel.objects.get())] == ["WAITING", "LOST"]
     assert Count.objects.by_state(queue="parcel", scope="east") == {"LOST": 1}
@@ -89,7 +94,11 @@ def test_a_move_inside_acting_as_names_actor_reason_and_verb() -> None:
         parcel.move("lose")
 
     event = Event.objects.of(parcel).last()
-    assert (event.actor, event.message, event.details["verb"]) == ("operator:ayse", "fell off the truck", "lose")
+    assert (event.actor, event.message, event.details["verb"]) == (
+        "operator:ayse",
+        "fell off the truck",
+        "lose",
+    )
 
 
 def test_a_later_update_in_the_same_transaction_is_not_told_as_the_verb(sql) -> None:

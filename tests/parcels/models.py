@@ -6,15 +6,14 @@ from typing import Any, Self
 from django.db import models
 from django.db.models import F
 
-from lifecycle.guard import LifecycleModel, LifecycleQuerySet
-from lifecycle.leases import Leased, LeasedQuerySet, new_lease, no_lease
+from lifecycle.leases import LeasedModel, LeasedQuerySet, new_lease, no_lease
 from lifecycle.triggers import lifecycle_triggers
 from tests.parcels.states import PARCELS, State
 
 LEASE = timedelta(seconds=8)
 
 
-class ParcelQuerySet(LifecycleQuerySet["Parcel"], LeasedQuerySet):
+class ParcelQuerySet(LeasedQuerySet["Parcel"]):
     """Questions about parcels, and their verbs in bulk."""
 
     def waiting(self) -> Self:
@@ -33,7 +32,7 @@ class ParcelQuerySet(LifecycleQuerySet["Parcel"], LeasedQuerySet):
         return self.lapsed().move("recover", **no_lease())
 
 
-class Parcel(Leased, LifecycleModel):
+class Parcel(LeasedModel):
     """A parcel on its way through a depot."""
 
     lifecycle = PARCELS
@@ -45,7 +44,8 @@ class Parcel(Leased, LifecycleModel):
 
     objects: Any = ParcelQuerySet.as_manager()
 
-    class Meta(LifecycleModel.Meta):
+    class Meta(LeasedModel.Meta):
+        abstract = False
         triggers = lifecycle_triggers(PARCELS, scope="depot", facts=["attempt_count"])
         constraints = [
             models.CheckConstraint(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand
 from django_q.cluster import Cluster
 
 from lifecycle.processes import die_with_parent
@@ -14,11 +14,7 @@ class Command(BaseCommand):
     help = "Run one django-q2 cluster; started by runworkers, not by hand."
     requires_system_checks = ()
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        """Take the supervisor's pid: reading it here would miss one that is dead already."""
-        parser.add_argument("--parent", type=int, required=True)
-
     def handle(self, *args: Any, **options: Any) -> None:
         """Start the cluster; multiprocessing waits for it at exit."""
-        die_with_parent(options["parent"])
+        die_with_parent()
         Cluster().start()

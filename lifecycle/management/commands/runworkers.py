@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from lifecycle.processes import die_with_parent
 from lifecycle.workers.supervisor import Supervisor
 
 
@@ -14,4 +15,5 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until SIGTERM or SIGINT."""
+        die_with_parent()
         Supervisor().run()

@@ -1,0 +1,99 @@
+"""The lock in the console: history and workers are read, keys are issued and revoked."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.forms import ModelForm
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin
+
+from lifecycle.models import ApiKey, Event, Heartbeat, SweepRun
+
+
+class ReadOnlyAdmin(ModelAdmin):
+    """A list and a page to look at."""
+
+    actions = None
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Nobody adds one by hand."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nobody changes one by hand."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nobody deletes one by hand."""
+        return False
+
+
+@admin.register(Event)
+class EventAdmin(ReadOnlyAdmin):
+    """Every move of every job, newest first."""
+
+    list_display = [
+        "created_at",
+        "queue",
+        "object_id",
+        "event_type",
+        "from_state",
+        "to_state",
+        "actor",
+        "message",
+    ]
+    search_fields = ["=object_id"]
+    search_help_text = "The id of a job"
+    ordering = ["-id"]
+    # Both would count millions of rows to draw a page.
+    show_full_result_count = False
+    list_per_page = 50
+
+
+@admin.register(Heartbeat)
+class HeartbeatAdmin(ReadOnlyAdmin):
+    """Supervisors, and when their cluster last proved itself."""
+
+    list_display = ["name", "started_at", "beat_at", "alive_at", "restarts"]
+
+
+@admin.register(SweepRun)
+class SweepRunAdmin(ReadOnlyAdmin):
+    """The last run of each sweep."""
+
+    list_display = ["name", "started_at", "finished_at", "succeeded", "result"]
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(ModelAdmin):
+    """Keys of users and services."""
+
+    list_display = ["name", "user", "hint", "created_at", "expires_at", "used_at", "revoked_at"]
+    list_select_related = ["user"]
+    search_fields = ["name", "user__username"]
+    autocomplete_fields = ["user"]
+    fields = ["user", "name", "expires_at"]
+    actions = ["revoke"]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[str]:
+        """A key never changes hands."""
+        return ["user"] if obj else []
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Keys are revoked, so that what they did can still be told."""
+        return False
+
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: ModelForm[ApiKey], change: bool) -> None:  # noqa: FBT001
+        """Make the text of a new key, and show it this once."""
+        text = None if change else obj.make_text()
+        super().save_model(request, obj, form, change)
+        if text:
+            messages.warning(request, f"Copy the key now, it is never shown again: {text}")
+
+    @admin.action(description="Revoke — keys still in force", permissions=["change"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
+        """End the selected keys."""
+        asked = queryset.count()
+        revoked = ApiKey.objects.filter(pk__in=queryset.values("pk")).revoke()
+        messages.success(request, f"Revoked {revoked} of {asked}; the others were revoked already.")

@@ -1,0 +1,76 @@
+"""Roles are groups made by a migration; what they may do follows from the models."""
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, Group, User
+from django.test import override_settings
+
+from lifecycle.models import Event
+from lifecycle.roles import Role, actor_of, role_of
+from tests.parcels.models import Parcel
+
+pytestmark = pytest.mark.django_db
+
+
+def person(*roles: str, **columns: object) -> User:
+    user = User.objects.create_user("ayse", is_staff=True, **columns)
+    user.groups.set(Group.objects.filter(name__in=roles))
+    return User.objects.get(pk=user.pk)
+
+
+def test_the_migration_made_three_roles() -> None:
+    assert set(Group.objects.values_list("name", flat=True)) == {"viewer", "operator", "admin"}
+
+
+def test_a_viewer_sees_and_touches_nothing() -> None:
+    viewer = person("viewer")
+
+    assert viewer.has_perm("lifecycle.view_event")
+    assert not viewer.has_perm("lifecycle.add_apikey")
+    assert not viewer.has_perm("auth.view_user")
+
+
+def test_an_admin_may_do_all_there_is() -> None:
+    admin = person("admin")
+
+    assert admin.has_perms(["lifecycle.add_apikey", "auth.change_user", "lifecycle.view_event"])
+
+
+def test_the_highest_role_counts_and_names_the_actor() -> None:
+    assert role_of(AnonymousUser()) is None
+    assert actor_of(AnonymousUser()) == "user:anonymous"
+    assert actor_of(person("viewer", "operator")) == "operator:ayse"
+    assert role_of(User(is_superuser=True)) is Role.ADMIN
+
+
+def test_what_a_person_does_in_the_console_bears_their_name(client) -> None:
+    client.force_login(person("operator"))
+    parcel = Parcel.objects.create()
+
+    with override_settings(MIDDLEWARE=[*settings.MIDDLEWARE, "tests.lifecycle.test_roles.LoseAll"]):
+        client.get("/admin/")
+
+    assert Event.objects.of(parcel).last().actor == "operator:ayse"
+
+
+class LoseAll:
+    """A middleware that acts within the request, as a view would."""
+
+    def __init__(self, get_response) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request):
+        Parcel.objects.move("lose")
+        return self.get_response(request)
+
+
+def test_nobody_edits_history_in_the_console(admin_client) -> None:
+    Parcel.objects.create()
+    event = Event.objects.get()
+
+    assert admin_client.get("/admin/lifecycle/event/").status_code == 200
+    assert admin_client.get(f"/admin/lifecycle/event/?q={event.object_id}").status_code == 200
+    assert admin_client.get("/admin/lifecycle/event/?q=nonsense").status_code == 200
+    assert admin_client.get("/admin/lifecycle/event/add/").status_code == 403
+    assert admin_client.post(f"/admin/lifecycle/event/{event.pk}/change/", {"actor": "x"}).status_code == 403
+    assert admin_client.post(f"/admin/lifecycle/event/{event.pk}/delete/", {"post": "yes"}).status_code == 403

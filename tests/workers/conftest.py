@@ -1,0 +1,109 @@
+"""Real workers on the test database, started and killed by pid."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote
+
+import psutil
+import pytest
+from django.db import connection
+
+from lifecycle.models import Heartbeat
+from lifecycle.processes import kill_group
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PATIENCE = 60  # seconds, for everything that must happen by itself
+
+
+def wait_until(question: Callable[[], bool], *, seconds: float = PATIENCE) -> None:
+    """Wait for the answer yes, and fail when it does not come."""
+    end = time.monotonic() + seconds
+    while not question():
+        assert time.monotonic() < end, f"not within {seconds} s: {question}"
+        time.sleep(0.2)
+
+
+def database_url() -> str:
+    """Return the address of the test database, for processes outside this one."""
+    params = connection.get_connection_params()
+    return f"postgres://{params['user']}@/{params['dbname']}?host={quote(str(params['host']), safe='')}"
+
+
+class Workers:
+    """One `manage.py runworkers` and the processes below it."""
+
+    def __init__(self) -> None:
+        self.groups: set[int] = set()
+
+    def start(self) -> None:
+        environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "tests.settings",
+            "DATABASE_URL": database_url(),
+            "KILIT_TASK_TIMEOUT": "30",
+        }
+        command = [sys.executable, "manage.py", "runworkers"]
+        self.popen = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
+        self.supervisor = psutil.Process(self.popen.pid)
+        self.groups.add(self.popen.pid)
+        wait_until(lambda: Heartbeat.objects.alive().filter(pid=self.popen.pid).exists())
+        self.groups.add(self.cluster.pid)
+
+    @property
+    def cluster(self) -> psutil.Process:
+        (cluster,) = self.supervisor.children()
+        self.groups.add(cluster.pid)
+        return cluster
+
+    @property
+    def sentinel(self) -> psutil.Process:
+        (sentinel,) = self.cluster.children()
+        return sentinel
+
+    def titled(self, role: str) -> list[psutil.Process]:
+        """Return the sentinel's children by what they do: pusher, monitor, idle, processing."""
+        titles = re.compile(rf"qcluster \S+ {role}\b")
+        return [process for process in self.sentinel.children() if titles.match(" ".join(process.cmdline()))]
+
+    def all(self) -> list[psutil.Process]:
+        return [self.supervisor, *self.supervisor.children(recursive=True)]
+
+    def running(self) -> list[psutil.Process]:
+        """Return every process of every group there ever was."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if os.getpgid(process.pid) in self.groups and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+            except (ProcessLookupError, psutil.NoSuchProcess):
+                continue
+        return found
+
+    def stop(self) -> None:
+        """End gracefully, then make sure."""
+        if self.popen.poll() is None:
+            self.groups.update(child.pid for child in self.supervisor.children())
+            self.popen.send_signal(signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                self.popen.wait(timeout=45)
+        for group in self.groups:
+            kill_group(group)
+        self.popen.wait(timeout=10)
+
+
+@pytest.fixture
+def workers(transactional_db: None) -> Iterator[Workers]:
+    """Start workers for one test, and leave nothing running."""
+    started = Workers()
+    try:
+        started.start()
+        yield started
+    finally:
+        started.stop()

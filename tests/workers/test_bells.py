@@ -1,0 +1,78 @@
+"""Doorbells coalesce, ring on commit, and cost nothing when they are lost."""
+
+import pytest
+from django.db import transaction
+from django_q.models import OrmQ
+
+from lifecycle.models import Bell
+from lifecycle.workers import bells
+from tests.parcels.models import Parcel
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_thousand_rings_make_one_task() -> None:
+    with transaction.atomic():
+        for _ in range(1000):
+            bells.ring("parcels")
+
+    assert OrmQ.objects.count() == 1
+
+
+def test_concurrent_rings_make_one_task(in_threads) -> None:
+    in_threads(lambda _: [bells.ring_now("parcels") for _ in range(20)], count=8)
+
+    assert OrmQ.objects.count() == 1
+
+
+def test_nothing_rings_when_the_transaction_is_rolled_back() -> None:
+    with transaction.atomic():
+        bells.ring("parcels")
+        transaction.set_rollback(True)
+
+    assert OrmQ.objects.count() == 0
+
+
+def test_an_answered_bell_rings_again() -> None:
+    bells.ring_now("parcels")
+
+    bells.answer("parcels")
+
+    assert bells.ring_now("parcels")
+    assert OrmQ.objects.count() == 2
+
+
+def test_a_bell_nobody_answered_rings_again_after_a_while() -> None:
+    bells.ring_now("parcels")
+    OrmQ.objects.all().delete()
+    assert not bells.ring_now("parcels")
+
+    Bell.objects.update(rung_at="2020-01-01T00:00Z")
+
+    assert bells.ring_now("parcels")
+
+
+def test_a_row_that_lost_its_bell_is_found_by_looking() -> None:
+    assert bells.ring_due() == []
+    Parcel.objects.create()
+
+    assert bells.ring_due() == ["parcels"]
+    assert bells.ring_due() == []
+
+
+def test_a_broken_bell_does_not_spoil_what_was_committed(monkeypatch) -> None:
+    monkeypatch.setattr(bells, "RING", "SELECT nonsense FROM nowhere")
+
+    with transaction.atomic():
+        Parcel.objects.create()
+        bells.ring("parcels")
+
+    assert Parcel.objects.exists()
+
+
+def test_answering_works_the_due_rows() -> None:
+    Parcel.objects.bulk_create(Parcel() for _ in range(3))
+
+    bells.answer("parcels")
+
+    assert set(Parcel.objects.values_list("status", flat=True)) == {"DELIVERED"}

@@ -1,0 +1,103 @@
+"""SIGKILL of each process of the worker tree in turn: the work goes on by itself, and no orphan keeps running."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import psutil
+import pytest
+from django.utils import timezone
+
+from lifecycle.models import Count, Event, Heartbeat
+from tests.parcels.models import Parcel
+from tests.workers.conftest import Workers, wait_until
+
+AFTER_THE_PIPES = timedelta(seconds=1)  # what was in a pipe at the kill may still come through
+
+
+def all_delivered() -> bool:
+    return not Parcel.objects.exclude(status="DELIVERED").exists()
+
+
+def kill(*victims: psutil.Process) -> None:
+    for victim in victims:
+        victim.kill()
+
+
+VICTIMS: dict[str, Callable[[Workers], list[psutil.Process]]] = {
+    "cluster parent": lambda workers: [workers.cluster],
+    "sentinel": lambda workers: [workers.sentinel],
+    "pusher": lambda workers: workers.titled("pusher"),
+    "monitor": lambda workers: workers.titled("monitor"),
+    "an idle worker": lambda workers: workers.titled("idle")[:1],
+    "all idle workers": lambda workers: workers.titled("idle"),
+    "the whole cluster": lambda workers: [*workers.cluster.children(recursive=True), workers.cluster],
+}
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_work_goes_on_after_the_death_of(victim: str, workers: Workers) -> None:
+    victims = VICTIMS[victim](workers)
+    assert victims
+
+    kill(*victims)
+    killed_at = timezone.now()
+    Parcel.objects.bulk_create(Parcel() for _ in range(20))
+
+    wait_until(all_delivered)
+    # Delivered is not enough: a cluster whose monitor is deaf delivers too, and never acknowledges.
+    wait_until(lambda: Heartbeat.objects.filter(beat_at__gt=killed_at + AFTER_THE_PIPES).exists())
+    assert Count.objects.by_state(queue="parcel") == {"DELIVERED": 20}
+    workers.stop()
+    assert workers.running() == []
+
+
+def test_work_goes_on_after_the_death_of_a_busy_worker(workers: Workers) -> None:
+    Parcel.objects.create(work=2)
+    wait_until(lambda: Parcel.objects.filter(status="CARRIED").exists())
+    (busy,) = workers.titled("processing")
+
+    kill(busy)
+    Parcel.objects.bulk_create(Parcel() for _ in range(20))
+
+    wait_until(all_delivered)
+    carried_twice = Parcel.objects.get(work=2)
+    verbs = [event.details.get("verb") for event in Event.objects.of(carried_twice)]
+    assert verbs == [None, "claim", "recover", "claim", "deliver"]
+    assert carried_twice.attempt_count == 2
+
+
+def test_a_killed_supervisor_takes_its_cluster_along_and_a_new_one_goes_on(workers: Workers) -> None:
+    Parcel.objects.create(work=3)
+    wait_until(lambda: Parcel.objects.filter(status="CARRIED").exists())
+
+    kill(workers.supervisor)
+
+    workers.popen.wait(timeout=5)
+    wait_until(lambda: workers.running() == [], seconds=10)
+    workers.start()
+    wait_until(all_delivered)
+
+
+def test_everything_killed_at_once_loses_nothing(workers: Workers) -> None:
+    Parcel.objects.bulk_create(Parcel(work=0.2) for _ in range(20))
+    wait_until(lambda: Parcel.objects.filter(status="DELIVERED").exists())
+
+    kill(*workers.all())
+
+    workers.popen.wait(timeout=5)
+    workers.start()
+    wait_until(all_delivered)
+    assert Event.objects.filter(to_state="DELIVERED").count() == 20
+
+
+def test_sigterm_lets_the_running_task_finish(workers: Workers) -> None:
+    Parcel.objects.create(work=3)
+    wait_until(lambda: Parcel.objects.filter(status="CARRIED").exists())
+
+    workers.stop()
+
+    parcel = Parcel.objects.get()
+    assert (parcel.status, parcel.attempt_count) == ("DELIVERED", 1)
+    assert workers.popen.returncode == 0
+    assert workers.running() == []
+    assert not Heartbeat.objects.exists()

@@ -1,0 +1,72 @@
+"""How the supervisor judges its cluster."""
+
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.db.models.functions import Now
+from django_q.models import OrmQ
+
+from lifecycle.models import Heartbeat
+from lifecycle.workers.supervisor import STALE_AFTER, Supervisor
+
+pytestmark = pytest.mark.django_db
+
+SILENT = STALE_AFTER + timedelta(seconds=1)
+
+
+@pytest.fixture
+def supervisor() -> Supervisor:
+    supervisor = Supervisor()
+    Heartbeat.objects.create(name=supervisor.name)
+    return supervisor
+
+
+def heard(supervisor: Supervisor, *, silence: timedelta | None, busy: int, monkeypatch) -> bool:
+    beat_at = None if silence is None else Now() - silence
+    Heartbeat.objects.filter(name=supervisor.name).update(beat_at=beat_at)
+    titles = ["qcluster Process-1 processing lamp-kilo 'x'"] * busy + ["qcluster Process-2 idle"]
+    monkeypatch.setattr(supervisor, "_titles", lambda: titles)
+    return supervisor._heard()
+
+
+def test_a_fresh_beat_is_life(supervisor, monkeypatch) -> None:
+    assert heard(supervisor, silence=timedelta(seconds=1), busy=0, monkeypatch=monkeypatch)
+    assert Heartbeat.objects.alive().exists()
+
+
+def test_silence_with_a_free_worker_is_death(supervisor, monkeypatch) -> None:
+    assert not heard(supervisor, silence=SILENT, busy=settings.WORKERS - 1, monkeypatch=monkeypatch)
+    assert not Heartbeat.objects.alive().exists()
+
+
+def test_silence_while_every_worker_is_busy_is_no_death(supervisor, monkeypatch) -> None:
+    assert heard(supervisor, silence=SILENT, busy=settings.WORKERS, monkeypatch=monkeypatch)
+    assert Heartbeat.objects.alive().exists()
+
+
+def test_no_task_may_be_busy_for_ever(supervisor, monkeypatch) -> None:
+    too_long = timedelta(seconds=settings.TASK_TIMEOUT + 4) + STALE_AFTER
+
+    assert not heard(supervisor, silence=too_long, busy=settings.WORKERS, monkeypatch=monkeypatch)
+
+
+def test_a_young_cluster_is_given_time_but_not_called_alive(supervisor, monkeypatch) -> None:
+    supervisor._be_patient()
+
+    assert heard(supervisor, silence=None, busy=0, monkeypatch=monkeypatch)
+    assert not Heartbeat.objects.alive().exists()
+
+
+def test_beats_do_not_pile_up_faster_than_they_are_sent(supervisor, monkeypatch) -> None:
+    monkeypatch.setattr(supervisor, "_heard", lambda: True)
+    supervisor.cluster = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        supervisor.look()
+        supervisor.look()
+    finally:
+        supervisor.cluster.communicate(b"\n", timeout=10)
+
+    assert OrmQ.objects.count() == 1
