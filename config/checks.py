@@ -7,7 +7,13 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's own name
 
 # What django-q2 must be told so that our rows, not its tasks, own attempts and retries.
-DOORBELL_SETTINGS = {"ack_failures": True, "max_attempts": 1, "save_limit": -1, "catch_up": False, "guard_cycle": 0.5}
+DOORBELL_SETTINGS = {
+    "ack_failures": True,
+    "max_attempts": 1,
+    "save_limit": -1,
+    "catch_up": False,
+    "guard_cycle": 0.5,
+}
 
 
 @register()
@@ -56,11 +62,7 @@ def check_production(**_: Any) -> list[CheckMessage]:
     if not settings.PRODUCTION:
         found.append(Warning("KILIT_PRODUCTION is off.", hint="Set it to true.", id="kilit.W001"))
     if settings.DATABASES["default"]["ENGINE"] == "config.embedded":
-        found.append(
-            Warning("The embedded PostgreSQL is for one machine.", hint="Set DATABASE_URL.", id="kilit.W002")
-        )
+        found.append(Warning("The embedded PostgreSQL is for one machine.", hint="Set DATABASE_URL.", id="kilit.W002"))
     if not settings.METRICS_TOKEN:
-        found.append(
-            Warning("/metrics is open to everybody.", hint="Set KILIT_METRICS_TOKEN.", id="kilit.W003")
-        )
+        found.append(Warning("/metrics is open to everybody.", hint="Set KILIT_METRICS_TOKEN.", id="kilit.W003"))
     return found

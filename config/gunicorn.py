@@ -1,6 +1,9 @@
 """The web server's settings; gunicorn reads this file, the environment overrides by GUNICORN_CMD_ARGS."""
 
 import os
+from typing import Any
+
+from lifecycle.processes import die_with_parent
 
 bind = f"{os.environ.get('HOST', '127.0.0.1')}:{os.environ.get('PORT', '8000')}"
 workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
@@ -11,3 +14,8 @@ graceful_timeout = 30
 timeout = 60
 accesslog = None  # config.middleware.RequestLog writes it, without queries
 loglevel = "warning"
+
+
+def on_starting(server: Any) -> None:
+    """Under `manage.py up`, end when it ends."""
+    die_with_parent()

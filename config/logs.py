@@ -2,6 +2,7 @@
 
 import logging
 import re
+import time
 from contextvars import ContextVar
 from typing import Any
 
@@ -31,6 +32,14 @@ class ContextFilter(logging.Filter):
         return True
 
 
+class ExceptionsOnly(logging.Filter):
+    """Lets through what has a traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Drop the rest."""
+        return bool(record.exc_info)
+
+
 class JsonFormatter(BaseFormatter):
     """A line of JSON that starts with time, level and message."""
 
@@ -43,7 +52,7 @@ class JsonFormatter(BaseFormatter):
             json_ensure_ascii=False,
         )
         self.default_msec_format = "%s.%03dZ"
-        self.converter = __import__("time").gmtime
+        self.converter = time.gmtime
 
     def format(self, record: logging.LogRecord) -> str:
         """Render the record, then take the secrets out of whatever was written."""

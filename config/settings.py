@@ -81,13 +81,14 @@ WSGI_APPLICATION = "config.wsgi.application"
 
 # Logging -------------------------------------------------------------------------------------------------------------
 
-LOG_LEVEL = env.one_of(
-    "KILIT_LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO"
-)
+LOG_LEVEL = env.one_of("KILIT_LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"context": {"()": "config.logs.ContextFilter"}},
+    "filters": {
+        "context": {"()": "config.logs.ContextFilter"},
+        "exceptions_only": {"()": "config.logs.ExceptionsOnly"},
+    },
     "formatters": {"json": {"()": "config.logs.JsonFormatter"}},
     "handlers": {
         "stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["context"]},
@@ -97,6 +98,8 @@ LOGGING = {
         # Django's own handlers would print a second, unstructured copy.
         "django": {"handlers": [], "propagate": True},
         "django.server": {"handlers": [], "propagate": True},
+        # Every request has its line already (config.middleware); what Django adds is the traceback.
+        "django.request": {"filters": ["exceptions_only"]},
         # A line for each doorbell would drown the rest; our own log tells what was done.
         "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
     },
@@ -176,7 +179,7 @@ SESSION_COOKIE_SECURE = PRODUCTION
 # Static files --------------------------------------------------------------------------------------------------------
 
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+STATIC_ROOT = KILIT_VAR / "static" if PRODUCTION else None  # locally nothing has to be collected first
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
@@ -185,13 +188,13 @@ STORAGES = {
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
 }
-WHITENOISE_USE_FINDERS = not PRODUCTION  # locally nothing has to be collected first
+WHITENOISE_USE_FINDERS = not PRODUCTION
 
-# django-q2: facts measured in docs/decisions/0003-doorbells.md ----------------------------------------------------------
+# django-q2: docs/decisions/0003-doorbells.md tells why each value -----------------------------------------------------
 
 WORKERS = env.number("KILIT_WORKERS", default=2, least=1, most=64)
 TASK_TIMEOUT = env.number("KILIT_TASK_TIMEOUT", default=120, least=5, most=3600)  # seconds
-Q_CLUSTER = {
+Q_CLUSTER: dict[str, Any] = {
     "name": "kilit",
     "orm": "default",
     "workers": WORKERS,

@@ -1,0 +1,30 @@
+"""`manage.py demo`: load demo data and show how to log in."""
+
+import json
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from config.demo import load_demo
+
+
+class Command(BaseCommand):
+    """Loads the demo data; running it twice changes nothing."""
+
+    help = "Load demo data (repeatable) and print the logins."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Offer the form for machines."""
+        parser.add_argument("--json", action="store_true", help="print JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Load and print; a production installation gets no known logins."""
+        if settings.PRODUCTION:
+            raise CommandError("Demo data is for local use; KILIT_PRODUCTION is on.")
+        shown = load_demo()
+        if options["json"]:
+            self.stdout.write(json.dumps(shown, indent=2))
+            return
+        for name, facts in shown.items():
+            self.stdout.write(f"{name:>10}  " + "  ".join(f"{key} {value}" for key, value in facts.items()))

@@ -1,0 +1,74 @@
+"""`manage.py up`: everything on this machine, from an empty folder to the address and the logins."""
+
+import socket
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+
+from config.demo import load_demo
+from config.stack import Stack
+
+READY_WITHIN = 60  # seconds
+
+
+class Command(BaseCommand):
+    """Prepares database, browser and demo data, then runs the Procfile until Ctrl-C."""
+
+    help = "Prepare and run everything on this machine; Ctrl-C stops it."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Refuse early what cannot work, then prepare and run."""
+        stack = Stack(settings.BASE_DIR, lock=settings.KILIT_VAR / "run" / "up.pid")
+        with stack.held() as free:
+            if not free:
+                raise CommandError("Kilit is up already here; `make down` stops it.")
+            refuse_taken_port(settings.PORT)
+            call_command("browser")
+            call_command("migrate", verbosity=0, interactive=False)
+            logins = {} if settings.PRODUCTION else load_demo()
+            connection.close()
+            threading.Thread(target=self.greet, args=(logins,), daemon=True).start()
+            sys.exit(stack.run())
+
+    def greet(self, logins: dict[str, Any]) -> None:
+        """Print address and logins once the product is ready."""
+        address = f"http://localhost:{settings.PORT}"
+        end = time.monotonic() + READY_WITHIN
+        while not answers(f"{address}/readyz"):
+            if time.monotonic() > end:
+                self.stderr.write(f"kilit: {address}/readyz is not ready yet; the log above says why.")
+                return
+            time.sleep(0.3)
+        lines = ["", f"Kilit is ready at {address}/admin/", ""]
+        lines += [
+            f"  {role:<9} {who['username']:<14} {who['password']}" for role, who in logins.items() if "password" in who
+        ]
+        self.stdout.write("\n".join([*lines, "", "Ctrl-C stops it."]))
+        self.stdout.flush()
+
+
+def answers(address: str) -> bool:
+    """Tell whether an address answers with success."""
+    try:
+        with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 - our own loopback address
+            return bool(answer.status == 200)  # noqa: PLR2004
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def refuse_taken_port(port: int) -> None:
+    """Say so before anything is started when somebody else listens there."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            raise CommandError(f"Port {port} is taken; choose another: PORT={port + 1} make up") from None

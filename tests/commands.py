@@ -1,0 +1,28 @@
+"""Runs manage.py as a user does: in a process of its own, with an environment of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# What the shell or the test run itself may have set, and a fresh machine has not.
+FOREIGN = ("KILIT_", "DJANGO_", "DATABASE_URL", "SECRET_KEY", "PORT", "ALLOWED_HOSTS", "CSRF_")
+
+
+def fresh_environment(**variables: str) -> dict[str, str]:
+    """Return an environment without anything of ours, plus the variables given."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)} | variables
+
+
+def manage(*arguments: str, timeout: float = 60, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end with the product's own settings."""
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env=fresh_environment(**variables),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )

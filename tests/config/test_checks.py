@@ -1,0 +1,56 @@
+"""System checks refuse settings that would break the promises, and a production example passes them all."""
+
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+from django.test import override_settings
+
+from config import checks
+from tests.commands import ROOT, manage
+
+
+def test_our_own_settings_pass() -> None:
+    call_command("check", fail_level="WARNING")
+
+
+@pytest.mark.parametrize(
+    ("changed", "identifier"),
+    [
+        ({"retry": 100}, "kilit.E001"),
+        ({"queue_limit": 50}, "kilit.E001"),
+        ({"max_attempts": 0}, "kilit.E002"),
+        ({"save_limit": 250}, "kilit.E002"),
+        ({"ack_failures": False}, "kilit.E002"),
+        ({"catch_up": True}, "kilit.E002"),
+        ({"guard_cycle": 0.7}, "kilit.E002"),
+    ],
+)
+def test_a_cluster_that_would_retry_by_itself_is_refused(changed: dict, identifier: str) -> None:
+    with override_settings(Q_CLUSTER={**settings.Q_CLUSTER, **changed}), pytest.raises(SystemCheckError) as refusal:
+        call_command("check")
+
+    assert identifier in str(refusal.value)
+    assert "HINT" in str(refusal.value)
+
+
+def test_another_database_is_refused(monkeypatch) -> None:
+    monkeypatch.setitem(settings.DATABASES["default"], "ENGINE", "django.db.backends.sqlite3")
+
+    assert [message.id for message in checks.check_engine()] == ["kilit.E003"]
+
+
+def test_a_local_installation_is_told_what_a_deployment_lacks() -> None:
+    assert [message.id for message in checks.check_production()] == ["kilit.W001", "kilit.W002", "kilit.W003"]
+
+
+def test_check_deploy_is_clean_with_the_production_example(tmp_path: Path) -> None:
+    lines = (ROOT / ".env.production.example").read_text().splitlines()
+    variables = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+
+    ended = manage("check", "--deploy", "--fail-level", "WARNING", **{**variables, "KILIT_VAR": str(tmp_path)})
+
+    assert ended.stderr == ""
+    assert "no issues" in ended.stdout

@@ -1,0 +1,60 @@
+"""Demo data is repeatable, and never reaches a production installation."""
+
+import json
+
+import pytest
+from django.contrib.auth import authenticate
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+
+from lifecycle.roles import Role, role_of
+
+pytestmark = pytest.mark.django_db
+
+
+def demo(capsys, settings, folder) -> dict:
+    settings.KILIT_VAR = folder
+    call_command("demo", json=True)
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_second_run_prints_the_same_and_makes_nothing(capsys, settings, tmp_path) -> None:
+    first = demo(capsys, settings, tmp_path)
+    second = demo(capsys, settings, tmp_path)
+
+    assert first == second
+    assert {"operator", "viewer"} <= set(first)
+    assert User.objects.count() == len([facts for facts in first.values() if "username" in facts])
+
+
+def test_each_login_works_and_has_its_role(capsys, settings, tmp_path) -> None:
+    shown = demo(capsys, settings, tmp_path)
+
+    for role in (Role.OPERATOR, Role.VIEWER, Role.ADMIN):
+        user = authenticate(**shown[role])
+        assert role_of(user) is role
+
+
+def test_the_same_passwords_serve_a_new_database(capsys, settings, tmp_path) -> None:
+    first = demo(capsys, settings, tmp_path)
+    User.objects.all().delete()
+
+    assert demo(capsys, settings, tmp_path) == first
+    assert (tmp_path / "demo.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_production_gets_no_known_logins(settings, tmp_path) -> None:
+    settings.PRODUCTION = True
+
+    with pytest.raises(CommandError, match="local use"):
+        call_command("demo")
+
+    assert not User.objects.exists()
+
+
+def test_people_read_a_line_for_each(capsys, settings, tmp_path) -> None:
+    settings.KILIT_VAR = tmp_path
+
+    call_command("demo")
+
+    assert "operator  username demo-operator  password " in capsys.readouterr().out

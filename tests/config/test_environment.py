@@ -1,0 +1,89 @@
+"""Typed settings from the environment, and what bad ones are answered with."""
+
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from config.environment import Environment
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Environment:
+    return Environment(tmp_path)
+
+
+@pytest.mark.parametrize(("word", "value"), [("true", True), ("ON", True), ("1", True), ("no", False), ("0", False)])
+def test_booleans_have_few_words(env, monkeypatch, word: str, value) -> None:
+    monkeypatch.setenv("KILIT_X", word)
+
+    assert env.flag("KILIT_X", default=not value) is value
+
+
+@pytest.mark.parametrize(
+    ("read", "word", "sentence"),
+    [
+        (
+            lambda env: env.flag("KILIT_X", default=False),
+            "maybe",
+            "KILIT_X='maybe' is not a boolean: use true or false.",
+        ),
+        (
+            lambda env: env.number("KILIT_X", default=1, least=1, most=9),
+            "ten",
+            "KILIT_X='ten' is not a whole number from 1 to 9.",
+        ),
+        (
+            lambda env: env.number("KILIT_X", default=1, least=1, most=9),
+            "10",
+            "KILIT_X='10' is not a whole number from 1 to 9.",
+        ),
+        (
+            lambda env: env.number("KILIT_X", default=1, least=1),
+            "-1",
+            "KILIT_X='-1' is not a whole number from 1 upwards.",
+        ),
+        (lambda env: env.one_of("KILIT_X", ("A", "B"), default="A"), "c", "KILIT_X='C' is not one of A, B."),
+        (lambda env: env.text("KILIT_X"), "  ", "KILIT_X is not set; it is required here."),
+        (lambda env: env.words("KILIT_X"), "", "KILIT_X is not set; it is required here."),
+        (lambda env: env.database("KILIT_X"), "mysql://a@b/c", "is not of the form postgres://"),
+        (lambda env: env.database("KILIT_X"), "postgres://a:b@c:port/d", "is not of the form postgres://"),
+        (lambda env: env.database("KILIT_X"), "nonsense", "is not of the form postgres://"),
+    ],
+)
+def test_nonsense_is_named_with_what_is_allowed(env, monkeypatch, read, word: str, sentence: str) -> None:
+    monkeypatch.setenv("KILIT_X", word)
+
+    with pytest.raises(ImproperlyConfigured) as refusal:
+        read(env)
+
+    assert sentence in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_bad_database_url_does_not_show_its_password(env, monkeypatch) -> None:
+    monkeypatch.setenv("KILIT_X", "postgres://kilit:s3cret@host:notaport/kilit")
+
+    with pytest.raises(ImproperlyConfigured) as refusal:
+        env.database("KILIT_X")
+
+    assert "s3cret" not in str(refusal.value)
+
+
+def test_the_process_wins_over_the_file(tmp_path, monkeypatch) -> None:
+    (tmp_path / ".env").write_text("KILIT_X=file\nKILIT_Y=file\n")
+    monkeypatch.setenv("KILIT_X", "process")
+    monkeypatch.delenv("KILIT_Y", raising=False)
+
+    env = Environment(tmp_path)
+
+    assert (env.text("KILIT_X"), env.text("KILIT_Y")) == ("process", "file")
+    monkeypatch.delenv("KILIT_Y")
+
+
+def test_a_postgres_url_becomes_a_database(env, monkeypatch) -> None:
+    monkeypatch.setenv("KILIT_X", "postgres://kilit:pw@db:5433/kilit")
+
+    database = env.database("KILIT_X")
+
+    assert (database["HOST"], database["PORT"], database["NAME"]) == ("db", 5433, "kilit")

@@ -1,0 +1,135 @@
+"""One shape for every refusal of every API."""
+
+import pytest
+from django.test import Client
+from rest_framework import serializers
+from rest_framework.exceptions import Throttled
+from rest_framework.test import APIRequestFactory, force_authenticate
+from rest_framework.views import APIView
+
+from tests.parcels.models import Parcel
+
+
+class PartSerializer(serializers.Serializer):
+    quantity = serializers.IntegerField(min_value=1)
+
+
+class OrderSerializer(serializers.Serializer):
+    order_id = serializers.CharField()
+    parts = PartSerializer(many=True)
+
+
+class OrderView(APIView):
+    """Does what its caller asks for: moves a parcel, or validates an order."""
+
+    def post(self, request):
+        if key := request.data.get("deliver"):
+            Parcel.objects.get(pk=key).move("deliver")
+        if request.data.get("throttled"):
+            raise Throttled(wait=7)
+        OrderSerializer(data=request.data).is_valid(raise_exception=True)
+
+
+def post(data, *, user, content_type: str = "application/json"):
+    body = data if isinstance(data, bytes) else None
+    factory = APIRequestFactory()
+    request = (
+        factory.generic("POST", "/", body, content_type=content_type)
+        if body is not None
+        else factory.post("/", data, format="json")
+    )
+    if user:
+        force_authenticate(request, user)
+    answer = OrderView.as_view()(request)
+    answer.render()
+    return answer
+
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_refused_move_is_a_conflict_with_the_facts(admin_user) -> None:
+    parcel = Parcel.objects.create().move("lose")
+
+    answer = post({"deliver": str(parcel.pk)}, user=admin_user)
+
+    assert answer.status_code == 409
+    assert answer.data["error"] == {
+        "code": "MOVE_REFUSED",
+        "message": f"parcel {parcel.pk} cannot deliver: it is LOST",
+        "id": str(parcel.pk),
+        "verb": "deliver",
+        "state": "LOST",
+    }
+
+
+def test_every_bad_field_is_named_with_its_path(admin_user) -> None:
+    answer = post({"parts": [{"quantity": 1}, {"quantity": 0}, {}]}, user=admin_user)
+
+    assert answer.status_code == 400
+    assert answer.data["error"]["code"] == "VALIDATION"
+    assert [field["field"] for field in answer.data["error"]["fields"]] == [
+        "order_id",
+        "parts.1.quantity",
+        "parts.2.quantity",
+    ]
+    assert "parts.1.quantity: Ensure this value is greater than or equal to 1." in answer.data["error"]["message"]
+
+
+def test_no_key_is_unauthenticated() -> None:
+    answer = post({}, user=None)
+
+    assert (answer.status_code, answer.data["error"]["code"]) == (401, "UNAUTHENTICATED")
+    assert answer["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status", "code"),
+    [
+        (b"{not json", "application/json", 400, "BAD_REQUEST"),
+        (b"\xff\xfe", "application/json", 400, "BAD_REQUEST"),
+        (b"a=1", "application/x-www-form-urlencoded", 415, "UNSUPPORTED_MEDIA_TYPE"),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_refused_in_json(admin_user, body, content_type, status, code) -> None:
+    answer = post(body, user=admin_user, content_type=content_type)
+
+    assert (answer.status_code, answer.data["error"]["code"]) == (status, code)
+
+
+def test_too_many_requests_say_when_to_come_back(admin_user) -> None:
+    answer = post({"throttled": True}, user=admin_user)
+
+    assert (answer.status_code, answer.data["error"]["code"], answer["Retry-After"]) == (429, "TOO_MANY_REQUESTS", "7")
+
+
+def test_an_unknown_route_is_answered_in_json() -> None:
+    answer = Client().get("/api/nothing")
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "NOT_FOUND")
+
+
+def test_a_bad_host_is_answered_in_json() -> None:
+    answer = Client().get("/", headers={"host": "evil.example"})
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "BAD_REQUEST")
+
+
+def test_an_unknown_page_of_the_console_is_a_page(admin_client) -> None:
+    answer = admin_client.get("/admin/nothing/here/")
+
+    assert answer.status_code == 404
+    assert "There is nothing at /admin/nothing/here/" in answer.content.decode()
+
+
+def test_a_fault_of_ours_tells_nothing_but_the_request_id(monkeypatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr("config.views.generate_latest", fail)
+
+    answer = Client(raise_request_exception=False).get("/metrics")
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "INTERNAL")
+    assert "secret detail" not in answer.content.decode()
+    assert answer["X-Request-ID"]

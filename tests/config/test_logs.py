@@ -1,0 +1,66 @@
+"""Logs are JSON, name request and actor, and hold no secrets or personal data."""
+
+import json
+import logging
+
+import pytest
+from django.test import Client
+
+from config.logs import ContextFilter, JsonFormatter, redacted
+from lifecycle.actor import acting_as
+
+
+def line(message: str, *args: object, **extra: object) -> dict:
+    record = logging.LogRecord("kilit", logging.INFO, __file__, 1, message, args, None)
+    record.__dict__.update(extra)
+    ContextFilter().filter(record)
+    return json.loads(JsonFormatter().format(record))
+
+
+def test_a_line_is_one_json_object_with_time_level_and_actor() -> None:
+    with acting_as("operator:ayşe"):
+        told = line("claimed %s", 3, rows=3)
+
+    assert told["message"] == "claimed 3"
+    assert (told["level"], told["logger"], told["actor"], told["rows"]) == ("INFO", "kilit", "operator:ayşe", 3)
+    assert told["time"].endswith("Z")
+    assert "request_id" not in told
+
+
+def test_a_message_with_line_breaks_stays_one_line() -> None:
+    record = logging.LogRecord("kilit", logging.INFO, __file__, 1, 'a\nb"}\n{"level": "FAKE"}', (), None)
+    ContextFilter().filter(record)
+
+    assert "\n" not in JsonFormatter().format(record)
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("key kilit_AbCdEfGh12345678 given", "key kilit_*** given"),
+        ("Authorization: Bearer abc.def-123456", "Authorization: Bearer ***"),
+        ("x-api-key: 0123456789abcdef", "x-api-key: ***"),
+        ("postgres://kilit:hunter2@db/kilit", "postgres://kilit:***@db/kilit"),
+        ("bad row\nDETAIL:  Failing row contains (Cj0KCQ, ayse@example.com).\nend", "bad row\nDETAIL: ***\nend"),
+    ],
+)
+def test_secrets_are_taken_out(written: str, kept: str) -> None:
+    assert redacted(written) == kept
+
+
+@pytest.mark.django_db
+def test_a_request_is_logged_without_its_query(caplog) -> None:
+    with caplog.at_level(logging.INFO, logger="kilit.request"):
+        answer = Client().get("/nothing?gclid=Cj0KCQsecret", headers={"x-request-id": "from-the-proxy-1"})
+
+    (record,) = [record for record in caplog.records if record.name == "kilit.request"]
+    assert (record.path, record.status, record.method) == ("/nothing", 404, "GET")
+    assert "Cj0KCQsecret" not in str(record.__dict__)
+    assert answer["X-Request-ID"] == "from-the-proxy-1"
+
+
+@pytest.mark.django_db
+def test_a_request_id_that_is_not_one_is_replaced() -> None:
+    answer = Client().get("/healthz", headers={"x-request-id": 'x"} evil'})
+
+    assert answer["X-Request-ID"].isalnum()

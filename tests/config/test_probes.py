@@ -1,0 +1,85 @@
+"""Probes: up, ready, and what the queues hold."""
+
+import re
+
+import pytest
+from django.db import DatabaseError
+from django.db.models.functions import Now
+from django.test import Client, override_settings
+
+from config import views
+from lifecycle.models import Count, Heartbeat
+from tests.parcels.models import Parcel
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_process_that_answers_is_up() -> None:
+    assert Client().get("/healthz").json() == {"status": "ok"}
+
+
+def test_ready_needs_a_worker_that_proved_itself() -> None:
+    silent = Client().get("/readyz")
+    Heartbeat.objects.create(name="here:1", alive_at=Now())
+    alive = Client().get("/readyz")
+
+    assert silent.status_code == 503
+    assert silent.json()["checks"]["workers"] == "none alive: run manage.py runworkers"
+    assert (alive.status_code, alive.json()["status"]) == (200, "ok")
+
+
+def test_ready_needs_every_migration(monkeypatch) -> None:
+    monkeypatch.setattr(views, "migrated", lambda: False)
+
+    answer = Client().get("/readyz")
+
+    assert answer.status_code == 503
+    assert answer.json()["checks"]["migrations"] == "some are missing: run manage.py migrate"
+
+
+def test_a_database_that_does_not_answer_is_told_not_thrown(monkeypatch) -> None:
+    def fail(*_: object) -> None:
+        raise DatabaseError
+
+    monkeypatch.setattr(views, "migrated", fail)
+    monkeypatch.setattr(views, "generate_latest", fail)
+
+    assert Client().get("/readyz").json()["checks"]["database"] == "does not answer"
+    assert Client().get("/metrics").status_code == 503
+
+
+def metric(name: str, **labels: str) -> float:
+    text = Client().get("/metrics").content.decode()
+    wanted = ",".join(f'{key}="{value}"' for key, value in labels.items())
+    (found,) = re.findall(rf"^{name}{{{wanted}}} (\S+)$", text, re.MULTILINE)
+    return float(found)
+
+
+def test_metrics_tell_rows_and_moves_folded_or_not() -> None:
+    Parcel.objects.bulk_create(Parcel(depot=depot) for depot in ("east", "west", "west"))
+    Count.objects.fold()
+    Parcel.objects.filter(depot="east").move("lose")
+    Parcel.objects.filter(depot="east").move("resend")
+
+    assert metric("kilit_rows", queue="parcel", state="WAITING") == 3
+    assert metric("kilit_rows", queue="parcel", state="LOST") == 0
+    assert metric("kilit_moves_total", queue="parcel", state="WAITING") == 4
+    assert metric("kilit_moves_total", queue="parcel", state="LOST") == 1
+
+
+def test_metrics_tell_how_long_ago_the_workers_beat() -> None:
+    Heartbeat.objects.create(name="here:1", beat_at=Now())
+
+    assert 0 <= metric("kilit_heartbeat_age_seconds", supervisor="here:1") < 60
+
+
+def test_metrics_may_be_kept_for_who_has_the_token() -> None:
+    with override_settings(METRICS_TOKEN="s3cret"):
+        assert Client().get("/metrics").status_code == 401
+        assert Client().get("/metrics", headers={"authorization": "Bearer wrong"}).status_code == 401
+        assert Client().get("/metrics", headers={"authorization": "Bearer s3cret"}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+def test_probes_are_only_read(path: str) -> None:
+    assert Client().post(path).status_code == 405

@@ -1,0 +1,88 @@
+"""Bad configuration ends in one readable line, not in a traceback."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.commands import ROOT, fresh_environment, manage
+
+PRODUCTION = {"KILIT_PRODUCTION": "true", "SECRET_KEY": "x" * 60, "ALLOWED_HOSTS": "kilit.example.com"}
+
+BAD = {
+    "nonsense port": ({"PORT": "eighty"}, "PORT='eighty' is not a whole number from 1 to 65535."),
+    "nonsense flag": ({"KILIT_DEBUG": "maybe"}, "KILIT_DEBUG='maybe' is not a boolean: use true or false."),
+    "nonsense level": ({"KILIT_LOG_LEVEL": "loud"}, "KILIT_LOG_LEVEL='LOUD' is not one of DEBUG, INFO"),
+    "nonsense database": ({"DATABASE_URL": "oracle"}, "DATABASE_URL is not of the form postgres://"),
+    "missing secret": ({**PRODUCTION, "SECRET_KEY": ""}, "SECRET_KEY is not set; it is required here."),
+    "missing hosts": ({**PRODUCTION, "ALLOWED_HOSTS": ""}, "ALLOWED_HOSTS is not set; it is required here."),
+    "unreachable database": (
+        {"DATABASE_URL": "postgres://kilit:s3cret@127.0.0.1:1/kilit"},
+        "the database does not answer: connection failed",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_command_says_in_one_line_what_is_wrong(case: str, tmp_path: Path) -> None:
+    variables, sentence = BAD[case]
+
+    ended = manage("migrate", "--check", **{"KILIT_VAR": str(tmp_path), **variables})
+
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("kilit: ")
+    assert sentence in ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1
+    assert "s3cret" not in ended.stderr
+
+
+@pytest.mark.parametrize("case", ["nonsense port", "missing secret"])
+def test_the_web_server_does_too(case: str, tmp_path: Path) -> None:
+    variables, sentence = BAD[case]
+
+    ended = subprocess.run(
+        [sys.executable, "-c", "import config.wsgi"],
+        cwd=ROOT,
+        env=fresh_environment(**{"KILIT_VAR": str(tmp_path), **variables}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert ended.returncode == 1
+    assert ended.stderr.strip().splitlines() == [f"kilit: {sentence}"]
+
+
+def test_a_data_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    ended = manage("check", KILIT_VAR=str(tmp_path / "file" / "var"))
+
+    assert ended.returncode == 1
+    assert ended.stderr.strip() == f"kilit: KILIT_VAR={tmp_path}/file/var cannot be written: Not a directory."
+
+
+def test_help_and_check_start_nothing(tmp_path: Path) -> None:
+    for command in ("help", "check"):
+        assert manage(command, KILIT_VAR=str(tmp_path)).returncode == 0
+
+    assert [path.name for path in tmp_path.iterdir()] == ["secret_key"]
+
+
+def test_the_local_secret_key_is_made_once_and_kept_private(tmp_path: Path) -> None:
+    manage("check", KILIT_VAR=str(tmp_path))
+    first = (tmp_path / "secret_key").read_text()
+
+    manage("check", KILIT_VAR=str(tmp_path))
+
+    assert (tmp_path / "secret_key").read_text() == first
+    assert len(first.strip()) >= 50
+    assert (tmp_path / "secret_key").stat().st_mode & 0o777 == 0o600
+
+
+def test_production_makes_no_secret_key_of_its_own(tmp_path: Path) -> None:
+    manage("check", KILIT_VAR=str(tmp_path), **PRODUCTION)
+
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,161 @@
+"""`manage.py up` from an empty folder: everything starts, Ctrl-C stops it, and nothing is left running."""
+
+import http.cookiejar
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from config.embedded.place import home_of
+from tests.commands import ROOT, fresh_environment, manage
+
+READY_WITHIN = 90  # seconds
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Installation:
+    """A Kilit of its own: a data folder, a port, and the processes below `manage.py up`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.port = folder, free_port()
+        self.variables = {"KILIT_VAR": str(folder), "PORT": str(self.port)}
+        self.log = folder.parent / "up.log"
+        self.seen: set[psutil.Process] = set()
+
+    def up(self) -> None:
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "up"],
+                cwd=ROOT,
+                env=fresh_environment(**self.variables),
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        end = time.monotonic() + READY_WITHIN
+        while "Kilit is ready at" not in self.log.read_text():
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < end, self.log.read_text()
+            time.sleep(0.2)
+        self.seen |= set(psutil.Process(self.process.pid).children(recursive=True))
+        self.seen |= set(self.postgres())
+
+    @property
+    def database(self) -> Path:
+        """Where the data really is: as root, under a closed folder, somewhere else."""
+        return home_of(self.folder / "postgres")
+
+    def postgres(self) -> list[psutil.Process]:
+        found = []
+        for process in psutil.process_iter(["name"]):
+            with suppress(psutil.Error):
+                if process.name() == "postgres" and process.cwd().startswith(str(self.database)):
+                    found.append(process)
+        assert found
+        return found
+
+    def still_running(self) -> list[psutil.Process]:
+        return [p for p in self.seen if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+    def address(self, path: str) -> str:
+        return f"http://localhost:{self.port}{path}"
+
+    def login(self, role: str) -> str:
+        """Log in as a browser would, with what was printed; return the page after."""
+        username, password = re.search(rf"{role}\s+(\S+)\s+(\S+)", self.log.read_text()).groups()
+        jar = http.cookiejar.CookieJar()
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+        browser.open(self.address("/admin/login/"), timeout=10)
+        token = next(cookie.value for cookie in jar if cookie.name == "csrftoken")
+        form = {"username": username, "password": password, "csrfmiddlewaretoken": token, "next": "/admin/"}
+        return (
+            browser.open(self.address("/admin/login/"), urllib.parse.urlencode(form).encode(), timeout=10)
+            .read()
+            .decode()
+        )
+
+    def clean_up(self) -> None:
+        with suppress(ProcessLookupError, AttributeError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(timeout=10)
+        manage("down", **self.variables)
+        shutil.rmtree(self.database, ignore_errors=True)
+
+
+@pytest.fixture
+def installation(tmp_path_factory) -> Iterator[Installation]:
+    made = Installation(tmp_path_factory.mktemp("installation") / "var")
+    yield made
+    made.clean_up()
+
+
+def test_an_empty_folder_becomes_a_running_product_and_ctrl_c_ends_it(installation: Installation) -> None:
+    installation.up()
+
+    assert urllib.request.urlopen(installation.address("/readyz"), timeout=10).status == 200
+    assert "Log out" in installation.login("operator")
+    with urllib.request.urlopen(installation.address("/static/admin/css/base.css"), timeout=10) as static:
+        assert static.status == 200
+
+    installation.process.send_signal(signal.SIGINT)
+
+    assert installation.process.wait(timeout=40) == 0
+    assert installation.still_running() == []
+
+
+def test_a_second_start_here_is_refused_and_down_stops_the_first(installation: Installation) -> None:
+    installation.up()
+
+    second = manage("up", **installation.variables)
+    other_folder = manage("up", **{**installation.variables, "KILIT_VAR": f"{installation.folder}-other"})
+    down = manage("down", **installation.variables)
+    down_again = manage("down", **installation.variables)
+
+    assert second.stderr.strip() == "CommandError: Kilit is up already here; `make down` stops it."
+    assert f"Port {installation.port} is taken; choose another" in other_folder.stderr
+    assert (down.stdout.strip(), down_again.stdout.strip()) == ("Stopped.", "Nothing was running.")
+    assert installation.process.wait(timeout=10) == 0
+    assert installation.still_running() == []
+
+
+def test_kill_of_up_takes_the_services_along_and_the_next_start_goes_on(installation: Installation) -> None:
+    installation.up()
+    services = [p for p in installation.seen if p.name() != "postgres"]
+
+    installation.process.kill()
+    installation.process.wait(timeout=10)
+
+    end = time.monotonic() + 20
+    while any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in services):
+        assert time.monotonic() < end, services
+        time.sleep(0.2)
+    installation.up()
+    assert "Log out" in installation.login("viewer")
+
+
+def test_a_service_that_dies_ends_the_rest(installation: Installation) -> None:
+    installation.up()
+    web = next(p for p in psutil.Process(installation.process.pid).children() if "gunicorn" in " ".join(p.cmdline()))
+
+    web.kill()
+
+    assert installation.process.wait(timeout=40) == 1
+    assert "kilit: web ended, so everything is stopped." in installation.log.read_text()
+    assert installation.still_running() == []
