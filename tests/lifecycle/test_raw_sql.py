@@ -155,3 +155,23 @@ def test_a_changed_table_would_be_noticed(monkeypatch) -> None:
 
     with pytest.raises(SystemExit):
         call_command("makemigrations", check=True, dry_run=True)
+
+
+@pytest.mark.parametrize(
+    ("trigger", "statement"),
+    [
+        ("legal_arrow", "UPDATE parcels_parcel SET status = 'DELIVERED'"),
+        ("no_delete", "DELETE FROM parcels_parcel"),
+    ],
+)
+def test_it_is_the_trigger_that_refuses(sql, trigger: str, statement: str) -> None:
+    Parcel.objects.create()
+    ((name,),) = sql(
+        "SELECT tgname FROM pg_trigger WHERE tgrelid = 'parcels_parcel'::regclass AND tgname LIKE %s", f"%{trigger}%"
+    )
+    sql("SET CONSTRAINTS ALL IMMEDIATE")
+    sql(f'ALTER TABLE parcels_parcel DISABLE TRIGGER "{name}"')
+
+    sql(statement)
+
+    assert not Parcel.objects.filter(status="WAITING").exists()
