@@ -1,14 +1,16 @@
-"""People and roles in the console."""
+"""People and roles in the console, and what must not be in it."""
 
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as BaseGroupAdmin
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.models import Group, User
+from django_q.models import Failure, OrmQ, Schedule, Success
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-admin.site.unregister(User)
-admin.site.unregister(Group)
+admin.site.unregister([User, Group])
+# Its "resubmit" drops a task's options and deletes history, and its tasks are only doorbells.
+admin.site.unregister([Failure, OrmQ, Schedule, Success])
 
 
 @admin.register(User)

@@ -163,6 +163,7 @@ ROOT_URLCONF = "config.urls"
 
 # Auth ----------------------------------------------------------------------------------------------------------------
 
+LOGIN_REDIRECT_URL = "admin:index"
 LOGIN_URL = "admin:login"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},

@@ -17,17 +17,15 @@ class Role(models.TextChoices):
 
 # `view` and `operate` are the permissions of every queue; the admin role has all there are, people included.
 GRANTS = {Role.VIEWER: ("view_",), Role.OPERATOR: ("view_", "operate_"), Role.ADMIN: ("",)}
-OPEN_TO_ALL_ROLES = {"lifecycle", "ociqueue", "pdfjobs", "orchestrator"}
+QUEUES = {"lifecycle", "ociqueue", "pdfjobs", "orchestrator"}
+APPS = {Role.VIEWER: QUEUES, Role.OPERATOR: QUEUES, Role.ADMIN: QUEUES | {"auth"}}
 
 
 def grant(sender: AppConfig, **_: Any) -> None:
     """Give the roles the permissions of an app just migrated; permissions exist only after a migration."""
     permissions = Permission.objects.filter(content_type__app_label=sender.label)
-    for role, prefixes in GRANTS.items():
-        group = Group.objects.filter(name=role).first()
-        if group is None or (sender.label not in OPEN_TO_ALL_ROLES and role is not Role.ADMIN):
-            continue
-        for prefix in prefixes:
+    for group in Group.objects.filter(name__in=[role for role in Role if sender.label in APPS[role]]):
+        for prefix in GRANTS[Role(group.name)]:
             group.permissions.add(*permissions.filter(codename__startswith=prefix))
 
 

@@ -84,7 +84,7 @@ class Installation:
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
         browser.open(self.address("/admin/login/"), timeout=10)
         token = next(cookie.value for cookie in jar if cookie.name == "csrftoken")
-        form = {"username": username, "password": password, "csrfmiddlewaretoken": token, "next": "/admin/"}
+        form = {"username": username, "password": password, "csrfmiddlewaretoken": token}
         return (
             browser.open(self.address("/admin/login/"), urllib.parse.urlencode(form).encode(), timeout=10)
             .read()

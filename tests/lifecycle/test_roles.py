@@ -64,6 +64,12 @@ class LoseAll:
         return self.get_response(request)
 
 
+def test_doorbells_cannot_be_tampered_with_in_the_console(admin_client) -> None:
+    assert "Django Q" not in admin_client.get("/admin/").content.decode()
+    assert admin_client.get("/admin/django_q/schedule/").status_code == 404
+    assert not person("admin").has_perm("django_q.add_schedule")
+
+
 def test_nobody_edits_history_in_the_console(admin_client) -> None:
     Parcel.objects.create()
     event = Event.objects.get()
