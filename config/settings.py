@@ -24,6 +24,8 @@ PRODUCTION = env.flag("KILIT_PRODUCTION", default=False)
 KILIT_VAR = env.folder("KILIT_VAR", default=BASE_DIR / "var")
 PORT = env.number("PORT", default=8000, least=1, most=65535)
 METRICS_TOKEN = env.text("KILIT_METRICS_TOKEN", "")
+CRON_SECRET = env.text("KILIT_CRON_SECRET", "")
+RATE_PER_MINUTE = env.number("KILIT_RATE_PER_MINUTE", default=600, least=1)  # requests of one key
 
 # Database ------------------------------------------------------------------------------------------------------------
 
@@ -221,6 +223,7 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_THROTTLE_CLASSES": ["lifecycle.keys.throttle.KeyThrottle"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "EXCEPTION_HANDLER": "config.api.errors.answer",

@@ -1,9 +1,11 @@
 """The guard: every move is one conditional UPDATE, and the row count is the answer."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self, TypeVar, cast
 from uuid import UUID
 
-from django.db import models, transaction
+from django.db import connections, models, transaction
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 from django.db.models.sql import UpdateQuery
@@ -37,23 +39,21 @@ class LifecycleQuerySet(models.QuerySet[Row]):
             return super(LifecycleQuerySet, rows).update(**self._changes(move, changes))
 
     def take(self, verb: str, /, *, limit: int, order: tuple[str, ...], **changes: Any) -> list[Row]:
-        """Move at most `limit` rows that nobody else is moving, first by `order`; return exactly those.
-
-        One statement picks and moves. The pick is MATERIALIZED: otherwise the planner may run the LIMIT twice.
-        """
-        move = self._named(verb)
-        with transaction.atomic(using=self.db, savepoint=False):
-            tell_witness(verb=verb, using=self.db)
-            free = self.filter(status__in=move.sources).order_by(*order)
-            picked = free.select_for_update(skip_locked=True, of=("self",)).values(picked_id=models.F("pk"))[:limit]
-            pick_sql, pick_params = picked.query.get_compiler(using=self.db).as_sql()
-            chosen = self.model._base_manager.filter(pk__in=RawSQL("SELECT picked_id FROM picked", ()))
-            update = cast("UpdateQuery", chosen.query.chain(UpdateQuery))
-            update.add_update_values(self._changes(move, changes))
-            update_sql, update_params = update.get_compiler(using=self.db).as_sql()
-            sql = f"WITH picked AS MATERIALIZED ({pick_sql}) {update_sql} RETURNING *"
-            rows = list(self.model._base_manager.using(self.db).raw(sql, (*pick_params, *update_params)))
+        """Move at most `limit` rows that nobody else is moving, first by `order`; return exactly those."""
+        free = self.order_by(*order).select_for_update(skip_locked=True, of=("self",))
+        with self._picking(free, verb, changes, limit=limit) as (sql, params):
+            rows = list(self.model._base_manager.using(self.db).raw(f"{sql} RETURNING *", params))
         return sorted(rows, key=lambda row: [getattr(row, name) for name in order])
+
+    def move_each(self, verb: str, /, **changes: Any) -> set[UUID]:
+        """Move every row of this set that the verb applies to; return which moved.
+
+        Rows are locked by id, so that two such statements over the same rows wait for each other and never deadlock.
+        """
+        ordered = self.order_by("pk").select_for_update(of=("self",))
+        with self._picking(ordered, verb, changes) as (sql, params), connections[self.db].cursor() as cursor:
+            cursor.execute(f"{sql} RETURNING id", params)
+            return {row[0] for row in cursor.fetchall()}
 
     def update(self, **changes: Any) -> int:
         """Refuse to write the state: that is what verbs are for."""
@@ -70,6 +70,25 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         with transaction.atomic(using=self.db, savepoint=False):
             tell_witness(verb="", using=self.db)
             return super().bulk_create(objs, *args, **options)
+
+    @contextmanager
+    def _picking(
+        self, rows: Self, verb: str, changes: dict[str, Any], *, limit: int | None = None
+    ) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        """Give the one statement that locks rows in their order and moves them.
+
+        The pick is MATERIALIZED: otherwise the planner may run the LIMIT twice.
+        """
+        move = self._named(verb)
+        with transaction.atomic(using=self.db, savepoint=False):
+            tell_witness(verb=verb, using=self.db)
+            picked = rows.filter(status__in=move.sources).values(picked_id=models.F("pk"))[:limit]
+            pick_sql, pick_params = picked.query.get_compiler(using=self.db).as_sql()
+            chosen = self.model._base_manager.filter(pk__in=RawSQL("SELECT picked_id FROM picked", ()))
+            update = cast("UpdateQuery", chosen.query.chain(UpdateQuery))
+            update.add_update_values(self._changes(move, changes))
+            update_sql, update_params = update.get_compiler(using=self.db).as_sql()
+            yield f"WITH picked AS MATERIALIZED ({pick_sql}) {update_sql}", (*pick_params, *update_params)
 
     def _named(self, verb: str) -> Move:
         return self.model.lifecycle.moves[verb]

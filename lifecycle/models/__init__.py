@@ -3,6 +3,7 @@
 from lifecycle.models.count import Count, CountDelta, MinuteCount
 from lifecycle.models.event import Event
 from lifecycle.models.key import ApiKey
+from lifecycle.models.rate import RateWindow
 from lifecycle.models.worker import Bell, Heartbeat, SweepRun
 
-__all__ = ["ApiKey", "Bell", "Count", "CountDelta", "Event", "Heartbeat", "MinuteCount", "SweepRun"]
+__all__ = ["ApiKey", "Bell", "Count", "CountDelta", "Event", "Heartbeat", "MinuteCount", "RateWindow", "SweepRun"]

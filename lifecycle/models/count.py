@@ -4,7 +4,7 @@ The recorder appends what changed; a sweep folds it into the totals; a reader ad
 another writer waits for, so there is no hot row and nothing to deadlock on.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.db import connection, models
@@ -13,13 +13,24 @@ from django.db.models.functions import Now
 KEEP_MINUTES_FOR = timedelta(days=30)
 
 READ = """
-    SELECT queue, scope, state, sum(total)::bigint, sum(entered)::bigint FROM (
-      SELECT queue, scope, state, total, entered FROM lifecycle_count
+    SELECT queue, scope, state, sum(total)::bigint, sum(entered)::bigint, max(changed_at) FROM (
+      SELECT queue, scope, state, total, entered, changed_at FROM lifecycle_count
       UNION ALL
-      SELECT queue, scope, state, change, greatest(change, 0) FROM lifecycle_countdelta
+      SELECT queue, scope, state, change, greatest(change, 0), created_at FROM lifecycle_countdelta
     ) AS parts
     WHERE (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(scope)s::text IS NULL OR scope = %(scope)s)
     GROUP BY queue, scope, state ORDER BY queue, scope, state
+"""
+
+ENTERED = """
+    SELECT state, sum(entered)::bigint FROM (
+      SELECT queue, scope, state, minute AS at, entered FROM lifecycle_minutecount
+      UNION ALL
+      SELECT queue, scope, state, created_at, change FROM lifecycle_countdelta WHERE change > 0
+    ) AS parts
+    WHERE queue = %(queue)s AND (%(scope)s::text IS NULL OR scope = %(scope)s)
+      AND at > now() - make_interval(secs => %(seconds)s)
+    GROUP BY state
 """
 
 # One statement, so a reader sees either the deltas or their sum. Two folders would take the same totals in another
@@ -32,10 +43,12 @@ FOLD = """
       RETURNING queue, scope, state, change, created_at
     ),
     totals AS (
-      INSERT INTO lifecycle_count (queue, scope, state, total, entered)
-      SELECT queue, scope, state, sum(change), sum(greatest(change, 0)) FROM gone GROUP BY queue, scope, state
+      INSERT INTO lifecycle_count (queue, scope, state, total, entered, changed_at)
+      SELECT queue, scope, state, sum(change), sum(greatest(change, 0)), max(created_at)
+      FROM gone GROUP BY queue, scope, state
       ON CONFLICT (queue, scope, state) DO UPDATE
-        SET total = lifecycle_count.total + excluded.total, entered = lifecycle_count.entered + excluded.entered
+        SET total = lifecycle_count.total + excluded.total, entered = lifecycle_count.entered + excluded.entered,
+          changed_at = greatest(lifecycle_count.changed_at, excluded.changed_at)
     ),
     minutes AS (
       INSERT INTO lifecycle_minutecount (queue, scope, state, minute, entered)
@@ -49,13 +62,14 @@ FOLD = """
 
 
 class Total(NamedTuple):
-    """How many rows are in a state now, and how often one came into it."""
+    """How many rows are in a state now, how often one came into it, and when that last changed."""
 
     queue: str
     scope: str
     state: str
     now: int
     entered: int
+    changed_at: datetime
 
 
 class CountQuerySet(models.QuerySet["Count"]):
@@ -74,6 +88,12 @@ class CountQuerySet(models.QuerySet["Count"]):
             found[total.state] = found.get(total.state, 0) + total.now
         return {state: number for state, number in found.items() if number}
 
+    def entered_since(self, age: timedelta, *, queue: str, scope: str | None = None) -> dict[str, int]:
+        """Return how many rows came into each state lately, from the minutes and what is not folded yet."""
+        with connection.cursor() as cursor:
+            cursor.execute(ENTERED, {"queue": queue, "scope": scope, "seconds": age.total_seconds()})
+            return dict(cursor.fetchall())
+
     def fold(self, *, limit: int = 50_000) -> int:
         """Fold pending changes into totals and minutes; return how many were folded."""
         with connection.cursor() as cursor:
@@ -91,6 +111,7 @@ class Count(models.Model):
     state = models.CharField(max_length=32)
     total = models.BigIntegerField()
     entered = models.BigIntegerField()
+    changed_at = models.DateTimeField()
 
     objects = CountQuerySet.as_manager()
 
