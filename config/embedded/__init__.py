@@ -1,0 +1,1 @@
+"""Runs a private PostgreSQL for installations that have no DATABASE_URL."""
