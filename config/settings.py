@@ -27,6 +27,10 @@ METRICS_TOKEN = env.text("KILIT_METRICS_TOKEN", "")
 CRON_SECRET = env.text("KILIT_CRON_SECRET", "")
 RATE_PER_MINUTE = env.number("KILIT_RATE_PER_MINUTE", default=600, least=1)  # requests of one key
 
+# How often a conversion is claimed before it fails for good; per path, see docs/decisions/0001-settled-conflicts.md.
+SCRIPT_MAX_ATTEMPTS = env.number("KILIT_SCRIPT_MAX_ATTEMPTS", default=5, least=1)
+API_MAX_ATTEMPTS = env.number("KILIT_API_MAX_ATTEMPTS", default=8, least=1)
+
 # Database ------------------------------------------------------------------------------------------------------------
 
 DATABASES: dict[str, dict[str, Any]] = {

@@ -144,8 +144,3 @@ def refuse_state(fields: Any) -> None:
     """Raise when a state is about to be written other than by a verb."""
     if "status" in fields:
         raise TypeError("the state is moved by a verb of the table, never written")
-
-
-def timeline_key(row: LifecycleModel) -> tuple[str, UUID]:
-    """Return what finds the row's events."""
-    return row.lifecycle.queue, row.pk

@@ -1,5 +1,6 @@
 """The witness: one row for every move of every job, written by the database and never changed."""
 
+from collections.abc import Iterable
 from typing import Any, Self
 
 import pgtrigger
@@ -7,7 +8,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from lifecycle.actor import acting, speakable
-from lifecycle.guard import LifecycleModel, timeline_key
+from lifecycle.guard import LifecycleModel
 from lifecycle.triggers import never
 
 
@@ -16,8 +17,7 @@ class EventQuerySet(models.QuerySet["Event"]):
 
     def of(self, row: LifecycleModel) -> Self:
         """Return a job's timeline, oldest first; ids grow with time because a job's moves wait for each other."""
-        queue, object_id = timeline_key(row)
-        return self.filter(queue=queue, object_id=object_id).order_by("id")
+        return self.filter(queue=row.lifecycle.queue, object_id=row.pk).order_by("id")
 
     def record(
         self,
@@ -28,18 +28,31 @@ class EventQuerySet(models.QuerySet["Event"]):
         details: dict[str, Any] | None = None,
     ) -> "Event":
         """Note something that is not a move, in the transaction of whatever caused it."""
-        queue, object_id = timeline_key(row)
+        return self.record_each([row], event_type, message=message, details=details)[0]
+
+    def record_each(
+        self,
+        rows: Iterable[LifecycleModel],
+        event_type: str,
+        *,
+        message: str = "",
+        details: dict[str, Any] | None = None,
+    ) -> list["Event"]:
+        """Note the same of several jobs, in one statement."""
         now = acting()
         actor = {"actor": speakable(now.actor)} if now.actor else {}
-        return self.create(
-            queue=queue,
-            object_id=object_id,
-            event_type=event_type,
-            from_state=row.status,
-            to_state=row.status,
-            message=speakable(message or now.reason),
-            details=details or {},
-            **actor,
+        return self.bulk_create(
+            Event(
+                queue=row.lifecycle.queue,
+                object_id=row.pk,
+                event_type=event_type,
+                from_state=row.status,
+                to_state=row.status,
+                message=speakable(message or now.reason),
+                details=details or {},
+                **actor,
+            )
+            for row in rows
         )
 
 

@@ -1,0 +1,137 @@
+"""Questions about conversions, and their verbs in bulk."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Self
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Case, DurationField, ExpressionWrapper, F, Q, Value, When
+from django.db.models.functions import Least, Now, Power
+
+from lifecycle.guard import LifecycleQuerySet
+from ociqueue.models.site import Site
+from ociqueue.states import LIVE, WAITING, Category, Status, SyncMethod
+
+if TYPE_CHECKING:
+    from ociqueue.models.conversion import Conversion
+
+OLDEST_FIRST = ("created_at", "id")
+BATCH = 1000  # rows a sweep moves in one statement
+STUCK_AFTER = timedelta(minutes=15)
+FIRST_BACKOFF = timedelta(minutes=5)
+LONGEST_BACKOFF = timedelta(hours=24)
+
+ATTEMPTS = F("attempt_count") - F("attempts_forgiven")
+NO_ERROR = {"last_error": "", "provider_error_code": "", "provider_error_category": ""}
+FREE = {"claimed_at": None, "next_retry_at": None}
+# The counter never goes down: an operator's retry forgives what was tried, and the cap compares the difference.
+FORGIVEN = {"attempts_forgiven": F("attempt_count")}
+
+
+def failure(code: str, category: str, message: str) -> dict[str, Any]:
+    """Return the three error columns, cut to what they hold."""
+    return {
+        "provider_error_code": code[:64],
+        "provider_error_category": category,
+        "last_error": message[:1000],
+    }
+
+
+class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
+    """Questions about conversions, and their verbs in bulk."""
+
+    def for_site(self, site: Site) -> Self:
+        """Return one site's rows."""
+        return self.filter(site=site)
+
+    def waiting(self) -> Self:
+        """Return what nobody has claimed."""
+        return self.filter(status__in=WAITING)
+
+    def due(self) -> Self:
+        """Return what may be claimed now: its retry time has come and its attempts are not used up."""
+        return self.waiting().filter(Q(next_retry_at=None) | Q(next_retry_at__lte=Now())).exclude(self._spent())
+
+    def stuck(self, *, min_age: timedelta = STUCK_AFTER) -> Self:
+        """Return what was claimed too long ago: what recover would take now."""
+        return self.filter(status=Status.PROCESSING, claimed_at__lt=Now() - min_age)
+
+    def spent(self, *, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> Self:
+        """Return live rows whose attempts are used up: what the cap would take now."""
+        rows = self.filter(self._spent(max_attempts), status__in=LIVE)
+        return rows.filter(updated_at__lt=Now() - min_age) if min_age else rows
+
+    def claim(self, *, limit: int) -> list["Conversion"]:
+        """Hand out the oldest due rows: one statement claims, and nothing else counts an attempt (OCI-9)."""
+        return self.due().take(
+            "claim", limit=limit, order=OLDEST_FIRST, claimed_at=Now(), attempt_count=F("attempt_count") + 1
+        )
+
+    def ack(self) -> set[UUID]:
+        """Complete what the script says it uploaded; when Google took it only the API path can know (OCI-10)."""
+        return self.move_each("ack", **NO_ERROR)
+
+    def ack_failed(self, *, code: str, category: str, message: str) -> set[UUID]:
+        """Fail what the script could not upload; the claim has counted the attempt already (OCI-11)."""
+        return self.move_each("ack_failed", **failure(code, category, message))
+
+    def retry_selected(self) -> set[UUID]:
+        """Queue again, keeping the error for whoever looks into it (OCI-15)."""
+        return self.move_each("retry_selected", **FREE, **FORGIVEN)
+
+    def reset_to_queued(self, *, clear_errors: bool = False) -> set[UUID]:
+        """Queue again from any state but COMPLETED, forgetting the error when told to (OCI-15)."""
+        return self.move_each("reset_to_queued", **FREE, **FORGIVEN, **(NO_ERROR if clear_errors else {}))
+
+    def mark_failed(
+        self,
+        *,
+        code: str = "MANUAL_FAIL",
+        category: str = Category.PERMANENT,
+        reason: str = "MANUALLY_MARKED_FAILED",
+    ) -> set[UUID]:
+        """Fail by an operator's word (OCI-15)."""
+        return self.move_each("mark_failed", next_retry_at=None, **failure(code, category, reason))
+
+    def recover(self, *, min_age: timedelta = STUCK_AFTER) -> int:
+        """Bring back what a dead script or worker left behind (OCI-16)."""
+        return self._sweep(self.stuck(min_age=min_age), "recover", **FREE)
+
+    def cap(self, *, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> int:
+        """End what can never succeed (OCI-17); without a number, each path has its own."""
+        error = failure("MAX_ATTEMPTS", Category.PERMANENT, "MAX_ATTEMPTS_EXCEEDED")
+        rows = self.spent(max_attempts=max_attempts, min_age=min_age)
+        return self._sweep(rows, "cap", next_retry_at=None, **error)
+
+    def requeue_transient(self) -> int:
+        """Try again what failed for a passing reason, on sites that want it, later each time."""
+        rows = self.filter(
+            ~self._spent(),
+            status=Status.FAILED,
+            provider_error_category=Category.TRANSIENT,
+            site__requeue_transient=True,
+        )
+        doubling = ExpressionWrapper(
+            Value(FIRST_BACKOFF) * Power(Value(2.0), ATTEMPTS - Value(1)), output_field=DurationField()
+        )
+        backoff = Least(doubling, Value(LONGEST_BACKOFF), output_field=DurationField())
+        return self._sweep(rows, "requeue_transient", claimed_at=None, next_retry_at=Now() + backoff)
+
+    @staticmethod
+    def _spent(max_attempts: int | None = None) -> Q:
+        if max_attempts is not None:
+            return Q(attempt_count__gte=F("attempts_forgiven") + max_attempts)
+        # Per path, because the API tells more about a failure than the script can.
+        cap = Case(
+            When(site__sync_method=SyncMethod.API, then=Value(settings.API_MAX_ATTEMPTS)),
+            default=Value(settings.SCRIPT_MAX_ATTEMPTS),
+        )
+        return Q(attempt_count__gte=F("attempts_forgiven") + cap)
+
+    @staticmethod
+    def _sweep(rows: "ConversionQuerySet", verb: str, **changes: Any) -> int:
+        # In batches that skip what others hold: no claim waits for a sweep, and two sweeps share the work.
+        total = 0
+        while moved := len(rows.take(verb, limit=BATCH, order=("id",), **changes)):
+            total += moved
+        return total
