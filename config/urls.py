@@ -1,7 +1,7 @@
 """Every address the product answers at."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 from django.views.generic import RedirectView
 
 from config import views
@@ -9,6 +9,7 @@ from config import views
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
+    path("api/", include("ociqueue.api.urls")),
     path("healthz", views.healthz),
     path("readyz", views.readyz),
     path("metrics", views.metrics),

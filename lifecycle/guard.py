@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Self, TypeVar, cast
 from uuid import UUID
 
+from django.core.exceptions import EmptyResultSet
 from django.db import connections, models, transaction
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
@@ -41,8 +42,11 @@ class LifecycleQuerySet(models.QuerySet[Row]):
     def take(self, verb: str, /, *, limit: int, order: tuple[str, ...], **changes: Any) -> list[Row]:
         """Move at most `limit` rows that nobody else is moving, first by `order`; return exactly those."""
         free = self.order_by(*order).select_for_update(skip_locked=True, of=("self",))
-        with self._picking(free, verb, changes, limit=limit) as (sql, params):
-            rows = list(self.model._base_manager.using(self.db).raw(f"{sql} RETURNING *", params))
+        try:
+            with self._picking(free, verb, changes, limit=limit) as (sql, params):
+                rows = list(self.model._base_manager.using(self.db).raw(f"{sql} RETURNING *", params))
+        except EmptyResultSet:
+            return []
         return sorted(rows, key=lambda row: [getattr(row, name) for name in order])
 
     def move_each(self, verb: str, /, **changes: Any) -> set[UUID]:
@@ -51,9 +55,12 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         Rows are locked by id, so that two such statements over the same rows wait for each other and never deadlock.
         """
         ordered = self.order_by("pk").select_for_update(of=("self",))
-        with self._picking(ordered, verb, changes) as (sql, params), connections[self.db].cursor() as cursor:
-            cursor.execute(f"{sql} RETURNING id", params)
-            return {row[0] for row in cursor.fetchall()}
+        try:
+            with self._picking(ordered, verb, changes) as (sql, params), connections[self.db].cursor() as cursor:
+                cursor.execute(f"{sql} RETURNING id", params)
+                return {row[0] for row in cursor.fetchall()}
+        except EmptyResultSet:  # Django knows without asking, as for `pk__in=[]`
+            return set()
 
     def update(self, **changes: Any) -> int:
         """Refuse to write the state: that is what verbs are for."""

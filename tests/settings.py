@@ -7,8 +7,10 @@ os.environ.setdefault("SECRET_KEY", "tests")  # nothing signed here outlives the
 os.environ.setdefault("KILIT_VAR", str(Path(__file__).resolve().parent.parent / "var" / "test"))
 
 from config.settings import *  # noqa: F403
-from config.settings import INSTALLED_APPS
+from config.settings import DATABASES, INSTALLED_APPS
 
+# Two runs at once, in two terminals, do not meet.
+DATABASES["default"]["TEST"] = {"NAME": f"test_kilit_{os.getpid()}"}
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.parcels"]
 # Each test makes users; a fast hash is as good for that.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from lifecycle.guard import MoveRefused
+from lifecycle.refusals import Refusal
 
 CODES = {
     400: "BAD_REQUEST",
@@ -40,6 +41,8 @@ def answer(error: Exception, context: dict[str, Any]) -> Response | None:
         sentence = "; ".join(f"{path}: {text}" if path else text for path, text in fields)
         named = [{"field": path, "message": text} for path, text in fields]
         response.data = refusal("VALIDATION", sentence, fields=named)
+    elif isinstance(error, Refusal):
+        response.data = refusal(error.code, str(error.detail), **error.facts)
     else:
         detail = getattr(error, "detail", None) or response.status_text
         response.data = refusal(CODES.get(response.status_code, "ERROR"), str(detail))

@@ -1,8 +1,9 @@
-"""Authentication by API key, in `x-api-key` or `Authorization: Bearer`."""
+"""Authentication by API key, in `x-api-key` or `Authorization: Bearer`, and by a person's session."""
 
 from datetime import timedelta
 from typing import Any
 
+import rest_framework.authentication
 from django.db.models import Q
 from django.db.models.functions import Now
 from rest_framework.authentication import BaseAuthentication
@@ -15,10 +16,18 @@ from lifecycle.models import ApiKey
 NOTE_USE_EVERY = timedelta(minutes=1)
 
 
+class SessionAuthentication(rest_framework.authentication.SessionAuthentication):
+    """A person's session; without one the answer is 401, not DRF's 403."""
+
+    def authenticate_header(self, request: Request) -> str:
+        """Name what is missing."""
+        return "Session"
+
+
 class KeyAuthentication(BaseAuthentication):
     """The user is the key's owner, and `request.auth` the key."""
 
-    def authenticate(self, request: Request) -> tuple[Any, ApiKey] | None:
+    def authenticate(self, request: Request) -> tuple[Any, Any] | None:
         """Return the key's user, nothing without a key, and refuse a key that opens nothing."""
         text = given_key(request)
         if not text:

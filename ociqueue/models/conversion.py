@@ -103,6 +103,12 @@ class Conversion(LifecycleModel):
             models.Index(fields=["claimed_at"], condition=Q(status=Status.PROCESSING), name="conversion_claimed"),
             # The cap looks for used-up attempts.
             models.Index(ATTEMPTS, condition=Q(status__in=LIVE), name="conversion_attempts"),
+            # The sweep that tries passing failures again.
+            models.Index(
+                fields=["site"],
+                condition=Q(status=Status.FAILED, provider_error_category=Category.TRANSIENT),
+                name="conversion_passing_failures",
+            ),
             # Lists page through a site, with or without a state.
             models.Index(fields=["site", "id"], name="conversion_of_site"),
             models.Index(fields=["site", "status", "id"], name="conversion_of_site_in_status"),

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Case, DurationField, ExpressionWrapper, F, Q, Value, When
 from django.db.models.functions import Least, Now, Power
+from django.db.models.lookups import GreaterThanOrEqual
 
 from lifecycle.guard import LifecycleQuerySet
 from ociqueue.models.site import Site
@@ -50,7 +51,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
 
     def due(self) -> Self:
         """Return what may be claimed now: its retry time has come and its attempts are not used up."""
-        return self.waiting().filter(Q(next_retry_at=None) | Q(next_retry_at__lte=Now())).exclude(self._spent())
+        return self.waiting().filter(Q(next_retry_at=None) | Q(next_retry_at__lte=Now())).exclude(self.is_spent())
 
     def stuck(self, *, min_age: timedelta = STUCK_AFTER) -> Self:
         """Return what was claimed too long ago: what recover would take now."""
@@ -58,8 +59,13 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
 
     def spent(self, *, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> Self:
         """Return live rows whose attempts are used up: what the cap would take now."""
-        rows = self.filter(self._spent(max_attempts), status__in=LIVE)
+        rows = self.filter(self.is_spent(max_attempts), status__in=LIVE)
         return rows.filter(updated_at__lt=Now() - min_age) if min_age else rows
+
+    def passing_failures(self) -> Self:
+        """Return what failed for a passing reason, with attempts left, on sites that want it tried again."""
+        rows = self.filter(status=Status.FAILED, provider_error_category=Category.TRANSIENT)
+        return rows.filter(site__requeue_transient=True).exclude(self.is_spent())
 
     def claim(self, *, limit: int) -> list["Conversion"]:
         """Hand out the oldest due rows: one statement claims, and nothing else counts an attempt (OCI-9)."""
@@ -95,43 +101,40 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
 
     def recover(self, *, min_age: timedelta = STUCK_AFTER) -> int:
         """Bring back what a dead script or worker left behind (OCI-16)."""
-        return self._sweep(self.stuck(min_age=min_age), "recover", **FREE)
+        return self._sweep(self.stuck(min_age=min_age), "recover", order=("claimed_at", "id"), **FREE)
 
     def cap(self, *, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> int:
         """End what can never succeed (OCI-17); without a number, each path has its own."""
         error = failure("MAX_ATTEMPTS", Category.PERMANENT, "MAX_ATTEMPTS_EXCEEDED")
         rows = self.spent(max_attempts=max_attempts, min_age=min_age)
-        return self._sweep(rows, "cap", next_retry_at=None, **error)
+        return self._sweep(rows, "cap", order=("attempt_count", "id"), next_retry_at=None, **error)
 
     def requeue_transient(self) -> int:
         """Try again what failed for a passing reason, on sites that want it, later each time."""
-        rows = self.filter(
-            ~self._spent(),
-            status=Status.FAILED,
-            provider_error_category=Category.TRANSIENT,
-            site__requeue_transient=True,
-        )
         doubling = ExpressionWrapper(
             Value(FIRST_BACKOFF) * Power(Value(2.0), ATTEMPTS - Value(1)), output_field=DurationField()
         )
         backoff = Least(doubling, Value(LONGEST_BACKOFF), output_field=DurationField())
-        return self._sweep(rows, "requeue_transient", claimed_at=None, next_retry_at=Now() + backoff)
+        later = {"claimed_at": None, "next_retry_at": Now() + backoff}
+        return self._sweep(self.passing_failures(), "requeue_transient", order=("updated_at", "id"), **later)
 
     @staticmethod
-    def _spent(max_attempts: int | None = None) -> Q:
+    def is_spent(max_attempts: int | None = None) -> Q:
+        """Return the question whether a row's attempts are used up."""
         if max_attempts is not None:
-            return Q(attempt_count__gte=F("attempts_forgiven") + max_attempts)
+            return Q(GreaterThanOrEqual(ATTEMPTS, Value(max_attempts)))
         # Per path, because the API tells more about a failure than the script can.
-        cap = Case(
-            When(site__sync_method=SyncMethod.API, then=Value(settings.API_MAX_ATTEMPTS)),
-            default=Value(settings.SCRIPT_MAX_ATTEMPTS),
-        )
-        return Q(attempt_count__gte=F("attempts_forgiven") + cap)
+        script, api = settings.SCRIPT_MAX_ATTEMPTS, settings.API_MAX_ATTEMPTS
+        cap = Case(When(site__sync_method=SyncMethod.API, then=Value(api)), default=Value(script))
+        # The lower bound says nothing new, but an index can answer it.
+        lower_bound = GreaterThanOrEqual(ATTEMPTS, Value(min(script, api)))
+        return Q(lower_bound) & Q(GreaterThanOrEqual(ATTEMPTS, cap))
 
     @staticmethod
-    def _sweep(rows: "ConversionQuerySet", verb: str, **changes: Any) -> int:
+    def _sweep(rows: "ConversionQuerySet", verb: str, *, order: tuple[str, ...], **changes: Any) -> int:
         # In batches that skip what others hold: no claim waits for a sweep, and two sweeps share the work.
+        # The order is never that of the primary key: the planner would walk all finished rows along it.
         total = 0
-        while moved := len(rows.take(verb, limit=BATCH, order=("id",), **changes)):
+        while moved := len(rows.take(verb, limit=BATCH, order=order, **changes)):
             total += moved
         return total

@@ -115,3 +115,16 @@ def test_ten_thousand_rows_move_in_as_many_statements_as_ten() -> None:
 
     assert statements(10) == statements(10_000)
     assert Event.objects.filter(event_type="STATE_LOST").count() == 10_010
+
+
+def test_no_rows_at_all_are_moved_without_asking() -> None:
+    assert Parcel.objects.filter(pk__in=[]).move_each("lose") == set()
+    assert Parcel.objects.none().claim(limit=1) == []
+
+
+def test_move_each_tells_which_rows_moved() -> None:
+    waiting, lost = Parcel.objects.create(), Parcel.objects.create().move("lose")
+
+    moved = Parcel.objects.filter(pk__in=[waiting.pk, lost.pk]).move_each("lose")
+
+    assert moved == {waiting.pk}

@@ -1,0 +1,48 @@
+"""The handshake of scripts already in the field: a key is traded for a token that ends by itself (OCI-28)."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.core import signing
+from django.utils import timezone
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from lifecycle.actor import name_actor
+from lifecycle.keys.authentication import KeyAuthentication, given_key
+from lifecycle.models import ApiKey
+from ociqueue.models import Site
+
+LASTS = timedelta(minutes=45)  # longer than a script may run
+SALT = "ociqueue.session"
+
+
+def open_session(key: ApiKey, site: Site) -> tuple[str, datetime]:
+    """Return a token that opens one site in the name of a key, and when it ends."""
+    return signing.dumps({"key": key.pk, "site": str(site.pk)}, salt=SALT), timezone.now() + LASTS
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a token opens: one site, in the name of a key."""
+
+    key: ApiKey
+    site_id: str
+
+
+class SessionTokenAuthentication(KeyAuthentication):
+    """Takes a session token where a key may stand."""
+
+    def authenticate(self, request: Request) -> tuple[Any, ApiKey | Session] | None:
+        """Return the key's user; what is no token is looked at as a key."""
+        try:
+            token = signing.loads(given_key(request), salt=SALT, max_age=LASTS)
+        except signing.BadSignature:
+            return super().authenticate(request)
+        # Revoking a key ends its sessions too.
+        key = ApiKey.objects.valid().filter(pk=token["key"]).select_related("user").first()
+        if key is None:
+            raise AuthenticationFailed("The key of this session was revoked.")
+        name_actor(f"key:{key.user.get_username()}")
+        return key.user, Session(key, token["site"])

@@ -1,0 +1,26 @@
+"""`POST conversions`: the way in (OCI-6)."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from ociqueue.api.script import ScriptView, read
+from ociqueue.api.serializers import EnqueueSerializer
+from ociqueue.enqueue import enqueue
+
+
+class EnqueueView(ScriptView):
+    """Stores the good conversions, and names what is wrong with the others."""
+
+    def post(self, request: Request) -> Response:
+        """Answer for each conversion what became of it."""
+        asked = read(EnqueueSerializer, request.data)
+        report = enqueue(self.site(request, asked["siteId"]), asked["conversions"])
+        return Response(
+            {
+                "ok": True,
+                "created": report.count("created"),
+                "duplicates": report.count("duplicate"),
+                "invalid": report.count("invalid"),
+                "results": report.results,
+            }
+        )

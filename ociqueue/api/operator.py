@@ -1,0 +1,86 @@
+"""The operators' endpoints: a session, and membership decides (OCI-13 to OCI-15)."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from rest_framework.exceptions import NotFound, PermissionDenied, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from lifecycle.actor import acting, acting_as
+from lifecycle.keys.authentication import SessionAuthentication
+from ociqueue import insight, settling
+from ociqueue.api.script import read
+from ociqueue.api.serializers import ActionSerializer, RowsSerializer, StatsSerializer
+from ociqueue.models import Site
+from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.states import Category
+
+
+class OperatorView(APIView):
+    """A view for people; sites they are no member of are answered like sites that do not exist."""
+
+    authentication_classes = [SessionAuthentication]
+
+    def site(self, request: Request, name: str) -> Site:
+        """Return a site that the user may see."""
+        site = Site.objects.seen_by(request.user).called(name).first()
+        if site is None:
+            raise NotFound("There is no such site.")
+        return site
+
+
+class StatsView(OperatorView):
+    """`GET queue-stats`."""
+
+    def get(self, request: Request) -> Response:
+        """Answer totals of one site or of all the user's."""
+        asked = read(StatsSerializer, request.query_params)
+        if asked["scope"] == "multi":
+            return Response(insight.summed(list(Site.objects.seen_by(request.user))))
+        return Response(insight.stats(self.site(request, asked["siteId"])))
+
+
+class RowsView(OperatorView):
+    """`GET queue-rows`."""
+
+    def get(self, request: Request) -> Response:
+        """Answer a page."""
+        asked = read(RowsSerializer, request.query_params)
+        site = self.site(request, asked["siteId"])
+        try:
+            page = insight.rows_page(site, limit=asked["limit"], status=asked.get("status"), cursor=asked.get("cursor"))
+        except ValueError as error:
+            raise ValidationError({"cursor": str(error)}) from None
+        return Response(page)
+
+
+class ActionsView(OperatorView):
+    """`POST queue-actions`."""
+
+    def post(self, request: Request) -> Response:
+        """Act on rows and tell which were left alone."""
+        asked = read(ActionSerializer, request.data)
+        site = self.site(request, asked["siteId"])
+        if not Site.objects.run_by(request.user).filter(pk=site.pk).exists():
+            raise PermissionDenied("Viewers may look, not act.")
+        with acting_as(acting().actor, reason=asked.get("reason", "")):
+            outcome = settling.settle(site, asked["ids"], verb_of(asked))
+        return Response({"ok": True, "affected": outcome.moved, "skipped": outcome.shown()})
+
+
+def verb_of(asked: dict[str, Any]) -> Callable[[ConversionQuerySet], set[UUID]]:
+    """Return the verb an action names, with what it was given."""
+    if asked["action"] == "RETRY_SELECTED":
+        return lambda rows: rows.retry_selected()
+    if asked["action"] == "RESET_TO_QUEUED":
+        return lambda rows: rows.reset_to_queued(clear_errors=asked["clearErrors"])
+    given = {
+        "code": asked.get("errorCode"),
+        "category": asked.get("errorCategory") and Category(asked["errorCategory"]),
+        "reason": asked.get("reason"),
+    }
+    # What the body leaves out has a default of its own in the verb.
+    return lambda rows: rows.mark_failed(**{name: value for name, value in given.items() if value})

@@ -1,0 +1,105 @@
+"""The script's endpoints: hand out, acknowledge, acknowledge failure (OCI-9 to OCI-12, OCI-28)."""
+
+from typing import Any, cast
+
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from lifecycle.keys.authentication import KeyAuthentication
+from lifecycle.models import ApiKey
+from lifecycle.refusals import Refusal
+from ociqueue import export, settling
+from ociqueue.api.authentication import Session, SessionTokenAuthentication, open_session
+from ociqueue.api.serializers import AckFailedSerializer, AckSerializer, ExportSerializer, SiteSerializer
+from ociqueue.models import Site
+from ociqueue.states import SyncMethod
+
+
+class ScriptView(APIView):
+    """A view for a site's key; sites that the key does not open are answered like sites that do not exist."""
+
+    authentication_classes = [SessionTokenAuthentication]
+
+    def site(self, request: Request, name: str) -> Site:
+        """Return the site that the request may act for."""
+        sites = Site.objects.run_by(request.user)
+        if isinstance(request.auth, Session):
+            sites = sites.filter(pk=request.auth.site_id)
+        site = sites.called(name).first()
+        if site is None:
+            raise NotFound("There is no such site.")
+        return site
+
+
+class ExportView(ScriptView):
+    """`GET google-ads-export`: claim, or preview."""
+
+    # No HEAD: it would claim rows and throw the answer away.
+    http_method_names = ["get", "options"]
+
+    def get(self, request: Request) -> Response:
+        """Answer a flat array of what was claimed, or the preview's object."""
+        asked = read(ExportSerializer, request.query_params)
+        site = self.site(request, asked["siteId"])
+        if asked["markAsExported"] != "true":
+            return Response(export.preview(site, limit=asked["limit"]))
+        refuse_other_sender(site)
+        return Response(export.claim_items(site, limit=asked["limit"]))
+
+
+class AckView(ScriptView):
+    """`POST ack`."""
+
+    def post(self, request: Request) -> Response:
+        """Complete rows and tell which were left alone."""
+        asked = read(AckSerializer, request.data)
+        site = self.site(request, asked["siteId"])
+        outcome = settling.ack(site, asked["queueIds"], skipped=asked["skippedIds"])
+        return Response({"ok": True, "updated": outcome.moved, "ignored": outcome.shown()})
+
+
+class AckFailedView(ScriptView):
+    """`POST ack-failed`."""
+
+    def post(self, request: Request) -> Response:
+        """Fail rows and tell which were left alone."""
+        asked = read(AckFailedSerializer, request.data)
+        site = self.site(request, asked["siteId"])
+        outcome = settling.ack_failed(
+            site,
+            asked["queueIds"],
+            code=asked["errorCode"],
+            category=asked["errorCategory"],
+            message=asked["errorMessage"],
+        )
+        site.note_ack()
+        return Response({"ok": True, "updated": outcome.moved, "ignored": outcome.shown()})
+
+
+class VerifyView(ScriptView):
+    """`POST v2/verify`: the handshake of scripts already in the field."""
+
+    authentication_classes = [KeyAuthentication]
+
+    def post(self, request: Request) -> Response:
+        """Trade a key for a token."""
+        site = self.site(request, read(SiteSerializer, request.data)["siteId"])
+        token, expires_at = open_session(cast("ApiKey", request.auth), site)
+        return Response({"session_token": token, "expires_at": expires_at.isoformat(timespec="seconds")})
+
+
+def read(serializer: Any, data: Any) -> dict[str, Any]:
+    """Return the checked request, or refuse with every bad field."""
+    asked = serializer(data=data)
+    asked.is_valid(raise_exception=True)
+    return dict(asked.validated_data)
+
+
+def refuse_other_sender(site: Site) -> None:
+    """Refuse to hand out rows that somebody else sends, or nobody for now."""
+    if site.sync_method != SyncMethod.SCRIPT:
+        raise Refusal(409, "NOT_A_SCRIPT_SITE", "This site sends through the Google Ads API; remove its script.")
+    if site.is_paused:
+        raise Refusal(503, "SITE_PAUSED", f"The site is paused: {site.pause_reason}", retry_after=3600)

@@ -1,0 +1,79 @@
+"""What requests may say; unknown keys are ignored, as deployed scripts expect."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from ociqueue.api.fields import IdsField
+from ociqueue.states import SCRIPT_CATEGORIES, Category, Status
+
+MOST_EXPORTED = 10_000
+MOST_ACTED_ON = 5_000
+MOST_ENQUEUED = 5_000
+
+
+class SiteSerializer(serializers.Serializer[Any]):
+    """Names a site by its public id or uuid."""
+
+    siteId = serializers.CharField(max_length=64)
+
+
+class ExportSerializer(SiteSerializer):
+    """Asks for rows; only the literal `true` claims."""
+
+    markAsExported = serializers.CharField(default="false", max_length=16, allow_blank=True, trim_whitespace=False)
+    limit = serializers.IntegerField(default=5_000, min_value=1, max_value=MOST_EXPORTED)
+
+
+class AckSerializer(SiteSerializer):
+    """Says what was uploaded, and what was left out on purpose."""
+
+    queueIds = IdsField(most=MOST_EXPORTED)
+    skippedIds = IdsField(most=MOST_EXPORTED, default=list)
+
+
+class AckFailedSerializer(SiteSerializer):
+    """Says what could not be uploaded, and why."""
+
+    queueIds = IdsField(most=MOST_EXPORTED)
+    errorCode = serializers.CharField(default="VALIDATION_FAILED", max_length=64)
+    errorMessage = serializers.CharField(default="", allow_blank=True, max_length=10_000)
+    errorCategory = serializers.ChoiceField(choices=SCRIPT_CATEGORIES)
+
+
+class EnqueueSerializer(SiteSerializer):
+    """Brings conversions; each is checked by itself, so that one bad one does not hold up the rest."""
+
+    conversions = serializers.ListField(child=serializers.JSONField(), min_length=1, max_length=MOST_ENQUEUED)
+
+
+class StatsSerializer(serializers.Serializer[Any]):
+    """Asks for one site's totals, or for all of the user's."""
+
+    siteId = serializers.CharField(max_length=64, required=False)
+    scope = serializers.ChoiceField(choices=["site", "multi"], default="site")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Ask for the site unless all are meant."""
+        if attrs["scope"] == "site" and "siteId" not in attrs:
+            raise serializers.ValidationError({"siteId": "This field is required."})
+        return attrs
+
+
+class RowsSerializer(SiteSerializer):
+    """Asks for a page of rows."""
+
+    limit = serializers.IntegerField(default=50, min_value=1, max_value=200)
+    status = serializers.ChoiceField(choices=Status.choices, required=False)
+    cursor = serializers.CharField(required=False, max_length=64)
+
+
+class ActionSerializer(SiteSerializer):
+    """Asks for an operator's action."""
+
+    action = serializers.ChoiceField(choices=["RETRY_SELECTED", "RESET_TO_QUEUED", "MARK_FAILED"])
+    ids = IdsField(most=MOST_ACTED_ON)
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=1000)
+    errorCode = serializers.CharField(required=False, allow_blank=True, max_length=64)
+    errorCategory = serializers.ChoiceField(choices=Category.choices, required=False)
+    clearErrors = serializers.BooleanField(default=False)

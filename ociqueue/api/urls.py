@@ -1,0 +1,18 @@
+"""The queue's addresses below /api/."""
+
+from django.urls import path
+
+from ociqueue.api import cron, entry, operator, script
+
+urlpatterns = [
+    path("oci/conversions", entry.EnqueueView.as_view()),
+    path("oci/google-ads-export", script.ExportView.as_view()),
+    path("oci/ack", script.AckView.as_view()),
+    path("oci/ack-failed", script.AckFailedView.as_view()),
+    path("oci/v2/verify", script.VerifyView.as_view()),
+    path("oci/queue-stats", operator.StatsView.as_view()),
+    path("oci/queue-rows", operator.RowsView.as_view()),
+    path("oci/queue-actions", operator.ActionsView.as_view()),
+    path("cron/oci/recover-processing", cron.CronView.as_view(sweep="oci_recover_processing")),
+    path("cron/oci/attempt-cap", cron.CronView.as_view(sweep="oci_attempt_cap")),
+]

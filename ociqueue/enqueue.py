@@ -1,0 +1,96 @@
+"""Stores conversions: the good ones when others are bad, each source key once (OCI-6)."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypedDict
+from uuid import UUID
+
+from django.db import connection
+
+from ociqueue.entry import Entry, read_entry
+from ociqueue.models import Conversion, Site
+
+
+class FieldError(TypedDict):
+    """What is wrong with a field."""
+
+    field: str
+    message: str
+
+
+class Result(TypedDict, total=False):
+    """What became of one conversion of a request."""
+
+    index: int
+    status: str
+    id: str
+    errors: list[FieldError]
+    defaulted: dict[str, str]
+
+
+@dataclass
+class Report:
+    """What became of a whole request, in its order."""
+
+    results: list[Result] = field(default_factory=list)
+
+    def count(self, status: str) -> int:
+        """Return how many ended so."""
+        return Counter(result["status"] for result in self.results)[status]
+
+
+def enqueue(site: Site, raw: Iterable[Any], *, dry_run: bool = False) -> Report:
+    """Check all, insert the good ones in one statement, and tell of each what became of it."""
+    now = database_now()
+    entries = [read_entry(item, site=site, now=now) for item in raw]
+    good = [entry.conversion for entry in entries if entry.conversion]
+    stored = known_ids(site, good) if dry_run else store(site, good)
+    return Report([_result(index, entry, stored, dry_run=dry_run) for index, entry in enumerate(entries)])
+
+
+def store(site: Site, conversions: list[Conversion]) -> dict[UUID, UUID]:
+    """Insert what is new; return for each row the id it has in the table, its own or the earlier one's.
+
+    The unique index decides, not a look before: of two requests with the same source key, one inserts.
+    """
+    Conversion.objects.bulk_create(conversions, ignore_conflicts=True)
+    created = set(
+        Conversion.objects.filter(pk__in=[conversion.pk for conversion in conversions]).values_list("pk", flat=True)
+    )
+    rest = [conversion for conversion in conversions if conversion.pk not in created]
+    return {pk: pk for pk in created} | known_ids(site, rest)
+
+
+def known_ids(site: Site, conversions: list[Conversion]) -> dict[UUID, UUID]:
+    """Return the ids of rows that are in the table already under the same source key."""
+    wanted = [conversion for conversion in conversions if conversion.source_key]
+    if not wanted:
+        return {}
+    found = Conversion.objects.for_site(site).filter(source_key__in={conversion.source_key for conversion in wanted})
+    known = {(action, key): pk for action, key, pk in found.values_list("action", "source_key", "pk")}
+    pairs = ((conversion.pk, known.get((conversion.action, conversion.source_key))) for conversion in wanted)
+    return {own: pk for own, pk in pairs if pk}
+
+
+def database_now() -> datetime:
+    """Return the time that everybody shares."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT now()")
+        now: datetime = cursor.fetchone()[0]
+    return now
+
+
+def _result(index: int, entry: Entry, stored: dict[UUID, UUID], *, dry_run: bool) -> Result:
+    if entry.conversion is None:
+        named: list[FieldError] = [{"field": name, "message": text} for name, text in entry.errors.items()]
+        return {"index": index, "status": "invalid", "errors": named}
+    own = entry.conversion.pk
+    earlier = stored.get(own, own) != own or (dry_run and own in stored)
+    result: Result = {"index": index, "status": "duplicate" if earlier else "created"}
+    if not dry_run or earlier:
+        result["id"] = f"seal_{stored[own]}"
+    if entry.defaulted:
+        result["defaulted"] = entry.defaulted
+    return result

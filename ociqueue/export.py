@@ -1,0 +1,79 @@
+"""What a site's script is handed: exactly the rows that its request claimed (OCI-9)."""
+
+from datetime import datetime
+from typing import Any, TypedDict
+
+from django.db.models import Count, Q
+from django.db.models.functions import Now
+
+from ociqueue.models import Conversion, Site
+from ociqueue.models.conversion import PREFIX
+from ociqueue.models.queryset import OLDEST_FIRST
+
+
+class Item(TypedDict):
+    """A conversion as the script reads it; absent click ids are empty strings."""
+
+    id: str
+    orderId: str
+    gclid: str
+    wbraid: str
+    gbraid: str
+    conversionName: str
+    conversionTime: str
+    conversionValue: float
+    conversionCurrency: str
+
+
+def claim_items(site: Site, *, limit: int) -> list[Item]:
+    """Claim a site's oldest due rows."""
+    claimed = Conversion.objects.for_site(site).claim(limit=limit)
+    site.note_export()
+    return [item(conversion, site) for conversion in claimed]
+
+
+def preview(site: Site, *, limit: int) -> dict[str, Any]:
+    """Show what a claim would hand out, and why the rest waits; nothing is written."""
+    rows = Conversion.objects.for_site(site)
+    due = rows.due().order_by(*OLDEST_FIRST)[:limit]
+    waits = rows.waiting().aggregate(
+        all=Count("pk"),
+        later=Count("pk", filter=Q(next_retry_at__gt=Now())),
+        spent=Count("pk", filter=rows.is_spent() & ~Q(next_retry_at__gt=Now())),
+    )
+    skipped = waits["later"] + waits["spent"]
+    return {
+        "siteId": site.public_id,
+        "items": [item(conversion, site) for conversion in due],
+        "counts": {"queued": waits["all"] - skipped, "skipped": skipped},
+        "warnings": list(_warnings(site, later=waits["later"], spent=waits["spent"])),
+    }
+
+
+def _warnings(site: Site, *, later: int, spent: int) -> Any:
+    if later:
+        yield f"{later} rows wait for their retry time."
+    if spent:
+        yield f"{spent} rows have used up their attempts; the next cap sweep fails them."
+    if site.is_paused:
+        yield f"The site is paused: {site.pause_reason}"
+
+
+def item(conversion: Conversion, site: Site) -> Item:
+    """Return a conversion in the form that Google's uploads read."""
+    return {
+        "id": f"{PREFIX}{conversion.pk}",
+        "orderId": conversion.order_id,
+        "gclid": conversion.gclid,
+        "wbraid": conversion.wbraid,
+        "gbraid": conversion.gbraid,
+        "conversionName": conversion.action,
+        "conversionTime": spoken_time(conversion.conversion_time, site),
+        "conversionValue": float(conversion.value),
+        "conversionCurrency": conversion.currency,
+    }
+
+
+def spoken_time(time: datetime, site: Site) -> str:
+    """Return `yyyy-mm-dd HH:mm:ss+HH:mm` in the site's zone, with the offset that held at that time."""
+    return time.astimezone(site.zone).isoformat(sep=" ", timespec="seconds")

@@ -1,0 +1,109 @@
+"""What operators are told about a queue without counting its rows (OCI-13, OCI-14, OCI-27)."""
+
+import base64
+import binascii
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from lifecycle.models import Count
+from ociqueue.models import Conversion, Site
+from ociqueue.models.conversion import PREFIX
+from ociqueue.models.site import SILENT_AFTER
+from ociqueue.states import CONVERSIONS, Status, SyncMethod
+
+LATELY = timedelta(hours=24)
+ALARMING = 0.2  # of what ended lately failed
+
+
+def stats(site: Site) -> dict[str, Any]:
+    """Return one site's totals, what is stuck, and how its script is doing."""
+    totals = Count.objects.totals(queue=CONVERSIONS.queue, scope=str(site.pk))
+    changed = [total.changed_at for total in totals]
+    rate = error_rate(site)
+    return {
+        "siteId": site.public_id,
+        "totals": dict.fromkeys(CONVERSIONS.states, 0) | {total.state: total.now for total in totals},
+        "stuckProcessing": Conversion.objects.for_site(site).stuck().count(),
+        "lastUpdatedAt": max(changed).isoformat() if changed else None,
+        "errorRate": rate,
+        "alarming": rate is not None and rate > ALARMING,
+        "lastExportAt": site.last_export_at and site.last_export_at.isoformat(),
+        "lastAckAt": site.last_ack_at and site.last_ack_at.isoformat(),
+        "scriptIsSilent": is_silent(site),
+    }
+
+
+def summed(sites: list[Site]) -> dict[str, Any]:
+    """Return the totals of several sites together, and each."""
+    each = [stats(site) for site in sites]
+    newest = [told["lastUpdatedAt"] for told in each if told["lastUpdatedAt"]]
+    return {
+        "siteId": None,
+        "totals": {state: sum(told["totals"][state] for told in each) for state in CONVERSIONS.states},
+        "stuckProcessing": sum(told["stuckProcessing"] for told in each),
+        "lastUpdatedAt": max(newest, default=None),
+        "sites": each,
+    }
+
+
+def error_rate(site: Site) -> float | None:
+    """Return the share of failures among what ended in the last day, or nothing when nothing ended."""
+    ended = Count.objects.entered_since(LATELY, queue=CONVERSIONS.queue, scope=str(site.pk))
+    failed, completed = ended.get(Status.FAILED, 0), ended.get(Status.COMPLETED, 0)
+    return round(failed / (failed + completed), 4) if failed + completed else None
+
+
+def is_silent(site: Site) -> bool:
+    """Tell whether rows wait although the site's script has not come for a day."""
+    if site.sync_method != SyncMethod.SCRIPT or site.is_paused:
+        return False
+    seen = site.last_export_at or site.created_at
+    return timezone.now() - seen > SILENT_AFTER and Conversion.objects.for_site(site).due().exists()
+
+
+def rows_page(site: Site, *, limit: int, status: str | None, cursor: str | None) -> dict[str, Any]:
+    """Return a page of rows, newest first, and where the next begins; ids never move, so pages are stable."""
+    rows = Conversion.objects.for_site(site).order_by("-id")
+    rows = rows.filter(status=status) if status else rows
+    rows = rows.filter(pk__lt=read_cursor(cursor)) if cursor else rows
+    page = list(rows[: limit + 1])
+    told: dict[str, Any] = {"siteId": site.public_id, "rows": [row(conversion) for conversion in page[:limit]]}
+    if len(page) > limit:
+        told["nextCursor"] = base64.urlsafe_b64encode(page[limit - 1].pk.bytes).decode().rstrip("=")
+    return told
+
+
+def read_cursor(text: str) -> UUID:
+    """Return the id a cursor stands for; ValueError for what is none of ours."""
+    try:
+        return UUID(bytes=base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except (binascii.Error, ValueError):
+        raise ValueError("This cursor is not one of ours.") from None
+
+
+def row(conversion: Conversion) -> dict[str, Any]:
+    """Return a row as the operators' API shows it, without its click id."""
+    times = ("conversion_time", "created_at", "updated_at", "claimed_at", "next_retry_at", "uploaded_at")
+    spoken = {_camel(name): getattr(conversion, name) for name in times}
+    return {
+        "id": f"{PREFIX}{conversion.pk}",
+        "status": conversion.status,
+        "conversionName": conversion.action,
+        "orderId": conversion.order_id,
+        "conversionValue": float(conversion.value),
+        "conversionCurrency": conversion.currency,
+        "attemptCount": conversion.attempt_count,
+        "attemptsForgiven": conversion.attempts_forgiven,
+        "lastError": conversion.last_error or None,
+        "providerErrorCode": conversion.provider_error_code or None,
+        "providerErrorCategory": conversion.provider_error_category or None,
+        **{name: time and time.isoformat() for name, time in spoken.items()},
+    }
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

@@ -1,0 +1,36 @@
+"""`manage.py oci_attempt_cap`: end rows whose attempts are used up (OCI-17)."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from lifecycle.actor import acting_as
+from ociqueue.models import Conversion
+from ociqueue.sweeps import attempt_cap
+
+
+class Command(BaseCommand):
+    """Moves used-up rows to FAILED."""
+
+    help = "Fail conversions whose attempts are used up."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take the cap and a minimum age; without a cap, each path has its own."""
+        parser.add_argument("--max-attempts", type=int, help="default: 5 on the script path, 8 on the API path")
+        parser.add_argument(
+            "--min-age-minutes", type=int, default=0, help="spare rows changed since; 0 also ends attempts in flight"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="only say how many there are")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Cap, or look."""
+        bounds = {
+            "max_attempts": options["max_attempts"],
+            "min_age": timedelta(minutes=options["min_age_minutes"]),
+        }
+        if options["dry_run"]:
+            self.stdout.write(f"Would cap {Conversion.objects.spent(**bounds).count()}.")
+            return
+        with acting_as("command:oci_attempt_cap"):
+            self.stdout.write(attempt_cap(**bounds))

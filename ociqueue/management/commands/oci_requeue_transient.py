@@ -1,0 +1,27 @@
+"""`manage.py oci_requeue_transient`: try again what failed for a passing reason, on sites that want it."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from lifecycle.actor import acting_as
+from ociqueue.models import Conversion
+from ociqueue.sweeps import requeue_transient
+
+
+class Command(BaseCommand):
+    """Moves TRANSIENT failures under the cap to RETRY, later each time."""
+
+    help = "Requeue conversions that failed for a passing reason, on sites that asked for it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Offer to look only."""
+        parser.add_argument("--dry-run", action="store_true", help="only say how many there are")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Requeue, or look."""
+        if options["dry_run"]:
+            self.stdout.write(f"Would requeue {Conversion.objects.passing_failures().count()}.")
+            return
+        with acting_as("command:oci_requeue_transient"):
+            self.stdout.write(requeue_transient())

@@ -1,0 +1,190 @@
+"""Acknowledgements: what they change, what they leave alone, and that they say so (OCI-10, OCI-11, OCI-28)."""
+
+import time
+from uuid import uuid4
+
+import pytest
+
+from lifecycle.models import Event
+from ociqueue.models import Conversion
+from tests.ociqueue.conftest import Api
+
+pytestmark = pytest.mark.django_db
+
+
+def test_ack_completes_claimed_rows_and_leaves_uploaded_at_empty(api, site, make_conversion) -> None:
+    row = make_conversion(site)
+    api.claim(site)
+
+    answer = api.post("oci/ack", {"siteId": site.public_id, "queueIds": [str(row)]})
+
+    row.refresh_from_db()
+    assert answer.json() == {"ok": True, "updated": 1, "ignored": []}
+    assert (row.status, row.uploaded_at, row.attempt_count) == ("COMPLETED", None, 1)
+
+
+def test_bare_uuids_and_the_sites_uuid_are_taken_too(api, site, make_conversion) -> None:
+    row = make_conversion(site)
+    api.claim(site)
+
+    assert api.post("oci/ack", {"siteId": str(site.pk), "queueIds": [str(row.pk)]}).json()["updated"] == 1
+
+
+def test_a_replayed_ack_changes_nothing_and_says_so(api, site, make_conversion) -> None:
+    row = make_conversion(site)
+    api.claim(site)
+    body = {"siteId": site.public_id, "queueIds": [str(row)]}
+    api.post("oci/ack", body)
+    events = Event.objects.of(row).count()
+
+    answer = api.post("oci/ack", body)
+
+    assert answer.json() == {"ok": True, "updated": 0, "ignored": [{"id": str(row), "status": "COMPLETED"}]}
+    assert Event.objects.of(row).count() == events
+
+
+def test_a_late_ack_changes_nothing_and_leaves_an_event(api, site, make_conversion) -> None:
+    row = make_conversion(site)
+    api.claim(site)
+    Conversion.objects.update(claimed_at="2026-01-01T00:00Z")
+    Conversion.objects.recover()
+
+    answer = api.post("oci/ack", {"siteId": site.public_id, "queueIds": [str(row)]})
+
+    row.refresh_from_db()
+    assert answer.json() == {"ok": True, "updated": 0, "ignored": [{"id": str(row), "status": "RETRY"}]}
+    assert row.status == "RETRY"
+    late = Event.objects.of(row).last()
+    assert (late.event_type, late.from_state, late.to_state) == ("LATE_ACK", "RETRY", "RETRY")
+    assert late.actor.startswith("key:site-")
+
+
+def test_a_late_ack_failed_of_a_completed_row_leaves_it_completed(api, site, make_conversion) -> None:
+    row = make_conversion(site)
+    api.claim(site)
+    api.post("oci/ack", {"siteId": site.public_id, "queueIds": [str(row)]})
+
+    answer = api.post(
+        "oci/ack-failed", {"siteId": site.public_id, "queueIds": [str(row)], "errorCategory": "VALIDATION"}
+    )
+
+    row.refresh_from_db()
+    assert answer.json()["ignored"] == [{"id": str(row), "status": "COMPLETED"}]
+    assert row.status == "COMPLETED"
+    assert Event.objects.of(row).last().event_type == "LATE_ACK_FAILED"
+
+
+def test_ids_that_do_not_exist_are_told_as_such(api, site) -> None:
+    unknown = f"seal_{uuid4()}"
+
+    answer = api.post("oci/ack", {"siteId": site.public_id, "queueIds": [unknown]})
+
+    assert answer.json() == {"ok": True, "updated": 0, "ignored": [{"id": unknown, "status": "NOT_FOUND"}]}
+
+
+def test_an_id_named_twice_counts_once(api, site, make_conversion) -> None:
+    row = make_conversion(site)
+    api.claim(site)
+
+    assert api.post("oci/ack", {"siteId": site.public_id, "queueIds": [str(row), str(row.pk)]}).json()["updated"] == 1
+
+
+def test_skipped_rows_fail_for_good_and_the_others_complete(api, site, make_conversion) -> None:
+    done, skipped = make_conversion(site), make_conversion(site)
+    api.claim(site)
+
+    answer = api.post(
+        "oci/ack",
+        {"siteId": site.public_id, "queueIds": [str(done)], "skippedIds": [str(skipped)], "scriptVersion": "v1"},
+    )
+
+    done.refresh_from_db()
+    skipped.refresh_from_db()
+    assert answer.json()["updated"] == 2
+    assert done.status == "COMPLETED"
+    assert (skipped.status, skipped.provider_error_code, skipped.provider_error_category) == (
+        "FAILED",
+        "SKIPPED_BY_SCRIPT",
+        "PERMANENT",
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("oci/ack", {"queueIds": []}, "siteId"),
+        ("oci/ack", {"siteId": "S"}, "queueIds"),
+        ("oci/ack", {"siteId": "S", "queueIds": "seal_1"}, "queueIds"),
+        ("oci/ack", {"siteId": "S", "queueIds": ["seal_1"]}, "queueIds.0"),
+        ("oci/ack", {"siteId": "S", "queueIds": [1, None, {}]}, "queueIds.0"),
+        ("oci/ack", {"siteId": ["S"], "queueIds": []}, "siteId"),
+        ("oci/ack", [], ""),
+        ("oci/ack-failed", {"siteId": "S", "queueIds": []}, "errorCategory"),
+        ("oci/ack-failed", {"siteId": "S", "queueIds": [], "errorCategory": "PERMANENT"}, "errorCategory"),
+        (
+            "oci/ack-failed",
+            {"siteId": "S", "queueIds": [], "errorCategory": "AUTH", "errorCode": "x" * 65},
+            "errorCode",
+        ),
+        (
+            "oci/ack-failed",
+            {"siteId": "S", "queueIds": [], "errorCategory": "AUTH", "errorMessage": "\x00"},
+            "errorMessage",
+        ),
+    ],
+)
+def test_a_bad_body_is_refused_by_the_name_of_its_field(api, path: str, body, field: str) -> None:
+    answer = api.post(path, body)
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["code"] == "VALIDATION"
+    assert answer.json()["error"]["fields"][0]["field"] == field
+
+
+def test_an_error_message_longer_than_the_column_is_cut(api, site, make_conversion) -> None:
+    row = make_conversion(site)
+    api.claim(site)
+
+    api.post(
+        "oci/ack-failed",
+        {"siteId": site.public_id, "queueIds": [str(row)], "errorCategory": "AUTH", "errorMessage": "ğ" * 5000},
+    )
+
+    row.refresh_from_db()
+    assert row.last_error == "ğ" * 1000
+
+
+def test_the_handshake_opens_the_three_script_endpoints(api, site, make_conversion) -> None:
+    row = make_conversion(site)
+
+    session = api.post("oci/v2/verify", {"siteId": site.public_id}).json()
+    script = Api()
+    script.headers = {"authorization": f"Bearer {session['session_token']}"}
+
+    assert set(session) == {"session_token", "expires_at"}
+    assert [item["id"] for item in script.claim(site)] == [str(row)]
+    assert script.post("oci/ack", {"siteId": site.public_id, "queueIds": [str(row)]}).json()["updated"] == 1
+
+
+def test_a_session_opens_its_site_only_and_ends_with_its_key(site, make_site, site_key, make_person) -> None:
+    other = make_site(name="Other")
+    key = site_key(site)
+    other.memberships.create(user=site.service_user(), role="operator")
+    token = Api(key).post("oci/v2/verify", {"siteId": site.public_id}).json()["session_token"]
+    script = Api()
+    script.headers = {"authorization": f"Bearer {token}"}
+
+    assert script.get("oci/google-ads-export", siteId=site.public_id).status_code == 200
+    assert script.get("oci/google-ads-export", siteId=other.public_id).status_code == 404
+    site.service_user().api_keys.all().revoke()
+    assert script.get("oci/google-ads-export", siteId=site.public_id).status_code == 401
+
+
+def test_a_session_ends_after_45_minutes(api, site, monkeypatch) -> None:
+    token = api.post("oci/v2/verify", {"siteId": site.public_id}).json()["session_token"]
+    script = Api()
+    script.headers = {"authorization": f"Bearer {token}"}
+    later = time.time() + 45 * 60 + 1
+    monkeypatch.setattr("django.core.signing.time.time", lambda: later)
+
+    assert script.get("oci/google-ads-export", siteId=site.public_id).status_code == 401

@@ -1,0 +1,210 @@
+"""The way in: a row is valid before it can exist (OCI-4, OCI-5, OCI-6)."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ociqueue.entry import FIELDS, read_entry
+from ociqueue.models import Conversion, Site
+from tests.ociqueue.conftest import new_conversion
+
+pytestmark = pytest.mark.django_db
+
+NOW = datetime.now(UTC)
+
+
+def item(**fields: Any) -> dict[str, Any]:
+    good = {
+        "conversionName": "Satış",
+        "gclid": "Cj0KCQ-_x",
+        "conversionTime": (NOW - timedelta(hours=1)).isoformat(),
+        "conversionValue": 99.9,
+        "conversionCurrency": "TRY",
+    }
+    return {name: value for name, value in {**good, **fields}.items() if value is not ...}
+
+
+def post(api, site, *items: Any) -> dict[str, Any]:
+    answer = api.post("oci/conversions", {"siteId": site.public_id, "conversions": list(items)})
+    assert answer.status_code == 200, answer.content
+    return answer.json()
+
+
+def test_the_good_ones_are_stored_when_others_are_bad(api, site) -> None:
+    told = post(api, site, item(), item(gclid=...), "nonsense", item(gclid="second"))
+
+    assert (told["ok"], told["created"], told["duplicates"], told["invalid"]) == (True, 2, 0, 2)
+    assert [result["status"] for result in told["results"]] == ["created", "invalid", "invalid", "created"]
+    assert told["results"][1]["errors"] == [
+        {"field": "gclid", "message": "Exactly one of gclid, wbraid and gbraid is needed."}
+    ]
+    assert set(Conversion.objects.values_list("gclid", flat=True)) == {"Cj0KCQ-_x", "second"}
+    assert told["results"][0]["id"] == f"seal_{Conversion.objects.get(gclid='Cj0KCQ-_x').pk}"
+
+
+def test_a_source_key_is_stored_once_and_answers_the_first_id(api, site) -> None:
+    first = post(api, site, item(sourceKey="order-1"))
+    again = post(
+        api, site, item(sourceKey="order-1", conversionValue=5), item(sourceKey="order-2"), item(sourceKey="order-2")
+    )
+
+    assert [result["status"] for result in again["results"]] == ["duplicate", "created", "duplicate"]
+    assert again["results"][0]["id"] == first["results"][0]["id"]
+    assert again["results"][2]["id"] == again["results"][1]["id"]
+    assert Conversion.objects.count() == 2
+    assert float(Conversion.objects.get(source_key="order-1").value) == 99.9
+
+
+def test_the_same_source_key_of_another_action_is_another_conversion(api, site) -> None:
+    told = post(api, site, item(sourceKey="1"), item(sourceKey="1", conversionName="Teklif"))
+
+    assert told["created"] == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_concurrent_deliveries_of_one_source_key_one_is_stored(site, api, in_threads) -> None:
+    told = in_threads(lambda _: post(api, site, item(sourceKey="order-1")), count=8)
+
+    assert sum(report["created"] for report in told) == 1
+    assert len({report["results"][0]["id"] for report in told}) == 1
+
+
+def test_order_ids_are_stable_and_never_depend_on_value_or_time(site) -> None:
+    def order(**columns: Any) -> str:
+        return new_conversion(site, **columns).order_id
+
+    assert order(source_key="1") == order(source_key="1", value=5, conversion_time=NOW)
+    assert order(source_key="1") != order(source_key="2")
+    assert order(source_key="1") != order(source_key="1", action="Teklif")
+    assert order() != order()
+    assert len(order()) <= 64
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "message"),
+    [
+        ({"gclid": "  "}, "gclid", "required"),
+        ({"gclid": ""}, "gclid", "Exactly one"),
+        ({"wbraid": "w"}, "gclid", "Exactly one"),
+        ({"gclid": "null"}, "gclid", "missing value"),
+        ({"gclid": "Undefined"}, "gclid", "missing value"),
+        ({"gclid": "a b"}, "gclid", "white space"),
+        ({"gclid": "a\ud800"}, "gclid", "broken Unicode"),
+        ({"gclid": "a\x00"}, "gclid", "Control characters"),
+        ({"gclid": 5}, "gclid", "Expected a string"),
+        ({"gclid": "x" * 513}, "gclid", "At most 512"),
+        ({"conversionName": ...}, "conversionName", "required"),
+        ({"conversionName": "x" * 101}, "conversionName", "At most 100"),
+        ({"conversionTime": ...}, "conversionTime", "required"),
+        ({"conversionTime": "yesterday"}, "conversionTime", "ISO 8601"),
+        ({"conversionTime": "2026-11-01T10:00:00"}, "conversionTime", "offset is missing"),
+        ({"conversionTime": 1700000000}, "conversionTime", "Expected a string"),
+        ({"conversionTime": "2999-01-01T00:00:00Z"}, "conversionTime", "in the future"),
+        ({"conversionTime": "2001-01-01T00:00:00Z"}, "conversionTime", "90 days"),
+        ({"conversionTime": "0001-01-01T00:00:00+14:00"}, "conversionTime", ""),
+        ({"conversionValue": ...}, "conversionValue", "required"),
+        ({"conversionValue": -1}, "conversionValue", "finite number from 0"),
+        ({"conversionValue": True}, "conversionValue", "Expected a number"),
+        ({"conversionValue": "NaN"}, "conversionValue", "finite"),
+        ({"conversionValue": "1e999999"}, "conversionValue", "finite"),
+        ({"conversionValue": 10**12}, "conversionValue", "finite"),
+        ({"conversionValue": 1.005}, "conversionValue", "TRY has 2 digits"),
+        ({"conversionValue": 1.5, "conversionCurrency": "JPY"}, "conversionValue", "JPY has 0 digits"),
+        ({"conversionCurrency": "TL"}, "conversionCurrency", "three letters"),
+        ({"conversionCurrency": "12€"}, "conversionCurrency", "three letters"),
+        ({"consent": "yes"}, "consent", "GRANTED"),
+        ({"consent": []}, "consent", "GRANTED"),
+        ({"sourceKey": "x" * 201}, "sourceKey", "At most 200"),
+        ({"sourcekey": "1"}, "sourcekey", "Unknown field; known are"),
+    ],
+)
+def test_a_bad_conversion_is_refused_by_the_name_of_its_field(
+    api, site, fields: dict, field: str, message: str
+) -> None:
+    told = post(api, site, item(**fields))
+
+    errors = {error["field"]: error["message"] for error in told["results"][0]["errors"]}
+    assert message in errors[field]
+    assert not Conversion.objects.exists()
+
+
+def test_every_fault_is_named_at_once(api, site) -> None:
+    told = post(api, site, {"conversionValue": "x"})
+
+    fields = {error["field"] for error in told["results"][0]["errors"]}
+    assert fields == {"gclid", "conversionName", "conversionTime", "conversionValue"}
+
+
+def test_what_was_sent_is_what_is_stored(api, site) -> None:
+    post(api, site, item(gclid="  Cj0K-_Q==  ", conversionValue="7.125", conversionCurrency="kwd", consent="DENIED"))
+
+    row = Conversion.objects.get()
+    assert (row.gclid, str(row.value), row.currency, row.consent) == ("Cj0K-_Q==", "7.125", "KWD", "DENIED")
+
+
+def test_a_missing_currency_is_never_guessed_silently(api, site) -> None:
+    defaulted = post(api, site, item(conversionCurrency=...))
+    Site.objects.update(default_currency="")
+    refused = post(api, site, item(conversionCurrency=...))
+
+    assert defaulted["results"][0]["defaulted"] == {"conversionCurrency": "TRY"}
+    assert refused["results"][0]["errors"] == [{"field": "conversionCurrency", "message": "This field is required."}]
+
+
+@pytest.mark.parametrize("conversions", [[], "x", None, [{}] * 5001])
+def test_a_batch_has_one_to_five_thousand(api, site, conversions) -> None:
+    answer = api.post("oci/conversions", {"siteId": site.public_id, "conversions": conversions})
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["fields"][0]["field"] == "conversions"
+
+
+def test_a_large_batch_takes_as_many_statements_as_a_small_one(api, site, django_assert_max_num_queries) -> None:
+    with django_assert_max_num_queries(14):
+        told = post(api, site, *(item(gclid=f"c{number}", sourceKey=str(number)) for number in range(2000)))
+
+    assert told["created"] == 2000
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"gclid": "a", "wbraid": "b"},
+        {"gclid": ""},
+        {"value": -1},
+        {"currency": "try"},
+        {"attempt_count": 1, "attempts_forgiven": 2},
+        {"claimed_at": NOW},
+        {"uploaded_at": NOW},
+    ],
+)
+def test_the_database_refuses_a_row_that_is_not_valid(site, columns: dict) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        new_conversion(site, **columns).save()
+
+
+def test_the_database_refuses_a_value_that_is_not_a_number(site, make_conversion, sql) -> None:
+    make_conversion(site)
+
+    with pytest.raises(IntegrityError, match="conversion_value_is_a_price"), transaction.atomic():
+        sql("UPDATE offline_conversion_queue SET value = 'NaN'")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=200)
+@given(st.dictionaries(st.sampled_from(FIELDS) | st.text(), JSON) | JSON)
+def test_no_input_is_a_fault_of_ours(raw: Any) -> None:
+    entry = read_entry(raw, site=Site(name="x"), now=NOW)
+
+    assert (entry.conversion is None) == bool(entry.errors)
+    assert all(isinstance(text, str) and text for text in entry.errors.values())

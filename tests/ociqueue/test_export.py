@@ -1,0 +1,171 @@
+"""Handing rows out: eligibility, order, form, refusals (OCI-9, OCI-12)."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.utils import timezone
+
+from ociqueue.export import spoken_time
+from ociqueue.models import Conversion, Site
+from tests.ociqueue.conftest import Api
+
+pytestmark = pytest.mark.django_db
+
+
+def test_an_item_has_all_fields_and_strings_where_click_ids_are_absent(api, site, make_conversion) -> None:
+    row = make_conversion(site, wbraid="Wb-1_x", action="Satış & Teklif", value="1234.50")
+
+    (item,) = api.claim(site)
+
+    assert item == {
+        "id": f"seal_{row.pk}",
+        "orderId": row.order_id,
+        "gclid": "",
+        "wbraid": "Wb-1_x",
+        "gbraid": "",
+        "conversionName": "Satış & Teklif",
+        "conversionTime": spoken_time(row.conversion_time, site),
+        "conversionValue": 1234.5,
+        "conversionCurrency": "TRY",
+    }
+
+
+def test_nothing_to_hand_out_is_an_empty_array(api, site) -> None:
+    assert api.claim(site) == []
+
+
+def test_the_oldest_come_first_and_the_limit_holds(api, site, make_conversion) -> None:
+    rows = [make_conversion(site) for _ in range(3)]
+
+    first = api.claim(site, limit=2)
+    rest = api.claim(site, limit=2)
+
+    assert [item["id"] for item in first + rest] == [str(row) for row in rows]
+
+
+def test_a_row_waits_for_its_retry_time(api, site, make_conversion) -> None:
+    row = make_conversion(site)
+    Conversion.objects.claim(limit=1)
+    row.move("defer", claimed_at=None, next_retry_at=timezone.now() + timedelta(hours=1))
+
+    preview = api.get("oci/google-ads-export", siteId=site.public_id).json()
+
+    assert api.claim(site) == []
+    assert (preview["counts"], preview["warnings"]) == (
+        {"queued": 0, "skipped": 1},
+        ["1 rows wait for their retry time."],
+    )
+    Conversion.objects.update(next_retry_at=timezone.now() - timedelta(seconds=1))
+    assert len(api.claim(site)) == 1
+
+
+def test_a_row_whose_attempts_are_used_up_is_not_claimed_again(api, site, make_conversion) -> None:
+    make_conversion(site, attempt_count=5)
+
+    preview = api.get("oci/google-ads-export", siteId=site.public_id).json()
+
+    assert api.claim(site) == []
+    assert preview["counts"] == {"queued": 0, "skipped": 1}
+    assert "used up their attempts" in preview["warnings"][0]
+
+
+def test_the_script_is_seen_when_it_pulls_and_not_when_it_previews(api, site) -> None:
+    api.get("oci/google-ads-export", siteId=site.public_id)
+    site.refresh_from_db()
+    assert site.last_export_at is None
+
+    api.claim(site)
+
+    site.refresh_from_db()
+    assert site.last_export_at is not None
+
+
+@pytest.mark.parametrize(
+    ("zone", "utc", "spoken"),
+    [
+        ("Europe/Istanbul", "2026-07-01T09:30:05", "2026-07-01 12:30:05+03:00"),
+        ("UTC", "2026-07-01T09:30:05", "2026-07-01 09:30:05+00:00"),
+        ("Asia/Kolkata", "2026-07-01T09:30:05", "2026-07-01 15:00:05+05:30"),
+        # Spring forward: 2026-03-08, 02:00 does not exist.
+        ("America/New_York", "2026-03-08T06:59:59", "2026-03-08 01:59:59-05:00"),
+        ("America/New_York", "2026-03-08T07:00:00", "2026-03-08 03:00:00-04:00"),
+        # Fall back: 2026-11-01, 01:30 happens twice, and the offset tells which.
+        ("America/New_York", "2026-11-01T05:30:00", "2026-11-01 01:30:00-04:00"),
+        ("America/New_York", "2026-11-01T06:30:00", "2026-11-01 01:30:00-05:00"),
+    ],
+)
+def test_times_are_spoken_in_the_sites_zone(zone: str, utc: str, spoken: str) -> None:
+    time = datetime.fromisoformat(utc).replace(tzinfo=UTC, microsecond=999_999)
+
+    assert spoken_time(time, Site(time_zone=zone)) == spoken
+
+
+def test_a_site_that_sends_through_the_api_is_refused(api, site) -> None:
+    Site.objects.update(sync_method="api")
+
+    answer = api.get("oci/google-ads-export", siteId=site.public_id, markAsExported="true")
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "NOT_A_SCRIPT_SITE")
+
+
+def test_a_paused_site_is_refused_with_its_reason(api, site, make_conversion) -> None:
+    make_conversion(site)
+    Site.objects.update(is_paused=True, pause_reason="prices are wrong")
+
+    answer = api.get("oci/google-ads-export", siteId=site.public_id, markAsExported="true")
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "SITE_PAUSED")
+    assert "prices are wrong" in answer.json()["error"]["message"]
+    assert answer["Retry-After"] == "3600"
+    assert Conversion.objects.get().status == "QUEUED"
+
+
+@pytest.mark.parametrize("query", [{}, {"siteId": ""}, {"limit": "0"}, {"limit": "10001"}, {"limit": "many"}])
+def test_a_bad_query_is_refused_by_the_name_of_its_field(api, site, query: dict) -> None:
+    answer = api.get("oci/google-ads-export", **({"siteId": site.public_id} if "limit" in query else {}), **query)
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["fields"][0]["field"] == ("limit" if "limit" in query else "siteId")
+
+
+def test_a_head_request_claims_nothing(api, site, make_conversion) -> None:
+    make_conversion(site)
+
+    answer = api.client.head(
+        f"/api/oci/google-ads-export?siteId={site.public_id}&markAsExported=true", headers=api.headers
+    )
+
+    assert answer.status_code == 405
+    assert Conversion.objects.get().status == "QUEUED"
+
+
+def test_without_a_key_nothing_is_told(site) -> None:
+    answer = Api().get("oci/google-ads-export", siteId=site.public_id, markAsExported="true")
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (401, "UNAUTHENTICATED")
+
+
+def test_too_many_requests_of_one_key_are_told_when_to_come_back(api, site, settings) -> None:
+    settings.RATE_PER_MINUTE = 2
+    answers = [api.get("oci/google-ads-export", siteId=site.public_id) for _ in range(4)]
+
+    assert {answer.status_code for answer in answers} <= {200, 429}
+    assert answers[-1].status_code == 429
+    assert 1 <= int(answers[-1]["Retry-After"]) <= 60
+    assert answers[-1].json()["error"]["code"] == "TOO_MANY_REQUESTS"
+
+
+@pytest.mark.parametrize("body", [b"{", b"\xff", b"[" * 100_000, b'{"siteId": NaN}', b""])
+def test_a_body_that_is_no_json_is_refused_in_json(api, body: bytes) -> None:
+    answer = api.client.post("/api/oci/ack", body, content_type="application/json", headers=api.headers)
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["code"] in {"BAD_REQUEST", "VALIDATION"}
+
+
+def test_a_body_larger_than_five_megabytes_is_refused(api) -> None:
+    answer = api.client.post(
+        "/api/oci/ack", b" " * (5 * 1024**2 + 1), content_type="application/json", headers=api.headers
+    )
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "TOO_LARGE")

@@ -1,0 +1,36 @@
+"""Conversions conform to the lock (OCI-3)."""
+
+from django.db.models.functions import Now
+
+from ociqueue.models import Conversion, Site
+from ociqueue.models.queryset import FREE, failure
+from tests.lifecycle.conformance import LifecycleConformance, Specimen
+from tests.ociqueue.conftest import new_conversion
+
+
+def make(**columns: object) -> Conversion:
+    conversion = new_conversion(Site.objects.create(name="Mobilya"), **columns)
+    conversion.save()
+    return conversion
+
+
+def fail() -> dict[str, object]:
+    return failure("E", "VALIDATION", "no")
+
+
+class TestConversions(LifecycleConformance):
+    specimen = Specimen(
+        Conversion,
+        make=make,
+        changes={
+            "claim": lambda: {"claimed_at": Now()},
+            "ack_failed": fail,
+            "cap": fail,
+            "mark_failed": fail,
+            "recover": lambda: FREE,
+            "defer": lambda: {"claimed_at": None},
+            "retry_selected": lambda: FREE,
+            "reset_to_queued": lambda: FREE,
+            "requeue_transient": lambda: {"claimed_at": None},
+        },
+    )
