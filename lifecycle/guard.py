@@ -33,20 +33,16 @@ class LifecycleQuerySet(models.QuerySet[Row]):
 
     def move(self, verb: str, /, **changes: Any) -> int:
         """Move every row of this set that the verb applies to; return how many moved."""
-        move = self._named(verb)
-        with transaction.atomic(using=self.db, savepoint=False):
-            tell_witness(verb=verb, using=self.db)
+        with self._witnessed(verb) as move:
             rows = self.filter(status__in=move.sources)
             return super(LifecycleQuerySet, rows).update(**self._changes(move, changes))
 
     def take(self, verb: str, /, *, limit: int, order: tuple[str, ...], **changes: Any) -> list[Row]:
         """Move at most `limit` rows that nobody else is moving, first by `order`; return exactly those."""
         free = self.order_by(*order).select_for_update(skip_locked=True, of=("self",))
-        try:
-            with self._picking(free, verb, changes, limit=limit) as (sql, params):
-                rows = list(self.model._base_manager.using(self.db).raw(f"{sql} RETURNING *", params))
-        except EmptyResultSet:
-            return []
+        with self._witnessed(verb) as move:
+            sql, params = self._pick_and_update(free, move, changes, limit=limit)
+            rows = list(self.model._base_manager.using(self.db).raw(f"{sql} RETURNING *", params)) if sql else []
         return sorted(rows, key=lambda row: [getattr(row, name) for name in order])
 
     def move_each(self, verb: str, /, **changes: Any) -> set[UUID]:
@@ -55,12 +51,16 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         Rows are locked by id, so that two such statements over the same rows wait for each other and never deadlock.
         """
         ordered = self.order_by("pk").select_for_update(of=("self",))
-        try:
-            with self._picking(ordered, verb, changes) as (sql, params), connections[self.db].cursor() as cursor:
-                cursor.execute(f"{sql} RETURNING id", params)
-                return {row[0] for row in cursor.fetchall()}
-        except EmptyResultSet:  # Django knows without asking, as for `pk__in=[]`
-            return set()
+        with self._witnessed(verb) as move, connections[self.db].cursor() as cursor:
+            sql, params = self._pick_and_update(ordered, move, changes)
+            if not sql:
+                return set()
+            cursor.execute(f"{sql} RETURNING id", params)
+            return {row[0] for row in cursor.fetchall()}
+
+    def lock_in_order(self) -> None:
+        """Lock these rows by id, for a transaction that moves them by more than one statement."""
+        list(self.order_by("pk").select_for_update(of=("self",)).values_list("pk"))
 
     def update(self, **changes: Any) -> int:
         """Refuse to write the state: that is what verbs are for."""
@@ -79,26 +79,30 @@ class LifecycleQuerySet(models.QuerySet[Row]):
             return super().bulk_create(objs, *args, **options)
 
     @contextmanager
-    def _picking(
-        self, rows: Self, verb: str, changes: dict[str, Any], *, limit: int | None = None
-    ) -> Iterator[tuple[str, tuple[Any, ...]]]:
-        """Give the one statement that locks rows in their order and moves them.
+    def _witnessed(self, verb: str) -> Iterator[Move]:
+        """Give the verb's move inside a transaction whose witness knows it."""
+        with transaction.atomic(using=self.db, savepoint=False):
+            tell_witness(verb=verb, using=self.db)
+            yield self.model.lifecycle.moves[verb]
+
+    def _pick_and_update(
+        self, rows: Self, move: Move, changes: dict[str, Any], *, limit: int | None = None
+    ) -> tuple[str, tuple[Any, ...]]:
+        """Return the one statement that locks rows in their order and moves them, or none for no rows.
 
         The pick is MATERIALIZED: otherwise the planner may run the LIMIT twice.
         """
-        move = self._named(verb)
-        with transaction.atomic(using=self.db, savepoint=False):
-            tell_witness(verb=verb, using=self.db)
-            picked = rows.filter(status__in=move.sources).values(picked_id=models.F("pk"))[:limit]
+        # By the name `pk`: for an alias of our own Django would drop the OF of FOR UPDATE and lock joined tables too.
+        picked = rows.filter(status__in=move.sources).values("pk")[:limit]
+        try:
             pick_sql, pick_params = picked.query.get_compiler(using=self.db).as_sql()
-            chosen = self.model._base_manager.filter(pk__in=RawSQL("SELECT picked_id FROM picked", ()))
-            update = cast("UpdateQuery", chosen.query.chain(UpdateQuery))
-            update.add_update_values(self._changes(move, changes))
-            update_sql, update_params = update.get_compiler(using=self.db).as_sql()
-            yield f"WITH picked AS MATERIALIZED ({pick_sql}) {update_sql}", (*pick_params, *update_params)
-
-    def _named(self, verb: str) -> Move:
-        return self.model.lifecycle.moves[verb]
+        except EmptyResultSet:  # Django knows without asking, as for `pk__in=[]`
+            return "", ()
+        chosen = self.model._base_manager.filter(pk__in=RawSQL("SELECT picked.pk FROM picked", ()))
+        update = cast("UpdateQuery", chosen.query.chain(UpdateQuery))
+        update.add_update_values(self._changes(move, changes))
+        update_sql, update_params = update.get_compiler(using=self.db).as_sql()
+        return f"WITH picked AS MATERIALIZED ({pick_sql}) {update_sql}", (*pick_params, *update_params)
 
     @staticmethod
     def _changes(move: Move, changes: dict[str, Any]) -> dict[str, Any]:

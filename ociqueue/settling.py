@@ -49,11 +49,13 @@ def settle(
 
 def ack(site: Site, ids: Iterable[UUID], *, skipped: Iterable[UUID] = ()) -> Outcome:
     """Complete what was uploaded; what the script left out on purpose fails for good (OCI-28)."""
+    done_ids, skipped_ids = list(ids), list(skipped)
     with transaction.atomic():
-        done = settle(site, ids, lambda rows: rows.ack(), late="LATE_ACK", ends=Status.COMPLETED)
+        Conversion.objects.for_site(site).filter(pk__in=done_ids + skipped_ids).lock_in_order()
+        done = settle(site, done_ids, lambda rows: rows.ack(), late="LATE_ACK", ends=Status.COMPLETED)
         skip = ack_failed(
             site,
-            skipped,
+            skipped_ids,
             code="SKIPPED_BY_SCRIPT",
             category=Category.PERMANENT,
             message="The script left this row out on purpose.",

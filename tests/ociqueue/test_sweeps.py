@@ -1,0 +1,195 @@
+"""Sweeps: from any mix of crashes, a row that can never succeed ends (OCI-16, OCI-17)."""
+
+from datetime import timedelta
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lifecycle.models import Event
+from lifecycle.workers import sweeps
+from ociqueue.models import Conversion, Site
+from ociqueue.models.queryset import failure
+from tests.ociqueue.conftest import Api, new_conversion
+
+pytestmark = pytest.mark.django_db
+
+
+def grow_old() -> None:
+    """Make every row look as if it had been left alone for an hour."""
+    hour_ago = timezone.now() - timedelta(hours=1)
+    Conversion.objects.exclude(claimed_at=None).update(claimed_at=hour_ago)
+    Conversion.objects.update(updated_at=hour_ago)
+
+
+def let_time_pass() -> None:
+    """Let an hour pass, and every sweep run once."""
+    grow_old()
+    for name in ("oci_recover_processing", "oci_attempt_cap", "oci_requeue_transient"):
+        sweeps.run(name)
+
+
+def test_recover_takes_old_claims_only_and_leaves_the_counter(site, make_conversion) -> None:
+    old, young = make_conversion(site), make_conversion(site)
+    Conversion.objects.claim(limit=2)
+    Conversion.objects.filter(pk=old.pk).update(claimed_at=timezone.now() - timedelta(minutes=16))
+
+    assert Conversion.objects.recover() == 1
+
+    old.refresh_from_db()
+    young.refresh_from_db()
+    assert (old.status, old.claimed_at, old.next_retry_at, old.attempt_count) == ("RETRY", None, None, 1)
+    assert young.status == "PROCESSING"
+
+
+@settings(max_examples=60)
+@given(crashes=st.lists(st.sampled_from(["lost", "ack_failed"]), min_size=5, max_size=12))
+def test_a_row_that_can_never_succeed_ends_after_five_claims_by_sweeps_alone(crashes: list[str]) -> None:
+    site = Site.objects.create(name="Mobilya", requeue_transient=True)
+    row = new_conversion(site)
+    row.save()
+
+    for crash in crashes:
+        Conversion.objects.update(next_retry_at=None)
+        if Conversion.objects.for_site(site).claim(limit=1) and crash == "ack_failed":
+            row.move("ack_failed", **failure("UPLOAD_EXCEPTION", "TRANSIENT", "threw"))
+        let_time_pass()
+
+    let_time_pass()
+    row.refresh_from_db()
+    assert (row.status, row.attempt_count) == ("FAILED", 5)
+    claims = Event.objects.of(row).filter(details__verb="claim").count()
+    assert claims == row.attempt_count
+
+
+def test_an_operators_retry_gives_a_fresh_budget_and_the_counter_never_goes_down(
+    site, make_conversion, make_person
+) -> None:
+    row = make_conversion(site, attempt_count=5)
+    Conversion.objects.cap()
+    operator = Api(client=make_person(sites={site: "operator"}))
+
+    operator.post("oci/queue-actions", {"siteId": site.public_id, "action": "RETRY_SELECTED", "ids": [str(row)]})
+    let_time_pass()
+
+    row.refresh_from_db()
+    assert (row.status, row.attempt_count, row.attempts_forgiven) == ("QUEUED", 5, 5)
+    for attempt in range(6, 11):
+        assert Conversion.objects.claim(limit=1)[0].attempt_count == attempt
+        let_time_pass()
+    let_time_pass()
+    row.refresh_from_db()
+    assert (row.status, row.attempt_count) == ("FAILED", 10)
+
+
+def test_the_cap_with_a_minimum_age_spares_the_attempt_in_flight(site, make_conversion) -> None:
+    make_conversion(site, attempt_count=4)
+    Conversion.objects.claim(limit=1)
+
+    assert Conversion.objects.cap(min_age=timedelta(minutes=15)) == 0
+    assert Conversion.objects.cap() == 1
+
+
+def test_each_path_has_its_own_cap(make_site, make_conversion) -> None:
+    script, api = make_site(), make_site(sync_method="api")
+    for site in (script, api):
+        for attempts in (4, 5, 7, 8):
+            make_conversion(site, attempt_count=attempts)
+
+    Conversion.objects.cap()
+
+    def capped(site: Site) -> list[int]:
+        return sorted(site.conversions.filter(status="FAILED").values_list("attempt_count", flat=True))
+
+    assert (capped(script), capped(api)) == ([5, 7, 8], [8])
+
+
+def test_passing_failures_come_back_only_where_the_site_wants_it_and_later_each_time(
+    make_site, make_conversion
+) -> None:
+    willing, unwilling = make_site(requeue_transient=True), make_site()
+    rows = {}
+    for site in (willing, unwilling):
+        for category, attempts in (
+            ("TRANSIENT", 1),
+            ("TRANSIENT", 3),
+            ("TRANSIENT", 5),
+            ("VALIDATION", 1),
+            ("AUTH", 1),
+        ):
+            row = make_conversion(site, attempt_count=attempts - 1)
+            row.move("claim", claimed_at=timezone.now(), attempt_count=attempts)
+            rows[site, category, attempts] = row.move("ack_failed", **failure("E", category, "no"))
+
+    assert Conversion.objects.requeue_transient() == 2
+
+    for (site, category, attempts), row in rows.items():
+        row.refresh_from_db()
+        again = site == willing and category == "TRANSIENT" and attempts < 5
+        assert row.status == ("RETRY" if again else "FAILED")
+        if again:
+            minutes = (row.next_retry_at - timezone.now()).total_seconds() / 60
+            assert minutes == pytest.approx(5 * 2 ** (attempts - 1), abs=1)
+
+
+def test_commands_say_what_they_did_and_a_dry_run_does_nothing(site, make_conversion, capsys) -> None:
+    make_conversion(site, attempt_count=4)
+    Conversion.objects.claim(limit=1)
+    grow_old()
+
+    call_command("oci_recover_processing", dry_run=True)
+    call_command("oci_recover_processing", min_age_minutes=120)
+    call_command("oci_recover_processing")
+    call_command("oci_attempt_cap", dry_run=True)
+    call_command("oci_attempt_cap", max_attempts=9)
+    call_command("oci_attempt_cap")
+    call_command("oci_requeue_transient", dry_run=True)
+    call_command("oci_requeue_transient")
+
+    assert capsys.readouterr().out.splitlines() == [
+        "Would recover 1.",
+        "Recovered 0.",
+        "Recovered 1.",
+        "Would cap 1.",
+        "Capped 0.",
+        "Capped 1.",
+        "Would requeue 0.",
+        "Requeued 0.",
+    ]
+    assert Event.objects.of(Conversion.objects.get()).last().actor == "command:oci_attempt_cap"
+
+
+def test_the_schedule_has_every_sweep() -> None:
+    assert sweeps.sweeps["oci_recover_processing"].every == timedelta(minutes=5)
+    assert sweeps.sweeps["oci_attempt_cap"].every == timedelta(minutes=15)
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_cron_addresses_run_the_same_sweeps(client, site, make_conversion, settings, method: str) -> None:
+    settings.CRON_SECRET = "tick"
+    row = make_conversion(site, attempt_count=4)
+    Conversion.objects.claim(limit=1)
+    grow_old()
+    call = getattr(client, method)
+
+    recovered = call("/api/cron/oci/recover-processing", headers={"authorization": "Bearer tick"})
+    Conversion.objects.update(updated_at=timezone.now() - timedelta(hours=1))
+    capped = call("/api/cron/oci/attempt-cap", headers={"authorization": "Bearer tick"})
+
+    assert (recovered.json(), capped.json()) == (
+        {"ok": True, "result": "Recovered 1."},
+        {"ok": True, "result": "Capped 1."},
+    )
+    assert Event.objects.of(row).last().actor == "sweep:oci_attempt_cap"
+
+
+def test_cron_addresses_need_the_secret(client, settings) -> None:
+    settings.CRON_SECRET = ""
+    assert client.get("/api/cron/oci/attempt-cap").status_code == 503
+
+    settings.CRON_SECRET = "tick"
+    assert client.get("/api/cron/oci/attempt-cap").status_code == 401
+    assert client.post("/api/cron/oci/attempt-cap", headers={"authorization": "Bearer tock"}).status_code == 401
+    assert client.put("/api/cron/oci/attempt-cap").status_code == 405
