@@ -8,13 +8,16 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import Group, User
 
+import ociqueue.demo
 from lifecycle.roles import Role
 
 
 def load_demo() -> dict[str, Any]:
     """Make what is missing, and return how to log in; a second call changes nothing."""
     memory = Memory(settings.KILIT_VAR / "demo.json")
-    shown = {role.value: demo_person(role, memory) for role in (Role.OPERATOR, Role.VIEWER, Role.ADMIN)}
+    shown: dict[str, Any] = {role.value: demo_person(role, memory) for role in (Role.OPERATOR, Role.VIEWER, Role.ADMIN)}
+    people = {facts["username"]: role for role, facts in shown.items()}
+    shown |= ociqueue.demo.load_demo(people=people, recall=memory.values.get, keep=memory.values.__setitem__)
     memory.save()
     return shown
 

@@ -7,7 +7,10 @@ from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
+from lifecycle.models import ApiKey
 from lifecycle.roles import Role, role_of
+from ociqueue.models import Conversion, Site
+from ociqueue.states import CONVERSIONS
 
 pytestmark = pytest.mark.django_db
 
@@ -20,11 +23,31 @@ def demo(capsys, settings, folder) -> dict:
 
 def test_a_second_run_prints_the_same_and_makes_nothing(capsys, settings, tmp_path) -> None:
     first = demo(capsys, settings, tmp_path)
+    made = (User.objects.count(), Site.objects.count(), Conversion.objects.count(), ApiKey.objects.count())
     second = demo(capsys, settings, tmp_path)
 
     assert first == second
-    assert {"operator", "viewer"} <= set(first)
-    assert User.objects.count() == len([facts for facts in first.values() if "username" in facts])
+    assert {"operator", "viewer", "script_site", "api_site"} <= set(first)
+    assert (User.objects.count(), Site.objects.count(), Conversion.objects.count(), ApiKey.objects.count()) == made
+
+
+def test_each_site_key_opens_its_site(capsys, settings, tmp_path, client) -> None:
+    shown = demo(capsys, settings, tmp_path)
+
+    for name in ("script_site", "api_site"):
+        answer = client.get(
+            "/api/oci/google-ads-export",
+            {"siteId": shown[name]["public_id"]},
+            headers={"x-api-key": shown[name]["api_key"]},
+        )
+        assert answer.json()["items"] == []
+
+
+def test_the_showcase_has_something_in_every_state(capsys, settings, tmp_path) -> None:
+    demo(capsys, settings, tmp_path)
+
+    assert set(Conversion.objects.values_list("status", flat=True)) == set(CONVERSIONS.states)
+    assert Conversion.objects.stuck().exists()
 
 
 def test_each_login_works_and_has_its_role(capsys, settings, tmp_path) -> None:
@@ -38,8 +61,9 @@ def test_each_login_works_and_has_its_role(capsys, settings, tmp_path) -> None:
 def test_the_same_passwords_serve_a_new_database(capsys, settings, tmp_path) -> None:
     first = demo(capsys, settings, tmp_path)
     User.objects.all().delete()
+    second = demo(capsys, settings, tmp_path)
 
-    assert demo(capsys, settings, tmp_path) == first
+    assert [second[role] for role in Role] == [first[role] for role in Role]
     assert (tmp_path / "demo.json").stat().st_mode & 0o777 == 0o600
 
 

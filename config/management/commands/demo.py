@@ -27,4 +27,4 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(shown, indent=2))
             return
         for name, facts in shown.items():
-            self.stdout.write(f"{name:>10}  " + "  ".join(f"{key} {value}" for key, value in facts.items()))
+            self.stdout.write(f"{name:>12}  " + "  ".join(f"{key} {value}" for key, value in facts.items()))
