@@ -13,4 +13,7 @@ from config.settings import DATABASES, INSTALLED_APPS
 DATABASES["default"]["TEST"] = {"NAME": f"test_kilit_{os.getpid()}"}
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.parcels"]
 # Each test makes users; a fast hash is as good for that.
-PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.MD5PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",  # of people made by a command with the product's settings
+]
