@@ -1,6 +1,5 @@
 """The commands in the documents run as they are, against a live server."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -24,7 +23,7 @@ def test_every_command_of(document: str, live_server, tmp_path, settings) -> Non
     settings.CRON_SECRET = "tick"
     # The documents are read in the repository's folder, and leave files in the reader's.
     for name in ("manage.py", ".venv", *(p.name for p in ROOT.iterdir() if (p / "__init__.py").exists())):
-        os.symlink(ROOT / name, tmp_path / name)
+        (tmp_path / name).symlink_to(ROOT / name)
     environment = fresh_environment(
         KILIT=live_server.url,
         KILIT_VAR=str(tmp_path / "var"),

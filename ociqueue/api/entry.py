@@ -3,6 +3,7 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from lifecycle.keys.authentication import KeyAuthentication
 from ociqueue.api.script import ScriptView, read
 from ociqueue.api.serializers import EnqueueSerializer
 from ociqueue.enqueue import enqueue
@@ -10,6 +11,8 @@ from ociqueue.enqueue import enqueue
 
 class EnqueueView(ScriptView):
     """Stores the good conversions, and names what is wrong with the others."""
+
+    authentication_classes = [KeyAuthentication]  # a script's session hands out and acknowledges, no more
 
     def post(self, request: Request) -> Response:
         """Answer for each conversion what became of it."""

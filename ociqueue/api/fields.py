@@ -1,10 +1,12 @@
 """Fields of request bodies."""
 
+import json
 from typing import Any
 from uuid import UUID
 
 from rest_framework import serializers
 
+from lifecycle.actor import speakable
 from ociqueue.models.conversion import PREFIX
 
 
@@ -36,3 +38,15 @@ class IdsField(serializers.Field[list[UUID], list[Any], list[str], Any]):
     def to_representation(self, value: list[UUID]) -> list[str]:
         """Write ids as the API shows them."""
         return [f"{PREFIX}{pk}" for pk in value]
+
+
+class MessageField(serializers.Field[str, Any, str, Any]):
+    """Somebody's error text: cleaned rather than refused, because refusing it would lose the report of every row."""
+
+    def to_internal_value(self, data: Any) -> str:
+        """Take any text, and the JSON of anything else."""
+        return speakable(data if isinstance(data, str) else json.dumps(data, ensure_ascii=False))
+
+    def to_representation(self, value: str) -> str:
+        """Write it as it is."""
+        return value

@@ -56,7 +56,7 @@ class AckView(ScriptView):
         """Complete rows and tell which were left alone."""
         asked = read(AckSerializer, request.data)
         site = self.site(request, asked["siteId"])
-        outcome = settling.ack(site, asked["queueIds"], skipped=asked["skippedIds"])
+        outcome = settling.ack(site, asked["queueIds"], skipped=asked["skippedIds"] or [])
         return Response({"ok": True, "updated": outcome.moved, "ignored": outcome.shown()})
 
 
@@ -72,7 +72,7 @@ class AckFailedView(ScriptView):
             asked["queueIds"],
             code=asked["errorCode"],
             category=asked["errorCategory"],
-            message=asked["errorMessage"],
+            message=asked["errorMessage"] or "",
         )
         site.note_ack()
         return Response({"ok": True, "updated": outcome.moved, "ignored": outcome.shown()})

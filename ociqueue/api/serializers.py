@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from ociqueue.api.fields import IdsField
+from ociqueue.api.fields import IdsField, MessageField
 from ociqueue.states import SCRIPT_CATEGORIES, Category, Status
 
 MOST_EXPORTED = 10_000
@@ -29,7 +29,7 @@ class AckSerializer(SiteSerializer):
     """Says what was uploaded, and what was left out on purpose."""
 
     queueIds = IdsField(most=MOST_EXPORTED)
-    skippedIds = IdsField(most=MOST_EXPORTED, default=list)
+    skippedIds = IdsField(most=MOST_EXPORTED, default=list, allow_null=True)
 
 
 class AckFailedSerializer(SiteSerializer):
@@ -37,7 +37,7 @@ class AckFailedSerializer(SiteSerializer):
 
     queueIds = IdsField(most=MOST_EXPORTED)
     errorCode = serializers.CharField(default="VALIDATION_FAILED", max_length=64)
-    errorMessage = serializers.CharField(default="", allow_blank=True, max_length=10_000)
+    errorMessage = MessageField(default="", allow_null=True)
     errorCategory = serializers.ChoiceField(choices=SCRIPT_CATEGORIES)
 
 

@@ -126,11 +126,6 @@ def test_skipped_rows_fail_for_good_and_the_others_complete(api, site, make_conv
             {"siteId": "S", "queueIds": [], "errorCategory": "AUTH", "errorCode": "x" * 65},
             "errorCode",
         ),
-        (
-            "oci/ack-failed",
-            {"siteId": "S", "queueIds": [], "errorCategory": "AUTH", "errorMessage": "\x00"},
-            "errorMessage",
-        ),
     ],
 )
 def test_a_bad_body_is_refused_by_the_name_of_its_field(api, path: str, body, field: str) -> None:
@@ -154,6 +149,33 @@ def test_an_error_message_longer_than_the_column_is_cut(api, site, make_conversi
     assert row.last_error == "ğ" * 1000
 
 
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [("nul \x00 half \ud800", "nul  half ?"), (None, ""), (["a", 1], '["a", 1]'), ("x" * 20_000, "x" * 1000)],
+)
+def test_no_error_message_can_lose_the_report(api, site, make_conversion, sent, kept: str) -> None:
+    row = make_conversion(site)
+    api.claim(site)
+
+    answer = api.post(
+        "oci/ack-failed",
+        {"siteId": site.public_id, "queueIds": [str(row)], "errorCategory": "AUTH", "errorMessage": sent},
+    )
+
+    row.refresh_from_db()
+    assert answer.json()["updated"] == 1
+    assert row.last_error == kept
+
+
+def test_null_is_as_good_as_absent(api, site, make_conversion) -> None:
+    row = make_conversion(site)
+    api.claim(site)
+
+    answer = api.post("oci/ack", {"siteId": site.public_id, "queueIds": [str(row)], "skippedIds": None})
+
+    assert answer.json()["updated"] == 1
+
+
 def test_the_handshake_opens_the_three_script_endpoints(api, site, make_conversion) -> None:
     row = make_conversion(site)
 
@@ -164,6 +186,7 @@ def test_the_handshake_opens_the_three_script_endpoints(api, site, make_conversi
     assert set(session) == {"session_token", "expires_at"}
     assert [item["id"] for item in script.claim(site)] == [str(row)]
     assert script.post("oci/ack", {"siteId": site.public_id, "queueIds": [str(row)]}).json()["updated"] == 1
+    assert script.post("oci/conversions", {"siteId": site.public_id, "conversions": [{}]}).status_code == 401
 
 
 def test_a_session_opens_its_site_only_and_ends_with_its_key(site, make_site, site_key, make_person) -> None:
