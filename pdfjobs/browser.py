@@ -34,8 +34,10 @@ def install_browser() -> Path | None:
 
 
 def _playwrights_own() -> Path | None:
-    folder = os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or "~/.cache/ms-playwright"
-    found = sorted(Path(folder).expanduser().glob("chromium_headless_shell-*/*/*headless?shell*"))
+    named = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
+    folders = [named] if named else ["~/.cache/ms-playwright", "~/Library/Caches/ms-playwright"]
+    pattern = "chromium_headless_shell-*/*/*headless?shell*"
+    found = sorted(path for folder in folders for path in Path(folder).expanduser().glob(pattern))
     return next((path for path in reversed(found) if os.access(path, os.X_OK) and path.is_file()), None)
 
 
