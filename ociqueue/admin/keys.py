@@ -1,0 +1,135 @@
+"""A site's Ads Script, ready to be pasted, and its keys: issued, listed and revoked, several at once (CON-13)."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, path, reverse
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from lifecycle.models import ApiKey
+from lifecycle.models.key import ApiKeyQuerySet
+from ociqueue.admin.dress import page
+from ociqueue.admin.reach import may_administer
+from ociqueue.adsscript import KEY_PLACEHOLDER, render_script
+from ociqueue.models import Site
+from ociqueue.states import SyncMethod
+
+
+class KeyForm(forms.Form):
+    """Asks what the new key is for."""
+
+    name = forms.CharField(
+        max_length=100,
+        initial="Ads Script",
+        widget=UnfoldAdminTextInputWidget,
+        help_text="What uses this key; it is how you recognise it later.",
+    )
+
+
+def urls(model_admin: Any) -> list[URLPattern]:
+    """Return the addresses below a site's page."""
+
+    def view(function: Any) -> Any:
+        return model_admin.admin_site.admin_view(lambda request, **given: function(model_admin, request, **given))
+
+    return [
+        path("<path:object_id>/ads-script/issue-key/", view(issue_key), name="ociqueue_site_issue_key"),
+        path("<path:object_id>/ads-script/revoke-key/<int:key>/", view(revoke_key), name="ociqueue_site_revoke_key"),
+    ]
+
+
+def keys_of(site: Site) -> ApiKeyQuerySet:
+    """Return a site's keys, newest first; looking makes no user where no key was ever issued."""
+    return ApiKey.objects.filter(user__username=f"site-{site.public_id}").order_by("-created_at")
+
+
+def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, key: str = "") -> HttpResponse:
+    """Show the script, with a key in it only when that was issued from this very page."""
+    site = _site(model_admin, request, object_id)
+    script = render_script(
+        base_url=request.build_absolute_uri("/").rstrip("/"),
+        site_id=site.public_id,
+        api_key=key or KEY_PLACEHOLDER,
+        time_zone=site.time_zone,
+    )
+    return page(
+        model_admin,
+        request,
+        "ads_script.html",
+        title=f"Ads Script of {site}",
+        original=site,
+        script=script,
+        has_key=bool(key),
+        is_script_site=site.sync_method == SyncMethod.SCRIPT,
+        keys=keys_of(site),
+        may_administer=may_administer(request.user, site),
+    )
+
+
+def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    """Ask what for, then make a key and show it this once."""
+    site = _site(model_admin, request, object_id, to_change=True)
+    form = KeyForm(request.POST or None)
+    if form.is_valid():
+        text = site.issue_key(name=form.cleaned_data["name"])
+        model_admin.log_change(request, site, f"Issued the key {form.cleaned_data['name']}.")
+        messages.warning(request, f"Copy the key now, it is never shown again: {text}")
+        return ads_script_page(model_admin, request, object_id, key=text)
+    return page(
+        model_admin,
+        request,
+        "confirm.html",
+        title=f"Issue a new key for {site}",
+        original=site,
+        sentences=[
+            "The key opens this site's API: whoever has it can add, claim and acknowledge its conversions.",
+            "It is shown once, on the next page. Keys already issued stay in force until you revoke them.",
+        ],
+        form=form,
+        submit="Issue the key",
+        back=_script_address(site),
+    )
+
+
+def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int) -> HttpResponse:
+    """Ask, then end a key."""
+    site = _site(model_admin, request, object_id, to_change=True)
+    held = keys_of(site).filter(pk=key).first()
+    if held is None:
+        raise Http404
+    if request.method == "POST":
+        revoked = keys_of(site).filter(pk=key).revoke()
+        model_admin.log_change(request, site, f"Revoked the key {held}.")
+        messages.success(request, f"Revoked {held}." if revoked else f"{held} was revoked already.")
+        return HttpResponseRedirect(_script_address(site))
+    used = f"It was last used on {held.used_at:%d %B %Y, %H:%M} UTC." if held.used_at else "It was never used."
+    return page(
+        model_admin,
+        request,
+        "confirm.html",
+        title=f"Revoke the key {held}",
+        original=site,
+        sentences=["Whatever uses this key is refused from now on. This cannot be undone.", used],
+        submit="Revoke the key",
+        is_dangerous=True,
+        back=_script_address(site),
+    )
+
+
+def _site(model_admin: Any, request: HttpRequest, object_id: str, *, to_change: bool = False) -> Site:
+    """Return a site that the user may see, or change; another is answered as one that does not exist."""
+    site: Site | None = model_admin.get_object(request, unquote(object_id))
+    if site is None:
+        raise Http404
+    allowed = may_administer(request.user, site) if to_change else model_admin.has_view_permission(request, site)
+    if not allowed:
+        raise PermissionDenied
+    return site
+
+
+def _script_address(site: Site) -> str:
+    return reverse("admin:ociqueue_site_ads_script", args=[site.pk])

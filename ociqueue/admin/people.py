@@ -1,0 +1,47 @@
+"""Who belongs to a site, on the site's page."""
+
+from django.contrib import admin
+from django.db.models import F, QuerySet, Value
+from django.db.models.functions import Concat
+from django.http import HttpRequest
+from unfold.admin import TabularInline
+
+from ociqueue.admin.reach import may_administer
+from ociqueue.models import Site, SiteMembership
+
+
+class MembershipInline(TabularInline):  # type: ignore[misc]  # unfold has no types
+    """A site's people; only its admins change them."""
+
+    model = SiteMembership
+    autocomplete_fields = ["user"]
+    extra = 0
+    hide_title = True
+    readonly_fields = ["person"]
+    verbose_name, verbose_name_plural = "person", "people"
+
+    @admin.display(description="user")
+    def person(self, membership: SiteMembership) -> str:
+        """Return the name alone, for those who may not open the user."""
+        return membership.user.get_username()
+
+    def get_fields(self, request: HttpRequest, obj: Site | None = None) -> list[str]:
+        """Let a site's admins choose people; others read their names."""
+        return ["user", "role"] if self.has_change_permission(request, obj) else ["person", "role"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SiteMembership]:
+        """Leave out the user that the site's keys belong to: without its membership they open nothing."""
+        keys_user = Concat(Value("site-"), F("site__public_id"))
+        return super().get_queryset(request).exclude(user__username=keys_user).select_related("user")  # type: ignore[no-any-return]
+
+    def has_add_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
+        """Only a site's admins bring people in."""
+        return obj is not None and may_administer(request.user, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
+        """Only a site's admins give roles."""
+        return obj is not None and may_administer(request.user, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
+        """Only a site's admins send people away."""
+        return obj is not None and may_administer(request.user, obj)

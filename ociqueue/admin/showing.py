@@ -1,0 +1,152 @@
+"""How a conversion's values look: masked in lists, whole on the row's own page (CON-3, CON-10)."""
+
+from typing import Any
+
+from django.contrib.admin import display
+from django.contrib.admin.utils import flatten_fieldsets
+from django.urls import reverse
+from django.utils.formats import number_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from ociqueue.admin.dress import LINK, badge, breakable, since, state_badge, two_lines
+from ociqueue.entry import MINOR_UNITS
+from ociqueue.models import Conversion
+from ociqueue.states import Status
+
+SHOWN = 4  # characters of a click id at either end
+
+
+def masked(click_id: str) -> str:
+    """Return both ends of a click id, enough to recognise it by."""
+    return f"{click_id[:SHOWN]}…{click_id[-SHOWN:]}" if len(click_id) > 2 * SHOWN else "…"
+
+
+@display(description="conversion")
+def seal(row: Conversion) -> SafeString:
+    """Return the end of the id, which tells rows apart, over the masked click id."""
+    return two_lines(f"…{str(row.pk)[-12:]}", masked(row.click_id), title=str(row))
+
+
+@display(description="state")
+def state(row: Conversion) -> SafeString:
+    """Return the state as word and colour."""
+    return state_badge(row.status)
+
+
+@display(description="site and conversion name")
+def site(row: Conversion) -> SafeString:
+    """Return the site over what Google calls the conversion."""
+    return two_lines(row.site.name, row.action)
+
+
+@display(description="value")
+def amount(row: Conversion) -> SafeString:
+    """Return value and currency, with the currency's own digits."""
+    value = number_format(row.value, decimal_pos=MINOR_UNITS.get(row.currency, 2), force_grouping=True)
+    return format_html('<span class="whitespace-nowrap">{} {}</span>', value, row.currency)
+
+
+@display(description="click id")
+def whole_click_id(row: Conversion) -> SafeString:
+    """Return the click id and its kind."""
+    kind = next(name for name in Conversion.CLICK_IDS if getattr(row, name))
+    return format_html("{} {}", kind, breakable(row.click_id))
+
+
+@display(description="consent")
+def consent(row: Conversion) -> str:
+    """Return what the visitor agreed to, in the API's word."""
+    return row.consent
+
+
+@display(description="error category")
+def category(row: Conversion) -> str:
+    """Return the kind of failure, in the API's word."""
+    return row.provider_error_category or "-"
+
+
+@display(description="order id")
+def order_id(row: Conversion) -> SafeString:
+    """Return the id by which Google counts once."""
+    return breakable(row.order_id)
+
+
+@display(description="source key")
+def source_key(row: Conversion) -> SafeString | str:
+    """Return how the source calls it."""
+    return breakable(row.source_key) if row.source_key else "-"
+
+
+@display(description="attempts")
+def attempts(row: Conversion) -> str:
+    """Return how often it was claimed, and how many of those no longer count."""
+    return f"{row.attempt_count}" + (f" ({row.attempts_forgiven} forgiven)" if row.attempts_forgiven else "")
+
+
+@display(description="error")
+def error(row: Conversion) -> SafeString | str:
+    """Return the error's code; the whole text is on the row's page and under the pointer."""
+    if not row.provider_error_code:
+        return "-"
+    text = f"{row.provider_error_category}: {row.last_error}"
+    return format_html('<span title="{}">{}</span>', text, row.provider_error_code)
+
+
+@display(description="age")
+def age(row: Conversion) -> SafeString:
+    """Return how long ago it came in."""
+    return since(row.created_at)
+
+
+@display(description="state")
+def state_now(row: Conversion) -> SafeString:
+    """Return the state; what only a script said was uploaded is unverified (OCI-10)."""
+    if row.status != Status.COMPLETED or row.uploaded_at:
+        return state_badge(row.status)
+    unverified = badge("unverified", "warning", title="The script reported it; only Google's own screen can tell.")
+    return format_html("{} {}", state_badge(row.status), unverified)
+
+
+@display(description="replaced by")
+def replaced_by(row: Conversion) -> SafeString | str:
+    """Link the corrected copy, when there is one (OCI-8)."""
+    if not hasattr(row, "replacement"):
+        return "-"
+    address = reverse("admin:ociqueue_conversion_change", args=[row.replacement.pk])
+    return format_html('<a href="{}" class="{}">{}</a>', address, LINK, breakable(str(row.replacement)))
+
+
+# Columns are functions: Django offers, and takes, no sorting by them, which would read the whole table.
+COLUMNS = [seal, state, site, amount, attempts, error, age]
+FIELDSETS: Any = [
+    (
+        None,
+        {
+            "fields": [
+                (state_now, "site"),
+                ("action", amount),
+                ("conversion_time", consent),
+                whole_click_id,
+            ]
+        },
+    ),
+    ("Error", {"fields": [("provider_error_code", category), "last_error"]}),
+    (
+        "Attempts",
+        {"fields": [("attempt_count", "attempts_forgiven"), ("claimed_at", "next_retry_at"), "uploaded_at"]},
+    ),
+    (
+        "Origin",
+        {
+            "fields": [
+                order_id,
+                source_key,
+                ("replaces", replaced_by),
+                ("created_at", "updated_at"),
+                "provider_request_id",
+            ]
+        },
+    ),
+]
+READ_ONLY = [field for field in flatten_fieldsets(FIELDSETS) if callable(field)]

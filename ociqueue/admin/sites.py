@@ -1,0 +1,173 @@
+"""Sites in the console: how each is doing, its pause, its people, its script and keys."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.forms import ModelForm
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from unfold.admin import ModelAdmin
+from unfold.views import ChangeList
+
+from lifecycle.roles import Role
+from ociqueue.admin import keys
+from ociqueue.admin.dress import LINK, ago, badge, button, two_lines
+from ociqueue.admin.overview import Overview, overviews
+from ociqueue.admin.people import MembershipInline
+from ociqueue.admin.reach import may_administer, may_pause
+from ociqueue.models import Site, SiteMembership
+from ociqueue.states import Status, SyncMethod
+
+PAUSE = ("is_paused", "pause_reason")
+SETTINGS = ("name", "time_zone", "default_currency", "sync_method", "requeue_transient")
+KNOWN = ("public_id", "last_export_at", "last_ack_at", "created_at")
+
+
+class SiteChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
+    """Fetches the numbers of all sites of a page at once."""
+
+    result_list: Any
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Lay the numbers beside the sites."""
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        numbers = overviews(self.result_list)
+        for site in self.result_list:
+            site.overview = numbers[site.pk]
+
+
+@admin.register(Site)
+class SiteAdmin(ModelAdmin):  # type: ignore[misc]  # unfold has no types
+    """Sites of the user; superusers see all."""
+
+    list_display = [
+        "site",
+        "state",
+        "sent_by",
+        "waiting",
+        "failed",
+        "stuck",
+        "script",
+        "alarms",
+    ]
+    list_filter = ["sync_method", "is_paused"]
+    list_per_page = 50
+    search_fields = ["name", "=public_id"]
+    search_help_text = "A name, or a whole public id"
+    fieldsets = [
+        (None, {"fields": [*SETTINGS, "public_id"]}),
+        ("Pause", {"fields": list(PAUSE)}),
+        ("The script was here", {"fields": ["last_export_at", "last_ack_at", "created_at"]}),
+    ]
+    add_fieldsets = [(None, {"fields": list(SETTINGS)})]
+    inlines = [MembershipInline]
+    actions = None
+    actions_detail = ["ads_script"]
+
+    # What is shown
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Site]:
+        """Membership narrows the sites."""
+        return super().get_queryset(request).filter(pk__in=Site.objects.seen_by(request.user).values("pk"))  # type: ignore[no-any-return]
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """Refuse what PostgreSQL cannot compare with."""
+        return "\x00" not in value and bool(super().lookup_allowed(lookup, value, request))
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[SiteChangeList]:
+        """List with numbers."""
+        return SiteChangeList
+
+    @admin.display(description="site", ordering="name")
+    def site(self, site: Site) -> SafeString:
+        """Return the name over the public id."""
+        return two_lines(site.name, site.public_id)
+
+    @admin.display(description="state")
+    def state(self, site: Site) -> SafeString:
+        """Tell a paused site, and why, from a running one."""
+        return badge("paused", "warning", title=site.pause_reason) if site.is_paused else badge("running", "success")
+
+    @admin.display(description="sent by", ordering="sync_method")
+    def sent_by(self, site: Site) -> str:
+        """Return who sends the site's conversions."""
+        return "API" if site.sync_method == SyncMethod.API else "Script"
+
+    @admin.display(description="waiting")
+    def waiting(self, site: Site) -> int:
+        """Rows that nobody has claimed."""
+        return overview(site).waiting
+
+    @admin.display(description="failed")
+    def failed(self, site: Site) -> SafeString:
+        """Dead letters, and the way to them."""
+        address = reverse("admin:ociqueue_conversion_changelist", query={"site": site.pk, "status": Status.FAILED})
+        return format_html('<a href="{}" class="{}">{}</a>', address, LINK, overview(site).totals[Status.FAILED])
+
+    @admin.display(description="stuck")
+    def stuck(self, site: Site) -> int:
+        """Rows that the next recover sweep brings back."""
+        return overview(site).stuck
+
+    @admin.display(description="script was here")
+    def script(self, site: Site) -> SafeString:
+        """Return how long ago the script pulled, and how long ago it reported."""
+        if site.sync_method != SyncMethod.SCRIPT:
+            return SafeString("-")
+        return two_lines(f"export {ago(site.last_export_at)}", f"ack {ago(site.last_ack_at)}")
+
+    @admin.display(description="alarms")
+    def alarms(self, site: Site) -> SafeString:
+        """Say what needs a person (OCI-27)."""
+        shown, alarms = overview(site), []
+        if shown.is_alarming:
+            alarms.append(badge(f"errors {shown.error_rate:.0%}", "danger", title="Of what ended in the last 24 hours"))
+        if shown.is_silent:
+            alarms.append(badge("script silent", "danger", title="Rows wait, and no script came for 24 hours"))
+        return format_html_join(" ", "{}", ((alarm,) for alarm in alarms)) or SafeString("-")
+
+    # What may be changed
+
+    def has_change_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
+        """Admins of a site change it; its operators pause it."""
+        if obj is None:
+            return request.user.has_perm("ociqueue.change_site") or request.user.has_perm("ociqueue.operate_site")
+        return may_administer(request.user, obj) or may_pause(request.user, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
+        """A site goes on as long as its history."""
+        return False
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Site | None = None) -> list[str]:
+        """Leave an operator the pause."""
+        return [*KNOWN] if obj is None or may_administer(request.user, obj) else [*KNOWN, *SETTINGS]
+
+    def get_inlines(self, request: HttpRequest, obj: Site | None) -> list[type[MembershipInline]]:
+        """A new site has one member first: whoever adds it."""
+        return [MembershipInline] if obj else []
+
+    def save_model(self, request: HttpRequest, obj: Site, form: ModelForm[Site], change: bool) -> None:  # noqa: FBT001
+        """Make whoever adds a site its admin."""
+        super().save_model(request, obj, form, change)
+        if not change:
+            SiteMembership.objects.create(site=obj, user=request.user, role=Role.ADMIN)  # type: ignore[misc]
+
+    # Script and keys
+
+    @button(description="Ads Script and keys", icon="code", url_path="ads-script")
+    def ads_script(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Offer the script with the site's values filled in (OCI-25, CON-13)."""
+        return keys.ads_script_page(self, request, object_id)
+
+    def get_urls(self) -> list[Any]:
+        """Give keys addresses of their own."""
+        return keys.urls(self) + super().get_urls()  # type: ignore[no-any-return]
+
+
+def overview(site: Site) -> Overview:
+    """Return the numbers that the list fetched."""
+    return site.overview  # type: ignore[attr-defined,no-any-return]

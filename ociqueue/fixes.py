@@ -1,0 +1,142 @@
+"""Corrected copies of rows that Google rejected after the script had reported them (OCI-8)."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from typing import IO
+from uuid import UUID
+
+from ociqueue.csvfile import read_lines
+from ociqueue.enqueue import database_now
+from ociqueue.entry import FIELDS, read_entry
+from ociqueue.models import Conversion, Site
+from ociqueue.models.conversion import PREFIX
+from ociqueue.states import Status
+
+BATCH = 1000
+# The source key stays with the original: a second delivery by the source must find that one.
+CORRECTABLE = tuple(name for name in FIELDS if name != "sourceKey")
+COLUMNS = ("id", *CORRECTABLE)
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A row to replace, by its id as given, and what to change; a fault means it could not be read."""
+
+    id: str
+    changes: dict[str, str] = field(default_factory=dict)
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What was done about a row, or why not."""
+
+    id: str
+    what: str
+    replaced: bool = False
+
+    def __str__(self) -> str:
+        """Say it as the report does."""
+        return f"{self.id}: {self.what}"
+
+
+def read_corrections(stream: IO[bytes]) -> Iterator[Correction]:
+    """Read a CSV file with a column `id` and any columns to correct; an empty cell leaves the value as it is."""
+    for line in read_lines(stream, known=COLUMNS, required=["id"]):
+        changes = {name: cell for name, cell in line.cells.items() if name != "id"}
+        name = line.cells.get("id", "")
+        yield Correction(name or f"line {line.number}", changes, line.fault or ("" if name else "the id is missing"))
+
+
+def replace_rows(site: Site, corrections: Iterable[Correction], *, dry_run: bool = False) -> Iterator[Told]:
+    """Queue a corrected copy of each row; rows that were replaced before are left alone, so it can be run twice."""
+    waiting = _once(corrections)
+    while batch := list(islice(waiting, BATCH)):
+        originals = _originals(site, batch)
+        now = database_now()
+        planned = [(correction, plan(correction, originals, now=now)) for correction in batch]
+        stored = set() if dry_run else store([copy for _, copy in planned if isinstance(copy, Conversion)])
+        yield from (_told(correction, copy, stored, dry_run=dry_run) for correction, copy in planned)
+
+
+def plan(correction: Correction, originals: dict[UUID, Conversion], *, now: datetime) -> Conversion | str:
+    """Return the copy that would replace a row, or why there is none."""
+    pk = read_id(correction.id)
+    original = originals.get(pk) if pk else None
+    if correction.fault or original is None:
+        return correction.fault or ("there is no such row at this site" if pk else f"expected {PREFIX}<uuid>")
+    if reason := why_not(original):
+        return reason
+    entry = read_entry(corrected(original, correction.changes), site=original.site, now=now)
+    if entry.conversion is None:
+        return "; ".join(f"{name}: {reason}" for name, reason in entry.errors.items())
+    # The same order id: had the first counted after all, Google counts it once.
+    entry.conversion.order_id = original.order_id
+    entry.conversion.replaces = original
+    return entry.conversion
+
+
+def why_not(original: Conversion) -> str:
+    """Return why a row is not to be replaced, or nothing; COMPLETED has no way out, so the answer stays true."""
+    if original.status != Status.COMPLETED:
+        return f"it is {original.status}; only COMPLETED rows are replaced"
+    if original.uploaded_at:
+        return "Google confirmed it"
+    if hasattr(original, "replacement"):
+        return f"replaced already by {original.replacement}"
+    return ""
+
+
+def corrected(original: Conversion, changes: dict[str, str]) -> dict[str, str]:
+    """Return a row as it would be sent today; a new click id takes the place of the old, whatever its kind."""
+    item = {
+        "conversionName": original.action,
+        "conversionTime": original.conversion_time.isoformat(),
+        "conversionValue": str(original.value),
+        "conversionCurrency": original.currency,
+        "consent": original.consent,
+    }
+    if not changes.keys() & set(Conversion.CLICK_IDS):
+        item |= {name: getattr(original, name) for name in Conversion.CLICK_IDS}
+    return item | changes
+
+
+def store(copies: list[Conversion]) -> set[UUID]:
+    """Insert copies and return which are in; of two that replace the same row, the database takes one."""
+    Conversion.objects.bulk_create(copies, ignore_conflicts=True)
+    return set(Conversion.objects.filter(pk__in=[copy.pk for copy in copies]).values_list("pk", flat=True))
+
+
+def read_id(text: str) -> UUID | None:
+    """Return the id that `seal_<uuid>` or a bare uuid names."""
+    with suppress(ValueError):
+        return UUID(text.removeprefix(PREFIX))
+    return None
+
+
+def _once(corrections: Iterable[Correction]) -> Iterator[Correction]:
+    named = set()
+    for correction in corrections:
+        pk = read_id(correction.id)
+        fault = correction.fault or ("named twice" if pk in named else "")
+        named |= {pk} if pk else set()
+        yield Correction(correction.id, correction.changes, fault)
+
+
+def _originals(site: Site, corrections: list[Correction]) -> dict[UUID, Conversion]:
+    ids = [pk for correction in corrections if (pk := read_id(correction.id))]
+    rows = Conversion.objects.for_site(site).filter(pk__in=ids).select_related("site", "replacement")
+    return {row.pk: row for row in rows}
+
+
+def _told(correction: Correction, copy: Conversion | str, stored: set[UUID], *, dry_run: bool) -> Told:
+    if isinstance(copy, str):
+        return Told(correction.id, copy)
+    if dry_run:
+        return Told(correction.id, "would be replaced", replaced=True)
+    if copy.pk not in stored:
+        return Told(correction.id, "replaced already by somebody else, just now")
+    return Told(correction.id, f"replaced by {copy}", replaced=True)

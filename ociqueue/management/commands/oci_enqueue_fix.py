@@ -1,0 +1,59 @@
+"""`manage.py oci_enqueue_fix`: queue corrected copies of rows that Google rejected (OCI-8)."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from lifecycle.actor import acting_as
+from ociqueue.csvfile import Unreadable
+from ociqueue.fixes import COLUMNS, Correction, read_corrections, replace_rows
+from ociqueue.models import Site
+
+REASON = "A corrected copy of a row that Google rejected."
+
+
+class Command(BaseCommand):
+    """Replaces COMPLETED rows that no upload confirmed; the originals stay as they are."""
+
+    help = (
+        "Queue corrected copies of COMPLETED rows that Google Ads shows as rejected. Name rows to send again as they "
+        f"are, or give a CSV file with the columns {', '.join(COLUMNS)}: all but id may be left out, and an empty cell "
+        "changes nothing. A copy keeps the order id of its original, so Google counts it once; each row is replaced "
+        "once, so a second run does nothing."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take rows and the site."""
+        parser.add_argument("ids", nargs="*", metavar="ID", help="seal_<uuid> or uuid")
+        parser.add_argument("--file", type=Path, metavar="FILE.csv")
+        parser.add_argument("--site", required=True, help="public id or uuid")
+        parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Replace, and tell of each row what was done or why not."""
+        site = Site.objects.called(options["site"]).first()
+        if site is None:
+            raise CommandError(f"There is no site {options['site']}.")
+        if not options["ids"] and not options["file"]:
+            raise CommandError("Name rows, or give a --file.")
+        done = asked = 0
+        try:
+            with ExitStack() as stack, acting_as("command:oci_enqueue_fix", reason=REASON):
+                # The file first: when it cannot be read, nothing was done.
+                corrections = chain(self._from_file(options["file"], stack), map(Correction, options["ids"]))
+                for told in replace_rows(site, corrections, dry_run=options["dry_run"]):
+                    self.stdout.write(str(told))
+                    asked, done = asked + 1, done + told.replaced
+        except OSError as error:
+            raise CommandError(f"Cannot read {options['file']}: {error.strerror}.") from None
+        except Unreadable as error:
+            raise CommandError(f"Cannot read {options['file']}: {error}") from None
+        verb = "Would replace" if options["dry_run"] else "Replaced"
+        self.stdout.write(f"{verb} {done:,} of {asked:,}.")
+
+    def _from_file(self, path: Path | None, stack: ExitStack) -> Iterator[Correction]:
+        return read_corrections(stack.enter_context(path.open("rb"))) if path else iter(())

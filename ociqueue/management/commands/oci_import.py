@@ -1,0 +1,87 @@
+"""`manage.py oci_import`: store the conversions of a CSV file (OCI-7)."""
+
+from pathlib import Path
+from typing import IO, Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from lifecycle.actor import acting_as
+from ociqueue.csvfile import Tally, Unreadable, import_file
+from ociqueue.entry import FIELDS
+from ociqueue.models import Site
+
+WIDTH = 30
+
+
+class Command(BaseCommand):
+    """Reads a CSV file in batches, and tells of each line that cannot be stored why."""
+
+    help = (
+        f"Store the conversions of a CSV file (UTF-8; comma or semicolon) whose columns are {', '.join(FIELDS)}. "
+        "It can be run twice: a line without a sourceKey gets one made of its conversionName, click id and "
+        "conversionTime, so the second run stores nothing."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take the file and the site."""
+        parser.add_argument("file", type=Path, metavar="FILE")
+        parser.add_argument("--site", required=True, help="public id or uuid")
+        parser.add_argument("--dry-run", action="store_true", help="check everything, store nothing")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Open the file, and import."""
+        site = Site.objects.called(options["site"]).first()
+        if site is None:
+            raise CommandError(f"There is no site {options['site']}.")
+        try:
+            with options["file"].open("rb") as stream, acting_as("command:oci_import"):
+                self._import(site, stream, size=options["file"].stat().st_size, dry_run=options["dry_run"])
+        except OSError as error:
+            raise CommandError(f"Cannot read {options['file']}: {error.strerror}.") from None
+        except Unreadable as error:
+            raise CommandError(f"Cannot read {options['file']}: {error}") from None
+
+    def _import(self, site: Site, stream: IO[bytes], *, size: int, dry_run: bool) -> None:
+        told = Tally()
+        bar = Bar(self.stderr, size)
+        try:
+            for batch in import_file(site, stream, dry_run=dry_run):
+                told.add(batch)
+                bar.clear()
+                for refused in batch.refused:
+                    self.stdout.write(str(refused))
+                bar.show(stream.tell(), told.lines)
+        except KeyboardInterrupt:
+            raise CommandError("Stopped; a second run stores the rest.", returncode=130) from None
+        finally:
+            # Also when the database goes away in the middle: what was stored is told.
+            bar.clear()
+            if told.lines:
+                self.stdout.write(told.sentence(dry_run=dry_run))
+        if not told.lines:
+            self.stdout.write(told.sentence(dry_run=dry_run))
+
+
+class Bar:
+    """How far the file is read, for people: nothing is shown where nobody watches."""
+
+    def __init__(self, out: Any, size: int) -> None:
+        """Keep where to draw."""
+        self.out, self.size = out, size
+        self.watched = size > 0 and out.isatty()
+
+    def show(self, position: int, lines: int) -> None:
+        """Draw over what was drawn before."""
+        if self.watched:
+            share = min(1.0, position / self.size)
+            drawn = "█" * round(WIDTH * share)
+            self._write(f"{drawn:░<{WIDTH}} {share:4.0%}  {lines:,} lines")
+
+    def clear(self) -> None:
+        """Make room for a line of the report."""
+        if self.watched:
+            self._write("")
+
+    def _write(self, text: str) -> None:
+        self.out.write(f"\r\x1b[K{text}", str, ending="")  # `str`: not in the red of errors
+        self.out.flush()

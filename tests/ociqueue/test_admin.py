@@ -1,0 +1,202 @@
+"""Conversions in the console: what is seen, by whom, and how quickly (CON-3, CON-8, CON-10)."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from lifecycle.actor import acting_as
+from ociqueue.admin.listing import CappedPaginator
+from ociqueue.models import Conversion
+from tests.ociqueue.conftest import new_conversion
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/ociqueue/conversion/"
+
+
+def page_of(row: Conversion) -> str:
+    return f"{LIST}{row.pk}/change/"
+
+
+def listed(client: Client, **query: Any) -> list[Conversion]:
+    answer = client.get(LIST, query)
+    assert answer.status_code == 200
+    return list(answer.context["cl"].result_list)
+
+
+def fail(*rows: Conversion, code: str = "INVALID_CLICK_ID", category: str = "VALIDATION") -> None:
+    chosen = Conversion.objects.filter(pk__in=[row.pk for row in rows])
+    chosen.claim(limit=len(rows))
+    chosen.ack_failed(code=code, category=category, message="<b>Google</b> could not decode it")
+
+
+def complete(row: Conversion) -> None:
+    Conversion.objects.filter(pk=row.pk).claim(limit=1)
+    Conversion.objects.filter(pk=row.pk).ack()
+
+
+def test_the_list_shows_state_error_and_age_and_masks_the_click_id(make_person, site, make_conversion) -> None:
+    row = make_conversion(site, gclid="Cj0KCQ-secret-middle_x9Pq")
+    fail(row)
+
+    shown = make_person(sites={site: "viewer"}).get(LIST).content.decode()
+
+    assert "Cj0K…x9Pq" in shown
+    assert "secret" not in shown
+    assert "VALIDATION: &lt;b&gt;Google&lt;/b&gt; could not decode it" in shown
+    for text in ("INVALID_CLICK_ID", "FAILED", "Mobilya", "Satış", "120.00 TRY", str(row)):
+        assert text in shown
+
+
+def test_a_short_click_id_is_masked_whole(make_person, site, make_conversion) -> None:
+    make_conversion(site, gclid="tiny-123")
+
+    assert "tiny" not in make_person(sites={site: "viewer"}).get(LIST).content.decode()
+
+
+def test_the_page_shows_the_click_id_and_the_timeline(make_person, site, make_conversion) -> None:
+    row = make_conversion(site, gclid="Cj0KCQ-x")
+    fail(row)
+    with acting_as("operator:ayse", reason="the landing page is mended"):
+        Conversion.objects.filter(pk=row.pk).retry_selected()
+
+    answer = make_person(sites={site: "viewer"}).get(page_of(row))
+
+    shown = answer.content.decode()
+    assert "gclid Cj0KCQ-x" in shown
+    assert [event.to_state for event in answer.context["timeline"]] == ["QUEUED", "PROCESSING", "FAILED", "QUEUED"]
+    for text in ("operator:ayse", "the landing page is mended", "retry_selected", "FAILED →"):
+        assert text in shown
+
+
+def test_oci_10_what_only_a_script_reported_is_unverified(make_person, site, make_conversion) -> None:
+    reported, confirmed = make_conversion(site), make_conversion(site)
+    complete(reported)
+    complete(confirmed)
+    Conversion.objects.filter(pk=confirmed.pk).update(uploaded_at=datetime.now(UTC))
+    viewer = make_person(sites={site: "viewer"})
+
+    assert "unverified" in viewer.get(page_of(reported)).content.decode()
+    assert "unverified" not in viewer.get(page_of(confirmed)).content.decode()
+
+
+def test_oci_8_a_replaced_row_and_its_copy_lead_to_each_other(make_person, site, make_conversion) -> None:
+    original = make_conversion(site)
+    complete(original)
+    copy = make_conversion(site, replaces=original)
+    viewer = make_person(sites={site: "viewer"})
+
+    assert f'href="{page_of(copy)}"' in viewer.get(page_of(original)).content.decode()
+    assert f'href="{page_of(original)}"' in viewer.get(page_of(copy)).content.decode()
+
+
+def test_nobody_adds_changes_or_deletes_a_row_by_hand(admin_client, site, make_conversion) -> None:
+    row = make_conversion(site)
+
+    assert admin_client.get(f"{LIST}add/").status_code == 403
+    assert admin_client.post(page_of(row), {"action": "Teklif", "status": "FAILED"}).status_code == 403
+    assert admin_client.post(f"{LIST}{row.pk}/delete/", {"post": "yes"}).status_code == 403
+    row.refresh_from_db()
+    assert (row.action, row.status) == ("Satış", "QUEUED")
+
+
+def test_membership_narrows_the_rows(make_person, make_site, make_conversion) -> None:
+    mine, other = make_site(), make_site(name="Rakip")
+    row, hidden = make_conversion(mine), make_conversion(other)
+    viewer = make_person(sites={mine: "viewer"})
+
+    assert listed(viewer) == [row]
+    assert listed(viewer, site=str(other.pk)) == [row], "a site that is not offered is not filtered by"
+    assert listed(viewer, q=str(hidden)) == []
+    assert "Rakip" not in viewer.get(LIST).content.decode()
+    assert viewer.get(page_of(hidden)).status_code == 302
+    assert listed(make_person("fatma")) == []
+
+
+def test_a_superuser_sees_all(admin_client, make_site, make_conversion) -> None:
+    rows = [make_conversion(make_site()), make_conversion(make_site())]
+
+    assert set(listed(admin_client)) == set(rows)
+
+
+def test_each_filter_narrows(admin_client, make_site, make_conversion) -> None:
+    site, other = make_site(), make_site()
+    waiting, invalid, passing = (make_conversion(site) for _ in range(3))
+    elsewhere = make_conversion(other)
+    fail(invalid)
+    fail(passing, code="UPLOAD_EXCEPTION", category="TRANSIENT")
+
+    assert set(listed(admin_client, status="FAILED")) == {invalid, passing}
+    assert set(listed(admin_client, site=str(site.pk))) == {waiting, invalid, passing}
+    assert listed(admin_client, code=" UPLOAD_EXCEPTION ") == [passing]
+    assert listed(admin_client, code="UPLOAD") == [], "a code is matched whole"
+    assert listed(admin_client, category="VALIDATION") == [invalid]
+    assert listed(admin_client, status="QUEUED", site=str(other.pk)) == [elsewhere]
+
+
+def test_the_date_filter_goes_by_the_time_a_row_was_made(admin_client, site, make_conversion) -> None:
+    new, old = make_conversion(site), make_conversion(site)
+    Conversion.objects.filter(pk=old.pk).update(created_at=datetime.now(UTC) - timedelta(hours=30))
+
+    assert listed(admin_client, since="24") == [new]
+    assert set(listed(admin_client, since="168")) == {new, old}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"status": "x\x00"}, {"site": "nonsense"}, {"code": "\x00"}, {"since": "-1"}, {"category": "?"}, {"o": "3"}],
+)
+def test_nonsense_in_the_address_is_ignored(admin_client, site, make_conversion, query: dict[str, str]) -> None:
+    row = make_conversion(site)
+
+    assert listed(admin_client, **query) == [row]
+
+
+def test_filters_that_are_not_offered_are_refused(admin_client, site, make_conversion) -> None:
+    make_conversion(site, gclid="secret")
+
+    assert admin_client.get(LIST, {"gclid__startswith": "s"}).status_code == 400
+    assert admin_client.get(LIST, {"site__memberships__user__password__startswith": "m"}).status_code == 400
+
+
+def test_search_finds_whole_ids_only(admin_client, site, make_conversion) -> None:
+    row, by_wbraid = make_conversion(site, gclid="Cj0KCQ-x"), make_conversion(site, wbraid="CkQKC-y")
+
+    for text in (str(row), str(row.pk), row.order_id, "Cj0KCQ-x", "  Cj0KCQ-x "):
+        assert listed(admin_client, q=text) == [row], text
+    assert listed(admin_client, q="CkQKC-y") == [by_wbraid]
+    for text in ("Cj0KCQ", "Satış", "%", "seal_", "x' OR 1=1 --"):
+        assert listed(admin_client, q=text) == [], text
+
+
+def test_counting_stops_where_nobody_pages(site) -> None:
+    Conversion.objects.bulk_create([new_conversion(site) for _ in range(12)])
+
+    class Short(CappedPaginator):
+        most = 10
+
+    rows = Conversion.objects.order_by("-id")
+    everything, few = Short(rows, 3), Short(rows.none(), 3)
+    with CaptureQueriesContext(connection) as asked:
+        assert everything.spoken_count() == "more than 10 conversions; narrow the filter to see the older ones"
+
+    assert "LIMIT 11" in asked.captured_queries[0]["sql"]
+    assert few.spoken_count() == "0 conversions"
+
+
+def test_a_list_takes_few_queries_however_long_it_is(admin_client, make_site) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            assert admin_client.get(LIST).status_code == 200
+        assert not [query for query in asked.captured_queries if "DISTINCT" in query["sql"]]
+        return len(asked.captured_queries)
+
+    Conversion.objects.bulk_create([new_conversion(make_site()) for _ in range(2)])
+    few = queries()
+    Conversion.objects.bulk_create([new_conversion(make_site()) for _ in range(30)])
+
+    assert queries() == few

@@ -1,0 +1,252 @@
+"""The three actions of an operator in the console (OCI-15, CON-4, CON-9, CON-10)."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from lifecycle.models import Event
+from ociqueue.admin import confirming
+from ociqueue.admin.actions import ACTIONS
+from ociqueue.models import Conversion, Site
+from ociqueue.states import Status
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/ociqueue/conversion/"
+LABELS = {
+    "retry": "Retry — FAILED and RETRY only",
+    "reset": "Reset to queued — QUEUED, RETRY, PROCESSING and FAILED only",
+    "mark_failed": "Mark failed — QUEUED, RETRY and PROCESSING only",
+}
+
+
+@pytest.fixture
+def make_in_state(make_conversion) -> Callable[..., Conversion]:
+    """Make a row and bring it into a state."""
+
+    def make(site: Site, status: str) -> Conversion:
+        row = make_conversion(site)
+        rows = Conversion.objects.filter(pk=row.pk)
+        if status != "QUEUED":
+            rows.claim(limit=1)
+        if status == "RETRY":
+            rows.move("recover", claimed_at=None)
+        if status == "COMPLETED":
+            rows.ack()
+        if status == "FAILED":
+            rows.ack_failed(code="INVALID_VALUE", category="VALIDATION", message="bad")
+        return rows.get()
+
+    return make
+
+
+def states(*rows: Conversion) -> list[str]:
+    return [Conversion.objects.get(pk=row.pk).status for row in rows]
+
+
+def select(client: Client, action: str, *rows: Any, path: str = LIST) -> Any:
+    """Choose an action in the list, as the page's form does."""
+    return client.post(path, {"action": action, "_selected_action": [str(getattr(row, "pk", row)) for row in rows]})
+
+
+def confirm(client: Client, verb: str, *rows: Any, reason: str = "mended", **fields: Any) -> Any:
+    """Send the confirmation, as the page between does."""
+    ids = ",".join(str(getattr(row, "pk", row)) for row in rows)
+    return client.post(f"{LIST}act/{verb}/", {"ids": ids, "reason": reason, **fields}, follow=True)
+
+
+def said(answer: Any) -> list[str]:
+    return [str(message) for message in answer.context["messages"]]
+
+
+def test_con_4_an_action_first_says_what_it_will_do(make_person, site, make_in_state) -> None:
+    rows = [make_in_state(site, status) for status in ("FAILED", "FAILED", "RETRY", "COMPLETED", "QUEUED")]
+
+    answer = select(make_person(sites={site: "operator"}), "retry", *rows)
+
+    assert answer.context["title"] == LABELS["retry"]
+    assert answer.context["sentences"] == [
+        "Retry: 3 of 5 selected.",
+        "They go back to QUEUED with a fresh budget of attempts; the error stays on them.",
+        "1 is QUEUED and will stay so.",
+        "1 is COMPLETED and will stay so.",
+    ]
+    assert states(*rows) == ["FAILED", "FAILED", "RETRY", "COMPLETED", "QUEUED"]
+
+
+def test_oci_15_retry_keeps_the_error_and_reports(make_person, site, make_in_state) -> None:
+    failed, retry, done, other = (make_in_state(site, s) for s in ("FAILED", "RETRY", "COMPLETED", "COMPLETED"))
+
+    answer = confirm(make_person(sites={site: "operator"}), "retry_selected", failed, retry, done, other)
+
+    assert said(answer) == ["Retried 2 of 4; 2 were COMPLETED."]
+    assert states(failed, retry, done) == ["QUEUED", "QUEUED", "COMPLETED"]
+    failed.refresh_from_db()
+    assert (failed.provider_error_code, failed.attempts_forgiven) == ("INVALID_VALUE", 1)
+    event = Event.objects.of(failed).last()
+    assert (event.actor, event.message) == ("operator:ayse", "mended")
+
+
+@pytest.mark.parametrize(("clear", "code"), [({}, "INVALID_VALUE"), ({"clear_errors": "on"}, "")])
+def test_oci_15_reset_clears_errors_only_when_told(make_person, site, make_in_state, clear, code) -> None:
+    rows = [make_in_state(site, status) for status in Status.values]
+
+    answer = confirm(make_person(sites={site: "operator"}), "reset_to_queued", *rows, **clear)
+
+    assert said(answer) == ["Reset 4 of 5; 1 was COMPLETED."]
+    assert sorted(states(*rows)) == ["COMPLETED", *["QUEUED"] * 4]
+    assert Conversion.objects.get(pk=rows[Status.values.index("FAILED")].pk).provider_error_code == code
+
+
+def test_oci_15_mark_failed_takes_a_reason_and_has_defaults(make_person, site, make_in_state) -> None:
+    queued, processing, failed = (make_in_state(site, status) for status in ("QUEUED", "PROCESSING", "FAILED"))
+    operator = make_person(sites={site: "operator"})
+
+    first = confirm(operator, "mark_failed", queued, failed, reason="a test order")
+    confirm(operator, "mark_failed", processing, reason="fraud", code="FRAUD", category="VALIDATION")
+
+    assert said(first) == ["Marked failed 1 of 2; 1 was FAILED."]
+    errors = ("provider_error_code", "provider_error_category", "last_error")
+    told = dict(Conversion.objects.values_list("pk", "status"))
+    assert (told[queued.pk], told[processing.pk]) == ("FAILED", "FAILED")
+    assert Conversion.objects.values_list(*errors).get(pk=queued.pk) == ("MANUAL_FAIL", "PERMANENT", "a test order")
+    assert Conversion.objects.values_list(*errors).get(pk=processing.pk) == ("FRAUD", "VALIDATION", "fraud")
+
+
+@pytest.mark.parametrize("verb", ACTIONS)
+def test_con_4_a_reason_is_asked_for(make_person, site, make_in_state, verb: str) -> None:
+    row = make_in_state(site, "RETRY")
+
+    answer = confirm(make_person(sites={site: "operator"}), verb, row, reason="  ")
+
+    assert answer.context["form"].errors == {"reason": ["This field is required."]}
+    assert states(row) == ["RETRY"]
+
+
+@pytest.mark.parametrize(
+    ("status", "offered"),
+    [
+        ("QUEUED", ["reset", "mark-failed"]),
+        ("RETRY", ["retry", "reset", "mark-failed"]),
+        ("PROCESSING", ["reset", "mark-failed"]),
+        ("COMPLETED", []),
+        ("FAILED", ["retry", "reset"]),
+    ],
+)
+def test_con_9_a_rows_buttons_are_its_legal_moves(make_person, site, make_in_state, status, offered) -> None:
+    row = make_in_state(site, status)
+    operator = make_person(sites={site: "operator"})
+
+    answer = operator.get(f"{LIST}{row.pk}/change/")
+
+    paths = [button["path"] for button in answer.context["actions_detail"]]
+    assert paths == [f"{LIST}{row.pk}/{name}/" for name in offered]
+    for path in paths:
+        assert operator.get(path).context["sentences"][0].endswith(": 1 of 1 selected.")
+
+
+def test_acting_on_a_row_leads_back_to_it_and_on_the_list_back_to_its_filters(make_person, site, make_in_state) -> None:
+    row = make_in_state(site, "FAILED")
+    operator = make_person(sites={site: "operator"})
+
+    from_row = confirm(operator, "retry_selected", row, from_row="1")
+    from_list = confirm(operator, "reset_to_queued", row, filters="status=QUEUED")
+
+    assert from_row.redirect_chain == [(f"{LIST}{row.pk}/change/", 302)]
+    assert from_list.redirect_chain == [(f"{LIST}?status=QUEUED", 302)]
+    chosen = select(operator, "reset", row, path=f"{LIST}?status=QUEUED")
+    assert chosen.context["kept"]["filters"] == "status=QUEUED"
+
+
+def test_con_10_a_viewer_sees_no_action(make_person, site, make_in_state) -> None:
+    row = make_in_state(site, "FAILED")
+    by_role = make_person("ali", role="viewer", sites={site: "operator"})
+    by_membership = make_person("veli", role="operator", sites={site: "viewer"})
+
+    for viewer in (by_role, by_membership):
+        assert "_selected_action" not in viewer.get(LIST).content.decode()
+        assert viewer.get(f"{LIST}{row.pk}/change/").context["actions_detail"] == []
+
+
+def test_posts_made_by_hand_are_refused_too(make_person, site, make_in_state) -> None:
+    row = make_in_state(site, "FAILED")
+    by_role = make_person("ali", role="viewer", sites={site: "operator"})
+    by_membership = make_person("veli", role="operator", sites={site: "viewer"})
+
+    for viewer in (by_role, by_membership):
+        select(viewer, "retry", row)
+        assert confirm(viewer, "retry_selected", row).status_code == 403
+        assert viewer.get(f"{LIST}{row.pk}/retry/").status_code == 403
+    assert states(row) == ["FAILED"]
+
+
+def test_rows_of_sites_that_a_user_does_not_run_are_never_touched(make_person, make_site, make_in_state) -> None:
+    mine, seen, hidden = make_site(), make_site(), make_site()
+    rows = [make_in_state(site, "FAILED") for site in (mine, seen, hidden)]
+    operator = make_person(sites={mine: "operator", seen: "viewer"})
+
+    asked = select(operator, "retry", *rows[:2])
+    answer = confirm(operator, "retry_selected", *rows, uuid4())
+
+    assert asked.context["sentences"][-1] == "1 is not of a site you run, and will not be touched."
+    assert said(answer) == ["Retried 1 of 4; 3 are not of a site you run."]
+    assert states(*rows) == ["QUEUED", "FAILED", "FAILED"]
+    assert operator.get(f"{LIST}{rows[1].pk}/retry/").status_code == 403
+    assert operator.get(f"{LIST}{rows[2].pk}/retry/").status_code == 403
+
+
+def test_one_action_reaches_rows_of_several_sites(make_person, make_site, make_in_state) -> None:
+    sites = [make_site() for _ in range(3)]
+    rows = [make_in_state(site, "FAILED") for site in sites for _ in range(2)]
+
+    answer = confirm(make_person(sites=dict.fromkeys(sites, "operator")), "retry_selected", *rows)
+
+    assert said(answer) == ["Retried 6 of 6."]
+    assert set(states(*rows)) == {"QUEUED"}
+
+
+def test_more_than_an_action_takes_is_refused(make_person, site, make_in_state, monkeypatch) -> None:
+    rows = [make_in_state(site, "FAILED") for _ in range(3)]
+    monkeypatch.setattr(confirming, "MOST_ACTED_ON", 2)
+    operator = make_person(sites={site: "operator"})
+    everything = {"action": "mark_failed", "_selected_action": str(rows[0].pk), "select_across": "1"}
+
+    answer = operator.post(LIST, everything, follow=True)
+
+    assert said(answer) == ["At most 2 rows at once."]
+    assert set(states(*rows)) == {"FAILED"}
+
+
+def test_nothing_eligible_offers_nothing_to_confirm(make_person, site, make_in_state) -> None:
+    row = make_in_state(site, "COMPLETED")
+    operator = make_person(sites={site: "operator"})
+
+    asked = select(operator, "retry", row)
+    answer = confirm(operator, "retry_selected", row)
+
+    assert asked.context["submit"] == ""
+    assert asked.context["sentences"] == ["Retry: 0 of 1 selected.", "1 is COMPLETED and will stay so."]
+    assert said(answer) == ["Retried 0 of 1; 1 was COMPLETED."]
+
+
+def test_nonsense_is_refused_in_words(make_person, site) -> None:
+    operator = make_person(sites={site: "operator"})
+
+    assert said(confirm(operator, "retry_selected", "nonsense")) == ["Select from 1 to 5,000 rows."]
+    assert said(confirm(operator, "retry_selected", *(uuid4() for _ in range(5001)))) == [
+        "Select from 1 to 5,000 rows."
+    ]
+    assert confirm(operator, "claim", uuid4()).status_code == 404
+    assert operator.get(f"{LIST}nonsense/retry/").status_code == 403
+    assert select(operator, "retry", "nonsense").status_code == 400
+
+
+def test_labels_say_their_reach(make_person, site, make_conversion) -> None:
+    make_conversion(site)
+
+    choices = dict(make_person(sites={site: "operator"}).get(LIST).context["action_form"].fields["action"].choices)
+
+    assert {name: label for name, label in choices.items() if name} == LABELS

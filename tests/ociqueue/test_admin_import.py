@@ -1,0 +1,109 @@
+"""The console's import: look first, then store (OCI-7)."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from lifecycle.models import Event
+from ociqueue.admin import imports
+from ociqueue.models import Conversion, Site
+
+pytestmark = pytest.mark.django_db
+
+ADDRESS = "/admin/ociqueue/conversion/import/"
+TIME = (datetime.now(UTC) - timedelta(hours=3)).isoformat(timespec="seconds")
+HEADER = "conversionName,gclid,conversionTime,conversionValue,conversionCurrency\n"
+GOOD = f"{HEADER}Satış,first,{TIME},1,TRY\nSatış,second,{TIME},2,TRY\nSatış,,{TIME},3,TRY\n"
+
+
+def send(client: Client, site: Site, content: str | bytes, *, step: str = "check", proof: str = "") -> Any:
+    data = content.encode() if isinstance(content, str) else content
+    file = SimpleUploadedFile("conversions.csv", data)
+    return client.post(ADDRESS, {"site": str(site.pk), "file": file, "step": step, "looked_at": proof})
+
+
+def test_oci_7_a_file_is_looked_at_and_then_stored(make_person, site) -> None:
+    operator = make_person(sites={site: "operator"})
+
+    looked = send(operator, site, GOOD)
+    assert not Conversion.objects.exists()
+    stored = send(operator, site, GOOD, step="import", proof=looked.context["proof"])
+
+    refused = "line 4: gclid: Exactly one of gclid, wbraid and gbraid is needed."
+    assert looked.context["sentence"].startswith("Would store 2 of 3 lines; 0 known already, 1 refused.")
+    assert stored.context["sentence"] == "Stored 2 of 3 lines; 0 known already, 1 refused."
+    for answer in (looked, stored):
+        assert refused in answer.content.decode()
+    assert set(Conversion.objects.values_list("site", "gclid")) == {(site.pk, "first"), (site.pk, "second")}
+    assert Event.objects.of(Conversion.objects.first()).get().actor == "operator:ayse"
+
+
+def test_nothing_is_stored_that_was_not_looked_at(make_person, make_site) -> None:
+    site, other = make_site(), make_site()
+    operator = make_person(sites={site: "operator", other: "operator"})
+    proof = send(operator, site, GOOD).context["proof"]
+
+    answers = [
+        send(operator, site, GOOD, step="import"),
+        send(operator, site, GOOD, step="import", proof="forged"),
+        send(operator, site, GOOD + f"Satış,third,{TIME},1,TRY\n", step="import", proof=proof),
+        send(operator, other, GOOD, step="import", proof=proof),
+    ]
+
+    for answer in answers:
+        assert answer.context["faults"] == [
+            "CSV file: This is not the file that was checked for this site. Check it first."
+        ]
+    assert not Conversion.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"", "The file is empty."),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "The file is not UTF-8; save the file as “CSV UTF-8”."),
+        (b"a\x00b\n", "This is not a text file with a header line; save the file as “CSV UTF-8”."),
+        (b"gclid,name\n", "Unknown columns: name; known are"),
+    ],
+)
+def test_a_bad_file_is_told_in_a_sentence(make_person, site, content: bytes, fault: str) -> None:
+    answer = send(make_person(sites={site: "operator"}), site, content)
+
+    assert answer.status_code == 200
+    assert answer.context["faults"][0].startswith(f"CSV file: {fault}")
+    assert answer.context["proof"] == ""
+
+
+def test_a_file_too_large_for_a_request_is_sent_to_the_command(make_person, site, monkeypatch) -> None:
+    monkeypatch.setattr(imports, "MEGABYTES", 0)
+
+    answer = send(make_person(sites={site: "operator"}), site, GOOD)
+
+    assert answer.context["faults"] == ["CSV file: Larger than 0 MB; use manage.py oci_import on the server."]
+
+
+def test_many_refused_lines_are_counted_and_the_first_shown(make_person, site, monkeypatch) -> None:
+    monkeypatch.setattr(imports, "MOST_SHOWN", 5)
+
+    answer = send(make_person(sites={site: "operator"}), site, HEADER + f"Satış,,{TIME},1,TRY\n" * 12)
+
+    assert "… and 7 more refused lines." in answer.content.decode()
+    assert answer.context["proof"] == "", "there is nothing to import"
+
+
+def test_only_operators_import_and_only_for_sites_they_run(make_person, make_site) -> None:
+    mine, seen = make_site(), make_site(name="Rakip")
+    operator = make_person(sites={mine: "operator", seen: "viewer"})
+    viewer = make_person("ali", role="viewer", sites={mine: "operator"})
+
+    answer = send(operator, seen, GOOD)
+
+    assert answer.context["faults"][0].startswith("Site: Select a valid choice.")
+    assert list(answer.context["form"].fields["site"].queryset) == [mine]
+    assert viewer.get(ADDRESS).status_code == 403
+    assert send(viewer, mine, GOOD).status_code == 403
+    assert "Import CSV" not in viewer.get("/admin/ociqueue/conversion/").content.decode()
+    assert "Import CSV" in operator.get("/admin/ociqueue/conversion/").content.decode()

@@ -1,0 +1,272 @@
+"""Sites in the console: numbers, pause, people, script and keys (OCI-1, OCI-27, CON-13)."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from lifecycle.models import ApiKey, Count
+from ociqueue import insight
+from ociqueue.admin.overview import overviews
+from ociqueue.models import Conversion, Site
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/ociqueue/site/"
+
+
+@pytest.fixture
+def make_busy(make_site, make_conversion) -> Callable[..., Site]:
+    """Make a site with rows that wait, failed, are done and are stuck."""
+
+    def make(*, failed: int = 1, **columns: Any) -> Site:
+        site = make_site(**columns)
+        rows = [make_conversion(site) for _ in range(5 + failed)]
+        Conversion.objects.for_site(site).claim(limit=3 + failed)
+        Conversion.objects.filter(pk__in=[row.pk for row in rows[:2]]).ack()
+        failing = Conversion.objects.filter(pk__in=[row.pk for row in rows[2 : 2 + failed]])
+        failing.ack_failed(code="X", category="VALIDATION", message="")
+        long_ago = datetime.now(UTC) - timedelta(hours=1)
+        Conversion.objects.for_site(site).filter(status="PROCESSING").update(claimed_at=long_ago)
+        return site
+
+    return make
+
+
+def fields_of(site: Site, **changes: Any) -> dict[str, Any]:
+    """Return the site's form as the page sends it."""
+    people = list(site.memberships.exclude(user__username__startswith="site-").order_by("pk"))
+    form = {
+        "name": site.name,
+        "time_zone": site.time_zone,
+        "default_currency": site.default_currency,
+        "sync_method": site.sync_method,
+        "pause_reason": site.pause_reason,
+        "memberships-TOTAL_FORMS": len(people),
+        "memberships-INITIAL_FORMS": len(people),
+    }
+    for index, person in enumerate(people):
+        values = {"id": person.pk, "site": site.pk, "user": person.user_id, "role": person.role}
+        form |= {f"memberships-{index}-{name}": value for name, value in values.items()}
+    return {**form, **changes}
+
+
+def change(client: Client, site: Site, **changes: Any) -> Any:
+    return client.post(f"{LIST}{site.pk}/change/", fields_of(site, **changes))
+
+
+def test_the_list_shows_the_numbers_that_the_api_tells(make_busy) -> None:
+    yesterday = datetime.now(UTC) - timedelta(days=2)
+    sites = [
+        make_busy(),
+        make_busy(failed=3, last_export_at=yesterday),
+        make_busy(last_export_at=yesterday, is_paused=True, pause_reason="review"),
+        make_busy(failed=0, sync_method="api", last_export_at=yesterday),
+    ]
+    Count.objects.fold(limit=7)  # some of it folded, some pending
+    Conversion.objects.for_site(sites[1]).filter(status="FAILED").retry_selected()  # they failed all the same
+
+    found = overviews(sites)
+
+    for site in sites:
+        told, shown = insight.stats(site), found[site.pk]
+        assert {state: shown.totals[state] for state in told["totals"]} == told["totals"]
+        assert (shown.stuck, shown.error_rate, shown.is_alarming, shown.is_silent) == (
+            told["stuckProcessing"],
+            told["errorRate"],
+            told["alarming"],
+            told["scriptIsSilent"],
+        )
+    assert [found[site.pk].is_silent for site in sites] == [False, True, False, False]
+
+
+def test_oci_27_alarms_are_badges(admin_client, make_busy) -> None:
+    make_busy(failed=3, last_export_at=datetime.now(UTC) - timedelta(days=2))
+
+    shown = admin_client.get(LIST).content.decode()
+
+    assert "errors 60%" in shown
+    assert "script silent" in shown
+
+
+def test_a_superuser_changes_any_site(admin_client, make_site) -> None:
+    script, api = make_site(), make_site(sync_method="api")
+
+    change(admin_client, script, name="Renamed")
+
+    assert Site.objects.get(pk=script.pk).name == "Renamed"
+    assert "A script would be refused" in admin_client.get(f"{LIST}{api.pk}/ads-script/").content.decode()
+    assert admin_client.get(LIST).status_code == 200
+
+
+def test_the_list_takes_as_many_queries_for_twenty_sites_as_for_two(admin_client, make_busy, make_site) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            assert admin_client.get(LIST).status_code == 200
+        return len(asked.captured_queries)
+
+    make_busy()
+    make_busy()
+    few = queries()
+    for number in range(18):
+        make_site(name=f"Site {number}")
+
+    assert queries() == few
+
+
+def test_membership_narrows_the_sites(make_person, make_site) -> None:
+    mine, other = make_site(), make_site(name="Rakip")
+    viewer = make_person(sites={mine: "viewer"})
+
+    assert list(viewer.get(LIST).context["cl"].result_list) == [mine]
+    assert viewer.get(f"{LIST}{other.pk}/change/").status_code == 302
+    assert viewer.get(f"{LIST}{other.pk}/ads-script/").status_code == 404
+
+
+def test_nonsense_in_the_address_is_refused(admin_client, site) -> None:
+    assert admin_client.get(f"{LIST}?sync_method__exact=%00").status_code == 400
+    assert admin_client.get(f"{LIST}?q=%00").status_code == 200
+    assert admin_client.get(f"{LIST}%00/ads-script/").status_code == 404
+
+
+def test_whoever_adds_a_site_becomes_its_admin(make_person) -> None:
+    admin = make_person(role="admin")
+    form = {"name": "Yeni", "time_zone": "Europe/Istanbul", "default_currency": "TRY", "sync_method": "script"}
+
+    answer = admin.post(f"{LIST}add/", form, follow=True)
+
+    assert answer.status_code == 200
+    site = Site.objects.get(name="Yeni")
+    assert site.memberships.values_list("user__username", "role").get() == ("ayse", "admin")
+    assert admin.get(f"{LIST}{site.pk}/change/").status_code == 200
+    assert make_person("ali", role="operator").get(f"{LIST}add/").status_code == 403
+
+
+def test_a_pause_needs_a_reason(make_person, site) -> None:
+    admin = make_person(role="admin", sites={site: "admin"})
+
+    refused = change(admin, site, is_paused="on")
+    change(admin, site, is_paused="on", pause_reason="The account is under review")
+
+    assert "Say why the site is paused." in refused.content.decode()
+    site.refresh_from_db()
+    assert (site.is_paused, site.pause_reason) == (True, "The account is under review")
+
+
+def test_an_operator_pauses_a_site_and_changes_nothing_else(make_person, site) -> None:
+    operator = make_person(sites={site: "operator"})
+
+    answer = change(operator, site, name="Mine now", is_paused="on", pause_reason="wrong prices")
+
+    assert answer.status_code == 302
+    site.refresh_from_db()
+    assert (site.name, site.is_paused) == ("Mobilya", True)
+
+
+def test_a_viewer_changes_nothing(make_person, site) -> None:
+    by_role = make_person("ali", role="viewer", sites={site: "admin"})
+    by_membership = make_person("veli", role="admin", sites={site: "viewer"})
+
+    for viewer in (by_role, by_membership):
+        assert viewer.get(f"{LIST}{site.pk}/change/").status_code == 200
+        assert change(viewer, site, name="Mine now").status_code == 403
+
+    assert Site.objects.get().name == "Mobilya"
+
+
+def test_nobody_makes_a_site_disappear(admin_client, site) -> None:
+    assert admin_client.post(f"{LIST}{site.pk}/delete/", {"post": "yes"}).status_code == 403
+
+
+def test_only_a_sites_admins_give_roles(make_person, site) -> None:
+    operator = make_person(role="admin", sites={site: "operator"})
+    admin = make_person("fatma", role="admin", sites={site: "admin"})
+
+    change(operator, site, **{"memberships-0-role": "admin"})
+    assert site.memberships.get(user__username="ayse").role == "operator"
+
+    change(admin, site, **{"memberships-0-role": "viewer"})
+    assert site.memberships.get(user__username="ayse").role == "viewer"
+
+
+def test_the_user_behind_the_keys_is_not_among_the_people(make_person, site, site_key) -> None:
+    admin = make_person(role="admin", sites={site: "admin"})
+    site_key(site)
+
+    formset = admin.get(f"{LIST}{site.pk}/change/").context["inline_admin_formsets"][0].formset
+
+    assert [form.instance.user.username for form in formset.forms if form.instance.pk] == ["ayse"]
+
+
+def test_con_13_the_script_has_the_sites_values_and_no_key(make_person, site, site_key) -> None:
+    key = site_key(site)
+
+    answer = make_person(sites={site: "viewer"}).get(f"{LIST}{site.pk}/ads-script/")
+
+    script = answer.context["script"]
+    assert f'"siteId": "{site.public_id}"' in script
+    assert '"baseUrl": "http://testserver"' in script
+    assert '"timeZone": "Europe/Istanbul"' in script
+    assert '"apiKey": "PASTE-YOUR-KEY-HERE"' in script
+    assert key not in answer.content.decode()
+    assert "Issue a new key" not in answer.content.decode()
+
+
+def test_con_13_a_new_key_is_shown_once_in_the_script(make_person, site, site_key) -> None:
+    old = site_key(site)
+    admin = make_person(role="admin", sites={site: "admin"})
+    address = f"{LIST}{site.pk}/ads-script/issue-key/"
+
+    asked = admin.get(address)
+    issued = admin.post(address, {"name": "New script"})
+    later = admin.get(f"{LIST}{site.pk}/ads-script/")
+
+    assert asked.context["submit"] == "Issue the key"
+    (told,) = [str(message) for message in issued.context["messages"]]
+    key = told.removeprefix("Copy the key now, it is never shown again: ")
+    assert f'"apiKey": "{key}"' in issued.context["script"]
+    assert key not in later.content.decode()
+    assert ApiKey.objects.holding(key).user == ApiKey.objects.holding(old).user == site.service_user()
+    assert "no-store" in issued["Cache-Control"]
+
+
+def test_con_13_a_key_is_revoked_alone(make_person, make_site, site_key) -> None:
+    site, other = make_site(), make_site()
+    first, second, foreign = site_key(site), site_key(site), ApiKey.objects.holding(site_key(other))
+    admin = make_person(role="admin", sites={site: "admin"})
+    address = f"{LIST}{site.pk}/ads-script/revoke-key/{ApiKey.objects.holding(first).pk}/"
+
+    asked = admin.get(address)
+    answer = admin.post(address, follow=True)
+
+    assert "cannot be undone" in asked.context["sentences"][0]
+    assert "Revoked test" in str(next(iter(answer.context["messages"])))
+    assert ApiKey.objects.holding(first) is None
+    assert ApiKey.objects.holding(second) is not None
+    assert admin.post(f"{LIST}{site.pk}/ads-script/revoke-key/{foreign.pk}/").status_code == 404
+    assert ApiKey.objects.valid().filter(pk=foreign.pk).exists()
+
+
+def test_keys_are_for_a_sites_admins(make_person, site, site_key) -> None:
+    key = ApiKey.objects.holding(site_key(site))
+    others = [
+        make_person("ali", role="operator", sites={site: "operator"}),
+        make_person("veli", role="admin", sites={site: "operator"}),
+        make_person("can", role="viewer", sites={site: "admin"}),
+    ]
+
+    for person in others:
+        assert person.post(f"{LIST}{site.pk}/ads-script/issue-key/", {"name": "mine"}).status_code == 403
+        assert person.post(f"{LIST}{site.pk}/ads-script/revoke-key/{key.pk}/").status_code == 403
+    assert list(ApiKey.objects.valid()) == [key]
+
+
+def test_looking_at_the_script_makes_no_user(make_person, site) -> None:
+    make_person(sites={site: "viewer"}).get(f"{LIST}{site.pk}/ads-script/")
+
+    assert not User.objects.filter(username__startswith="site-").exists()

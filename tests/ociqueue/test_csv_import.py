@@ -1,0 +1,241 @@
+"""Entry by file: the API's checks, told by line, and twice is once (OCI-7)."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from lifecycle.models import Event
+from ociqueue.csvfile import BATCH, LONGEST_LINE, Unreadable, derived_key, import_file
+from ociqueue.management.commands.oci_import import Bar
+from ociqueue.models import Conversion
+
+pytestmark = pytest.mark.django_db
+
+HEADER = "conversionName,gclid,wbraid,conversionTime,conversionValue,conversionCurrency,sourceKey"
+TIME = (datetime.now(UTC) - timedelta(hours=3)).isoformat(timespec="seconds")
+
+
+def line(gclid: str = "Cj0KCQ-a", *, wbraid: str = "", value: str = "99.90", key: str = "", time: str = TIME) -> str:
+    return f"Satış,{gclid},{wbraid},{time},{value},TRY,{key}"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., str]:
+    """Write a file, import it, and return what was said."""
+
+    def run(site: Any, content: str | bytes, **options: Any) -> str:
+        path = tmp_path / "conversions.csv"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        out = StringIO()
+        call_command("oci_import", path, site=str(getattr(site, "public_id", site)), stdout=out, **options)
+        return out.getvalue()
+
+    return run
+
+
+def test_oci_7_a_file_is_stored_and_counted(run, site) -> None:
+    told = run(site, "\n".join([HEADER, line(), line("", wbraid="CkQKC-b"), line("third", key="order-3")]))
+
+    assert told == "Stored 3 of 3 lines; 0 known already, 0 refused.\n"
+    assert set(Conversion.objects.values_list("gclid", "wbraid", "status")) == {
+        ("Cj0KCQ-a", "", "QUEUED"),
+        ("", "CkQKC-b", "QUEUED"),
+        ("third", "", "QUEUED"),
+    }
+    assert Conversion.objects.get(source_key="order-3").action == "Satış"
+
+
+def test_oci_7_a_second_run_stores_nothing(run, site) -> None:
+    file = "\n".join([HEADER, line(), line(key="order-1"), line("Cj0KCQ-b", value="5")])
+
+    first, second = run(site, file), run(site, file)
+
+    assert first == "Stored 3 of 3 lines; 0 known already, 0 refused.\n"
+    assert second == "Stored 0 of 3 lines; 3 known already, 0 refused.\n"
+    assert Conversion.objects.count() == 3
+    assert Conversion.objects.get(gclid="Cj0KCQ-b").source_key.startswith("csv:")
+
+
+def test_a_derived_key_is_made_of_what_the_conversion_is_and_of_nothing_else() -> None:
+    now = datetime.now(UTC)
+    cells = {"conversionName": "Satış", "gclid": "a", "conversionTime": now.isoformat(), "conversionValue": "1"}
+    elsewhere = now.astimezone(timezone(timedelta(hours=3))).isoformat()
+
+    assert derived_key(cells) == derived_key(cells | {"conversionValue": "2", "conversionTime": elsewhere})
+    others = [{"gclid": "b"}, {"conversionName": "Teklif"}, {"conversionTime": TIME}, {"gclid": "", "wbraid": "a"}]
+    assert len({derived_key(cells | other) for other in [{}, *others]}) == 5
+
+
+def test_refused_lines_are_told_by_number_field_and_reason_and_the_rest_is_stored(run, site) -> None:
+    file = "\n".join([HEADER, line(), line("", value="many"), "", line("undefined"), line("last")])
+
+    told = run(site, file).splitlines()
+
+    assert told == [
+        "line 3: gclid: Exactly one of gclid, wbraid and gbraid is needed.",
+        "line 3: conversionValue: Expected a number.",
+        "line 5: gclid: 'undefined' is a missing value written as text.",
+        "Stored 2 of 4 lines; 0 known already, 2 refused.",
+    ]
+
+
+def test_a_dry_run_says_the_same_and_stores_nothing(run, site) -> None:
+    run(site, "\n".join([HEADER, line("known")]))
+    file = "\n".join([HEADER, line("known"), line("new"), line("new"), line("")])
+
+    told = run(site, file, dry_run=True).splitlines()
+
+    assert told[-1] == ("Would store 1 of 4 lines; 2 known already, 1 refused. Nothing was stored: this was a dry run.")
+    assert Conversion.objects.count() == 1
+    assert run(site, file).splitlines()[-1] == "Stored 1 of 4 lines; 2 known already, 1 refused."
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "byte order mark"])
+@pytest.mark.parametrize("delimiter", [",", ";"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+def test_every_usual_dialect_is_read(run, site, mark: bytes, delimiter: str, newline: str) -> None:
+    lines = [HEADER, f'"Satış",Cj0KCQ-a,,{TIME},"12.5",TRY,', f'"a ""quoted"" name",b,,{TIME},1,TRY,']
+    file = newline.join(text.replace(",", delimiter) for text in lines)
+
+    told = run(site, mark + file.encode())
+
+    assert told == "Stored 2 of 2 lines; 0 known already, 0 refused.\n"
+    assert set(Conversion.objects.values_list("action", flat=True)) == {"Satış", 'a "quoted" name'}
+
+
+def test_a_currency_that_is_assumed_is_told(run, site) -> None:
+    told = run(site, f"conversionName,gclid,conversionTime,conversionValue\nSatış,a,{TIME},1")
+
+    assert told.endswith("1 came without a currency and take the site's.\n")
+    assert Conversion.objects.get().currency == "TRY"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "The file is empty."),
+        (b"\n \n", "The file is empty."),
+        (b"gclid;Satis\x00\n", "not a text file"),
+        ("gclid,Satış".encode("utf-16"), "not a text file"),
+        ("gclid,Satış\n".encode("cp1254"), "not UTF-8"),
+        (b"x" * (LONGEST_LINE + 1), "not a text file"),
+        (b'gclid,"conversionName\nx', "A quote in the header is never closed."),
+        (b"gclid,name\n", "Unknown columns: name; known are conversionName, conversionTime"),
+        (b"gclid,conversionName\n", "Missing columns: conversionTime, conversionValue."),
+        (HEADER.replace("gclid,wbraid,", "").encode(), "A column gclid or wbraid or gbraid is missing."),
+        (f"{HEADER},gclid".encode(), "Columns named twice: gclid."),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told_in_a_sentence(run, site, content: bytes, sentence: str) -> None:
+    with pytest.raises(CommandError, match=r"^Cannot read ") as refused:
+        run(site, content)
+
+    assert sentence in str(refused.value)
+    assert refused.value.returncode == 1
+    assert not Conversion.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ("Satış,a".encode("cp1254"), "Not UTF-8; save the file as “CSV UTF-8”."),
+        (b'"never closed,a,,now,1,TRY,', "A quote is out of place, or not closed on this line."),
+        (b'"a"b,a,,now,1,TRY,', "A quote is out of place, or not closed on this line."),
+        (b"short,line", "2 cells, but the header has 7."),
+        (b"a,b,c,d,e,f,g,h", "8 cells, but the header has 7."),
+        (b"x" * 3 * LONGEST_LINE, f"Longer than {LONGEST_LINE:,} characters."),
+        (line("nul\x00").encode(), "gclid: Control characters and broken Unicode are not allowed."),
+    ],
+)
+def test_a_bad_line_costs_only_itself(run, site, bad: bytes, reason: str) -> None:
+    file = b"\n".join([HEADER.encode(), line("before").encode(), bad, line("after").encode()])
+
+    told = run(site, file).splitlines()
+
+    assert told == [f"line 3: {reason}", "Stored 2 of 3 lines; 0 known already, 1 refused."]
+    assert set(Conversion.objects.values_list("gclid", flat=True)) == {"before", "after"}
+
+
+def test_a_header_alone_is_no_failure(run, site) -> None:
+    assert run(site, HEADER) == "Nothing to import: the file has a header and no lines.\n"
+
+
+def test_a_site_goes_by_public_id_or_uuid_and_an_unknown_one_is_named(run, site) -> None:
+    run(site.pk, f"{HEADER}\n{line()}")
+
+    assert Conversion.objects.get().site == site
+    with pytest.raises(CommandError, match=r"There is no site nowhere\."):
+        run("nowhere", HEADER)
+
+
+def test_a_file_that_is_not_there_is_told(site, tmp_path) -> None:
+    with pytest.raises(CommandError, match="No such file or directory"):
+        call_command("oci_import", tmp_path / "none.csv", site=site.public_id)
+    with pytest.raises(CommandError, match="Is a directory"):
+        call_command("oci_import", tmp_path, site=site.public_id)
+
+
+def test_the_witness_names_the_command(run, site) -> None:
+    run(site, f"{HEADER}\n{line()}")
+
+    assert Event.objects.of(Conversion.objects.get()).get().actor == "command:oci_import"
+
+
+def test_batches_are_told_as_they_are_stored(site) -> None:
+    lines = (line(f"click-{number}") for number in range(BATCH + 1))
+
+    batches = import_file(site, BytesIO("\n".join([HEADER, *lines]).encode()))
+
+    assert next(batches).created == BATCH
+    assert Conversion.objects.count() == BATCH
+    assert [batch.created for batch in batches] == [1]
+
+
+def test_what_was_stored_is_told_when_the_rest_fails(site, tmp_path, monkeypatch) -> None:
+    def stopped_after_one(*args: Any, **options: Any) -> Any:
+        yield next(import_file(*args, **options))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ociqueue.management.commands.oci_import.import_file", stopped_after_one)
+    path, out = tmp_path / "conversions.csv", StringIO()
+    path.write_text(f"{HEADER}\n{line()}")
+
+    with pytest.raises(CommandError, match="a second run stores the rest") as stopped:
+        call_command("oci_import", path, site=site.public_id, stdout=out)
+
+    assert stopped.value.returncode == 130
+    assert out.getvalue() == "Stored 1 of 1 lines; 0 known already, 0 refused.\n"
+
+
+def test_a_stream_stays_open_for_whoever_opened_it(site) -> None:
+    stream = BytesIO(b"nonsense\n")
+
+    with pytest.raises(Unreadable):
+        list(import_file(site, stream))
+
+    assert not stream.closed
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str, style: Any = None, ending: str = "") -> int:
+        return super().write(text)
+
+
+def test_the_bar_is_drawn_for_people_only() -> None:
+    watched, piped = Terminal(), StringIO()
+
+    for out in (watched, piped):
+        bar = Bar(out, 200)
+        bar.show(100, 1234)
+        bar.clear()
+
+    assert watched.getvalue() == f"\r\x1b[K{'█' * 15}{'░' * 15}  50%  1,234 lines\r\x1b[K"
+    assert piped.getvalue() == ""

@@ -1,0 +1,116 @@
+"""Failed rows as a CSV file: streamed, formula-safe, of the user's sites (OCI-27, CON-7)."""
+
+import csv
+import tracemalloc
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from ociqueue.deadletters import COLUMNS, csv_lines, harmless
+from ociqueue.models import Conversion, Site
+from tests.ociqueue.conftest import new_conversion
+
+pytestmark = pytest.mark.django_db
+
+ADDRESS = "/admin/ociqueue/conversion/dead-letters/"
+
+
+def make_failed(site: Site, number: int = 1, *, code: str = "INVALID_VALUE", message: str = "bad", **columns: Any):
+    rows = Conversion.objects.bulk_create([new_conversion(site, **columns) for _ in range(number)])
+    chosen = Conversion.objects.filter(pk__in=[row.pk for row in rows])
+    chosen.claim(limit=number)
+    chosen.ack_failed(code=code, category="VALIDATION", message=message)
+    return list(chosen.order_by("pk"))
+
+
+def downloaded(client: Client, **query: Any) -> list[dict[str, str]]:
+    answer = client.get(ADDRESS, query)
+    assert answer.status_code == 200
+    assert answer.streaming
+    text = b"".join(answer.streaming_content).decode()
+    assert text.startswith("\ufeff")
+    return list(csv.DictReader(StringIO(text.removeprefix("\ufeff"), newline="")))
+
+
+def test_a_failed_row_is_told_whole(make_person, site) -> None:
+    (row,) = make_failed(site, gclid="Cj0KCQ-x", source_key="order-1", message='two\nlines, and a "quote"')
+    new_conversion(site).save()
+
+    (told,) = downloaded(make_person(sites={site: "viewer"}))
+
+    assert tuple(told) == COLUMNS
+    assert told["id"] == str(row)
+    assert (told["siteId"], told["gclid"], told["sourceKey"]) == (site.public_id, "Cj0KCQ-x", "order-1")
+    assert (told["conversionValue"], told["conversionCurrency"]) == ("120.000", "TRY")
+    assert told["conversionTime"].endswith("+03:00")
+    assert (told["errorCode"], told["errorCategory"], told["attemptCount"]) == ("INVALID_VALUE", "VALIDATION", "1")
+    assert told["errorMessage"] == 'two\nlines, and a "quote"'
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_no_cell_is_taken_for_a_formula(make_person, site, start: str) -> None:
+    make_failed(site, message=f"{start}HYPERLINK()", action="=cmd|x")
+
+    (told,) = downloaded(make_person(sites={site: "viewer"}))
+
+    assert told["errorMessage"] == f"'{start}HYPERLINK()"
+    assert told["conversionName"] == "'=cmd|x"
+    assert harmless(5) == "5"
+
+
+def test_only_rows_of_the_users_sites_are_told(make_person, make_site) -> None:
+    mine, other = make_site(), make_site()
+    (row,) = make_failed(mine)
+    make_failed(other)
+    viewer = make_person(sites={mine: "viewer"})
+
+    assert [told["id"] for told in downloaded(viewer)] == [str(row)]
+    assert [told["id"] for told in downloaded(viewer, site=str(other.pk))] == [str(row)]
+    assert downloaded(make_person("fatma")) == []
+    assert Client().get(ADDRESS).status_code == 302
+
+
+def test_the_lists_filters_narrow_the_file_too(admin_client, make_site) -> None:
+    site, other = make_site(), make_site()
+    (one,), (two,) = make_failed(site), make_failed(site, code="INVALID_CURRENCY")
+    make_failed(other)
+
+    def ids(**query: Any) -> set[str]:
+        return {told["id"] for told in downloaded(admin_client, **query)}
+
+    assert ids(site=str(site.pk)) == {str(one), str(two)}
+    assert ids(site=str(site.pk), code="INVALID_VALUE") == {str(one)}
+    assert ids(q=str(two)) == {str(two)}
+    assert len(ids(status="QUEUED", p="99")) == 3, "dead letters are FAILED, whatever the list shows"
+    assert admin_client.get(ADDRESS, {"gclid__startswith": "s"}).status_code == 400
+
+
+def test_the_list_offers_the_file_with_its_own_filters(make_person, site) -> None:
+    viewer = make_person(sites={site: "viewer"})
+
+    answer = viewer.get("/admin/ociqueue/conversion/", {"site": str(site.pk)})
+
+    assert f'href="{ADDRESS}?site={site.pk}"' in answer.content.decode()
+
+
+def test_memory_stays_the_same_for_any_number_of_rows(site) -> None:
+    def most_memory(number: int) -> int:
+        make_failed(site, number, message="x" * 900)
+        tracemalloc.start()
+        lines = sum(1 for _ in csv_lines(Conversion.objects.for_site(site)))
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert lines == 1 + Conversion.objects.count()
+        return most
+
+    few = most_memory(1_500)
+    many = most_memory(3_000)
+
+    assert many < 1.5 * few
+    with CaptureQueriesContext(connection) as asked:
+        next(csv_lines(Conversion.objects.for_site(site)))
+    assert not asked.captured_queries, "the head comes before the rows are asked for"

@@ -1,0 +1,206 @@
+"""Corrected copies of rows that Google rejected after the script's report (OCI-8)."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.forms.models import model_to_dict
+
+from lifecycle.models import Event
+from ociqueue.models import Conversion, Site
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def make_reported(make_conversion) -> Callable[..., Conversion]:
+    """Make a row that the script says it uploaded."""
+
+    def make(site: Site, **columns: Any) -> Conversion:
+        row = make_conversion(site, **columns)
+        rows = Conversion.objects.filter(pk=row.pk)
+        rows.claim(limit=1)
+        rows.ack()
+        return rows.get()
+
+    return make
+
+
+@pytest.fixture
+def fix(tmp_path: Path) -> Callable[..., list[str]]:
+    """Run the command, with a file when there is content for it, and return the lines it said."""
+
+    def run(site: Site, *ids: Any, content: str | None = None, **options: Any) -> list[str]:
+        if content is not None:
+            options["file"] = tmp_path / "fixes.csv"
+            options["file"].write_text(content)
+        out = StringIO()
+        call_command("oci_enqueue_fix", *map(str, ids), site=site.public_id, stdout=out, **options)
+        return out.getvalue().splitlines()
+
+    return run
+
+
+def columns(row: Conversion) -> dict[str, Any]:
+    """Return all there is in a row."""
+    return {field.attname: getattr(row, field.attname) for field in Conversion._meta.concrete_fields}
+
+
+def test_oci_8_a_copy_is_queued_and_the_original_stays_as_it_is(fix, site, make_reported) -> None:
+    original = make_reported(site, source_key="order-1")
+
+    told = fix(site, original)
+
+    copy = Conversion.objects.exclude(pk=original.pk).get()
+    assert told == [f"{original}: replaced by {copy}", "Replaced 1 of 1."]
+    assert (copy.status, copy.replaces, copy.source_key, copy.attempt_count) == ("QUEUED", original, None, 0)
+    assert copy.order_id == original.order_id
+    same = ["action", "gclid", "wbraid", "gbraid", "conversion_time", "value", "currency", "consent", "site"]
+    assert model_to_dict(copy, same) == model_to_dict(original, same)
+    assert columns(Conversion.objects.get(pk=original.pk)) == columns(original)
+
+
+def test_oci_8_a_second_run_does_nothing(fix, site, make_reported) -> None:
+    original = make_reported(site)
+    fix(site, original)
+
+    told = fix(site, original.pk)
+
+    assert told == [f"{original.pk}: replaced already by {original.replacement}", "Replaced 0 of 1."]
+    assert Conversion.objects.count() == 2
+
+
+def test_oci_8_a_file_corrects_what_it_fills_in(fix, site, make_reported) -> None:
+    renamed, other_click = make_reported(site, value="10.50"), make_reported(site, gclid="typed-by-hand")
+    file = "id;conversionName;wbraid;conversionValue\n"
+    file += f"{renamed};Teklif;;\n{other_click.pk};;CkQKC-w;7.25"
+
+    told = fix(site, content=file)
+
+    assert told[-1] == "Replaced 2 of 2."
+    assert (renamed.replacement.action, renamed.replacement.value, renamed.replacement.gclid) == (
+        "Teklif",
+        renamed.value,
+        renamed.gclid,
+    )
+    assert renamed.replacement.order_id == renamed.order_id
+    assert (other_click.replacement.gclid, other_click.replacement.wbraid) == ("", "CkQKC-w")
+    assert float(other_click.replacement.value) == 7.25
+
+
+def test_corrections_are_checked_like_any_entry(fix, site, make_reported) -> None:
+    wrong, old = make_reported(site), make_reported(site, conversion_time=datetime.now(UTC) - timedelta(days=91))
+    file = f"id,conversionValue,conversionCurrency\n{wrong},many,X1\n{old},,\n"
+
+    told = fix(site, content=file)
+
+    assert told == [
+        f"{wrong}: conversionCurrency: Expected three letters, as in TRY.; conversionValue: Expected a number.",
+        f"{old}: conversionTime: The time is more than 90 days ago.",
+        "Replaced 0 of 2.",
+    ]
+    assert Conversion.objects.count() == 2
+
+
+def test_only_reported_rows_of_the_site_are_replaced(fix, site, make_site, make_conversion, make_reported) -> None:
+    queued, foreign, confirmed = make_conversion(site), make_reported(make_site()), make_reported(site)
+    Conversion.objects.filter(pk=confirmed.pk).update(uploaded_at=datetime.now(UTC))
+    good = make_reported(site)
+
+    told = fix(site, queued, foreign, confirmed, "nonsense", good, good)
+
+    assert told == [
+        f"{queued}: it is QUEUED; only COMPLETED rows are replaced",
+        f"{foreign}: there is no such row at this site",
+        f"{confirmed}: Google confirmed it",
+        "nonsense: expected seal_<uuid>",
+        f"{good}: replaced by {good.replacement}",
+        f"{good}: named twice",
+        "Replaced 1 of 6.",
+    ]
+
+
+def test_a_copy_that_was_rejected_too_can_be_replaced_in_turn(fix, site, make_reported) -> None:
+    original = make_reported(site)
+    fix(site, original)
+    Conversion.objects.filter(pk=original.replacement.pk).claim(limit=1)
+    Conversion.objects.filter(pk=original.replacement.pk).ack()
+
+    fix(site, original.replacement)
+
+    assert original.replacement.replacement.order_id == original.order_id
+
+
+def test_a_dry_run_writes_nothing(fix, site, make_reported) -> None:
+    original = make_reported(site)
+    events = Event.objects.count()
+
+    told = fix(site, original, dry_run=True)
+
+    assert told == [f"{original}: would be replaced", "Would replace 1 of 1."]
+    assert (Conversion.objects.count(), Event.objects.count()) == (1, events)
+
+
+def test_the_witness_tells_who_made_the_copy_and_why(fix, site, make_reported) -> None:
+    original = make_reported(site)
+
+    fix(site, original)
+
+    born = Event.objects.of(original.replacement).get()
+    assert (born.actor, born.message) == (
+        "command:oci_enqueue_fix",
+        "A corrected copy of a row that Google rejected.",
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_concurrent_runs_one_replaces(fix, site, make_reported, in_threads) -> None:
+    original = make_reported(site)
+
+    told = in_threads(lambda _: fix(site, original)[-1], count=6)
+
+    assert sorted(told) == ["Replaced 0 of 1."] * 5 + ["Replaced 1 of 1."]
+    assert Conversion.objects.filter(replaces=original).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("", "The file is empty."),
+        ("conversionName\nSatış", "Missing columns: id."),
+        ("id,sourceKey\n", "Unknown columns: sourceKey; known are id, conversionName"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told_and_nothing_is_done(fix, site, make_reported, content, sentence) -> None:
+    original = make_reported(site)
+
+    with pytest.raises(CommandError, match=sentence):
+        fix(site, original, content=content)
+
+    assert Conversion.objects.count() == 1
+
+
+def test_a_line_that_cannot_be_read_is_told_by_its_number(fix, site, make_reported) -> None:
+    original = make_reported(site)
+
+    told = fix(site, content=f"id,conversionName\n{original}\n{original},\n,Teklif")
+
+    assert told == [
+        "line 2: 1 cells, but the header has 2.",
+        f"{original}: replaced by {original.replacement}",
+        "line 4: the id is missing",
+        "Replaced 1 of 3.",
+    ]
+
+
+def test_somebody_has_to_be_named(fix, site) -> None:
+    with pytest.raises(CommandError, match=r"Name rows, or give a --file\."):
+        fix(site)
+    with pytest.raises(CommandError, match="There is no site"):
+        call_command("oci_enqueue_fix", "x", site="nowhere")
+    with pytest.raises(CommandError, match="No such file"):
+        call_command("oci_enqueue_fix", site=site.public_id, file=Path("/nowhere.csv"))
