@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable
 from uuid import uuid4
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from config.api.errors import refusal
 from config.logs import request_id
 from lifecycle.actor import acting_as, name_actor
 from lifecycle.roles import actor_of
@@ -43,6 +44,20 @@ class RequestLog:
             return response
         finally:
             request_id.reset(token)
+
+
+class RefuseNul:
+    """Refuses addresses with a NUL, which PostgreSQL cannot be asked for and no client means."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        """Keep the next layer."""
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Look at path and query."""
+        if "\x00" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
+            return JsonResponse(refusal("BAD_REQUEST", "The address contains a NUL character."), status=400)
+        return self.get_response(request)
 
 
 class ActingUser:

@@ -72,6 +72,7 @@ ALLOWED_HOSTS = env.words(
 )
 MIDDLEWARE = [
     "config.middleware.RequestLog",
+    "config.middleware.RefuseNul",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -18,6 +18,8 @@ class Role(models.TextChoices):
 # `view` and `operate` are the permissions of every queue; the admin role has all there are, people included.
 GRANTS = {Role.VIEWER: ("view_",), Role.OPERATOR: ("view_", "operate_"), Role.ADMIN: ("",)}
 QUEUES = {"lifecycle", "ociqueue", "pdfjobs", "orchestrator"}
+# Of the lock itself only its workers: events and keys are of all tenants, and shown to members on a job's own page.
+FOR_ADMINS_ONLY = {"event", "apikey"}
 APPS = {Role.VIEWER: QUEUES, Role.OPERATOR: QUEUES, Role.ADMIN: QUEUES | {"auth"}}
 
 
@@ -25,8 +27,10 @@ def grant(sender: AppConfig, **_: Any) -> None:
     """Give the roles the permissions of an app just migrated; permissions exist only after a migration."""
     permissions = Permission.objects.filter(content_type__app_label=sender.label)
     for group in Group.objects.filter(name__in=[role for role in Role if sender.label in APPS[role]]):
+        hidden = set() if group.name == Role.ADMIN else FOR_ADMINS_ONLY
+        granted = permissions.exclude(content_type__app_label="lifecycle", content_type__model__in=hidden)
         for prefix in GRANTS[Role(group.name)]:
-            group.permissions.add(*permissions.filter(codename__startswith=prefix))
+            group.permissions.add(*granted.filter(codename__startswith=prefix))
 
 
 def role_of(user: AbstractBaseUser | AnonymousUser) -> Role | None:

@@ -145,8 +145,12 @@ def read_value(value: Any, currency: str) -> Decimal:
         raise Wrong("This field is required.")
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         raise Wrong("Expected a number.")
+    text = str(value).strip()
+    # Python reads more as a number than anybody means: 1_000, and digits of every alphabet.
+    if not re.fullmatch(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?|[-+]?(nan|inf|infinity)", text, re.IGNORECASE | re.ASCII):
+        raise Wrong("Expected a number.")
     try:
-        amount = Decimal(str(value).strip())
+        amount = Decimal(text)
     except InvalidOperation:
         raise Wrong("Expected a number.") from None
     if not amount.is_finite() or not 0 <= amount < MOST:

@@ -10,8 +10,6 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from lifecycle.models import ApiKey
-from lifecycle.models.key import ApiKeyQuerySet
 from ociqueue.admin.dress import page
 from ociqueue.admin.reach import may_administer
 from ociqueue.adsscript import KEY_PLACEHOLDER, render_script
@@ -42,11 +40,6 @@ def urls(model_admin: Any) -> list[URLPattern]:
     ]
 
 
-def keys_of(site: Site) -> ApiKeyQuerySet:
-    """Return a site's keys, newest first; looking makes no user where no key was ever issued."""
-    return ApiKey.objects.filter(user__username=f"site-{site.public_id}").order_by("-created_at")
-
-
 def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, key: str = "") -> HttpResponse:
     """Show the script, with a key in it only when that was issued from this very page."""
     site = _site(model_admin, request, object_id)
@@ -65,7 +58,7 @@ def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, k
         script=script,
         has_key=bool(key),
         is_script_site=site.sync_method == SyncMethod.SCRIPT,
-        keys=keys_of(site),
+        keys=site.keys(),
         may_administer=may_administer(request.user, site),
     )
 
@@ -98,11 +91,11 @@ def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
 def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int) -> HttpResponse:
     """Ask, then end a key."""
     site = _site(model_admin, request, object_id, to_change=True)
-    held = keys_of(site).filter(pk=key).first()
+    held = site.keys().filter(pk=key).first()
     if held is None:
         raise Http404
     if request.method == "POST":
-        revoked = keys_of(site).filter(pk=key).revoke()
+        revoked = site.keys().filter(pk=key).revoke()
         model_admin.log_change(request, site, f"Revoked the key {held}.")
         messages.success(request, f"Revoked {held}." if revoked else f"{held} was revoked already.")
         return HttpResponseRedirect(_script_address(site))

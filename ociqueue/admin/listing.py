@@ -8,15 +8,16 @@ from uuid import UUID
 
 from django.contrib import admin
 from django.core.paginator import Paginator
-from django.db.models import Q
+from django.db.models import Q, Value
 from django.db.models.functions import Now
+from django.db.models.lookups import Exact
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.functional import cached_property
 from unfold.views import ChangeList
 
-from ociqueue.models import Conversion, Site
-from ociqueue.models.conversion import PREFIX
+from ociqueue.models import Site
+from ociqueue.models.conversion import CLICK_ID, PREFIX
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.states import CONVERSIONS, Category, Status
 
@@ -46,7 +47,7 @@ class CappedPaginator(Paginator[Any]):
         return f"{self.count:,} conversion{'' if self.count == 1 else 's'}"
 
 
-class CappedChangeList(ChangeList):  # type: ignore[misc]  # unfold has no types
+class CappedChangeList(ChangeList):
     """Leaves the total to the pagination, which knows where counting stopped."""
 
     def get_results(self, request: HttpRequest) -> None:
@@ -147,7 +148,7 @@ class CodeFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         """Keep one code."""
-        code = (self.value() or "").replace("\x00", "").strip()
+        code = (self.value() or "").strip()
         return queryset.filter(status__in=UNFINISHED, provider_error_code=code) if code else queryset
 
     def choices(self, changelist: Any) -> Iterator[Any]:
@@ -169,5 +170,4 @@ def search(rows: ConversionQuerySet, text: str) -> ConversionQuerySet:
     text = text.strip()
     with suppress(ValueError):
         return rows.filter(pk=UUID(text.removeprefix(PREFIX)))
-    click_ids = Q(*((name, text) for name in Conversion.CLICK_IDS), _connector=Q.OR)
-    return rows.filter(click_ids | Q(order_id=text))
+    return rows.filter(Q(Exact(CLICK_ID, Value(text))) | Q(order_id=text))

@@ -8,9 +8,10 @@ from unfold.admin import TabularInline
 
 from ociqueue.admin.reach import may_administer
 from ociqueue.models import Site, SiteMembership
+from ociqueue.models.site import KEYS_USER_PREFIX
 
 
-class MembershipInline(TabularInline):  # type: ignore[misc]  # unfold has no types
+class MembershipInline(TabularInline):
     """A site's people; only its admins change them."""
 
     model = SiteMembership
@@ -31,7 +32,7 @@ class MembershipInline(TabularInline):  # type: ignore[misc]  # unfold has no ty
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SiteMembership]:
         """Leave out the user that the site's keys belong to: without its membership they open nothing."""
-        keys_user = Concat(Value("site-"), F("site__public_id"))
+        keys_user = Concat(Value(KEYS_USER_PREFIX), F("site__public_id"))
         return super().get_queryset(request).exclude(user__username=keys_user).select_related("user")  # type: ignore[no-any-return]
 
     def has_add_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:

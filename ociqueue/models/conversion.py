@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Concat
 
 from lifecycle.guard import LifecycleModel
 from lifecycle.triggers import lifecycle_triggers
@@ -12,6 +13,7 @@ from ociqueue.models.site import Site
 from ociqueue.states import CONVERSIONS, LIVE, WAITING, Category, Status
 
 PREFIX = "seal_"
+CLICK_ID = Concat("gclid", "wbraid", "gbraid")  # the one there is, as an index knows it
 
 
 class Conversion(LifecycleModel):
@@ -109,6 +111,9 @@ class Conversion(LifecycleModel):
                 condition=Q(status=Status.FAILED, provider_error_category=Category.TRANSIENT),
                 name="conversion_passing_failures",
             ),
+            # Operators look a row up by what Google's screens and the shop's orders call it.
+            models.Index(fields=["order_id"], name="conversion_by_order_id"),
+            models.Index(CLICK_ID, name="conversion_by_click_id"),
             # Lists page through a site, with or without a state.
             models.Index(fields=["site", "id"], name="conversion_of_site"),
             models.Index(fields=["site", "status", "id"], name="conversion_of_site_in_status"),

@@ -16,12 +16,14 @@ from django.db.models.functions import Now
 
 from lifecycle.identity import uuid7
 from lifecycle.models import ApiKey
+from lifecycle.models.key import ApiKeyQuerySet
 from lifecycle.roles import Role
 from ociqueue.states import SyncMethod
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
+KEYS_USER_PREFIX = "site-"  # the user that a site's keys belong to is called so, and then its public id
 MAY_ACT = (Role.OPERATOR, Role.ADMIN)
 SILENT_AFTER = timedelta(hours=24)
 
@@ -119,9 +121,13 @@ class Site(models.Model):
         with transaction.atomic():
             return ApiKey.objects.issue(self.service_user(), name=name)[1]
 
+    def keys(self) -> ApiKeyQuerySet:
+        """Return the site's keys, newest first; looking makes no user where no key was ever issued."""
+        return ApiKey.objects.filter(user__username=f"{KEYS_USER_PREFIX}{self.public_id}").order_by("-created_at")
+
     def service_user(self) -> User:
         """Return the user that the site's keys belong to: a member like any other, without a password."""
-        user, made = User.objects.get_or_create(username=f"site-{self.public_id}")
+        user, made = User.objects.get_or_create(username=f"{KEYS_USER_PREFIX}{self.public_id}")
         if made:
             user.set_unusable_password()
             user.save()

@@ -109,6 +109,13 @@ def test_an_unknown_route_is_answered_in_json() -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "NOT_FOUND")
 
 
+@pytest.mark.parametrize("path", ["/admin/lifecycle/event/?queue=%00", "/api/oci/queue-rows?siteId=a%00b", "/a%00b"])
+def test_an_address_with_a_nul_is_refused(admin_client, path: str) -> None:
+    answer = admin_client.get(path)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "BAD_REQUEST")
+
+
 def test_a_bad_host_is_answered_in_json() -> None:
     answer = Client().get("/", headers={"host": "evil.example"})
 

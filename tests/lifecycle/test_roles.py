@@ -25,9 +25,19 @@ def test_the_migration_made_three_roles() -> None:
 def test_a_viewer_sees_and_touches_nothing() -> None:
     viewer = person("viewer")
 
-    assert viewer.has_perm("lifecycle.view_event")
+    assert viewer.has_perm("lifecycle.view_heartbeat")
+    assert viewer.has_perm("ociqueue.view_conversion")
+    assert not viewer.has_perm("ociqueue.operate_conversion")
     assert not viewer.has_perm("lifecycle.add_apikey")
     assert not viewer.has_perm("auth.view_user")
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator"])
+def test_events_and_keys_of_all_tenants_are_for_admins_only(client, role: str) -> None:
+    client.force_login(person(role))
+
+    assert client.get("/admin/lifecycle/event/").status_code == 403
+    assert client.get("/admin/lifecycle/apikey/").status_code == 403
 
 
 def test_an_admin_may_do_all_there_is() -> None:

@@ -148,7 +148,7 @@ def test_the_date_filter_goes_by_the_time_a_row_was_made(admin_client, site, mak
 
 @pytest.mark.parametrize(
     "query",
-    [{"status": "x\x00"}, {"site": "nonsense"}, {"code": "\x00"}, {"since": "-1"}, {"category": "?"}, {"o": "3"}],
+    [{"status": "x"}, {"site": "nonsense"}, {"code": " "}, {"since": "-1"}, {"category": "?"}, {"o": "3"}],
 )
 def test_nonsense_in_the_address_is_ignored(admin_client, site, make_conversion, query: dict[str, str]) -> None:
     row = make_conversion(site)

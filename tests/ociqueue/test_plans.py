@@ -3,6 +3,7 @@
 import pytest
 from django.db import connection
 
+from ociqueue.admin.listing import search
 from ociqueue.models import Conversion
 from ociqueue.models.queryset import OLDEST_FIRST
 
@@ -39,6 +40,8 @@ def crowded(site, sql):
         (lambda _: Conversion.objects.spent().order_by("attempt_count", "id")[:1000], "conversion_attempts"),
         (lambda _: Conversion.objects.passing_failures()[:1000], "conversion_passing_failures"),
         (lambda site: Conversion.objects.for_site(site).order_by("-id")[:50], "conversion_of_site"),
+        (lambda _: search(Conversion.objects.all(), "c7"), "conversion_by_click_id"),
+        (lambda _: search(Conversion.objects.all(), "c7"), "conversion_by_order_id"),
         (
             lambda site: Conversion.objects.for_site(site).filter(status="FAILED").order_by("-id")[:50],
             "conversion_of_site_in_status",
