@@ -11,7 +11,7 @@ DOORBELL_SETTINGS = {
     "ack_failures": True,
     "max_attempts": 1,
     "save_limit": -1,
-    "catch_up": False,
+    "scheduler": False,
     "guard_cycle": 0.5,
 }
 

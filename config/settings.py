@@ -216,6 +216,8 @@ Q_CLUSTER: dict[str, Any] = {
     "max_attempts": 1,
     "save_limit": -1,
     "catch_up": False,
+    "scheduler": False,  # sweeps are taken by supervisors; one bad row would stop all of django-q2's schedules
+    "ALT_CLUSTERS": {},  # each supervisor's cluster has a name of its own
     "guard_cycle": 0.5,
     "recycle": 500,
 }

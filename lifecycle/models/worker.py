@@ -4,9 +4,10 @@ from datetime import timedelta
 from typing import Any, Self
 
 from django.db import models
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
 
 ALIVE_FOR = timedelta(seconds=30)
+FORGET_AFTER = timedelta(days=1)
 
 
 class HeartbeatQuerySet(models.QuerySet["Heartbeat"]):
@@ -16,6 +17,10 @@ class HeartbeatQuerySet(models.QuerySet["Heartbeat"]):
         """Return the supervisors whose cluster proved itself lately."""
         return self.filter(alive_at__gt=Now() - ALIVE_FOR)
 
+    def long_gone(self) -> Self:
+        """Return the supervisors that nobody has heard of for a day."""
+        return self.annotate(seen_at=Coalesce("alive_at", "started_at")).filter(seen_at__lt=Now() - FORGET_AFTER)
+
 
 class Heartbeat(models.Model):
     """One supervisor and its cluster.
@@ -24,7 +29,7 @@ class Heartbeat(models.Model):
     supervisor found that good enough, which it also is while every worker is busy with a task of its allowed length.
     """
 
-    name = models.CharField(max_length=128, primary_key=True)
+    name = models.CharField(max_length=90, primary_key=True)  # also the name of its cluster's queue
     pid = models.IntegerField(null=True)
     restarts = models.IntegerField(default=0)
     started_at = models.DateTimeField(db_default=Now())
@@ -54,9 +59,10 @@ class Bell(models.Model):
 
 
 class SweepRun(models.Model):
-    """The last run of a sweep and what it said."""
+    """A sweep: when a supervisor last took its turn, and what its last run said."""
 
     name = models.CharField(max_length=64, primary_key=True)
+    taken_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
     succeeded = models.BooleanField(null=True)

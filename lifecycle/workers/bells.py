@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.db import connection, transaction
 from django_q.tasks import async_task
 
-from lifecycle.models import Bell
+from lifecycle.models import Bell, Heartbeat
 
 logger = logging.getLogger(__name__)
 
@@ -46,19 +46,25 @@ def ring(name: str) -> None:
     transaction.on_commit(lambda: ring_now(name), robust=True)
 
 
-def ring_now(name: str) -> bool:
-    """Enqueue one task, unless one is on its way."""
+def ring_now(name: str, *, at: str | None = None) -> bool:
+    """Enqueue one task at a cluster, or at any that lives, unless one is on its way.
+
+    With none alive nothing is rung: the next supervisor finds due rows by looking.
+    """
+    cluster = at or Heartbeat.objects.alive().order_by("?").values_list("name", flat=True).first()
+    if cluster is None:
+        return False
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(RING, [name, RING_AGAIN_AFTER.total_seconds()])
         if not cursor.rowcount:
             return False
-        async_task("lifecycle.tasks.answer", name)
+        async_task("lifecycle.tasks.answer", name, cluster=cluster)
     return True
 
 
-def ring_due() -> list[str]:
+def ring_due(*, at: str) -> list[str]:
     """Ring for every queue with a due row: this finds what lost its bell, and what became due by time alone."""
-    return [bell.name for bell in doorbells.values() if bell.is_due() and ring_now(bell.name)]
+    return [bell.name for bell in doorbells.values() if bell.is_due() and ring_now(bell.name, at=at)]
 
 
 def answer(name: str) -> None:

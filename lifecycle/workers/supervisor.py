@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import secrets
 import signal
 import socket
 import subprocess
@@ -17,19 +18,18 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
+from django_q.models import OrmQ
 from django_q.tasks import async_task
 
 from lifecycle.models import Heartbeat
 from lifecycle.processes import PARENT, group_members, kill_group, start_group
 from lifecycle.workers import bells, sweeps
-from lifecycle.workers.listeners import SUPERVISOR
 
 logger = logging.getLogger(__name__)
 
 TICK = 1.0  # seconds between two looks
 BEAT_EVERY = timedelta(seconds=3)
 STALE_AFTER = timedelta(seconds=20)
-FORGET_AFTER = timedelta(days=1)
 BUSY = re.compile(r"^qcluster \S+ processing ")
 
 
@@ -38,7 +38,8 @@ class Supervisor:
 
     def __init__(self) -> None:
         """Take a name that no other supervisor has."""
-        self.name = f"{socket.gethostname()}:{os.getpid()}"
+        # A restarted container has its old host name and pid again.
+        self.name = f"{socket.gethostname()[:64]}:{os.getpid()}:{secrets.token_hex(3)}"
         self.stopping = threading.Event()
         self.cluster: subprocess.Popen[bytes] | None = None
         self.patient_until = 0.0
@@ -49,7 +50,9 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         sweeps.reconcile()
-        Heartbeat.objects.filter(alive_at__lt=Now() - FORGET_AFTER).delete()
+        Heartbeat.objects.long_gone().delete()
+        # Bells in a queue that nobody reads any more; what they rang for is found by looking.
+        OrmQ.objects.exclude(key__in=Heartbeat.objects.values("name")).delete()
         Heartbeat.objects.create(name=self.name, pid=os.getpid())
         self._start()
         while not self.stopping.wait(TICK):
@@ -64,8 +67,10 @@ class Supervisor:
             self._restart("no task went through")
         if time.monotonic() >= self.next_beat:
             self.next_beat = time.monotonic() + BEAT_EVERY.total_seconds()
-            async_task("lifecycle.tasks.beat")
-        bells.ring_due()
+            async_task("lifecycle.tasks.beat", cluster=self.name)
+        for sweep in sweeps.take_due():
+            async_task("lifecycle.tasks.sweep", sweep, cluster=self.name)
+        bells.ring_due(at=self.name)
 
     def _look_safely(self) -> None:
         try:
@@ -110,7 +115,8 @@ class Supervisor:
         self.patient_until = time.monotonic() + STALE_AFTER.total_seconds()
 
     def _start(self) -> None:
-        environment = {**os.environ, SUPERVISOR: self.name, PARENT: str(os.getpid())}
+        # A queue of its own, so that a beat proves this cluster and no other.
+        environment = {**os.environ, "Q_CLUSTER_NAME": self.name, PARENT: str(os.getpid())}
         command = [sys.executable, sys.argv[0], "runcluster"]
         self.cluster = start_group(command, environment=environment)
         self._be_patient()
@@ -142,4 +148,5 @@ class Supervisor:
                 logger.warning("a task did not end in time")
         self._kill()
         Heartbeat.objects.filter(name=self.name).delete()
+        OrmQ.objects.filter(key=self.name).delete()
         logger.info("stopped")

@@ -1,21 +1,17 @@
-"""Sweeps: chores that run by the clock, declared in code and reconciled with django-q2's schedules at start."""
+"""Sweeps: chores that run by the clock, declared in code and reconciled with the database at start."""
 
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from django.db import connection, transaction
+from django.db.models import Q
 from django.db.models.functions import Now
-from django.utils import timezone
-from django_q.models import Schedule
 
 from lifecycle.actor import acting_as
 from lifecycle.models import Count, SweepRun
 
 logger = logging.getLogger(__name__)
-
-DOOR = "lifecycle.tasks.sweep"
 
 
 @dataclass(frozen=True)
@@ -37,11 +33,35 @@ def register(name: str, *, every: timedelta, run: Callable[[], str]) -> None:
 
 def register_own() -> None:
     """Declare the sweeps of the lock itself."""
-    register("fold_counts", every=timedelta(minutes=1), run=lambda: f"Folded {Count.objects.fold()}.")
+    register("fold_counts", every=timedelta(minutes=1), run=fold_counts)
+
+
+def fold_counts() -> str:
+    """Fold what is pending, batch by batch."""
+    total = 0
+    while folded := Count.objects.fold():
+        total += folded
+    return f"Folded {total}."
+
+
+def reconcile() -> None:
+    """Make the schedule in the database the one declared in code: what is new is due, what is gone is forgotten."""
+    SweepRun.objects.exclude(name__in=sweeps).delete()
+    SweepRun.objects.bulk_create([SweepRun(name=name) for name in sweeps], ignore_conflicts=True)
+
+
+def take_due() -> list[str]:
+    """Return the sweeps that are due, each to one supervisor only: the row count says to whom."""
+    due = []
+    for sweep in sweeps.values():
+        waits = Q(taken_at=None) | Q(taken_at__lte=Now() - sweep.every)
+        if SweepRun.objects.filter(waits, name=sweep.name).update(taken_at=Now()):
+            due.append(sweep.name)
+    return due
 
 
 def run(name: str) -> str:
-    """Run a sweep now, and write down when and what it said; a failure is written down and goes on."""
+    """Run a sweep now, and write down when and what it said."""
     SweepRun.note(name, started_at=Now(), finished_at=None, succeeded=None, result="")
     try:
         with acting_as(f"sweep:{name}"):
@@ -52,28 +72,3 @@ def run(name: str) -> str:
     SweepRun.note(name, finished_at=Now(), succeeded=True, result=result)
     logger.info("sweep %s: %s", name, result)
     return result
-
-
-def reconcile() -> None:
-    """Make the schedules in the database those declared in code, and no others.
-
-    A foreign row is removed because one with unreadable arguments would stop all of django-q2's schedules.
-    """
-    with transaction.atomic(), connection.cursor() as cursor:
-        # Nothing in django-q2's table keeps two supervisors that start at once from writing a schedule twice.
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('lifecycle_schedules'))")
-        known: dict[str, Schedule] = {}
-        for schedule in Schedule.objects.order_by("id"):
-            if schedule.func == DOOR and schedule.name in sweeps and schedule.name not in known:
-                known[schedule.name] = schedule
-            else:
-                schedule.delete()
-        for sweep in sweeps.values():
-            _schedule(known.get(sweep.name) or Schedule(name=sweep.name, func=DOOR, next_run=timezone.now()), sweep)
-
-
-def _schedule(schedule: Schedule, sweep: Sweep) -> None:
-    schedule.args = repr((sweep.name,))
-    schedule.schedule_type, schedule.minutes = Schedule.MINUTES, int(sweep.every.total_seconds() // 60)
-    schedule.repeats, schedule.cluster = -1, None
-    schedule.save()

@@ -24,7 +24,7 @@ def test_our_own_settings_pass() -> None:
         ({"max_attempts": 0}, "kilit.E002"),
         ({"save_limit": 250}, "kilit.E002"),
         ({"ack_failures": False}, "kilit.E002"),
-        ({"catch_up": True}, "kilit.E002"),
+        ({"scheduler": True}, "kilit.E002"),
         ({"guard_cycle": 0.7}, "kilit.E002"),
     ],
 )

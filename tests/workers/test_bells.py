@@ -2,13 +2,37 @@
 
 import pytest
 from django.db import transaction
+from django.db.models.functions import Now
 from django_q.models import OrmQ
 
-from lifecycle.models import Bell
+from lifecycle.models import Bell, Heartbeat
 from lifecycle.workers import bells
 from tests.parcels.models import Parcel
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _somebody_lives(transactional_db: None) -> None:
+    Heartbeat.objects.create(name="here", alive_at=Now())
+
+
+def test_with_nobody_alive_nothing_rings_and_looking_finds_the_row() -> None:
+    Heartbeat.objects.all().delete()
+    Parcel.objects.create()
+
+    assert not bells.ring_now("parcels")
+    assert bells.ring_due(at="new") == ["parcels"]
+    assert OrmQ.objects.get().key == "new"
+
+
+def test_a_bell_rings_where_somebody_lives() -> None:
+    Heartbeat.objects.create(name="dead", alive_at="2020-01-01T00:00Z")
+    Heartbeat.objects.create(name="silent", alive_at=None)
+
+    bells.ring_now("parcels")
+
+    assert OrmQ.objects.get().key == "here"
 
 
 def test_a_thousand_rings_make_one_task() -> None:
@@ -53,11 +77,11 @@ def test_a_bell_nobody_answered_rings_again_after_a_while() -> None:
 
 
 def test_a_row_that_lost_its_bell_is_found_by_looking() -> None:
-    assert bells.ring_due() == []
+    assert bells.ring_due(at="here") == []
     Parcel.objects.create()
 
-    assert bells.ring_due() == ["parcels"]
-    assert bells.ring_due() == []
+    assert bells.ring_due(at="here") == ["parcels"]
+    assert bells.ring_due(at="here") == []
 
 
 def test_a_broken_bell_does_not_spoil_what_was_committed(monkeypatch) -> None:

@@ -1,5 +1,6 @@
 """SIGKILL of each process of the worker tree in turn: the work goes on by itself, and no orphan keeps running."""
 
+import time
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -8,6 +9,7 @@ import pytest
 from django.utils import timezone
 
 from lifecycle.models import Count, Event, Heartbeat
+from lifecycle.workers.supervisor import STALE_AFTER
 from tests.parcels.models import Parcel
 from tests.workers.conftest import Workers, wait_until
 
@@ -101,3 +103,22 @@ def test_sigterm_lets_the_running_task_finish(workers: Workers) -> None:
     assert workers.popen.returncode == 0
     assert workers.running() == []
     assert not Heartbeat.objects.exists()
+
+
+def test_three_supervisors_on_one_database_leave_each_other_alone(transactional_db: None) -> None:
+    """Each cluster has a queue of its own, so none is taken for dead because another drew its beat."""
+    trio = [Workers() for _ in range(3)]
+    try:
+        for workers in trio:
+            workers.start()
+        wait_for = timezone.now() + STALE_AFTER + timedelta(seconds=5)
+        while timezone.now() < wait_for:
+            Parcel.objects.bulk_create(Parcel() for _ in range(3))
+            time.sleep(1)
+
+        wait_until(all_delivered)
+        assert list(Heartbeat.objects.values_list("restarts", flat=True)) == [0, 0, 0]
+        assert Heartbeat.objects.alive().count() == 3
+    finally:
+        for workers in trio:
+            workers.stop()

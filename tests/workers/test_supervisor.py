@@ -60,6 +60,18 @@ def test_a_young_cluster_is_given_time_but_not_called_alive(supervisor, monkeypa
     assert not Heartbeat.objects.alive().exists()
 
 
+def test_supervisors_of_one_host_and_pid_have_names_of_their_own() -> None:
+    assert Supervisor().name != Supervisor().name
+
+
+def test_supervisors_long_gone_are_forgotten_also_those_that_never_lived() -> None:
+    Heartbeat.objects.create(name="old", alive_at=Now() - timedelta(days=2))
+    Heartbeat.objects.create(name="stillborn", started_at=Now() - timedelta(days=2))
+    Heartbeat.objects.create(name="young")
+
+    assert set(Heartbeat.objects.long_gone().values_list("name", flat=True)) == {"old", "stillborn"}
+
+
 def test_beats_do_not_pile_up_faster_than_they_are_sent(supervisor, monkeypatch) -> None:
     monkeypatch.setattr(supervisor, "_heard", lambda: True)
     supervisor.cluster = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
@@ -69,4 +81,5 @@ def test_beats_do_not_pile_up_faster_than_they_are_sent(supervisor, monkeypatch)
     finally:
         supervisor.cluster.communicate(b"\n", timeout=10)
 
-    assert OrmQ.objects.count() == 1
+    assert [task.func() for task in OrmQ.objects.all()].count("lifecycle.tasks.beat") == 1
+    assert set(OrmQ.objects.values_list("key", flat=True)) == {supervisor.name}

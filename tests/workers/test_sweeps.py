@@ -1,7 +1,9 @@
 """Sweeps are declared in code, scheduled from there, and say what they did."""
 
+from datetime import timedelta
+
 import pytest
-from django_q.models import Schedule
+from django.utils import timezone
 
 from lifecycle.models import Event, SweepRun
 from lifecycle.workers import sweeps
@@ -10,35 +12,34 @@ from tests.parcels.models import Parcel
 pytestmark = pytest.mark.django_db
 
 
-def scheduled() -> dict[str, int]:
-    return dict(Schedule.objects.values_list("name", "minutes"))
-
-
-def test_schedules_are_those_declared_and_no_others() -> None:
-    Schedule.objects.create(name="foreign", func="os.system", args="nonsense(")
-    Schedule.objects.create(name="gone", func=sweeps.DOOR, schedule_type="I", minutes=1)
+def test_the_schedule_is_the_one_declared_and_no_other() -> None:
+    SweepRun.objects.create(name="gone")
+    SweepRun.objects.create(name="fold_counts", result="Folded 3.")
 
     sweeps.reconcile()
 
-    assert scheduled() == {name: sweep.every.total_seconds() / 60 for name, sweep in sweeps.sweeps.items()}
-    assert {"fold_counts", "recover_parcels"} <= set(scheduled())
+    assert set(SweepRun.objects.values_list("name", flat=True)) == set(sweeps.sweeps)
+    assert SweepRun.objects.get(name="fold_counts").result == "Folded 3."
+    assert {"fold_counts", "recover_parcels"} <= set(sweeps.sweeps)
 
 
-def test_reconciling_again_keeps_the_next_run_and_mends_the_rest() -> None:
+def test_a_sweep_is_due_when_its_time_has_come_and_not_before() -> None:
     sweeps.reconcile()
-    Schedule.objects.filter(name="fold_counts").update(minutes=77, next_run="2030-01-01T00:00Z", repeats=0)
+    assert set(sweeps.take_due()) == set(sweeps.sweeps)
+    assert sweeps.take_due() == []
 
-    sweeps.reconcile()
+    SweepRun.objects.filter(name="fold_counts").update(taken_at=timezone.now() - timedelta(seconds=61))
+    SweepRun.objects.filter(name="oci_attempt_cap").update(taken_at=timezone.now() - timedelta(minutes=14))
 
-    schedule = Schedule.objects.get(name="fold_counts")
-    assert (schedule.minutes, schedule.repeats, schedule.next_run.year) == (1, -1, 2030)
+    assert sweeps.take_due() == ["fold_counts"]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_supervisors_starting_at_once_schedule_once(in_threads) -> None:
+def test_of_several_supervisors_one_takes_a_sweep(in_threads) -> None:
     in_threads(lambda _: sweeps.reconcile(), count=6)
+    taken = in_threads(lambda _: sweeps.take_due(), count=6)
 
-    assert Schedule.objects.count() == len(sweeps.sweeps)
+    assert sorted(name for names in taken for name in names) == sorted(sweeps.sweeps)
 
 
 def test_a_run_is_written_down_and_names_itself_as_actor() -> None:
