@@ -1,10 +1,8 @@
 # Kilit's commands. `make` alone explains them; each is a line or two over manage.py or a tool of pyproject.toml.
 
 PYTHON ?= python3
-PORT ?= 8000
 UV_VERSION := 0.13.7
 BIN := .venv/bin
-export PORT KILIT_VAR
 
 .DEFAULT_GOAL := help
 .PHONY: help up down test lint fmt bench lock

@@ -3,10 +3,14 @@
 import os
 from typing import Any
 
+from django.conf import settings
+
 from lifecycle.processes import die_with_parent
 
-bind = f"{os.environ.get('HOST', '127.0.0.1')}:{os.environ.get('PORT', '8000')}"
-workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+bind = f"{settings.HOST}:{settings.PORT}"
+workers = settings.WEB_CONCURRENCY
 worker_class = "gthread"
 threads = 4
 preload_app = True  # bad configuration ends the server at once, instead of every worker for ever

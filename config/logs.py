@@ -59,7 +59,8 @@ class JsonFormatter(BaseFormatter):
         return redacted(super().format(record))
 
     def process_log_record(self, log_data: dict[str, Any]) -> dict[str, Any]:
-        """Leave out what is empty."""
+        """Leave out what is empty, and Django's request, whose query may hold click ids."""
+        log_data.pop("request", None)
         return {key: value for key, value in super().process_log_record(log_data).items() if value not in ("", None)}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from uuid import uuid4
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import resolve
 
 from config.api.errors import refusal
 from config.logs import request_id
@@ -46,15 +47,32 @@ class RequestLog:
             request_id.reset(token)
 
 
-class RefuseNul:
-    """Refuses addresses with a NUL, which PostgreSQL cannot be asked for and no client means."""
+class Probes:
+    """Answers probes before anything looks at the host: they ask by address, not by name."""
 
     def __init__(self, get_response: GetResponse) -> None:
         """Keep the next layer."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Look at path and query."""
+        """Call a probe's view directly."""
+        if request.path in PROBES:
+            answer: HttpResponse = resolve(request.path).func(request)
+            return answer
+        return self.get_response(request)
+
+
+class RefuseUnreadable:
+    """Refuses what nothing behind it can read: a NUL in the address, and a body without its length."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        """Keep the next layer."""
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Look at path, query and headers."""
+        if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower() and "CONTENT_LENGTH" not in request.META:
+            return JsonResponse(refusal("LENGTH_REQUIRED", "Send the body with its Content-Length."), status=411)
         if "\x00" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
             return JsonResponse(refusal("BAD_REQUEST", "The address contains a NUL character."), status=400)
         return self.get_response(request)

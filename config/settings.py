@@ -22,7 +22,9 @@ env = Environment(BASE_DIR)
 
 PRODUCTION = env.flag("KILIT_PRODUCTION", default=False)
 KILIT_VAR = env.folder("KILIT_VAR", default=BASE_DIR / "var")
+HOST = env.text("HOST", "127.0.0.1")
 PORT = env.number("PORT", default=8000, least=1, most=65535)
+WEB_CONCURRENCY = env.number("WEB_CONCURRENCY", default=2, least=1, most=256)
 METRICS_TOKEN = env.text("KILIT_METRICS_TOKEN", "")
 CRON_SECRET = env.text("KILIT_CRON_SECRET", "")
 RATE_PER_MINUTE = env.number("KILIT_RATE_PER_MINUTE", default=600, least=1)  # requests of one key
@@ -72,7 +74,8 @@ ALLOWED_HOSTS = env.words(
 )
 MIDDLEWARE = [
     "config.middleware.RequestLog",
-    "config.middleware.RefuseNul",
+    "config.middleware.Probes",
+    "config.middleware.RefuseUnreadable",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -232,7 +235,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_THROTTLE_CLASSES": ["lifecycle.keys.throttle.KeyThrottle"],
     "DEFAULT_PARSER_CLASSES": ["config.api.parsers.JSONParser"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["config.api.renderers.JSONRenderer"],
     "EXCEPTION_HANDLER": "config.api.errors.answer",
 }
 

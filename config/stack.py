@@ -28,7 +28,7 @@ class Stack:
 
     def run(self) -> int:
         """Run until a signal or until a service ends; return an exit code."""
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._note_signal)
         try:
             self._start()

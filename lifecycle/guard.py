@@ -35,7 +35,10 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         """Move every row of this set that the verb applies to; return how many moved."""
         with self._witnessed(verb) as move:
             rows = self.filter(status__in=move.sources)
-            return super(LifecycleQuerySet, rows).update(**self._changes(move, changes))
+            moved = super(LifecycleQuerySet, rows).update(**self._changes(move, changes))
+            if not moved:
+                self._nothing_moved()
+            return moved
 
     def take(self, verb: str, /, *, limit: int, order: tuple[str, ...], **changes: Any) -> list[Row]:
         """Move at most `limit` rows that nobody else is moving, first by `order`; return exactly those."""
@@ -43,6 +46,8 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         with self._witnessed(verb) as move:
             sql, params = self._pick_and_update(free, move, changes, limit=limit)
             rows = list(self.model._base_manager.using(self.db).raw(f"{sql} RETURNING *", params)) if sql else []
+            if not rows:
+                self._nothing_moved()
         return sorted(rows, key=lambda row: [getattr(row, name) for name in order])
 
     def move_each(self, verb: str, /, **changes: Any) -> set[UUID]:
@@ -54,6 +59,7 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         with self._witnessed(verb) as move, connections[self.db].cursor() as cursor:
             sql, params = self._pick_and_update(ordered, move, changes)
             if not sql:
+                self._nothing_moved()
                 return set()
             cursor.execute(f"{sql} RETURNING id", params)
             return {row[0] for row in cursor.fetchall()}
@@ -84,6 +90,10 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         with transaction.atomic(using=self.db, savepoint=False):
             tell_witness(verb=verb, using=self.db)
             yield self.model.lifecycle.moves[verb]
+
+    def _nothing_moved(self) -> None:
+        """Take back the verb: Django may have asked the database nothing, so that no recorder has cleared it."""
+        tell_witness(verb="", using=self.db)
 
     def _pick_and_update(
         self, rows: Self, move: Move, changes: dict[str, Any], *, limit: int | None = None
@@ -129,17 +139,16 @@ class LifecycleModel(models.Model):
         return f"{self.lifecycle.queue} {self.pk}"
 
     def save(self, *args: Any, **options: Any) -> None:
-        """Insert a row, or save its other columns: an instance read a while ago must not bring back an old state."""
+        """Insert a row, or save the columns named: an instance read a while ago must not bring back what it read."""
         if self._state.adding:
             with transaction.atomic(using=options.get("using"), savepoint=False):
                 tell_witness(verb="", using=options.get("using") or self._meta.default_manager.db)  # type: ignore[union-attr]
                 super().save(*args, **options)
             return
-        fields = options.pop("update_fields", None)
-        if fields is None:
-            fields = [f.name for f in self._meta.concrete_fields if f.name != "status" and not f.primary_key]
-        refuse_state(fields)
-        super().save(*args, update_fields=fields, **options)
+        if options.get("update_fields") is None:
+            raise TypeError("name the columns to save: save(update_fields=[…])")
+        refuse_state(options["update_fields"])
+        super().save(*args, **options)
 
     def move(self, verb: str, /, *, where: dict[str, Any] | None = None, **changes: Any) -> Self:
         """Move this row, matching also `where` (a claim, say); raise MoveRefused with the state it is really in."""

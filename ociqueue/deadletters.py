@@ -57,7 +57,7 @@ def cells(conversion: Conversion) -> list[Any]:
         conversion.site.public_id,
         conversion.action,
         *(getattr(conversion, name) for name in Conversion.CLICK_IDS),
-        spoken_time(conversion.conversion_time, conversion.site),
+        spoken_time(conversion.conversion_time, conversion.site.zone),
         conversion.value,
         conversion.currency,
         conversion.order_id,
@@ -66,8 +66,8 @@ def cells(conversion: Conversion) -> list[Any]:
         conversion.provider_error_code,
         conversion.provider_error_category,
         conversion.last_error,
-        spoken_time(conversion.created_at, conversion.site),
-        spoken_time(conversion.updated_at, conversion.site),
+        spoken_time(conversion.created_at, conversion.site.zone),
+        spoken_time(conversion.updated_at, conversion.site.zone),
     ]
 
 

@@ -53,9 +53,11 @@ def enqueue(site: Site, raw: Iterable[Any], *, dry_run: bool = False) -> Report:
 def store(site: Site, conversions: list[Conversion]) -> dict[UUID, UUID]:
     """Insert what is new; return for each row the id it has in the table, its own or the earlier one's.
 
-    The unique index decides, not a look before: of two requests with the same source key, one inserts.
+    The unique index decides, not a look before: of two requests with the same source key, one inserts. Both insert in
+    the order of the keys, so that they wait for each other and never deadlock.
     """
-    Conversion.objects.bulk_create(conversions, ignore_conflicts=True)
+    in_order = sorted(conversions, key=lambda conversion: (conversion.action, conversion.source_key or ""))
+    Conversion.objects.bulk_create(in_order, ignore_conflicts=True)
     created = set(
         Conversion.objects.filter(pk__in=[conversion.pk for conversion in conversions]).values_list("pk", flat=True)
     )
@@ -68,7 +70,10 @@ def known_ids(site: Site, conversions: list[Conversion]) -> dict[UUID, UUID]:
     wanted = [conversion for conversion in conversions if conversion.source_key]
     if not wanted:
         return {}
-    found = Conversion.objects.for_site(site).filter(source_key__in={conversion.source_key for conversion in wanted})
+    found = Conversion.objects.for_site(site).filter(
+        action__in={conversion.action for conversion in wanted},
+        source_key__in={conversion.source_key for conversion in wanted},
+    )
     known = {(action, key): pk for action, key, pk in found.values_list("action", "source_key", "pk")}
     pairs = ((conversion.pk, known.get((conversion.action, conversion.source_key))) for conversion in wanted)
     return {own: pk for own, pk in pairs if pk}

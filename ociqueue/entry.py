@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from ociqueue.currencies import CURRENCIES, MINOR_UNITS
 from ociqueue.models import Conversion, Site
 
 OLDEST = timedelta(days=90)
@@ -15,10 +16,6 @@ MOST = Decimal(10) ** 12
 REQUIRED = ("conversionName", "conversionTime", "conversionValue", "conversionCurrency")
 FIELDS = (*REQUIRED, *Conversion.CLICK_IDS, "sourceKey", "consent")
 
-# Digits after the point, for currencies that do not have two (ISO 4217).
-NO_DIGITS = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
-THREE_DIGITS = "BHD IQD JOD KWD LYD OMR TND"
-MINOR_UNITS = dict.fromkeys(NO_DIGITS.split(), 0) | dict.fromkeys(THREE_DIGITS.split(), 3)
 # Control characters and halves of surrogate pairs: they cannot be stored, or break what reads them later.
 UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
@@ -134,8 +131,8 @@ def read_time(value: Any, now: datetime) -> datetime:
 def read_currency(value: Any) -> str:
     """Return a currency code in capital letters."""
     text = read_text(value, 3).upper()
-    if not re.fullmatch(r"[A-Z]{3}", text):
-        raise Wrong("Expected three letters, as in TRY.")
+    if text not in CURRENCIES:
+        raise Wrong(f"{text!r} is not a currency of ISO 4217, as TRY is.")
     return text
 
 

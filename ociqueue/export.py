@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Any, TypedDict
+from zoneinfo import ZoneInfo
 
 from django.db.models import Count, Q
 from django.db.models.functions import Now
@@ -27,9 +28,10 @@ class Item(TypedDict):
 
 def claim_items(site: Site, *, limit: int) -> list[Item]:
     """Claim a site's oldest due rows."""
+    zone = site.zone  # whatever could fail does so before rows are claimed
     claimed = Conversion.objects.for_site(site).claim(limit=limit)
     site.note_export()
-    return [item(conversion, site) for conversion in claimed]
+    return [item(conversion, zone) for conversion in claimed]
 
 
 def preview(site: Site, *, limit: int) -> dict[str, Any]:
@@ -44,7 +46,7 @@ def preview(site: Site, *, limit: int) -> dict[str, Any]:
     skipped = waits["later"] + waits["spent"]
     return {
         "siteId": site.public_id,
-        "items": [item(conversion, site) for conversion in due],
+        "items": [item(conversion, site.zone) for conversion in due],
         "counts": {"queued": waits["all"] - skipped, "skipped": skipped},
         "warnings": list(_warnings(site, later=waits["later"], spent=waits["spent"])),
     }
@@ -59,7 +61,7 @@ def _warnings(site: Site, *, later: int, spent: int) -> Any:
         yield f"The site is paused: {site.pause_reason}"
 
 
-def item(conversion: Conversion, site: Site) -> Item:
+def item(conversion: Conversion, zone: ZoneInfo) -> Item:
     """Return a conversion in the form that Google's uploads read."""
     return {
         "id": f"{PREFIX}{conversion.pk}",
@@ -68,12 +70,12 @@ def item(conversion: Conversion, site: Site) -> Item:
         "wbraid": conversion.wbraid,
         "gbraid": conversion.gbraid,
         "conversionName": conversion.action,
-        "conversionTime": spoken_time(conversion.conversion_time, site),
+        "conversionTime": spoken_time(conversion.conversion_time, zone),
         "conversionValue": float(conversion.value),
         "conversionCurrency": conversion.currency,
     }
 
 
-def spoken_time(time: datetime, site: Site) -> str:
+def spoken_time(time: datetime, zone: ZoneInfo) -> str:
     """Return `yyyy-mm-dd HH:mm:ss+HH:mm` in the site's zone, with the offset that held at that time."""
-    return time.astimezone(site.zone).isoformat(sep=" ", timespec="seconds")
+    return time.astimezone(zone).isoformat(sep=" ", timespec="seconds")

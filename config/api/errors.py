@@ -1,8 +1,10 @@
 """One shape for every refusal of every API: `{"error": {"code", "message", …facts}}`."""
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from rest_framework import exceptions
@@ -27,12 +29,17 @@ CODES = {
     503: "UNAVAILABLE",
 }
 
+DATABASE_DOWN = (OperationalError, InterfaceError)
+NO_DATABASE = "The database does not answer; nothing was changed."
+
 
 def answer(error: Exception, context: dict[str, Any]) -> Response | None:
     """Turn what a view raised into an answer; DRF calls this."""
     if isinstance(error, MoveRefused):
         facts = {"id": str(error.subject.pk), "verb": error.verb, "state": error.state}
         return Response(refusal("MOVE_REFUSED", str(error), **facts), status=409)
+    if isinstance(error, DATABASE_DOWN):
+        return Response(refusal("UNAVAILABLE", NO_DATABASE), status=503, headers={"Retry-After": "5"})
     response = exception_handler(error, context)
     if response is None:
         return None
@@ -93,4 +100,6 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer a fault of ours; the log has the rest, under the request id."""
+    if isinstance(sys.exception(), DATABASE_DOWN):
+        return _page(request, 503, NO_DATABASE)
     return _page(request, 500, "Something failed on our side; the request id finds it in the log.")

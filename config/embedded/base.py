@@ -5,7 +5,7 @@ from typing import Any
 
 import psycopg
 from django.conf import settings
-from django.db.backends.postgresql import base
+from django.db.backends.postgresql import base, client
 from psycopg import errors, sql
 
 from config.embedded.server import Server
@@ -16,8 +16,20 @@ def configured_server() -> Server:
     return Server(settings.KILIT_VAR / "postgres")
 
 
+class DatabaseClient(client.DatabaseClient):
+    """psql for `manage.py dbshell`."""
+
+    @classmethod
+    def settings_to_cmd_args_env(cls, settings_dict: dict[str, Any], parameters: Any) -> Any:
+        """Tell psql where the private server is."""
+        address = {name.upper(): value for name, value in configured_server().ensure_running().items()}
+        return super().settings_to_cmd_args_env({**settings_dict, **address}, parameters)
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     """Connects to the private server and makes the database when it is missing."""
+
+    client_class = DatabaseClient
 
     def get_connection_params(self) -> dict[str, Any]:
         """Start the server if needed, as often as Django connects, and say where it is."""

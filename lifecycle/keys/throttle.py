@@ -18,7 +18,8 @@ class KeyThrottle(BaseThrottle):
         """Count the request; people in the console are not counted."""
         if not request.auth:
             return True
-        hits, self.seconds = RateWindow.hit(f"key:{request.user.pk}")
+        key = getattr(request.auth, "key", request.auth)  # a session counts for the key behind it
+        hits, self.seconds = RateWindow.hit(f"key:{key.pk}")
         return hits <= settings.RATE_PER_MINUTE
 
     def wait(self) -> int | None:

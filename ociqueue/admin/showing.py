@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from ociqueue.admin.dress import LINK, badge, breakable, since, state_badge, two_lines
-from ociqueue.entry import MINOR_UNITS
+from ociqueue.currencies import MINOR_UNITS
 from ociqueue.models import Conversion
 from ociqueue.states import Status
 

@@ -50,3 +50,15 @@ class MessageField(serializers.Field[str, Any, str, Any]):
     def to_representation(self, value: str) -> str:
         """Write it as it is."""
         return value
+
+
+class AnyField(serializers.Field[Any, Any, Any, Any]):
+    """Whatever JSON was sent, to be judged by what reads it."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Take it."""
+        return data
+
+    def to_representation(self, value: Any) -> Any:
+        """Give it."""
+        return value

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from ociqueue.api.fields import IdsField, MessageField
+from ociqueue.api.fields import AnyField, IdsField, MessageField
 from ociqueue.states import SCRIPT_CATEGORIES, Category, Status
 
 MOST_EXPORTED = 10_000
@@ -44,7 +44,7 @@ class AckFailedSerializer(SiteSerializer):
 class EnqueueSerializer(SiteSerializer):
     """Brings conversions; each is checked by itself, so that one bad one does not hold up the rest."""
 
-    conversions = serializers.ListField(child=serializers.JSONField(), min_length=1, max_length=MOST_ENQUEUED)
+    conversions = serializers.ListField(child=AnyField(), min_length=1, max_length=MOST_ENQUEUED)
 
 
 class StatsSerializer(serializers.Serializer[Any]):

@@ -107,7 +107,7 @@ class Conversion(LifecycleModel):
             models.Index(ATTEMPTS, condition=Q(status__in=LIVE), name="conversion_attempts"),
             # The sweep that tries passing failures again.
             models.Index(
-                fields=["site"],
+                ATTEMPTS,
                 condition=Q(status=Status.FAILED, provider_error_category=Category.TRANSIENT),
                 name="conversion_passing_failures",
             ),

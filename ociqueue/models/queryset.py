@@ -7,7 +7,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import Case, DurationField, ExpressionWrapper, F, Q, Value, When
 from django.db.models.functions import Least, Now, Power
-from django.db.models.lookups import GreaterThanOrEqual
+from django.db.models.lookups import GreaterThanOrEqual, LessThan
 
 from lifecycle.guard import LifecycleQuerySet
 from ociqueue.models.site import Site
@@ -38,6 +38,11 @@ def failure(code: str, category: str, message: str) -> dict[str, Any]:
     }
 
 
+def max_attempts_of(path: SyncMethod) -> int:
+    """Return how often a row of a path is claimed before it fails for good."""
+    return settings.API_MAX_ATTEMPTS if path == SyncMethod.API else settings.SCRIPT_MAX_ATTEMPTS
+
+
 class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
     """Questions about conversions, and their verbs in bulk."""
 
@@ -62,10 +67,12 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         rows = self.filter(self.is_spent(max_attempts), status__in=LIVE)
         return rows.filter(updated_at__lt=Now() - min_age) if min_age else rows
 
-    def passing_failures(self) -> Self:
-        """Return what failed for a passing reason, with attempts left, on sites that want it tried again."""
+    def passing_failures(self, path: SyncMethod) -> Self:
+        """Return what failed for a passing reason, with attempts left, on sites of a path that want it tried again."""
         rows = self.filter(status=Status.FAILED, provider_error_category=Category.TRANSIENT)
-        return rows.filter(site__requeue_transient=True).exclude(self.is_spent())
+        # One path at a time: its cap is then a number, and an index leaves out what is spent.
+        left = LessThan(ATTEMPTS, Value(max_attempts_of(path)))
+        return rows.filter(Q(left), site__requeue_transient=True, site__sync_method=path)
 
     def claim(self, *, limit: int) -> list["Conversion"]:
         """Hand out the oldest due rows: one statement claims, and nothing else counts an attempt (OCI-9)."""
@@ -116,7 +123,10 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         )
         backoff = Least(doubling, Value(LONGEST_BACKOFF), output_field=DurationField())
         later = {"claimed_at": None, "next_retry_at": Now() + backoff}
-        return self._sweep(self.passing_failures(), "requeue_transient", order=("updated_at", "id"), **later)
+        order = ("attempt_count", "id")
+        return sum(
+            self._sweep(self.passing_failures(path), "requeue_transient", order=order, **later) for path in SyncMethod
+        )
 
     @staticmethod
     def is_spent(max_attempts: int | None = None) -> Q:
@@ -124,7 +134,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         if max_attempts is not None:
             return Q(GreaterThanOrEqual(ATTEMPTS, Value(max_attempts)))
         # Per path, because the API tells more about a failure than the script can.
-        script, api = settings.SCRIPT_MAX_ATTEMPTS, settings.API_MAX_ATTEMPTS
+        script, api = max_attempts_of(SyncMethod.SCRIPT), max_attempts_of(SyncMethod.API)
         cap = Case(When(site__sync_method=SyncMethod.API, then=Value(api)), default=Value(script))
         # The lower bound says nothing new, but an index can answer it.
         lower_bound = GreaterThanOrEqual(ATTEMPTS, Value(min(script, api)))

@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo, available_timezones
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
-from django.core.validators import RegexValidator
 from django.db import models, transaction
 from django.db.models.functions import Now
 
@@ -18,6 +17,7 @@ from lifecycle.identity import uuid7
 from lifecycle.models import ApiKey
 from lifecycle.models.key import ApiKeyQuerySet
 from lifecycle.roles import Role
+from ociqueue.currencies import CURRENCIES
 from ociqueue.states import SyncMethod
 
 if TYPE_CHECKING:
@@ -31,6 +31,12 @@ SILENT_AFTER = timedelta(hours=24)
 def new_public_id() -> str:
     """Return 32 hexadecimal digits."""
     return secrets.token_hex(16)
+
+
+def known_currency(code: str) -> None:
+    """Refuse a currency that ISO 4217 does not have."""
+    if code not in CURRENCIES:
+        raise ValidationError(f"{code} is not a currency of ISO 4217; TRY is one.")
 
 
 def known_time_zone(name: str) -> None:
@@ -78,7 +84,7 @@ class Site(models.Model):
     default_currency = models.CharField(
         max_length=3,
         blank=True,
-        validators=[RegexValidator(r"^[A-Z]{3}\Z", "Three capital letters, as in TRY.")],
+        validators=[known_currency],
         help_text="For conversions that come without a currency; empty means they are refused.",
     )
     sync_method = models.CharField(max_length=10, choices=SyncMethod, default=SyncMethod.SCRIPT)

@@ -1,12 +1,15 @@
 """One shape for every refusal of every API."""
 
 import pytest
-from django.test import Client
+from django.db import OperationalError
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
 from rest_framework import serializers
 from rest_framework.exceptions import Throttled
 from rest_framework.test import APIRequestFactory, force_authenticate
 from rest_framework.views import APIView
 
+from config.middleware import RefuseUnreadable
 from tests.parcels.models import Parcel
 
 
@@ -101,6 +104,28 @@ def test_too_many_requests_say_when_to_come_back(admin_user) -> None:
     answer = post({"throttled": True}, user=admin_user)
 
     assert (answer.status_code, answer.data["error"]["code"], answer["Retry-After"]) == (429, "TOO_MANY_REQUESTS", "7")
+
+
+def test_a_database_that_is_down_is_unavailable_not_a_fault(admin_user, monkeypatch) -> None:
+    def down(*_: object, **__: object) -> None:
+        raise OperationalError("the server closed the connection")
+
+    monkeypatch.setattr(OrderSerializer, "is_valid", down)
+    answer = post({}, user=admin_user)
+    monkeypatch.setattr("django.contrib.sessions.middleware.SessionMiddleware.process_request", down)
+    outside = Client(raise_request_exception=False).get("/api/nothing")
+
+    assert (answer.status_code, answer.data["error"]["code"], answer["Retry-After"]) == (503, "UNAVAILABLE", "5")
+    assert (outside.status_code, outside.json()["error"]["code"]) == (503, "UNAVAILABLE")
+
+
+def test_a_chunked_body_is_asked_for_its_length() -> None:
+    request = RequestFactory().post("/api/oci/ack", headers={"transfer-encoding": "chunked"})
+    del request.META["CONTENT_LENGTH"]
+
+    answer = RefuseUnreadable(lambda _: HttpResponse())(request)
+
+    assert answer.status_code == 411
 
 
 def test_an_unknown_route_is_answered_in_json() -> None:

@@ -59,6 +59,10 @@ def test_a_request_is_logged_without_its_query(caplog) -> None:
     assert answer["X-Request-ID"] == "from-the-proxy-1"
 
 
+def test_djangos_own_lines_do_not_show_the_query_either() -> None:
+    assert "Cj0KCQ" not in str(line("Internal Server Error", request="<WSGIRequest: GET '/x?gclid=Cj0KCQ'>"))
+
+
 @pytest.mark.django_db
 def test_a_request_id_that_is_not_one_is_replaced() -> None:
     answer = Client().get("/healthz", headers={"x-request-id": 'x"} evil'})

@@ -18,6 +18,11 @@ def test_a_process_that_answers_is_up() -> None:
     assert Client().get("/healthz").json() == {"status": "ok"}
 
 
+def test_probes_answer_whatever_the_host_is_called() -> None:
+    assert Client().get("/healthz", headers={"host": "10.0.0.5"}).status_code == 200
+    assert Client().get("/metrics", headers={"host": "10.0.0.5"}).status_code == 200
+
+
 def test_ready_needs_a_worker_that_proved_itself() -> None:
     silent = Client().get("/readyz")
     Heartbeat.objects.create(name="here:1", alive_at=Now())

@@ -4,14 +4,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psycopg
 import pytest
+from django.db import OperationalError
 
+from config.readable import says_unreachable
 from tests.commands import ROOT, fresh_environment, manage
 
 PRODUCTION = {"KILIT_PRODUCTION": "true", "SECRET_KEY": "x" * 60, "ALLOWED_HOSTS": "kilit.example.com"}
 
 BAD = {
     "nonsense port": ({"PORT": "eighty"}, "PORT='eighty' is not a whole number from 1 to 65535."),
+    "nonsense concurrency": ({"WEB_CONCURRENCY": "abc"}, "WEB_CONCURRENCY='abc' is not a whole number from 1 to 256."),
     "nonsense flag": ({"KILIT_DEBUG": "maybe"}, "KILIT_DEBUG='maybe' is not a boolean: use true or false."),
     "nonsense level": ({"KILIT_LOG_LEVEL": "loud"}, "KILIT_LOG_LEVEL='LOUD' is not one of DEBUG, INFO"),
     "nonsense database": ({"DATABASE_URL": "oracle"}, "DATABASE_URL is not of the form postgres://"),
@@ -62,6 +66,14 @@ def test_a_data_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
     assert ended.returncode == 1
     assert ended.stderr.strip() == f"kilit: KILIT_VAR={tmp_path}/file/var cannot be written: Not a directory."
+
+
+def test_an_error_of_a_statement_is_no_unreachable_database() -> None:
+    timed_out, refused = OperationalError("canceling statement"), OperationalError("connection refused")
+    timed_out.__cause__ = psycopg.errors.QueryCanceled("canceling statement")
+
+    assert not says_unreachable(timed_out)
+    assert says_unreachable(refused)
 
 
 def test_help_and_check_start_nothing(tmp_path: Path) -> None:

@@ -83,14 +83,31 @@ def test_a_stale_instance_does_not_bring_back_its_old_state() -> None:
     assert Parcel.objects.get().depot == "north"
 
 
-def test_saving_a_whole_stale_instance_leaves_the_state_alone_too() -> None:
+def test_a_whole_instance_cannot_be_saved_because_it_may_be_stale() -> None:
     parcel = Parcel.objects.create()
-    Parcel.objects.move("lose")
-    parcel.depot = "north"
+    Parcel.objects.claim(limit=1)
 
-    parcel.save()
+    with pytest.raises(TypeError, match="name the columns"):
+        parcel.save()
 
-    assert Parcel.objects.get().status == "LOST"
+    assert Parcel.objects.get().attempt_count == 1
+
+
+@pytest.mark.parametrize(
+    "move_nothing",
+    [
+        lambda: Parcel.objects.filter(pk__in=[]).move_each("lose"),
+        lambda: Parcel.objects.filter(pk__in=[]).move("lose"),
+        lambda: Parcel.objects.none().claim(limit=1),
+    ],
+)
+def test_a_verb_that_met_no_rows_does_not_name_the_next_statement(move_nothing) -> None:
+    parcel = Parcel.objects.create()
+
+    move_nothing()
+    Parcel.objects.update(depot="north")
+
+    assert Event.objects.of(parcel).count() == 1
 
 
 def test_the_state_is_never_written_but_by_a_verb() -> None:

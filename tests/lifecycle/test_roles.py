@@ -80,6 +80,22 @@ def test_doorbells_cannot_be_tampered_with_in_the_console(admin_client) -> None:
     assert not person("admin").has_perm("django_q.add_schedule")
 
 
+def test_an_admin_cannot_become_a_superuser(client) -> None:
+    admin = person("admin")
+    root = User.objects.create_superuser("root", password="secret-of-root")
+    client.force_login(admin)
+
+    client.post(f"/admin/auth/user/{admin.pk}/change/", {"username": "ayse", "is_active": "on", "is_superuser": "on"})
+    password = {"password1": "a-new-password-1", "password2": "a-new-password-1"}
+    client.post(f"/admin/auth/user/{root.pk}/password/", password)
+
+    admin.refresh_from_db()
+    root.refresh_from_db()
+    assert not admin.is_superuser
+    assert root.check_password("secret-of-root")
+    assert client.get(f"/admin/auth/user/{root.pk}/change/").status_code == 302
+
+
 def test_nobody_edits_history_in_the_console(admin_client) -> None:
     Parcel.objects.create()
     event = Event.objects.get()

@@ -121,6 +121,7 @@ def test_skipped_rows_fail_for_good_and_the_others_complete(api, site, make_conv
         ("oci/ack", [], ""),
         ("oci/ack-failed", {"siteId": "S", "queueIds": []}, "errorCategory"),
         ("oci/ack-failed", {"siteId": "S", "queueIds": [], "errorCategory": "PERMANENT"}, "errorCategory"),
+        ("oci/ack-failed", {"siteId": "S", "queueIds": [], "errorCategory": "\ud800"}, "errorCategory"),
         (
             "oci/ack-failed",
             {"siteId": "S", "queueIds": [], "errorCategory": "AUTH", "errorCode": "x" * 65},

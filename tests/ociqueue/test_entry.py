@@ -73,6 +73,35 @@ def test_of_concurrent_deliveries_of_one_source_key_one_is_stored(site, api, in_
     assert len({report["results"][0]["id"] for report in told}) == 1
 
 
+@pytest.mark.django_db(transaction=True)
+def test_overlapping_deliveries_in_opposite_order_do_not_deadlock(site, api, in_threads) -> None:
+    items = [item(sourceKey=f"order-{number}", gclid=f"c{number}") for number in range(1000)]
+
+    told = in_threads(lambda number: post(api, site, *(items if number % 2 else reversed(items))), count=4)
+
+    assert sum(report["created"] for report in told) == 1000
+    assert [result["index"] for result in told[0]["results"]] == list(range(1000))
+
+
+@pytest.mark.parametrize(
+    "bad", [{"\ud800x": 1}, {"gclid": "\ud800"}, {"conversionName": {"a": ["\ud800"]}}, ["\ud800"], "\ud800"]
+)
+def test_half_a_surrogate_pair_anywhere_leaves_the_good_ones_stored(api, site, bad) -> None:
+    told = post(api, site, item(), bad)
+
+    assert (told["created"], told["invalid"]) == (1, 1)
+
+
+@pytest.mark.parametrize("depth", [500, 940, 960])
+def test_deep_nesting_is_refused_not_a_fault(api, site, depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    body = f'{{"siteId": "{site.public_id}", "conversions": [{deep}]}}'
+
+    answer = api.client.post("/api/oci/conversions", body, content_type="application/json", headers=api.headers)
+
+    assert answer.status_code in {200, 400}
+
+
 def test_order_ids_are_stable_and_never_depend_on_value_or_time(site) -> None:
     def order(**columns: Any) -> str:
         return new_conversion(site, **columns).order_id
@@ -117,8 +146,9 @@ def test_order_ids_are_stable_and_never_depend_on_value_or_time(site) -> None:
         ({"conversionValue": 10**12}, "conversionValue", "finite"),
         ({"conversionValue": 1.005}, "conversionValue", "TRY has 2 digits"),
         ({"conversionValue": 1.5, "conversionCurrency": "JPY"}, "conversionValue", "JPY has 0 digits"),
-        ({"conversionCurrency": "TL"}, "conversionCurrency", "three letters"),
-        ({"conversionCurrency": "12€"}, "conversionCurrency", "three letters"),
+        ({"conversionCurrency": "TL"}, "conversionCurrency", "not a currency"),
+        ({"conversionCurrency": "12€"}, "conversionCurrency", "not a currency"),
+        ({"conversionCurrency": "ZZZ"}, "conversionCurrency", "not a currency"),
         ({"consent": "yes"}, "consent", "GRANTED"),
         ({"consent": []}, "consent", "GRANTED"),
         ({"sourceKey": "x" * 201}, "sourceKey", "At most 200"),

@@ -24,7 +24,7 @@ def test_an_item_has_all_fields_and_strings_where_click_ids_are_absent(api, site
         "wbraid": "Wb-1_x",
         "gbraid": "",
         "conversionName": "Satış & Teklif",
-        "conversionTime": spoken_time(row.conversion_time, site),
+        "conversionTime": spoken_time(row.conversion_time, site.zone),
         "conversionValue": 1234.5,
         "conversionCurrency": "TRY",
     }
@@ -97,7 +97,7 @@ def test_the_script_is_seen_when_it_pulls_and_not_when_it_previews(api, site) ->
 def test_times_are_spoken_in_the_sites_zone(zone: str, utc: str, spoken: str) -> None:
     time = datetime.fromisoformat(utc).replace(tzinfo=UTC, microsecond=999_999)
 
-    assert spoken_time(time, Site(time_zone=zone)) == spoken
+    assert spoken_time(time, Site(time_zone=zone).zone) == spoken
 
 
 def test_a_site_that_sends_through_the_api_is_refused(api, site) -> None:

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -159,6 +159,20 @@ def test_commands_say_what_they_did_and_a_dry_run_does_nothing(site, make_conver
         "Requeued 0.",
     ]
     assert Event.objects.of(Conversion.objects.get()).last().actor == "command:oci_attempt_cap"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("oci_attempt_cap", "--max-attempts", "0"),
+        ("oci_attempt_cap", "--min-age-minutes", "-5"),
+        ("oci_recover_processing", "--min-age-minutes", "99999999999999"),
+        ("oci_recover_processing", "--min-age-minutes", "soon"),
+    ],
+)
+def test_nonsense_arguments_are_refused_with_what_is_allowed(arguments: tuple[str, ...]) -> None:
+    with pytest.raises(CommandError, match="is not a whole number from"):
+        call_command(*arguments)
 
 
 def test_the_schedule_has_every_sweep() -> None:

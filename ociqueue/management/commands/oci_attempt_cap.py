@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from lifecycle.actor import acting_as
+from lifecycle.arguments import minutes, whole_number
 from ociqueue.models import Conversion
 from ociqueue.sweeps import attempt_cap
 
@@ -17,9 +18,13 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Take the cap and a minimum age; without a cap, each path has its own."""
-        parser.add_argument("--max-attempts", type=int, help="default: 5 on the script path, 8 on the API path")
+        attempts = whole_number(least=1, most=1000)
+        parser.add_argument("--max-attempts", type=attempts, help="default: 5 on the script path, 8 on the API path")
         parser.add_argument(
-            "--min-age-minutes", type=int, default=0, help="spare rows changed since; 0 also ends attempts in flight"
+            "--min-age-minutes",
+            type=minutes,
+            default=0,
+            help="spare rows changed since; 0 spares none",
         )
         parser.add_argument("--dry-run", action="store_true", help="only say how many there are")
 

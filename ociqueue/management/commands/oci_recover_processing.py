@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from lifecycle.actor import acting_as
+from lifecycle.arguments import minutes
 from ociqueue.models import Conversion
 from ociqueue.sweeps import recover_processing
 
@@ -17,7 +18,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Take the age that counts as too long."""
-        parser.add_argument("--min-age-minutes", type=int, default=15)
+        parser.add_argument("--min-age-minutes", type=minutes, default=15)
         parser.add_argument("--dry-run", action="store_true", help="only say how many there are")
 
     def handle(self, *args: Any, **options: Any) -> None:

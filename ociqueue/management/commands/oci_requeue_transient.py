@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from lifecycle.actor import acting_as
 from ociqueue.models import Conversion
+from ociqueue.states import SyncMethod
 from ociqueue.sweeps import requeue_transient
 
 
@@ -21,7 +22,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Requeue, or look."""
         if options["dry_run"]:
-            self.stdout.write(f"Would requeue {Conversion.objects.passing_failures().count()}.")
+            found = sum(Conversion.objects.passing_failures(path).count() for path in SyncMethod)
+            self.stdout.write(f"Would requeue {found}.")
             return
         with acting_as("command:oci_requeue_transient"):
             self.stdout.write(requeue_transient())

@@ -1,0 +1,23 @@
+"""Arguments of commands that refuse nonsense with what is allowed."""
+
+import argparse
+from collections.abc import Callable
+
+
+def whole_number(*, least: int, most: int) -> Callable[[str], int]:
+    """Return a type for argparse: a whole number within its bounds."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
+        return value
+
+    return read
+
+
+A_YEAR_OF_MINUTES = 366 * 24 * 60
+minutes = whole_number(least=0, most=A_YEAR_OF_MINUTES)
