@@ -99,8 +99,10 @@ def test_corrections_are_checked_like_any_entry(fix, site, make_reported) -> Non
     told = fix(site, content=file)
 
     assert told == [
-        f"{wrong}: conversionCurrency: 'X1' is not a currency of ISO 4217, as TRY is.;"
-        " conversionValue: Expected a number.",
+        (
+            f"{wrong}: conversionCurrency: 'X1' is not a currency of ISO 4217, as TRY is.;"
+            " conversionValue: Expected a number."
+        ),
         f"{old}: conversionTime: The time is more than 90 days ago.",
         "Replaced 0 of 2.",
     ]
