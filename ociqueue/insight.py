@@ -1,67 +1,46 @@
-"""What operators are told about a queue without counting its rows (OCI-13, OCI-14, OCI-27)."""
+"""What operators are told about a queue without counting its rows (OCI-13, OCI-14)."""
 
 import base64
 import binascii
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.utils import timezone
-
-from lifecycle.models import Count
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
-from ociqueue.models.site import SILENT_AFTER
-from ociqueue.states import CONVERSIONS, Status, SyncMethod
-
-LATELY = timedelta(hours=24)
-ALARMING = 0.2  # of what ended lately failed
+from ociqueue.overview import Overview, overviews
+from ociqueue.states import CONVERSIONS
 
 
 def stats(site: Site) -> dict[str, Any]:
     """Return one site's totals, what is stuck, and how its script is doing."""
-    totals = Count.objects.totals(queue=CONVERSIONS.queue, scope=str(site.pk))
-    changed = [total.changed_at for total in totals]
-    rate = error_rate(site)
-    return {
-        "siteId": site.public_id,
-        "totals": dict.fromkeys(CONVERSIONS.states, 0) | {total.state: total.now for total in totals},
-        "stuckProcessing": Conversion.objects.for_site(site).stuck().count(),
-        "lastUpdatedAt": max(changed).isoformat() if changed else None,
-        "errorRate": rate,
-        "alarming": rate is not None and rate > ALARMING,
-        "lastExportAt": site.last_export_at and site.last_export_at.isoformat(),
-        "lastAckAt": site.last_ack_at and site.last_ack_at.isoformat(),
-        "scriptIsSilent": is_silent(site),
-    }
+    return _shown(site, overviews([site])[site.pk])
 
 
 def summed(sites: list[Site]) -> dict[str, Any]:
     """Return the totals of several sites together, and each."""
-    each = [stats(site) for site in sites]
-    newest = [told["lastUpdatedAt"] for told in each if told["lastUpdatedAt"]]
+    found = overviews(sites)
+    each = [_shown(site, found[site.pk]) for site in sites]
     return {
         "siteId": None,
         "totals": {state: sum(told["totals"][state] for told in each) for state in CONVERSIONS.states},
         "stuckProcessing": sum(told["stuckProcessing"] for told in each),
-        "lastUpdatedAt": max(newest, default=None),
+        "lastUpdatedAt": max((told["lastUpdatedAt"] for told in each if told["lastUpdatedAt"]), default=None),
         "sites": each,
     }
 
 
-def error_rate(site: Site) -> float | None:
-    """Return the share of failures among what ended in the last day, or nothing when nothing ended."""
-    ended = Count.objects.entered_since(LATELY, queue=CONVERSIONS.queue, scope=str(site.pk))
-    failed, completed = ended.get(Status.FAILED, 0), ended.get(Status.COMPLETED, 0)
-    return round(failed / (failed + completed), 4) if failed + completed else None
-
-
-def is_silent(site: Site) -> bool:
-    """Tell whether rows wait although the site's script has not come for a day."""
-    if site.sync_method != SyncMethod.SCRIPT or site.is_paused:
-        return False
-    seen = site.last_export_at or site.created_at
-    return timezone.now() - seen > SILENT_AFTER and Conversion.objects.for_site(site).due().exists()
+def _shown(site: Site, overview: Overview) -> dict[str, Any]:
+    return {
+        "siteId": site.public_id,
+        "totals": {state: overview.totals[state] for state in CONVERSIONS.states},
+        "stuckProcessing": overview.stuck,
+        "lastUpdatedAt": overview.changed_at and overview.changed_at.isoformat(),
+        "errorRate": overview.error_rate,
+        "alarming": overview.is_alarming,
+        "lastExportAt": site.last_export_at and site.last_export_at.isoformat(),
+        "lastAckAt": site.last_ack_at and site.last_ack_at.isoformat(),
+        "scriptIsSilent": overview.is_silent,
+    }
 
 
 def rows_page(site: Site, *, limit: int, status: str | None, cursor: str | None) -> dict[str, Any]:

@@ -22,17 +22,6 @@ READ = """
     GROUP BY queue, scope, state ORDER BY queue, scope, state
 """
 
-ENTERED = """
-    SELECT state, sum(entered)::bigint FROM (
-      SELECT queue, scope, state, minute AS at, entered FROM lifecycle_minutecount
-      UNION ALL
-      SELECT queue, scope, state, created_at, change FROM lifecycle_countdelta WHERE change > 0
-    ) AS parts
-    WHERE queue = %(queue)s AND (%(scope)s::text IS NULL OR scope = %(scope)s)
-      AND at > now() - make_interval(secs => %(seconds)s)
-    GROUP BY state
-"""
-
 # One statement, so a reader sees either the deltas or their sum. Two folders would take the same totals in another
 # order; the advisory lock lets only one at it, and the other goes home.
 FOLD = """
@@ -87,12 +76,6 @@ class CountQuerySet(models.QuerySet["Count"]):
         for total in self.totals(queue=queue, scope=scope):
             found[total.state] = found.get(total.state, 0) + total.now
         return {state: number for state, number in found.items() if number}
-
-    def entered_since(self, age: timedelta, *, queue: str, scope: str | None = None) -> dict[str, int]:
-        """Return how many rows came into each state lately, from the minutes and what is not folded yet."""
-        with connection.cursor() as cursor:
-            cursor.execute(ENTERED, {"queue": queue, "scope": scope, "seconds": age.total_seconds()})
-            return dict(cursor.fetchall())
 
     def fold(self, *, limit: int = 50_000) -> int:
         """Fold pending changes into totals and minutes; return how many were folded."""

@@ -1,5 +1,6 @@
 """How the list of conversions stays quick over millions of rows: exact searches, bounded filters, a capped count."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -56,7 +57,7 @@ class CappedChangeList(ChangeList):
         self.full_result_count = self.result_count
 
 
-class ChoiceFilter(admin.SimpleListFilter):
+class ChoiceFilter(admin.SimpleListFilter, ABC):
     """A filter whose values are known beforehand; others are ignored."""
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
@@ -65,9 +66,9 @@ class ChoiceFilter(admin.SimpleListFilter):
         known = value in {str(choice) for choice, _ in self.lookup_choices}
         return self.narrow(queryset, str(value)) if known else queryset
 
+    @abstractmethod
     def narrow(self, rows: ConversionQuerySet, value: str) -> ConversionQuerySet:
         """Return the rows with this value."""
-        raise NotImplementedError
 
 
 class StatusFilter(ChoiceFilter):

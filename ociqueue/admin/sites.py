@@ -15,10 +15,10 @@ from unfold.views import ChangeList
 from lifecycle.roles import Role
 from ociqueue.admin import keys
 from ociqueue.admin.dress import LINK, ago, badge, button, two_lines
-from ociqueue.admin.overview import Overview, overviews
 from ociqueue.admin.people import MembershipInline
 from ociqueue.admin.reach import may_administer, may_pause
 from ociqueue.models import Site, SiteMembership
+from ociqueue.overview import Overview, overviews
 from ociqueue.states import Status, SyncMethod
 
 PAUSE = ("is_paused", "pause_reason")

@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 
 from lifecycle.models import ApiKey, Count
 from ociqueue import insight
-from ociqueue.admin.overview import overviews
 from ociqueue.models import Conversion, Site
+from ociqueue.overview import overviews
 
 pytestmark = pytest.mark.django_db
 

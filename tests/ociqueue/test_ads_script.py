@@ -285,18 +285,3 @@ def test_oci_25_a_key_that_was_never_pasted_stops_the_script(run_script, make_si
     assert run.requests == []
     assert run.logs[0] == "Stopped: Paste the site's API key into CONFIG.apiKey at the top of this script."
     assert run.error is not None
-
-
-def test_oci_25_a_slash_after_the_address_does_no_harm(run_script, make_site, live_server) -> None:
-    run = run_script(make_site(), config={"baseUrl": f"{live_server.url}/"})
-
-    assert run.error is None
-    assert run.calls == [EXPORT]
-
-
-@pytest.mark.parametrize("name", ["baseUrl", "siteId", "timeZone"])
-def test_oci_25_an_empty_setting_stops_the_script(name: str, run_script, make_site) -> None:
-    run = run_script(make_site(), config={name: ""})
-
-    assert run.requests == []
-    assert run.error == f"CONFIG.{name} is empty."

@@ -211,3 +211,18 @@ def test_oci_25_no_retry_is_begun_that_would_outlast_the_runtime(run_script, mak
     assert "the runtime limit is near" in exporting.error
     assert reporting.calls == [EXPORT, ACK, ACK]
     assert sum(reporting.sleeps) < 30
+
+
+def test_oci_25_a_slash_after_the_address_does_no_harm(run_script, make_site, live_server) -> None:
+    run = run_script(make_site(), config={"baseUrl": f"{live_server.url}/"})
+
+    assert run.error is None
+    assert run.calls == [EXPORT]
+
+
+@pytest.mark.parametrize("name", ["baseUrl", "siteId", "timeZone"])
+def test_oci_25_an_empty_setting_stops_the_script(name: str, run_script, make_site) -> None:
+    run = run_script(make_site(), config={name: ""})
+
+    assert run.requests == []
+    assert run.error == f"CONFIG.{name} is empty."

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from lifecycle.actor import acting_as
 from ociqueue.csvfile import Unreadable
 from ociqueue.fixes import COLUMNS, Correction, read_corrections, replace_rows
-from ociqueue.models import Site
+from ociqueue.management.sites import site_called
 
 REASON = "A corrected copy of a row that Google rejected."
 
@@ -35,9 +35,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Replace, and tell of each row what was done or why not."""
-        site = Site.objects.called(options["site"]).first()
-        if site is None:
-            raise CommandError(f"There is no site {options['site']}.")
+        site = site_called(options["site"])
         if not options["ids"] and not options["file"]:
             raise CommandError("Name rows, or give a --file.")
         done = asked = 0

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from lifecycle.actor import acting_as
 from ociqueue.csvfile import Tally, Unreadable, import_file
 from ociqueue.entry import FIELDS
+from ociqueue.management.sites import site_called
 from ociqueue.models import Site
 
 WIDTH = 30
@@ -30,9 +31,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Open the file, and import."""
-        site = Site.objects.called(options["site"]).first()
-        if site is None:
-            raise CommandError(f"There is no site {options['site']}.")
+        site = site_called(options["site"])
         try:
             with options["file"].open("rb") as stream, acting_as("command:oci_import"):
                 self._import(site, stream, size=options["file"].stat().st_size, dry_run=options["dry_run"])

@@ -1,11 +1,9 @@
-"""What the list of sites shows of each, in a handful of queries however many there are.
-
-The same numbers as `insight.stats`, which asks per site.
-"""
+"""How sites are doing, in a handful of queries however many there are; finished rows are never counted (OCI-27)."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db.models import Count as CountRows
@@ -15,12 +13,13 @@ from django.utils import timezone
 
 from lifecycle.models import Count
 from lifecycle.models.count import CountDelta, MinuteCount
-from ociqueue.insight import ALARMING, LATELY
 from ociqueue.models import Conversion, Site
 from ociqueue.models.site import SILENT_AFTER
 from ociqueue.states import CONVERSIONS, WAITING, Status, SyncMethod
 
 ENDED = (Status.COMPLETED, Status.FAILED)
+LATELY = timedelta(hours=24)
+ALARMING = 0.2  # of what ended lately failed
 
 
 @dataclass
@@ -31,6 +30,7 @@ class Overview:
     ended_lately: Counter[str] = field(default_factory=Counter)
     stuck: int = 0
     is_silent: bool = False
+    changed_at: datetime | None = None
 
     @property
     def waiting(self) -> int:
@@ -50,12 +50,14 @@ class Overview:
 
 
 def overviews(sites: Sequence[Site]) -> dict[UUID, Overview]:
-    """Return the numbers of each site; finished rows are never counted."""
+    """Return the numbers of each site."""
     found = {site.pk: Overview() for site in sites}
     by_scope = {str(pk): overview for pk, overview in found.items()}
     for total in Count.objects.totals(queue=CONVERSIONS.queue):
         if total.scope in by_scope:
-            by_scope[total.scope].totals[total.state] = total.now
+            overview = by_scope[total.scope]
+            overview.totals[total.state] = total.now
+            overview.changed_at = max(overview.changed_at or total.changed_at, total.changed_at)
     for scope, state, entered in _ended_lately(list(by_scope)):
         by_scope[scope].ended_lately[state] += entered
     stuck = Conversion.objects.filter(site__in=found).stuck().order_by().values_list("site")
