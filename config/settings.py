@@ -41,7 +41,7 @@ DATABASES: dict[str, dict[str, Any]] = {
     else {"ENGINE": "config.embedded", "NAME": "kilit"}
 }
 DATABASES["default"] |= {
-    # Enqueueing through django-q2 is ten times faster on a kept connection (docs/performance.md).
+    # Each doorbell is an insert: on a new connection a time that would be most of its cost.
     "CONN_MAX_AGE": 60,
     "CONN_HEALTH_CHECKS": True,
 }
