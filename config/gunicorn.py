@@ -5,12 +5,14 @@ from typing import Any
 
 from django.conf import settings
 
+from config.readable import one_line_errors
 from lifecycle.processes import die_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
-bind = f"{settings.HOST}:{settings.PORT}"
-workers = settings.WEB_CONCURRENCY
+with one_line_errors():
+    bind = f"{settings.HOST}:{settings.PORT}"
+    workers = settings.WEB_CONCURRENCY
 worker_class = "gthread"
 threads = 4
 preload_app = True  # bad configuration ends the server at once, instead of every worker for ever

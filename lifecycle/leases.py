@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from typing import Any, Self, TypeVar
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from django.db import models
 from django.db.models.functions import Now
@@ -14,10 +14,6 @@ Row = TypeVar("Row", bound="LeasedModel")
 
 class LeasedQuerySet(LifecycleQuerySet[Row]):
     """Questions about who holds what."""
-
-    def held_by(self, token: UUID | None) -> Self:
-        """Return what this holder still holds."""
-        return self.filter(claim_token=token)
 
     def lapsed(self) -> Self:
         """Return what somebody held for longer than the lease; the time is the database's."""

@@ -41,12 +41,19 @@ def test_a_command_says_in_one_line_what_is_wrong(case: str, tmp_path: Path) -> 
     assert "s3cret" not in ended.stderr
 
 
+SERVED_BY = {
+    "wsgi": [sys.executable, "-c", "import config.wsgi"],
+    "gunicorn": [sys.executable, "-m", "gunicorn", "config.wsgi", "--config", "config/gunicorn.py"],
+}
+
+
+@pytest.mark.parametrize("server", SERVED_BY)
 @pytest.mark.parametrize("case", ["nonsense port", "missing secret"])
-def test_the_web_server_does_too(case: str, tmp_path: Path) -> None:
+def test_the_web_server_does_too(case: str, server: str, tmp_path: Path) -> None:
     variables, sentence = BAD[case]
 
     ended = subprocess.run(
-        [sys.executable, "-c", "import config.wsgi"],
+        SERVED_BY[server],
         cwd=ROOT,
         env=fresh_environment(**{"KILIT_VAR": str(tmp_path), **variables}),
         capture_output=True,
