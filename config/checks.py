@@ -15,6 +15,8 @@ DOORBELL_SETTINGS = {
     "guard_cycle": 0.5,
 }
 
+UPLOAD_SHARE = 1.5  # of an upload, which its task must last, to claim before and settle after it
+
 
 @register()
 def check_retry(**_: Any) -> list[CheckMessage]:
@@ -46,6 +48,21 @@ def check_doorbells(**_: Any) -> list[CheckMessage]:
     ]
 
 
+@register()
+def check_upload_fits(**_: Any) -> list[CheckMessage]:
+    """A worker's task that is ended in the middle of an upload leaves rows whose outcome nobody knows."""
+    needed = settings.GOOGLE_ADS_TIMEOUT * UPLOAD_SHARE
+    if needed <= settings.TASK_TIMEOUT:
+        return []
+    return [
+        Error(
+            f"KILIT_GOOGLE_ADS_TIMEOUT is {settings.GOOGLE_ADS_TIMEOUT} s: an upload could outlive its task.",
+            hint=f"Make KILIT_TASK_TIMEOUT at least {needed:.0f} s, or this shorter.",
+            id="kilit.E004",
+        )
+    ]
+
+
 @register(Tags.database)
 def check_engine(**_: Any) -> list[CheckMessage]:
     """Claims need SKIP LOCKED, partial indexes and triggers."""
@@ -65,4 +82,12 @@ def check_production(**_: Any) -> list[CheckMessage]:
         found.append(Warning("The embedded PostgreSQL is for one machine.", hint="Set DATABASE_URL.", id="kilit.W002"))
     if not settings.METRICS_TOKEN:
         found.append(Warning("/metrics is open to everybody.", hint="Set KILIT_METRICS_TOKEN.", id="kilit.W003"))
+    if not settings.CREDENTIAL_KEYS:
+        found.append(
+            Warning(
+                "Stored logins are sealed with SECRET_KEY, and lost with it.",
+                hint="Set KILIT_CREDENTIAL_KEYS to a long random word.",
+                id="kilit.W004",
+            )
+        )
     return found

@@ -33,6 +33,12 @@ RATE_PER_MINUTE = env.number("KILIT_RATE_PER_MINUTE", default=600, least=1)  # r
 SCRIPT_MAX_ATTEMPTS = env.number("KILIT_SCRIPT_MAX_ATTEMPTS", default=5, least=1)
 API_MAX_ATTEMPTS = env.number("KILIT_API_MAX_ATTEMPTS", default=8, least=1)
 
+# The uploader; the addresses differ only where a loopback server plays Google.
+GOOGLE_ADS_ENDPOINT = env.text("KILIT_GOOGLE_ADS_ENDPOINT", "")
+GOOGLE_TOKEN_URI = env.text("KILIT_GOOGLE_TOKEN_URI", "https://oauth2.googleapis.com/token")
+# The first seals stored logins, the others still open them.
+CREDENTIAL_KEYS = env.words("KILIT_CREDENTIAL_KEYS", default=[])
+
 # Database ------------------------------------------------------------------------------------------------------------
 
 DATABASES: dict[str, dict[str, Any]] = {
@@ -112,6 +118,8 @@ LOGGING = {
         "django.request": {"filters": ["exceptions_only"]},
         # A line for each doorbell would drown the rest; our own log tells what was done.
         "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+        # Google's client prints whole requests, click ids and all, when one fails.
+        "google.ads.googleads.client": {"level": "CRITICAL"},
     },
 }
 
@@ -138,6 +146,7 @@ INSTALLED_APPS = [
 # Security ------------------------------------------------------------------------------------------------------------
 
 SECRET_KEY = env.text("SECRET_KEY") if PRODUCTION else env.text("SECRET_KEY", read_secret_key(KILIT_VAR))
+SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS", default=[])
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", default=[])
 CSRF_COOKIE_SECURE = PRODUCTION
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -205,6 +214,8 @@ WHITENOISE_USE_FINDERS = not PRODUCTION
 
 WORKERS = env.number("KILIT_WORKERS", default=2, least=1, most=64)
 TASK_TIMEOUT = env.number("KILIT_TASK_TIMEOUT", default=120, least=5, most=3600)  # seconds
+# Seconds for one upload to Google Ads; the task around it has to claim before and settle after.
+GOOGLE_ADS_TIMEOUT = env.number("KILIT_GOOGLE_ADS_TIMEOUT", default=min(60, TASK_TIMEOUT // 2), least=1, most=300)
 Q_CLUSTER: dict[str, Any] = {
     "name": "kilit",
     "orm": "default",

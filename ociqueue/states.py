@@ -32,6 +32,13 @@ class SyncMethod(TextChoices):
     API = "api", "Google Ads API"
 
 
+class CircuitStatus(TextChoices):
+    """Whether conversions flow to the provider."""
+
+    CLOSED = "CLOSED"
+    OPEN = "OPEN"
+
+
 WAITING = (Status.QUEUED, Status.RETRY)
 LIVE = (*WAITING, Status.PROCESSING)
 # A script may say these of a row; the others are for the uploader, operators and sweeps.
@@ -52,5 +59,16 @@ CONVERSIONS = Lifecycle(
         "reset_to_queued": move(*LIVE, Status.FAILED, to=Status.QUEUED),
         "mark_failed": move(*LIVE, to=Status.FAILED),
         "requeue_transient": move(Status.FAILED, to=Status.RETRY),
+    },
+)
+
+# As in electricity: while a circuit is OPEN nothing flows, but for one probe from time to time.
+CIRCUITS = Lifecycle(
+    "circuit",
+    states=CircuitStatus,
+    initial=[CircuitStatus.CLOSED],
+    moves={
+        "trip": move(CircuitStatus.CLOSED, to=CircuitStatus.OPEN),
+        "close": move(CircuitStatus.OPEN, to=CircuitStatus.CLOSED),
     },
 )

@@ -2,9 +2,12 @@
 
 from datetime import timedelta
 
-from lifecycle.workers import sweeps
-from ociqueue.models import Conversion
+from lifecycle.workers import bells, sweeps
+from ociqueue.models import Conversion, Credentials
 from ociqueue.models.queryset import STUCK_AFTER
+from ociqueue.uploader.checking import check_asked
+from ociqueue.uploader.due import due_sites
+from ociqueue.uploader.running import answer_bell
 
 # The scheduled cap spares what may be in flight; by hand the default is no minimum age.
 CAP_MIN_AGE = timedelta(minutes=15)
@@ -26,7 +29,13 @@ def requeue_transient() -> str:
 
 
 def register() -> None:
-    """Declare when each runs by itself."""
+    """Declare when each runs by itself, and which bells the uploader answers.
+
+    The web process registers the same and answers none, so it never loads Google's client.
+    """
+    bells.register("oci_upload", is_due=lambda: due_sites().exists(), answer=answer_bell)
+    bells.register("oci_check_credentials", is_due=lambda: Credentials.objects.to_check().exists(), answer=check_asked)
+    sweeps.register("oci_upload", every=timedelta(minutes=10), run=answer_bell)
     sweeps.register("oci_recover_processing", every=timedelta(minutes=5), run=recover_processing)
     sweeps.register("oci_attempt_cap", every=timedelta(minutes=15), run=lambda: attempt_cap(min_age=CAP_MIN_AGE))
     sweeps.register("oci_requeue_transient", every=timedelta(minutes=15), run=requeue_transient)

@@ -10,28 +10,56 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from lifecycle.keys.authentication import given_key
+from lifecycle.models import Heartbeat
 from lifecycle.refusals import Refusal
-from lifecycle.workers import sweeps
+from lifecycle.workers import bells, sweeps
 
 
-class CronView(APIView):
-    """Runs one sweep, by GET or POST as clocks differ."""
+class ClockView(APIView):
+    """Lets a clock in, by GET or POST as clocks differ."""
 
     authentication_classes = []
     permission_classes = [AllowAny]
     http_method_names = ["get", "post", "options"]
-    sweep = ""
 
     def get(self, request: Request) -> Response:
-        """Run the sweep as the schedule would, and say what it did."""
+        """Do what the clock is for, and say what was done."""
         if not settings.CRON_SECRET:
             raise Refusal(503, "CRON_OFF", "KILIT_CRON_SECRET is not set, so this address is off.")
         if not secrets.compare_digest(given_key(request).encode(), settings.CRON_SECRET.encode()):
             raise NotAuthenticated("Send the cron secret as Authorization: Bearer.")
-        return Response({"ok": True, "result": sweeps.run(self.sweep)})
+        return Response({"ok": True, "result": self.strike()})
 
     post = get
+
+    def strike(self) -> str:
+        """Do one thing, and return what was done in words."""
+        raise NotImplementedError
 
     def get_authenticate_header(self, request: Request) -> str:
         """Make a missing secret 401."""
         return "Bearer"
+
+
+class CronView(ClockView):
+    """Runs one sweep as the schedule would."""
+
+    sweep = ""
+
+    def strike(self) -> str:
+        """Run it here and now: a few statements."""
+        return sweeps.run(self.sweep)
+
+
+class BellView(ClockView):
+    """Rings one bell: what takes long, or talks to others, is a worker's business."""
+
+    bell = ""
+
+    def strike(self) -> str:
+        """Ring when something is due."""
+        if not bells.doorbells[self.bell].is_due():
+            return "Nothing is due."
+        if not Heartbeat.objects.alive().exists():
+            raise Refusal(503, "NO_WORKER", "No worker is alive; it starts by itself once one is.", retry_after=60)
+        return "Rung." if bells.ring_now(self.bell) else "Rung already."

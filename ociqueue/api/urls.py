@@ -14,5 +14,8 @@ urlpatterns = [
     path("oci/queue-rows", operator.RowsView.as_view()),
     path("oci/queue-actions", operator.ActionsView.as_view()),
     path("cron/oci/recover-processing", cron.CronView.as_view(sweep="oci_recover_processing")),
+    path("cron/oci/upload", cron.BellView.as_view(bell="oci_upload")),
+    # The name that clocks already in the field call.
+    path("cron/oci/process-offline-conversions", cron.BellView.as_view(bell="oci_upload")),
     path("cron/oci/attempt-cap", cron.CronView.as_view(sweep="oci_attempt_cap")),
 ]

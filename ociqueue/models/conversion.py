@@ -8,6 +8,7 @@ from django.db.models.functions import Concat
 
 from lifecycle.guard import LifecycleModel
 from lifecycle.triggers import lifecycle_triggers
+from ociqueue.models.batch import UploadBatch
 from ociqueue.models.queryset import ATTEMPTS, ConversionQuerySet
 from ociqueue.models.site import Site
 from ociqueue.states import CONVERSIONS, LIVE, WAITING, Category, Status
@@ -52,6 +53,17 @@ class Conversion(LifecycleModel):
     provider_error_code = models.CharField(max_length=64, blank=True)
     provider_error_category = models.CharField(max_length=10, choices=Category, blank=True)
     provider_request_id = models.CharField(max_length=64, blank=True)
+    open_batch = models.ForeignKey(
+        UploadBatch,
+        null=True,
+        db_index=False,  # finished rows have none, so the partial index below is all it takes
+        on_delete=models.PROTECT,
+        related_name="open_rows",
+        help_text="The upload that holds it: the uploader's proof of its claim.",
+    )
+    outcome_unknown = models.BooleanField(
+        db_default=False, help_text="It was sent once and no answer came: Google may have it."
+    )
 
     objects = ConversionQuerySet.as_manager()
 
@@ -89,6 +101,9 @@ class Conversion(LifecycleModel):
                 condition=Q(uploaded_at=None) | Q(status=Status.COMPLETED), name="only_completed_is_uploaded"
             ),
             models.CheckConstraint(
+                condition=Q(open_batch=None) | Q(status=Status.PROCESSING), name="only_processing_has_batch"
+            ),
+            models.CheckConstraint(
                 condition=Q(attempts_forgiven__lte=F("attempt_count")), name="forgiven_attempts_were_made"
             ),
             # A source's second delivery of the same conversion finds the first.
@@ -103,6 +118,8 @@ class Conversion(LifecycleModel):
             models.Index(fields=["site", "created_at", "id"], condition=Q(status__in=WAITING), name="conversion_due"),
             # Recover looks for old claims.
             models.Index(fields=["claimed_at"], condition=Q(status=Status.PROCESSING), name="conversion_claimed"),
+            # An answer settles the rows of its upload.
+            models.Index(fields=["open_batch"], condition=Q(open_batch__isnull=False), name="conversion_of_batch"),
             # The cap looks for used-up attempts.
             models.Index(ATTEMPTS, condition=Q(status__in=LIVE), name="conversion_attempts"),
             # The sweep that tries passing failures again.

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Case, DurationField, ExpressionWrapper, F, Q, Value, When
-from django.db.models.functions import Least, Now, Power
+from django.db.models import Case, DurationField, Exists, ExpressionWrapper, F, OuterRef, Q, Value, When
+from django.db.models.functions import Least, Now, Power, Random
 from django.db.models.lookups import GreaterThanOrEqual, LessThan
 
 from lifecycle.guard import LifecycleQuerySet
+from ociqueue.models.batch import UploadBatch
+from ociqueue.models.perrow import PerRow
 from ociqueue.models.site import Site
 from ociqueue.states import LIVE, WAITING, Category, Status, SyncMethod
 
@@ -19,14 +21,29 @@ if TYPE_CHECKING:
 OLDEST_FIRST = ("created_at", "id")
 BATCH = 1000  # rows a sweep moves in one statement
 STUCK_AFTER = timedelta(minutes=15)
+# A script may run for half an hour: what it holds when its site moves to the API stays with it until it is surely dead.
+SCRIPT_DEAD_AFTER = timedelta(minutes=45)
 FIRST_BACKOFF = timedelta(minutes=5)
 LONGEST_BACKOFF = timedelta(hours=24)
 
 ATTEMPTS = F("attempt_count") - F("attempts_forgiven")
 NO_ERROR = {"last_error": "", "provider_error_code": "", "provider_error_category": ""}
-FREE = {"claimed_at": None, "next_retry_at": None}
+RELEASED = {"open_batch": None}
+FREE = {"claimed_at": None, "next_retry_at": None, **RELEASED}
 # The counter never goes down: an operator's retry forgives what was tried, and the cap compares the difference.
 FORGIVEN = {"attempts_forgiven": F("attempt_count")}
+# Taken from a sender that has not reported: it may have been sent. A batch that was never sent proves that it was not.
+IN_FLIGHT = Q(status=Status.PROCESSING) & (
+    Q(open_batch=None) | Q(Exists(UploadBatch.objects.sent().filter(pk=OuterRef("open_batch"))))
+)
+UNREPORTED = {"outcome_unknown": Case(When(IN_FLIGHT, then=Value(True)), default=F("outcome_unknown"))}  # noqa: FBT003
+# 5 minutes, 10, 20, … for the first attempt, the second, the third.
+BACKOFF = Least(
+    ExpressionWrapper(Value(FIRST_BACKOFF) * Power(Value(2.0), ATTEMPTS - Value(1)), output_field=DurationField()),
+    Value(LONGEST_BACKOFF),
+    output_field=DurationField(),
+)
+JITTER = 0.1  # of the wait, so that rows that failed together do not all come back together
 
 
 def failure(code: str, category: str, message: str) -> dict[str, Any]:
@@ -60,7 +77,9 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
 
     def stuck(self, *, min_age: timedelta = STUCK_AFTER) -> Self:
         """Return what was claimed too long ago: what recover would take now."""
-        return self.filter(status=Status.PROCESSING, claimed_at__lt=Now() - min_age)
+        with_a_script = Q(open_batch=None, site__sync_method=SyncMethod.API)
+        may_live = Q(claimed_at__gte=Now() - SCRIPT_DEAD_AFTER)
+        return self.filter(status=Status.PROCESSING, claimed_at__lt=Now() - min_age).exclude(with_a_script & may_live)
 
     def spent(self, *, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> Self:
         """Return live rows whose attempts are used up: what the cap would take now."""
@@ -74,19 +93,86 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         left = LessThan(ATTEMPTS, Value(max_attempts_of(path)))
         return rows.filter(Q(left), site__requeue_transient=True, site__sync_method=path)
 
-    def claim(self, *, limit: int) -> list["Conversion"]:
-        """Hand out the oldest due rows: one statement claims, and nothing else counts an attempt (OCI-9)."""
-        return self.due().take(
-            "claim", limit=limit, order=OLDEST_FIRST, claimed_at=Now(), attempt_count=F("attempt_count") + 1
+    def sent_by(self, sender: SyncMethod) -> Self:
+        """Return rows of sites that this sender sends, and that are not paused: a site has one sender at a time."""
+        return self.filter(site__sync_method=sender, site__is_paused=False)
+
+    def with_script(self) -> Self:
+        """Return what a script may settle: nothing that an upload holds."""
+        return self.filter(open_batch=None)
+
+    def in_batch(self, batch: UUID) -> Self:
+        """Return what an upload still holds: the uploader's proof of its claim."""
+        return self.filter(open_batch=batch, status=Status.PROCESSING)
+
+    def claim(self, *, limit: int, batch: UUID | None = None) -> list["Conversion"]:
+        """Hand out the oldest due rows, to an upload or else to a script.
+
+        One statement claims, and nothing else counts an attempt (OCI-9, OCI-20).
+        """
+        return (
+            self.due()
+            .sent_by(SyncMethod.API if batch else SyncMethod.SCRIPT)
+            .take(
+                "claim",
+                limit=limit,
+                order=OLDEST_FIRST,
+                claimed_at=Now(),
+                attempt_count=F("attempt_count") + 1,
+                open_batch=batch,
+            )
         )
 
     def ack(self) -> set[UUID]:
         """Complete what the script says it uploaded; when Google took it only the API path can know (OCI-10)."""
-        return self.move_each("ack", **NO_ERROR)
+        return self.with_script().move_each("ack", **NO_ERROR)
 
     def ack_failed(self, *, code: str, category: str, message: str) -> set[UUID]:
         """Fail what the script could not upload; the claim has counted the attempt already (OCI-11)."""
-        return self.move_each("ack_failed", **failure(code, category, message))
+        return self.with_script().move_each("ack_failed", **failure(code, category, message))
+
+    def accept(self, told: "PerRow") -> set[UUID]:
+        """Complete what the provider says it has (OCI-21)."""
+        return told.rows_of(self).move_each(
+            "ack",
+            **NO_ERROR,
+            **RELEASED,
+            uploaded_at=Now(),
+            outcome_unknown=False,
+            provider_request_id=told.text("request_id"),
+        )
+
+    def refuse(self, told: "PerRow") -> set[UUID]:
+        """Fail what the provider refuses, each row with an error of its own (OCI-22)."""
+        return told.rows_of(self).move_each("ack_failed", **RELEASED, **self._answer(told))
+
+    def put_off(self, told: "PerRow") -> set[UUID]:
+        """Try again: when the provider says, or after a doubling backoff, or at once if the row is not at fault."""
+        wait = Case(
+            When(told.is_true("unharmed"), then=Value(timedelta(0))),
+            When(told.has("wait"), then=told.span("wait")),
+            default=BACKOFF,
+            output_field=DurationField(),
+        )
+        spread = ExpressionWrapper(wait * (Value(1.0) + Value(JITTER) * Random()), output_field=DurationField())
+        return told.rows_of(self).move_each(
+            "defer",
+            **RELEASED,
+            **self._answer(told),
+            claimed_at=None,
+            next_retry_at=Now() + spread,
+            attempts_forgiven=F("attempts_forgiven") + Case(When(told.is_true("unharmed"), then=1), default=0),
+            outcome_unknown=Case(When(told.is_true("ambiguous"), then=Value(True)), default=F("outcome_unknown")),  # noqa: FBT003
+        )
+
+    @staticmethod
+    def _answer(told: "PerRow") -> dict[str, Any]:
+        return {
+            "provider_error_code": told.text("code"),
+            "provider_error_category": told.text("category"),
+            "last_error": told.text("message"),
+            "provider_request_id": told.text("request_id"),
+        }
 
     def retry_selected(self) -> set[UUID]:
         """Queue again, keeping the error for whoever looks into it (OCI-15)."""
@@ -94,7 +180,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
 
     def reset_to_queued(self, *, clear_errors: bool = False) -> set[UUID]:
         """Queue again from any state but COMPLETED, forgetting the error when told to (OCI-15)."""
-        return self.move_each("reset_to_queued", **FREE, **FORGIVEN, **(NO_ERROR if clear_errors else {}))
+        return self.move_each("reset_to_queued", **FREE, **FORGIVEN, **UNREPORTED, **(NO_ERROR if clear_errors else {}))
 
     def mark_failed(
         self,
@@ -104,25 +190,24 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         reason: str = "MANUALLY_MARKED_FAILED",
     ) -> set[UUID]:
         """Fail by an operator's word (OCI-15)."""
-        return self.move_each("mark_failed", next_retry_at=None, **failure(code, category, reason))
+        return self.move_each(
+            "mark_failed", next_retry_at=None, **RELEASED, **UNREPORTED, **failure(code, category, reason)
+        )
 
     def recover(self, *, min_age: timedelta = STUCK_AFTER) -> int:
         """Bring back what a dead script or worker left behind (OCI-16)."""
-        return self._sweep(self.stuck(min_age=min_age), "recover", order=("claimed_at", "id"), **FREE)
+        return self._sweep(self.stuck(min_age=min_age), "recover", order=("claimed_at", "id"), **FREE, **UNREPORTED)
 
     def cap(self, *, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> int:
         """End what can never succeed (OCI-17); without a number, each path has its own."""
         error = failure("MAX_ATTEMPTS", Category.PERMANENT, "MAX_ATTEMPTS_EXCEEDED")
         rows = self.spent(max_attempts=max_attempts, min_age=min_age)
-        return self._sweep(rows, "cap", order=("attempt_count", "id"), next_retry_at=None, **error)
+        ended = {"next_retry_at": None, **RELEASED, **UNREPORTED}
+        return self._sweep(rows, "cap", order=("attempt_count", "id"), **ended, **error)
 
     def requeue_transient(self) -> int:
         """Try again what failed for a passing reason, on sites that want it, later each time."""
-        doubling = ExpressionWrapper(
-            Value(FIRST_BACKOFF) * Power(Value(2.0), ATTEMPTS - Value(1)), output_field=DurationField()
-        )
-        backoff = Least(doubling, Value(LONGEST_BACKOFF), output_field=DurationField())
-        later = {"claimed_at": None, "next_retry_at": Now() + backoff}
+        later = {"claimed_at": None, "next_retry_at": Now() + BACKOFF}
         order = ("attempt_count", "id")
         return sum(
             self._sweep(self.passing_failures(path), "requeue_transient", order=order, **later) for path in SyncMethod

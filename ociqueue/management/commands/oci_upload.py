@@ -1,0 +1,65 @@
+"""`manage.py oci_upload`: upload what is due through the Google Ads API now, or rehearse it (OCI-18, OCI-24)."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from lifecycle.actor import acting_as
+from lifecycle.arguments import whole_number
+from ociqueue.management.sites import site_called
+from ociqueue.models import Credentials, Site
+from ociqueue.models.sealing import Unreadable
+from ociqueue.states import SyncMethod
+from ociqueue.uploader.due import due_sites
+from ociqueue.uploader.googleads import MOST_ROWS
+from ociqueue.uploader.outcome import CredentialsRefused, Disposition
+from ociqueue.uploader.rehearsal import rehearse
+from ociqueue.uploader.running import google_ads, upload_due
+
+
+class Command(BaseCommand):
+    """Uploads for every due site, or for one."""
+
+    help = "Upload conversions of sites that send through the Google Ads API."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Name the site and whether anything is written."""
+        parser.add_argument("--site", help="A site's public id or uuid; without it, every due site.")
+        parser.add_argument("--dry-run", action="store_true", help="Let Google validate the rows; write nothing.")
+        parser.add_argument(
+            "--limit",
+            type=whole_number(least=1, most=MOST_ROWS),
+            default=MOST_ROWS,
+            help=f"With --dry-run: how many rows of each site are tried, {MOST_ROWS} at most.",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Upload and say what was done, or rehearse and say what would be."""
+        chosen = site_called(options["site"]) if options["site"] else None
+        if chosen and chosen.sync_method != SyncMethod.API:
+            raise CommandError(f"{chosen} is sent by its script; set it to the Google Ads API first.")
+        if chosen and not Credentials.objects.filter(site=chosen).exists():
+            raise CommandError(f"{chosen} has no credentials; store them on its page in the console.")
+        sites = due_sites().filter(pk=chosen.pk) if chosen else due_sites()
+        if not options["dry_run"]:
+            with acting_as("command:oci_upload"):
+                self.stdout.write(str(upload_due(sites=sites)))
+            return
+        for site in Site.objects.filter(pk=chosen.pk) if chosen else sites:
+            self.rehearse(site, limit=options["limit"])
+
+    def rehearse(self, site: Site, *, limit: int) -> None:
+        """Print a line for each row."""
+        accepted = refused = 0
+        try:
+            for row, outcome in rehearse(site, google_ads(site), limit=limit):
+                if outcome.disposition == Disposition.ACCEPTED:
+                    accepted += 1
+                    self.stdout.write(f"{row} would be accepted")
+                else:
+                    refused += 1
+                    told = f"{outcome.code} ({outcome.category}, {outcome.disposition}): {outcome.message}"
+                    self.stdout.write(f"{row} would not: {told}")
+        except (CredentialsRefused, Unreadable) as refusal:
+            raise CommandError(f"{site}: {refusal}") from None
+        self.stdout.write(f"{site}: {accepted} would be accepted, {refused} would not. Nothing was written.")

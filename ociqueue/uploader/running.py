@@ -1,0 +1,194 @@
+"""The run: log in, claim, write down, send, settle; one batch a site in turn, so that none waits for another's backlog.
+
+Nothing is open in the database while the provider is asked, and every step leaves behind what a crash after it needs.
+"""
+
+import logging
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+
+from lifecycle.actor import acting, acting_as
+from lifecycle.identity import uuid7
+from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
+from ociqueue.models.circuit import CircuitQuerySet
+from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.models.sealing import Unreadable
+from ociqueue.states import Category
+from ociqueue.uploader import circuits
+from ociqueue.uploader.due import due_sites
+from ociqueue.uploader.googleads import MOST_ROWS, GoogleAds
+from ociqueue.uploader.outcome import CredentialsRefused, Disposition, Outcome, Provider
+from ociqueue.uploader.settling import Tally, settle
+
+logger = logging.getLogger(__name__)
+
+ACTOR = "uploader"
+OUTAGE = 2  # whole batches lost in a row; one alone may be a hiccup
+
+
+def upload_due(*, sites: QuerySet[Site] | None = None, seconds: float | None = None) -> Tally:
+    """Upload what is due, for at most about so many seconds: what is left rings again."""
+    with acting_as(acting().actor or ACTOR):
+        return Run(due_sites() if sites is None else sites).upload(seconds=seconds)
+
+
+def answer_bell() -> str:
+    """Upload within what a worker's task may take: the last batch has the time of a whole one."""
+    return str(upload_due(seconds=(settings.TASK_TIMEOUT - settings.GOOGLE_ADS_TIMEOUT) / 2))
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a site may send now: all that is due, or one row that probes an open circuit."""
+
+    rows: ConversionQuerySet
+    limit: int = MOST_ROWS
+    probe: Circuit | None = None
+
+
+class Run:
+    """One run over several sites, each with its connection to the provider."""
+
+    def __init__(self, sites: QuerySet[Site], *, provider: Callable[[Site], Provider] | None = None) -> None:
+        """Take the question which sites are due."""
+        self.sites = sites
+        self.provider = provider or google_ads
+        self.providers: dict[UUID, Provider] = {}
+        self.lost: Counter[UUID] = Counter()
+        self.tally = Tally()
+
+    def upload(self, *, seconds: float | None = None) -> Tally:
+        """Give every site a turn, again and again, until nothing is due or the time is over."""
+        end = math.inf if seconds is None else time.monotonic() + seconds
+        resting: set[UUID] = set()
+        while sites := list(self.sites.exclude(pk__in=resting)):
+            for site in sites:
+                if time.monotonic() > end:
+                    return self.tally
+                if not self._turn(site):
+                    resting.add(site.pk)
+        return self.tally
+
+    def _turn(self, site: Site) -> bool:
+        """Upload one batch; tell whether the site may go on."""
+        turn = turn_of(site)
+        provider = self._logged_in(site) if turn else None
+        if not turn or not provider:
+            return False
+        batch, rows = claim(site, turn)
+        rows = hold(batch, rows)
+        if not rows:
+            return False
+        outcomes = ask(provider, rows)
+        tally = settle(batch, rows, outcomes)
+        self.tally.add(tally)
+        logger.info("upload of site %s: %s", site.public_id, tally)
+        self.lost[site.pk] = self.lost[site.pk] + 1 if is_lost(outcomes) else 0
+        stopped = circuits.learn(site, rows, outcomes, probe=turn.probe, outage=self.lost[site.pk] >= OUTAGE)
+        self.tally.notes += stopped
+        return not stopped
+
+    def _logged_in(self, site: Site) -> Provider | None:
+        """Return the site's provider, logged in; a refused login opens the circuit before anything is claimed."""
+        try:
+            provider = self.providers.get(site.pk) or self.provider(site)
+            self.providers[site.pk] = provider
+            provider.refresh()
+        except (CredentialsRefused, Unreadable) as refusal:
+            passing = getattr(refusal, "passing", False)
+            code = getattr(refusal, "code", "CREDENTIALS_UNREADABLE")
+            category = Category.TRANSIENT if passing else Category.AUTH
+            Circuit.objects.trip(site, code=code, category=category, reason=str(refusal))
+            self.tally.notes.append(f"{site}: {refusal}")
+            return None
+        return provider
+
+
+def google_ads(site: Site) -> Provider:
+    """Return the provider for a site's stored login."""
+    return GoogleAds(Credentials.objects.get(site=site).account())
+
+
+def turn_of(site: Site) -> Turn | None:
+    """Return what a site may send now; an open circuit lets one probe through when its time has come."""
+    rows = Conversion.objects.for_site(site)
+    open_circuits: CircuitQuerySet = Circuit.objects.filter(site=site).open()
+    held_back = {circuit.action: circuit for circuit in open_circuits}
+    if whole := held_back.get(Circuit.EVERY_ACTION):
+        return Turn(rows, 1, whole) if open_circuits.filter(pk=whole.pk).take_probe() else None
+    for action, circuit in held_back.items():
+        mine = rows.filter(action=action)
+        if mine.due().exists() and open_circuits.filter(pk=circuit.pk).take_probe():
+            return Turn(mine, 1, circuit)
+    return Turn(rows.exclude(action__in=held_back))
+
+
+def claim(site: Site, turn: Turn) -> tuple[UUID, list[Conversion]]:
+    """Claim rows for a new upload: both are there, or neither."""
+    batch = uuid7()
+    with transaction.atomic():
+        rows = turn.rows.claim(limit=turn.limit, batch=batch)
+        if rows:
+            UploadBatch.objects.create(pk=batch, site=site, size=len(rows), is_probe=turn.probe is not None)
+    return batch, rows
+
+
+def hold(batch: UUID, rows: Sequence[Conversion]) -> list[Conversion]:
+    """Write down that the upload goes out, and return what it still holds: a sweep may have been faster."""
+    if not rows:
+        return []
+    with transaction.atomic():
+        held = set(Conversion.objects.in_batch(batch).values_list("pk", flat=True))
+        still = [row for row in rows if row.pk in held]
+        sent = bool(still) and UploadBatch.objects.send(batch, rows=[row.pk for row in still])
+    return still if sent else []
+
+
+def ask(provider: Provider, rows: Sequence[Conversion]) -> list[Outcome]:
+    """Ask the provider; of rows that it would take for one another only the first is sent."""
+    seen: set[tuple[object, ...]] = set()
+    outcomes = {}
+    sent = []
+    for row in rows:
+        names = {("order", row.order_id), ("click", row.click_id, row.action, row.conversion_time)}
+        if names & seen:
+            outcomes[row.pk] = Outcome(
+                Disposition.UNSENT, code="TWIN_IN_BATCH", category=Category.TRANSIENT, message="Its twin is sent first."
+            )
+        else:
+            sent.append(row)
+        seen |= names
+    outcomes |= dict(zip((row.pk for row in sent), _ask(provider, sent), strict=True))
+    return [outcomes[row.pk] for row in rows]
+
+
+def _ask(provider: Provider, rows: Sequence[Conversion]) -> list[Outcome]:
+    try:
+        return provider.upload(rows, dry_run=False)
+    except Exception as error:
+        # Whatever a provider's library may throw, rows do not stay claimed: nobody knows whether they were sent.
+        logger.exception("the provider failed with an error of its own")
+        return [
+            Outcome(
+                Disposition.RETRY,
+                code="UPLOADER_ERROR",
+                category=Category.TRANSIENT,
+                message=f"The upload broke off: {type(error).__name__}.",
+                ambiguous=True,
+                whole_request=True,
+            )
+        ] * len(rows)
+
+
+def is_lost(outcomes: Sequence[Outcome]) -> bool:
+    """Tell whether the whole upload was lost on the way."""
+    first = outcomes[0]
+    return first.whole_request and first.disposition == Disposition.RETRY and first.category == Category.TRANSIENT

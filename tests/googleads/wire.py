@@ -1,0 +1,47 @@
+"""A wire to the server that can be cut in the middle of a call."""
+
+import socket
+import threading
+from contextlib import suppress
+
+
+class Wire:
+    """Forwards connections on loopback, and cuts them when told."""
+
+    def __init__(self, target: int, *, port: int = 0) -> None:
+        self.target = target
+        self.ends: list[socket.socket] = []
+        self.listener = socket.create_server(("127.0.0.1", port))
+        self.port: int = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self) -> None:
+        """Let every connection die, as a network does."""
+        for end in self.ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+        self.ends.clear()
+
+    def close(self) -> None:
+        self.listener.close()
+        self.cut()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                here, _ = self.listener.accept()
+            except OSError:
+                return
+            there = socket.create_connection(("localhost", self.target))
+            self.ends += [here, there]
+            for source, sink in ((here, there), (there, here)):
+                threading.Thread(target=self._copy, args=(source, sink), daemon=True).start()
+
+    @staticmethod
+    def _copy(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+        with suppress(OSError):
+            sink.shutdown(socket.SHUT_RDWR)
