@@ -5,13 +5,16 @@ UV_VERSION := 0.13.7
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test lint fmt bench lock
+.PHONY: help up up-google down test lint fmt bench lock
 
 help: ## Show this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 up: .venv/runtime ## Install, start everything, print the address and the demo logins; Ctrl-C stops it (PORT, KILIT_VAR)
 	@$(BIN)/python manage.py up
+
+up-google: .venv/runtime ## The same, with a Google Ads server on loopback for the demo's API site
+	@$(BIN)/python -m tests.googleads
 
 down: ## Stop what `make up` started, the embedded PostgreSQL included
 	@test ! -x $(BIN)/python || $(BIN)/python manage.py down

@@ -1,9 +1,10 @@
 """Demo data: a site for a script, one for the API, and one with something in every state."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -11,12 +12,22 @@ from django.utils import timezone
 from lifecycle.actor import acting_as
 from lifecycle.models import ApiKey
 from ociqueue.enqueue import enqueue
-from ociqueue.models import Conversion, Site, SiteMembership
+from ociqueue.models import Conversion, Credentials, Site, SiteMembership
+from ociqueue.models.credentials import Account
 from ociqueue.models.queryset import failure
 from ociqueue.states import SyncMethod
 
 SHOWCASE = "Ege Mobilya (demo)"
 ROWS = 40
+# The server on loopback answers the error that a click id asks for, and takes the others.
+UPLOADS = [*(f"demo-upload-{number}" for number in range(6)), "FAIL-EXPIRED_EVENT-1", "FAIL-TOO_RECENT_EVENT-2"]
+DEMO_ACCOUNT = Account(
+    customer_id="1234567890",
+    client_id="demo",
+    client_secret="demo",  # noqa: S106 - opens nothing but the server on loopback
+    refresh_token="demo",  # noqa: S106
+    conversion_action="customers/1234567890/conversionActions/7",
+)
 # What becomes of the showcase's rows, by turns; rows without a fate stay QUEUED.
 FATES = ["ack", "ack", "bad_time", "ack", "threw", "later", "stuck", "ack", "", ""]
 
@@ -35,6 +46,7 @@ def load_demo(*, people: dict[str, str], recall: Callable[[str], str | None], ke
     if not showcase.conversions.exists():
         with acting_as("demo"):
             fill(showcase)
+    prepare_uploads(sites["api_site"])
     return {
         name: {"public_id": site.public_id, "api_key": demo_key(name, site, recall, keep)}
         for name, site in sites.items()
@@ -44,6 +56,20 @@ def load_demo(*, people: dict[str, str], recall: Callable[[str], str | None], ke
 def demo_site(name: str, **columns: Any) -> Site:
     """Return the site of this name, made when missing."""
     return Site.objects.get_or_create(name=name, defaults={"default_currency": "TRY", **columns})[0]
+
+
+def prepare_uploads(site: Site) -> None:
+    """Let the API site send, but only to a server on loopback: no demo ever talks to Google."""
+    login = Credentials.objects.filter(site=site).first()
+    if not settings.GOOGLE_ADS_ENDPOINT.startswith("localhost:"):
+        if login and login.is_readable() and login.account() == DEMO_ACCOUNT:
+            login.delete()
+        return
+    if login is None:
+        Credentials.objects.store(site, DEMO_ACCOUNT)
+    if not site.conversions.exists():
+        with acting_as("demo"):
+            enqueue(site, demo_items(UPLOADS))
 
 
 def demo_key(name: str, site: Site, recall: Callable[[str], str | None], keep: Callable[[str, str], None]) -> str:
@@ -56,20 +82,24 @@ def demo_key(name: str, site: Site, recall: Callable[[str], str | None], keep: C
     return text
 
 
-def fill(site: Site) -> None:
-    """Make rows that came in over two days and went different ways."""
+def demo_items(click_ids: Sequence[str]) -> list[dict[str, Any]]:
+    """Return conversions that came in over two days."""
     now = timezone.now()
-    items = [
+    return [
         {
             "conversionName": ("Satış", "Teklif", "Randevu")[number % 3],
-            ("gclid", "wbraid", "gbraid")[number % 7 // 3]: f"demo-click-{number:04}",
+            ("gclid", "wbraid", "gbraid")[number % 7 // 3]: click_id,
             "conversionTime": (now - timedelta(hours=1 + number)).isoformat(),
             "conversionValue": 250 + 75 * (number % 9),
             "sourceKey": f"demo-{number}",
         }
-        for number in range(ROWS)
+        for number, click_id in enumerate(click_ids)
     ]
-    enqueue(site, items)
+
+
+def fill(site: Site) -> None:
+    """Make rows that went different ways."""
+    enqueue(site, demo_items([f"demo-click-{number:04}" for number in range(ROWS)]))
     rows = list(site.conversions.order_by("source_key"))
     for row, fate in zip(rows, FATES * (ROWS // len(FATES)), strict=True):
         if fate:

@@ -9,8 +9,10 @@ from uuid import UUID
 
 from django.db import connection
 
+from lifecycle.workers import bells
 from ociqueue.entry import Entry, read_entry
 from ociqueue.models import Conversion, Site
+from ociqueue.states import SyncMethod
 
 
 class FieldError(TypedDict):
@@ -47,6 +49,8 @@ def enqueue(site: Site, raw: Iterable[Any], *, dry_run: bool = False) -> Report:
     entries = [read_entry(item, site=site, now=now) for item in raw]
     good = [entry.conversion for entry in entries if entry.conversion]
     stored = known_ids(site, good) if dry_run else store(site, good)
+    if good and not dry_run and site.sync_method == SyncMethod.API:
+        bells.ring("oci_upload")
     return Report([_result(index, entry, stored, dry_run=dry_run) for index, entry in enumerate(entries)])
 
 

@@ -20,6 +20,7 @@ FIRST_PROBE_AFTER = {
     Category.VALIDATION: timedelta(minutes=10),
 }
 LONGEST_WAIT = timedelta(hours=6)
+MOST_DOUBLINGS = Value(10)
 
 
 class CircuitQuerySet(LifecycleQuerySet["Circuit"]):
@@ -58,7 +59,9 @@ class CircuitQuerySet(LifecycleQuerySet["Circuit"]):
 
     def take_probe(self) -> bool:
         """Take the one probe that is due; the row count says who got it, and a lost probe is due again later."""
-        doubled = ExpressionWrapper(F("wait") * Power(Value(2.0), F("probes")), output_field=DurationField())
+        doubled = ExpressionWrapper(
+            F("wait") * Power(Value(2.0), Least("probes", MOST_DOUBLINGS)), output_field=DurationField()
+        )
         wait = Least(doubled, Value(LONGEST_WAIT), output_field=DurationField())
         due = self.open().filter(next_probe_at__lte=Now())
         return bool(due.update(next_probe_at=Now() + wait, probes=F("probes") + 1))

@@ -10,11 +10,11 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from ociqueue.models.circuit import Circuit
-from ociqueue.models.sealing import reseal, seal, unseal
+from ociqueue.models.sealing import Unreadable, reseal, seal, unseal
 from ociqueue.models.site import Site
 
-CUSTOMER = re.compile(r"\d{10}")
-ACTION = re.compile(r"customers/(\d{10})/conversionActions/\d+")
+CUSTOMER = re.compile(r"[0-9]{10}")
+ACTION = re.compile(r"customers/([0-9]{10})/conversionActions/[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,14 @@ class Credentials(models.Model):
     def account(self) -> Account:
         """Return the login; Unreadable when no key at hand opens it."""
         return Account(**json.loads(unseal(self.sealed)))
+
+    def is_readable(self) -> bool:
+        """Tell whether a key at hand opens the login."""
+        try:
+            unseal(self.sealed)
+        except Unreadable:
+            return False
+        return True
 
     def ask_for_check(self) -> None:
         """Let a worker try the login: the web process never talks to Google."""

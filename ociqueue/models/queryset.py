@@ -38,8 +38,11 @@ IN_FLIGHT = Q(status=Status.PROCESSING) & (
 )
 UNREPORTED = {"outcome_unknown": Case(When(IN_FLIGHT, then=Value(True)), default=F("outcome_unknown"))}  # noqa: FBT003
 # 5 minutes, 10, 20, … for the first attempt, the second, the third.
+DOUBLINGS = Least(
+    ATTEMPTS - Value(1), Value(10)
+)  # more would pass the longest wait, and in the end what PostgreSQL holds
 BACKOFF = Least(
-    ExpressionWrapper(Value(FIRST_BACKOFF) * Power(Value(2.0), ATTEMPTS - Value(1)), output_field=DurationField()),
+    ExpressionWrapper(Value(FIRST_BACKOFF) * Power(Value(2.0), DOUBLINGS), output_field=DurationField()),
     Value(LONGEST_BACKOFF),
     output_field=DurationField(),
 )

@@ -22,8 +22,6 @@ ACTIONS = """
     SELECT conversion_action.resource_name, conversion_action.name, conversion_action.type, conversion_action.status
     FROM conversion_action
 """
-TAKES_UPLOADS = "UPLOAD_CLICKS"
-ENABLED = "ENABLED"
 
 
 @dataclass(frozen=True)
@@ -101,12 +99,13 @@ def about_customer(provider: GoogleAds, customer: Any) -> Iterator[Finding]:
 def about_actions(provider: GoogleAds, actions: dict[str, Any]) -> Iterator[Finding]:
     """Tell whether each conversion action is there and takes uploads."""
     account = provider.account
-    types, states = provider.client.enums.ConversionActionTypeEnum, provider.client.enums.ConversionActionStatusEnum
+    enums = provider.client.enums
+    takes_uploads = (enums.ConversionActionTypeEnum.UPLOAD_CLICKS, enums.ConversionActionStatusEnum.ENABLED)
     for resource in sorted({account.conversion_action, *account.conversion_actions.values()}):
         action = actions.get(resource)
         if action is None:
             yield Finding(passed=False, what="Conversion action", words=f"{resource} is not in this account.")
-        elif action.type_ != types[TAKES_UPLOADS] or action.status != states[ENABLED]:
+        elif (action.type_, action.status) != takes_uploads:
             words = f"{action.name} must be an enabled action for imports of clicks."
             yield Finding(passed=False, what="Conversion action", words=words)
         else:

@@ -127,7 +127,7 @@ class GoogleAds:
             conversion.currency_code = row.currency
             conversion.order_id = row.order_id
             if row.consent != row.Consent.UNSPECIFIED:
-                conversion.consent.ad_user_data = conversion.consent.ad_personalization = consents[row.consent].value
+                conversion.consent.ad_user_data = conversion.consent.ad_personalization = getattr(consents, row.consent)
         return request
 
     def service(self) -> Any:

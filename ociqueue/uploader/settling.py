@@ -33,7 +33,8 @@ class Tally:
     notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        words = f"Uploaded {self.accepted}, failed {self.failed}, put off {self.put_off} in {self.batches} batches."
+        batches = "1 batch" if self.batches == 1 else f"{self.batches} batches"
+        words = f"Uploaded {self.accepted}, failed {self.failed}, put off {self.put_off} in {batches}."
         return " ".join([words, *([f"Too late for {self.late}."] if self.late else []), *self.notes])
 
     def add(self, other: "Tally") -> None:

@@ -1,6 +1,7 @@
 """Demo data is repeatable, and never reaches a production installation."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from django.contrib.auth import authenticate
@@ -9,7 +10,8 @@ from django.core.management import CommandError, call_command
 
 from lifecycle.models import ApiKey
 from lifecycle.roles import Role, role_of
-from ociqueue.models import Conversion, Site
+from ociqueue.demo import DEMO_ACCOUNT
+from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.states import CONVERSIONS
 
 pytestmark = pytest.mark.django_db
@@ -82,3 +84,27 @@ def test_people_read_a_line_for_each(capsys, settings, tmp_path) -> None:
     call_command("demo")
 
     assert "operator  username demo-operator  password " in capsys.readouterr().out
+
+
+def test_the_demo_uploads_to_a_server_on_loopback_only(capsys, settings, tmp_path) -> None:
+    settings.GOOGLE_ADS_ENDPOINT = "localhost:1"
+    shown = demo(capsys, settings, tmp_path)
+    site = Site.objects.get(public_id=shown["api_site"]["public_id"])
+    assert Credentials.objects.filter(site=site).exists()
+    assert site.conversions.exists()
+
+    settings.GOOGLE_ADS_ENDPOINT = ""
+    demo(capsys, settings, tmp_path)
+
+    assert not Credentials.objects.exists()
+
+
+def test_a_login_that_somebody_stored_stays(capsys, settings, tmp_path) -> None:
+    shown = demo(capsys, settings, tmp_path)
+    site = Site.objects.get(public_id=shown["api_site"]["public_id"])
+    own = replace(DEMO_ACCOUNT, refresh_token="their-own")
+    Credentials.objects.store(site, own)
+
+    demo(capsys, settings, tmp_path)
+
+    assert Credentials.objects.get(site=site).account() == own

@@ -27,7 +27,7 @@ def test_of_two_thousand_rows_the_right_hundred_fail(google, api_site, make_rows
 
     tally = upload_due()
 
-    assert str(tally) == "Uploaded 1900, failed 100, put off 0 in 1 batches."
+    assert str(tally) == "Uploaded 1900, failed 100, put off 0 in 1 batch."
     assert len(google.calls) == 1
     found = {row.pk: row for row in Conversion.objects.for_site(api_site)}
     for row in rows:

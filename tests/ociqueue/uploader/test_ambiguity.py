@@ -1,0 +1,132 @@
+"""A timeout proves nothing: the next attempt says the same, and "already exists" then means success (OCI-23)."""
+
+import pytest
+
+from lifecycle.models import Event
+from ociqueue.models import Conversion
+from ociqueue.uploader.running import upload_due
+from tests.googleads.server import accept
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+IN_USE = [{"family": "conversion_upload_error", "name": "ORDER_ID_ALREADY_IN_USE"}]
+EXISTS = [{"family": "conversion_upload_error", "name": "CLICK_CONVERSION_ALREADY_EXISTS"}]
+
+
+def applied_but_late(call):
+    accept(call)
+    call.refuse("DEADLINE_EXCEEDED")
+
+
+def due_again() -> None:
+    Conversion.objects.update(next_retry_at=None)
+
+
+def test_after_a_timeout_the_same_bytes_go_out_and_a_duplicate_is_success(google, api_site, make_rows) -> None:
+    make_rows(api_site, count=3, value="12.50", consent="GRANTED")
+    google.replies.append(applied_but_late)
+    upload_due()
+    assert {row.outcome_unknown for row in Conversion.objects.all()} == {True}
+
+    # Neither the site's zone nor its name is part of what is sent.
+    api_site.time_zone = "America/New_York"
+    api_site.save()
+    due_again()
+    upload_due()
+
+    first, second = google.calls
+    assert first.raw == second.raw
+    for row in Conversion.objects.all():
+        assert (row.status, row.provider_error_code, row.outcome_unknown) == ("COMPLETED", "", False)
+        assert row.uploaded_at
+        assert "the answer to an earlier upload was lost" in Event.objects.of(row).last().message
+
+
+@pytest.mark.parametrize("duplicate", [IN_USE, EXISTS])
+def test_the_same_answer_to_a_first_attempt_is_a_failure(google, api_site, make_rows, duplicate) -> None:
+    (row,) = make_rows(api_site, "counted-before")
+    google.errors["counted-before"] = duplicate
+
+    upload_due()
+
+    row.refresh_from_db()
+    assert (row.status, row.provider_error_code) == ("FAILED", duplicate[0]["name"])
+    assert row.uploaded_at is None
+
+
+def test_a_duplicate_with_another_error_is_no_success(google, api_site, make_rows) -> None:
+    (row,) = make_rows(api_site, "unlucky")
+    google.replies.append(applied_but_late)
+    upload_due()
+    google.applied.clear()
+    google.errors["unlucky"] = [*IN_USE, {"family": "conversion_upload_error", "name": "EXPIRED_EVENT"}]
+
+    due_again()
+    upload_due()
+
+    row.refresh_from_db()
+    assert (row.status, row.provider_error_code) == ("FAILED", "EXPIRED_EVENT")
+
+
+def test_a_row_stays_unknown_through_later_errors_until_google_says(google, api_site, make_rows) -> None:
+    (row,) = make_rows(api_site, "lost")
+    google.replies.append(applied_but_late)
+    upload_due()
+    google.errors["lost"] = [{"family": "internal_error", "name": "TRANSIENT_ERROR"}]
+    due_again()
+    upload_due()
+    row.refresh_from_db()
+    assert row.outcome_unknown
+
+    google.errors.clear()
+    due_again()
+    upload_due()
+
+    row.refresh_from_db()
+    assert row.status == "COMPLETED"
+
+
+def test_refusals_are_not_ambiguous(google, api_site, make_rows) -> None:
+    """A call that Google refused was not applied: a duplicate afterwards is a failure."""
+    (row,) = make_rows(api_site, "refused")
+    google.replies.append(lambda call: call.refuse("RESOURCE_EXHAUSTED"))
+
+    upload_due()
+
+    row.refresh_from_db()
+    assert (row.status, row.outcome_unknown) == ("RETRY", False)
+
+
+def test_of_twins_in_one_batch_the_first_is_sent_alone(google, api_site, make_rows) -> None:
+    """Google would process neither of two conversions of one click and time in a request."""
+    when = "2026-11-14T10:00:00+00:00"
+    make_rows(api_site, "twin", "twin", "other", conversion_time=when)
+
+    upload_due()
+
+    first, second = google.calls
+    assert [row.gclid for row in first.request.conversions] == ["twin", "other"]
+    assert [row.gclid for row in second.request.conversions] == ["twin"]
+
+
+def test_what_google_is_told_of_a_row(google, api_site, make_rows) -> None:
+    (row,) = make_rows(
+        api_site, "Cj0-abc_1", value="12.500", consent="DENIED", conversion_time="2026-11-14T10:00:00.9+03:00"
+    )
+
+    upload_due()
+
+    (call,) = google.calls
+    (sent,) = call.request.conversions
+    assert (call.request.customer_id, call.request.partial_failure, call.request.validate_only) == (
+        "1234567890",
+        True,
+        False,
+    )
+    assert (sent.gclid, sent.wbraid, sent.gbraid) == ("Cj0-abc_1", "", "")
+    assert sent.conversion_date_time == "2026-11-14 07:00:00+00:00"
+    assert (sent.conversion_value, sent.currency_code, sent.order_id) == (12.5, "TRY", row.order_id)
+    assert sent.conversion_action == "customers/1234567890/conversionActions/7"
+    assert sent.consent.ad_user_data == sent.consent.ad_personalization == 3
+    assert "developer-token" not in call.metadata
+    assert call.metadata["authorization"] == "Bearer a-token"

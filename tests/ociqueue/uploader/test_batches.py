@@ -1,0 +1,232 @@
+"""A later batch's failure never touches an earlier batch's rows, nor those still to come (OCI-20, OCI-22)."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+
+from lifecycle.models import Event
+from ociqueue.models import Circuit, Conversion, UploadBatch
+from ociqueue.states import Category
+from ociqueue.uploader import running
+from ociqueue.uploader.running import upload_due
+from tests.googleads.server import accept
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ROWS = 4  # of a batch
+
+
+@pytest.fixture
+def five_batches(api_site, make_rows, monkeypatch):
+    """Rows for five batches; returns a way to look at each."""
+    rows = make_rows(api_site, count=5 * ROWS)
+    monkeypatch.setattr(running.Turn, "__init__", _smaller(running.Turn.__init__))
+
+    def batch(number: int) -> list[Conversion]:
+        ids = [row.pk for row in rows[(number - 1) * ROWS : number * ROWS]]
+        return list(Conversion.objects.filter(pk__in=ids).order_by("created_at"))
+
+    return batch
+
+
+def _smaller(init):
+    def with_limit(self, rows, limit=ROWS, probe=None):
+        init(self, rows, limit, probe)
+
+    return with_limit
+
+
+def quota(**told):
+    return {"family": "quota_error", "name": "RESOURCE_EXHAUSTED", "retry_seconds": 900, **told}
+
+
+def unavailable(call):
+    call.refuse("UNAVAILABLE")
+
+
+def exhausted(call):
+    call.refuse("RESOURCE_EXHAUSTED", quota())
+
+
+def late(call):
+    call.refuse("DEADLINE_EXCEEDED")
+
+
+def locked_out(call):
+    call.refuse("UNAUTHENTICATED", {"family": "authentication_error", "name": "OAUTH_TOKEN_REVOKED"})
+
+
+def cut(call):
+    call.server.wire.cut()
+    return accept(call)
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (unavailable, (Category.TRANSIENT, True, 0)),
+        (late, (Category.TRANSIENT, True, 0)),
+        (cut, (Category.TRANSIENT, True, 0)),
+        (exhausted, (Category.RATE_LIMIT, False, 0)),
+        (locked_out, (Category.AUTH, False, 1)),
+    ],
+)
+def test_the_third_of_five_batches_fails_alone(google, five_batches, fault, told) -> None:
+    """Told is the category, whether Google may have the rows, and attempts forgiven."""
+    google.replies.extend([accept, accept, fault])
+
+    upload_due()
+
+    assert {row.status for row in five_batches(1) + five_batches(2)} == {"COMPLETED"}
+    for row in five_batches(3):
+        assert (row.provider_error_category, row.outcome_unknown, row.attempts_forgiven) == told
+        assert (row.status, row.attempt_count, row.open_batch_id) == ("RETRY", 1, None)
+        assert row.next_retry_at
+    others = five_batches(4) + five_batches(5)
+    assert {row.status for row in others} <= {"QUEUED", "COMPLETED"}
+    assert all(row.attempt_count == (row.status == "COMPLETED") for row in others)
+
+
+def test_a_hiccup_does_not_stop_the_site_but_an_outage_does(google, five_batches) -> None:
+    google.replies.extend([unavailable, accept, unavailable, unavailable])
+
+    upload_due()
+
+    assert len(google.calls) == 4
+    assert {row.status for row in five_batches(2)} == {"COMPLETED"}
+    assert {row.status for row in five_batches(5)} == {"QUEUED"}
+    assert Circuit.objects.open().get().category == Category.TRANSIENT
+
+
+def test_the_providers_own_delay_is_kept(google, api_site, five_batches, sql) -> None:
+    """OCI-22: RESOURCE_EXHAUSTED says when; the site waits that long, and so do the rows."""
+    google.replies.append(exhausted)
+
+    upload_due()
+
+    assert len(google.calls) == 1
+    waits = sql(
+        "SELECT extract(epoch FROM next_retry_at - now()) FROM offline_conversion_queue WHERE status = 'RETRY'"
+        " UNION ALL SELECT extract(epoch FROM next_probe_at - now()) FROM ociqueue_circuit"
+    )
+    assert len(waits) == ROWS + 1
+    assert all(880 < seconds < 1000 for (seconds,) in waits)
+
+
+def test_a_limit_of_the_project_rests_every_site_that_shares_it(google, make_api_site, make_rows) -> None:
+    first, second = make_api_site(name="first"), make_api_site(name="second")
+    make_rows(first, count=1)
+    google.replies.append(lambda call: call.refuse("RESOURCE_EXHAUSTED", quota(project=True)))
+
+    upload_due()
+
+    assert set(Circuit.objects.open().values_list("site__name", flat=True)) == {first.name, second.name}
+
+
+def test_one_sites_trouble_is_no_other_sites(google, make_api_site, make_rows) -> None:
+    troubled, fine = make_api_site(name="troubled"), make_api_site(name="fine")
+    make_rows(troubled, count=3)
+    make_rows(fine, count=3)
+    google.replies.append(locked_out)
+
+    upload_due()
+
+    done = {site: set(site.conversions.values_list("status", flat=True)) for site in (troubled, fine)}
+    assert sorted(map(sorted, done.values())) == [["COMPLETED"], ["RETRY"]]
+
+
+def test_backoff_doubles_up_to_a_day_and_the_eighth_attempt_is_the_last(google, api_site, make_rows, sql) -> None:
+    """OCI-22: min(5 min · 2ⁿ, 24 h) with jitter; cap 8 on this path."""
+    (row,) = make_rows(api_site, "always-passing")
+    google.errors["always-passing"] = [{"family": "internal_error", "name": "TRANSIENT_ERROR"}]
+    waits = []
+    for _ in range(8):
+        sql("UPDATE offline_conversion_queue SET next_retry_at = NULL")
+        upload_due()
+        waits += sql("SELECT extract(epoch FROM next_retry_at - now()) / 60 FROM offline_conversion_queue")
+
+    row.refresh_from_db()
+    assert len(waits) == 8
+    for number, (minutes,) in enumerate(waits[:-1]):
+        assert 0.99 < minutes / (5 * 2**number) < 1.11
+    assert (row.status, row.provider_error_code, row.attempt_count) == ("FAILED", "MAX_ATTEMPTS", 8)
+    assert len(google.calls) == 8
+
+
+def test_the_longest_wait_is_a_day(google, api_site, make_rows, sql, settings) -> None:
+    settings.API_MAX_ATTEMPTS = 100
+    make_rows(api_site, "passing", attempt_count=40)
+    google.errors["passing"] = [{"family": "internal_error", "name": "TRANSIENT_ERROR"}]
+
+    upload_due()
+
+    ((hours,),) = sql("SELECT extract(epoch FROM next_retry_at - now()) / 3600 FROM offline_conversion_queue")
+    assert 23.9 < hours < 26.5
+
+
+def test_two_uploaders_share_the_work_and_send_nothing_twice(google, api_site, make_rows, in_threads) -> None:
+    make_rows(api_site, count=30)
+
+    in_threads(lambda _: upload_due(), count=4)
+
+    assert set(api_site.conversions.values_list("status", flat=True)) == {"COMPLETED"}
+    sent = [row.order_id for call in google.calls for row in call.request.conversions]
+    assert len(sent) == len(set(sent)) == 30
+
+
+def test_a_swept_uploader_cannot_settle_what_it_no_longer_holds(google, api_site, make_rows) -> None:
+    """Rule 4: the answer comes after a sweep took the rows back; it changes nothing, and the next upload finds out."""
+    make_rows(api_site, count=3)
+    found = []
+
+    def swept(call):
+        Conversion.objects.for_site(api_site).recover(min_age=-timedelta(minutes=1))
+        connection.close()
+        return accept(call)
+
+    def look(call):
+        found.extend(Conversion.objects.values_list("uploaded_at", "outcome_unknown"))
+        connection.close()
+        return accept(call)
+
+    google.replies.extend([swept, look])
+
+    tally = upload_due()
+
+    assert found == [(None, True)] * 3
+    assert (tally.late, tally.accepted) == (3, 3)
+    assert Event.objects.filter(event_type="LATE_ANSWER").count() == 3
+    assert list(UploadBatch.objects.order_by("created_at").values_list("late", "accepted")) == [(3, 0), (0, 3)]
+
+
+def test_nothing_is_open_in_the_database_while_google_is_asked(google, api_site, make_rows, sql) -> None:
+    """OCI-20: no transaction during the call."""
+    make_rows(api_site, count=2)
+    asked, go_on = threading.Event(), threading.Event()
+
+    def look(call):
+        asked.set()
+        go_on.wait(20)
+        return accept(call)
+
+    google.replies.append(look)
+    uploading = threading.Thread(target=_upload_and_close)
+    uploading.start()
+    assert asked.wait(20)
+    seen = sql(
+        "SELECT state FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+    )
+    go_on.set()
+    uploading.join(20)
+
+    assert seen
+    assert {state for (state,) in seen} == {"idle"}
+    assert Conversion.objects.filter(status="COMPLETED").count() == 2
+
+
+def _upload_and_close() -> None:
+    upload_due()
+    connection.close()

@@ -1,0 +1,248 @@
+"""Faults of the account open the circuit; rows wait unharmed, and one probe closes it (OCI-22)."""
+
+import pytest
+from django.db.models.functions import Now
+
+from lifecycle.models import Event
+from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
+from ociqueue.states import Category, CircuitStatus
+from ociqueue.uploader.due import due_sites
+from ociqueue.uploader.running import upload_due
+from tests.googleads.server import accept
+from tests.lifecycle.conformance import LifecycleConformance, Specimen
+from tests.ociqueue.uploader.conftest import account, states
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def make_circuit(**columns):
+    return Circuit.objects.create(site=Site.objects.create(name="Mobilya"), **columns)
+
+
+def open_columns():
+    return {"reason": "no", "opened_at": Now(), "next_probe_at": Now()}
+
+
+class TestCircuits(LifecycleConformance):
+    specimen = Specimen(Circuit, make=make_circuit, changes={"trip": open_columns})
+
+
+def gate(call):
+    call.refuse("PERMISSION_DENIED", {"family": "authorization_error", "name": "USER_PERMISSION_DENIED"})
+
+
+def test_a_revoked_login_claims_nothing_and_one_probe_after_the_fix_closes_it(google, api_site, make_rows) -> None:
+    """invalid_grant: nothing claimed, circuit open with a reason, no attempt used; one probe, then the rest."""
+    make_rows(api_site, count=5)
+    google.login = "invalid_grant"
+
+    tally = upload_due()
+
+    assert google.calls == []
+    assert not UploadBatch.objects.exists()
+    assert set(Conversion.objects.values_list("status", "attempt_count")) == {("QUEUED", 0)}
+    circuit = Circuit.objects.get()
+    assert (circuit.status, circuit.code, circuit.category) == (CircuitStatus.OPEN, "INVALID_GRANT", Category.AUTH)
+    assert "refresh token" in circuit.reason
+    assert str(api_site) in str(tally)
+
+    upload_due()
+    assert google.logins == 1, "an open circuit leaves Google alone until the probe is due"
+
+    google.login = "ok"
+    Credentials.objects.store(api_site, account(refresh_token="a-new-one"))
+    upload_due()
+
+    assert [len(call.request.conversions) for call in google.calls] == [1, 4]
+    assert states(api_site) == ["COMPLETED"] * 5
+    assert set(Conversion.objects.values_list("attempt_count", flat=True)) == {1}
+    circuit.refresh_from_db()
+    assert (circuit.status, circuit.reason) == (CircuitStatus.CLOSED, "")
+    assert [event.event_type for event in Event.objects.of(circuit)] == ["JOB_CREATED", "STATE_OPEN", "STATE_CLOSED"]
+
+
+def test_a_login_server_that_is_down_opens_the_circuit_for_a_minute_only(google, api_site, make_rows, sql) -> None:
+    make_rows(api_site, count=1)
+    google.login = "down"
+
+    upload_due()
+
+    circuit = Circuit.objects.get()
+    assert (circuit.code, circuit.category) == ("LOGIN_UNREACHABLE", Category.TRANSIENT)
+    ((seconds,),) = sql("SELECT extract(epoch FROM next_probe_at - now()) FROM ociqueue_circuit")
+    assert 30 < seconds <= 60
+    assert states(api_site) == ["QUEUED"]
+
+
+def test_claimed_rows_go_back_unharmed(google, api_site, make_rows) -> None:
+    make_rows(api_site, count=3)
+    google.replies.append(gate)
+
+    upload_due()
+
+    for row in Conversion.objects.all():
+        assert (row.status, row.provider_error_category) == ("RETRY", Category.AUTH)
+        assert row.attempt_count == row.attempts_forgiven == 1
+        assert (row.provider_error_code, row.outcome_unknown) == ("USER_PERMISSION_DENIED", False)
+
+
+def test_a_failed_probe_uses_one_row_and_waits_longer_each_time(google, api_site, make_rows, sql) -> None:
+    make_rows(api_site, count=3)
+    google.replies.extend([gate] * 4)
+    upload_due()
+    waits = []
+    for _ in range(3):
+        Circuit.objects.all().probe_now()
+        upload_due()
+        ((seconds,),) = sql("SELECT extract(epoch FROM next_probe_at - now()) FROM ociqueue_circuit")
+        waits.append(round(seconds / 600))
+
+    assert [len(call.request.conversions) for call in google.calls] == [3, 1, 1, 1]
+    assert waits == [1, 2, 4]
+    assert not Conversion.objects.exclude(attempts_forgiven=0).filter(status="FAILED").exists()
+
+
+def test_of_many_uploaders_one_gets_the_probe(google, api_site, make_rows, in_threads) -> None:
+    make_rows(api_site, count=3)
+    google.replies.extend([gate] * 5)
+    upload_due()
+    Circuit.objects.all().probe_now()
+
+    in_threads(lambda _: upload_due(), count=4)
+
+    assert [len(call.request.conversions) for call in google.calls] == [3, 1]
+
+
+def test_a_row_that_fails_on_its_own_closes_the_circuit_too(google, api_site, make_rows) -> None:
+    """The probe asks whether the account works: Google looked at the row, so it does."""
+    make_rows(api_site, "FAIL-UNPARSEABLE_GCLID-1")
+    Circuit.objects.trip(api_site, code="X", category=Category.AUTH, reason="why")
+    Circuit.objects.all().probe_now()
+
+    upload_due()
+
+    assert states(api_site) == ["FAILED"]
+    assert not Circuit.objects.open().exists()
+
+
+@pytest.mark.parametrize("level", ["request", "row"])
+def test_an_account_that_is_not_on_googles_list_is_told_in_plain_words(google, api_site, make_rows, level) -> None:
+    """New integrations need the Data Manager API; the user is told so, not CUSTOMER_NOT_ALLOWLISTED."""
+    make_rows(api_site, "one")
+    error = {"family": "not_allowlisted_error", "name": "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE"}
+    if level == "request":
+        google.replies.append(lambda call: call.refuse("PERMISSION_DENIED", error))
+    else:
+        google.errors["one"] = [error]
+
+    upload_due()
+
+    assert "Data Manager API" in Circuit.objects.open().get().reason
+    assert states(api_site) == ["RETRY"]
+
+
+def test_a_bad_conversion_action_holds_back_its_own_name_only(google, api_site, make_rows) -> None:
+    make_rows(api_site, "a", "b", action="Broken")
+    make_rows(api_site, "c", "d", action="Fine")
+    missing = {"family": "conversion_upload_error", "name": "NO_CONVERSION_ACTION_FOUND"}
+    google.errors |= {"a": [missing], "b": [missing]}
+
+    upload_due()
+
+    broken, fine = (api_site.conversions.filter(action=name) for name in ("Broken", "Fine"))
+    assert set(broken.values_list("status", flat=True)) == {"RETRY"}
+    assert set(fine.values_list("status", flat=True)) == {"COMPLETED"}
+    assert Circuit.objects.open().get().action == "Broken"
+    make_rows(api_site, "e", action="Fine")
+    upload_due()
+    assert set(fine.values_list("status", flat=True)) == {"COMPLETED"}
+
+    google.errors.clear()
+    Circuit.objects.all().probe_now()
+    upload_due()
+
+    assert set(broken.values_list("status", flat=True)) == {"COMPLETED"}
+    assert not Circuit.objects.open().exists()
+
+
+def test_a_version_that_google_switched_off_stops_every_site(google, make_api_site, make_rows) -> None:
+    sites = [make_api_site(name=name) for name in ("first", "second")]
+    make_rows(sites[0], count=1)
+    google.replies.append(
+        lambda call: call.refuse("INVALID_ARGUMENT", {"family": "request_error", "name": "UNSUPPORTED_VERSION"})
+    )
+
+    upload_due()
+
+    assert Circuit.objects.open().count() == 2
+
+
+def test_keys_that_open_nothing_open_the_circuit(google, api_site, make_rows, settings) -> None:
+    make_rows(api_site, count=1)
+    settings.CREDENTIAL_KEYS = ["another"]
+
+    upload_due()
+
+    circuit = Circuit.objects.open().get()
+    assert circuit.code == "CREDENTIALS_UNREADABLE"
+    assert "KILIT_CREDENTIAL_KEYS" in circuit.reason
+
+
+def test_what_is_not_due(google, make_api_site, make_site, make_rows) -> None:
+    """No login, a pause, a script, nothing waiting: none of them rings."""
+    paused = make_api_site(name="paused", is_paused=True, pause_reason="holiday")
+    no_login = make_site(name="no login", sync_method="api")
+    script = make_site(name="script")
+    make_api_site(name="empty")
+    for site in (paused, no_login, script):
+        make_rows(site, f"of-{site}")
+
+    assert list(due_sites()) == []
+    upload_due()
+    assert google.calls == []
+
+
+def test_one_poison_row_is_found_and_the_others_pass(google, api_site, make_rows) -> None:
+    """A request refused without an index is halved until the row that Google minds is alone."""
+    make_rows(api_site, *[f"row-{number}" for number in range(9)], "poison", "last")
+
+    def picky(call):
+        if any(row.gclid == "poison" for row in call.request.conversions):
+            call.refuse("INVALID_ARGUMENT")
+        return accept(call)
+
+    google.replies.extend([picky] * 20)
+
+    upload_due()
+
+    assert states(api_site) == ["COMPLETED"] * 9 + ["FAILED", "COMPLETED"]
+    assert not Circuit.objects.open().exists()
+
+
+def test_a_request_that_is_refused_whatever_is_in_it_opens_the_circuit(google, api_site, make_rows) -> None:
+    make_rows(api_site, count=8)
+    google.replies.extend([lambda call: call.refuse("INVALID_ARGUMENT")] * 20)
+
+    upload_due()
+
+    assert len(google.calls) == 3
+    assert set(states(api_site)) == {"RETRY"}
+    assert set(Conversion.objects.values_list("attempts_forgiven", flat=True)) == {0}, "so that it ends"
+    assert Circuit.objects.open().get().category == Category.VALIDATION
+
+
+def test_a_request_that_is_too_large_is_sent_in_halves(google, api_site, make_rows) -> None:
+    make_rows(api_site, count=8)
+    too_many = {"family": "conversion_upload_error", "name": "TOO_MANY_CONVERSIONS_IN_REQUEST"}
+
+    def at_most_two(call):
+        if len(call.request.conversions) > 2:
+            call.refuse("INVALID_ARGUMENT", too_many)
+        return accept(call)
+
+    google.replies.extend([at_most_two] * 20)
+
+    upload_due()
+
+    assert states(api_site) == ["COMPLETED"] * 8
+    assert not Circuit.objects.open().exists()

@@ -1,0 +1,145 @@
+"""Logins are sealed at rest, opened by any key, and checked by a worker (OCI-19)."""
+
+import io
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from lifecycle.workers import bells
+from ociqueue.models import Credentials
+from ociqueue.models.credentials import spoken_action, spoken_customer
+from ociqueue.models.sealing import Unreadable
+from ociqueue.uploader.checking import check
+from tests.ociqueue.uploader.conftest import account
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_nothing_readable_is_stored_or_printed(api_site, sql) -> None:
+    (stored,) = sql("SELECT sealed FROM ociqueue_credentials")
+    printed = repr(Credentials.objects.get().account()) + str(Credentials.objects.get())
+
+    for word in ("client-secret-word", "refresh-token-word", "1234567890"):
+        assert word not in stored[0]
+    for word in ("client-secret-word", "refresh-token-word"):
+        assert word not in printed
+
+
+def test_keys_rotate(api_site, settings) -> None:
+    """The new word goes in front, everything is resealed, the old word goes."""
+    settings.CREDENTIAL_KEYS = ["old"]
+    Credentials.objects.store(api_site, account())
+    settings.CREDENTIAL_KEYS = ["new", "old"]
+    assert Credentials.objects.get().account() == account()
+
+    said = io.StringIO()
+    call_command("oci_reseal_credentials", stdout=said)
+    settings.CREDENTIAL_KEYS = ["new"]
+
+    assert said.getvalue() == "Resealed 1.\n"
+    assert Credentials.objects.get().account() == account()
+    settings.CREDENTIAL_KEYS = ["old"]
+    with pytest.raises(Unreadable):
+        Credentials.objects.get().account()
+
+
+def test_a_rotation_that_cannot_open_everything_changes_nothing(make_api_site, settings) -> None:
+    settings.CREDENTIAL_KEYS = ["old"]
+    make_api_site(name="readable")
+    settings.CREDENTIAL_KEYS = ["lost"]
+    make_api_site(name="lost")
+    before = set(Credentials.objects.values_list("sealed", flat=True))
+    settings.CREDENTIAL_KEYS = ["new", "old"]
+
+    with pytest.raises(CommandError, match="Nothing was changed"):
+        call_command("oci_reseal_credentials")
+    assert set(Credentials.objects.values_list("sealed", flat=True)) == before
+
+
+def test_without_keys_of_their_own_logins_survive_a_rotation_of_the_secret_key(api_site, settings) -> None:
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another"
+
+    assert Credentials.objects.get().account() == account()
+
+
+def test_what_people_type() -> None:
+    assert spoken_customer(" 123-456-7890 ") == "1234567890"
+    assert spoken_action("7", customer_id="1234567890") == "customers/1234567890/conversionActions/7"
+    for nonsense in ("", "123", "12345678901", "١٢٣٤٥٦٧٨٩٠"):
+        with pytest.raises(ValueError, match="ten digits"):
+            spoken_customer(nonsense)
+    for nonsense in ("", "AW-123", "customers/1/conversionActions/7"):
+        with pytest.raises(ValueError, match="conversion action"):
+            spoken_action(nonsense, customer_id="1234567890")
+    with pytest.raises(ValueError, match="of customer 1111111111"):
+        spoken_action("customers/1111111111/conversionActions/7", customer_id="1234567890")
+
+
+def findings(credentials: Credentials) -> dict[str, tuple[bool, str]]:
+    return {finding.what: (finding.passed, finding.words) for finding in check(credentials)}
+
+
+def test_a_healthy_login_passes(google, api_site) -> None:
+    kept = Credentials.objects.get()
+    kept.ask_for_check()
+    assert bells.doorbells["oci_check_credentials"].is_due()
+
+    bells.answer("oci_check_credentials")
+
+    kept.refresh_from_db()
+    assert kept.check_passed
+    assert [finding["what"] for finding in kept.check_report] == ["Login", "Customer", "Conversion action"]
+    assert not bells.doorbells["oci_check_credentials"].is_due()
+
+
+def test_a_login_that_google_refuses(google, api_site) -> None:
+    google.login = "invalid_grant"
+
+    found = findings(Credentials.objects.get())
+
+    assert list(found) == ["Login"]
+    assert not found["Login"][0]
+    assert Credentials.objects.get().check_passed is False
+
+
+def test_an_action_that_is_not_there_or_takes_no_uploads(google, api_site) -> None:
+    Credentials.objects.store(api_site, account(conversion_action="customers/1234567890/conversionActions/8"))
+    assert findings(Credentials.objects.get())["Conversion action"] == (
+        False,
+        "customers/1234567890/conversionActions/8 is not in this account.",
+    )
+
+    google.search = lambda asked: [
+        {**row, "conversion_action": {**row["conversion_action"], "type_": 2}} if "conversion_action" in row else row
+        for row in google._account(asked)
+    ]
+    Credentials.objects.store(api_site, account())
+    assert "enabled action for imports" in findings(Credentials.objects.get())["Conversion action"][1]
+
+
+def test_conversions_that_another_account_counts(google, api_site) -> None:
+    def elsewhere(asked):
+        rows = google._account(asked)
+        for row in rows:
+            if "customer" in row:
+                row["customer"]["conversion_tracking_setting"]["google_ads_conversion_customer"] = "customers/99"
+        return rows
+
+    google.search = elsewhere
+
+    assert findings(Credentials.objects.get())["Conversions are counted by another account"][0] is False
+
+
+def test_each_conversion_name_may_have_an_action_of_its_own(google, api_site, make_rows) -> None:
+    from ociqueue.uploader.running import upload_due  # noqa: PLC0415
+
+    special = "customers/1234567890/conversionActions/8"
+    Credentials.objects.store(api_site, account(conversion_actions={"Kayıt": special}))
+    make_rows(api_site, "a", action="Satış")
+    make_rows(api_site, "b", action="Kayıt")
+
+    upload_due()
+
+    (call,) = google.calls
+    assert {row.gclid: row.conversion_action[-1] for row in call.request.conversions} == {"a": "7", "b": "8"}

@@ -1,0 +1,173 @@
+"""The uploader's doors: command, rehearsal, address, clock and bell (OCI-18, OCI-24)."""
+
+import io
+import subprocess
+import sys
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db.models.functions import Now
+
+from lifecycle.models import Event, Heartbeat
+from lifecycle.workers import bells, sweeps
+from ociqueue.models import Circuit, Conversion, UploadBatch
+from ociqueue.states import Category
+from tests.commands import ROOT, fresh_environment
+from tests.googleads.server import accept
+from tests.ociqueue.conftest import Api
+from tests.ociqueue.uploader.conftest import states
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def upload(*arguments: str) -> str:
+    said = io.StringIO()
+    call_command("oci_upload", *arguments, stdout=said)
+    return said.getvalue()
+
+
+def test_the_command_uploads_and_says_what_it_did(google, api_site, make_rows) -> None:
+    make_rows(api_site, "good", "FAIL-EXPIRED_EVENT-1")
+
+    assert upload() == "Uploaded 1, failed 1, put off 0 in 1 batch.\n"
+    assert upload() == "Uploaded 0, failed 0, put off 0 in 0 batches.\n"
+    assert set(Event.objects.filter(to_state="COMPLETED").values_list("actor", flat=True)) == {"command:oci_upload"}
+
+
+def test_a_rehearsal_reports_each_row_and_writes_nothing(google, api_site, make_rows, sql) -> None:
+    """OCI-24: `validate_only`, per row."""
+    good, bad = make_rows(api_site, "good", "FAIL-UNPARSEABLE_GCLID-1")
+    before = sql("SELECT * FROM offline_conversion_queue ORDER BY id")
+
+    said = upload("--dry-run")
+
+    assert google.calls[0].request.validate_only
+    assert google.applied == {}
+    assert f"{good} would be accepted" in said
+    assert f"{bad} would not: UNPARSEABLE_GCLID (VALIDATION, FATAL)" in said
+    assert "1 would be accepted, 1 would not. Nothing was written." in said
+    assert sql("SELECT * FROM offline_conversion_queue ORDER BY id") == before
+    assert not UploadBatch.objects.exists()
+    assert not Circuit.objects.exists()
+
+
+def test_a_rehearsal_without_a_login_says_why(google, api_site, make_rows) -> None:
+    make_rows(api_site, "good")
+    google.login = "invalid_grant"
+
+    with pytest.raises(CommandError, match="refresh token"):
+        upload("--dry-run")
+    assert not Circuit.objects.exists()
+
+
+def test_one_site_alone(google, make_api_site, make_rows) -> None:
+    mine, other = make_api_site(name="mine"), make_api_site(name="other")
+    make_rows(mine, "one")
+    make_rows(other, "two")
+
+    upload("--site", mine.public_id)
+
+    assert (states(mine), states(other)) == (["COMPLETED"], ["QUEUED"])
+
+
+def test_a_site_that_cannot_upload_is_told_why(make_site) -> None:
+    script, no_login = make_site(name="s"), make_site(name="n", sync_method="api")
+
+    with pytest.raises(CommandError, match="sent by its script"):
+        upload("--site", script.public_id)
+    with pytest.raises(CommandError, match="has no credentials"):
+        upload("--site", no_login.public_id)
+    with pytest.raises(CommandError):
+        upload("--site", "nonsense")
+    with pytest.raises(CommandError, match="whole number from 1 to 2000"):
+        upload("--dry-run", "--limit", "0")
+
+
+@pytest.mark.parametrize("name", ["upload", "process-offline-conversions"])
+def test_a_clock_of_ones_own_rings_a_worker(google, api_site, make_rows, settings, name) -> None:
+    """The web process rings; it never talks to Google itself."""
+    settings.CRON_SECRET = "tick"
+    clock = Api()
+    clock.headers = {"Authorization": "Bearer tick"}
+
+    assert clock.get(f"cron/oci/{name}").json() == {"ok": True, "result": "Nothing is due."}
+    make_rows(api_site, "one")
+    refused = clock.post(f"cron/oci/{name}", {})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "NO_WORKER")
+    Heartbeat.objects.create(name="here", pid=1, alive_at=Now())
+    assert clock.get(f"cron/oci/{name}").json()["result"] == "Rung."
+    assert clock.post(f"cron/oci/{name}", {}).json()["result"] == "Rung already."
+    clock.headers = {}
+    assert clock.get(f"cron/oci/{name}").status_code == 401
+    assert google.calls == []
+
+
+def test_the_schedule_and_the_bell_upload(google, api_site, make_rows) -> None:
+    make_rows(api_site, "one")
+    assert bells.doorbells["oci_upload"].is_due()
+    assert sweeps.sweeps["oci_upload"].every.total_seconds() == 600
+
+    assert "Uploaded 1" in sweeps.run("oci_upload")
+    assert not bells.doorbells["oci_upload"].is_due()
+
+
+def test_a_sweep_never_requeues_what_is_not_passing(google, make_api_site, make_rows) -> None:
+    """VALIDATION and AUTH are never requeued by machines (OCI-22)."""
+    site = make_api_site(requeue_transient=True)
+    make_rows(site, "FAIL-EXPIRED_EVENT-1", "FAIL-UNAUTHORIZED_CUSTOMER-2")
+
+    upload()
+    sweeps.run("oci_requeue_transient")
+
+    found = set(Conversion.objects.values_list("status", "provider_error_category"))
+    assert found == {("FAILED", Category.VALIDATION), ("FAILED", Category.AUTH)}
+
+
+def test_caps_are_eight_here_and_five_for_scripts(google, api_site, make_site, make_rows) -> None:
+    script = make_site(name="script")
+    make_rows(api_site, "seven", attempt_count=7)
+    make_rows(api_site, "eight", attempt_count=8)
+    make_rows(script, "five", attempt_count=5)
+
+    upload()
+    sweeps.run("oci_attempt_cap")
+    Conversion.objects.all().cap()
+
+    assert dict(Conversion.objects.values_list("gclid", "status")) == {
+        "seven": "COMPLETED",
+        "eight": "FAILED",
+        "five": "FAILED",
+    }
+
+
+def test_the_web_process_never_loads_googles_client() -> None:
+    """It takes a second and a hundred megabytes, and belongs to workers."""
+    look = (
+        "import sys, config.wsgi; from django.urls import get_resolver; get_resolver().url_patterns;"
+        "from django.contrib import admin; admin.site.urls;"
+        "print([name for name in sys.modules if name.startswith(('google.ads', 'grpc', 'google.api_core'))])"
+    )
+    environment = fresh_environment(SECRET_KEY="x", DJANGO_SETTINGS_MODULE="config.settings")
+
+    said = subprocess.run(
+        [sys.executable, "-c", look], cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert said.stdout.strip() == "[]"
+
+
+def test_click_ids_never_reach_the_logs(google, api_site, make_rows, caplog, capfd) -> None:
+    """Neither ours nor those of Google's client, whatever fails, at any level."""
+    caplog.set_level("DEBUG")
+    make_rows(api_site, "CjSecretClick1", "CjSecretClick2")
+    google.errors["CjSecretClick1"] = [{"family": "conversion_upload_error", "name": "EXPIRED_EVENT"}]
+    google.replies.append(lambda call: call.refuse("INVALID_ARGUMENT", {"family": "field_error", "name": "REQUIRED"}))
+    google.replies.append(accept)
+
+    upload()
+
+    printed = capfd.readouterr()
+    assert len(google.calls) > 1
+    assert "CjSecret" not in caplog.text + printed.out + printed.err
+    for word in ("client-secret-word", "refresh-token-word", "a-token"):
+        assert word not in caplog.text + printed.out + printed.err

@@ -1,0 +1,37 @@
+"""A real worker uploads by itself: a row comes in over REST, the bell rings, Google confirms."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from ociqueue.models import Conversion
+from tests.ociqueue.conftest import Api
+from tests.workers.conftest import Workers, wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_conversion_that_comes_in_is_uploaded_by_a_worker(google, api_site, site_key, monkeypatch) -> None:
+    for name, value in google.environment.items():
+        monkeypatch.setenv(name, value)
+    workers = Workers()
+    try:
+        workers.start()
+        item = {
+            "conversionName": "Satış",
+            "gclid": "CjReal",
+            "conversionTime": (datetime.now(UTC) - timedelta(hours=2)).isoformat(),
+            "conversionValue": 99.5,
+            "conversionCurrency": "TRY",
+        }
+        entered = Api(site_key(api_site)).post("oci/conversions", {"siteId": api_site.public_id, "conversions": [item]})
+        assert entered.json()["created"] == 1
+
+        wait_until(lambda: Conversion.objects.filter(status="COMPLETED").exists())
+    finally:
+        workers.stop()
+
+    row = Conversion.objects.get()
+    assert row.uploaded_at
+    assert row.provider_request_id == "request-1"
+    assert [sent.gclid for call in google.calls for sent in call.request.conversions] == ["CjReal"]
