@@ -10,6 +10,7 @@ from lifecycle.models import Event
 from ociqueue.models import Circuit, Conversion, UploadBatch
 from ociqueue.states import Category
 from ociqueue.uploader import running
+from ociqueue.uploader.outcome import Disposition, Outcome
 from ociqueue.uploader.running import upload_due
 from tests.googleads.server import accept
 
@@ -230,3 +231,30 @@ def test_nothing_is_open_in_the_database_while_google_is_asked(google, api_site,
 def _upload_and_close() -> None:
     upload_due()
     connection.close()
+
+
+def test_a_swept_uploader_cannot_settle_the_next_ones_claim(google, api_site, make_rows) -> None:
+    """Rule 4: the rows are PROCESSING again, but for another batch; only that one's answer counts."""
+    make_rows(api_site, count=2)
+    slow, slow_rows = running.claim(api_site, running.turn_of(api_site))
+    running.hold(slow, slow_rows)
+    Conversion.objects.recover(min_age=-timedelta(minutes=1))
+    quick, quick_rows = running.claim(api_site, running.turn_of(api_site))
+    running.hold(quick, quick_rows)
+
+    late = running.settle(slow, slow_rows, [Outcome(Disposition.FATAL, "X", Category.VALIDATION)] * 2)
+    assert set(Conversion.objects.values_list("status", "open_batch")) == {("PROCESSING", quick)}
+    in_time = running.settle(quick, quick_rows, [Outcome(Disposition.ACCEPTED)] * 2)
+
+    assert (late.late, in_time.accepted) == (2, 2)
+    assert set(Conversion.objects.values_list("status", flat=True)) == {"COMPLETED"}
+
+
+def test_a_batch_that_was_swept_before_it_was_sent_is_not_sent(google, api_site, make_rows) -> None:
+    make_rows(api_site, count=2)
+    batch, rows = running.claim(api_site, running.turn_of(api_site))
+    Conversion.objects.recover(min_age=-timedelta(minutes=1))
+
+    assert running.hold(batch, rows) == []
+    assert UploadBatch.objects.get().sent_at is None
+    assert not Conversion.objects.filter(outcome_unknown=True).exists()
