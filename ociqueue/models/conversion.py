@@ -116,6 +116,10 @@ class Conversion(LifecycleModel):
         indexes = [
             # Claims look for a site's oldest; finished rows are not in it, however many there are.
             models.Index(fields=["site", "created_at", "id"], condition=Q(status__in=WAITING), name="conversion_due"),
+            # Every second the bell asks for what is due, past however many wait for their time.
+            models.Index(
+                fields=["site", "next_retry_at"], condition=Q(status__in=WAITING), name="conversion_due_by_time"
+            ),
             # Recover looks for old claims.
             models.Index(fields=["claimed_at"], condition=Q(status=Status.PROCESSING), name="conversion_claimed"),
             # An answer settles the rows of its upload.
