@@ -246,3 +246,15 @@ def test_a_request_that_is_too_large_is_sent_in_halves(google, api_site, make_ro
 
     assert states(api_site) == ["COMPLETED"] * 8
     assert not Circuit.objects.open().exists()
+
+
+def test_a_probe_that_is_lost_on_the_way_closes_nothing(google, api_site, make_rows) -> None:
+    make_rows(api_site, count=3)
+    Circuit.objects.trip(api_site, code="X", category=Category.AUTH, reason="why")
+    Circuit.objects.all().probe_now()
+    google.replies.append(lambda call: call.refuse("UNAVAILABLE"))
+
+    upload_due()
+
+    assert len(google.calls) == 1
+    assert Circuit.objects.open().get().reason == "why"
