@@ -14,7 +14,7 @@ def learn(
     """Open and close what the answer asks for; return why the site has to rest, in words, or nothing."""
     notes = []
     tripped = set()
-    for row, outcome in zip(rows, outcomes, strict=True):
+    for row, outcome in telling(rows, outcomes):
         for at, action in scope_of(site, row, outcome, outage=outage):
             if (at.pk, action) in tripped:
                 continue
@@ -32,6 +32,16 @@ def learn(
         Circuit.objects.filter(pk=probe.pk).close()
     # The rest of a site goes on when only one of its conversion names is held back.
     return notes if (site.pk, Circuit.EVERY_ACTION) in tripped else []
+
+
+def telling(rows: Sequence[Conversion], outcomes: Sequence[Outcome]) -> list[tuple[Conversion, Outcome]]:
+    """Return the first row of each kind of outcome: two thousand rows usually say the same of the account."""
+    found: dict[tuple[object, ...], tuple[Conversion, Outcome]] = {}
+    for row, outcome in zip(rows, outcomes, strict=True):
+        action = row.action if outcome.disposition == Disposition.GATE_ACTION else ""
+        kind = (outcome.disposition, outcome.category, outcome.whole_request, outcome.everywhere, action)
+        found.setdefault(kind, (row, outcome))
+    return list(found.values())
 
 
 def scope_of(site: Site, row: Conversion, outcome: Outcome, *, outage: bool) -> Iterator[tuple[Site, str]]:
