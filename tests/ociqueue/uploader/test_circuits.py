@@ -258,3 +258,14 @@ def test_a_probe_that_is_lost_on_the_way_closes_nothing(google, api_site, make_r
 
     assert len(google.calls) == 1
     assert Circuit.objects.open().get().reason == "why"
+
+
+@pytest.mark.parametrize("action", ["", "Satış"])
+def test_an_open_circuit_does_not_ring_until_its_probe_is_due(google, api_site, make_rows, action) -> None:
+    make_rows(api_site, count=1, action="Satış")
+    assert due_sites().exists()
+
+    Circuit.objects.trip(api_site, action=action, code="X", category=Category.AUTH, reason="why")
+    assert not due_sites().exists()
+    Circuit.objects.all().probe_now()
+    assert due_sites().exists()
