@@ -5,14 +5,15 @@ import binascii
 from typing import Any
 from uuid import UUID
 
-from ociqueue.models import Conversion, Site
+from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.conversion import PREFIX
+from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.overview import Overview, overviews
 from ociqueue.states import CONVERSIONS
 
 
 def stats(site: Site) -> dict[str, Any]:
-    """Return one site's totals, what is stuck, and how its script is doing."""
+    """Return one site's totals, what is stuck, and how its script or its circuit is doing."""
     return _shown(site, overviews([site])[site.pk])
 
 
@@ -40,12 +41,23 @@ def _shown(site: Site, overview: Overview) -> dict[str, Any]:
         "lastExportAt": site.last_export_at and site.last_export_at.isoformat(),
         "lastAckAt": site.last_ack_at and site.last_ack_at.isoformat(),
         "scriptIsSilent": overview.is_silent,
+        "needsCredentials": overview.needs_credentials,
+        "circuit": overview.circuit and _shown_circuit(overview.circuit),
+    }
+
+
+def _shown_circuit(circuit: Circuit) -> dict[str, Any]:
+    return {
+        "code": circuit.code,
+        "reason": circuit.reason,
+        "openedAt": circuit.opened_at and circuit.opened_at.isoformat(),
+        "nextProbeAt": circuit.next_probe_at and circuit.next_probe_at.isoformat(),
     }
 
 
 def rows_page(site: Site, *, limit: int, status: str | None, cursor: str | None) -> dict[str, Any]:
     """Return a page of rows, newest first, and where the next begins; ids never move, so pages are stable."""
-    rows = Conversion.objects.for_site(site).order_by("-id")
+    rows = with_upload(Conversion.objects.for_site(site)).order_by("-id")
     rows = rows.filter(status=status) if status else rows
     rows = rows.filter(pk__lt=read_cursor(cursor)) if cursor else rows
     page = list(rows[: limit + 1])
@@ -79,8 +91,20 @@ def row(conversion: Conversion) -> dict[str, Any]:
         "lastError": conversion.last_error or None,
         "providerErrorCode": conversion.provider_error_code or None,
         "providerErrorCategory": conversion.provider_error_category or None,
+        "providerRequestId": conversion.provider_request_id or None,
+        "outcomeUnknown": outcome_unknown(conversion),
         **{name: time and time.isoformat() for name, time in spoken.items()},
     }
+
+
+def with_upload(rows: ConversionQuerySet) -> ConversionQuerySet:
+    """Fetch along the upload that holds each row, but not its list of rows, which may be long."""
+    return rows.select_related("open_batch").defer("open_batch__row_ids")
+
+
+def outcome_unknown(conversion: Conversion) -> bool:
+    """Tell whether a row was sent and nobody knows what became of it: earlier, or in the upload that holds it."""
+    return conversion.outcome_unknown or bool(conversion.open_batch and conversion.open_batch.sent_at)
 
 
 def _camel(name: str) -> str:

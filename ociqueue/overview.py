@@ -1,7 +1,7 @@
 """How sites are doing, in a handful of queries however many there are; finished rows are never counted (OCI-27)."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -13,7 +13,8 @@ from django.utils import timezone
 
 from lifecycle.models import Count
 from lifecycle.models.count import CountDelta, MinuteCount
-from ociqueue.models import Conversion, Site
+from ociqueue.models import Circuit, Conversion, Site
+from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.site import SILENT_AFTER
 from ociqueue.states import CONVERSIONS, WAITING, Status, SyncMethod
 
@@ -30,12 +31,19 @@ class Overview:
     ended_lately: Counter[str] = field(default_factory=Counter)
     stuck: int = 0
     is_silent: bool = False
+    needs_credentials: bool = False
+    circuits: dict[str, Circuit] = field(default_factory=dict)  # open ones, by conversion name
     changed_at: datetime | None = None
 
     @property
     def waiting(self) -> int:
         """Rows that nobody has claimed."""
         return sum(self.totals[state] for state in WAITING)
+
+    @property
+    def circuit(self) -> Circuit | None:
+        """What holds the whole site back."""
+        return self.circuits.get(Circuit.EVERY_ACTION)
 
     @property
     def error_rate(self) -> float | None:
@@ -65,7 +73,18 @@ def overviews(sites: Sequence[Site]) -> dict[UUID, Overview]:
         found[pk].stuck = number
     for pk in _silent(sites):
         found[pk].is_silent = True
+    for circuit in open_circuits(found):
+        found[circuit.site_id].circuits[circuit.action] = circuit
+    without_login = Site.objects.filter(pk__in=found, sync_method=SyncMethod.API, credentials=None)
+    for pk in without_login.values_list("pk", flat=True):
+        found[pk].needs_credentials = True
     return found
+
+
+def open_circuits(sites: Collection[UUID]) -> CircuitQuerySet:
+    """Return what holds sites back; a script knows nothing of circuits, so those of its sites do not count."""
+    circuits: CircuitQuerySet = Circuit.objects.filter(site__in=sites, site__sync_method=SyncMethod.API)
+    return circuits.open()
 
 
 def _ended_lately(scopes: list[str]) -> list[tuple[str, str, int]]:

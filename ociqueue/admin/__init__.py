@@ -1,6 +1,7 @@
-"""The conversion queue in the console: sites, their scripts and keys, and conversions with their actions."""
+"""The conversion queue in the console: sites and their senders, conversions with their actions, and uploads."""
 
+from ociqueue.admin.batches import UploadBatchAdmin
 from ociqueue.admin.conversions import ConversionAdmin
 from ociqueue.admin.sites import SiteAdmin
 
-__all__ = ["ConversionAdmin", "SiteAdmin"]
+__all__ = ["ConversionAdmin", "SiteAdmin", "UploadBatchAdmin"]

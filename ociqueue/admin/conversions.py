@@ -18,12 +18,29 @@ from ociqueue.admin.listing import FILTERS, CappedChangeList, CappedPaginator, s
 from ociqueue.admin.reach import may_operate
 from ociqueue.deadletters import csv_lines
 from ociqueue.fixes import read_id
-from ociqueue.models import Conversion, Site
+from ociqueue.insight import with_upload
+from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.overview import open_circuits
 from ociqueue.states import CONVERSIONS
 
 MOST_EVENTS = 500
 ROW_BUTTONS = {"retry_row": RETRY, "reset_row": RESET, "mark_failed_row": MARK_FAILED}
+
+
+class ConversionChangeList(CappedChangeList):
+    """Fetches at once what holds the rows of a page back."""
+
+    result_list: Any
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Lay the open circuits beside the rows."""
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        circuits = open_circuits({row.site_id for row in self.result_list})
+        by_name = {(circuit.site_id, circuit.action): circuit for circuit in circuits}
+        for row in self.result_list:
+            row.held_by = by_name.get((row.site_id, Circuit.EVERY_ACTION)) or by_name.get((row.site_id, row.action))
 
 
 @admin.register(Conversion)
@@ -32,7 +49,6 @@ class ConversionAdmin(ReadOnlyAdmin):
 
     list_display = showing.COLUMNS
     list_filter = FILTERS
-    list_select_related = ["site"]
     list_per_page = 50
     list_max_show_all = 0
     list_disable_select_all = True
@@ -56,11 +72,11 @@ class ConversionAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> ConversionQuerySet:
         """Membership narrows the rows; sites are named one by one, so that the indexes by site serve every list."""
         sites = list(Site.objects.seen_by(request.user).values_list("pk", flat=True))
-        return super().get_queryset(request).filter(site__in=sites)  # type: ignore[no-any-return]
+        return with_upload(super().get_queryset(request)).select_related("site").filter(site__in=sites)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[CappedChangeList]:
-        """List without a total."""
-        return CappedChangeList
+        """List without a total, and with what holds rows back."""
+        return ConversionChangeList
 
     def get_search_results(
         self, request: HttpRequest, queryset: ConversionQuerySet, search_term: str

@@ -30,9 +30,10 @@ COLOURS = {
 LINK = "font-medium text-primary-600 dark:text-primary-500"
 
 
-def badge(text: str, colour: str = "", *, title: str = "") -> SafeString:
+def badge(text: str, colour: str = "", *, title: str = "", href: str = "") -> SafeString:
     """Return a word on a colour; never the colour alone."""
-    return render_to_string("unfold/helpers/label.html", {"text": text, "type": colour, "label_title": title})
+    context = {"text": text, "type": colour, "label_title": title, "href": href}
+    return render_to_string("unfold/helpers/label.html", context)
 
 
 def state_badge(status: str) -> SafeString:

@@ -4,14 +4,12 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.utils import unquote
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from ociqueue.admin.dress import page
-from ociqueue.admin.reach import may_administer
+from ociqueue.admin.reach import may_administer, site_of
 from ociqueue.adsscript import KEY_PLACEHOLDER, render_script
 from ociqueue.models import Site
 from ociqueue.states import SyncMethod
@@ -42,7 +40,7 @@ def urls(model_admin: Any) -> list[URLPattern]:
 
 def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, key: str = "") -> HttpResponse:
     """Show the script, with a key in it only when that was issued from this very page."""
-    site = _site(model_admin, request, object_id)
+    site = site_of(model_admin, request, object_id)
     script = render_script(
         base_url=request.build_absolute_uri("/").rstrip("/"),
         site_id=site.public_id,
@@ -65,7 +63,7 @@ def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, k
 
 def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
     """Ask what for, then make a key and show it this once."""
-    site = _site(model_admin, request, object_id, to_change=True)
+    site = site_of(model_admin, request, object_id, allowed=may_administer)
     form = KeyForm(request.POST or None)
     if form.is_valid():
         text = site.issue_key(name=form.cleaned_data["name"])
@@ -90,7 +88,7 @@ def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
 
 def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int) -> HttpResponse:
     """Ask, then end a key."""
-    site = _site(model_admin, request, object_id, to_change=True)
+    site = site_of(model_admin, request, object_id, allowed=may_administer)
     held = site.keys().filter(pk=key).first()
     if held is None:
         raise Http404
@@ -111,17 +109,6 @@ def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int)
         is_dangerous=True,
         back=_script_address(site),
     )
-
-
-def _site(model_admin: Any, request: HttpRequest, object_id: str, *, to_change: bool = False) -> Site:
-    """Return a site that the user may see, or change; another is answered as one that does not exist."""
-    site: Site | None = model_admin.get_object(request, unquote(object_id))
-    if site is None:
-        raise Http404
-    allowed = may_administer(request.user, site) if to_change else model_admin.has_view_permission(request, site)
-    if not allowed:
-        raise PermissionDenied
-    return site
 
 
 def _script_address(site: Site) -> str:

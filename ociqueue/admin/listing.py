@@ -1,4 +1,4 @@
-"""How the list of conversions stays quick over millions of rows: exact searches, bounded filters, a capped count."""
+"""How lists stay quick over millions of rows: exact searches, bounded filters, a capped count."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -38,14 +38,19 @@ class CappedPaginator(Paginator[Any]):
     @cached_property
     def count(self) -> int:
         """Return how many there are, or one more than the most that is counted."""
-        rows: Any = self.object_list
-        return int(rows.order_by()[: self.most + 1].count())
+        return int(self._rows.order_by()[: self.most + 1].count())
 
     def spoken_count(self) -> str:
         """Return how many there are, or that there are more than were counted."""
+        words = self._rows.model._meta
+        name, names = words.verbose_name, words.verbose_name_plural
         if self.count > self.most:
-            return f"more than {self.most:,} conversions; narrow the filter to see the older ones"
-        return f"{self.count:,} conversion{'' if self.count == 1 else 's'}"
+            return f"more than {self.most:,} {names}; narrow the filter to see the older ones"
+        return f"{self.count:,} {name if self.count == 1 else names}"
+
+    @property
+    def _rows(self) -> Any:
+        return self.object_list
 
 
 class CappedChangeList(ChangeList):
@@ -67,7 +72,7 @@ class ChoiceFilter(admin.SimpleListFilter, ABC):
         return self.narrow(queryset, str(value)) if known else queryset
 
     @abstractmethod
-    def narrow(self, rows: ConversionQuerySet, value: str) -> ConversionQuerySet:
+    def narrow(self, rows: Any, value: str) -> Any:
         """Return the rows with this value."""
 
 
@@ -96,7 +101,7 @@ class SiteFilter(ChoiceFilter):
         """Offer the sites of the user."""
         return [(str(site.pk), site.name) for site in Site.objects.seen_by(request.user)]
 
-    def narrow(self, rows: ConversionQuerySet, value: str) -> ConversionQuerySet:
+    def narrow(self, rows: Any, value: str) -> Any:
         """Keep one site."""
         return rows.filter(site=UUID(value))
 
@@ -126,7 +131,7 @@ class SinceFilter(ChoiceFilter):
         """Offer spans in hours."""
         return [("1", "Last hour"), ("24", "Last 24 hours"), ("168", "Last 7 days"), ("720", "Last 30 days")]
 
-    def narrow(self, rows: ConversionQuerySet, value: str) -> ConversionQuerySet:
+    def narrow(self, rows: Any, value: str) -> Any:
         """Keep the newest, found by their ids, which sort by time."""
         age = timedelta(hours=int(value))
         return rows.filter(pk__gte=first_id_at(timezone.now() - age - CLOCKS_DIFFER_BY), created_at__gte=Now() - age)

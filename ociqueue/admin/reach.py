@@ -1,6 +1,11 @@
 """Who may do what: the role gives the verb, the membership gives the sites (CON-10)."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest
 
 from lifecycle.roles import Role
 from ociqueue.models import Site, SiteMembership
@@ -14,8 +19,8 @@ def may_operate(user: "User | AnonymousUser") -> bool:
     return user.has_perm("ociqueue.operate_conversion") and Site.objects.run_by(user).exists()
 
 
-def may_pause(user: "User | AnonymousUser", site: Site) -> bool:
-    """Tell whether a user may pause a site."""
+def may_run(user: "User | AnonymousUser", site: Site) -> bool:
+    """Tell whether a user may pause a site, probe its circuit and have its login checked."""
     return user.has_perm("ociqueue.operate_site") and Site.objects.run_by(user).filter(pk=site.pk).exists()
 
 
@@ -26,3 +31,15 @@ def may_administer(user: "User | AnonymousUser", site: Site) -> bool:
     if user.is_superuser:
         return True
     return SiteMembership.objects.filter(site=site, user=user.pk, role=Role.ADMIN).exists()
+
+
+def site_of(
+    model_admin: Any, request: HttpRequest, object_id: str, *, allowed: Callable[[Any, Site], bool] | None = None
+) -> Site:
+    """Return a site that the user may see, or act on; another is answered as one that does not exist."""
+    site: Site | None = model_admin.get_object(request, unquote(object_id))
+    if site is None:
+        raise Http404
+    if not (allowed(request.user, site) if allowed else model_admin.has_view_permission(request, site)):
+        raise PermissionDenied
+    return site

@@ -1,19 +1,25 @@
 """How a conversion's values look: masked in lists, whole on the row's own page (CON-3, CON-10)."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib.admin import display
 from django.contrib.admin.utils import flatten_fieldsets
 from django.urls import reverse
-from django.utils.formats import number_format
-from django.utils.html import format_html
+from django.utils import timezone
+from django.utils.formats import date_format, number_format
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
 
 from ociqueue.admin.dress import LINK, badge, breakable, since, state_badge, two_lines
 from ociqueue.currencies import MINOR_UNITS
-from ociqueue.models import Conversion
-from ociqueue.states import Status
+from ociqueue.insight import outcome_unknown
+from ociqueue.models import Conversion, Credentials
+from ociqueue.overview import open_circuits
+from ociqueue.states import WAITING, Status, SyncMethod
 
+UNKNOWN = "it was sent once and no answer came; Google may have it. Its order id keeps Google from counting it twice."
 SHOWN = 4  # characters of a click id at either end
 
 
@@ -30,8 +36,12 @@ def seal(row: Conversion) -> SafeString:
 
 @display(description="state")
 def state(row: Conversion) -> SafeString:
-    """Return the state as word and colour."""
-    return state_badge(row.status)
+    """Return the state as word and colour, and below it what a glance should not miss."""
+    told = [state_badge(row.status), unknown_badge(row)]
+    held_by = getattr(row, "held_by", None)
+    if row.status in WAITING and held_by:
+        told.append(badge("held back", "warning", title=f"The circuit is open. {held_by.code}: {held_by.reason}"))
+    return format_html_join("", '<span class="block py-0.5">{}</span>', ((word,) for word in told if word))
 
 
 @display(description="site and conversion name")
@@ -102,10 +112,52 @@ def age(row: Conversion) -> SafeString:
 @display(description="state")
 def state_now(row: Conversion) -> SafeString:
     """Return the state; what only a script said was uploaded is unverified (OCI-10)."""
-    if row.status != Status.COMPLETED or row.uploaded_at:
-        return state_badge(row.status)
-    unverified = badge("unverified", "warning", title="The script reported it; only Google's own screen can tell.")
-    return format_html("{} {}", state_badge(row.status), unverified)
+    if row.status != Status.COMPLETED:
+        told = unknown_badge(row)
+    elif row.uploaded_at:
+        told = badge("verified", "success", title="Google confirmed this row.")
+    else:
+        told = badge("unverified", "warning", title="The script reported it; only Google's own screen can tell.")
+    return format_html("{} {}", state_badge(row.status), told)
+
+
+def unknown_badge(row: Conversion) -> SafeString:
+    """Return a badge when a row was sent and nobody knows what became of it (OCI-23)."""
+    return badge("outcome unknown", "warning", title=UNKNOWN) if outcome_unknown(row) else SafeString("")
+
+
+@display(description="in plain words")
+def why(row: Conversion) -> SafeString | str:
+    """Say what the row waits for, and what is not known of it."""
+    return format_html_join("", '<span class="block">{}</span>', ((told,) for told in reasons(row))) or "-"
+
+
+def reasons(row: Conversion) -> Iterator[str]:
+    """Return all that keeps a row where it is, in sentences."""
+    if outcome_unknown(row):
+        yield f"Outcome unknown: {UNKNOWN}"
+    if row.status not in WAITING:
+        return
+    if row.site.is_paused:
+        yield f"Waits: the site is paused because: {row.site.pause_reason}"
+    if row.next_retry_at and row.next_retry_at > timezone.now():
+        yield f"Waits until {date_format(localtime(row.next_retry_at), 'DATETIME_FORMAT')} before it is tried again."
+    if row.site.sync_method != SyncMethod.API:
+        return
+    if not Credentials.objects.filter(site=row.site).exists():
+        yield "Waits: the site sends through the Google Ads API and has no login."
+    for circuit in open_circuits([row.site_id]).filter(action__in=["", row.action]):
+        whose = f"the circuit of {circuit.action}" if circuit.action else "the site's circuit"
+        yield f"Waits: {whose} is open because of {circuit.code}: {circuit.reason}"
+
+
+@display(description="upload that holds it")
+def upload(row: Conversion) -> SafeString | str:
+    """Link the upload that has claimed the row and not settled it."""
+    if row.open_batch_id is None:
+        return "-"
+    address = reverse("admin:ociqueue_uploadbatch_change", args=[row.open_batch_id])
+    return format_html('<a href="{}" class="{}">{}</a>', address, LINK, breakable(str(row.open_batch_id)))
 
 
 @display(description="replaced by")
@@ -125,16 +177,20 @@ FIELDSETS: Any = [
         {
             "fields": [
                 (state_now, "site"),
+                why,
                 ("action", amount),
                 ("conversion_time", consent),
                 whole_click_id,
             ]
         },
     ),
-    ("Error", {"fields": [("provider_error_code", category), "last_error"]}),
+    (
+        "Answer",
+        {"fields": [("provider_error_code", category), "last_error", ("provider_request_id", "uploaded_at"), upload]},
+    ),
     (
         "Attempts",
-        {"fields": [("attempt_count", "attempts_forgiven"), ("claimed_at", "next_retry_at"), "uploaded_at"]},
+        {"fields": [("attempt_count", "attempts_forgiven"), ("claimed_at", "next_retry_at")]},
     ),
     (
         "Origin",
@@ -144,7 +200,6 @@ FIELDSETS: Any = [
                 source_key,
                 ("replaces", replaced_by),
                 ("created_at", "updated_at"),
-                "provider_request_id",
             ]
         },
     ),

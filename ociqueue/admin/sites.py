@@ -1,8 +1,9 @@
-"""Sites in the console: how each is doing, its pause, its people, its script and keys."""
+"""Sites in the console: how each is doing, its pause, its people, its sender, script or API."""
 
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
@@ -13,10 +14,10 @@ from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
 from lifecycle.roles import Role
-from ociqueue.admin import keys
+from ociqueue.admin import circuits, credentials, keys
 from ociqueue.admin.dress import LINK, ago, badge, button, two_lines
 from ociqueue.admin.people import MembershipInline
-from ociqueue.admin.reach import may_administer, may_pause
+from ociqueue.admin.reach import may_administer, may_run
 from ociqueue.models import Site, SiteMembership
 from ociqueue.overview import Overview, overviews
 from ociqueue.states import Status, SyncMethod
@@ -47,12 +48,11 @@ class SiteAdmin(ModelAdmin):
     list_display = [
         "site",
         "state",
-        "sent_by",
+        "alarms",
         "waiting",
         "failed",
         "stuck",
-        "script",
-        "alarms",
+        "sender",
     ]
     list_filter = ["sync_method", "is_paused"]
     list_per_page = 50
@@ -66,7 +66,8 @@ class SiteAdmin(ModelAdmin):
     add_fieldsets = [(None, {"fields": list(SETTINGS)})]
     inlines = [MembershipInline]
     actions = None
-    actions_detail = ["ads_script"]
+    actions_detail = ["ads_script", "credentials", "circuit"]
+    change_form_outer_before_template = "admin/ociqueue/site_uploads.html"
 
     # What is shown
 
@@ -88,11 +89,6 @@ class SiteAdmin(ModelAdmin):
         """Tell a paused site, and why, from a running one."""
         return badge("paused", "warning", title=site.pause_reason) if site.is_paused else badge("running", "success")
 
-    @admin.display(description="sent by", ordering="sync_method")
-    def sent_by(self, site: Site) -> str:
-        """Return who sends the site's conversions."""
-        return "API" if site.sync_method == SyncMethod.API else "Script"
-
     @admin.display(description="waiting")
     def waiting(self, site: Site) -> int:
         """Rows that nobody has claimed."""
@@ -109,12 +105,12 @@ class SiteAdmin(ModelAdmin):
         """Rows that the next recover sweep brings back."""
         return overview(site).stuck
 
-    @admin.display(description="script was here")
-    def script(self, site: Site) -> SafeString:
-        """Return how long ago the script pulled, and how long ago it reported."""
-        if site.sync_method != SyncMethod.SCRIPT:
-            return SafeString("-")
-        return two_lines(f"export {ago(site.last_export_at)}", f"ack {ago(site.last_ack_at)}")
+    @admin.display(description="sent by", ordering="sync_method")
+    def sender(self, site: Site) -> SafeString:
+        """Return how long ago the script pulled and reported, or how the way to Google is."""
+        if site.sync_method == SyncMethod.API:
+            return circuits.flow(overview(site))
+        return two_lines(f"script, export {ago(site.last_export_at)}", f"ack {ago(site.last_ack_at)}")
 
     @admin.display(description="alarms")
     def alarms(self, site: Site) -> SafeString:
@@ -124,7 +120,14 @@ class SiteAdmin(ModelAdmin):
             alarms.append(badge(f"errors {shown.error_rate:.0%}", "danger", title="Of what ended in the last 24 hours"))
         if shown.is_silent:
             alarms.append(badge("script silent", "danger", title="Rows wait, and no script came for 24 hours"))
+        alarms += circuits.alarms(site, shown)
         return format_html_join(" ", "{}", ((alarm,) for alarm in alarms)) or SafeString("-")
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+        """Say first what keeps the site from sending."""
+        site = self.get_object(request, unquote(object_id))
+        options["extra_context"] = circuits.about(site, request) if site else {}
+        return super().change_view(request, object_id, *args, **options)  # type: ignore[no-any-return]
 
     # What may be changed
 
@@ -132,7 +135,7 @@ class SiteAdmin(ModelAdmin):
         """Admins of a site change it; its operators pause it."""
         if obj is None:
             return request.user.has_perm("ociqueue.change_site") or request.user.has_perm("ociqueue.operate_site")
-        return may_administer(request.user, obj) or may_pause(request.user, obj)
+        return may_administer(request.user, obj) or may_run(request.user, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
         """A site goes on as long as its history."""
@@ -152,16 +155,33 @@ class SiteAdmin(ModelAdmin):
         if not change:
             SiteMembership.objects.create(site=obj, user=request.user, role=Role.ADMIN)  # type: ignore[misc]
 
-    # Script and keys
+    # Its sender
 
     @button(description="Ads Script and keys", icon="code", url_path="ads-script")
     def ads_script(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Offer the script with the site's values filled in (OCI-25, CON-13)."""
         return keys.ads_script_page(self, request, object_id)
 
+    @button(description="Credentials", icon="passkey", url_path="credentials")
+    def credentials(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Take a login at Google Ads, and have it checked (OCI-19, CON-13)."""
+        return credentials.credentials_page(self, request, object_id)
+
+    @button(description="Circuit", icon="electrical_services", url_path="circuit")
+    def circuit(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show why nothing flows, and let a probe try (OCI-22)."""
+        return circuits.circuit_page(self, request, object_id)
+
+    def get_actions_detail(self, request: HttpRequest, object_id: str) -> list[Any]:
+        """Offer the circuit only where there is one."""
+        site = self.get_object(request, unquote(object_id))
+        hidden = "" if site and site.sync_method == SyncMethod.API else "ociqueue_site_circuit"
+        return [offered for offered in super().get_actions_detail(request, object_id) if offered.action_name != hidden]
+
     def get_urls(self) -> list[Any]:
-        """Give keys addresses of their own."""
-        return keys.urls(self) + super().get_urls()  # type: ignore[no-any-return]
+        """Give keys, checks and probes addresses of their own."""
+        own = [*keys.urls(self), *credentials.urls(self), *circuits.urls(self)]
+        return own + super().get_urls()  # type: ignore[no-any-return]
 
 
 def overview(site: Site) -> Overview:

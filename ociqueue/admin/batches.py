@@ -1,0 +1,179 @@
+"""Uploads in the console: what was sent, what came back, and what never did (OCI-23)."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.admin.utils import flatten_fieldsets, unquote
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from lifecycle.admin import ReadOnlyAdmin
+from ociqueue.admin.dress import badge, breakable, since, two_lines
+from ociqueue.admin.listing import (
+    CappedChangeList,
+    CappedPaginator,
+    ChoiceFilter,
+    SinceFilter,
+    SiteFilter,
+    first_id_at,
+)
+from ociqueue.admin.showing import error, seal, state
+from ociqueue.insight import with_upload
+from ociqueue.models import Conversion, Site, UploadBatch
+
+MOST_ROWS = 200
+LOOKED_BACK = timedelta(days=30)
+
+
+class AnswerFilter(ChoiceFilter):
+    """By whether an answer came; no index knows that, so only so many days are looked through."""
+
+    title = "answer"
+    parameter_name = "answer"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
+        """Offer what an operator looks for."""
+        return [("none", f"No answer, last {LOOKED_BACK.days} days")]
+
+    def narrow(self, rows: Any, value: str) -> Any:
+        """Keep what was sent and not answered."""
+        return rows.sent().filter(answered_at=None, pk__gte=first_id_at(timezone.now() - LOOKED_BACK))
+
+
+FILTERS = [SiteFilter, AnswerFilter, SinceFilter]
+
+
+@admin.display(description="upload")
+def upload(batch: UploadBatch) -> SafeString:
+    """Return the end of the id, which tells uploads apart, over Google's id of the request."""
+    return two_lines(f"…{str(batch.pk)[-12:]}", batch.request_id, title=str(batch.pk))
+
+
+@admin.display(description="site")
+def site(batch: UploadBatch) -> str:
+    """Return whose rows they are."""
+    return batch.site.name
+
+
+@admin.display(description="rows")
+def size(batch: UploadBatch) -> SafeString:
+    """Return how many rows were claimed, and whether it is a probe."""
+    return format_html("{} {}", f"{batch.size:,}", badge("probe", "info") if batch.is_probe else "")
+
+
+@admin.display(description="sent")
+def sent(batch: UploadBatch) -> SafeString | str:
+    """Return how long ago it went out."""
+    return since(batch.sent_at) if batch.sent_at else "not sent"
+
+
+@admin.display(description="answer")
+def answer(batch: UploadBatch) -> SafeString:
+    """Tell an answer from a call that failed, from an answer that may still come, and from one that never will."""
+    if batch.answered_at and batch.note and not batch.request_id:
+        return badge("call failed", "warning", title=batch.note)
+    if batch.answered_at:
+        return badge("answered", "success")
+    if not batch.sent_at:
+        return badge("not sent", title="Claimed, and never sent: its rows come back by themselves.")
+    if batch.sent_at > timezone.now() - timedelta(seconds=settings.TASK_TIMEOUT):
+        return badge("waiting for it", "info")
+    return badge("no answer: outcome unknown", "danger", title="Google may have taken its rows, or not.")
+
+
+@admin.display(description="accepted, failed, put off")
+def result(batch: UploadBatch) -> SafeString | str:
+    """Return what became of the rows."""
+    if not batch.answered_at:
+        return "-"
+    late = f"too late for {batch.late:,}" if batch.late else ""
+    return two_lines(f"{batch.accepted:,} / {batch.failed:,} / {batch.put_off:,}", late)
+
+
+@admin.display(description="note")
+def note(batch: UploadBatch) -> SafeString | str:
+    """Return the beginning of what was said of the whole request; all of it is on the page and under the pointer."""
+    shown = batch.note if len(batch.note) <= 60 else f"{batch.note[:59]}…"  # noqa: PLR2004
+    return format_html('<span title="{}">{}</span>', batch.note, shown) if batch.note else "-"
+
+
+@admin.display(description="id")
+def whole_id(batch: UploadBatch) -> SafeString:
+    """Return the id; rows that the upload holds name it."""
+    return breakable(str(batch.pk))
+
+
+FIELDSETS: Any = [
+    (None, {"fields": [(answer, "site"), (size, whole_id), ("created_at", "sent_at"), ("answered_at", "request_id")]}),
+    ("What became of the rows", {"fields": [("accepted", "failed"), ("put_off", "late"), "note"]}),
+]
+READ_ONLY: Any = [field for field in flatten_fieldsets(FIELDSETS) if callable(field)]
+
+
+@admin.register(UploadBatch)
+class UploadBatchAdmin(ReadOnlyAdmin):
+    """Uploads of the user's sites, newest first."""
+
+    list_display = [upload, site, size, sent, answer, result, note]
+    list_filter = FILTERS
+    list_select_related = ["site"]
+    list_per_page = 50
+    list_max_show_all = 0
+    list_fullwidth = True
+    ordering = ["-id"]
+    paginator = CappedPaginator
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    search_fields = ["=id"]  # shows the box; `get_search_results` says what is found
+    search_help_text = "A whole id of an upload"
+    change_form_outer_after_template = "admin/ociqueue/batch_rows.html"
+    fieldsets = FIELDSETS
+    readonly_fields = READ_ONLY
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[UploadBatch]:
+        """Membership narrows the uploads; the list of rows is read only on an upload's own page."""
+        sites = list(Site.objects.seen_by(request.user).values_list("pk", flat=True))
+        return super().get_queryset(request).filter(site__in=sites).defer("row_ids")  # type: ignore[no-any-return]
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[CappedChangeList]:
+        """List without a total."""
+        return CappedChangeList
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[UploadBatch], search_term: str
+    ) -> tuple[QuerySet[UploadBatch], bool]:
+        """Find whole ids only."""
+        text = search_term.strip()
+        try:
+            return (queryset.filter(pk=UUID(text)) if text else queryset), False
+        except ValueError:
+            return queryset.none(), False
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """Take the filters that are offered, and no others from the address."""
+        return lookup in {offered.parameter_name for offered in FILTERS}
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+        """Add the rows; Django's own history knows nothing of uploads."""
+        batch = self.get_object(request, unquote(object_id))
+        options["extra_context"] = {**(rows_of(batch) if batch else {}), "show_history": False}
+        return super().change_view(request, object_id, *args, **options)  # type: ignore[no-any-return]
+
+
+def rows_of(batch: UploadBatch) -> dict[str, Any]:
+    """Return the rows of an upload in the order they were sent, the first of them when there are many."""
+    # One that was not sent yet has no list; what it has claimed names it.
+    claimed = Conversion.objects.in_batch(batch.pk).order_by("pk").values_list("pk", flat=True)
+    ids = batch.row_ids or list(claimed)
+    mine = with_upload(Conversion.objects.filter(pk__in=ids[:MOST_ROWS], site=batch.site_id))
+    found = {row.pk: row for row in mine}
+    rows = [found[pk] for pk in ids[:MOST_ROWS] if pk in found]
+    shown = [(row, seal(row), state(row), error(row)) for row in rows]
+    word = f"The first {MOST_ROWS:,} of {len(ids):,} rows" if len(ids) > MOST_ROWS else f"Rows ({len(ids):,})"
+    return {"batch_rows": shown, "batch_rows_word": word}
