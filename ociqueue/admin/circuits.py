@@ -22,7 +22,7 @@ from ociqueue.overview import Overview, open_circuits
 from ociqueue.states import CircuitStatus, SyncMethod
 
 MOST_EVENTS = 50
-LONGEST_CODE = 28
+LONGEST_CODE = 20
 BELL = "oci_upload"
 
 
@@ -134,6 +134,8 @@ def flow(overview: Overview) -> SafeString:
     if circuit := overview.circuit:
         told = f"API, circuit open for {timesince(circuit.opened_at, depth=1)}"  # type: ignore[arg-type]
         return two_lines(told, f"{shortened(circuit.code)}, probe {next_probe(circuit)}", title=circuit.reason)
+    if overview.needs_credentials:
+        return two_lines("API, no login", "")
     if overview.circuits:
         return two_lines("API, circuit closed", f"but for {', '.join(overview.circuits)}")
     return two_lines("API, circuit closed", "")

@@ -41,7 +41,8 @@ def state(row: Conversion) -> SafeString:
     held_by = getattr(row, "held_by", None)
     if row.status in WAITING and held_by:
         told.append(badge("held back", "warning", title=f"The circuit is open. {held_by.code}: {held_by.reason}"))
-    return format_html_join("", '<span class="block py-0.5">{}</span>', ((word,) for word in told if word))
+    badges = format_html_join("", "{}", ((word,) for word in told if word))
+    return format_html('<span class="flex flex-col gap-1 items-start">{}</span>', badges)
 
 
 @display(description="site and conversion name")

@@ -89,7 +89,8 @@ def test_the_list_of_sites_tells_an_open_circuit_and_a_missing_login(admin_clien
     assert shown.count("circuit open for 0") == 1
     assert "INVALID_GRANT, probe in 9" in shown
     assert "INVALID_GRANT: The login was revoked." in shown
-    assert shown.count("no login") == 1
+    assert shown.count("Nothing is sent until credentials are stored") == 1
+    assert "API, no login" in shown
     assert "It was an API site" not in shown
 
 
