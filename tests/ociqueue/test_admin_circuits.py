@@ -1,0 +1,177 @@
+"""Circuits and unknown outcomes, in the console and in the operators' API (OCI-13, OCI-22, OCI-23)."""
+
+from typing import Any
+
+import pytest
+from django.db.models.functions import Now
+from django.test import Client
+
+from lifecycle.models import Heartbeat
+from ociqueue.models import Circuit, Conversion, Credentials, Site
+from ociqueue.states import Category, SyncMethod
+from ociqueue.uploader.outcome import Disposition, Outcome
+from ociqueue.uploader.running import Turn, claim
+from ociqueue.uploader.settling import settle
+from tests.ociqueue.conftest import Api, new_conversion
+from tests.ociqueue.uploads import CONVERSIONS, SITES, account, html, row_page, sent, trip
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def api_site(make_site) -> Site:
+    site = make_site(sync_method=SyncMethod.API)
+    Credentials.objects.store(site, account())
+    return site
+
+
+def probe(client: Client, site: Site) -> str:
+    answer = client.post(f"{SITES}{site.pk}/circuit/probe/", follow=True)
+    return " ".join(str(message) for message in answer.context["messages"])
+
+
+# Circuits
+
+
+def test_the_list_of_sites_tells_an_open_circuit_and_a_missing_login(admin_client, make_site, api_site) -> None:
+    trip(api_site)
+    trip(make_site(name="Back to the script"), reason="It was an API site")
+    make_site(name="Without", sync_method=SyncMethod.API)
+
+    shown = html(admin_client, SITES)
+
+    assert shown.count("circuit open for 0") == 1
+    assert "INVALID_GRANT, probe in 9" in shown
+    assert "INVALID_GRANT: The login was revoked." in shown
+    assert shown.count("Nothing is sent until credentials are stored") == 1
+    assert "API, no login" in shown
+    assert "It was an API site" not in shown
+
+
+def test_a_name_that_is_held_back_is_told_by_name(admin_client, api_site) -> None:
+    trip(api_site, action="Teklif", code="NO_CONVERSION_ACTION_FOUND", category=Category.VALIDATION)
+
+    assert "Teklif: circuit open" in html(admin_client, SITES)
+    for name in ("change", "circuit"):
+        shown = html(admin_client, f"{SITES}{api_site.pk}/{name}/")
+        assert "Conversions named Teklif wait: the circuit is open. NO_CONVERSION_ACTION_FOUND" in shown
+
+
+def test_a_site_without_a_login_says_so(make_person, make_site) -> None:
+    site, script = make_site(sync_method=SyncMethod.API), make_site()
+    viewer = make_person(sites={site: "viewer", script: "viewer"})
+
+    assert "has no login" in html(viewer, f"{SITES}{site.pk}/change/")
+    assert "has no login" not in html(viewer, f"{SITES}{script.pk}/change/")
+    assert f"{SITES}{script.pk}/circuit/" not in html(viewer, f"{SITES}{script.pk}/change/")
+    assert "which no circuit holds back" in html(viewer, f"{SITES}{script.pk}/circuit/")
+
+
+def test_the_reply_to_a_probe_says_what_it_waits_for(make_person, make_conversion, api_site) -> None:
+    operator = make_person(sites={api_site: "operator"})
+    assert probe(operator, api_site) == "No circuit of Mobilya is open."
+    trip(api_site, action="Teklif")
+    make_conversion(api_site, action="Satış")
+
+    assert probe(operator, api_site) == "No row is due: the next row is the probe."
+    make_conversion(api_site, action="Teklif")
+    assert probe(operator, api_site).startswith("No worker is alive")
+    Heartbeat.objects.create(name="w1", alive_at=Now())
+    assert probe(operator, api_site) == "The oldest waiting row is sent as the probe within seconds."
+    Credentials.objects.all().delete()
+    assert probe(operator, api_site).startswith("The site has no login")
+    Site.objects.update(is_paused=True, pause_reason="review")
+    assert probe(operator, api_site).startswith("The site is paused")
+
+
+def test_looking_at_the_probes_address_probes_nothing(make_person, api_site) -> None:
+    trip(api_site)
+
+    assert make_person(sites={api_site: "operator"}).get(f"{SITES}{api_site.pk}/circuit/probe/").status_code == 302
+
+    assert Circuit.objects.resting().exists()
+
+
+def test_oci_13_queue_stats_tell_the_circuit_and_the_missing_login(make_person, make_site, api_site) -> None:
+    bare, script = make_site(sync_method=SyncMethod.API), make_site()
+    circuit = trip(api_site)
+    trip(script)
+    trip(bare, action="Teklif")
+    operator = Api(client=make_person(sites=dict.fromkeys((api_site, bare, script), "operator")))
+
+    def told(site: Site) -> Any:
+        stats = operator.get("oci/queue-stats", siteId=site.public_id).json()
+        return stats["circuit"], stats["needsCredentials"]
+
+    shown = {
+        "code": "INVALID_GRANT",
+        "reason": "The login was revoked.",
+        "openedAt": circuit.opened_at.isoformat(),
+        "nextProbeAt": circuit.next_probe_at.isoformat(),
+    }
+    assert told(api_site) == (shown, False)
+    assert told(bare) == (None, True)
+    assert told(script) == (None, False)
+
+
+# Conversions
+
+
+def test_oci_23_an_unknown_outcome_is_shown_as_unknown(make_person, make_conversion, api_site) -> None:
+    _, (in_flight,) = sent(api_site)
+    batch, (ambiguous,) = sent(api_site)
+    lost = Outcome(Disposition.RETRY, code="DEADLINE_EXCEEDED", category=Category.TRANSIENT, ambiguous=True)
+    settle(batch.pk, [ambiguous], [lost])
+    certain = make_conversion(api_site)
+    viewer = make_person(sites={api_site: "viewer"})
+
+    for row in (in_flight, ambiguous):
+        assert "it was sent once and no answer came; Google may have it" in html(viewer, row_page(row))
+    assert "it was sent once" not in html(viewer, row_page(certain))
+    assert html(viewer, CONVERSIONS).count("it was sent once") == 2
+    rows = Api(client=viewer).get("oci/queue-rows", siteId=api_site.public_id).json()["rows"]
+    assert {row["id"] for row in rows if row["outcomeUnknown"]} == {str(in_flight), str(ambiguous)}
+
+
+def test_a_row_that_was_claimed_and_not_sent_is_certain(make_person, api_site) -> None:
+    Conversion.objects.bulk_create([new_conversion(api_site)])
+    claim(api_site, Turn(Conversion.objects.all()))
+    row = Conversion.objects.get()
+
+    assert "it was sent once" not in html(make_person(sites={api_site: "viewer"}), row_page(row))
+
+
+def test_a_row_says_what_it_waits_for(make_person, make_conversion, api_site) -> None:
+    held, other = make_conversion(api_site, action="Teklif"), make_conversion(api_site)
+    trip(api_site, action="Teklif", reason="No such action.")
+    viewer = make_person(sites={api_site: "viewer"})
+
+    assert "Waits: the circuit of Teklif is open because of INVALID_GRANT: No such" in html(viewer, row_page(held))
+    assert "Waits" not in html(viewer, row_page(other))
+    assert html(viewer, CONVERSIONS).count("held back") == 1
+
+    trip(api_site)
+    Credentials.objects.all().delete()
+    Site.objects.update(is_paused=True, pause_reason="review")
+    shown = html(viewer, row_page(other))
+    assert "Waits: the site&#x27;s circuit is open because of INVALID_GRANT: The login was revoked." in shown
+    assert "has no login" in shown
+    assert "the site is paused because: review" in shown
+    assert html(viewer, CONVERSIONS).count("held back") == 2
+
+
+def test_oci_21_what_google_said_is_on_the_rows_page(make_person, api_site) -> None:
+    batch, rows = sent(api_site, count=2)
+    accepted = Outcome(Disposition.ACCEPTED, request_id="request-77")
+    told = {"code": "EXPIRED_EVENT", "category": Category.VALIDATION, "message": "<i>too old</i>"}
+    settle(batch.pk, rows, [accepted, Outcome(Disposition.FATAL, request_id="request-77", **told)])
+    viewer = make_person(sites={api_site: "viewer"})
+
+    completed, failed = (html(viewer, row_page(row)) for row in rows)
+
+    assert "request-77" in completed
+    assert "Google confirmed this row." in completed
+    for text in ("request-77", "EXPIRED_EVENT", "VALIDATION", "&lt;i&gt;too old&lt;/i&gt;"):
+        assert text in failed
+    answer = Api(client=viewer).get("oci/queue-rows", siteId=api_site.public_id, status="FAILED").json()
+    assert answer["rows"][0]["providerRequestId"] == "request-77"

@@ -1,0 +1,42 @@
+"""Uploads and open circuits for the console's tests, made as the uploader makes them."""
+
+from typing import Any
+
+from django.test import Client
+
+from ociqueue.models import Circuit, Conversion, Site, UploadBatch
+from ociqueue.models.credentials import Account
+from ociqueue.states import Category
+from ociqueue.uploader.running import Turn, claim, hold
+from tests.ociqueue.conftest import new_conversion
+
+SITES = "/admin/ociqueue/site/"
+LIST = "/admin/ociqueue/uploadbatch/"
+CONVERSIONS = "/admin/ociqueue/conversion/"
+
+
+def account() -> Account:
+    return Account("1234567890", "client", "secret", "token", "customers/1234567890/conversionActions/7")
+
+
+def trip(site: Site, **columns: Any) -> Circuit:
+    told = {"code": "INVALID_GRANT", "category": Category.AUTH, "reason": "The login was revoked.", **columns}
+    return Circuit.objects.trip(site, **told)
+
+
+def sent(site: Site, *, count: int = 1) -> tuple[UploadBatch, list[Conversion]]:
+    """Return an upload that went out and was not answered."""
+    Conversion.objects.bulk_create([new_conversion(site, gclid=f"click-{number}") for number in range(count)])
+    pk, rows = claim(site, Turn(Conversion.objects.for_site(site)))
+    hold(pk, rows)
+    return UploadBatch.objects.get(pk=pk), rows
+
+
+def html(client: Client, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def row_page(row: Conversion) -> str:
+    return f"{CONVERSIONS}{row.pk}/change/"
