@@ -140,10 +140,14 @@ class GoogleAds:
 
 def refused_login(error: Any) -> CredentialsRefused:
     """Tell a login that Google refuses from one that could not be asked."""
+    from google.auth.exceptions import RefreshError  # noqa: PLC0415
+
     words = f"{error.args[0] if error.args else error}"
-    if getattr(error, "retryable", True) and not any(refusal in words for refusal in reading.LOGIN_REFUSALS):
+    named = next((refusal for refusal in reading.LOGIN_REFUSALS if refusal in words), None)
+    # Only an answer refuses: an address that is not found, or a wire that breaks, passes.
+    if named is None and (error.retryable or not isinstance(error, RefreshError)):
         return CredentialsRefused("LOGIN_UNREACHABLE", f"Google's login cannot be reached: {words}", passing=True)
-    code = next((refusal for refusal in reading.LOGIN_REFUSALS if refusal in words), "login_refused").upper()
+    code = (named or "login_refused").upper()
     hint = "Google does not accept the login: make a new refresh token and store it in the credentials."
     return CredentialsRefused(code, f"{hint} It said: {words}", passing=False)
 
