@@ -1,0 +1,5 @@
+"""The documents that can be rendered: each a template with a schema of its variables (PDF-5)."""
+
+from pdfjobs.documents.document import Document, DocumentFault, UnknownDocument, document, documents
+
+__all__ = ["Document", "DocumentFault", "UnknownDocument", "document", "documents"]
