@@ -212,7 +212,7 @@ STORAGES: dict[str, Any] = {
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
     "artifacts": {
-        "BACKEND": "pdfjobs.storage.S3Artifacts",
+        "BACKEND": "pdfjobs.bucket.S3Artifacts",
         "OPTIONS": {
             "bucket_name": PDF_S3_BUCKET,
             "endpoint_url": env.text("KILIT_S3_ENDPOINT", "") or None,

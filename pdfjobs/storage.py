@@ -1,4 +1,4 @@
-"""Where finished PDFs lie: in a folder, or in a bucket; a file is there whole or not at all (PDF-9)."""
+"""Finished PDFs in a folder: a file is there whole or not at all (PDF-9)."""
 
 import os
 import secrets
@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from django.core.files.base import File
 from django.core.files.storage import FileSystemStorage
-from storages.backends.s3 import S3Storage
 
 UNFINISHED = ".part"
 
@@ -60,19 +59,6 @@ class FileArtifacts(FileSystemStorage):
                 except FileNotFoundError:
                     continue  # deleted meanwhile
                 yield Stored(path.relative_to(root).as_posix(), since)
-
-
-class S3Artifacts(S3Storage):  # type: ignore[misc]
-    """Objects in a bucket of S3 or MinIO, which shows an object only when all of it has arrived."""
-
-    def __init__(self, **options: Any) -> None:
-        """Keep files private, and under the very name they are given."""
-        super().__init__(**{"default_acl": None, "file_overwrite": True, **options})
-
-    def stored(self, prefix: str) -> Iterator[Stored]:
-        """Return every object, a thousand for each request."""
-        for item in self.bucket.objects.filter(Prefix=f"{prefix}/"):
-            yield Stored(item.key, item.last_modified)
 
 
 def _sync(folder: Path) -> None:

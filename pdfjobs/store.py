@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -93,4 +94,4 @@ def _storage() -> Any:
 
 
 def _says_missing(error: ClientError) -> bool:
-    return error.response["ResponseMetadata"]["HTTPStatusCode"] == 404  # noqa: PLR2004
+    return bool(error.response["ResponseMetadata"]["HTTPStatusCode"] == HTTPStatus.NOT_FOUND)

@@ -1,7 +1,7 @@
 """A PDF job: the row is the job (PDF-1)."""
 
 from datetime import timedelta
-from typing import Self
+from typing import Any, Self
 
 from django.conf import settings
 from django.db import models, transaction
@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from lifecycle.leases import LeasedModel, no_lease
 from lifecycle.triggers import lifecycle_triggers
-from pdfjobs.models.queryset import PdfJobQuerySet
+from pdfjobs.models.queryset import ENDED, PdfJobQuerySet
 from pdfjobs.models.timing import RenderTiming
 from pdfjobs.states import LIVE, MAX_RETRIES, PDF_JOBS, UNFINISHED, ErrorCode, Status
 
@@ -117,6 +117,10 @@ class PdfJob(LeasedModel):
             self.move("succeed", where=where, finished_at=Now(), **artifact, **no_lease())
             RenderTiming.add(self.seconds or 0.0)
         return self
+
+    def expire(self, *, where: dict[str, Any] | None = None) -> Self:
+        """End for good; the file is gone already."""
+        return self.move("expire", where=where, **ENDED)
 
     @property
     def seconds(self) -> float | None:

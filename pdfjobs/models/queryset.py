@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import UUID, uuid4
 
 from django.db import IntegrityError, transaction
@@ -26,6 +26,9 @@ IS_TRANSIENT = Q(error_code__in=TRANSIENT, retry_count__lt=MAX_RETRIES)
 NO_ERROR = {"error_code": "", "error_detail": ""}
 # Back to how it was born: nothing of the attempt before is left but in the timeline.
 FRESH = {**NO_ERROR, "started_at": None, "finished_at": None}
+
+# What the document was made of goes with it: rows stay for ever, and payloads hold people's names.
+ENDED: dict[str, Any] = {"artifact_key": "", "payload": {}, "finished_at": Coalesce("finished_at", Now())}
 
 
 class Failed(NamedTuple):
@@ -54,14 +57,13 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
         """Return what a worker holds beyond its lease: what the reaper would take now."""
         return self.filter(status=Status.RUNNING).lapsed()
 
-    def succeeded_before(self, age: timedelta) -> Self:
-        """Return finished jobs whose file has lived long enough."""
-        return self.filter(status=Status.SUCCEEDED, finished_at__lt=Now() - age)
+    def ended_before(self, age: timedelta) -> Self:
+        """Return jobs that succeeded or failed so long ago that nobody comes for them."""
+        return self.filter(status__in=[Status.SUCCEEDED, Status.FAILED], finished_at__lt=Now() - age)
 
-    def given_up_before(self, age: timedelta) -> Self:
-        """Return jobs without a file that nobody will look at any more: failed, or never begun."""
-        failed = Q(status=Status.FAILED, finished_at__lt=Now() - age)
-        return self.filter(failed | Q(status=Status.QUEUED, queued_at__lt=Now() - age))
+    def waiting_since_before(self, age: timedelta) -> Self:
+        """Return jobs that waited so long that nobody wants them any more."""
+        return self.due().filter(queued_at__lt=Now() - age)
 
     def claim(self, *, limit: int = 1) -> list["PdfJob"]:
         """Hand out what has waited longest; a job tried again waits behind its neighbours."""
@@ -99,5 +101,5 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
         return moved
 
     def expire(self) -> set[UUID]:
-        """End jobs for good; their files are gone already, and what they were made of goes with them."""
-        return self.move_each("expire", artifact_key="", payload={}, finished_at=Coalesce("finished_at", Now()))
+        """End jobs for good; their files are gone already."""
+        return self.move_each("expire", **ENDED)

@@ -1,0 +1,12 @@
+"""Addresses of the PDF queue (PDF-3)."""
+
+from django.urls import path
+
+from pdfjobs.api.download import DownloadView
+from pdfjobs.api.jobs import JobsView, JobView
+
+urlpatterns = [
+    path("jobs", JobsView.as_view(), name="pdf-jobs"),
+    path("jobs/<str:job_id>", JobView.as_view(), name="pdf-job"),
+    path("jobs/<str:job_id>/download", DownloadView.as_view(), name="pdf-download"),
+]
