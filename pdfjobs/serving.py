@@ -38,7 +38,10 @@ def serve(request: HttpRequest, job: PdfJob, *, as_attachment: bool) -> HttpResp
     if part:
         headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{size}"
     headers["Content-Length"] = str(len(wanted))
-    body = FilePart(job, range(0) if request.method == "HEAD" else wanted)
+    body = FilePart(job, wanted)
+    if request.method == "HEAD":
+        body.close()
+        return HttpResponse(content_type="application/pdf", headers=headers)
     return StreamingHttpResponse(body, status=206 if part else 200, content_type="application/pdf", headers=headers)
 
 
