@@ -10,9 +10,14 @@ from typing import Any
 
 from pdfjobs.rendering.options import MOST_PAGES, Line, PageOptions
 
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:; base-uri 'none'; form-action 'none'"
+POLICY = (
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:; base-uri 'none'; form-action 'none'"
+)
 # A second doctype and html tag are read as attributes of the first, so any page can follow this.
-HEAD = '<!doctype html><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}"><style>{style}</style>'
+HEAD = (
+    '<!doctype html><meta charset="utf-8">'
+    '<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{style}</style>'
+)
 BOX = "@{place} {{ content: {content}; font: 8pt Inter, 'DejaVu Sans'; color: #6b7280; white-space: {wrap} }}"
 SHORT = 24  # characters; a page number does not wrap when its neighbour is long
 PLACEHOLDER = re.compile(r"(\{(?:page|pages|title)\})")

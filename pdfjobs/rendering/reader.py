@@ -1,13 +1,16 @@
 """Reads options out of JSON and names each fault by its path."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 def unprintable(text: str) -> bool:
     """Tell texts that no page can show: control characters, and halves of characters."""
-    return any(ord(letter) < ord(" ") or 0xD800 <= ord(letter) <= 0xDFFF or letter == "\x7f" for letter in text)
+    return UNPRINTABLE.search(text) is not None
 
 
 class Reader:

@@ -85,9 +85,7 @@ def render(html: str, options: PageOptions, *, made_at: datetime, hard_timeout: 
         raise RenderFault(ErrorCode.TEMPLATE_ERROR, f"The document has over {MOST_HTML:,} bytes of HTML.")
     limit = max(hard_timeout - GRACE, hard_timeout / 2)
     with _one_at_a_time:
-        pdf = _mine().print(
-            page, layout(options), limit=limit.total_seconds(), hard=hard_timeout.total_seconds()
-        )
+        pdf = _mine().print(page, layout(options), limit=limit.total_seconds(), hard=hard_timeout.total_seconds())
     if page_count(pdf) > MOST_PAGES:
         raise RenderFault(ErrorCode.TEMPLATE_ERROR, f"The document has over {MOST_PAGES:,} pages.")
     return stamp(pdf, options.metadata, made_at=made_at)
@@ -114,7 +112,7 @@ def _forget(renderer: Renderer) -> None:
 
 def _after_fork() -> None:
     """Leave the parent's thread to the parent: here it does not run, and its browser is not ours."""
-    global _renderer, _one_at_a_time  # noqa: PLW0603
+    global _renderer, _one_at_a_time
     if _renderer:
         _of_the_parent.append(_renderer)
     _renderer, _one_at_a_time = None, threading.Lock()

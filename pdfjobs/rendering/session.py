@@ -86,7 +86,9 @@ class Session:
         if isinstance(error, TimeoutError) or "Timeout" in type(error).__name__:
             # `page.pdf` knows no timeout, and a page that hangs takes its browser along: only a kill ends it.
             self.kill()
-            return RenderFault(ErrorCode.NAVIGATION_TIMEOUT, f"The page was not done after {limit:g} s; its browser was killed.")
+            return RenderFault(
+                ErrorCode.NAVIGATION_TIMEOUT, f"The page was not done after {limit:g} s; its browser was killed."
+            )
         told = str(error).strip().splitlines()[0]
         if any(word in told for word in GONE):
             self.kill()

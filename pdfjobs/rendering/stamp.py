@@ -14,7 +14,9 @@ from pdfjobs.states import ErrorCode
 INFORMATION = re.compile(rb"1 0 obj\n<<(.*?)>>\nendobj\n", re.DOTALL)
 TITLE = re.compile(rb"/Title (<[0-9A-F]*>|\((?:[^()\\]|\\.)*\))", re.DOTALL)
 PRODUCER = re.compile(rb"/Producer \([^()\\]*\)")
-TABLE = re.compile(rb"xref\n0 (\d+)\n((?:\d{10} \d{5} [nf] \n)+)trailer\n<<[^<>]*/Info 1 0 R[^<>]*>>\nstartxref\n(\d+)\n%%EOF\n")
+TABLE = re.compile(
+    rb"xref\n0 (\d+)\n((?:\d{10} \d{5} [nf] \n)+)trailer\n<<[^<>]*/Info 1 0 R[^<>]*>>\nstartxref\n(\d+)\n%%EOF\n"
+)
 ENTRY = re.compile(rb"(\d{10}) (\d{5}) n ")
 PAGES = re.compile(rb"<</Type /Pages\n.{0,20000}?/Count (\d+)", re.DOTALL)
 HEADER_LENGTH = 64  # bytes within which the first object starts
