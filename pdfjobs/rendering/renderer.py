@@ -2,6 +2,7 @@
 
 import asyncio
 import atexit
+import logging
 import os
 import threading
 from datetime import datetime, timedelta
@@ -13,9 +14,10 @@ from pdfjobs.rendering.options import MOST_PAGES, PageOptions
 from pdfjobs.rendering.stamp import page_count, stamp
 from pdfjobs.states import ErrorCode
 
-GRACE = timedelta(seconds=5)  # between the browser's end and the worker's
+GRACE = 5.0  # seconds between the browser's end and the worker's
 MOST_HTML = 5 * 1024 * 1024  # bytes; this much takes Chromium 4 s and over 1 GB, ten times as much never ends
 END_LIMIT = 10.0  # seconds
+logger = logging.getLogger(__name__)
 
 
 class Renderer:
@@ -28,6 +30,7 @@ class Renderer:
         self.pid = os.getpid()
         self.session = Session()
         self.loop = asyncio.new_event_loop()
+        self.loop.set_exception_handler(_note)
         # A daemon: a worker that ends does not wait for it, and the driver ends the browser when its pipe closes.
         self.thread = threading.Thread(target=self._run, name="pdf-render", daemon=True)
         self.thread.start()
@@ -73,6 +76,11 @@ class Renderer:
         self.loop.close()
 
 
+def _note(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Keep what Playwright leaves lying when its driver dies out of the log: the job's own fault tells of it."""
+    logger.debug("%s: %s", context.get("message"), context.get("exception"))
+
+
 _one_at_a_time = threading.Lock()
 _renderer: Renderer | None = None
 _of_the_parent: list[Renderer] = []  # kept, or their loops would be closed here
@@ -83,12 +91,17 @@ def render(html: str, options: PageOptions, *, made_at: datetime, hard_timeout: 
     page = guarded(html, options)
     if len(page.encode()) > MOST_HTML:
         raise RenderFault(ErrorCode.TEMPLATE_ERROR, f"The document has over {MOST_HTML:,} bytes of HTML.")
-    limit = max(hard_timeout - GRACE, hard_timeout / 2)
+    hard = hard_timeout.total_seconds()
     with _one_at_a_time:
-        pdf = _mine().print(page, layout(options), limit=limit.total_seconds(), hard=hard_timeout.total_seconds())
+        pdf = _mine().print(page, layout(options), limit=graceful(hard), hard=hard)
     if page_count(pdf) > MOST_PAGES:
         raise RenderFault(ErrorCode.TEMPLATE_ERROR, f"The document has over {MOST_PAGES:,} pages.")
     return stamp(pdf, options.metadata, made_at=made_at)
+
+
+def graceful(hard: float) -> float:
+    """Return after how many seconds the browser is killed, so that the worker itself never is."""
+    return max(hard - GRACE, hard / 2)
 
 
 def close() -> None:

@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 import psutil
 from playwright.async_api import Browser, Error, Page, Playwright, Route, async_playwright
@@ -26,7 +26,8 @@ LOCKED_DOWN: dict[str, Any] = {
     "accept_downloads": False,
     "service_workers": "block",
 }
-GONE = ("closed", "crash", "disconnected")
+Answer = TypeVar("Answer")
+GONE = ("closed", "crash", "disconnected", "Printing failed")  # in what Playwright says of a browser or page that died
 
 
 class Session:
@@ -40,20 +41,23 @@ class Session:
         self._doomed = False
         self._playwright: Playwright | None = None
         self._connection: Browser | None = None
+        self._death = asyncio.Event()
         self._launching = asyncio.Lock()
         self._spare: asyncio.Task[Page] | None = None
         self._chores: set[asyncio.Task[Any]] = set()
 
     async def print(self, html: str, layout: dict[str, Any], *, limit: float) -> bytes:
         """Return the PDF of a page that nothing else ever sees; after the limit the browser is killed."""
-        self.jobs += 1
         page = None
         try:
             async with asyncio.timeout(limit):
                 page = await self._take()
-                await page.set_content(html, timeout=limit * 1000)
-                return await page.pdf(**layout)
-        except (TimeoutError, Error) as error:
+                self.jobs += 1
+                await self._while_alive(page.set_content(html, timeout=0))
+                return await self._while_alive(page.pdf(**layout))
+        except RenderFault:
+            raise
+        except Exception as error:  # noqa: BLE001 - a dead driver is told as a bare Exception
             raise self._fault(error, limit) from None
         finally:
             self._later(self._tidy(page))
@@ -65,25 +69,25 @@ class Session:
 
     async def stop(self) -> None:
         """End the browser, politely at first."""
-        connection, self._connection = self._connection, None
+        connection, self._connection, browser = self._connection, None, self.browser
         if connection is None:
             return
         try:
             async with asyncio.timeout(CLOSE_LIMIT):
                 await connection.close()
         except (TimeoutError, Error):
-            _kill(self.browser)
+            _kill(browser)
 
     async def end(self) -> None:
         """End the browser and Playwright's driver."""
         for chore in self._chores:
             chore.cancel()
         await self.stop()
-        if self._playwright:
+        if self._playwright and _is_up(self.driver):
             await self._playwright.stop()
 
     def _fault(self, error: Exception, limit: float) -> RenderFault:
-        if isinstance(error, TimeoutError) or "Timeout" in type(error).__name__:
+        if isinstance(error, TimeoutError):
             # `page.pdf` knows no timeout, and a page that hangs takes its browser along: only a kill ends it.
             self.kill()
             return RenderFault(
@@ -102,12 +106,12 @@ class Session:
         spare, self._spare = self._spare, None
         busy = spare is not None and not spare.done()
         page = None
-        if spare and not self._doomed:
+        if spare and self._alive():
             try:
                 page = await spare
             except (Error, RenderFault):
                 page = None  # its browser died or did not start; try once more, now on the job's account
-        if page is None or page.is_closed() or self._doomed or not self._alive():
+        if page is None or page.is_closed() or not self._alive():
             page = await self._open()
         if busy and self.jobs < RECYCLE_AFTER:
             self._prepare()  # jobs come faster than pages: make the next one beside this job, not after it
@@ -120,22 +124,40 @@ class Session:
     async def _open(self) -> Page:
         async with self._launching:
             browser = await self._running()
-        context = await browser.new_context(**LOCKED_DOWN)
-        await context.route("**/*", _refuse)
-        return await context.new_page()
+        context = await self._while_alive(browser.new_context(**LOCKED_DOWN))
+        await self._while_alive(context.route("**/*", _refuse))
+        page = await self._while_alive(context.new_page())
+        death = self._death
+        page.on("crash", lambda _: death.set())
+        return page
+
+    async def _while_alive(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        """Wait for the browser's answer, but not for a dead one's: Playwright forgets some calls when it dies."""
+        answer, death = asyncio.ensure_future(work), asyncio.ensure_future(self._death.wait())
+        try:
+            await asyncio.wait({answer, death}, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                raise RenderFault(ErrorCode.BROWSER_LAUNCH_FAILED, "The browser died while it rendered.")
+            return answer.result()
+        finally:
+            answer.cancel()
+            death.cancel()
 
     def _alive(self) -> bool:
-        return bool(self._connection and self._connection.is_connected())
+        """Tell whether the browser can be given a page."""
+        healthy = not self._doomed and not self._death.is_set() and _is_up(self.driver) and _is_up(self.browser)
+        return bool(healthy and self._connection and self._connection.is_connected())
 
     async def _running(self) -> Browser:
         """Return the browser, started if there is none."""
-        if self._connection and self._alive() and not self._doomed:
+        if self._connection and self._alive():
             return self._connection
+        _kill(self.browser)  # half of it may still run
         self._doomed, self.jobs = False, 0
         arguments = launch_arguments()  # a missing browser is not a failed launch: it is told as what it is
         try:
             async with asyncio.timeout(LAUNCH_LIMIT):
-                if self._playwright is None:
+                if not _is_up(self.driver):
                     await self._start_driver()
                 self._connection = await self._start_browser(arguments)
         except (TimeoutError, OSError, Error) as error:
@@ -153,6 +175,8 @@ class Session:
     async def _start_browser(self, arguments: dict[str, Any]) -> Browser:
         assert self._playwright  # noqa: S101 - _running starts it first
         browser = await self._playwright.chromium.launch(**arguments)
+        self._death = death = asyncio.Event()
+        browser.on("disconnected", lambda _: death.set())
         inspector = await browser.new_browser_cdp_session()
         told = await inspector.send("SystemInfo.getProcessInfo")
         await inspector.detach()
@@ -164,6 +188,7 @@ class Session:
         """Forget a driver that could not start a browser, and whatever it did start."""
         self._connection = self._playwright = None
         kill_tree(self.driver)
+        self.driver = None
 
     async def _tidy(self, page: Page | None) -> None:
         """Make the next page, now that nobody waits, and throw the used one away with its context.
@@ -183,6 +208,13 @@ class Session:
         # Looked at here, or Python would complain of an error that nobody asked for.
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return task
+
+
+def _is_up(process: psutil.Process | None) -> bool:
+    try:
+        return process is not None and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 async def _refuse(route: Route) -> None:
