@@ -1,6 +1,7 @@
 """What a worker does with a job, with a real browser in this process (PDF-4, PDF-6, PDF-7)."""
 
 from collections.abc import Iterator
+from copy import copy
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -202,12 +203,12 @@ def test_a_swept_worker_cannot_finish_and_takes_its_file_back(artifacts) -> None
     sweeps.run("pdf_reap")
     (holder,) = PdfJob.objects.claim()
 
+    with pytest.raises(MoveRefused, match="under another claim"):
+        copy(swept).succeed(artifact_key="x", size=1, digest="d")
     work.finish(swept, store.keep(store.new_key(swept.pk, swept.started_at), PDF))
 
     assert files(artifacts) == []
     assert told(holder)[0] == "running"
-    with pytest.raises(MoveRefused, match="under another claim"):
-        swept.succeed(artifact_key="x", size=1, digest="d")
 
 
 def test_a_swept_worker_cannot_fail_the_next_ones_claim() -> None:
