@@ -2,7 +2,7 @@
 
 from django.conf import settings
 
-from pdfjobs.documents.document import Document
+from pdfjobs.documents.definition import Document
 from pdfjobs.documents.kinds.conversion_report import CONVERSION_REPORT
 from pdfjobs.documents.kinds.cutting_sheet import CUTTING_SHEET
 from pdfjobs.documents.kinds.invoice import INVOICE

@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 MOST_FAULTS = 50
-NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,6})?")
-DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,6})?", re.ASCII)
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 # No page can show these, and a half of a character cannot even be written as UTF-8.
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 REQUIRED: Any = object()

@@ -25,7 +25,7 @@ MOST_LINE = 120  # characters in a part of a header or footer
 MOST_METADATA = 500
 MOST_KEYWORDS = 30
 PLACEHOLDERS = ("page", "pages", "title")
-RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
+RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-from pdfjobs.documents.document import Document
+from pdfjobs.documents.definition import Document
 from pdfjobs.documents.pricing import HUNDRED, LANGUAGE
 from pdfjobs.documents.schema import Amount, Choice, Day, Group, Rows, Text
 from pdfjobs.documents.speech import Speech

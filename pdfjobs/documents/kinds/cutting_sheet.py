@@ -3,7 +3,7 @@
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
-from pdfjobs.documents.document import Document
+from pdfjobs.documents.definition import Document
 from pdfjobs.documents.schema import Amount, Choice, Day, Flag, Group, Rows, Text
 from pdfjobs.documents.speech import LOCALES, Speech
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pdfjobs.documents.document import Document
+from pdfjobs.documents.definition import Document
 from pdfjobs.documents.pricing import LABELS, LANGUAGE, LINE, PARTY, SELLER, priced
 from pdfjobs.documents.schema import Day, Group, Rows, Text
 from pdfjobs.documents.speech import Speech

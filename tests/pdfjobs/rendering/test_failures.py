@@ -3,6 +3,7 @@
 import signal
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import psutil
@@ -29,7 +30,9 @@ def script(path: Path, text: str) -> str:
     return str(path)
 
 
-def test_a_page_that_never_finishes_times_out_and_takes_its_browser_along(to_pdf: Callable[..., bytes], browser) -> None:
+def test_a_page_that_never_finishes_times_out_and_takes_its_browser_along(
+    to_pdf: Callable[..., bytes], browser
+) -> None:
     """PDF-7: only a kill ends it."""
     expected = to_pdf()
     helpers = browser.children(recursive=True)
@@ -186,7 +189,7 @@ def test_a_browser_is_replaced_after_its_share(to_pdf: Callable[..., bytes], mon
         to_pdf()
         seen.append(current_browser())
 
-    assert [first == second for first, second in zip(seen, seen[1:], strict=False)].count(False) == 2
+    assert [first == second for first, second in pairwise(seen)].count(False) == 2
     assert all(gone(process) for process in set(seen[:-1]) - {seen[-1]})
 
 

@@ -10,7 +10,7 @@ from pdfjobs.rendering import OptionsFault, PageOptions
 from pdfjobs.rendering.options import PAPERS
 
 WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="{}\ufffe\uffff"), max_size=40)
-LINES = st.none() | st.fixed_dictionaries({}, optional={side: WORDS for side in ("left", "center", "right")})
+LINES = st.none() | st.fixed_dictionaries({}, optional=dict.fromkeys(("left", "center", "right"), WORDS))
 OPTIONS = st.fixed_dictionaries(
     {},
     optional={
@@ -57,6 +57,7 @@ def test_options_left_out_equal_the_defaults_written_out() -> None:
         ({"header": {"left": "x"}, "margin": {"top": 4}}, "options.margin.top: a header needs 10 mm"),
         ({"margin": {"bottom": 4}}, "options.margin.bottom: a footer needs 10 mm"),
         ({"pages": "3-1"}, "options.pages: '3-1' is not a range"),
+        ({"pages": "٣"}, "options.pages: '٣' is not a range"),
         ({"pages": "0"}, "options.pages: '0' is not a range"),
         ({"pages": "1-99999"}, "options.pages: '1-99999' is not a range"),
         ({"pages": "1,,2"}, "options.pages: '' is not a range"),

@@ -21,7 +21,7 @@ def size(reader: PdfReader) -> tuple[float, float]:
 
 @pytest.mark.parametrize("paper", PAPERS)
 @pytest.mark.parametrize("landscape", [False, True])
-def test_paper_and_orientation(to_reader: Callable[..., PdfReader], paper: str, landscape: bool) -> None:
+def test_paper_and_orientation(to_reader: Callable[..., PdfReader], paper: str, landscape) -> None:
     width, height = sorted(PAPERS[paper], reverse=landscape)
 
     found = size(to_reader(paper=paper, landscape=landscape))
@@ -48,13 +48,9 @@ def test_margins(to_pdf: Callable[..., bytes]) -> None:
 
 
 def test_page_ranges(to_reader: Callable[..., PdfReader]) -> None:
-    pages = to_reader(FOUR, pages="2-3, 4").pages
+    pages = to_reader(FOUR, pages="2-3, 4", footer=None).pages
 
-    assert [page.extract_text().split()[1 if "Sayfa" == page.extract_text().split()[0] else -1] for page in pages] == [
-        "B",
-        "C",
-        "D",
-    ]
+    assert [page.extract_text().strip() for page in pages] == ["Sayfa B", "Sayfa C", "Sayfa D"]
 
 
 def test_pages_that_are_not_there_are_told(to_pdf: Callable[..., bytes]) -> None:
@@ -88,7 +84,7 @@ def test_the_title_in_a_header_may_look_like_a_placeholder(to_reader: Callable[.
 
 
 @pytest.mark.parametrize("tagged", [False, True])
-def test_tagged_output(to_reader: Callable[..., PdfReader], tagged: bool) -> None:
+def test_tagged_output(to_reader: Callable[..., PdfReader], tagged) -> None:
     root: Any = to_reader(tagged=tagged).trailer["/Root"]
 
     assert ("/StructTreeRoot" in root) is tagged

@@ -20,9 +20,10 @@ NOON = datetime(2026, 7, 1, 12, 0, 5, tzinfo=UTC)
 @pytest.fixture(scope="module")
 def plain() -> bytes:
     """A PDF as Chromium writes it, in small."""
+    told = b"/Title (Eski \\) ba\\(sl\\\\)\n/Creator (Chromium)\n/Producer (Skia/PDF m1)\n"
+    told += b"/CreationDate (D:20200101000000+00'00')\n/ModDate (D:20200101000000+00'00')"
     objects = [
-        b"1 0 obj\n<</Title (Eski \\) ba\\(sl\\\\)\n/Creator (Chromium)\n/Producer (Skia/PDF m1)\n"
-        b"/CreationDate (D:20200101000000+00'00')\n/ModDate (D:20200101000000+00'00')>>\nendobj\n",
+        b"1 0 obj\n<<" + told + b">>\nendobj\n",
         b"2 0 obj\n<</Type /Pages\n/Kids [3 0 R]\n/Count 1>>\nendobj\n",
         b"3 0 obj\n<</Type /Page\n/MediaBox [0 0 9 9]\n/Parent 2 0 R>>\nendobj\n",
         b"4 0 obj\n<</Type /Catalog\n/Pages 2 0 R>>\nendobj\n",
