@@ -13,7 +13,7 @@ class PdfJobsConfig(AppConfig):
         """Register once all models are known."""
         from lifecycle.metrics import registry  # noqa: PLC0415
         from lifecycle.workers import bells  # noqa: PLC0415
-        from pdfjobs import sweeps, work  # noqa: PLC0415
+        from pdfjobs import checks, sweeps, work  # noqa: F401, PLC0415
         from pdfjobs.metrics import PdfCollector  # noqa: PLC0415
 
         bells.register(work.BELL, is_due=work.is_due, answer=work.answer)

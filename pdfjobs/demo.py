@@ -1,5 +1,6 @@
 """Demo data: each template once, to be rendered when a worker comes, and a job that failed."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from django.db import transaction
@@ -33,7 +34,7 @@ def load_demo(*, owner: "User") -> None:
         return
 
 
-def fail_one(owner: "User", body: dict[str, object]) -> None:
+def fail_one(owner: "User", body: Mapping[str, object]) -> None:
     """Make a job that failed; in one transaction, so that no worker meets it."""
     with transaction.atomic():
         job, _ = enqueue(owner, read_entry({**body, "options": {"landscape": True}}))

@@ -73,7 +73,8 @@ def make(job: PdfJob) -> bytes:
         options = PageOptions.read(job.options)
     except OptionsFault as fault:  # stored by an older version
         raise RenderFault(ErrorCode.UNKNOWN, str(fault)) from None
-    allowed = timedelta(seconds=settings.TASK_TIMEOUT) - BEYOND_TIMEOUT
+    # kilit.W005 tells of a task timeout that leaves a job less than it may ask for.
+    allowed = max(timedelta(seconds=settings.TASK_TIMEOUT) - BEYOND_TIMEOUT, timedelta(seconds=1))
     return render(html, options, made_at=job.created_at, hard_timeout=min(job.timeout, allowed))
 
 

@@ -17,6 +17,7 @@ from pdfjobs.admin.dress import button
 from pdfjobs.admin.listing import FILTERS, CappedChangeList, CappedPaginator, search
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import PdfJobQuerySet
+from pdfjobs.rendering import sandbox_warning
 from pdfjobs.serving import FileLost, serve
 from pdfjobs.states import PDF_JOBS, Status
 from pdfjobs.store import StoreDown
@@ -36,6 +37,7 @@ class PdfJobAdmin(ReadOnlyAdmin):
     list_max_show_all = 0
     list_disable_select_all = True
     list_fullwidth = True
+    list_before_template = "admin/pdfjobs/sandbox.html"
     list_after_template = "admin/pdfjobs/room_for_actions.html"
     ordering = ["-id"]
     paginator = CappedPaginator
@@ -45,7 +47,7 @@ class PdfJobAdmin(ReadOnlyAdmin):
     search_help_text = "A whole job id or job key, or an owner's name"
     actions = ["retry", "expire"]  # type: ignore[assignment]
     actions_detail = list(ROW_BUTTONS)
-    change_form_before_template = "admin/pdfjobs/preview.html"
+    change_form_after_template = "admin/pdfjobs/preview.html"
     change_form_outer_after_template = "admin/pdfjobs/timeline.html"
     fieldsets = showing.FIELDSETS
     readonly_fields = showing.READ_ONLY
@@ -65,6 +67,11 @@ class PdfJobAdmin(ReadOnlyAdmin):
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Take the filters that are offered, and no others from the address."""
         return lookup in {offered.parameter_name for offered in FILTERS}
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Say when the browser runs without its sandbox."""
+        warned = {"sandbox_warning": sandbox_warning(), **(extra_context or {})}
+        return super().changelist_view(request, warned)  # type: ignore[no-any-return]
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         """Add the timeline and the file; Django's own history knows nothing of rows that only verbs move."""

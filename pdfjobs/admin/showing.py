@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from django.conf import settings
 from django.contrib.admin import display
 from django.contrib.admin.utils import flatten_fieldsets
 from django.template.defaultfilters import filesizeformat
@@ -12,9 +13,17 @@ from django.utils.safestring import SafeString
 from lifecycle.models import Heartbeat
 from pdfjobs.admin.dress import breakable, since, state_badge, two_lines, verbatim
 from pdfjobs.models import PdfJob
-from pdfjobs.states import MAX_RETRIES, TRANSIENT, ErrorCode, Status
+from pdfjobs.states import MAX_RETRIES, ErrorCode, Status
 
 LONGEST_SHOWN = 20_000
+MOST_COUNTED = 1000
+REMEDIES = {
+    ErrorCode.BROWSER_LAUNCH_FAILED: f"Its {MAX_RETRIES} retries are used up; when the worker has memory again, Retry.",
+    ErrorCode.NAVIGATION_TIMEOUT: f"Its {MAX_RETRIES} retries are used up; make the document shorter, or Retry.",
+    ErrorCode.TEMPLATE_ERROR: "Mend the template, then Retry.",
+    ErrorCode.UNSUPPORTED_PLATFORM: "Run manage.py browser on the worker's machine, then Retry.",
+    ErrorCode.UNKNOWN: "The details may tell the cause; mend it, then Retry.",
+}
 
 
 @display(description="job")
@@ -65,19 +74,26 @@ def age(row: PdfJob) -> SafeString:
     return since(row.created_at)
 
 
-@display(description="why it is not moving")
-def waits_for(row: PdfJob) -> str:
-    """Say what the job waits for, or why it waits for nothing."""
-    if row.status == Status.QUEUED:
-        if not Heartbeat.objects.alive().exists():
-            return "No worker lives: run manage.py runworkers."
-        before = PdfJob.objects.due().filter(queued_at__lt=row.queued_at)[:1000].count()
-        return f"It waits for a worker; {before} wait before it." if before else "It is next."
-    if row.status == Status.RUNNING:
-        return f"A worker renders it, and is given up at {row.lease_until:%H:%M:%S} UTC."
-    if row.status == Status.FAILED:
-        return f"Its {MAX_RETRIES} retries are used up." if row.error_code in TRANSIENT else "Trying again cannot help."
-    return "It has reached its end."
+@display(description="what comes next")
+def comes_next(row: PdfJob) -> str:
+    """Say what the job waits for, or what an operator can do for it."""
+    match row.status:
+        case Status.QUEUED:
+            return _waits_for(row)
+        case Status.RUNNING:
+            return f"A worker renders it, and is given up at {row.lease_until:%H:%M:%S} UTC."
+        case Status.SUCCEEDED if row.finished_at:
+            return f"Its file is kept until {row.finished_at + settings.PDF_TTL:%Y-%m-%d %H:%M} UTC."
+        case Status.FAILED:
+            return REMEDIES[ErrorCode(row.error_code)]
+    return "Nothing: its file and its variables are deleted."
+
+
+def _waits_for(row: PdfJob) -> str:
+    if not Heartbeat.objects.alive().exists():
+        return "Nothing, for no worker lives: run manage.py runworkers."
+    before = PdfJob.objects.due().filter(queued_at__lt=row.queued_at)[:MOST_COUNTED].count()
+    return f"A worker takes it, after {before} that wait before it." if before else "The next free worker takes it."
 
 
 @display(description="error code")
@@ -124,7 +140,7 @@ def _json(value: Any) -> str:
 # Columns are functions: Django offers, and takes, no sorting by them, which would read the whole table.
 COLUMNS = [name, state, owner, retries, error, size, took, age]
 FIELDSETS: Any = [
-    (None, {"fields": [(state, "template_name"), (owner, retries), waits_for]}),
+    (None, {"fields": [(state, "template_name"), (owner, retries), comes_next]}),
     ("Error", {"fields": [code, detail]}),
     ("Times", {"fields": [("created_at", "queued_at"), ("started_at", "finished_at"), (took, "lease_until")]}),
     ("File", {"fields": [(size, artifact), "artifact_digest"]}),

@@ -1,5 +1,6 @@
 """PDF jobs in the console (CON-3, CON-4, CON-8 to CON-10)."""
 
+import os
 from typing import Any
 from uuid import uuid4
 
@@ -244,3 +245,34 @@ def test_an_unreachable_store_is_told_and_nothing_expires(make_person, make_job,
 
     assert said(answer) == ["The store of PDF files does not answer, so nothing was expired: no route"]
     assert status(job) == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "told"),
+    [
+        ("queued", "", "no worker lives"),
+        ("running", "", "A worker renders it"),
+        ("succeeded", "", "Its file is kept until"),
+        ("failed", "TEMPLATE_ERROR", "Mend the template, then Retry."),
+        ("failed", "UNSUPPORTED_PLATFORM", "manage.py browser"),
+        ("expired", "", "its file and its variables are deleted"),
+    ],
+)
+def test_con_8_a_job_says_what_comes_next(make_person, make_job, state: str, code: str, told: str) -> None:
+    job = make_job(state, code=code)
+
+    assert told in make_person().get(f"{LIST}{job.pk}/change/").content.decode()
+
+
+def test_con_8_a_waiting_job_says_how_many_wait_before_it(make_person, make_job, worker_lives) -> None:
+    first, second = make_job(), make_job()
+    client = make_person()
+
+    assert "The next free worker takes it." in client.get(f"{LIST}{first.pk}/change/").content.decode()
+    assert "after 1 that wait before it" in client.get(f"{LIST}{second.pk}/change/").content.decode()
+
+
+def test_pdf_6_a_browser_without_its_sandbox_is_told_in_the_console(make_person, monkeypatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+
+    assert "without its sandbox" in make_person().get(LIST).content.decode()

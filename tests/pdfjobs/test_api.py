@@ -194,3 +194,14 @@ def test_pdf_11_a_queue_at_its_limit_is_429_but_knows_what_it_has(api, settings)
 def test_whatever_is_accepted_a_refusal_can_be_read(api) -> None:
     assert api.post(accept="text/html").status_code == 201
     assert api.download("nonsense", accept="application/pdf").status_code == 404
+
+
+def test_the_templates_tell_their_variables_and_a_sample_that_is_taken(api, settings) -> None:
+    templates = api.client.get("/pdf/templates", headers=api.headers).json()["templates"]
+
+    assert [template["name"] for template in templates] == settings.PDF_TEMPLATES
+    paths = {variable["path"]: variable for variable in templates[0]["variables"]}
+    assert paths["lines.*.quantity"]["required"]
+    assert paths["buyer.name"]["allowed"].startswith("a text")
+    for template in templates:
+        assert api.post({"template_name": template["name"], "variables": template["sample"]}).status_code == 201
