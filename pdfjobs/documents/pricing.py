@@ -23,7 +23,7 @@ PARTY: dict[str, Field] = {
 }
 SELLER: dict[str, Field] = PARTY | {
     "website": Text("web address, as text", "", most=120),
-    "logo_url": Image("a logo in place of the name; fetched when the document is made", None),
+    "logo_url": Image("a logo above the name; fetched when the document is made", None),
 }
 SHORT_UNIT = 5  # letters that stay on the line of the number
 LINE: dict[str, Field] = {

@@ -65,7 +65,7 @@ WORDS = {
     },
 }
 COUNT = Amount("how many", Decimal(0), most=Decimal(10**9), places=0)
-VALUE = Amount("their value", Decimal(0), most=Decimal(10**12))
+VALUE = Amount("their value", Decimal(0), most=Decimal(10**11))
 SCHEMA = Group(
     fields={
         **LANGUAGE,

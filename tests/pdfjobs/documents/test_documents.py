@@ -1,6 +1,7 @@
 """Documents: the allowlist, the schema, the digest, the template (PDF-5)."""
 
 import copy
+import json
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +15,9 @@ from hypothesis import strategies as st
 from pdfjobs import documents
 from pdfjobs.documents import DocumentFault, UnknownDocument, document, schema
 from pdfjobs.documents.definition import Document, _engine
+from pdfjobs.documents.description import described
 from pdfjobs.documents.schema import Group, Rows, Text
+from pdfjobs.rendering import PageOptions
 
 NAMES = ["invoice", "offer", "cutting_sheet", "conversion_report"]
 TEMPLATES = Path(project.BASE_DIR) / "templates" / "pdf"
@@ -283,3 +286,18 @@ def test_a_report_of_a_quiet_period_divides_by_nothing() -> None:
     assert (shown["totals"]["success"], shown["actions"][0]["per_conversion"]) == ("–", "–")
     assert "Bu dönemde hata yok." in kind.html(variables)
     assert Decimal(shown["bars"][0]["good_height"]) == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_documentation_tells_the_schema_as_it_is(name: str) -> None:
+    written = (Path(project.BASE_DIR) / "docs" / "pdf-templates.md").read_text()
+
+    assert described(document(name).schema) in written
+
+
+def test_the_documentation_tells_the_page_options_as_they_are() -> None:
+    written = (Path(project.BASE_DIR) / "docs" / "pdf-templates.md").read_text()
+    example = json.loads(re.search(r"```json\n(.*?)```", written, re.DOTALL)[1])
+
+    assert PageOptions.read(example).paper == "A4"
+    assert all(f"| `{name}` |" in written for name in PageOptions.read({}).canonical())
