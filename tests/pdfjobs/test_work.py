@@ -16,7 +16,7 @@ from lifecycle.guard import MoveRefused
 from lifecycle.models import Event
 from lifecycle.workers import bells, sweeps
 from pdfjobs import rendering, store, work
-from pdfjobs.documents.document import _engine
+from pdfjobs.documents.definition import _engine
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import RenderFault
 from pdfjobs.states import ErrorCode
@@ -45,10 +45,19 @@ def fail_with(monkeypatch, code: str) -> None:
     monkeypatch.setattr(work, "render", failing)
 
 
-def test_a_job_becomes_a_file_before_its_row_says_so(artifacts) -> None:
+def test_a_job_becomes_a_file_before_its_row_says_so(artifacts, monkeypatch) -> None:
     job = new_job()
+    succeed, seen = PdfJob.succeed, []
+
+    def look_and_succeed(self: PdfJob, *, artifact_key: str, **described: Any) -> PdfJob:
+        seen.append(store.exists(artifact_key))
+        return succeed(self, artifact_key=artifact_key, **described)
+
+    monkeypatch.setattr(PdfJob, "succeed", look_and_succeed)
 
     work.answer()
+
+    assert seen == [True]
 
     assert told(job) == ("succeeded", "", 0)
     content = (artifacts / job.artifact_key).read_bytes()
