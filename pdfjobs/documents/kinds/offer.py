@@ -97,7 +97,6 @@ SAMPLE: dict[str, Any] = {
             "discount_rate": 10,
             "tax_rate": 20,
         },
-        {"description": "Okuma lambası, LED", "quantity": 24, "unit": "adet", "unit_price": "54.90", "tax_rate": 20},
         {
             "description": "Danışma bankosu",
             "detail": "L düzeni, 320 × 180 cm; alçak bölümlü",
