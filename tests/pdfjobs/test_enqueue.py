@@ -11,6 +11,7 @@ from pdfjobs import store
 from pdfjobs.enqueue import enqueue
 from pdfjobs.entry import read_entry
 from pdfjobs.models import PdfJob
+from pdfjobs.models.queryset import PdfJobQuerySet
 from tests.pdfjobs.conftest import Api, body, bring, some_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -81,22 +82,31 @@ def test_what_failed_or_expired_is_made_anew(api, worker_lives, status: str) -> 
     assert again.json()["job_id"] != first
 
 
-def test_a_job_in_the_middle_of_its_retry_keeps_its_key(api, worker_lives, in_threads) -> None:
-    """Between failed and queued the key is free in this transaction only: whoever asks waits and finds the job."""
+def test_a_job_in_the_middle_of_its_retry_keeps_its_key(api, worker_lives, in_threads, monkeypatch) -> None:
+    """Between failed and queued the key is free in that transaction only: whoever asks waits, and finds the job."""
     job, _ = enqueue(api.user, read_entry(body()))
+    bring(job, "running")
+    is_failed, is_answered = threading.Event(), threading.Event()
+    move_each = PdfJobQuerySet.move_each
+
+    def dawdle(rows: PdfJobQuerySet, verb: str, **changes: Any) -> Any:
+        if verb == "retry":
+            is_failed.set()
+            is_answered.wait(timeout=1)  # nobody is answered before we are done, so this time passes
+        return move_each(rows, verb, **changes)
+
+    monkeypatch.setattr(PdfJobQuerySet, "move_each", dawdle)
 
     def fail_or_post(number: int) -> Any:
-        if number:
-            return [Api.post(api).json()["job_id"] for _ in range(10)]
-        for _ in range(2):
-            bring(job, "running")
-            PdfJob.objects.filter(pk=job.pk).fail(code="NAVIGATION_TIMEOUT", detail="slow")
-        return [job.job_id]
+        if number == 0:
+            return PdfJob.objects.filter(pk=job.pk).fail(code="NAVIGATION_TIMEOUT", detail="slow").retried
+        assert is_failed.wait(timeout=20)
+        found = Api.post(api).json()["job_id"]
+        is_answered.set()
+        return found
 
-    answers = in_threads(fail_or_post, count=8)
-
-    assert {job_id for each in answers for job_id in each} == {job.job_id}
-    assert PdfJob.objects.get().retry_count == 2
+    assert in_threads(fail_or_post, count=3) == [{job.pk}, job.job_id, job.job_id]
+    assert PdfJob.objects.get().retry_count == 1
 
 
 def test_twenty_workers_share_a_hundred_jobs_without_meeting(make_job, in_threads) -> None:
