@@ -99,8 +99,9 @@ class PdfJob(LeasedModel):
             models.Index(
                 fields=["finished_at"], condition=Q(status__in=[Status.SUCCEEDED, Status.FAILED]), name="pdf_ended"
             ),
-            # Lists page through a state, and operators look a document up by its key.
+            # Lists page through a state or a template, and operators look a document up by its key.
             models.Index(fields=["status", "id"], name="pdf_in_status"),
+            models.Index(fields=["template_name", "id"], name="pdf_of_template"),
             models.Index(fields=["job_key"], name="pdf_by_key"),
         ]
 

@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from lifecycle.models import Heartbeat
 from lifecycle.models.worker import ALIVE_FOR
+from pdfjobs.documents import DocumentFault
 from pdfjobs.models import PdfJob
 from tests.pdfjobs.conftest import body
 
@@ -46,6 +47,21 @@ def test_degrade_is_the_document_as_html(api) -> None:
     assert answer.headers["Content-Type"].startswith("text/html")
     assert b"<html" in answer.content
     assert not PdfJob.objects.exists()
+
+
+def test_a_broken_template_is_told_without_its_place(api, monkeypatch, caplog) -> None:
+    """PDF-4: template and line are the operator's, in the log."""
+
+    def broken(*_: Any) -> str:
+        raise DocumentFault("pdf/invoice.html", 12, "no such tag")
+
+    monkeypatch.setattr("pdfjobs.documents.Document.html", broken)
+
+    answer = api.post(body(**DEGRADE))
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "TEMPLATE_ERROR")
+    assert "12" not in answer.json()["error"]["message"]
+    assert "pdf/invoice.html, line 12: no such tag" in caplog.text
 
 
 def test_the_installation_chooses_for_callers_who_do_not(api, settings) -> None:

@@ -3,6 +3,7 @@
 import html.parser
 import json
 import random
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from lifecycle.models import Event
 from pdfjobs import cleanup, store
 from pdfjobs.documents import UnknownDocument, document, documents
+from pdfjobs.documents.images import is_allowed
 from pdfjobs.enqueue import enqueue
 from pdfjobs.entry import read_entry
 from pdfjobs.jobkey import job_key
@@ -159,6 +161,20 @@ def test_only_allowed_templates_are_known(settings, name: str, allowed: set[str]
             document(name)
         assert set(refusal.value.allowed) == allowed
     assert {known.name for known in documents()} == allowed
+
+
+@a_hundred_times
+@given(
+    host=st.sampled_from(["cdn.example", "cdn.example.evil.example", "evil.example"]),
+    path=st.text("abc/._-", max_size=20),
+    allowed=st.sets(st.sampled_from(["cdn.example", "img.example"])),
+)
+def test_only_allowed_addresses_are_fetched_from(settings, host: str, path: str, allowed: set[str]) -> None:
+    """Feature: pdf-render-worker, Property 5: validation by the allowlist, of addresses."""
+    settings.PDF_ASSET_PATTERNS = [rf"https://{re.escape(name)}/.*" for name in sorted(allowed)]
+
+    assert is_allowed(f"https://{host}/{path}") == (host in allowed)
+    assert not is_allowed(f"http://{host}/{path}")
 
 
 class Page(html.parser.HTMLParser):
