@@ -21,7 +21,7 @@ ATTEMPTS = 5
 
 
 class QueueFull(Exception):  # noqa: N818 - a refusal is an answer, not an error of ours
-    """More jobs wait than the workers are allowed to be behind."""
+    """More jobs wait than the workers are allowed to be behind, or a key changes hands faster than we look."""
 
 
 def enqueue(owner: "User", entry: Entry) -> tuple[PdfJob, bool]:
@@ -40,7 +40,7 @@ def enqueue(owner: "User", entry: Entry) -> tuple[PdfJob, bool]:
             job, mine = insert_or_find(owner, entry, key)
         if job and (mine or job.status != Status.SUCCEEDED or has_file(job)):
             return job, mine
-    raise RuntimeError(f"the key {key} changed hands {ATTEMPTS} times")
+    raise QueueFull
 
 
 def insert_or_find(owner: "User", entry: Entry, key: str) -> tuple[PdfJob | None, bool]:

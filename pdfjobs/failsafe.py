@@ -6,7 +6,12 @@ from lifecycle.models import Heartbeat
 
 DATABASE_DOWN = (OperationalError, InterfaceError)
 RETRY_AFTER = 15  # seconds; a supervisor that lost its cluster has a new one by then
-FALLBACK = {"X-Pdf-Fallback": "html"}
+# The page is made of a caller's words and shown under our name: it may show itself, and nothing else.
+FALLBACK = {
+    "X-Pdf-Fallback": "html",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; img-src data:; font-src data:; style-src 'unsafe-inline'; sandbox",
+}
 
 
 def workers_live() -> bool:

@@ -1,5 +1,6 @@
 """Sends a stored PDF: whole or in part, and never half of one that is being deleted (PDF-3)."""
 
+import os
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -69,7 +70,8 @@ class FilePart:
             self.file: Any = store.open_file(job.artifact_key)
         except FileNotFoundError:
             raise FileLost from None
-        if self.file.size != job.artifact_size:
+        self.file.seek(0, os.SEEK_END)  # asked of what is open: by its name the file may be gone by now
+        if self.file.tell() != job.artifact_size:
             self.close()
             raise FileLost
         self.wanted = wanted

@@ -5,12 +5,13 @@ import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from django.core.files.base import File
 from django.core.files.storage import FileSystemStorage
 
 UNFINISHED = ".part"
+ATTEMPTS = 5
 
 
 class Stored(NamedTuple):
@@ -25,10 +26,9 @@ class FileArtifacts(FileSystemStorage):
 
     def _save(self, name: str, content: File[Any]) -> str:
         place = Path(self.path(name))
-        place.parent.mkdir(parents=True, exist_ok=True)
         aside = place.with_name(f"{place.name}.{secrets.token_hex(4)}{UNFINISHED}")
         try:
-            with aside.open("xb") as file:
+            with _open_in_folder(aside) as file:
                 for chunk in content.chunks():
                     file.write(chunk)
                 file.flush()
@@ -59,6 +59,17 @@ class FileArtifacts(FileSystemStorage):
                 except FileNotFoundError:
                     continue  # deleted meanwhile
                 yield Stored(path.relative_to(root).as_posix(), since)
+
+
+def _open_in_folder(place: Path) -> IO[bytes]:
+    """Open a new file; its folder may be removed, as empty, by whoever deletes the file of an earlier attempt."""
+    for _ in range(ATTEMPTS):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return place.open("xb")
+        except FileNotFoundError:
+            continue
+    raise FileNotFoundError(place)
 
 
 def _sync(folder: Path) -> None:

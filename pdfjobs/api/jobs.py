@@ -89,7 +89,7 @@ def fall_back(entry: Entry) -> HttpResponse:
     if entry.fail_safe == FailSafe.STRICT:
         raise unavailable()
     with refusing_broken_templates():
-        return HttpResponse(entry.html(), headers={**FALLBACK, "Cache-Control": "no-store"})
+        return HttpResponse(entry.html(), headers=FALLBACK)
 
 
 def made(job: PdfJob) -> Made:

@@ -118,3 +118,4 @@ def test_fallback_pages_hold_no_script_and_load_nothing(api) -> None:
 
     assert "<script" not in page
     assert 'src="http' not in page
+    assert "sandbox" in api.post(body(**DEGRADE)).headers["Content-Security-Policy"]

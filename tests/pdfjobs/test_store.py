@@ -4,6 +4,8 @@ import hashlib
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import boto3
@@ -120,6 +122,23 @@ def test_a_crash_while_writing_leaves_no_file(artifacts, monkeypatch) -> None:
 
     assert files(artifacts) == []
     assert not store.exists(key)
+
+
+def test_a_folder_removed_under_a_writers_feet_is_made_again(artifacts, monkeypatch) -> None:
+    """A swept worker takes its file back, and the empty folder with it, while the next one stores its own."""
+    key = store.new_key(uuid4(), NOON)
+    mkdir, removed = Path.mkdir, []
+
+    def make_and_lose(path: Path, *options: Any, **named: Any) -> None:
+        mkdir(path, *options, **named)
+        if not removed and path.name == key.split("/")[1]:
+            removed.append(path.rmdir())
+
+    monkeypatch.setattr(Path, "mkdir", make_and_lose)
+
+    assert store.keep(key, PDF).size == len(PDF)
+    assert files(artifacts) == [key]
+    assert removed
 
 
 def test_a_full_disk_is_told_as_such(monkeypatch) -> None:
