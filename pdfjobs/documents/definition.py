@@ -75,7 +75,7 @@ class Document:
 
     def _fill(self, shown: dict[str, Any]) -> str:
         try:
-            page = _engine().get_template(self.template).render(Context(shown, use_l10n=False, use_tz=False))
+            page = _engine().get_template(self.template).render(Context(shown, autoescape=True, use_l10n=False, use_tz=False))
         except TemplateDoesNotExist as error:
             raise DocumentFault(self.template, None, f"there is no template {error}.") from None
         except Exception as error:
@@ -119,4 +119,4 @@ def _short(path: str | None) -> str:
 @cache
 def _engine() -> Engine:
     """Return an engine of the documents' own: always escaping, nothing in the context but what is given."""
-    return Engine(dirs=[str(_folder())], autoescape=True, debug=True, string_if_invalid="\0%s\0")
+    return Engine(dirs=[str(_folder())], debug=True, string_if_invalid="\0%s\0")

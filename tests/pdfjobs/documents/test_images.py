@@ -235,9 +235,14 @@ def test_redirects_in_a_ring_end(server: Server, as_if_public: None) -> None:
 
 
 def trickle(channel: socket.socket) -> None:
-    for _ in range(100):
+    """Send a byte now and then, as long as somebody listens; a socket's own timeout never notices."""
+    for _ in range(200):
         channel.sendall(b"X")
         time.sleep(0.05)
+    heard_out.append(channel)
+
+
+heard_out: list[socket.socket] = []
 
 
 def trickle_body(channel: socket.socket) -> None:
@@ -275,9 +280,11 @@ def test_what_is_no_small_image_in_time_is_refused(
     server: Server, as_if_public: None, monkeypatch, sent, words
 ) -> None:
     monkeypatch.setattr(fetching, "TIME_LIMIT", 1.0)
+    heard_out.clear()
     server.answers["/logo.png"] = sent
 
     assert words in refusal(server.address())
+    assert heard_out == []  # nobody waited for the end of it
 
 
 def test_a_jpeg_is_an_image_too() -> None:

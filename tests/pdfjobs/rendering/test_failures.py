@@ -100,11 +100,10 @@ def test_a_browser_that_dies_while_rendering_is_worth_another_try(to_pdf: Callab
     assert to_pdf().startswith(b"%PDF")
 
 
-def test_a_browser_that_dies_while_it_makes_a_page_fails_nobody(to_pdf: Callable[..., bytes], monkeypatch) -> None:
-    """Playwright never answers such a call: waiting for it would cost the job its whole time."""
-    expected = to_pdf()
-    new_page = BrowserContext.new_page
-    killed = []
+@pytest.fixture
+def fatal_pages(monkeypatch) -> Callable[[], list[psutil.Process]]:
+    """Let the next browser that is asked for a page die of it; Playwright never answers such a call."""
+    new_page, killed = BrowserContext.new_page, []
 
     async def killed_once(self: BrowserContext) -> session.Page:
         if not killed:
@@ -112,13 +111,34 @@ def test_a_browser_that_dies_while_it_makes_a_page_fails_nobody(to_pdf: Callable
             killed[0].kill()
         return await new_page(self)
 
+    def arm() -> list[psutil.Process]:
+        monkeypatch.setattr(BrowserContext, "new_page", killed_once)
+        return killed
+
+    return arm
+
+
+def test_a_browser_that_dies_of_a_page_made_ahead_fails_nobody(to_pdf: Callable[..., bytes], fatal_pages) -> None:
+    expected = to_pdf()
     until(lambda: renderer._renderer.session._spare is not None and renderer._renderer.session._spare.done())
-    monkeypatch.setattr(BrowserContext, "new_page", killed_once)
+    killed = fatal_pages()
     assert to_pdf() == expected
     until(lambda: killed != [])
 
     assert to_pdf() == expected
     assert gone(killed[0])
+
+
+def test_a_browser_that_dies_of_a_jobs_own_page_is_told_at_once(to_pdf: Callable[..., bytes], fatal_pages) -> None:
+    rendering.close()
+    killed = fatal_pages()
+
+    with pytest.raises(RenderFault) as fault:
+        to_pdf(seconds=20)
+
+    assert fault.value.code == "BROWSER_LAUNCH_FAILED"
+    assert gone(killed[0])
+    assert to_pdf().startswith(b"%PDF")
 
 
 def test_a_page_whose_process_crashes_is_worth_another_try(to_pdf: Callable[..., bytes], browser, monkeypatch) -> None:

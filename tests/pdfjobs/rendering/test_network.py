@@ -1,5 +1,6 @@
 """No page reaches the network, whatever it tries; and each of the tries would, without the guard (PDF-6)."""
 
+import contextlib
 import re
 import socket
 import threading
@@ -8,10 +9,12 @@ from datetime import timedelta
 from io import BytesIO
 
 import pytest
+from playwright.async_api import Route
 from playwright.sync_api import sync_playwright
 from pypdf import PdfReader
 
 from pdfjobs import documents, rendering
+from pdfjobs.rendering import RenderFault, engine, layout, session
 from pdfjobs.rendering.engine import browser_path
 from tests.pdfjobs.rendering.conftest import MADE_AT
 
@@ -162,6 +165,62 @@ def test_nothing_that_a_page_tries_reaches_the_network(to_pdf: Callable[..., byt
         assert to_pdf(page).startswith(b"%PDF")
 
     assert (listener.hits, listener.connections, listener.datagrams) == (set(), 0, 0)
+
+
+# Each bar alone, with scripts off as always, and what it lets through.
+BARS = {
+    "offline": set(),
+    "route": {"link-prefetch"},
+    "names": set(),
+    "policy": {"refresh"},
+    "none": {"img", "css-url", "css-font", "iframe", "object", "svg-image", "link-stylesheet", "refresh", "base"},
+}
+
+
+@pytest.mark.parametrize("kept", BARS)
+def test_each_bar_stops_what_it_should(
+    kept: str, to_pdf: Callable[..., bytes], listener: Listener, monkeypatch
+) -> None:
+    """Together they leave nothing; one by one, the test of all of them would pass with any of them down."""
+    rendering.close()
+    with monkeypatch.context() as patch:
+        if kept != "offline":
+            patch.setattr(session, "LOCKED_DOWN", session.LOCKED_DOWN | {"offline": False})
+        if kept != "route":
+            patch.setattr(session, "_refuse", let_through)
+        if kept != "names":
+            patch.setattr(engine, "FLAGS", [flag for flag in engine.FLAGS if "resolver" not in flag])
+        if kept != "policy":
+            patch.setattr(layout, "POLICY", "")
+        for page in pages(listener):
+            with contextlib.suppress(RenderFault):  # a page that leads itself away cannot be printed
+                to_pdf(page, seconds=20)
+        rendering.close()
+
+    if kept == "none":
+        assert listener.hits >= BARS["none"]
+    else:
+        assert listener.hits <= BARS[kept]
+    assert listener.datagrams == 0  # no script, no STUN
+
+
+async def let_through(route: Route) -> None:
+    await route.continue_()
+
+
+def test_scripts_are_off_and_styles_of_others_too(to_reader: Callable[..., PdfReader]) -> None:
+    page = (
+        "<noscript>no script</noscript><p class=a>visible</p>"
+        '<link rel="stylesheet" href="data:text/css,.a{display:none}">'
+        '<style>@import "data:text/css,p{display:none}";</style>'
+        '<iframe src="data:text/html,framed"></iframe>'
+    )
+
+    text = to_reader(page).pages[0].extract_text()
+
+    assert "no script" in text
+    assert "visible" in text
+    assert "framed" not in text
 
 
 def test_without_the_guard_the_same_pages_reach_it(listener: Listener) -> None:
