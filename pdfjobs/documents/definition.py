@@ -75,7 +75,8 @@ class Document:
 
     def _fill(self, shown: dict[str, Any]) -> str:
         try:
-            page = _engine().get_template(self.template).render(Context(shown, autoescape=True, use_l10n=False, use_tz=False))
+            context = Context(shown, autoescape=True, use_l10n=False, use_tz=False)
+            page = _engine().get_template(self.template).render(context)
         except TemplateDoesNotExist as error:
             raise DocumentFault(self.template, None, f"there is no template {error}.") from None
         except Exception as error:

@@ -1,5 +1,6 @@
 """What goes wrong while rendering ends in its code, and the next page renders at once (PDF-4, PDF-6, PDF-7)."""
 
+import asyncio
 import signal
 import threading
 import time
@@ -108,7 +109,8 @@ def fatal_pages(monkeypatch) -> Callable[[], list[psutil.Process]]:
     async def killed_once(self: BrowserContext) -> session.Page:
         if not killed:
             killed.append(current_browser())
-            killed[0].kill()
+            killed[0].suspend()  # the call is on its way when the browser dies
+            asyncio.get_running_loop().call_later(0.3, killed[0].kill)
         return await new_page(self)
 
     def arm() -> list[psutil.Process]:
