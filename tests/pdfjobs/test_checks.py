@@ -49,7 +49,8 @@ def test_the_environment_chooses_the_bucket_and_the_templates(tmp_path) -> None:
     """PDF-5, PDF-9: `none` is the empty allowlist, because an empty variable is one that is not set."""
     ask = (
         "from django.conf import settings; from django.core.files.storage import storages; "
-        "s = storages['artifacts']; print(s.bucket_name, s.endpoint_url, settings.PDF_TEMPLATES, settings.PDF_FAIL_SAFE)"
+        "s = storages['artifacts']; "
+        "print(s.bucket_name, s.endpoint_url, settings.PDF_TEMPLATES, settings.PDF_FAIL_SAFE)"
     )
 
     ended = manage(
