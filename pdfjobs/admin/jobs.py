@@ -49,7 +49,6 @@ class PdfJobAdmin(ReadOnlyAdmin):
     actions_detail = list(ROW_BUTTONS)
     change_form_after_template = "admin/pdfjobs/preview.html"
     change_form_outer_after_template = "admin/pdfjobs/timeline.html"
-    fieldsets = showing.FIELDSETS
     readonly_fields = showing.READ_ONLY
 
     # What is shown
@@ -67,6 +66,10 @@ class PdfJobAdmin(ReadOnlyAdmin):
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Take the filters that are offered, and no others from the address."""
         return lookup in {offered.parameter_name for offered in FILTERS}
+
+    def get_fieldsets(self, request: HttpRequest, obj: PdfJob | None = None) -> list[Any]:
+        """Show what there is."""
+        return showing.fieldsets(obj) if obj else list(showing.FIELDSETS)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Say when the browser runs without its sandbox."""

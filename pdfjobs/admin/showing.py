@@ -132,6 +132,13 @@ def options(row: PdfJob) -> SafeString:
     return verbatim(_json(row.options))
 
 
+def fieldsets(row: PdfJob) -> list[Any]:
+    """Return the sections that have something to say of a job."""
+    empty = [ERROR] if not row.error_code else []
+    empty += [FILE] if not row.artifact_key else []
+    return [section for section in FIELDSETS if section not in empty]
+
+
 def _json(value: Any) -> str:
     text = json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}\n… {len(text):,} characters in all"
@@ -139,11 +146,10 @@ def _json(value: Any) -> str:
 
 # Columns are functions: Django offers, and takes, no sorting by them, which would read the whole table.
 COLUMNS = [name, state, owner, retries, error, size, took, age]
-FIELDSETS: Any = [
-    (None, {"fields": [(state, "template_name"), (owner, retries), comes_next]}),
-    ("Error", {"fields": [code, detail]}),
-    ("Times", {"fields": [("created_at", "queued_at"), ("started_at", "finished_at"), (took, "lease_until")]}),
-    ("File", {"fields": [(size, artifact), "artifact_digest"]}),
-    ("Request", {"classes": ["collapse"], "fields": [key, "timeout", options, variables]}),
-]
+SUMMARY: Any = (None, {"fields": [(state, "template_name"), (owner, retries), comes_next]})
+ERROR: Any = ("Error", {"fields": [code, detail]})
+TIMES: Any = ("Times", {"fields": [("created_at", "queued_at"), ("started_at", "finished_at"), (took, "lease_until")]})
+FILE: Any = ("File", {"fields": [(size, artifact), "artifact_digest"]})
+REQUEST: Any = ("Request", {"classes": ["collapse"], "fields": [key, "timeout", options, variables]})
+FIELDSETS: Any = [SUMMARY, ERROR, TIMES, FILE, REQUEST]
 READ_ONLY = [field for field in flatten_fieldsets(FIELDSETS) if callable(field)]
