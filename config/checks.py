@@ -58,7 +58,7 @@ def check_upload_fits(**_: Any) -> list[CheckMessage]:
         Error(
             f"KILIT_GOOGLE_ADS_TIMEOUT is {settings.GOOGLE_ADS_TIMEOUT} s: an upload could outlive its task.",
             hint=f"Make KILIT_TASK_TIMEOUT at least {needed:.0f} s, or this shorter.",
-            id="kilit.E004",
+            id="kilit.E005",
         )
     ]
 
@@ -87,7 +87,7 @@ def check_production(**_: Any) -> list[CheckMessage]:
             Warning(
                 "Stored logins are sealed with SECRET_KEY, and lost with it.",
                 hint="Set KILIT_CREDENTIAL_KEYS to a long random word.",
-                id="kilit.W004",
+                id="kilit.W007",
             )
         )
     return found

@@ -9,6 +9,8 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 
 import ociqueue.demo
+import pdfjobs.demo
+from lifecycle.models import ApiKey
 from lifecycle.roles import Role
 
 
@@ -18,6 +20,8 @@ def load_demo() -> dict[str, Any]:
     shown: dict[str, Any] = {role.value: demo_person(role, memory) for role in (Role.OPERATOR, Role.VIEWER, Role.ADMIN)}
     people = {facts["username"]: role for role, facts in shown.items()}
     shown |= ociqueue.demo.load_demo(people=people, recall=memory.values.get, keep=memory.values.__setitem__)
+    service, shown["service"] = demo_service(memory)
+    pdfjobs.demo.load_demo(owner=service)
     memory.save()
     return shown
 
@@ -39,6 +43,18 @@ class Memory:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.touch(mode=0o600)
         self.path.write_text(json.dumps(self.values, indent=2) + "\n")
+
+
+def demo_service(memory: Memory) -> tuple[User, dict[str, str]]:
+    """Make a backend that sends jobs: a user without a password, and a key that still opens."""
+    user, made = User.objects.get_or_create(username="demo-service")
+    if made:
+        user.set_unusable_password()
+        user.save()
+    text = memory.values.get("service")
+    if not (text and ApiKey.objects.valid().filter(user=user).holding(text)):
+        text = memory.values["service"] = ApiKey.objects.issue(user, name="demo")[1]
+    return user, {"username": user.username, "api_key": text}
 
 
 def demo_person(role: Role, memory: Memory) -> dict[str, str]:

@@ -3,6 +3,7 @@
 docs/configuration.md lists the variables. Settings read, they never write: manage.py makes the local secret key.
 """
 
+from datetime import timedelta
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,18 @@ GOOGLE_ADS_ENDPOINT = env.text("KILIT_GOOGLE_ADS_ENDPOINT", "")
 GOOGLE_TOKEN_URI = env.text("KILIT_GOOGLE_TOKEN_URI", "https://oauth2.googleapis.com/token")
 # The first seals stored logins, the others still open them.
 CREDENTIAL_KEYS = env.words("KILIT_CREDENTIAL_KEYS", default=[])
+
+# PDF jobs: docs/pdf-operators.md tells what each does.
+PDF_TEMPLATES = env.words("KILIT_PDF_TEMPLATES", default=["invoice", "offer", "cutting_sheet", "conversion_report"])
+if PDF_TEMPLATES == ["none"]:  # an empty variable is one that is not set
+    PDF_TEMPLATES = []
+PDF_ASSET_PATTERNS = env.text("KILIT_PDF_ASSET_PATTERNS", "").split()  # regular expressions of whole addresses
+PDF_FONTS = env.text("KILIT_PDF_FONTS", "")  # a folder of further fonts, for scripts beyond Latin
+PDF_SANDBOX = env.flag("KILIT_PDF_SANDBOX", default=True)
+PDF_FAIL_SAFE = env.one_of("KILIT_PDF_FAIL_SAFE", ("STRICT", "DEGRADE"), default="STRICT").lower()
+PDF_QUEUE_LIMIT = env.number("KILIT_PDF_QUEUE_LIMIT", default=1000, least=1)
+PDF_TTL = timedelta(hours=env.number("KILIT_PDF_TTL_HOURS", default=24, least=1, most=24 * 366))
+PDF_S3_BUCKET = env.text("KILIT_S3_BUCKET", "")
 
 # Database ------------------------------------------------------------------------------------------------------------
 
@@ -200,13 +213,23 @@ SESSION_COOKIE_SECURE = PRODUCTION
 
 STATIC_URL = "/static/"
 STATIC_ROOT = KILIT_VAR / "static" if PRODUCTION else None  # locally nothing has to be collected first
-STORAGES = {
+STORAGES: dict[str, Any] = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
         "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
         if PRODUCTION
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
+    "artifacts": {
+        "BACKEND": "pdfjobs.bucket.S3Artifacts",
+        "OPTIONS": {
+            "bucket_name": PDF_S3_BUCKET,
+            "endpoint_url": env.text("KILIT_S3_ENDPOINT", "") or None,
+            "region_name": env.text("KILIT_S3_REGION", "") or None,
+        },
+    }
+    if PDF_S3_BUCKET
+    else {"BACKEND": "pdfjobs.storage.FileArtifacts", "OPTIONS": {"location": KILIT_VAR / "artifacts"}},
 }
 WHITENOISE_USE_FINDERS = not PRODUCTION
 

@@ -41,14 +41,21 @@ def _playwrights_own() -> Path | None:
     return next((path for path in reversed(found) if os.access(path, os.X_OK) and path.is_file()), None)
 
 
+_debians_own: Path | None = None  # asking dpkg takes longer than all else that a request for a PDF does
+
+
 def _debians() -> Path | None:
+    global _debians_own  # noqa: PLW0603
     # The name on PATH is a shell wrapper that does not exec: killing it would leave the browser alive. The package
     # keeps the binary itself under its lib folder.
     if not shutil.which("dpkg-query"):
         return None
+    if _debians_own and _debians_own.is_file():
+        return _debians_own
     listed = subprocess.run(["dpkg-query", "--listfiles", PACKAGE], capture_output=True, text=True, check=False)
     paths = [Path(line) for line in listed.stdout.splitlines() if line.startswith("/usr/lib/")]
-    return next((path for path in paths if path.name == PACKAGE and path.is_file()), None)
+    _debians_own = next((path for path in paths if path.name == PACKAGE and path.is_file()), None)
+    return _debians_own
 
 
 def _run(command: list[str], environment: dict[str, str] | None = None) -> None:

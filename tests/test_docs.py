@@ -3,10 +3,12 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from tests.commands import ROOT, fresh_environment
+from tests.pdfjobs.working import real_workers
 from tests.workers.conftest import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -17,26 +19,26 @@ def commands(document: str) -> str:
     return "\n".join(re.findall(r"^```sh\n(.*?)^```$", (ROOT / document).read_text(), re.MULTILINE | re.DOTALL))
 
 
-@pytest.mark.skipif(not shutil.which("curl"), reason="the documents speak curl, and this machine has none")
-@pytest.mark.parametrize(
-    ("document", "word"), [("docs/oci-integrators.md", '"updated":1'), ("docs/oci-operators.md", "Recovered 0.")]
-)
-def test_every_command_of(document: str, word: str, live_server, tmp_path, settings) -> None:
+needs_curl = pytest.mark.skipif(not shutil.which("curl"), reason="the documents speak curl, and this machine has none")
+
+
+def run(document: str, live_server, folder: Path, settings) -> subprocess.CompletedProcess[str]:
+    """Run a document's commands in a folder of the reader's own."""
     settings.CRON_SECRET = "tick"
     # The documents are read in the repository's folder, and leave files in the reader's.
     for name in ("manage.py", ".venv", *(p.name for p in ROOT.iterdir() if (p / "__init__.py").exists())):
-        (tmp_path / name).symlink_to(ROOT / name)
+        if not (folder / name).exists():
+            (folder / name).symlink_to(ROOT / name)
     environment = fresh_environment(
         KILIT=live_server.url,
-        KILIT_VAR=str(tmp_path / "var"),
+        KILIT_VAR=str(folder / "var"),
         DATABASE_URL=database_url(),
         KILIT_CRON_SECRET="tick",
         SECRET_KEY=settings.SECRET_KEY,
     )
-
-    ended = subprocess.run(
+    return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", commands(document)],
-        cwd=tmp_path,
+        cwd=folder,
         env=environment,
         capture_output=True,
         text=True,
@@ -44,5 +46,29 @@ def test_every_command_of(document: str, word: str, live_server, tmp_path, setti
         check=False,
     )
 
+
+@needs_curl
+@pytest.mark.parametrize(
+    ("document", "word"), [("docs/oci-integrators.md", '"updated":1'), ("docs/oci-operators.md", "Recovered 0.")]
+)
+def test_every_command_of(document: str, word: str, live_server, tmp_path, settings) -> None:
+    ended = run(document, live_server, tmp_path, settings)
+
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert word in ended.stdout
+
+
+@needs_curl
+def test_every_command_of_the_pdf_queue_with_a_worker(live_server, tmp_path, settings) -> None:
+    options = {"location": tmp_path / "var" / "artifacts"}
+    artifacts = {"BACKEND": "pdfjobs.storage.FileArtifacts", "OPTIONS": options}
+    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts}
+
+    with real_workers(tmp_path / "var"):
+        guide = run("docs/pdf-integrators.md", live_server, tmp_path, settings)
+        runbook = run("docs/pdf-operators.md", live_server, tmp_path, settings)
+
+    assert guide.returncode == 0, guide.stdout + guide.stderr
+    assert guide.stdout.endswith("%PDF-304\n%PDF-")
+    assert runbook.returncode == 0, runbook.stdout + runbook.stderr
+    assert "conversion_report is a PDF." in runbook.stdout

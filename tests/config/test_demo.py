@@ -13,6 +13,7 @@ from lifecycle.roles import Role, role_of
 from ociqueue.demo import DEMO_ACCOUNT
 from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.states import CONVERSIONS
+from pdfjobs.models import PdfJob
 
 pytestmark = pytest.mark.django_db
 
@@ -45,6 +46,20 @@ def test_each_site_key_opens_its_site(capsys, settings, tmp_path, client) -> Non
         assert answer.json()["items"] == []
 
 
+def test_the_service_key_opens_the_pdf_queue_and_each_template_is_there_once(
+    capsys, settings, tmp_path, client
+) -> None:
+    shown = demo(capsys, settings, tmp_path)
+
+    jobs = PdfJob.objects.filter(owner__username=shown["service"]["username"])
+    assert sorted(jobs.filter(status="queued").values_list("template_name", flat=True)) == sorted(
+        settings.PDF_TEMPLATES
+    )
+    assert jobs.get(status="failed").error_code == "TEMPLATE_ERROR"
+    answer = client.get(f"/pdf/jobs/{jobs[0].pk}", headers={"x-api-key": shown["service"]["api_key"]})
+    assert answer.json()["job_id"] == str(jobs[0].pk)
+
+
 def test_the_showcase_has_something_in_every_state(capsys, settings, tmp_path) -> None:
     demo(capsys, settings, tmp_path)
 
@@ -62,7 +77,7 @@ def test_each_login_works_and_has_its_role(capsys, settings, tmp_path) -> None:
 
 def test_the_same_passwords_serve_a_new_database(capsys, settings, tmp_path) -> None:
     first = demo(capsys, settings, tmp_path)
-    User.objects.all().delete()
+    User.objects.exclude(username="demo-service").delete()  # whose PDF jobs stay
     second = demo(capsys, settings, tmp_path)
 
     assert [second[role] for role in Role] == [first[role] for role in Role]

@@ -39,6 +39,8 @@ def database_url() -> str:
 class Workers:
     """One `manage.py runworkers` and the processes below it."""
 
+    task_timeout = 30
+
     def __init__(self) -> None:
         self.groups: set[int] = set()
 
@@ -47,7 +49,7 @@ class Workers:
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "tests.settings",
             "DATABASE_URL": database_url(),
-            "KILIT_TASK_TIMEOUT": "30",
+            "KILIT_TASK_TIMEOUT": str(self.task_timeout),
         }
         command = [sys.executable, "manage.py", "runworkers"]
         self.popen = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)

@@ -1,0 +1,155 @@
+"""How a job's values look (CON-3, CON-8)."""
+
+import json
+from typing import Any
+
+from django.conf import settings
+from django.contrib.admin import display
+from django.contrib.admin.utils import flatten_fieldsets
+from django.template.defaultfilters import filesizeformat
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from lifecycle.models import Heartbeat
+from pdfjobs.admin.dress import breakable, since, state_badge, two_lines, verbatim
+from pdfjobs.models import PdfJob
+from pdfjobs.states import MAX_RETRIES, ErrorCode, Status
+
+LONGEST_SHOWN = 20_000
+MOST_COUNTED = 1000
+REMEDIES = {
+    ErrorCode.BROWSER_LAUNCH_FAILED: f"Its {MAX_RETRIES} retries are used up; when the worker has memory again, Retry.",
+    ErrorCode.NAVIGATION_TIMEOUT: f"Its {MAX_RETRIES} retries are used up; make the document shorter, or Retry.",
+    ErrorCode.TEMPLATE_ERROR: "Mend the template, then Retry.",
+    ErrorCode.UNSUPPORTED_PLATFORM: "Run manage.py browser on the worker's machine, then Retry.",
+    ErrorCode.UNKNOWN: "The details may tell the cause; mend it, then Retry.",
+}
+
+
+@display(description="job")
+def name(row: PdfJob) -> SafeString:
+    """Return the template over the end of the id, which tells rows apart."""
+    return two_lines(row.template_name, f"…{row.job_id[-12:]}", title=row.job_id)
+
+
+@display(description="state")
+def state(row: PdfJob) -> SafeString:
+    """Return the state as word and colour."""
+    return state_badge(row.status)
+
+
+@display(description="owner")
+def owner(row: PdfJob) -> str:
+    """Return whose it is."""
+    return str(row.owner.get_username())
+
+
+@display(description="retries")
+def retries(row: PdfJob) -> str:
+    """Return how many of the retries there are were used."""
+    return f"{row.retry_count} of {MAX_RETRIES}"
+
+
+@display(description="error")
+def error(row: PdfJob) -> SafeString | str:
+    """Return the code; the whole text is on the job's page and under the pointer."""
+    return format_html('<span title="{}">{}</span>', row.error_detail, row.error_code) if row.error_code else "-"
+
+
+@display(description="file")
+def size(row: PdfJob) -> str:
+    """Return how large the file is."""
+    return filesizeformat(row.artifact_size or 0) if row.artifact_key else "-"
+
+
+@display(description="took")
+def took(row: PdfJob) -> str:
+    """Return how long the last attempt took."""
+    return f"{row.seconds:.2f} s" if row.seconds is not None else "-"
+
+
+@display(description="age")
+def age(row: PdfJob) -> SafeString:
+    """Return how long ago it was asked for."""
+    return since(row.created_at)
+
+
+@display(description="what comes next")
+def comes_next(row: PdfJob) -> str:
+    """Say what the job waits for, or what an operator can do for it."""
+    match row.status:
+        case Status.QUEUED:
+            return _waits_for(row)
+        case Status.RUNNING:
+            return f"A worker renders it, and is given up at {row.lease_until:%H:%M:%S} UTC."
+        case Status.SUCCEEDED if row.finished_at:
+            return f"Its file is kept until {row.finished_at + settings.PDF_TTL:%Y-%m-%d %H:%M} UTC."
+        case Status.FAILED:
+            return REMEDIES[ErrorCode(row.error_code)]
+    return "Nothing: its file and its variables are deleted."
+
+
+def _waits_for(row: PdfJob) -> str:
+    if not Heartbeat.objects.alive().exists():
+        return "Nothing, for no worker lives: run manage.py runworkers."
+    before = PdfJob.objects.due().filter(queued_at__lt=row.queued_at)[:MOST_COUNTED].count()
+    return f"A worker takes it, after {before} that wait before it." if before else "The next free worker takes it."
+
+
+@display(description="error code")
+def code(row: PdfJob) -> str:
+    """Return the code, and what it means."""
+    return f"{row.error_code}: {ErrorCode(row.error_code).label}" if row.error_code else "-"
+
+
+@display(description="details for operators")
+def detail(row: PdfJob) -> SafeString | str:
+    """Return what the worker said, with the template and line of a broken template."""
+    return verbatim(row.error_detail) if row.error_detail else "-"
+
+
+@display(description="job key")
+def key(row: PdfJob) -> SafeString:
+    """Return the hash of all that makes the document."""
+    return breakable(row.job_key)
+
+
+@display(description="artifact key")
+def artifact(row: PdfJob) -> SafeString | str:
+    """Return where the file lies."""
+    return breakable(row.artifact_key) if row.artifact_key else "-"
+
+
+@display(description="variables")
+def variables(row: PdfJob) -> SafeString:
+    """Return what the document is made of; an expired job has forgotten it."""
+    return verbatim(_json(row.payload))
+
+
+@display(description="options")
+def options(row: PdfJob) -> SafeString:
+    """Return how the page is laid out."""
+    return verbatim(_json(row.options))
+
+
+def fieldsets(row: PdfJob) -> list[Any]:
+    """Return the sections that have something to say of a job."""
+    empty = [ERROR] if not row.error_code else []
+    empty += [FILE] if not row.artifact_key else []
+    return [section for section in FIELDSETS if section not in empty]
+
+
+def _json(value: Any) -> str:
+    text = json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}\n… {len(text):,} characters in all"
+
+
+# Columns are functions: Django offers, and takes, no sorting by them, which would read the whole table.
+COLUMNS = [name, state, owner, retries, error, size, took, age]
+SUMMARY: Any = (None, {"fields": [(state, "template_name"), (owner, retries), comes_next]})
+ERROR: Any = ("Error", {"fields": [code, detail]})
+TIMES: Any = ("Times", {"fields": [("created_at", "queued_at"), ("started_at", "finished_at"), (took, "lease_until")]})
+FILE: Any = ("File", {"fields": [(size, artifact), "artifact_digest"]})
+REQUEST: Any = ("Request", {"classes": ["collapse"], "fields": [key, "timeout", options, variables]})
+FIELDSETS: Any = [SUMMARY, ERROR, TIMES, FILE, REQUEST]
+READ_ONLY = [field for field in flatten_fieldsets(FIELDSETS) if callable(field)]

@@ -1,0 +1,1 @@
+"""The PDF queue over REST."""

@@ -1,0 +1,42 @@
+"""`GET /pdf/jobs/{id}/download`: the bytes, or why there are none (PDF-3)."""
+
+from django.http import HttpResponseBase
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from lifecycle.refusals import Refusal
+from pdfjobs.api.jobs import made
+from pdfjobs.api.views import PdfView
+from pdfjobs.enqueue import note_lost
+from pdfjobs.models import PdfJob
+from pdfjobs.serving import FileLost, serve
+from pdfjobs.states import UNFINISHED, ErrorCode, Status
+
+ASK_AGAIN_AFTER = 2  # seconds
+
+
+class DownloadView(PdfView):
+    """Sends the PDF."""
+
+    def get(self, request: Request, job_id: str) -> Response | HttpResponseBase:
+        """Answer as the job's state has it."""
+        job = self.job(request, job_id)
+        if job.status in UNFINISHED:
+            return Response(made(job), status=202, headers={"Retry-After": str(ASK_AGAIN_AFTER)})
+        if job.status == Status.FAILED:
+            words = f"The PDF could not be made: {ErrorCode(job.error_code).label}."
+            raise Refusal(409, job.error_code, words, job_id=job.job_id, state=job.status)
+        if job.status == Status.SUCCEEDED:
+            try:
+                return serve(request, job, as_attachment=True)
+            except FileLost:
+                note_lost(job)
+        raise gone(job)
+
+    head = get
+
+
+def gone(job: PdfJob) -> Refusal:
+    """Return the refusal of a job whose file is no more."""
+    words = "The PDF is no longer kept; ask for the document again to have it made anew."
+    return Refusal(410, "EXPIRED", words, job_id=job.job_id)

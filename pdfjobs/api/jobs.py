@@ -1,0 +1,102 @@
+"""`POST /pdf/jobs` and `GET /pdf/jobs/{id}` (PDF-3, PDF-4, PDF-11)."""
+
+from datetime import UTC, datetime
+from typing import Any, TypedDict, cast
+
+from django.contrib.auth.models import User
+from django.http import HttpResponse
+from django.urls import reverse
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from lifecycle.keys.authentication import given_key
+from lifecycle.refusals import Refusal
+from pdfjobs.api.refusing import read, refusing_broken_templates, refusing_unsupported, unavailable
+from pdfjobs.api.views import PdfView
+from pdfjobs.enqueue import QueueFull, enqueue
+from pdfjobs.entry import Entry
+from pdfjobs.failsafe import DATABASE_DOWN, FALLBACK, RETRY_AFTER, workers_live
+from pdfjobs.models import PdfJob
+from pdfjobs.states import FailSafe, Status
+
+
+class Made(TypedDict):
+    """The answer to a request for a document."""
+
+    job_id: str
+    status: str
+    created_at: str
+
+
+class Told(Made):
+    """How a job stands."""
+
+    started_at: str | None
+    finished_at: str | None
+    error_code: str | None
+    download_url: str | None
+    retry_count: int
+
+
+class JobsView(PdfView):
+    """`POST /pdf/jobs`."""
+
+    def post(self, request: Request) -> Response | HttpResponse:
+        """Store a job, or find the one that makes the same; without anybody to render, do as the caller wishes."""
+        entry = read(request.data)
+        if not workers_live():
+            return fall_back(entry)
+        try:
+            with refusing_unsupported():
+                job, is_new = enqueue(cast("User", request.user), entry)
+        except QueueFull:
+            words = "Too many jobs wait already; send this one again later."
+            raise Refusal(429, "QUEUE_FULL", words, retry_after=RETRY_AFTER) from None
+        where = request.build_absolute_uri(reverse("pdf-job", args=[job.job_id]))
+        return Response(made(job), status=201 if is_new else 200, headers={"Location": where})
+
+    def handle_exception(self, exc: Exception) -> Any:
+        """Without a database nobody can be told from anybody else; who sent a key gets their own words back as HTML."""
+        if isinstance(exc, DATABASE_DOWN) and given_key(self.request):
+            try:
+                return fall_back(read(self.request.data))
+            except Exception as refusal:  # noqa: BLE001 - whatever is wrong with the request is answered as always
+                exc = refusal
+        return super().handle_exception(exc)
+
+
+class JobView(PdfView):
+    """`GET /pdf/jobs/{id}`."""
+
+    def get(self, request: Request, job_id: str) -> Response:
+        """Tell how a job stands."""
+        job = self.job(request, job_id)
+        is_ready = job.status == Status.SUCCEEDED
+        url = request.build_absolute_uri(reverse("pdf-download", args=[job.job_id])) if is_ready else None
+        told: Told = {
+            **made(job),
+            "started_at": spoken(job.started_at),
+            "finished_at": spoken(job.finished_at),
+            "error_code": job.error_code or None,
+            "download_url": url,
+            "retry_count": job.retry_count,
+        }
+        return Response(told)
+
+
+def fall_back(entry: Entry) -> HttpResponse:
+    """Answer in the stead of a worker: the document as HTML, or that there is none; nothing is stored."""
+    if entry.fail_safe == FailSafe.STRICT:
+        raise unavailable()
+    with refusing_broken_templates():
+        return HttpResponse(entry.html(), headers=FALLBACK)
+
+
+def made(job: PdfJob) -> Made:
+    """Return what both answers begin with."""
+    return {"job_id": job.job_id, "status": job.status, "created_at": cast("str", spoken(job.created_at))}
+
+
+def spoken(time: datetime | None) -> str | None:
+    """Return a time as ISO 8601."""
+    return time.astimezone(UTC).isoformat().replace("+00:00", "Z") if time else None

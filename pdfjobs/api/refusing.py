@@ -1,0 +1,58 @@
+"""Faults of requests and documents, in the API's shape (PDF-4)."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rest_framework.exceptions import ValidationError
+
+from lifecycle.refusals import Refusal
+from pdfjobs.documents import DocumentFault, UnknownDocument
+from pdfjobs.entry import Entry, EntryFault, read_entry
+from pdfjobs.failsafe import RETRY_AFTER
+from pdfjobs.rendering import RenderFault
+from pdfjobs.states import ErrorCode
+
+logger = logging.getLogger(__name__)
+
+
+def read(body: Any) -> Entry:
+    """Return what a body asks for, or refuse with every fault."""
+    try:
+        return read_entry(body)
+    except UnknownDocument as fault:
+        raise Refusal(400, ErrorCode.TEMPLATE_ERROR, str(fault), allowed=fault.allowed) from None
+    except EntryFault as error:
+        faults: dict[str, list[str]] = {}
+        for line in error.faults:
+            path, _, words = line.partition(": ")
+            faults.setdefault(path or "non_field_errors", []).append(words)
+        raise ValidationError(faults) from None
+
+
+@contextmanager
+def refusing_broken_templates() -> Iterator[None]:
+    """Tell the caller that a template is broken, and the operator where: that is in the log."""
+    try:
+        yield
+    except DocumentFault as fault:
+        logger.error("broken template: %s", fault)  # noqa: TRY400 - the place in the template is the news
+        words = "The template is broken; whoever runs this service finds the place in the log."
+        raise Refusal(400, ErrorCode.TEMPLATE_ERROR, words) from None
+
+
+@contextmanager
+def refusing_unsupported() -> Iterator[None]:
+    """Tell that this machine cannot make PDFs at all."""
+    try:
+        yield
+    except RenderFault as fault:
+        logger.error("no PDFs here: %s", fault)  # noqa: TRY400
+        raise Refusal(400, fault.code, "PDFs cannot be made on this machine.") from None
+
+
+def unavailable() -> Refusal:
+    """Return the refusal for as long as nobody renders."""
+    words = "Nobody can render at the moment; nothing was stored."
+    return Refusal(503, "PDF_RENDER_UNAVAILABLE", words, retry_after=RETRY_AFTER)

@@ -1,0 +1,43 @@
+"""Demo data: each template once, to be rendered when a worker comes, and a job that failed."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from lifecycle.actor import acting_as
+from pdfjobs.documents import documents
+from pdfjobs.enqueue import enqueue
+from pdfjobs.entry import read_entry
+from pdfjobs.models import PdfJob
+from pdfjobs.rendering import RenderFault
+from pdfjobs.states import ErrorCode
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+BROKEN = "invoice.html, line 12: Invalid block tag 'endfro', expected 'endfor' (demo)"
+
+
+def load_demo(*, owner: "User") -> None:
+    """Make the jobs once; without a browser there are none to make."""
+    if owner.pdf_jobs.exists():
+        return
+    bodies = [{"template_name": document.name, "variables": document.sample} for document in documents()]
+    try:
+        with acting_as("demo"):
+            for body in bodies:
+                enqueue(owner, read_entry(body))
+            if bodies:
+                fail_one(owner, bodies[0])
+    except RenderFault:
+        return
+
+
+def fail_one(owner: "User", body: Mapping[str, object]) -> None:
+    """Make a job that failed; in one transaction, so that no worker meets it."""
+    with transaction.atomic():
+        job, _ = enqueue(owner, read_entry({**body, "options": {"landscape": True}}))
+        mine = PdfJob.objects.filter(pk=job.pk)
+        mine.claim()
+        mine.fail(code=ErrorCode.TEMPLATE_ERROR, detail=BROKEN)

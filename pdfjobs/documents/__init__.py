@@ -1,0 +1,6 @@
+"""The documents that can be rendered: each a template with a schema of its variables (PDF-5)."""
+
+from pdfjobs.documents.catalogue import UnknownDocument, document, documents
+from pdfjobs.documents.definition import Document, DocumentFault
+
+__all__ = ["Document", "DocumentFault", "UnknownDocument", "document", "documents"]

@@ -1,0 +1,99 @@
+"""Images that variables point to: only from allowed addresses, fetched by us, and put into the page itself."""
+
+import base64
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from pdfjobs.documents.fetching import FetchFault, fetch
+from pdfjobs.documents.schema import Faults, Field
+
+MOST_ADDRESS = 2000
+MOST_SIDE = 6000  # pixels; a small file can unfold into gigabytes
+PNG = b"\x89PNG\r\n\x1a\n"
+JPEG = b"\xff\xd8\xff"
+JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # the markers of frames
+
+
+class ImageFault(Exception):  # noqa: N818 - it is an answer, not an error of ours
+    """An image that cannot be shown; the address is in the words."""
+
+
+@dataclass(frozen=True)
+class RemoteImage:
+    """An image still to be fetched."""
+
+    address: str
+
+
+@dataclass(frozen=True)
+class Image(Field):
+    """The address of an image."""
+
+    def read(self, value: Any, path: str, faults: Faults) -> RemoteImage | None:
+        """Return the image, if its address is allowed."""
+        if isinstance(value, str) and is_allowed(value):
+            return RemoteImage(value)
+        faults.add(path, "is not an address that images may come from; the operator lists those (none by default).")
+        return None
+
+    def allowed(self) -> str:
+        """Say what may be sent."""
+        return "the address of a PNG or JPEG, on the operator's list"
+
+
+def is_allowed(address: str) -> bool:
+    """Tell whether a pattern of the list matches the whole address; an empty list allows none."""
+    # What addresses are made of, and nothing that two parsers could read differently.
+    if len(address) > MOST_ADDRESS or not re.fullmatch(r"https?://[!#-;=?-Z\]\[_a-z~]+", address) or "@" in address:
+        return False
+    return any(re.fullmatch(pattern, address) for pattern in settings.PDF_ASSET_PATTERNS)
+
+
+def inlined(shown: Any) -> Any:
+    """Return the same with each image as a data: address."""
+    match shown:
+        case RemoteImage(address):
+            return data_address(address)
+        case dict():
+            return {name: inlined(value) for name, value in shown.items()}
+        case list():
+            return [inlined(value) for value in shown]
+        case _:
+            return shown
+
+
+def data_address(address: str) -> str:
+    """Fetch an image, look whether it is one, and return it as an address that needs no network."""
+    try:
+        content = fetch(address, allowed=is_allowed)
+    except FetchFault as fault:
+        raise ImageFault(f"{address} could not be fetched: {fault}") from None
+    kind, width, height = measured(content)
+    if not kind:
+        raise ImageFault(f"{address} is neither a PNG nor a JPEG.")
+    if not (0 < width <= MOST_SIDE and 0 < height <= MOST_SIDE):
+        raise ImageFault(f"{address} is {width} x {height} pixels; at most {MOST_SIDE} a side are allowed.")
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def measured(content: bytes) -> tuple[str, int, int]:
+    """Return kind, width and height by the file's own first bytes; its headers may say anything."""
+    if content.startswith(PNG) and content[12:16] == b"IHDR":
+        return "png", int.from_bytes(content[16:20]), int.from_bytes(content[20:24])
+    if content.startswith(JPEG):
+        return ("jpeg", *_jpeg_size(content))
+    return "", 0, 0
+
+
+def _jpeg_size(content: bytes) -> tuple[int, int]:
+    place = 2
+    while place + 9 < len(content) and content[place] == JPEG[0]:
+        marker, length = content[place + 1], int.from_bytes(content[place + 2 : place + 4])
+        if marker in JPEG_SIZES:
+            height, width = content[place + 5 : place + 7], content[place + 7 : place + 9]
+            return int.from_bytes(width), int.from_bytes(height)
+        place += 2 + length
+    return 0, 0

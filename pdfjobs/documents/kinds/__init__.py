@@ -1,0 +1,1 @@
+"""The documents themselves: a file each."""

@@ -1,0 +1,222 @@
+"""A report of offline conversions over a period: what was uploaded, what failed and why."""
+
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+from pdfjobs.documents.definition import Document
+from pdfjobs.documents.pricing import HUNDRED, LANGUAGE
+from pdfjobs.documents.schema import Amount, Choice, Day, Group, Rows, Text
+from pdfjobs.documents.speech import Speech
+
+MOST_DAYS = 92
+LABEL = 60  # thousandths of the chart's width
+MOST_LABELS = 16  # dates below the chart that do not collide
+WORDS = {
+    "tr": {
+        "report": "Dönüşüm raporu",
+        "period": "Dönem",
+        "uploaded": "Yüklenen",
+        "failed": "Başarısız",
+        "waiting": "Bekleyen",
+        "success": "Başarı oranı",
+        "value": "Dönüşüm değeri",
+        "daily": "Günlük yükleme",
+        "day": "Gün",
+        "actions": "Dönüşüm işlemleri",
+        "action": "İşlem",
+        "errors": "Hatalar",
+        "code": "Hata kodu",
+        "category": "Tür",
+        "count": "Adet",
+        "advice": "Ne yapmalı",
+        "total": "Toplam",
+        "per_conversion": "Dönüşüm başına",
+        "no_errors": "Bu dönemde hata yok.",
+        "VALIDATION": "geçersiz veri",
+        "AUTH": "yetki",
+        "TRANSIENT": "geçici",
+        "notes": "Notlar",
+    },
+    "en": {
+        "report": "Conversion report",
+        "period": "Period",
+        "uploaded": "Uploaded",
+        "failed": "Failed",
+        "waiting": "Waiting",
+        "success": "Success rate",
+        "value": "Conversion value",
+        "daily": "Uploads by day",
+        "day": "Day",
+        "actions": "Conversion actions",
+        "action": "Action",
+        "errors": "Errors",
+        "code": "Error code",
+        "category": "Kind",
+        "count": "Count",
+        "advice": "What to do",
+        "total": "Total",
+        "per_conversion": "Per conversion",
+        "no_errors": "No errors in this period.",
+        "VALIDATION": "invalid data",
+        "AUTH": "permission",
+        "TRANSIENT": "passing",
+        "notes": "Notes",
+    },
+}
+COUNT = Amount("how many", Decimal(0), most=Decimal(10**9), places=0)
+VALUE = Amount("their value", Decimal(0), most=Decimal(10**11))
+SCHEMA = Group(
+    fields={
+        **LANGUAGE,
+        "site": Text("the site's name", most=160),
+        "account": Text("the Google Ads account", "", most=40),
+        "first_day": Day("first day of the period"),
+        "last_day": Day("last day of the period"),
+        "waiting": Amount("rows not uploaded yet", Decimal(0), most=Decimal(10**9), places=0),
+        "days": Rows(
+            "one row a day, in order",
+            row={"day": Day("the day"), "uploaded": COUNT, "failed": COUNT, "value": VALUE},
+            most=MOST_DAYS,
+        ),
+        "actions": Rows(
+            "one row per conversion action",
+            [],
+            row={"name": Text("its name", most=160), "uploaded": COUNT, "failed": COUNT, "value": VALUE},
+            least=0,
+            most=200,
+        ),
+        "errors": Rows(
+            "why rows failed",
+            [],
+            row={
+                "code": Text("Google's code", most=120),
+                "category": Choice("its kind", words=("VALIDATION", "AUTH", "TRANSIENT")),
+                "count": COUNT,
+                "advice": Text("what helps", "", most=400),
+            },
+            least=0,
+            most=200,
+        ),
+        "notes": Text("free text at the end", "", most=2000, lines=True),
+    }
+)
+
+
+def _days() -> list[dict[str, Any]]:
+    uploads = [142, 155, 149, 131, 88, 64, 151, 163, 158, 147, 139, 92, 71, 160]
+    uploads += [172, 168, 120, 149, 97, 75, 166, 174, 181, 169, 158, 101, 83, 177, 185, 179, 171]
+    failures = {2: 4, 3: 11, 9: 2, 16: 38, 17: 6, 24: 3, 28: 1}
+    first = date(2026, 10, 1)
+    return [
+        {
+            "day": str(first + timedelta(days=index)),
+            "uploaded": count,
+            "failed": failures.get(index, 0),
+            "value": f"{count * 412}.{index:02}",
+        }
+        for index, count in enumerate(uploads)
+    ]
+
+
+SAMPLE: dict[str, Any] = {
+    "locale": "tr",
+    "currency": "TRY",
+    "site": "Gümüşçınar Mobilya — mağaza ve çağrı merkezi",
+    "account": "482-109-7735",
+    "first_day": "2026-10-01",
+    "last_day": "2026-10-31",
+    "waiting": 27,
+    "days": _days(),
+    "actions": [
+        {"name": "Mağaza satışı", "uploaded": 2214, "failed": 31, "value": "1184300.50"},
+        {"name": "Telefonla sipariş", "uploaded": 1302, "failed": 22, "value": "401975.00"},
+        {"name": "Ölçü randevusu (nitelikli aday)", "uploaded": 769, "failed": 12, "value": "170444.65"},
+    ],
+    "errors": [
+        {
+            "code": "CLICK_NOT_FOUND",
+            "category": "VALIDATION",
+            "count": 34,
+            "advice": "Tıklama kimliği bu hesaba ait değil; yönetici hesabını ve otomatik etiketlemeyi denetleyin.",
+        },
+        {
+            "code": "TOO_RECENT_CONVERSION_ACTION",
+            "category": "TRANSIENT",
+            "count": 19,
+            "advice": "Yeni işlem altı saat dolmadan kabul edilmez; kuyruk kendiliğinden yeniden dener.",
+        },
+        {
+            "code": "EXPIRED_EVENT",
+            "category": "VALIDATION",
+            "count": 12,
+            "advice": "Tıklama 90 günden eski; CRM aktarımını daha sık çalıştırın.",
+        },
+    ],
+    "notes": "17 Ekim'deki artış, yeni açılan dönüşüm işleminin ilk saatlerine denk gelir.",
+}
+
+
+def shape(given: dict[str, Any]) -> dict[str, Any]:
+    """Return what the template shows."""
+    speech = Speech(given["locale"], given["currency"])
+    words, days = WORDS[given["locale"]], given["days"]
+    uploaded, failed = sum(day["uploaded"] for day in days), sum(day["failed"] for day in days)
+    value = sum((day["value"] for day in days), Decimal(0))
+    return {
+        **given,
+        "first_day": speech.day(given["first_day"]),
+        "last_day": speech.day(given["last_day"]),
+        "totals": {
+            "uploaded": speech.number(uploaded),
+            "failed": speech.number(failed),
+            "waiting": speech.number(given["waiting"]),
+            "success": speech.percent(HUNDRED * uploaded / (uploaded + failed), 1) if uploaded + failed else "–",
+            "value": speech.money(value),
+        },
+        "bars": _bars(days, speech),
+        "highest": speech.number(max(day["uploaded"] + day["failed"] for day in days)),
+        "actions": [_action(action, speech) for action in given["actions"]],
+        "errors": [
+            {**error, "count": speech.number(error["count"]), "kind": words[error["category"]]}
+            for error in given["errors"]
+        ],
+        "words": words,
+    }
+
+
+def _bars(days: list[dict[str, Any]], speech: Speech) -> list[dict[str, str]]:
+    """Return a bar a day, in a drawing of 1000 by 200: what failed stands upon what was uploaded."""
+    highest = max(*(day["uploaded"] + day["failed"] for day in days), Decimal(1))
+    step = Decimal(1000) / len(days)
+    every = -(-len(days) // MOST_LABELS)
+    bars = []
+    for index, day in enumerate(days):
+        fits = index == 0 or (len(days) - index) * step >= LABEL  # the last ones would stick out of the page
+        good, bad = (200 * day[kind] / highest for kind in ("uploaded", "failed"))
+        bars.append(
+            {
+                "x": f"{index * step:.2f}",
+                "width": f"{step * Decimal('0.86'):.2f}",
+                "good_y": f"{200 - good:.2f}",
+                "good_height": f"{good:.2f}",
+                "bad_y": f"{200 - good - bad:.2f}",
+                "bad_height": f"{bad:.2f}",
+                "label": speech.short_day(day["day"]) if index % every == 0 and fits else "",
+            }
+        )
+    return bars
+
+
+def _action(action: dict[str, Any], speech: Speech) -> dict[str, str]:
+    per_conversion = action["value"] / action["uploaded"] if action["uploaded"] else None
+    return {
+        "name": action["name"],
+        "uploaded": speech.number(action["uploaded"]),
+        "failed": speech.number(action["failed"]),
+        "value": speech.money(action["value"]),
+        "per_conversion": speech.money(round(per_conversion, 2)) if per_conversion is not None else "–",
+    }
+
+
+CONVERSION_REPORT = Document("conversion_report", "Conversion report", SCHEMA, shape, SAMPLE)

@@ -1,0 +1,225 @@
+"""A panel cutting sheet: what a furniture factory cuts from which boards."""
+
+from decimal import ROUND_CEILING, Decimal
+from typing import Any
+
+from pdfjobs.documents.definition import Document
+from pdfjobs.documents.schema import Amount, Choice, Day, Flag, Group, Rows, Text
+from pdfjobs.documents.speech import LOCALES, Speech
+
+Part = dict[str, Any]
+
+MOST_SIDE = Decimal(6000)  # millimetres
+SQUARE = Decimal(1_000_000)  # square millimetres in a square metre
+METRE = Decimal(1000)
+HUNDRED = Decimal(100)
+SHORT_TABLE = 6  # rows that stay on one page
+WORDS = {
+    "tr": {
+        "sheet": "Kesim listesi",
+        "order_number": "Sipariş no",
+        "customer": "Müşteri",
+        "project": "Proje",
+        "due_on": "Termin",
+        "prepared_by": "Hazırlayan",
+        "board": "Plaka",
+        "edge_band": "Kenar bandı",
+        "grain": "Desen",
+        "with_grain": "desenli",
+        "number": "No",
+        "part": "Parça",
+        "length": "Boy",
+        "width": "En",
+        "quantity": "Adet",
+        "edges": "Kenar",
+        "note": "Not",
+        "cut": "Kesim",
+        "banded": "Bant",
+        "pieces": "Parça adedi",
+        "area": "Net alan",
+        "edge_length": "Bant uzunluğu",
+        "boards": "Plaka (yaklaşık)",
+        "waste": "fire payı",
+        "measures": "Ölçüler milimetre, bantsız bitmiş ölçüdür.",
+        "all": "Toplam",
+        "checked": "Kesen, tarih",
+        "notes": "Notlar",
+    },
+    "en": {
+        "sheet": "Cutting sheet",
+        "order_number": "Order no",
+        "customer": "Customer",
+        "project": "Project",
+        "due_on": "Due",
+        "prepared_by": "Prepared by",
+        "board": "Board",
+        "edge_band": "Edge band",
+        "grain": "Grain",
+        "with_grain": "with grain",
+        "number": "No",
+        "part": "Part",
+        "length": "Length",
+        "width": "Width",
+        "quantity": "Qty",
+        "edges": "Edges",
+        "note": "Note",
+        "cut": "Cut",
+        "banded": "Band",
+        "pieces": "Pieces",
+        "area": "Net area",
+        "edge_length": "Edge band",
+        "boards": "Boards (about)",
+        "waste": "for waste",
+        "measures": "Measures in millimetres, finished, without edge band.",
+        "all": "Total",
+        "checked": "Cut by, date",
+        "notes": "Notes",
+    },
+}
+PART = {
+    "name": Text("name of the part", most=160),
+    "length": Amount("along the grain, in millimetres", least=Decimal(1), most=MOST_SIDE, places=1),
+    "width": Amount("across the grain, in millimetres", least=Decimal(1), most=MOST_SIDE, places=1),
+    "quantity": Amount("how many", least=Decimal(1), most=Decimal(100_000), places=0),
+    "long_edges": Amount("banded edges along the length: 0, 1 or 2", Decimal(0), most=Decimal(2), places=0),
+    "short_edges": Amount("banded edges along the width: 0, 1 or 2", Decimal(0), most=Decimal(2), places=0),
+    "note": Text("for the saw or the edge bander", "", most=200),
+}
+MATERIAL = {
+    "name": Text("the board, such as `18 mm MDF lam, beyaz`", most=160),
+    "board_length": Amount("length of a whole board, in millimetres", least=Decimal(100), most=MOST_SIDE, places=1),
+    "board_width": Amount("width of a whole board, in millimetres", least=Decimal(100), most=MOST_SIDE, places=1),
+    "grain": Flag("parts may not be turned", default=False),
+    "edge_band": Text("which edge band", "", most=120),
+    "parts": Rows("what is cut from it", row=PART, most=1000),
+}
+SCHEMA = Group(
+    fields={
+        "locale": Choice("the language of the document", "tr", words=LOCALES),
+        "order_number": Text("number of the order", most=40),
+        "customer": Text("for whom", most=200),
+        "project": Text("what it becomes", "", most=200),
+        "due_on": Day("when it is to be cut", None),
+        "prepared_by": Text("whom to ask", "", most=120),
+        "waste_rate": Amount("percent added when boards are estimated", Decimal(12), most=HUNDRED),
+        "materials": Rows("one table each", row=MATERIAL, most=30),
+        "notes": Text("for the whole order", "", most=2000, lines=True),
+    }
+)
+
+
+def _part(name: str, sides: tuple[int, int], quantity: int, edges: tuple[int, int] = (0, 0), note: str = "") -> Part:
+    shown: Part = {"name": name, "length": sides[0], "width": sides[1], "quantity": quantity}
+    return shown | {"long_edges": edges[0], "short_edges": edges[1], "note": note}
+
+
+SAMPLE: dict[str, Any] = {
+    "locale": "tr",
+    "order_number": "KS-2026-1187",
+    "customer": "Şehzade Otelcilik ve Turizm İşletmeleri Ltd. Şti.",
+    "project": "Oda giysi dolabı, 24 adet",
+    "due_on": "2026-11-20",
+    "prepared_by": "Oğuz Yıldırım",
+    "waste_rate": 12,
+    "materials": [
+        {
+            "name": "18 mm MDF lam, Ceviz Ağacı 4072",
+            "board_length": 2800,
+            "board_width": 2100,
+            "grain": True,
+            "edge_band": "0,8 × 22 mm ABS, Ceviz 4072",
+            "parts": [
+                _part("Yan dikme, sol", (2164, 580), 24, (1, 0), "kanal 8 mm"),
+                _part("Yan dikme, sağ", (2164, 580), 24, (1, 0), "kanal 8 mm"),
+                _part("Orta dikme", (2128, 560), 24, (1, 0)),
+                _part("Üst tabla", (2364, 580), 24, (1, 0)),
+                _part("Alt tabla", (2364, 580), 24, (1, 0)),
+                _part("Sürgülü kapak", (2090, 1190), 48, (2, 2), "desen yönü boyuna, çift kapak eşleşmeli"),
+                _part("Sabit raf", (1164, 540), 72, (1, 0)),
+                _part("Baza ön", (2364, 80), 24, (1, 0)),
+            ],
+        },
+        {
+            "name": "18 mm MDF lam, Buz Beyazı 101",
+            "board_length": 2800,
+            "board_width": 2100,
+            "edge_band": "0,4 × 22 mm PVC, beyaz",
+            "parts": [
+                _part("Çekmece yan", (500, 140), 192, (1, 0)),
+                _part("Çekmece ön-arka iç", (516, 140), 192, (1, 0)),
+                _part("Hareketli raf", (1160, 520), 96, (1, 0), "pim delikleri 5 mm"),
+                _part("Kravatlık bölmesi — uzun adlı parça: iç çekmece için eğik kesimli ayırıcı", (480, 90), 144),
+            ],
+        },
+        {
+            "name": "8 mm MDF, ham",
+            "board_length": 2800,
+            "board_width": 2100,
+            "parts": [_part("Arkalık", (2150, 1188), 48), _part("Çekmece tabanı", (506, 490), 96)],
+        },
+    ],
+    "notes": "Sürgülü kapaklar aynı plakadan yan yana kesilir; numara etiketleri arka yüze yapıştırılır.",
+}
+
+
+def shape(given: dict[str, Any]) -> dict[str, Any]:
+    """Return what the template shows."""
+    speech = Speech(given["locale"])
+    materials = [_material(material, given["waste_rate"], speech) for material in given["materials"]]
+    return {
+        **given,
+        "due_on": speech.day(given["due_on"]),
+        "waste": speech.percent(given["waste_rate"]),
+        "materials": [shown for shown, _ in materials],
+        "several": len(materials) > 1,
+        "all": _totals({name: sum(sums[name] for _, sums in materials) for name in materials[0][1]}, speech),
+        "words": WORDS[given["locale"]],
+    }
+
+
+def _material(
+    material: dict[str, Any], waste_rate: Decimal, speech: Speech
+) -> tuple[dict[str, Any], dict[str, Decimal]]:
+    sums = {"pieces": Decimal(0), "area": Decimal(0), "edges": Decimal(0)}
+    parts = []
+    for number, part in enumerate(material["parts"], start=1):
+        count = part["quantity"]
+        sums["pieces"] += count
+        sums["area"] += count * part["length"] * part["width"] / SQUARE
+        sums["edges"] += count * (part["long_edges"] * part["length"] + part["short_edges"] * part["width"]) / METRE
+        parts.append(
+            {
+                "number": str(number),
+                "name": part["name"],
+                "length": _side(part["length"], speech),
+                "width": _side(part["width"], speech),
+                "quantity": speech.number(count),
+                "long_edges": str(part["long_edges"]),
+                "short_edges": str(part["short_edges"]),
+                "note": part["note"],
+            }
+        )
+    board = material["board_length"] * material["board_width"] / SQUARE
+    needed = sums["area"] * (HUNDRED + waste_rate) / HUNDRED / board
+    sums["boards"] = needed.to_integral_value(ROUND_CEILING)
+    size = f"{_side(material['board_length'], speech)} × {_side(material['board_width'], speech)} mm"
+    short = len(parts) <= SHORT_TABLE
+    shown = {**material, "parts": parts, "short": short, "size": size, "totals": _totals(sums, speech)}
+    return shown, sums
+
+
+def _side(value: Decimal, speech: Speech) -> str:
+    """Write millimetres as workshops do: a point in 2.164 would be read as two and a bit."""
+    return speech.number(value, grouped=False)
+
+
+def _totals(sums: dict[str, Any], speech: Speech) -> dict[str, str]:
+    return {
+        "pieces": speech.number(sums["pieces"]),
+        "area": f"{speech.number(sums['area'], 2)} m²",
+        "edges": f"{speech.number(sums['edges'], 1)} m",
+        "boards": speech.number(sums["boards"]),
+    }
+
+
+CUTTING_SHEET = Document("cutting_sheet", "Cutting sheet", SCHEMA, shape, SAMPLE)

@@ -1,0 +1,105 @@
+"""Priced lines and their totals, shared by invoices and offers."""
+
+from decimal import Decimal
+from typing import Any
+
+from pdfjobs.documents.images import Image
+from pdfjobs.documents.schema import Amount, Choice, Field, Text
+from pdfjobs.documents.speech import CURRENCIES, LOCALES, Speech, cents
+
+HUNDRED = Decimal(100)
+
+LANGUAGE: dict[str, Field] = {
+    "locale": Choice("the language of the document", "tr", words=LOCALES),
+    "currency": Choice("the currency of all amounts", "TRY", words=tuple(CURRENCIES)),
+}
+PARTY: dict[str, Field] = {
+    "name": Text("name or company", most=200),
+    "address": Text("postal address", most=400, lines=True),
+    "tax_office": Text("tax office", "", most=100),
+    "tax_number": Text("tax number", "", most=40),
+    "phone": Text("telephone", "", most=40),
+    "email": Text("e-mail address", "", most=120),
+}
+SELLER: dict[str, Field] = PARTY | {
+    "website": Text("web address, as text", "", most=120),
+    "logo_url": Image("a logo above the name; fetched when the document is made", None),
+}
+SHORT_UNIT = 5  # letters that stay on the line of the number
+LINE: dict[str, Field] = {
+    "description": Text("what is sold", most=300),
+    "detail": Text("small print below it", "", most=1000, lines=True),
+    "quantity": Amount("how much", least=Decimal("0.0001"), most=Decimal(10**7), places=4),
+    "unit": Text("the unit, such as `adet` or `m²`", "", most=20),
+    "unit_price": Amount("price of one, without tax", least=Decimal(-(10**9)), most=Decimal(10**9), places=4),
+    "discount_rate": Amount("discount in percent", Decimal(0), most=HUNDRED),
+    "tax_rate": Amount("tax in percent", most=HUNDRED),
+}
+LABELS: dict[str, dict[str, str]] = {
+    "tr": {
+        "line": "Açıklama",
+        "quantity": "Miktar",
+        "unit_price": "Birim fiyat",
+        "discount": "İndirim",
+        "tax": "KDV",
+        "amount": "Tutar",
+        "subtotal": "Ara toplam",
+        "net": "Matrah",
+        "total": "Genel toplam",
+        "tax_office": "Vergi dairesi",
+        "tax_number": "Vergi no",
+    },
+    "en": {
+        "line": "Description",
+        "quantity": "Quantity",
+        "unit_price": "Unit price",
+        "discount": "Discount",
+        "tax": "VAT",
+        "amount": "Amount",
+        "subtotal": "Subtotal",
+        "net": "Net",
+        "total": "Total due",
+        "tax_office": "Tax office",
+        "tax_number": "Tax no",
+    },
+}
+
+
+def priced(lines: list[dict[str, Any]], speech: Speech) -> dict[str, Any]:
+    """Return lines and totals as they are printed; tax is reckoned on the sum of each rate, as tax offices do."""
+    shown = []
+    gross = discount = Decimal(0)
+    bases: dict[Decimal, Decimal] = {}
+    for number, line in enumerate(lines, start=1):
+        full = cents(line["quantity"] * line["unit_price"])
+        off = cents(full * line["discount_rate"] / HUNDRED)
+        gross, discount = gross + full, discount + off
+        rate = line["tax_rate"].normalize()
+        bases[rate] = bases.get(rate, Decimal(0)) + full - off
+        shown.append(
+            {
+                "number": str(number),
+                "description": line["description"],
+                "detail": line["detail"],
+                "quantity": speech.number(line["quantity"]),
+                "unit": line["unit"],
+                "short_unit": len(line["unit"]) <= SHORT_UNIT,
+                "unit_price": speech.money(line["unit_price"]),
+                "discount": speech.percent(line["discount_rate"]) if line["discount_rate"] else "",
+                "tax": speech.percent(line["tax_rate"]),
+                "amount": speech.money(full - off),
+            }
+        )
+    taxes = {rate: cents(base * rate / HUNDRED) for rate, base in sorted(bases.items())}
+    return {
+        "lines": shown,
+        "has_discount": bool(discount),
+        "subtotal": speech.money(gross),
+        "discount": speech.money(-discount),
+        "net": speech.money(gross - discount),
+        "taxes": [
+            {"rate": speech.percent(rate), "base": speech.money(bases[rate]), "amount": speech.money(amount)}
+            for rate, amount in taxes.items()
+        ],
+        "total": speech.money(gross - discount + sum(taxes.values(), Decimal(0))),
+    }

@@ -1,0 +1,215 @@
+"""Fields of a document's variables: each reads one value, or names what is wrong with it by its path."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+MOST_FAULTS = 50
+NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,6})?", re.ASCII)
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+# No page can show these, and a half of a character cannot even be written as UTF-8.
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+REQUIRED: Any = object()
+
+
+class Faults(list[str]):
+    """What is wrong so far; enough is enough."""
+
+    def add(self, path: str, message: str) -> None:
+        """Note a fault."""
+        if len(self) < MOST_FAULTS:
+            self.append(f"{path}: {message}" if path else message)
+
+
+@dataclass(frozen=True)
+class Field(ABC):
+    """A value: what it is for, and what it is when it is left out."""
+
+    about: str = ""
+    default: Any = REQUIRED
+
+    @property
+    def required(self) -> bool:
+        """Tell whether it must be sent."""
+        return self.default is REQUIRED
+
+    @abstractmethod
+    def read(self, value: Any, path: str, faults: Faults) -> Any:
+        """Return the value in its own type."""
+
+    @abstractmethod
+    def allowed(self) -> str:
+        """Say what may be sent."""
+
+
+@dataclass(frozen=True)
+class Text(Field):
+    """Words on one line, or on several."""
+
+    most: int = 200
+    lines: bool = False
+
+    def read(self, value: Any, path: str, faults: Faults) -> str:
+        """Return the words, as they are."""
+        if not isinstance(value, str):
+            faults.add(path, f"expected {self.allowed()}.")
+            return ""
+        text = value.replace("\r\n", "\n").strip()
+        if len(text) > self.most:
+            faults.add(path, f"{len(text)} characters; at most {self.most} are allowed.")
+        elif UNPRINTABLE.search(text) or ("\n" in text and not self.lines):
+            shown = (
+                "control characters or broken ones" if self.lines else "line breaks, control characters or broken ones"
+            )
+            faults.add(path, f"has characters that cannot be shown here: {shown}.")
+        elif self.required and not text:
+            faults.add(path, "must not be empty.")
+        return text
+
+    def allowed(self) -> str:
+        """Say what may be sent."""
+        return f"a text of at most {self.most} characters" + (", line breaks kept" if self.lines else "")
+
+
+@dataclass(frozen=True)
+class Choice(Field):
+    """One of a few words."""
+
+    words: tuple[str, ...] = ()
+
+    def read(self, value: Any, path: str, faults: Faults) -> str:
+        """Return the word."""
+        if isinstance(value, str) and value in self.words:
+            return value
+        faults.add(path, f"expected {self.allowed()}.")
+        return self.words[0]
+
+    def allowed(self) -> str:
+        """Say what may be sent."""
+        return "one of " + ", ".join(self.words)
+
+
+@dataclass(frozen=True)
+class Amount(Field):
+    """An exact number, sent as a number or as a text such as `"1234.50"`."""
+
+    least: Decimal = Decimal(0)
+    most: Decimal = Decimal(10**10)
+    places: int = 2
+
+    def read(self, value: Any, path: str, faults: Faults) -> Decimal:
+        """Return the number as it was written, never through binary fractions."""
+        written = value if isinstance(value, str) else ""
+        # A very long integer is not even written out: Python would refuse.
+        if isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**12):
+            written = str(value).removesuffix(".0")
+        if NUMBER.fullmatch(written) is None:
+            faults.add(path, f"expected {self.allowed()}.")
+            return Decimal(0)
+        number = Decimal(written)
+        if not self.least <= number <= self.most or number != round(number, self.places):
+            faults.add(path, f"expected {self.allowed()}.")
+        return abs(number) if number.is_zero() else number
+
+    def allowed(self) -> str:
+        """Say what may be sent."""
+        digits = f", at most {self.places} decimals" if self.places else ", whole"
+        return f"a number from {self.least} to {self.most}{digits}"
+
+
+@dataclass(frozen=True)
+class Day(Field):
+    """A date."""
+
+    def read(self, value: Any, path: str, faults: Faults) -> date:
+        """Return the date."""
+        try:
+            if isinstance(value, str) and DATE.fullmatch(value):
+                return date.fromisoformat(value)
+        except ValueError:
+            pass  # of the right shape, but not in the calendar
+        faults.add(path, f"expected {self.allowed()}.")
+        return date.min
+
+    def allowed(self) -> str:
+        """Say what may be sent."""
+        return "a date as YYYY-MM-DD"
+
+
+@dataclass(frozen=True)
+class Flag(Field):
+    """Yes or no."""
+
+    def read(self, value: Any, path: str, faults: Faults) -> bool:
+        """Return it."""
+        if not isinstance(value, bool):
+            faults.add(path, f"expected {self.allowed()}.")
+        return value is True
+
+    def allowed(self) -> str:
+        """Say what may be sent."""
+        return "true or false"
+
+
+@dataclass(frozen=True)
+class Group(Field):
+    """Named fields."""
+
+    fields: Mapping[str, Field] = None  # type: ignore[assignment]  # always given; dataclasses want a default here
+
+    def read(self, value: Any, path: str, faults: Faults) -> dict[str, Any]:
+        """Return each field's value; a name that nobody knows is a fault, because it is a typing error."""
+        if not isinstance(value, Mapping):
+            faults.add(path, "expected an object.")
+            return {}
+        for name in value:
+            if name not in self.fields:
+                faults.add(_join(path, str(name)[:80]), f"is not known. Allowed: {', '.join(self.fields)}.")
+        return {
+            name: self._one(field, value.get(name), _join(path, name), faults) for name, field in self.fields.items()
+        }
+
+    def allowed(self) -> str:
+        """Say what may be sent."""
+        return "an object"
+
+    @staticmethod
+    def _one(field: Field, value: Any, path: str, faults: Faults) -> Any:
+        if value is not None:
+            return field.read(value, path, faults)
+        if not field.required:
+            return field.default
+        faults.add(path, f"is required: {field.allowed()}.")
+        return None
+
+
+@dataclass(frozen=True)
+class Rows(Field):
+    """A list of groups."""
+
+    row: Mapping[str, Field] = None  # type: ignore[assignment]  # as above
+    least: int = 1
+    most: int = 1000
+
+    def read(self, value: Any, path: str, faults: Faults) -> list[dict[str, Any]]:
+        """Return each row's values."""
+        if not isinstance(value, list | tuple) or not self.least <= len(value) <= self.most:
+            faults.add(path, f"expected {self.allowed()}.")
+            return []
+        return [self.group().read(row, f"{path}.{index}", faults) for index, row in enumerate(value)]
+
+    def group(self) -> Group:
+        """Return what one row is."""
+        return Group(fields=self.row)
+
+    def allowed(self) -> str:
+        """Say what may be sent."""
+        return f"a list of {self.least} to {self.most} objects"
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

@@ -1,0 +1,115 @@
+"""Reads what a caller asks for: refused with every fault, or good to be rendered (PDF-3 to PDF-5)."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+
+from pdfjobs.documents import Document, document
+from pdfjobs.models.job import LONGEST_TIMEOUT
+from pdfjobs.rendering import OptionsFault, PageOptions
+from pdfjobs.states import FailSafe
+
+DEEPEST = 20
+KNOWN = ("template_name", "variables", "options")
+
+
+class EntryFault(Exception):  # noqa: N818 - a refusal is an answer, not an error of ours
+    """What is wrong with a request, each fault as `field: sentence`."""
+
+    def __init__(self, faults: list[str]) -> None:
+        """Keep the faults."""
+        super().__init__("; ".join(faults))
+        self.faults = faults
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A document asked for, in values that can be trusted."""
+
+    document: Document
+    variables: dict[str, Any]
+    options: PageOptions
+    timeout: timedelta
+    fail_safe: FailSafe
+
+    def html(self) -> str:
+        """Return the document as HTML."""
+        return self.document.html(self.variables)
+
+
+def read_entry(body: Any) -> Entry:
+    """Return what a body asks for; UnknownDocument or EntryFault say what is wrong with it."""
+    if not isinstance(body, dict):
+        raise EntryFault([f": expected an object with {', '.join(KNOWN)}."])
+    faults = [f"{name}: unknown; allowed are {', '.join(KNOWN)}." for name in body if name not in KNOWN]
+    name, variables, given = body.get("template_name"), body.get("variables"), body.get("options")
+    if not isinstance(name, str) or not name:
+        raise EntryFault([*faults, "template_name: expected the name of a template."])
+    asked = document(name)
+    faults += _variable_faults(asked, variables)
+    options, timeout, fail_safe = _read_options({} if given is None else given, faults)
+    if faults or options is None:
+        raise EntryFault(faults)
+    return Entry(asked, dict(variables or {}), options, timeout, fail_safe)
+
+
+def _variable_faults(asked: Document, variables: Any) -> list[str]:
+    if not isinstance(variables, dict):
+        return ["variables: expected an object."]
+    if unstorable := list(unstorable_faults(variables, "variables")):
+        return unstorable
+    return [f"variables.{fault}" for fault in asked.faults(variables)]
+
+
+def unstorable_faults(value: Any, path: str, depth: int = 0) -> Iterator[str]:
+    """Return what PostgreSQL cannot hold, or nobody can print."""
+    if depth > DEEPEST:
+        yield f"{path}: nested deeper than {DEEPEST} levels."
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if not _storable(key):
+                yield f"{path}: a name contains a character that is not text."
+            else:
+                yield from unstorable_faults(inner, f"{path}.{key}", depth + 1)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from unstorable_faults(inner, f"{path}.{index}", depth + 1)
+    elif isinstance(value, str) and not _storable(value):
+        yield f"{path}: contains a NUL, or half a surrogate pair, which is not text."
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield f"{path}: too large a number."
+
+
+def _storable(text: str) -> bool:
+    return "\x00" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _read_options(given: Any, faults: list[str]) -> tuple[PageOptions | None, timedelta, FailSafe]:
+    timeout, fail_safe = LONGEST_TIMEOUT, FailSafe(settings.PDF_FAIL_SAFE)
+    if not isinstance(given, Mapping):
+        faults.append("options: expected an object.")
+        return None, timeout, fail_safe
+    layout = {name: value for name, value in given.items() if name not in ("timeout", "fail_safe")}
+    if (seconds := given.get("timeout")) is not None:
+        most = int(LONGEST_TIMEOUT.total_seconds())
+        if isinstance(seconds, int) and not isinstance(seconds, bool) and 1 <= seconds <= most:
+            timeout = timedelta(seconds=seconds)
+        else:
+            faults.append(f"options.timeout: expected whole seconds from 1 to {most}.")
+    if (wanted := given.get("fail_safe")) is not None:
+        if wanted in FailSafe.values:
+            fail_safe = FailSafe(wanted)
+        else:
+            faults.append(f"options.fail_safe: expected {' or '.join(FailSafe.values)}.")
+    if unstorable := list(unstorable_faults(layout, "options")):
+        faults.extend(unstorable)
+        return None, timeout, fail_safe
+    try:
+        return PageOptions.read(layout), timeout, fail_safe
+    except OptionsFault as error:
+        faults.extend(error.faults)
+        return None, timeout, fail_safe

@@ -1,0 +1,51 @@
+"""Prometheus metrics of PDF jobs, read from the database and equal to the event history (PDF-12)."""
+
+from collections.abc import Iterator
+
+from prometheus_client import Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.registry import Collector
+
+from lifecycle.models import Count
+from pdfjobs.models import RenderTiming
+from pdfjobs.models.timing import BOUNDS
+from pdfjobs.states import PDF_JOBS, ErrorCode, Status
+
+
+class PdfCollector(Collector):
+    """Jobs by state, failures by code, render times, and how many wait; names are those of the first version."""
+
+    def collect(self) -> Iterator[Metric]:
+        """Read counts that the recorder keeps with every move, so that nothing is counted here."""
+        jobs = CounterMetricFamily(
+            "ptf_admin_pdf_jobs", "Jobs that came into a state, births included", labels=["status"]
+        )
+        failures = CounterMetricFamily("ptf_admin_pdf_failures", "Attempts that failed", labels=["error_code"])
+        entered = dict.fromkeys(Status.values, 0)
+        failed = dict.fromkeys(ErrorCode.values, 0)
+        depth = 0
+        for total in Count.objects.totals(queue=PDF_JOBS.queue):
+            entered[total.state] += total.entered
+            if total.state == Status.FAILED:
+                failed[total.scope] += total.entered
+            if total.state == Status.QUEUED:
+                depth += total.now
+        for status, number in entered.items():
+            jobs.add_metric([status], number)
+        for code, number in failed.items():
+            failures.add_metric([code], number)
+        waiting = GaugeMetricFamily("ptf_admin_pdf_queue_depth", "Jobs that wait for a worker", value=depth)
+        return iter((jobs, failures, waiting, self._times()))
+
+    @staticmethod
+    def _times() -> HistogramMetricFamily:
+        timings = {timing.bound: timing for timing in RenderTiming.objects.all()}
+        buckets, renders = [], 0
+        for bound in BOUNDS:
+            renders += timings[bound].renders if bound in timings else 0
+            buckets.append(("+Inf" if bound == BOUNDS[-1] else str(bound), float(renders)))
+        family = HistogramMetricFamily(
+            "ptf_admin_pdf_render_total_seconds", "From the claim of a job to its stored PDF, of those that succeeded"
+        )
+        family.add_metric([], buckets, sum_value=sum(timing.seconds for timing in timings.values()))
+        return family

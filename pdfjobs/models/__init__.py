@@ -1,0 +1,6 @@
+"""PDF jobs, and how long renders took."""
+
+from pdfjobs.models.job import PdfJob
+from pdfjobs.models.timing import RenderTiming
+
+__all__ = ["PdfJob", "RenderTiming"]

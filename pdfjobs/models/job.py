@@ -1,0 +1,136 @@
+"""A PDF job: the row is the job (PDF-1)."""
+
+from datetime import timedelta
+from typing import Any, Self
+
+from django.conf import settings
+from django.db import models, transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from lifecycle.leases import LeasedModel, no_lease
+from lifecycle.triggers import lifecycle_triggers
+from pdfjobs.models.queryset import ENDED, PdfJobQuerySet
+from pdfjobs.models.timing import RenderTiming
+from pdfjobs.states import LIVE, MAX_RETRIES, PDF_JOBS, UNFINISHED, ErrorCode, Status
+
+LONGEST_TIMEOUT = timedelta(seconds=60)
+
+
+class PdfJob(LeasedModel):
+    """One document to be made, and where it is when it is made."""
+
+    lifecycle = PDF_JOBS
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="pdf_jobs")
+    status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED, editable=False)
+    job_key = models.CharField(max_length=64, help_text="The same for the same document: sha256 of all that makes it.")
+    template_name = models.CharField("template", max_length=64)
+    payload = models.JSONField("variables", default=dict)
+    options = models.JSONField(default=dict)
+    timeout = models.DurationField(default=LONGEST_TIMEOUT)
+    artifact_key = models.CharField(max_length=200, blank=True)
+    artifact_size = models.PositiveIntegerField(null=True, help_text="In bytes.")
+    artifact_digest = models.CharField(max_length=64, blank=True, help_text="sha256 of the file; its ETag.")
+    error_code = models.CharField(max_length=32, choices=ErrorCode, blank=True)
+    error_detail = models.TextField(blank=True, help_text="For operators; callers are told the code.")
+    retry_count = models.PositiveSmallIntegerField("retries", default=0)
+    queued_at = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    objects = PdfJobQuerySet.as_manager()
+
+    class Meta(LeasedModel.Meta):
+        abstract = False
+        verbose_name = "PDF job"
+        # Counted by error code, so that failures per code are read and not counted (PDF-12).
+        triggers = lifecycle_triggers(
+            PDF_JOBS,
+            scope="error_code",
+            facts=["template_name", "error_code", "error_detail", "retry_count", "artifact_key"],
+        )
+        constraints = [
+            # The same document is made once at a time, and once made it is found again: this index decides (PDF-2).
+            models.UniqueConstraint(
+                fields=["owner", "job_key"], condition=Q(status__in=LIVE), name="one_live_pdf_job_per_key"
+            ),
+            models.CheckConstraint(
+                condition=Q(status=Status.RUNNING, claim_token__isnull=False, lease_until__isnull=False)
+                | ~Q(status=Status.RUNNING) & Q(claim_token=None, lease_until=None),
+                name="running_pdf_is_held",
+            ),
+            models.CheckConstraint(
+                condition=~Q(status__in=[Status.RUNNING, Status.SUCCEEDED]) | Q(started_at__isnull=False),
+                name="begun_pdf_has_started_at",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=UNFINISHED, finished_at=None)
+                | ~Q(status__in=UNFINISHED) & Q(finished_at__isnull=False),
+                name="only_ended_pdf_has_finished_at",
+            ),
+            models.CheckConstraint(
+                condition=~Q(artifact_key="") & Q(status=Status.SUCCEEDED)
+                | Q(artifact_key="") & ~Q(status=Status.SUCCEEDED),
+                name="only_succeeded_pdf_has_artifact",
+            ),
+            models.CheckConstraint(
+                condition=~Q(status=Status.SUCCEEDED) | Q(~Q(artifact_digest=""), artifact_size__isnull=False),
+                name="succeeded_pdf_is_described",
+            ),
+            models.CheckConstraint(
+                condition=Q(status=Status.FAILED, error_code__in=ErrorCode.values)
+                | Q(status=Status.EXPIRED)
+                | Q(error_code="", error_detail="") & ~Q(status=Status.FAILED),
+                name="failed_pdf_has_error_code",
+            ),
+            # Whatever code comes later, nothing is tried for ever.
+            models.CheckConstraint(condition=Q(retry_count__lte=MAX_RETRIES), name="pdf_retries_are_bounded"),
+            models.CheckConstraint(
+                condition=Q(timeout__gt=timedelta(0), timeout__lte=LONGEST_TIMEOUT), name="pdf_timeout_is_bounded"
+            ),
+        ]
+        indexes = [
+            # Claims look for what has waited longest; finished jobs are not in it, however many there are.
+            models.Index(fields=["queued_at", "id"], condition=Q(status=Status.QUEUED), name="pdf_due"),
+            # The reaper looks for lapsed leases.
+            models.Index(fields=["lease_until"], condition=Q(status=Status.RUNNING), name="pdf_held"),
+            # The cleanup looks for old ends.
+            models.Index(
+                fields=["finished_at"], condition=Q(status__in=[Status.SUCCEEDED, Status.FAILED]), name="pdf_ended"
+            ),
+            # Lists page through a state or a template, and operators look a document up by its key.
+            models.Index(fields=["status", "id"], name="pdf_in_status"),
+            models.Index(fields=["template_name", "id"], name="pdf_of_template"),
+            models.Index(fields=["job_key"], name="pdf_by_key"),
+        ]
+
+    @property
+    def job_id(self) -> str:
+        """The id, as the API writes it."""
+        return str(self.pk)
+
+    def succeed(self, *, artifact_key: str, size: int, digest: str) -> Self:
+        """Finish, which only the holder of the claim can; how long it took is counted with it."""
+        artifact = {"artifact_key": artifact_key, "artifact_size": size, "artifact_digest": digest}
+        with transaction.atomic():
+            where = {"claim_token": self.claim_token}
+            self.move("succeed", where=where, finished_at=Now(), **artifact, **no_lease())
+            RenderTiming.add(self.seconds or 0.0)
+        return self
+
+    def expire(self, *, where: dict[str, Any] | None = None) -> Self:
+        """End for good; the file is gone already."""
+        return self.move("expire", where=where, **ENDED)
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the last attempt took, or has taken so far by the last that was written of it."""
+        if self.started_at is None or self.finished_at is None:
+            return None
+        return (self.finished_at - self.started_at).total_seconds()
+
+    @property
+    def file_name(self) -> str:
+        """What a browser calls the download."""
+        return f"{self.template_name.replace('_', '-')}-{self.created_at:%Y-%m-%d}-{str(self.pk)[-6:]}.pdf"

@@ -1,0 +1,65 @@
+"""The fonts a page may use: the bundled ones, and those of a folder that the operator names (PDF-8).
+
+Fonts of the machine are left out, so that two machines give the same bytes.
+"""
+
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from django.conf import settings
+
+BUNDLED = Path(__file__).parent / "typefaces"
+KINDS = (".ttf", ".otf", ".ttc")
+CONFIGURATION = """\
+<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+{folders}
+  <cachedir>{cache}</cachedir>
+  <match target="pattern">
+    <edit name="family" mode="append_last"><string>Inter</string><string>DejaVu Sans</string></edit>
+  </match>
+  <match target="font">
+    <edit name="hinting" mode="assign"><bool>false</bool></edit>
+    <edit name="antialias" mode="assign"><bool>true</bool></edit>
+    <edit name="embeddedbitmap" mode="assign"><bool>false</bool></edit>
+  </match>
+</fontconfig>
+"""
+
+
+def folders() -> list[Path]:
+    """Return where fonts are looked for."""
+    return [BUNDLED, *([Path(settings.PDF_FONTS)] if settings.PDF_FONTS else [])]
+
+
+def font_files() -> list[Path]:
+    """Return every font file, in an order that does not depend on the machine."""
+    found = [path for folder in folders() for path in sorted(folder.rglob("*"))]
+    return [path for path in found if path.suffix.lower() in KINDS and path.is_file()]
+
+
+@cache
+def fonts_digest() -> str:
+    """Return a hash of the fonts' bytes; read once, as a process does not notice new fonts either."""
+    digest = hashlib.sha256()
+    for path in font_files():
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def configuration() -> Path:
+    """Return a fonts.conf for the browser, written whole or not at all: workers start at the same time."""
+    folder = Path(settings.KILIT_VAR) / "fonts"
+    folder.mkdir(parents=True, exist_ok=True)
+    listed = "\n".join(f"  <dir>{escape(str(path))}</dir>" for path in folders())
+    text = CONFIGURATION.format(folders=listed, cache=escape(str(folder / "cache")))
+    path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.conf"
+    if not path.is_file() or path.read_text() != text:
+        draft = path.with_suffix(f".{os.getpid()}")
+        draft.write_text(text)
+        draft.replace(path)
+    return path

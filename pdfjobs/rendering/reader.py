@@ -1,0 +1,89 @@
+"""Reads options out of JSON and names each fault by its path."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
+
+def unprintable(text: str) -> bool:
+    """Tell texts that no page can show: control characters, and halves of characters."""
+    return UNPRINTABLE.search(text) is not None
+
+
+class Reader:
+    """One object of the options; what is inside shares its list of faults."""
+
+    def __init__(self, path: str, given: Any, *, known: list[str], faults: list[str] | None = None) -> None:
+        """Refuse what is no object, and keys that nobody knows."""
+        self.path, self.known = path, known
+        self.faults: list[str] = [] if faults is None else faults
+        self.given: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+        if not isinstance(given, Mapping):
+            self.faults.append(f"{path}: expected an object.")
+        for key in self.given:
+            if key not in known:
+                self.fault(str(key)[:80], f"is not known. Allowed: {', '.join(known)}.")
+
+    def fault(self, name: str, message: str) -> None:
+        """Note what is wrong with a value."""
+        self.faults.append(f"{self.path}.{name}: {message}")
+
+    def inside(self, name: str, known: list[str]) -> "Reader":
+        """Return a reader of an object within; a missing one is empty."""
+        return Reader(f"{self.path}.{name}", self.given.get(name, {}), known=known, faults=self.faults)
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """Return true or false."""
+        value = self.given.get(name, default)
+        if not isinstance(value, bool):
+            self.fault(name, "expected true or false.")
+            return default
+        return value
+
+    def choice(self, name: str, allowed: Iterable[str], default: str) -> str:
+        """Return one of the allowed words."""
+        value = self.given.get(name, default)
+        if not isinstance(value, str) or value not in allowed:
+            self.fault(name, f"{_short(value)} is not one of {', '.join(allowed)}.")
+            return default
+        return value
+
+    def number(self, name: str, default: float, *, least: float, most: float) -> float:
+        """Return a number within its bounds, to a tenth."""
+        value = self.given.get(name, default)
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if not number or not least <= value <= most:
+            self.fault(name, f"{_short(value)} is not a number from {least:g} to {most:g}.")
+            return default
+        return round(float(value), 1)
+
+    def text(self, name: str, *, most: int) -> str:
+        """Return a text on one line."""
+        return self._text(name, self.given.get(name, ""), most=most)
+
+    def texts(self, name: str, *, most: int, count: int) -> tuple[str, ...]:
+        """Return a list of texts."""
+        value = self.given.get(name, [])
+        if not isinstance(value, list | tuple) or len(value) > count:
+            self.fault(name, f"expected a list of at most {count} texts.")
+            return ()
+        return tuple(self._text(f"{name}.{index}", text, most=most) for index, text in enumerate(value))
+
+    def _text(self, name: str, value: Any, *, most: int) -> str:
+        if not isinstance(value, str):
+            self.fault(name, "expected a text.")
+        elif len(value) > most:
+            self.fault(name, f"{len(value)} characters; at most {most} are allowed.")
+        elif unprintable(value):
+            self.fault(name, "has characters that no page can show: line breaks, control characters or broken ones.")
+        else:
+            return value
+        return ""
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 40 else f"{shown[:37]}…"  # noqa: PLR2004

@@ -1,0 +1,74 @@
+"""Replaces what Chromium writes about a PDF by what the job says, so that equal jobs give equal bytes (PDF-8).
+
+Chromium's writer puts the information dictionary first and keeps a plain cross-reference table: replacing the one
+and moving the offsets of the other needs no PDF library.
+"""
+
+import re
+from datetime import UTC, datetime
+
+from pdfjobs.rendering.faults import RenderFault
+from pdfjobs.rendering.options import Metadata
+from pdfjobs.states import ErrorCode
+
+INFORMATION = re.compile(rb"1 0 obj\n<<(.*?)>>\nendobj\n", re.DOTALL)
+TITLE = re.compile(rb"/Title (<[0-9A-F]*>|\((?:[^()\\]|\\.)*\))", re.DOTALL)
+PRODUCER = re.compile(rb"/Producer \([^()\\]*\)")
+TABLE = re.compile(
+    rb"xref\n0 (\d+)\n((?:\d{10} \d{5} [nf] \n)+)trailer\n<<[^<>]*/Info 1 0 R[^<>]*>>\nstartxref\n(\d+)\n%%EOF\n"
+)
+ENTRY = re.compile(rb"(\d{10}) (\d{5}) n ")
+PAGES = re.compile(rb"<</Type /Pages\n.{0,20000}?/Count (\d+)", re.DOTALL)
+HEADER_LENGTH = 64  # bytes within which the first object starts
+
+
+def stamp(pdf: bytes, metadata: Metadata, *, made_at: datetime) -> bytes:
+    """Return the PDF with the job's metadata and dates."""
+    told = INFORMATION.search(pdf, 0, HEADER_LENGTH + 100_000)
+    table = TABLE.search(pdf, max(pdf.rfind(b"\nxref\n"), 0))
+    if not told or not table or told.start() > HEADER_LENGTH or int(table[3]) != table.start():
+        raise RenderFault(ErrorCode.UNKNOWN, "Chromium wrote a PDF in a shape not known here; its dates cannot be set.")
+    information = b"1 0 obj\n<<" + _information(told[1], metadata, made_at) + b">>\nendobj\n"
+    moved_by = len(information) - len(told[0])
+
+    def moved(entry: re.Match[bytes]) -> bytes:
+        offset = int(entry[1])
+        return b"%010d %s n " % (offset + moved_by if offset > told.start() else offset, entry[2])
+
+    return b"".join(
+        [
+            pdf[: told.start()],
+            information,
+            pdf[told.end() : table.start(2)],
+            ENTRY.sub(moved, table[2]),
+            pdf[table.end(2) : table.start(3)],
+            b"%d\n%%%%EOF\n" % (int(table[3]) + moved_by),
+        ]
+    )
+
+
+def page_count(pdf: bytes) -> int:
+    """Return how many pages the PDF has: the root of the page tree counts all."""
+    return max((int(count) for count in PAGES.findall(pdf)), default=0)
+
+
+def _information(told: bytes, metadata: Metadata, made_at: datetime) -> bytes:
+    title, producer = TITLE.search(told), PRODUCER.search(told)
+    date = made_at.astimezone(UTC).strftime("(D:%Y%m%d%H%M%S+00'00')").encode()
+    keywords = ", ".join(metadata.keywords)
+    entries = [
+        b"/Title " + _text(metadata.title) if metadata.title else title[0] if title else b"",
+        b"/Author " + _text(metadata.author) if metadata.author else b"",
+        b"/Subject " + _text(metadata.subject) if metadata.subject else b"",
+        b"/Keywords " + _text(keywords) if keywords else b"",
+        b"/Creator (Kilit)",
+        producer[0] if producer else b"",
+        b"/CreationDate " + date,
+        b"/ModDate " + date,
+    ]
+    return b"\n".join(entry for entry in entries if entry)
+
+
+def _text(words: str) -> bytes:
+    """Write any text as UTF-16 in hexadecimal: nothing in it can end the string."""
+    return b"<FEFF" + words.encode("utf-16-be").hex().upper().encode() + b">"

@@ -1,0 +1,81 @@
+"""Finished PDFs in a folder: a file is there whole or not at all (PDF-9)."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from django.core.files.base import File
+from django.core.files.storage import FileSystemStorage
+
+UNFINISHED = ".part"
+ATTEMPTS = 5
+
+
+class Stored(NamedTuple):
+    """A file that lies there, and since when."""
+
+    key: str
+    since: datetime
+
+
+class FileArtifacts(FileSystemStorage):
+    """Files in a folder: written aside, forced to disk, then given their name."""
+
+    def _save(self, name: str, content: File[Any]) -> str:
+        place = Path(self.path(name))
+        aside = place.with_name(f"{place.name}.{secrets.token_hex(4)}{UNFINISHED}")
+        try:
+            with _open_in_folder(aside) as file:
+                for chunk in content.chunks():
+                    file.write(chunk)
+                file.flush()
+                os.fsync(file.fileno())
+            aside.replace(place)
+            _sync(place.parent)
+        finally:
+            aside.unlink(missing_ok=True)
+        return name
+
+    def delete(self, name: str) -> None:
+        """Remove a file, and its folder when nothing else is in it."""
+        super().delete(name)
+        place = Path(self.path(name))
+        try:
+            place.parent.rmdir()
+        except OSError:
+            return  # another file is in it, or somebody was faster
+
+    def stored(self, prefix: str) -> Iterator[Stored]:
+        """Return every file, those that a crash left unfinished included."""
+        root = Path(self.location)
+        for folder, _, names in os.walk(root / prefix):
+            for name in names:
+                path = Path(folder, name)
+                try:
+                    since = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+                except FileNotFoundError:
+                    continue  # deleted meanwhile
+                yield Stored(path.relative_to(root).as_posix(), since)
+
+
+def _open_in_folder(place: Path) -> IO[bytes]:
+    """Open a new file; its folder may be removed, as empty, by whoever deletes the file of an earlier attempt."""
+    for _ in range(ATTEMPTS):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return place.open("xb")
+        except FileNotFoundError:
+            continue
+    raise FileNotFoundError(place)
+
+
+def _sync(folder: Path) -> None:
+    # Without this the name, unlike the content, could be lost with the power.
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,96 @@
+"""What a worker does with jobs: claim, render, store, settle (PDF-6, PDF-7, PDF-9).
+
+No transaction is open while the browser works, and the ORM never runs in its thread.
+"""
+
+import logging
+import time
+from datetime import timedelta
+
+from django.conf import settings
+
+from lifecycle.actor import acting_as
+from lifecycle.guard import MoveRefused
+from lifecycle.workers import bells
+from pdfjobs import store
+from pdfjobs.documents import DocumentFault, UnknownDocument, document
+from pdfjobs.models import PdfJob
+from pdfjobs.rendering import OptionsFault, PageOptions, RenderFault, render
+from pdfjobs.states import PDF_JOBS, ErrorCode
+
+logger = logging.getLogger(__name__)
+
+BELL = PDF_JOBS.queue
+ACTOR = "worker:pdf"
+# After this a worker rings again instead of going on, so that sweeps and heartbeats get their turn.
+TURN = 10.0  # seconds
+# A task of django-q2 is ended by force; a job must be over before: its launch (10 s) and its upload come on top.
+BEYOND_TIMEOUT = timedelta(seconds=15)
+
+
+def is_due() -> bool:
+    """Tell whether a job waits."""
+    return PdfJob.objects.due().exists()
+
+
+def answer() -> None:
+    """Work jobs one after the other, and call other workers to the rest."""
+    end = time.monotonic() + TURN
+    with acting_as(ACTOR):
+        while claimed := PdfJob.objects.claim(limit=1):
+            if is_due():
+                bells.ring_now(BELL)
+            work(claimed[0])
+            if time.monotonic() > end:
+                break
+    if is_due():
+        bells.ring_now(BELL)
+
+
+def work(job: PdfJob) -> None:
+    """Bring a claimed job to its end."""
+    try:
+        pdf = make(job)
+        # Kept before the row says so: a crash in between leaves a file of nobody, which the cleanup finds.
+        kept = store.keep(store.new_key(job.pk, job.started_at or job.created_at), pdf)
+    except RenderFault as fault:
+        fail(job, fault.code, fault.detail)
+    except (DocumentFault, UnknownDocument) as fault:
+        fail(job, ErrorCode.TEMPLATE_ERROR, str(fault))
+    except store.StoreDown as fault:
+        fail(job, ErrorCode.UNKNOWN, f"The file could not be stored: {fault}")
+    except Exception as error:
+        logger.exception("pdf job failed", extra={"job_id": job.job_id})
+        fail(job, ErrorCode.UNKNOWN, f"{type(error).__name__}: {error}")
+    else:
+        finish(job, kept)
+
+
+def make(job: PdfJob) -> bytes:
+    """Return the job's document as a PDF."""
+    html = document(job.template_name).html(job.payload)
+    try:
+        options = PageOptions.read(job.options)
+    except OptionsFault as fault:  # stored by an older version
+        raise RenderFault(ErrorCode.UNKNOWN, str(fault)) from None
+    # kilit.W005 tells of a task timeout that leaves a job less than it may ask for.
+    allowed = max(timedelta(seconds=settings.TASK_TIMEOUT) - BEYOND_TIMEOUT, timedelta(seconds=1))
+    return render(html, options, made_at=job.created_at, hard_timeout=min(job.timeout, allowed))
+
+
+def finish(job: PdfJob, kept: store.Artifact) -> None:
+    """Say that the file is there; a worker whose job was taken away meanwhile takes its file back."""
+    try:
+        job.succeed(artifact_key=kept.artifact_key, size=kept.size, digest=kept.digest)
+    except MoveRefused as refused:
+        logger.warning("%s; its file is dropped", refused, extra={"job_id": job.job_id})
+        store.delete(kept.artifact_key)
+
+
+def fail(job: PdfJob, code: str, detail: str) -> None:
+    """Say that it failed; when it is to be tried again, somebody is called to it."""
+    held = PdfJob.objects.filter(pk=job.pk, claim_token=job.claim_token)
+    outcome = held.fail(code=code, detail=detail)
+    if not outcome.failed:
+        logger.warning("%s was taken away meanwhile; its failure is not counted twice", job)
+    logger.info("pdf job failed", extra={"job_id": job.job_id, "code": code, "retried": bool(outcome.retried)})

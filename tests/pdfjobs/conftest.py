@@ -1,0 +1,137 @@
+"""Jobs, owners and a store of their own for the PDF queue's tests."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.db.models.functions import Now
+from django.test import Client
+
+from lifecycle.models import ApiKey, Heartbeat
+from pdfjobs import store
+from pdfjobs.documents import document
+from pdfjobs.entry import read_entry
+from pdfjobs.jobkey import job_key
+from pdfjobs.models import PdfJob
+from pdfjobs.states import ErrorCode, Status
+
+PDF = b"%PDF-1.4\n" + bytes(range(256)) * 600 + b"\n%%EOF\n"  # larger than one piece of a download
+
+
+@pytest.fixture(autouse=True)
+def _own_store(settings, tmp_path: Path) -> None:
+    """Keep the files of each test apart."""
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "artifacts": {"BACKEND": "pdfjobs.storage.FileArtifacts", "OPTIONS": {"location": tmp_path / "artifacts"}},
+    }
+
+
+@pytest.fixture
+def artifacts(tmp_path: Path) -> Path:
+    """The folder of the test's files."""
+    return tmp_path / "artifacts"
+
+
+def files(folder: Path) -> list[str]:
+    """Return every file in the store."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.fixture
+def worker_lives(db: None) -> Heartbeat:
+    """Say that a worker renders, without one."""
+    return Heartbeat.objects.create(name="here", alive_at=Now())
+
+
+def body(template: str = "invoice", **changes: Any) -> dict[str, Any]:
+    """Return a good request."""
+    return {"template_name": template, "variables": document(template).sample, **changes}
+
+
+def some_user(name: str = "shop") -> User:
+    return User.objects.get_or_create(username=name)[0]
+
+
+def new_job(owner: User | None = None, number: int | None = None, **columns: Any) -> PdfJob:
+    """Store a job in its first state; each number is another document."""
+    entry = read_entry(body())
+    variables = entry.variables if number is None else {**entry.variables, "number": f"N-{number}"}
+    job = PdfJob(
+        owner=owner or some_user(),
+        **{
+            "job_key": job_key(entry.document, variables, entry.options),
+            "template_name": "invoice",
+            "payload": variables,
+            "options": entry.options.canonical(),
+            **columns,
+        },
+    )
+    job.save()
+    return PdfJob.objects.get(pk=job.pk)
+
+
+def bring(job: PdfJob, status: str, *, code: str = ErrorCode.TEMPLATE_ERROR, pdf: bytes = PDF) -> PdfJob:
+    """Bring a queued job into a state by its verbs, its file included."""
+    mine = PdfJob.objects.filter(pk=job.pk)
+    if status in (Status.RUNNING, Status.SUCCEEDED, Status.FAILED):
+        (claimed,) = mine.claim()
+        if status == Status.SUCCEEDED:
+            kept = store.keep(store.new_key(job.pk, claimed.started_at), pdf)
+            claimed.succeed(artifact_key=kept.artifact_key, size=kept.size, digest=kept.digest)
+        if status == Status.FAILED:
+            mine.fail(code=code, detail="invoice.html, line 3: broken")
+    if status == Status.EXPIRED:
+        mine.expire()
+    return mine.get()
+
+
+@pytest.fixture
+def make_job(db: None) -> Callable[..., PdfJob]:
+    """Make a job in a state; each call is another document."""
+    made = iter(range(10**6))
+
+    def make(status: str = Status.QUEUED, *, owner: User | None = None, **options: Any) -> PdfJob:
+        return bring(new_job(owner, next(made)), status, **options)
+
+    return make
+
+
+class Api:
+    """The API as a backend with a key sees it."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+        self.client = Client(raise_request_exception=True)
+        self.headers = {"x-api-key": ApiKey.objects.issue(user, name="test")[1]}
+
+    def post(self, content: Any = None, **headers: str) -> Any:
+        sent = body() if content is None else content
+        return self.client.post("/pdf/jobs", sent, content_type="application/json", headers={**self.headers, **headers})
+
+    def get(self, job_id: Any, **headers: str) -> Any:
+        return self.client.get(f"/pdf/jobs/{job_id}", headers={**self.headers, **headers})
+
+    def download(self, job_id: Any, **headers: str) -> Any:
+        return self.client.get(f"/pdf/jobs/{job_id}/download", headers={**self.headers, **headers})
+
+
+@pytest.fixture
+def api(db: None) -> Api:
+    return Api(some_user())
+
+
+@pytest.fixture
+def make_person(db: None) -> Callable[..., Client]:
+    """Log a person in."""
+
+    def make(username: str = "ayse", *, role: str = "operator") -> Client:
+        user = User.objects.create_user(username, is_staff=True)
+        user.groups.set(Group.objects.filter(name=role))
+        client = Client()
+        client.force_login(user)
+        return client
+
+    return make

@@ -1,0 +1,298 @@
+"""Images from elsewhere: only from listed addresses, only from the internet, only images (PDF-6)."""
+
+import socket
+import struct
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pdfjobs.documents import DocumentFault, document, fetching, images
+
+
+def png(width: int = 2, height: int = 1) -> bytes:
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    rows = zlib.compress(b"\0" + b"\xff\0\0" * 2)
+    return images.PNG + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+def jpeg(width: int, height: int) -> bytes:
+    comment = b"\xff\xfe\x00\x06abcd"
+    return b"\xff\xd8" + comment + b"\xff\xc0\x00\x11\x08" + struct.pack(">HH", height, width) + b"\x03" * 12
+
+
+def answer(content: bytes, status: str = "200 OK", *, length: int | None = None, **headers: str) -> bytes:
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(content) if length is None else length}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "Connection: close", "", ""]).encode() + content
+
+
+class Server:
+    """Answers by path with bytes, or lets a function do it; notes what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, bytes | Callable[[socket.socket], None]] = {}
+        self.asked: list[str] = []
+        self.door = socket.create_server(("127.0.0.1", 0))
+        self.port = self.door.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def address(self, path: str = "/logo.png", *, host: str = "logo.example") -> str:
+        return f"http://{host}:{self.port}{path}"
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                channel, _ = self.door.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._answer, args=[channel], daemon=True).start()
+
+    def _answer(self, channel: socket.socket) -> None:
+        with channel:
+            channel.settimeout(10)
+            try:
+                path = channel.recv(4096).decode("latin-1").split()[1]
+                self.asked.append(path)
+                found = self.answers.get(path, answer(b"", "404 Not Found"))
+                found(channel) if callable(found) else channel.sendall(found)
+            except OSError:
+                return
+
+
+@pytest.fixture
+def server(settings) -> Iterator[Server]:
+    """A server on this machine, all of whose addresses are on the list."""
+    started = Server()
+    settings.PDF_ASSET_PATTERNS = [rf"http://[a-z.]+:{started.port}/.*"]
+    yield started
+    started.door.close()
+
+
+@pytest.fixture
+def names(monkeypatch) -> list[str]:
+    """Let every name lead to this machine; note the names looked up."""
+    asked: list[str] = []
+    lookup = socket.getaddrinfo
+
+    def look_up(host: str, port: int, *arguments: object, **options: object) -> list:
+        if host != "127.0.0.1":
+            asked.append(host)
+        return lookup("127.0.0.1", port, type=socket.SOCK_STREAM)
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    return asked
+
+
+@pytest.fixture
+def as_if_public(monkeypatch, names: list[str]) -> None:
+    """Take this machine for a public one: the only stand-in, as tests stay off the internet."""
+    monkeypatch.setattr(fetching, "is_public", lambda host: host == "127.0.0.1")
+
+
+def refusal(address: str) -> str:
+    with pytest.raises(images.ImageFault) as fault:
+        images.data_address(address)
+    return str(fault.value)
+
+
+@settings(max_examples=100)
+@given(
+    path=st.text("abc/.?#", max_size=10),
+    patterns=st.lists(st.sampled_from([r"https://cdn\.example/a.*", r"https://x"])),
+)
+def test_only_addresses_matched_whole_are_allowed(settings, path: str, patterns: list[str]) -> None:
+    """Feature: pdf-render-worker, Property 5: Allowlist Doğrulaması. An empty list allows none."""
+    settings.PDF_ASSET_PATTERNS = patterns
+
+    expected = r"https://cdn\.example/a.*" in patterns and path.startswith("a")
+    assert images.is_allowed(f"https://cdn.example/{path}") is expected
+    assert not images.is_allowed(f"https://evil.example/?https://cdn.example/{path}")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://cdn.example/a\nb",
+        "https://cdn.example/a b",
+        "https://cdn.example\\@evil.example/a",
+        "https://user:pass@cdn.example/a",
+        "https://cdn.example/" + "a" * 2000,
+        "https://cdn.example/ğ",
+        "file:///etc/passwd",
+        "data:image/png;base64,AAAA",
+        "//cdn.example/a",
+        "",
+    ],
+)
+def test_addresses_that_two_parsers_could_read_differently_are_never_allowed(settings, address: str) -> None:
+    settings.PDF_ASSET_PATTERNS = [r"(?s).*"]
+
+    assert not images.is_allowed(address)
+
+
+@pytest.mark.parametrize(
+    ("host", "public"),
+    [
+        ("8.8.8.8", True),
+        ("2606:4700:4700::1111", True),
+        ("127.0.0.1", False),
+        ("10.1.2.3", False),
+        ("172.16.0.1", False),
+        ("192.168.1.1", False),
+        ("169.254.169.254", False),
+        ("100.64.0.1", False),
+        ("0.0.0.0", False),  # noqa: S104 - an address to refuse
+        ("224.0.0.1", False),
+        ("255.255.255.255", False),
+        ("203.0.113.9", False),
+        ("::1", False),
+        ("::", False),
+        ("fe80::1", False),
+        ("fc00::1", False),
+        ("ff02::1", False),
+        ("::ffff:127.0.0.1", False),
+        ("::ffff:8.8.8.8", True),
+        ("64:ff9b::7f00:1", False),
+        ("2002:7f00:1::", False),
+    ],
+)
+def test_which_addresses_are_public(host: str, public) -> None:
+    assert fetching.is_public(host) is public
+
+
+def test_a_name_that_leads_inside_is_refused_before_a_connection(server: Server, names: list[str]) -> None:
+    server.answers["/logo.png"] = answer(png())
+
+    assert "not a public address" in refusal(server.address())
+    assert server.asked == []
+
+
+def test_a_name_that_also_leads_inside_is_refused(server: Server, monkeypatch) -> None:
+    both = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (number, 80)) for number in ("8.8.8.8", "127.0.0.1")]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: both)
+
+    assert "not a public address" in refusal(server.address())
+
+
+def test_a_good_image_is_put_into_the_page(server: Server, names: list[str], as_if_public: None) -> None:
+    server.answers["/logo.png"] = answer(png())
+    invoice = document("invoice")
+    variables = invoice.sample | {"seller": invoice.sample["seller"] | {"logo_url": server.address()}}
+
+    page = invoice.html(variables)
+
+    assert '<img src="data:image/png;base64,' in page
+    assert server.address() not in page
+    assert names == ["logo.example"]  # looked up once: the answer that was judged is the one connected to
+
+
+def test_an_image_that_cannot_be_had_is_told_as_a_fault_of_the_document(server: Server, as_if_public: None) -> None:
+    invoice = document("invoice")
+    variables = invoice.sample | {"seller": invoice.sample["seller"] | {"logo_url": server.address("/none.png")}}
+
+    with pytest.raises(DocumentFault, match="the answer was 404"):
+        invoice.html(variables)
+
+
+def test_redirects_are_followed_within_the_list(server: Server, as_if_public: None) -> None:
+    server.answers["/old.png"] = answer(b"", "302 Found", Location="/logo.png")
+    server.answers["/logo.png"] = answer(png())
+
+    assert images.data_address(server.address("/old.png")).startswith("data:image/png;base64,")
+
+
+@pytest.mark.parametrize(
+    "target", ["http://evil.example/x.png", "file:///etc/passwd", "//evil.example/x", "http://[::1]/"]
+)
+def test_redirects_that_leave_the_list_are_refused(server: Server, as_if_public: None, target: str) -> None:
+    server.answers["/old.png"] = answer(b"", "302 Found", Location=target)
+
+    assert "not on the list" in refusal(server.address("/old.png"))
+
+
+def test_a_redirect_to_an_inner_address_on_the_list_is_refused(server: Server, names, monkeypatch) -> None:
+    judged: list[str] = []
+    monkeypatch.setattr(fetching, "is_public", lambda host: judged.append(host) or len(judged) == 1)
+    server.answers["/old.png"] = answer(b"", "302 Found", Location=server.address(host="inner.example"))
+
+    assert "inner.example is not a public address" in refusal(server.address("/old.png"))
+    assert server.asked == ["/old.png"]
+
+
+def test_redirects_in_a_ring_end(server: Server, as_if_public: None) -> None:
+    server.answers["/old.png"] = answer(b"", "302 Found", Location="/old.png")
+
+    assert "more than 3 times" in refusal(server.address("/old.png"))
+    assert len(server.asked) == 4
+
+
+def trickle(channel: socket.socket) -> None:
+    """Send a byte now and then, as long as somebody listens; a socket's own timeout never notices."""
+    for _ in range(200):
+        channel.sendall(b"X")
+        time.sleep(0.05)
+    heard_out.append(channel)
+
+
+heard_out: list[socket.socket] = []
+
+
+def trickle_body(channel: socket.socket) -> None:
+    channel.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
+    trickle(channel)
+
+
+def pour(channel: socket.socket) -> None:
+    channel.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    for _ in range(200):
+        channel.sendall(b"x" * 65536)
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        (answer(b"<svg xmlns='http://www.w3.org/2000/svg'/>", Type="image/svg+xml"), "neither a PNG nor a JPEG"),
+        (answer(b"<html>"), "neither a PNG nor a JPEG"),
+        (answer(b""), "neither a PNG nor a JPEG"),
+        (answer(png(30000, 30000)), "30000 x 30000 pixels"),
+        (answer(jpeg(7000, 10)), "7000 x 10 pixels"),
+        (answer(b"\xff\xd8\xff"), "0 x 0 pixels"),
+        (answer(png(), length=10_000), "broke off"),
+        (answer(b"x" * 2_000_000), "more than 1,048,576 bytes"),
+        (pour, "more than 1,048,576 bytes"),
+        (trickle, "took more than"),
+        (trickle_body, "took more than"),
+        (b"nonsense\r\n\r\n", "broke off"),
+        (b"", "broke off"),
+        (answer(b"", "500 Oops"), "the answer was 500"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_no_small_image_in_time_is_refused(
+    server: Server, as_if_public: None, monkeypatch, sent, words
+) -> None:
+    monkeypatch.setattr(fetching, "TIME_LIMIT", 1.0)
+    heard_out.clear()
+    server.answers["/logo.png"] = sent
+
+    assert words in refusal(server.address())
+    assert heard_out == []  # nobody waited for the end of it
+
+
+def test_a_jpeg_is_an_image_too() -> None:
+    assert images.measured(jpeg(300, 200)) == ("jpeg", 300, 200)
+
+
+def test_a_server_nobody_can_vouch_for_is_refused(server: Server, as_if_public: None, settings) -> None:
+    settings.PDF_ASSET_PATTERNS = [r"https://.*"]
+    server.answers["/logo.png"] = answer(png())
+
+    assert "broke off" in refusal(server.address().replace("http:", "https:"))

@@ -1,0 +1,58 @@
+"""A real browser, shared by the tests of this folder and closed behind them."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from typing import Any
+
+import psutil
+import pytest
+from pypdf import PdfReader
+
+from pdfjobs import rendering
+from pdfjobs.rendering import PageOptions, renderer
+
+MADE_AT = datetime(2026, 11, 15, 4, 22, 7, tzinfo=UTC)
+PAGE = '<html lang="tr"><head><title>Örnek</title></head><body><h1>Merhaba ğüşıİöç</h1></body></html>'
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _closed_behind() -> Iterator[None]:
+    yield
+    rendering.close()
+
+
+@pytest.fixture
+def to_pdf() -> Callable[..., bytes]:
+    """Render as a worker does."""
+
+    def run(html: str = PAGE, *, seconds: float = 30, made_at: datetime = MADE_AT, **options: Any) -> bytes:
+        return rendering.render(
+            html, PageOptions.read(options), made_at=made_at, hard_timeout=timedelta(seconds=seconds)
+        )
+
+    return run
+
+
+@pytest.fixture
+def to_reader(to_pdf: Callable[..., bytes]) -> Callable[..., PdfReader]:
+    """Render, and read the PDF back by the letter of the standard."""
+
+    def run(html: str = PAGE, **options: Any) -> PdfReader:
+        return PdfReader(BytesIO(to_pdf(html, **options)), strict=True)
+
+    return run
+
+
+@pytest.fixture
+def browser(to_pdf: Callable[..., bytes]) -> psutil.Process:
+    """The browser that will render the next page."""
+    to_pdf()
+    found = current_browser()
+    assert found
+    return found
+
+
+def current_browser() -> psutil.Process | None:
+    """Return the process of this process's browser."""
+    return renderer._renderer.session.browser if renderer._renderer else None

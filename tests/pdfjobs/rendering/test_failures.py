@@ -1,0 +1,278 @@
+"""What goes wrong while rendering ends in its code, and the next page renders at once (PDF-4, PDF-6, PDF-7)."""
+
+import asyncio
+import signal
+import threading
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import psutil
+import pytest
+from playwright.async_api import BrowserContext
+
+from pdfjobs import rendering
+from pdfjobs.rendering import RenderFault, engine, renderer, session
+from tests.pdfjobs.rendering.conftest import current_browser
+
+
+def gone(process: psutil.Process) -> bool:
+    """Tell whether a process ends within a few seconds."""
+    try:
+        process.wait(10)
+    except psutil.TimeoutExpired:
+        return False
+    return True
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for what happens by itself after a page, while nobody waits."""
+    deadline = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def script(path: Path, text: str) -> str:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_page_that_never_finishes_times_out_and_takes_its_browser_along(
+    to_pdf: Callable[..., bytes], browser
+) -> None:
+    """PDF-7: only a kill ends it."""
+    expected = to_pdf()
+    helpers = browser.children(recursive=True)
+    browser.suspend()  # as good as a page that loops for ever: nothing answers any more
+
+    with pytest.raises(RenderFault) as fault:
+        to_pdf(seconds=2)
+
+    assert fault.value.code == "NAVIGATION_TIMEOUT"
+    assert gone(browser)
+    assert all(gone(helper) for helper in helpers)
+    assert to_pdf() == expected
+    assert current_browser() != browser
+
+
+def test_printing_that_never_ends_times_out(to_pdf: Callable[..., bytes], browser, monkeypatch) -> None:
+    """PDF-7: `page.pdf` ignores every timeout of Playwright."""
+    page_pdf = session.Page.pdf
+
+    async def stopped_while_printing(self: session.Page, **options: object) -> bytes:
+        browser.suspend()
+        return await page_pdf(self, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session.Page, "pdf", stopped_while_printing)
+        with pytest.raises(RenderFault) as fault:
+            to_pdf(seconds=2)
+
+    assert fault.value.code == "NAVIGATION_TIMEOUT"
+    assert gone(browser)
+    assert to_pdf().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("seconds", [60, 8, 1])
+def test_the_browser_ends_before_the_worker_does(seconds: float) -> None:
+    """PDF-7: five seconds before, if there are so many."""
+    assert renderer.graceful(seconds) == {60: 55, 8: 4, 1: 0.5}[seconds]
+
+
+def test_a_browser_that_dies_while_rendering_is_worth_another_try(to_pdf: Callable[..., bytes], monkeypatch) -> None:
+    page_pdf = session.Page.pdf
+
+    async def killed_while_printing(self: session.Page, **options: object) -> bytes:
+        found = current_browser()
+        assert found
+        found.kill()
+        return await page_pdf(self, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session.Page, "pdf", killed_while_printing)
+        with pytest.raises(RenderFault) as fault:
+            to_pdf()
+
+    assert fault.value.code == "BROWSER_LAUNCH_FAILED"
+    assert "died" in fault.value.detail
+    assert to_pdf().startswith(b"%PDF")
+
+
+@pytest.fixture
+def fatal_pages(monkeypatch) -> Callable[[], list[psutil.Process]]:
+    """Let the next browser that is asked for a page die of it; Playwright never answers such a call."""
+    new_page, killed = BrowserContext.new_page, []
+
+    async def killed_once(self: BrowserContext) -> session.Page:
+        if not killed:
+            killed.append(current_browser())
+            killed[0].suspend()  # the call is on its way when the browser dies
+            asyncio.get_running_loop().call_later(0.3, killed[0].kill)
+        return await new_page(self)
+
+    def arm() -> list[psutil.Process]:
+        monkeypatch.setattr(BrowserContext, "new_page", killed_once)
+        return killed
+
+    return arm
+
+
+def test_a_browser_that_dies_of_a_page_made_ahead_fails_nobody(to_pdf: Callable[..., bytes], fatal_pages) -> None:
+    expected = to_pdf()
+    until(lambda: renderer._renderer.session._spare is not None and renderer._renderer.session._spare.done())
+    killed = fatal_pages()
+    assert to_pdf() == expected
+    until(lambda: killed != [])
+
+    assert to_pdf() == expected
+    assert gone(killed[0])
+
+
+def test_a_browser_that_dies_of_a_jobs_own_page_is_told_at_once(to_pdf: Callable[..., bytes], fatal_pages) -> None:
+    rendering.close()
+    killed = fatal_pages()
+
+    with pytest.raises(RenderFault) as fault:
+        to_pdf(seconds=20)
+
+    assert fault.value.code == "BROWSER_LAUNCH_FAILED"
+    assert gone(killed[0])
+    assert to_pdf().startswith(b"%PDF")
+
+
+def test_a_page_whose_process_crashes_is_worth_another_try(to_pdf: Callable[..., bytes], browser, monkeypatch) -> None:
+    page_pdf = session.Page.pdf
+
+    async def crashed(self: session.Page, **options: object) -> bytes:
+        for child in browser.children(recursive=True):
+            if "--type=renderer" in child.cmdline():
+                child.kill()
+        return await page_pdf(self, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session.Page, "pdf", crashed)
+        with pytest.raises(RenderFault) as fault:
+            to_pdf(seconds=20)
+
+    assert fault.value.code == "BROWSER_LAUNCH_FAILED", fault.value.detail
+    assert to_pdf().startswith(b"%PDF")
+
+
+def test_a_browser_that_died_between_two_pages_fails_neither(to_pdf: Callable[..., bytes], browser) -> None:
+    expected = to_pdf()
+    dead = current_browser()
+    assert dead
+    dead.kill()
+    assert gone(dead)
+
+    assert to_pdf() == expected
+
+
+def test_a_driver_that_died_is_replaced(to_pdf: Callable[..., bytes], browser) -> None:
+    expected = to_pdf()
+    driver = renderer._renderer.session.driver
+    session.kill_tree(driver)
+    assert gone(driver)
+
+    assert to_pdf() == expected
+
+
+def test_without_a_browser_the_fault_says_what_to_install(to_pdf: Callable[..., bytes], monkeypatch) -> None:
+    rendering.close()
+    with monkeypatch.context() as patch:
+        patch.setenv("KILIT_CHROMIUM", "/nowhere/chromium")
+
+        with pytest.raises(RenderFault) as fault:
+            to_pdf()
+        with pytest.raises(RenderFault) as asked:
+            rendering.engine_version()
+
+    assert fault.value.code == asked.value.code == "UNSUPPORTED_PLATFORM"
+    assert "manage.py browser" in fault.value.detail
+    assert to_pdf().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("binary", ["exit 3", "exec sleep 60"], ids=["that ends", "that hangs"])
+def test_a_browser_that_does_not_start(to_pdf: Callable[..., bytes], monkeypatch, tmp_path: Path, binary: str) -> None:
+    rendering.close()
+    with monkeypatch.context() as patch:
+        patch.setenv("KILIT_CHROMIUM", script(tmp_path / "chromium", binary))
+        patch.setattr(session, "LAUNCH_LIMIT", 2.0)
+        patch.setattr(engine, "LAUNCH_LIMIT", 1.5)
+
+        with pytest.raises(RenderFault) as fault:
+            to_pdf()
+
+    assert fault.value.code == "BROWSER_LAUNCH_FAILED"
+    left = [child for child in psutil.Process().children(recursive=True) if child.name() == "sleep"]
+    assert all(child.status() == psutil.STATUS_ZOMBIE for child in left)
+    assert to_pdf().startswith(b"%PDF")
+
+
+def test_a_browser_is_replaced_after_its_share(to_pdf: Callable[..., bytes], monkeypatch) -> None:
+    """PDF-6: recycled after so many jobs."""
+    rendering.close()
+    monkeypatch.setattr(session, "RECYCLE_AFTER", 3)
+    seen = []
+
+    for _ in range(7):
+        to_pdf()
+        seen.append(current_browser())
+
+    assert [first == second for first, second in pairwise(seen)].count(False) == 2
+    assert all(gone(process) for process in set(seen[:-1]) - {seen[-1]})
+
+
+def test_the_workers_own_timeout_leaves_nothing_of_the_page(to_pdf: Callable[..., bytes], browser) -> None:
+    """PDF-7: django-q2 ends a task by SystemExit, in the middle of the wait."""
+    expected = to_pdf()
+
+    def end_task(number: int, frame: object) -> None:
+        raise SystemExit
+
+    before = signal.signal(signal.SIGALRM, end_task)
+    browser.suspend()
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        with pytest.raises(SystemExit):
+            to_pdf("<p>of the task that was ended</p>")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+    assert to_pdf() == expected
+    assert gone(browser)
+
+
+def test_a_loop_that_no_longer_answers_is_left_behind(to_pdf: Callable[..., bytes], browser) -> None:
+    expected = to_pdf()
+    stuck = renderer._renderer
+    release = threading.Event()
+    stuck.loop.call_soon_threadsafe(release.wait)
+
+    with pytest.raises(RenderFault) as fault:
+        to_pdf(seconds=1)
+    answer = to_pdf()
+    release.set()
+
+    assert fault.value.code == "NAVIGATION_TIMEOUT"
+    assert answer == expected
+    assert renderer._renderer is not stuck
+    assert gone(browser)
+
+
+def test_threads_of_one_process_take_turns(to_pdf: Callable[..., bytes], in_threads) -> None:
+    pages = in_threads(lambda number: (number, to_pdf(f"<p>Sayfa {number}</p>")), count=6)
+
+    assert all(pdf == to_pdf(f"<p>Sayfa {number}</p>") for number, pdf in pages)
+
+
+def test_closing_twice_and_rendering_again(to_pdf: Callable[..., bytes]) -> None:
+    expected = to_pdf()
+    rendering.close()
+    rendering.close()
+
+    assert to_pdf() == expected

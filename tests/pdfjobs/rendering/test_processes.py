@@ -1,0 +1,196 @@
+"""Processes: same bytes in each, nothing left behind by any, and no browser where none is needed (PDF-6, PDF-8)."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import psutil
+import pytest
+
+from pdfjobs import rendering
+from pdfjobs.rendering import engine
+from tests.commands import ROOT, fresh_environment
+from tests.pdfjobs.rendering.conftest import MADE_AT, PAGE, current_browser
+
+# Renders in a process of its own, says what came out and which browser made it, and does as told.
+WORKER = """
+import hashlib, os, sys
+from datetime import datetime, timedelta
+import django
+django.setup()
+from pdfjobs import rendering
+from pdfjobs.rendering import renderer
+made_at, page, then = sys.argv[1:]
+pdf = rendering.render(
+    page, rendering.PageOptions.read({}), made_at=datetime.fromisoformat(made_at), hard_timeout=timedelta(seconds=30)
+)
+print(hashlib.sha256(pdf).hexdigest(), renderer._renderer.session.browser.pid, flush=True)
+if then == "wait":
+    sys.stdin.read()
+if then == "abort":
+    os._exit(3)
+"""
+
+
+@pytest.fixture
+def worker(tmp_path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
+    """Start processes that render; they are ended behind the test."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(then: str) -> subprocess.Popen[str]:
+        environment = fresh_environment(
+            DJANGO_SETTINGS_MODULE="tests.settings", KILIT_VAR=str(tmp_path), PYTHONPATH=str(ROOT)
+        )
+        command = [sys.executable, "-c", WORKER, MADE_AT.isoformat(), PAGE, then]
+        started.append(
+            subprocess.Popen(
+                command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+        )
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def told(process: subprocess.Popen[str]) -> tuple[str, psutil.Process]:
+    assert process.stdout
+    digest, pid = process.stdout.readline().split()
+    return digest, psutil.Process(int(pid))
+
+
+def ended(processes: list[psutil.Process]) -> bool:
+    """Tell whether all end within half a minute, the longest that Playwright's driver gives a browser."""
+    _, alive = psutil.wait_procs(processes, timeout=35)
+    return all(process.status() == psutil.STATUS_ZOMBIE for process in alive if process.is_running())
+
+
+def test_another_process_gives_the_same_bytes(worker, to_pdf: Callable[..., bytes]) -> None:
+    """PDF-8: across workers."""
+    digest, browser = told(worker("wait"))
+
+    assert hashlib.sha256(to_pdf()).hexdigest() == digest
+    assert browser != current_browser()
+
+
+def test_two_renders_and_a_restarted_browser_give_the_same_bytes(to_pdf: Callable[..., bytes]) -> None:
+    """PDF-8: across restarts."""
+    first, second = to_pdf(), to_pdf()
+    rendering.close()
+
+    assert first == second == to_pdf()
+
+
+@pytest.mark.parametrize("then", ["exit", "abort"])
+def test_a_worker_that_ends_leaves_nothing_running(worker, then: str) -> None:
+    """PDF-7: by the book, or as a forked worker does, without its exit handlers."""
+    process = worker(then)
+    _, browser = told(process)
+
+    process.wait(40)
+
+    assert ended([browser])
+
+
+@pytest.mark.parametrize("hung", [False, True], ids=["idle", "hung"])
+def test_a_killed_worker_leaves_nothing_running(worker, hung) -> None:
+    process = worker("wait")
+    _, browser = told(process)
+    family = [*psutil.Process(process.pid).children(recursive=True)]
+    if hung:
+        browser.suspend()
+
+    process.kill()
+    process.wait(10)
+
+    assert browser in family
+    assert ended(family)
+
+
+def test_a_forked_worker_gets_a_browser_of_its_own(to_pdf: Callable[..., bytes]) -> None:
+    """PDF-6: keyed on the process."""
+    expected, parents = to_pdf(), current_browser()
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:  # the child reports through the pipe, and must never come back into the test run
+        try:
+            same = to_pdf() == expected and current_browser() != parents
+            os.write(writing, b"same" if same else b"other")
+            rendering.close()
+        finally:
+            os._exit(0)
+    os.close(writing)
+
+    report = os.read(reading, 16)
+    os.close(reading)
+    deadline = time.monotonic() + 30
+    while os.waitpid(pid, os.WNOHANG) == (0, 0):
+        if time.monotonic() > deadline:
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
+
+    assert report == b"same"
+    assert to_pdf() == expected
+    assert current_browser() == parents
+
+
+def test_django_starts_without_playwright_and_knows_the_engine_without_starting_it() -> None:
+    """PDF-6: web processes load no browser."""
+    asked = (
+        "import django, sys; django.setup(); from pdfjobs import documents, rendering;"
+        "print(rendering.engine_version());"
+        "import psutil; print('playwright' in sys.modules, len(psutil.Process().children()))"
+    )
+    environment = fresh_environment(DJANGO_SETTINGS_MODULE="tests.settings")
+
+    answered = subprocess.run(
+        [sys.executable, "-c", asked], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=True
+    )
+
+    version, loaded = answered.stdout.splitlines()
+    assert "Chrom" in version
+    assert version.endswith(f"revision {engine.REVISION}")
+    assert loaded == "False 0"
+
+
+def test_the_version_is_asked_once_for_as_long_as_the_file_stays_the_same(monkeypatch, tmp_path) -> None:
+    binary = tmp_path / "chromium"
+    asked = tmp_path / "asked"
+    binary.write_text(f"#!/bin/sh\necho x >> {asked}\necho Chromium 1.2\n")
+    binary.chmod(0o755)
+    monkeypatch.setenv("KILIT_CHROMIUM", str(binary))
+
+    first, again = rendering.engine_version(), rendering.engine_version()
+    binary.write_text(f"#!/bin/sh\necho x >> {asked}\necho Chromium 1.2.3\n")
+    after = rendering.engine_version()
+
+    assert (first, again, after) == (
+        "Chromium 1.2; revision 1",
+        "Chromium 1.2; revision 1",
+        "Chromium 1.2.3; revision 1",
+    )
+    assert len(asked.read_text().split()) == 2
+
+
+def test_the_browser_is_told_none_of_our_secrets(browser: psutil.Process, monkeypatch) -> None:
+    environment = browser.environ()
+
+    assert "SECRET_KEY" in os.environ
+    assert not {"SECRET_KEY", "DATABASE_URL", "DJANGO_SETTINGS_MODULE"} & set(environment)
+    assert "FONTCONFIG_FILE" in environment
+
+
+@pytest.mark.parametrize(("user", "wanted", "on"), [(0, True, False), (1000, True, True), (1000, False, False)])
+def test_the_sandbox_is_on_unless_root_or_told_otherwise(monkeypatch, settings, user, wanted, on) -> None:
+    """PDF-6: and when it is off, the operator is told."""
+    monkeypatch.setattr(engine.os, "geteuid", lambda: user)
+    settings.PDF_SANDBOX = wanted
+
+    assert engine.launch_arguments()["chromium_sandbox"] is on
+    assert (rendering.sandbox_warning() is None) is on

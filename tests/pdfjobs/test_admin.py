@@ -1,0 +1,278 @@
+"""PDF jobs in the console (CON-3, CON-4, CON-8 to CON-10)."""
+
+import os
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from lifecycle.models import Event
+from pdfjobs import store
+from pdfjobs.models import PdfJob
+from tests.pdfjobs.conftest import PDF, files, some_user
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/pdfjobs/pdfjob/"
+
+
+def rows(answer: Any) -> set[Any]:
+    return {job.pk for job in answer.context["cl"].result_list}
+
+
+def confirm(client: Any, verb: str, *jobs: Any, reason: str = "mended", **fields: Any) -> Any:
+    ids = ",".join(str(getattr(job, "pk", job)) for job in jobs)
+    return client.post(f"{LIST}act/{verb}/", {"ids": ids, "reason": reason, **fields}, follow=True)
+
+
+def said(answer: Any) -> list[str]:
+    return [str(message) for message in answer.context["messages"]]
+
+
+def status(job: PdfJob) -> str:
+    return PdfJob.objects.get(pk=job.pk).status
+
+
+def test_operators_see_the_jobs_of_all_owners(make_person, make_job) -> None:
+    jobs = [make_job(owner=some_user("one")), make_job("failed", owner=some_user("two"))]
+
+    answer = make_person(role="viewer").get(LIST)
+
+    assert rows(answer) == {job.pk for job in jobs}
+    assert "TEMPLATE_ERROR" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("status=failed", {"failed", "launch"}),
+        ("code=BROWSER_LAUNCH_FAILED", {"launch"}),
+        ("code=nonsense", {"queued", "succeeded", "failed", "launch"}),
+        ("template=invoice", {"queued", "succeeded", "failed", "launch"}),
+        ("template=offer", set()),
+        ("since=1", {"queued", "succeeded", "failed", "launch"}),
+        ("status=expired", set()),
+    ],
+)
+def test_con_3_filters(make_person, make_job, query: str, kept: set[str]) -> None:
+    jobs = {name: make_job(name) for name in ("queued", "succeeded", "failed")}
+    launch = make_job()
+    for _ in range(3):
+        mine = PdfJob.objects.filter(pk=launch.pk)
+        mine.claim()
+        mine.fail(code="BROWSER_LAUNCH_FAILED", detail="no")
+    jobs["launch"] = launch
+
+    answer = make_person().get(f"{LIST}?{query}")
+
+    assert rows(answer) == {jobs[name].pk for name in kept}
+
+
+def test_con_3_search_by_id_key_and_owner(make_person, make_job) -> None:
+    job, other = make_job(), make_job(owner=some_user("other"))
+    client = make_person()
+
+    assert rows(client.get(LIST, {"q": str(job.pk)})) == {job.pk}
+    assert rows(client.get(LIST, {"q": job.job_key})) == {job.pk}
+    assert rows(client.get(LIST, {"q": "other"})) == {other.pk}
+    assert rows(client.get(LIST, {"q": "nonsense"})) == set()
+
+
+@pytest.mark.parametrize("state", ["queued", "running", "succeeded", "failed", "expired"])
+def test_con_8_a_page_for_every_state(make_person, make_job, state: str) -> None:
+    job = make_job(state)
+
+    page = make_person().get(f"{LIST}{job.pk}/change/").content.decode()
+
+    assert "JOB_CREATED" in page
+    assert (f"{LIST}{job.pk}/file/" in page) == (state == "succeeded")
+    assert ("invoice.html, line 3: broken" in page) == (state == "failed")
+
+
+def test_variables_are_shown_as_text(make_person, make_job) -> None:
+    job = make_job()
+    PdfJob.objects.filter(pk=job.pk).update(payload={"number": "<script>alert(1)</script>"})
+
+    page = make_person().get(f"{LIST}{job.pk}/change/").content.decode()
+
+    assert "<script>alert(1)" not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
+@pytest.mark.parametrize(
+    ("state", "offered"),
+    [
+        ("queued", {"Expire"}),
+        ("running", set()),
+        ("succeeded", {"Expire"}),
+        ("failed", {"Retry", "Expire"}),
+        ("expired", set()),
+    ],
+)
+def test_con_9_buttons_are_the_legal_moves(make_person, make_job, state: str, offered: set[str]) -> None:
+    job = make_job(state)
+
+    answer = make_person().get(f"{LIST}{job.pk}/change/")
+    watched = make_person("can", role="viewer").get(f"{LIST}{job.pk}/change/")
+
+    assert {action["title"] for action in answer.context["actions_detail"]} == offered
+    assert watched.context["actions_detail"] == []
+
+
+def test_the_pdf_is_shown_in_the_page(make_person, make_job) -> None:
+    job = make_job("succeeded")
+    client = make_person(role="viewer")
+
+    shown, kept = client.get(f"{LIST}{job.pk}/file/"), client.get(f"{LIST}{job.pk}/file/?download")
+
+    assert b"".join(shown.streaming_content) == PDF
+    assert shown.headers["X-Frame-Options"] == "SAMEORIGIN"
+    assert shown.headers["Content-Disposition"].startswith("inline")
+    assert kept.headers["Content-Disposition"].startswith("attachment")
+    assert b"".join(kept.streaming_content) == PDF
+
+
+def test_a_file_that_is_not_there_is_told(make_person, make_job, client) -> None:
+    lost, queued = make_job("succeeded"), make_job()
+    store.delete(lost.artifact_key)
+    person = make_person()
+
+    assert person.get(f"{LIST}{lost.pk}/file/").status_code == 410
+    assert person.get(f"{LIST}{queued.pk}/file/").status_code == 404
+    assert person.get(f"{LIST}nonsense/file/").status_code == 404
+    assert client.get(f"{LIST}{lost.pk}/file/").status_code == 302
+
+
+def test_con_4_an_action_first_says_what_it_will_do(make_person, make_job) -> None:
+    jobs = [make_job(state) for state in ("failed", "failed", "succeeded", "running")]
+
+    answer = make_person().post(LIST, {"action": "retry", "_selected_action": [str(job.pk) for job in jobs]})
+
+    assert answer.context["title"] == "Retry — failed only"
+    assert answer.context["sentences"][0] == "Retry: 2 of 4 selected."
+    assert answer.context["sentences"][2:] == [
+        "1 is running and will stay so.",
+        "1 is succeeded and will stay so.",
+    ]
+    assert [status(job) for job in jobs] == ["failed", "failed", "succeeded", "running"]
+
+
+def test_con_4_retry_reports_and_gives_a_fresh_budget(make_person, make_job) -> None:
+    failed, done = make_job("failed"), make_job("succeeded")
+    PdfJob.objects.filter(pk=failed.pk).update(retry_count=2)
+
+    answer = confirm(make_person(), "retry_selected", failed, done)
+
+    failed.refresh_from_db()
+    assert said(answer) == ["Retried 1 of 2; 1 was succeeded."]
+    assert (failed.status, failed.error_code, failed.retry_count) == ("queued", "", 0)
+    last = Event.objects.of(failed).last()
+    assert (last.actor, last.message) == ("operator:ayse", "mended")
+
+
+def test_con_4_expire_deletes_the_files(make_person, make_job, artifacts) -> None:
+    jobs = [make_job(state) for state in ("queued", "succeeded", "failed", "running")]
+
+    answer = confirm(make_person(), "expire", *jobs)
+
+    assert said(answer) == ["Expired 3 of 4; 1 was running."]
+    assert [status(job) for job in jobs] == ["expired", "expired", "expired", "running"]
+    assert files(artifacts) == []
+
+
+def test_a_retry_whose_document_was_asked_for_anew_says_so(make_person, make_job) -> None:
+    failed = make_job("failed")
+    newer = PdfJob(owner=failed.owner, job_key=failed.job_key, template_name="invoice")
+    newer.save()
+
+    answer = confirm(make_person(), "retry_selected", failed)
+
+    assert said(answer) == ["Retried 0 of 1; 1 was failed and asked for anew meanwhile."]
+
+
+def test_from_a_jobs_page_one_returns_to_it(make_person, make_job) -> None:
+    job = make_job("failed")
+    client = make_person()
+
+    asked = client.get(f"{LIST}{job.pk}/retry/")
+    done = confirm(client, "retry_selected", job, from_row="1")
+
+    assert asked.context["kept"]["from_row"] == "1"
+    assert done.redirect_chain == [(f"{LIST}{job.pk}/change/", 302)]
+
+
+def test_con_10_viewers_cannot_act(make_person, make_job) -> None:
+    job = make_job("failed")
+    client = make_person(role="viewer")
+
+    answers = [confirm(client, "retry_selected", job), client.get(f"{LIST}{job.pk}/retry/")]
+
+    assert [answer.status_code for answer in answers] == [403, 403]
+    assert status(job) == "failed"
+
+
+def test_an_action_without_a_reason_asks_again(make_person, make_job) -> None:
+    job = make_job("failed")
+
+    answer = confirm(make_person(), "retry_selected", job, reason=" ")
+
+    assert answer.context["form"].errors == {"reason": ["This field is required."]}
+    assert status(job) == "failed"
+
+
+@pytest.mark.parametrize("verb", ["claim", "succeed", "nonsense"])
+def test_other_verbs_are_no_actions(make_person, make_job, verb: str) -> None:
+    assert confirm(make_person(), verb, make_job()).status_code == 404
+
+
+def test_ids_of_nobody_do_no_harm(make_person) -> None:
+    client = make_person()
+
+    assert said(confirm(client, "expire", uuid4())) == ["Expired 0 of 1."]
+    assert said(confirm(client, "expire", "nonsense")) == ["Select from 1 to 500 rows."]
+    assert client.post(LIST, {"action": "retry", "_selected_action": ["x"]}).status_code == 400
+
+
+def test_an_unreachable_store_is_told_and_nothing_expires(make_person, make_job, monkeypatch) -> None:
+    job = make_job("succeeded")
+
+    def down(_: str) -> None:
+        raise store.StoreDown("no route")
+
+    monkeypatch.setattr(store, "delete", down)
+
+    answer = confirm(make_person(), "expire", job)
+
+    assert said(answer) == ["The store of PDF files does not answer, so nothing was expired: no route"]
+    assert status(job) == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "told"),
+    [
+        ("queued", "", "no worker lives"),
+        ("running", "", "A worker renders it"),
+        ("succeeded", "", "Its file is kept until"),
+        ("failed", "TEMPLATE_ERROR", "Mend the template, then Retry."),
+        ("failed", "UNSUPPORTED_PLATFORM", "manage.py browser"),
+        ("expired", "", "its file and its variables are deleted"),
+    ],
+)
+def test_con_8_a_job_says_what_comes_next(make_person, make_job, state: str, code: str, told: str) -> None:
+    job = make_job(state, code=code)
+
+    assert told in make_person().get(f"{LIST}{job.pk}/change/").content.decode()
+
+
+def test_con_8_a_waiting_job_says_how_many_wait_before_it(make_person, make_job, worker_lives) -> None:
+    first, second = make_job(), make_job()
+    client = make_person()
+
+    assert "The next free worker takes it." in client.get(f"{LIST}{first.pk}/change/").content.decode()
+    assert "after 1 that wait before it" in client.get(f"{LIST}{second.pk}/change/").content.decode()
+
+
+def test_pdf_6_a_browser_without_its_sandbox_is_told_in_the_console(make_person, monkeypatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+
+    assert "without its sandbox" in make_person().get(LIST).content.decode()

@@ -1,0 +1,145 @@
+"""Old jobs end, their files with them, whatever crashes between; files of nobody go too (PDF-10)."""
+
+import os
+import time
+from datetime import timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from django.core.management import call_command
+from django.db.models.functions import Now
+
+from lifecycle.models import Event
+from lifecycle.workers import sweeps
+from pdfjobs import cleanup, store
+from pdfjobs.models import PdfJob
+from tests.pdfjobs.conftest import PDF, files
+
+pytestmark = pytest.mark.django_db
+
+OLD = timedelta(hours=25)
+
+
+def age(job: PdfJob, by: timedelta = OLD) -> PdfJob:
+    PdfJob.objects.filter(pk=job.pk, finished_at__isnull=False).update(finished_at=Now() - by)
+    PdfJob.objects.filter(pk=job.pk).update(queued_at=Now() - by)
+    return job
+
+
+def leave(folder: Path, key: str, *, hours: float) -> Path:
+    """Leave a file in the store that is so old."""
+    path = folder / key
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(PDF)
+    then = time.time() - hours * 3600
+    os.utime(path, (then, then))
+    return path
+
+
+def test_old_ones_end_and_young_ones_stay(make_job, artifacts) -> None:
+    old = [age(make_job(status)) for status in ("queued", "succeeded", "failed")]
+    young = [age(make_job(status), timedelta(hours=23)) for status in ("queued", "succeeded", "failed")]
+    running = age(make_job("running"))
+
+    assert sweeps.run("pdf_cleanup") == "Expired 3, removed 0 orphaned files."
+
+    assert {job.status for job in PdfJob.objects.filter(pk__in=[job.pk for job in old])} == {"expired"}
+    assert [PdfJob.objects.get(pk=job.pk).status for job in young] == ["queued", "succeeded", "failed"]
+    assert PdfJob.objects.get(pk=running.pk).status == "running"
+    assert files(artifacts) == [young[1].artifact_key]
+    assert {Event.objects.of(job).last().actor for job in old} == {"sweep:pdf_cleanup"}
+
+
+def test_an_ended_job_forgets_what_it_was_made_of(make_job) -> None:
+    job = age(make_job("succeeded"))
+
+    cleanup.clean()
+
+    job.refresh_from_db()
+    assert (job.payload, job.artifact_key) == ({}, "")
+    assert job.artifact_digest
+
+
+def test_a_crash_between_file_and_row_is_healed_by_the_next_run(make_job, artifacts, monkeypatch) -> None:
+    job = age(make_job("succeeded"))
+    with monkeypatch.context() as patch:
+        patch.setattr("pdfjobs.models.queryset.PdfJobQuerySet.expire", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            cleanup.clean()
+    assert files(artifacts) == []
+    assert PdfJob.objects.get(pk=job.pk).status == "succeeded"
+
+    cleanup.clean()
+
+    assert PdfJob.objects.get(pk=job.pk).status == "expired"
+
+
+def test_a_job_that_finished_since_we_looked_keeps_its_file(make_job, artifacts, monkeypatch) -> None:
+    """An operator expires a queued job while a worker finishes it: the file is not orphaned, the job stays."""
+    job = make_job("running")
+    kept = store.keep(store.new_key(job.pk, job.started_at), PDF)
+    seen = PdfJob.objects.filter(pk=job.pk)
+    delete = store.delete
+
+    def finish_meanwhile(key: str) -> None:
+        job.succeed(artifact_key=kept.artifact_key, size=kept.size, digest=kept.digest)
+        delete(key)
+
+    other = make_job("succeeded")
+    monkeypatch.setattr("pdfjobs.store.delete", finish_meanwhile)
+    ended = cleanup.expire(PdfJob.objects.filter(pk__in=[job.pk, other.pk]))
+
+    assert ended == {other.pk}
+    assert seen.get().status == "succeeded"
+    assert files(artifacts) == [kept.artifact_key]
+
+
+def test_files_of_nobody_are_removed_once_they_are_old(make_job, artifacts) -> None:
+    job = make_job("succeeded")
+    os.utime(artifacts / job.artifact_key, (0, 0))
+    swept = make_job("failed")
+    orphans = [
+        leave(artifacts, f"pdfs/{uuid4()}/a.pdf", hours=2),
+        leave(artifacts, f"pdfs/{swept.pk}/a.pdf", hours=2),
+        leave(artifacts, f"pdfs/{job.pk}/earlier.pdf", hours=2),
+        leave(artifacts, f"pdfs/{uuid4()}/b.pdf.1234.part", hours=2),
+        leave(artifacts, "pdfs/nonsense.pdf", hours=2),
+    ]
+    in_the_making = leave(artifacts, f"pdfs/{uuid4()}/c.pdf", hours=0.5)
+
+    assert cleanup.clean().told() == "Expired 0, removed 5 orphaned files."
+
+    assert not any(orphan.exists() for orphan in orphans)
+    assert in_the_making.exists()
+    assert store.exists(job.artifact_key)
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(make_job, artifacts, capsys) -> None:
+    job = age(make_job("succeeded"))
+    leave(artifacts, f"pdfs/{uuid4()}/a.pdf", hours=2)
+
+    call_command("pdf_cleanup", dry_run=True)
+
+    assert capsys.readouterr().out == "Would expire 1, remove 1 orphaned file.\n"
+    assert PdfJob.objects.get(pk=job.pk).status == "succeeded"
+    assert len(files(artifacts)) == 2
+
+
+def test_the_command_takes_another_time_to_live(make_job, capsys) -> None:
+    job = age(make_job("succeeded"), timedelta(hours=3))
+
+    call_command("pdf_cleanup", ttl_hours=2)
+
+    assert capsys.readouterr().out == "Expired 1, removed 0 orphaned files.\n"
+    assert Event.objects.of(job).last().actor == "command:pdf_cleanup"
+
+
+def test_a_long_cleanup_stops_in_time_and_goes_on_at_its_next_run(make_job, monkeypatch) -> None:
+    for _ in range(3):
+        age(make_job("failed"))
+    monkeypatch.setattr(cleanup, "BATCH", 2)
+    monkeypatch.setattr(cleanup, "TIME_FOR_ALL", -1)
+
+    assert cleanup.clean().told() == "Expired 2, removed 0 orphaned files; the rest at the next run."
+    assert cleanup.clean().expired == 1

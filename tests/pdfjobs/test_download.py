@@ -1,0 +1,172 @@
+"""Downloads: whole or in part, told apart by ETag, and never half a file (PDF-3, PDF-10)."""
+
+import hashlib
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models.functions import Now
+
+from pdfjobs import cleanup, store
+from pdfjobs.models import PdfJob
+from tests.pdfjobs.conftest import PDF, bring, new_job
+
+pytestmark = pytest.mark.django_db
+
+SIZE = len(PDF)
+
+
+@pytest.fixture
+def job(api) -> PdfJob:
+    return bring(new_job(api.user), "succeeded")
+
+
+def content(answer: Any) -> bytes:
+    return b"".join(answer.streaming_content)
+
+
+def test_the_whole(api, job) -> None:
+    answer = api.download(job.pk)
+
+    assert content(answer) == PDF
+    assert answer.headers["Content-Type"] == "application/pdf"
+    assert answer.headers["Content-Length"] == str(SIZE)
+    assert answer.headers["ETag"] == f'"{hashlib.sha256(PDF).hexdigest()}"'
+    assert answer.headers["Accept-Ranges"] == "bytes"
+    name = f'attachment; filename="invoice-{job.created_at:%Y-%m-%d}-{str(job.pk)[-6:]}.pdf"'
+    assert answer.headers["Content-Disposition"] == name
+
+
+@pytest.mark.parametrize(
+    ("asked", "first", "last"),
+    [
+        ("bytes=0-0", 0, 0),
+        ("bytes=5-9", 5, 9),
+        ("bytes=1000-", 1000, SIZE - 1),
+        ("bytes=-7", SIZE - 7, SIZE - 1),
+        (f"bytes=-{SIZE * 2}", 0, SIZE - 1),
+        (f"bytes=10-{SIZE * 2}", 10, SIZE - 1),
+    ],
+)
+def test_a_part(api, job, asked: str, first: int, last: int) -> None:
+    answer = api.download(job.pk, range=asked)
+
+    assert answer.status_code == 206
+    assert content(answer) == PDF[first : last + 1]
+    assert answer.headers["Content-Range"] == f"bytes {first}-{last}/{SIZE}"
+    assert answer.headers["Content-Length"] == str(last - first + 1)
+
+
+@pytest.mark.parametrize("asked", [f"bytes={SIZE}-", f"bytes={SIZE + 5}-{SIZE + 9}", "bytes=-0"])
+def test_a_part_beyond_the_end_is_416(api, job, asked: str) -> None:
+    answer = api.download(job.pk, range=asked)
+
+    assert answer.status_code == 416
+    assert answer.headers["Content-Range"] == f"bytes */{SIZE}"
+
+
+@pytest.mark.parametrize("asked", ["bytes=5-2", "lines=1-2", "bytes=0-1,5-6", "bytes=-", "bytes=x-y", "nonsense"])
+def test_a_range_that_says_nothing_gets_the_whole(api, job, asked: str) -> None:
+    answer = api.download(job.pk, range=asked)
+
+    assert (answer.status_code, content(answer)) == (200, PDF)
+
+
+def test_whoever_has_it_is_told_so(api, job) -> None:
+    etag = f'"{job.artifact_digest}"'
+
+    for given in (etag, f"W/{etag}", f'"other", {etag}', "*"):
+        answer = api.download(job.pk, if_none_match=given)
+        assert (answer.status_code, answer.content) == (304, b"")
+    assert content(api.download(job.pk, if_none_match='"other"')) == PDF
+
+
+def test_a_part_of_another_version_is_not_sent(api, job) -> None:
+    same = api.download(job.pk, range="bytes=0-3", if_range=f'"{job.artifact_digest}"')
+    other = api.download(job.pk, range="bytes=0-3", if_range='"other"')
+
+    assert (same.status_code, content(same)) == (206, PDF[:4])
+    assert (other.status_code, content(other)) == (200, PDF)
+
+
+def test_head_tells_the_same_without_the_bytes(api, job) -> None:
+    answer = api.client.head(f"/pdf/jobs/{job.pk}/download", headers=api.headers)
+
+    assert answer.status_code == 200
+    assert answer.headers["Content-Length"] == str(SIZE)
+
+
+@pytest.mark.parametrize("status", ["queued", "running"])
+def test_an_unfinished_job_is_202(api, status: str) -> None:
+    job = bring(new_job(api.user), status)
+
+    answer = api.download(job.pk)
+
+    assert (answer.status_code, answer.json()["status"]) == (202, status)
+    assert int(answer.headers["Retry-After"]) > 0
+
+
+def test_a_failed_job_is_409_with_its_code(api) -> None:
+    job = bring(new_job(api.user), "failed", code="UNKNOWN")
+
+    answer = api.download(job.pk)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "UNKNOWN")
+
+
+def test_an_expired_job_is_410(api, job) -> None:
+    cleanup.expire(PdfJob.objects.filter(pk=job.pk))
+
+    answer = api.download(job.pk)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (410, "EXPIRED")
+
+
+def test_pdf_9_a_lost_file_is_noticed_and_made_anew(api, job, worker_lives) -> None:
+    store.delete(job.artifact_key)
+
+    answer = api.download(job.pk)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (410, "EXPIRED")
+    assert api.get(job.pk).json()["status"] == "expired"
+    assert api.post().status_code == 201
+
+
+def test_a_file_of_another_length_is_no_file(api, job, artifacts) -> None:
+    (artifacts / job.artifact_key).write_bytes(PDF[:-1])
+
+    assert api.download(job.pk).status_code == 410
+
+
+def test_a_download_during_cleanup_is_whole(api, job) -> None:
+    """PDF-10: the deletion takes the name away, not what is open."""
+    answer = api.download(job.pk)
+    pieces = iter(answer.streaming_content)
+    begun = next(pieces)
+
+    PdfJob.objects.filter(pk=job.pk).update(finished_at=Now() - timedelta(hours=25))
+    cleanup.clean()
+
+    assert begun + b"".join(pieces) == PDF
+    assert api.download(job.pk).status_code == 410
+
+
+def test_a_store_that_does_not_answer_is_503(api, job, settings) -> None:
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "artifacts": {
+            "BACKEND": "pdfjobs.bucket.S3Artifacts",
+            "OPTIONS": {
+                "bucket_name": "gone",
+                "endpoint_url": "http://127.0.0.1:9",
+                "region_name": "us-east-1",
+                "access_key": "a",
+                "secret_key": "b",
+            },
+        },
+    }
+
+    answer = api.download(job.pk)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "PDF_STORE_UNAVAILABLE")
+    assert PdfJob.objects.get(pk=job.pk).status == "succeeded"

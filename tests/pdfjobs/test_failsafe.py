@@ -1,0 +1,121 @@
+"""With nobody to render: a refusal, or the document as HTML; it heals by itself (PDF-11)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection
+from django.db.models.functions import Now
+
+from lifecycle.models import Heartbeat
+from lifecycle.models.worker import ALIVE_FOR
+from pdfjobs.documents import DocumentFault
+from pdfjobs.models import PdfJob
+from tests.pdfjobs.conftest import body
+
+pytestmark = pytest.mark.django_db
+
+DEGRADE = {"options": {"fail_safe": "degrade"}}
+
+
+@contextmanager
+def no_database() -> Iterator[None]:
+    """Let every query fail, as it does when PostgreSQL is gone."""
+
+    def gone(*_: Any) -> None:
+        raise OperationalError("connection refused")
+
+    with connection.execute_wrapper(gone):
+        yield
+
+
+def test_strict_is_503_and_nothing_is_stored(api) -> None:
+    answer = api.post()
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "PDF_RENDER_UNAVAILABLE")
+    assert int(answer.headers["Retry-After"]) > 0
+    assert not PdfJob.objects.exists()
+
+
+def test_degrade_is_the_document_as_html(api) -> None:
+    answer = api.post(body(**DEGRADE))
+
+    assert answer.status_code == 200
+    assert answer.headers["X-Pdf-Fallback"] == "html"
+    assert answer.headers["Content-Type"].startswith("text/html")
+    assert b"<html" in answer.content
+    assert not PdfJob.objects.exists()
+
+
+def test_a_broken_template_is_told_without_its_place(api, monkeypatch, caplog) -> None:
+    """PDF-4: template and line are the operator's, in the log."""
+
+    def broken(*_: Any) -> str:
+        raise DocumentFault("pdf/invoice.html", 12, "no such tag")
+
+    monkeypatch.setattr("pdfjobs.documents.Document.html", broken)
+
+    answer = api.post(body(**DEGRADE))
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "TEMPLATE_ERROR")
+    assert "12" not in answer.json()["error"]["message"]
+    assert "pdf/invoice.html, line 12: no such tag" in caplog.text
+
+
+def test_the_installation_chooses_for_callers_who_do_not(api, settings) -> None:
+    settings.PDF_FAIL_SAFE = "degrade"
+
+    assert api.post().headers["X-Pdf-Fallback"] == "html"
+    assert api.post(body(options={"fail_safe": "strict"})).status_code == 503
+
+
+def test_a_silent_worker_is_no_worker_and_a_beat_heals(api) -> None:
+    Heartbeat.objects.create(name="here", alive_at=Now() - ALIVE_FOR - timedelta(seconds=1))
+    assert api.post().status_code == 503
+
+    Heartbeat.objects.update(alive_at=Now())
+
+    assert api.post().status_code == 201
+
+
+def test_a_bad_request_is_refused_whoever_lives(api) -> None:
+    assert api.post(body(options={"fail_safe": "degrade", "timeout": 99})).status_code == 400
+
+
+def test_without_a_database_strict_is_503(api, worker_lives) -> None:
+    with no_database():
+        answer = api.post()
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "PDF_RENDER_UNAVAILABLE")
+    assert api.post().status_code == 201
+
+
+def test_without_a_database_degrade_is_html(api, worker_lives) -> None:
+    with no_database():
+        answer = api.post(body(**DEGRADE))
+
+    assert answer.headers["X-Pdf-Fallback"] == "html"
+    assert api.post(body(**DEGRADE)).status_code == 201
+
+
+def test_without_a_database_and_without_a_key_there_is_no_html(client) -> None:
+    with no_database():
+        answer = client.post("/pdf/jobs", body(**DEGRADE), content_type="application/json")
+
+    assert answer.status_code in (401, 503)
+    assert "X-Pdf-Fallback" not in answer.headers
+
+
+def test_without_a_database_asking_is_503(api) -> None:
+    with no_database():
+        assert api.get("0199f3a0-0000-7000-8000-000000000000").status_code == 503
+
+
+def test_fallback_pages_hold_no_script_and_load_nothing(api) -> None:
+    page = api.post(body(**DEGRADE)).content.decode()
+
+    assert "<script" not in page
+    assert 'src="http' not in page
+    assert "sandbox" in api.post(body(**DEGRADE)).headers["Content-Security-Policy"]

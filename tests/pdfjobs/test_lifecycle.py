@@ -1,0 +1,120 @@
+"""PDF jobs conform to the lock, and columns agree with states (PDF-1)."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from itertools import count
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+
+from lifecycle.leases import new_lease, no_lease
+from lifecycle.models import Event
+from pdfjobs.models import PdfJob
+from pdfjobs.models.queryset import ENDED, FRESH
+from pdfjobs.states import ErrorCode, Status
+from tests.lifecycle.conformance import LifecycleConformance, Specimen
+from tests.pdfjobs.conftest import bring, new_job, some_user
+
+numbers = count()
+AGAIN = {**FRESH, "queued_at": Now()}
+
+
+def make(**columns: Any) -> PdfJob:
+    job = PdfJob(owner=some_user(), job_key=f"{next(numbers):064}", template_name="invoice", **columns)
+    job.save()
+    return job
+
+
+class TestPdfJobs(LifecycleConformance):
+    specimen = Specimen(
+        PdfJob,
+        make=make,
+        changes={
+            "claim": lambda: {"started_at": Now(), **new_lease(timedelta(seconds=90))},
+            "succeed": lambda: {
+                "finished_at": Now(),
+                "artifact_key": "pdfs/a.pdf",
+                "artifact_size": 1,
+                "artifact_digest": "d",
+                **no_lease(),
+            },
+            "fail": lambda: {"finished_at": Now(), "error_code": ErrorCode.UNKNOWN, **no_lease()},
+            "retry": lambda: AGAIN,
+            "retry_selected": lambda: AGAIN,
+            "expire": lambda: ENDED,
+        },
+    )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("code", [ErrorCode.BROWSER_LAUNCH_FAILED, ErrorCode.NAVIGATION_TIMEOUT])
+def test_a_passing_failure_is_tried_again_twice_and_the_history_shows_every_move(code: str) -> None:
+    """PDF-1: a retry is running → failed → queued, in one transaction."""
+    job = new_job()
+
+    for _ in range(3):
+        PdfJob.objects.claim()
+        PdfJob.objects.filter(pk=job.pk).fail(code=code, detail="no")
+
+    job.refresh_from_db()
+    moves = [(event.from_state, event.to_state) for event in Event.objects.of(job)]
+    once = [("queued", "running"), ("running", "failed")]
+    assert moves == [("", "queued"), *once, ("failed", "queued"), *once, ("failed", "queued"), *once]
+    assert (job.status, job.error_code, job.retry_count) == ("failed", code, 2)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("code", [ErrorCode.TEMPLATE_ERROR, ErrorCode.UNSUPPORTED_PLATFORM, ErrorCode.UNKNOWN])
+def test_a_lasting_failure_is_not_tried_again(code: str) -> None:
+    job = bring(new_job(), Status.FAILED, code=code)
+
+    assert (job.status, job.error_code, job.retry_count) == ("failed", code, 0)
+
+
+@pytest.mark.django_db
+def test_a_job_tried_again_waits_behind_its_neighbours() -> None:
+    first, second = new_job(number=1), new_job(number=2)
+    assert PdfJob.objects.claim() == [first]
+    PdfJob.objects.filter(pk=first.pk).fail(code=ErrorCode.NAVIGATION_TIMEOUT, detail="slow")
+
+    assert [PdfJob.objects.claim(), PdfJob.objects.claim()] == [[second], [first]]
+
+
+@pytest.mark.django_db
+def test_a_claim_lasts_as_long_as_the_jobs_own_timeout_and_some() -> None:
+    new_job(timeout=timedelta(seconds=20))
+
+    (job,) = PdfJob.objects.claim()
+
+    assert job.lease_until - job.started_at == timedelta(seconds=50)
+
+
+WRONG: dict[str, Callable[[PdfJob], Any]] = {
+    "running_pdf_is_held": lambda job: PdfJob.objects.filter(pk=job.pk).move("claim", started_at=Now()),
+    "begun_pdf_has_started_at": lambda job: job.move("claim", **new_lease(timedelta(1))),
+    "only_ended_pdf_has_finished_at": lambda job: PdfJob.objects.filter(pk=job.pk).update(finished_at=Now()),
+    "only_succeeded_pdf_has_artifact": lambda job: PdfJob.objects.filter(pk=job.pk).update(artifact_key="x"),
+    "failed_pdf_has_error_code": lambda job: bring(job, "running").move("fail", finished_at=Now(), **no_lease()),
+    "pdf_retries_are_bounded": lambda job: PdfJob.objects.filter(pk=job.pk).update(retry_count=3),
+    "pdf_timeout_is_bounded": lambda job: PdfJob.objects.filter(pk=job.pk).update(timeout=timedelta(seconds=61)),
+    "succeeded_pdf_is_described": lambda job: bring(job, "running").move(
+        "succeed", finished_at=Now(), artifact_key="x", **no_lease()
+    ),
+    "one_live_pdf_job_per_key": lambda job: new_job(owner=job.owner, job_key=job.job_key),
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("constraint", WRONG)
+def test_the_database_refuses_what_breaks(constraint: str) -> None:
+    job = new_job()
+
+    with pytest.raises(IntegrityError, match=constraint), transaction.atomic():
+        WRONG[constraint](job)
+
+
+@pytest.mark.django_db
+def test_every_constraint_is_tried() -> None:
+    assert {constraint.name for constraint in PdfJob._meta.constraints} == set(WRONG)

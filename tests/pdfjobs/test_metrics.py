@@ -1,0 +1,48 @@
+"""What Prometheus reads (PDF-12)."""
+
+import pytest
+
+from lifecycle.models import Count
+from pdfjobs.models import PdfJob, RenderTiming
+
+pytestmark = pytest.mark.django_db
+
+
+def test_every_name_is_there_from_the_start(client) -> None:
+    page = client.get("/metrics").content.decode()
+
+    for status in ("queued", "running", "succeeded", "failed", "expired"):
+        assert f'ptf_admin_pdf_jobs_total{{status="{status}"}} 0.0' in page
+    for code in ("BROWSER_LAUNCH_FAILED", "NAVIGATION_TIMEOUT", "TEMPLATE_ERROR", "UNSUPPORTED_PLATFORM", "UNKNOWN"):
+        assert f'ptf_admin_pdf_failures_total{{error_code="{code}"}} 0.0' in page
+    assert "ptf_admin_pdf_queue_depth 0.0" in page
+    assert 'ptf_admin_pdf_render_total_seconds_bucket{le="+Inf"} 0.0' in page
+    assert "# TYPE ptf_admin_pdf_render_total_seconds histogram" in page
+
+
+def test_folding_the_counts_changes_no_number(client, make_job) -> None:
+    for status in ("queued", "succeeded", "failed", "failed"):
+        make_job(status)
+    before = [line for line in client.get("/metrics").content.decode().splitlines() if line.startswith("ptf_")]
+
+    Count.objects.fold()
+
+    after = [line for line in client.get("/metrics").content.decode().splitlines() if line.startswith("ptf_")]
+    assert after == before
+    assert 'ptf_admin_pdf_failures_total{error_code="TEMPLATE_ERROR"} 2.0' in after
+
+
+def test_times_are_counted_in_their_bucket() -> None:
+    for seconds in (0.05, 0.3, 0.3, 12.0, 300.0):
+        RenderTiming.add(seconds)
+
+    counted = dict(RenderTiming.objects.values_list("bound", "renders"))
+    assert counted == {0.1: 1, 0.5: 2, 30.0: 1, float("inf"): 1}
+
+
+def test_a_render_is_timed_by_the_database(make_job) -> None:
+    job = make_job("succeeded")
+
+    (timing,) = RenderTiming.objects.all()
+    assert timing.seconds == pytest.approx((job.finished_at - job.started_at).total_seconds())
+    assert PdfJob.objects.get(pk=job.pk).seconds == timing.seconds

@@ -1,0 +1,309 @@
+"""The ten correctness properties of the PDF render worker, each over at least a hundred examples."""
+
+import html.parser
+import json
+import random
+import re
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import IntegrityError
+from django.db.models.functions import Now
+from hypothesis import assume, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from lifecycle.models import Event
+from pdfjobs import cleanup, store
+from pdfjobs.documents import UnknownDocument, document, documents
+from pdfjobs.documents.images import is_allowed
+from pdfjobs.enqueue import enqueue
+from pdfjobs.entry import read_entry
+from pdfjobs.jobkey import job_key
+from pdfjobs.metrics import PdfCollector
+from pdfjobs.models import PdfJob
+from pdfjobs.rendering import PageOptions
+from pdfjobs.states import MAX_RETRIES, TRANSIENT, ErrorCode, Status
+from tests.pdfjobs import test_lifecycle
+from tests.pdfjobs.conftest import Api, body, bring, new_job, some_user
+
+pytestmark = pytest.mark.django_db
+
+a_hundred_times = hypothesis_settings(max_examples=100)
+
+# As the document lists them, and not as our table does.
+RETRY = ("failed", "queued")
+ARROWS = {
+    ("queued", "running"),
+    ("running", "succeeded"),
+    ("running", "failed"),
+    ("failed", "queued"),
+    ("queued", "expired"),
+    ("succeeded", "expired"),
+    ("failed", "expired"),
+}
+
+text = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=40)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
+    max_leaves=12,
+)
+
+
+def another_key() -> str:
+    """Return a key that no other example has; Hypothesis makes `random` repeat itself."""
+    return uuid4().hex * 2
+
+
+payloads = st.dictionaries(text, json_values, max_size=5)
+
+
+@a_hundred_times
+@given(walk=st.lists(st.sampled_from(Status.values), max_size=10))
+def test_only_listed_arrows_are_walked(walk: list[str]) -> None:
+    """Feature: pdf-render-worker, Property 1: valid moves of the state machine."""
+    specimen = test_lifecycle.TestPdfJobs.specimen
+    job, state = specimen.make(), "queued"
+
+    for target in walk:
+        if (state, target) in ARROWS:
+            verb = next(v for v, m in specimen.table.moves.items() if state in m.sources and m.target == target)
+            specimen.apply(job, verb)
+            state = target
+        elif state != target:
+            with pytest.raises(IntegrityError, match=f"cannot move from {state} to {target}"):
+                specimen.write_state(job, target)
+
+        assert PdfJob.objects.get(pk=job.pk).status == state
+
+
+def shuffled(value: Any, luck: random.Random) -> Any:
+    """Return an equal value whose keys come in another order."""
+    if isinstance(value, dict):
+        items = [(key, shuffled(inner, luck)) for key, inner in value.items()]
+        luck.shuffle(items)
+        return dict(items)
+    return [shuffled(inner, luck) for inner in value] if isinstance(value, list) else value
+
+
+@a_hundred_times
+@given(one=payloads, other=payloads, landscape=st.booleans(), seed=st.integers())
+def test_a_key_is_the_same_for_the_same_and_another_for_another(
+    one: dict[str, Any], other: dict[str, Any], *, landscape: bool, seed: int
+) -> None:
+    """Feature: pdf-render-worker, Property 2: deterministic hash of the job key."""
+    invoice, options = document("invoice"), PageOptions.read({"landscape": landscape})
+    key = job_key(invoice, one, options)
+
+    assert job_key(invoice, shuffled(one, random.Random(seed)), options) == key
+    assert (job_key(invoice, other, options) == key) == (
+        json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    )
+    assert job_key(document("offer"), one, options) != key
+    assert job_key(invoice, one, PageOptions.read({"landscape": not landscape})) != key
+
+
+@a_hundred_times
+@given(code=st.sampled_from(ErrorCode.values), retries=st.integers(0, MAX_RETRIES))
+def test_only_passing_failures_are_tried_again_and_not_for_ever(code: str, retries: int) -> None:
+    """Feature: pdf-render-worker, Property 3: correctness of the retry policy."""
+    job = new_job(owner=some_user(), job_key=another_key(), retry_count=retries)
+    bring(job, Status.RUNNING)
+
+    PdfJob.objects.filter(pk=job.pk).fail(code=code, detail="no")
+
+    job.refresh_from_db()
+    again = code in ("BROWSER_LAUNCH_FAILED", "NAVIGATION_TIMEOUT") and retries < 2
+    assert (job.status, job.retry_count) == (("queued", retries + 1) if again else ("failed", retries))
+    assert set(TRANSIENT) == {"BROWSER_LAUNCH_FAILED", "NAVIGATION_TIMEOUT"}
+
+
+@a_hundred_times
+@given(number=st.integers(0, 10**6), status=st.sampled_from(Status.values), is_lost=st.booleans())
+def test_the_same_request_finds_its_job_unless_that_has_nothing_to_give(
+    number: int, status: str, *, is_lost: bool
+) -> None:
+    """Feature: pdf-render-worker, Property 4: guarantee of idempotency."""
+    owner = some_user()
+    request = body()
+    request["variables"] = {**request["variables"], "number": f"I-{number}"}
+    PdfJob.objects.live().filter(status=Status.RUNNING).fail(code="UNKNOWN", detail="")
+    PdfJob.objects.live().expire()
+    job, is_new = enqueue(owner, read_entry(request))
+    job = bring(job, status)
+    if is_lost and job.artifact_key:
+        store.delete(job.artifact_key)
+
+    found, is_another = enqueue(owner, read_entry(request))
+
+    kept = status in ("queued", "running") or (status == "succeeded" and not is_lost)
+    assert is_new
+    assert (found.pk == job.pk) == kept
+    assert is_another == (not kept)
+
+
+@a_hundred_times
+@given(
+    name=st.sampled_from(["invoice", "offer", "../secret", "Invoice"]) | text,
+    allowed=st.sets(st.sampled_from(["invoice", "offer", "cutting_sheet"]), max_size=3),
+)
+def test_only_allowed_templates_are_known(settings, name: str, allowed: set[str]) -> None:
+    """Feature: pdf-render-worker, Property 5: validation by the allowlist."""
+    settings.PDF_TEMPLATES = sorted(allowed)
+
+    if name in allowed:
+        assert document(name).name == name
+    else:
+        with pytest.raises(UnknownDocument) as refusal:
+            document(name)
+        assert set(refusal.value.allowed) == allowed
+    assert {known.name for known in documents()} == allowed
+
+
+@a_hundred_times
+@given(
+    host=st.sampled_from(["cdn.example", "cdn.example.evil.example", "evil.example"]),
+    path=st.text("abc/._-", max_size=20),
+    allowed=st.sets(st.sampled_from(["cdn.example", "img.example"])),
+)
+def test_only_allowed_addresses_are_fetched_from(settings, host: str, path: str, allowed: set[str]) -> None:
+    """Feature: pdf-render-worker, Property 5: validation by the allowlist, of addresses."""
+    settings.PDF_ASSET_PATTERNS = [rf"https://{re.escape(name)}/.*" for name in sorted(allowed)]
+
+    assert is_allowed(f"https://{host}/{path}") == (host in allowed)
+    assert not is_allowed(f"http://{host}/{path}")
+
+
+class Page(html.parser.HTMLParser):
+    """Reads a page back: its tags, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, Any]] = []
+        self.texts: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.append((tag, tuple(name for name, _ in attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+nasty = st.lists(
+    st.sampled_from(["<", ">", "&", '"', "'", "<script>", "{{ x }}", "{% if %}", "&lt;", "</td>", " ", "ş", "onload="])
+    | text,
+    min_size=1,
+    max_size=8,
+).map("".join)
+
+
+@a_hundred_times
+@given(given_text=nasty)
+def test_variables_come_out_as_text(given_text: str) -> None:
+    """Feature: pdf-render-worker, Property 6: HTML sanitisation."""
+    invoice = document("invoice")
+    plain = {**invoice.sample, "number": "PLAIN"}
+    variables = {**invoice.sample, "number": given_text}
+    assume(not invoice.faults(variables))
+
+    page, without = Page(invoice.html(variables)), Page(invoice.html(plain))
+
+    assert page.tags == without.tags
+    assert any(given_text.strip() in part for part in page.texts)
+
+
+def metrics() -> dict[str, float]:
+    """Return all numbers as /metrics tells them, read once."""
+    samples = [sample for metric in PdfCollector().collect() for sample in metric.samples]
+    return {" ".join([sample.name, *sample.labels.values()]): sample.value for sample in samples}
+
+
+@a_hundred_times
+@given(
+    fates=st.lists(
+        st.sampled_from(["queued", "running", "succeeded", "expired", "reaped", *ErrorCode.values]), max_size=4
+    )
+)
+def test_metrics_equal_the_history(fates: list[str]) -> None:
+    """Feature: pdf-render-worker, Property 7: consistency of recorded metrics."""
+    for fate in fates:
+        job = new_job(job_key=another_key())
+        if fate == "reaped":
+            bring(job, "running")
+            PdfJob.objects.filter(pk=job.pk).update(lease_until=Now() - timedelta(seconds=1))
+            PdfJob.objects.reap()
+        elif fate in ErrorCode.values:
+            bring(job, "failed", code=fate)
+        else:
+            bring(job, fate, pdf=b"%PDF")
+
+    events = Event.objects.filter(queue="pdf").values_list("from_state", "to_state", "details__error_code")
+    history = Counter(events)
+    entered = Counter(to_state for _, to_state, _ in events)
+    failed = Counter(code for _, to_state, code in events if to_state == "failed")
+    retried = sum(number for (from_state, to_state, _), number in history.items() if (from_state, to_state) == RETRY)
+    told = metrics()
+    assert {status: told[f"ptf_admin_pdf_jobs_total {status}"] for status in entered} == entered
+    assert {code: told[f"ptf_admin_pdf_failures_total {code}"] for code in failed} == failed
+    assert told["ptf_admin_pdf_jobs_total queued"] - retried == PdfJob.objects.count()
+    assert told["ptf_admin_pdf_queue_depth"] == PdfJob.objects.due().count()
+    assert told["ptf_admin_pdf_render_total_seconds_count"] == entered["succeeded"]
+
+
+@a_hundred_times
+@given(
+    template=st.sampled_from(["invoice", "offer", "cutting_sheet", "conversion_report"]),
+    timeout=st.none() | st.integers(1, 60),
+    fail_safe=st.none() | st.sampled_from(["strict", "degrade"]),
+    landscape=st.booleans(),
+)
+def test_what_was_made_can_be_asked_for(
+    api: Api, worker_lives: Any, *, template: str, timeout: int | None, fail_safe: str | None, landscape: bool
+) -> None:
+    """Feature: pdf-render-worker, Property 8: making and asking are a round trip."""
+    options = {"timeout": timeout, "fail_safe": fail_safe, "landscape": landscape}
+
+    made = api.post(body(template, options=options)).json()
+
+    asked = api.get(made["job_id"]).json()
+    assert {name: asked[name] for name in ("job_id", "status", "created_at")} == made
+    assert set(asked) - set(made) == {"started_at", "finished_at", "error_code", "download_url", "retry_count"}
+
+
+@a_hundred_times
+@given(jobs=st.sets(st.uuids(), min_size=2, max_size=2), at=st.datetimes(timezones=st.just(UTC)))
+def test_two_jobs_never_share_a_file(jobs: set[UUID], at: datetime) -> None:
+    """Feature: pdf-render-worker, Property 9: uniqueness of artifact keys."""
+    keys = {store.new_key(job, at) for job in jobs}
+
+    assert len(keys) == 2
+    assert {store.job_of(key) for key in keys} == jobs
+
+
+@a_hundred_times
+@given(ages=st.lists(st.tuples(st.sampled_from(["queued", "succeeded", "failed"]), st.integers(0, 48)), max_size=3))
+def test_cleanup_ends_the_old_and_spares_the_young(ages: list[tuple[str, int]]) -> None:
+    """Feature: pdf-render-worker, Property 10: correctness of the TTL cleanup."""
+    jobs = []
+    for status, hours in ages:
+        job = bring(new_job(job_key=another_key()), status, pdf=b"%PDF")
+        column = "queued_at" if status == "queued" else "finished_at"
+        PdfJob.objects.filter(pk=job.pk).update(**{column: Now() - timedelta(hours=hours, minutes=1)})
+        jobs.append((job, hours))
+
+    cleanup.clean()
+
+    for job, hours in jobs:
+        now = PdfJob.objects.get(pk=job.pk)
+        if hours >= 24:
+            assert (now.status, now.artifact_key, now.payload) == ("expired", "", {})
+        else:
+            assert (now.status, now.artifact_key) == (job.status, job.artifact_key)
+        if job.artifact_key:
+            assert store.exists(job.artifact_key) == (hours < 24)

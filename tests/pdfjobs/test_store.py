@@ -1,0 +1,156 @@
+"""Files are there whole or not at all, in a folder or in a bucket (PDF-9)."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import boto3
+import pytest
+from django.core.files.storage import storages
+from django.utils import timezone
+from moto.server import ThreadedMotoServer
+
+from pdfjobs import cleanup, store
+from pdfjobs.models import PdfJob
+from tests.pdfjobs.conftest import PDF, bring, files, new_job
+
+NOON = datetime(2026, 11, 15, 12, 0, 0, 123456, tzinfo=UTC)
+ENTRY = {"access_key": "test", "secret_key": "test", "region_name": "eu-central-1"}
+
+
+@pytest.fixture(scope="module")
+def s3_server() -> Iterator[str]:
+    """Run an S3 server of our own on this machine."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        yield f"http://{host}:{port}"
+    finally:
+        server.stop()
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def anywhere(request: pytest.FixtureRequest, settings) -> str:
+    """Keep files in the test's folder, or in a bucket of the server's."""
+    if request.param == "bucket":
+        address = request.getfixturevalue("s3_server")
+        bucket = f"pdf-{uuid4().hex[:8]}"
+        client = boto3.client(
+            "s3",
+            endpoint_url=address,
+            aws_access_key_id="test",
+            aws_secret_access_key="test",
+            region_name="eu-central-1",
+        )
+        client.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
+        options = {"bucket_name": bucket, "endpoint_url": address, **ENTRY}
+        artifacts = {"BACKEND": "pdfjobs.bucket.S3Artifacts", "OPTIONS": options}
+        settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts}
+    return request.param
+
+
+def test_a_key_says_whose_it_is_and_when() -> None:
+    job = uuid4()
+
+    assert store.new_key(job, NOON) == f"pdfs/{job}/20261115T120000123456.pdf"
+    assert store.job_of(store.new_key(job, NOON)) == job
+    assert store.job_of("pdfs/nonsense") is None
+
+
+def test_what_is_kept_is_found_read_and_deleted(anywhere) -> None:
+    key = store.new_key(uuid4(), NOON)
+
+    kept = store.keep(key, PDF)
+
+    assert kept == (key, len(PDF), hashlib.sha256(PDF).hexdigest())
+    assert store.exists(key)
+    with store.open_file(key) as file:
+        assert (file.size, file.read()) == (len(PDF), PDF)
+    (stored,) = store.stored()
+    assert stored.key == key
+    assert abs(stored.since - timezone.now()) < timedelta(minutes=5)
+    store.delete(key)
+    store.delete(key)
+    assert not store.exists(key)
+    assert list(store.stored()) == []
+    with pytest.raises(FileNotFoundError):
+        store.open_file(key)
+
+
+@pytest.mark.django_db
+def test_a_job_is_downloaded_in_parts_cleaned_and_gone(anywhere, api) -> None:
+    job = bring(new_job(api.user), "succeeded")
+
+    whole, part = api.download(job.pk), api.download(job.pk, range="bytes=10-70000")
+
+    assert b"".join(whole.streaming_content) == PDF
+    assert (part.status_code, b"".join(part.streaming_content)) == (206, PDF[10:70001])
+    cleanup.clean(ttl=timedelta(0))
+    assert api.download(job.pk).status_code == 410
+    assert list(store.stored()) == []
+    assert PdfJob.objects.get(pk=job.pk).status == "expired"
+
+
+@pytest.mark.django_db
+def test_a_download_that_began_before_the_deletion_is_whole(anywhere, api) -> None:
+    job = bring(new_job(api.user), "succeeded")
+    pieces = iter(api.download(job.pk).streaming_content)
+    begun = next(pieces)
+
+    store.delete(job.artifact_key)
+
+    assert begun + b"".join(pieces) == PDF
+
+
+def test_a_crash_while_writing_leaves_no_file(artifacts, monkeypatch) -> None:
+    """The name is given last: whoever sees it sees all of it."""
+    key = store.new_key(uuid4(), NOON)
+
+    def crash(_: int) -> None:
+        assert [name.endswith(".part") for name in files(artifacts)] == [True]
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", crash)
+        with pytest.raises(SystemExit):
+            store.keep(key, PDF)
+
+    assert files(artifacts) == []
+    assert not store.exists(key)
+
+
+def test_a_folder_removed_under_a_writers_feet_is_made_again(artifacts, monkeypatch) -> None:
+    """A swept worker takes its file back, and the empty folder with it, while the next one stores its own."""
+    key = store.new_key(uuid4(), NOON)
+    mkdir, removed = Path.mkdir, []
+
+    def make_and_lose(path: Path, *options: Any, **named: Any) -> None:
+        mkdir(path, *options, **named)
+        if not removed and path.name == key.split("/")[1]:
+            removed.append(path.rmdir())
+
+    monkeypatch.setattr(Path, "mkdir", make_and_lose)
+
+    assert store.keep(key, PDF).size == len(PDF)
+    assert files(artifacts) == [key]
+    assert removed
+
+
+def test_a_full_disk_is_told_as_such(monkeypatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+
+    with pytest.raises(store.StoreDown, match="No space left"):
+        store.keep(store.new_key(uuid4(), NOON), PDF)
+
+
+def test_a_key_cannot_leave_the_folder() -> None:
+    with pytest.raises(Exception, match="path traversal"):
+        storages["artifacts"].save("../../etc/passwd", None)

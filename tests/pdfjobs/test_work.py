@@ -1,0 +1,269 @@
+"""What a worker does with a job, with a real browser in this process (PDF-4, PDF-6, PDF-7)."""
+
+from collections.abc import Iterator
+from copy import copy
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.db.models.functions import Now
+from django_q.models import OrmQ
+
+from lifecycle.guard import MoveRefused
+from lifecycle.models import Event
+from lifecycle.workers import bells, sweeps
+from pdfjobs import rendering, store, work
+from pdfjobs.documents.definition import _engine
+from pdfjobs.models import PdfJob
+from pdfjobs.rendering import RenderFault
+from pdfjobs.states import ErrorCode
+from tests.pdfjobs.conftest import PDF, files, new_job
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _close_browser() -> Iterator[None]:
+    yield
+    rendering.close()
+
+
+def told(job: PdfJob) -> tuple[str, str, int]:
+    job.refresh_from_db()
+    return job.status, job.error_code, job.retry_count
+
+
+def fail_with(monkeypatch, code: str) -> None:
+    """Let the browser fail, at the outermost edge."""
+
+    def failing(*_: Any, **__: Any) -> bytes:
+        raise RenderFault(code, "told by the browser")
+
+    monkeypatch.setattr(work, "render", failing)
+
+
+def test_a_job_becomes_a_file_before_its_row_says_so(artifacts, monkeypatch) -> None:
+    job = new_job()
+    succeed, seen = PdfJob.succeed, []
+
+    def look_and_succeed(self: PdfJob, *, artifact_key: str, **described: Any) -> PdfJob:
+        seen.append(store.exists(artifact_key))
+        return succeed(self, artifact_key=artifact_key, **described)
+
+    monkeypatch.setattr(PdfJob, "succeed", look_and_succeed)
+
+    work.answer()
+
+    assert seen == [True]
+
+    assert told(job) == ("succeeded", "", 0)
+    content = (artifacts / job.artifact_key).read_bytes()
+    assert content.startswith(b"%PDF-")
+    assert (job.artifact_size, files(artifacts)) == (len(content), [job.artifact_key])
+    assert [event.actor for event in Event.objects.of(job)][1:] == ["worker:pdf", "worker:pdf"]
+
+
+def test_pdf_8_the_same_job_is_the_same_bytes_after_a_browser_restart() -> None:
+    job = new_job()
+
+    first = work.make(job)
+    rendering.close()
+
+    assert work.make(job) == first
+
+
+def test_no_transaction_is_open_while_the_browser_works(transactional_db: None, monkeypatch) -> None:
+    seen = []
+    monkeypatch.setattr(work, "render", lambda *_, **__: seen.append(connection.in_atomic_block) or PDF)
+    job = new_job()
+
+    work.answer()
+
+    assert seen == [False]
+    assert told(job)[0] == "succeeded"
+
+
+@pytest.mark.parametrize("code", ErrorCode.values)
+def test_pdf_4_each_failure_ends_in_its_code_after_its_retries(monkeypatch, code: str) -> None:
+    job = new_job()
+    fail_with(monkeypatch, code)
+
+    work.answer()
+
+    retries = 2 if code in ("BROWSER_LAUNCH_FAILED", "NAVIGATION_TIMEOUT") else 0
+    assert told(job) == ("failed", code, retries)
+    assert job.error_detail == "told by the browser"
+
+
+def test_a_fault_nobody_foresaw_is_unknown_and_the_next_job_renders(monkeypatch) -> None:
+    broken, fine = new_job(number=1), new_job(number=2)
+    monkeypatch.setattr(work, "render", lambda *_, made_at, **__: PDF if made_at == fine.created_at else 1 / 0)
+
+    work.answer()
+
+    assert told(broken) == ("failed", "UNKNOWN", 0)
+    assert broken.error_detail == "ZeroDivisionError: division by zero"
+    assert told(fine)[0] == "succeeded"
+
+
+def test_pdf_4_a_broken_template_names_its_place_to_the_operator(settings, tmp_path: Path) -> None:
+    job = new_job()
+    broken = tmp_path / "templates" / "pdf" / "invoice.html"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("<html>\n<body>\n{% for line in lines %}\n{% endfro %}</body></html>")
+    settings.BASE_DIR = tmp_path
+    _engine.cache_clear()
+
+    try:
+        work.answer()
+    finally:
+        _engine.cache_clear()
+
+    assert told(job) == ("failed", "TEMPLATE_ERROR", 0)
+    assert "invoice.html, line 4" in job.error_detail
+
+
+def test_a_missing_browser_is_told_and_not_tried_again(monkeypatch) -> None:
+    job = new_job()
+    rendering.close()
+    monkeypatch.setenv("KILIT_CHROMIUM", "/nowhere/chromium")
+
+    work.answer()
+
+    assert told(job) == ("failed", "UNSUPPORTED_PLATFORM", 0)
+    monkeypatch.undo()
+    after = new_job(number=2)
+    work.answer()
+    assert told(after)[0] == "succeeded"
+
+
+def test_a_browser_that_does_not_start_is_tried_three_times(monkeypatch, tmp_path: Path) -> None:
+    fake = tmp_path / "chromium"
+    fake.write_text("#!/bin/sh\n[ \"$1\" = --version ] && echo 'Chromium 1' && exit 0\nexit 7\n")
+    fake.chmod(0o755)
+    job = new_job()
+    rendering.close()
+    monkeypatch.setenv("KILIT_CHROMIUM", str(fake))
+
+    work.answer()
+
+    assert told(job) == ("failed", "BROWSER_LAUNCH_FAILED", 2)
+    monkeypatch.undo()
+
+
+def test_a_full_store_is_told(monkeypatch) -> None:
+    job = new_job()
+    monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
+
+    def full(*_: Any) -> None:
+        raise store.StoreDown("No space left on device")
+
+    monkeypatch.setattr(store, "keep", full)
+
+    work.answer()
+
+    assert told(job) == ("failed", "UNKNOWN", 0)
+    assert "No space left" in job.error_detail
+
+
+def lapse(job: PdfJob) -> None:
+    PdfJob.objects.filter(pk=job.pk).update(lease_until=Now() - timedelta(seconds=1))
+
+
+def test_pdf_7_the_reaper_brings_back_what_a_dead_worker_held_and_crashes_count() -> None:
+    job = new_job()
+    for _ in range(3):
+        PdfJob.objects.claim()
+        lapse(job)
+        sweeps.run("pdf_reap")
+
+    assert told(job) == ("failed", "NAVIGATION_TIMEOUT", 2)
+    assert PdfJob.objects.claim() == []
+
+
+def test_the_reaper_leaves_a_worker_in_its_time_alone(capsys) -> None:
+    new_job()
+    PdfJob.objects.claim()
+
+    assert sweeps.run("pdf_reap") == "Reaped 0, of which 0 are tried again."
+    call_command("pdf_reap", dry_run=True)
+    assert capsys.readouterr().out == "Would reap 0.\n"
+
+
+def test_the_command_reaps_and_looks(capsys) -> None:
+    job = new_job()
+    PdfJob.objects.claim()
+    lapse(job)
+
+    call_command("pdf_reap", dry_run=True)
+    call_command("pdf_reap")
+
+    assert capsys.readouterr().out == "Would reap 1.\nReaped 1, of which 1 are tried again.\n"
+
+
+def test_a_swept_worker_cannot_finish_and_takes_its_file_back(artifacts) -> None:
+    """PDF-9: only who holds the claim may finish; the next worker's claim is not its own."""
+    new_job()
+    (swept,) = PdfJob.objects.claim()
+    lapse(swept)
+    sweeps.run("pdf_reap")
+    (holder,) = PdfJob.objects.claim()
+
+    with pytest.raises(MoveRefused, match="under another claim"):
+        copy(swept).succeed(artifact_key="x", size=1, digest="d")
+    work.finish(swept, store.keep(store.new_key(swept.pk, swept.started_at), PDF))
+
+    assert files(artifacts) == []
+    assert told(holder)[0] == "running"
+
+
+def test_a_swept_worker_cannot_fail_the_next_ones_claim() -> None:
+    new_job()
+    (swept,) = PdfJob.objects.claim()
+    lapse(swept)
+    sweeps.run("pdf_reap")
+    (holder,) = PdfJob.objects.claim()
+
+    work.fail(swept, ErrorCode.UNKNOWN, "late")
+
+    assert told(holder) == ("running", "", 1)
+
+
+def test_a_worker_calls_others_to_the_rest(worker_lives, monkeypatch) -> None:
+    monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
+    for number in range(3):
+        new_job(number=number)
+    rung = []
+    monkeypatch.setattr(bells, "ring_now", rung.append)
+
+    work.answer()
+
+    assert rung == ["pdf", "pdf"]
+    assert not PdfJob.objects.due().exists()
+
+
+def test_a_worker_goes_home_after_its_turn_and_rings(worker_lives, monkeypatch) -> None:
+    monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
+    monkeypatch.setattr(work, "TURN", -1)
+    new_job(number=1)
+    new_job(number=2)
+
+    work.answer()
+
+    assert PdfJob.objects.due().count() == 1
+    assert OrmQ.objects.count() == 1
+
+
+def test_a_job_is_over_before_its_task_is_ended_by_force(monkeypatch, settings) -> None:
+    settings.TASK_TIMEOUT = 40
+    given = []
+    monkeypatch.setattr(work, "render", lambda *_, hard_timeout, **__: given.append(hard_timeout) or PDF)
+    new_job(number=1)
+    new_job(number=2, timeout=timedelta(seconds=10))
+
+    work.answer()
+
+    assert given == [timedelta(seconds=25), timedelta(seconds=10)]

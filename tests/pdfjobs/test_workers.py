@@ -1,0 +1,70 @@
+"""What becomes of jobs when their worker dies or is stopped (PDF-7, PDF-11)."""
+
+import signal
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.db.models.functions import Now
+
+from lifecycle.models import Heartbeat
+from pdfjobs.models import PdfJob
+from tests.pdfjobs.conftest import body
+from tests.pdfjobs.working import browsers_in, ended, long_body, moves, real_workers
+from tests.workers.conftest import Workers, wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def workers(transactional_db: None, tmp_path: Path) -> Iterator[Workers]:
+    """Start real workers whose files are where this test looks for them."""
+    with real_workers(tmp_path) as started:
+        yield started
+
+
+def test_a_worker_killed_while_it_renders_loses_its_claim_and_the_job_is_made(workers: Workers, api, tmp_path) -> None:
+    """PDF-7: kill -9 leaves a row that says running; the reaper brings it back, and no browser stays behind."""
+    job_id = api.post(long_body(400)).json()["job_id"]
+    wait_until(lambda: PdfJob.objects.get(pk=job_id).status == "running" and bool(browsers_in(tmp_path)))
+    orphans = browsers_in(tmp_path)
+    busy = workers.titled("processing")
+    assert busy
+
+    for process in busy:
+        process.send_signal(signal.SIGKILL)
+    wait_until(lambda: not any(browser.is_running() for browser in orphans))
+    PdfJob.objects.filter(pk=job_id, status="running").update(lease_until=Now() - timedelta(seconds=1))
+    neighbour = api.post().json()["job_id"]
+
+    wait_until(ended(job_id, neighbour))
+    assert moves(PdfJob.objects.get(pk=job_id)) == [
+        "queued",
+        "running",
+        "failed NAVIGATION_TIMEOUT",
+        "queued",
+        "running",
+        "succeeded",
+    ]
+    assert PdfJob.objects.get(pk=neighbour).status == "succeeded"
+
+
+def test_worker_down_and_back(workers: Workers, api) -> None:
+    """PDF-11: refused or degraded while nobody works, and healed without anybody's doing."""
+    assert api.post().status_code == 201
+    workers.stop()
+    assert not Heartbeat.objects.exists()
+
+    strict, degrade = api.post(), api.post(body(options={"fail_safe": "degrade"}))
+    assert (strict.status_code, strict.json()["error"]["code"]) == (503, "PDF_RENDER_UNAVAILABLE")
+    assert degrade.headers["X-Pdf-Fallback"] == "html"
+    stored = PdfJob.objects.count()
+
+    workers.start()
+
+    assert stored == 1
+    again = api.post(body("offer"))
+    assert again.status_code == 201
+    wait_until(ended(again.json()["job_id"]))
+    assert PdfJob.objects.get(pk=again.json()["job_id"]).status == "succeeded"
