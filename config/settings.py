@@ -33,6 +33,17 @@ RATE_PER_MINUTE = env.number("KILIT_RATE_PER_MINUTE", default=600, least=1)  # r
 SCRIPT_MAX_ATTEMPTS = env.number("KILIT_SCRIPT_MAX_ATTEMPTS", default=5, least=1)
 API_MAX_ATTEMPTS = env.number("KILIT_API_MAX_ATTEMPTS", default=8, least=1)
 
+# The cutting floor: where OptiPlanning and the saw exchange files, and how OptiPlanning is started in mode A.
+FLOOR = env.folder("KILIT_FLOOR", default=KILIT_VAR / "floor")
+OPTI_IMPORT_FOLDER = env.folder("KILIT_OPTI_IMPORT", default=FLOOR / "import")
+OPTI_EXPORT_FOLDER = env.folder("KILIT_OPTI_EXPORT", default=FLOOR / "export")
+SAW_FOLDER = env.folder("KILIT_SAW", default=FLOOR / "saw")  # with inbox/, processed/ and failed/
+OPTI_TEMPLATE = env.folder("KILIT_OPTI_TEMPLATE", default=BASE_DIR / "orchestrator" / "excel" / "Excel_sablon.xlsx")
+OPTI_RULES = env.folder("KILIT_OPTI_RULES", default=BASE_DIR / "orchestrator" / "rules.json")
+OPTI_COMMAND = env.text("KILIT_OPTI_COMMAND", "")
+FLOOR_IS_HERE = env.flag("KILIT_FLOOR_IS_HERE", default=True)  # whether this machine's workers reach those folders
+FLOOR_POLL = env.number("KILIT_FLOOR_POLL", default=2, least=1, most=60)  # seconds between two looks into a folder
+
 # Database ------------------------------------------------------------------------------------------------------------
 
 DATABASES: dict[str, dict[str, Any]] = {
