@@ -41,6 +41,8 @@ SAW_FOLDER = env.folder("KILIT_SAW", default=FLOOR / "saw")  # with inbox/, proc
 OPTI_TEMPLATE = env.folder("KILIT_OPTI_TEMPLATE", default=BASE_DIR / "orchestrator" / "excel" / "Excel_sablon.xlsx")
 OPTI_RULES = env.folder("KILIT_OPTI_RULES", default=BASE_DIR / "orchestrator" / "rules.json")
 OPTI_COMMAND = env.text("KILIT_OPTI_COMMAND", "")
+OPTI_MACRO = env.text("KILIT_OPTI_MACRO", "")
+XML_MAX_MB = env.number("KILIT_XML_MAX_MB", default=50, least=1, most=1024)
 FLOOR_IS_HERE = env.flag("KILIT_FLOOR_IS_HERE", default=True)  # whether this machine's workers reach those folders
 FLOOR_POLL = env.number("KILIT_FLOOR_POLL", default=2, least=1, most=60)  # seconds between two looks into a folder
 

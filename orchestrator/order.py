@@ -121,7 +121,11 @@ def read_order(body: Mapping[str, Any], *, default_mode: str) -> Order:
     parts = _read_parts(reading, nested["parts"])
     if reading.faults:
         raise OrderFaults(reading.faults)
-    return Order(**values, plate_size=plate and PlateSize(**plate), parts=tuple(Part(**part) for part in parts))
+    return Order(
+        **values,
+        plate_size=PlateSize(**plate) if plate else None,
+        parts=tuple(Part(**part) for part in parts),
+    )
 
 
 def _read_parts(reading: Reading, raw: Any) -> list[dict[str, Any]]:

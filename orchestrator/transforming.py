@@ -56,22 +56,22 @@ def transform_part(part: Part, rules: Rules) -> tuple[Row, bool]:
     grain = rules.grain_mapping.get(part.grain)
     if grain is None:
         raise _fault(Code.INVALID_GRAIN, part, f"grain {part.grain} is not in grainMapping.")
-    named = [getattr(part, edge) for edge in EDGES]
+    named = {side: getattr(part, side) for side in EDGES}
     # A backing has no edges, whatever was ordered, so a name that nobody knows does no harm there.
-    edges = [None] * len(EDGES) if backing else [_edge(part, rules, side, name) for side, name in zip(EDGES, named)]
-    was_reset = backing and any(name is not None and rules.edge_mapping.get(name, name) is not None for name in named)
+    edges = {side: None if backing else _edge(part, rules, side, name) for side, name in named.items()}
+    had_edges = any(name is not None and rules.edge_mapping.get(name, name) is not None for name in named.values())
     row = Row(
-        part.material_code,
-        millimetres(part.length_cm, rules),
-        millimetres(part.width_cm, rules),
-        part.quantity,
-        grain,
-        f"{part.part_type}_{part.id}_TRIM_{trim.quantize(CENTS, ROUND_HALF_UP)}",
-        *edges,
-        part.iidesc,
-        part.desc1,
+        material_code=part.material_code,
+        length_mm=millimetres(part.length_cm, rules),
+        width_mm=millimetres(part.width_cm, rules),
+        quantity=part.quantity,
+        grain=grain,
+        idesc=f"{part.part_type}_{part.id}_TRIM_{trim.quantize(CENTS, ROUND_HALF_UP)}",
+        **edges,
+        iidesc=part.iidesc,
+        desc1=part.desc1,
     )
-    return row, was_reset
+    return row, backing and had_edges
 
 
 def millimetres(centimetres: Decimal, rules: Rules) -> Decimal:
