@@ -10,6 +10,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     path("api/", include("ociqueue.api.urls")),
+    path("api/", include("orchestrator.api.urls")),
     path("healthz", views.healthz),
     path("readyz", views.readyz),
     path("metrics", views.metrics),
