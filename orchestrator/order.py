@@ -106,7 +106,7 @@ PART_FIELDS = {
 }
 
 
-def read_order(body: Mapping[str, Any], *, default_mode: str) -> Order:
+def read_order(body: Any, *, default_mode: str) -> Order:
     """Check an order as sent; every fault is named, not only the first."""
     reading = Reading()
     if not isinstance(body, Mapping):

@@ -1,20 +1,11 @@
 """Starts OptiPlanning: by command (mode A), by Excel macro (mode B), or by the operator's hand (mode C) (ORC-16)."""
 
-from collections.abc import Callable, Sequence
-from datetime import timedelta
-from pathlib import Path
-from typing import ClassVar, Protocol
+from orchestrator.optiplanning.adapters import Adapter, ByCommand, ByHand, ByMacro
 
-
-class Adapter(Protocol):
-    """One way to start OptiPlanning."""
-
-    needs_operator: ClassVar[bool]
-
-    def run(self, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta) -> None:
-        """Start OptiPlanning on the files, and return when it has ended; raise a Fault when it did not end well."""
+__all__ = ["Adapter", "adapter"]
 
 
 def adapter(mode: str) -> Adapter:
     """Return the adapter of a mode."""
-    raise NotImplementedError
+    adapters: dict[str, Adapter] = {"A": ByCommand(), "B": ByMacro(), "C": ByHand()}
+    return adapters[mode]
