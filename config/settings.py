@@ -42,7 +42,10 @@ OPTI_TEMPLATE = env.folder("KILIT_OPTI_TEMPLATE", default=BASE_DIR / "orchestrat
 OPTI_RULES = env.folder("KILIT_OPTI_RULES", default=BASE_DIR / "orchestrator" / "rules.json")
 OPTI_COMMAND = env.text("KILIT_OPTI_COMMAND", "")
 OPTI_MACRO = env.text("KILIT_OPTI_MACRO", "")
+OPTI_MACRO = env.text("KILIT_OPTI_MACRO", "")  # RunOptiPlanning.xls, for mode B
 XML_MAX_MB = env.number("KILIT_XML_MAX_MB", default=50, least=1, most=1024)
+OPTI_MACRO = env.text("KILIT_OPTI_MACRO", "")  # RunOptiPlanning.xls, for mode B
+XML_MAX_MB = env.number("KILIT_XML_MAX_MB", default=50, least=1, most=1024)  # of one solution
 FLOOR_IS_HERE = env.flag("KILIT_FLOOR_IS_HERE", default=True)  # whether this machine's workers reach those folders
 FLOOR_POLL = env.number("KILIT_FLOOR_POLL", default=2, least=1, most=60)  # seconds between two looks into a folder
 

@@ -28,14 +28,6 @@ def start_group(
     return subprocess.Popen(command, env=dict(environment), cwd=folder, start_new_session=True)
 
 
-def leashed(command: Sequence[str]) -> list[str]:
-    """Return the command behind a keeper that ends it, and all it started, when this process is gone.
-
-    A program that somebody else wrote does not watch its parent; killed with kill -9, we could not end it ourselves.
-    """
-    return [sys.executable, str(Path(__file__).with_name("leash.py")), str(os.getpid()), *command]
-
-
 def kill_group(leader: int, *, wait: float = 5.0) -> None:
     """Kill a whole group, also when its leader is gone, and wait until none of it runs."""
     end = time.monotonic() + wait

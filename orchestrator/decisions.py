@@ -1,6 +1,7 @@
 """What people decide about a job: retry, approve, cancel; each counts once, however often it is clicked (ORC-8)."""
 
 from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -72,7 +73,7 @@ def decided(pk: UUID, verb: Callable[[JobQuerySet], int]) -> Job | None:
 
 def why_not_retried(job: Job, rules: Rules) -> Exception:
     """Return the refusal that fits what the row says now."""
-    facts = {"id": str(job.pk), "state": job.status}
+    facts: dict[str, Any] = {"id": str(job.pk), "state": job.status}
     if job.status != State.FAILED:
         return MoveRefused(job, "retry", job.status)
     if job.error_code in PERMANENT_CODES:

@@ -20,7 +20,7 @@ from orchestrator.models import Job
 from orchestrator.models.job import ClaimLost
 from orchestrator.models.queryset import LEASE
 from orchestrator.states import JOBS
-from orchestrator.steps import STEPS, takes_long
+from orchestrator.steps import STEPS, KeepAlive, takes_long
 
 logger = logging.getLogger(__name__)
 
@@ -56,8 +56,39 @@ def tick(*, patient: bool, stopping: Callable[[], bool] = never) -> int:
 
 
 def work(job: Job, *, patient: bool, stopping: Callable[[], bool] = never) -> None:
-    """Take a held job as far as it goes now."""
+    """Take a held job as far as it goes now, and let go of it."""
+    try:
+        wait = take_steps(job, patient=patient, keep_alive=keeper(job, stopping))
+    except (MoveRefused, ClaimLost):
+        logger.warning("%s belongs to somebody else by now", job)
+    except (OperationalError, InterfaceError):
+        raise  # without the database nothing can be said about the job; its lease lapses
+    except Fault as fault:
+        give_up(job, fault)
+    except Exception as error:
+        logger.exception("%s failed", job)
+        give_up(job, Fault(Code.UNKNOWN, f"{type(error).__name__}: {error}"))
+    else:
+        if wait is not None:
+            Job.objects.release(job, after=wait)
 
+
+def take_steps(job: Job, *, patient: bool, keep_alive: KeepAlive) -> timedelta | None:
+    """Take one step after the other; return how long the job has to wait, or none when it rests."""
+    while step := STEPS.get(job.status):
+        if takes_long(job) and not patient:
+            return timedelta(0)
+        try:
+            wait = step(job, keep_alive)
+        except Stopping:
+            return timedelta(0)  # the next runner starts OptiPlanning again
+        if wait is not None:
+            return wait
+    return None
+
+
+def keeper(job: Job, stopping: Callable[[], bool]) -> KeepAlive:
+    """Return what a long step calls often: it renews the lease now and then, and raises when it must not go on."""
     renewed_at = time.monotonic()
 
     def keep_alive() -> None:
@@ -68,26 +99,7 @@ def work(job: Job, *, patient: bool, stopping: Callable[[], bool] = never) -> No
             renewed_at = time.monotonic()
             job.renew()
 
-    try:
-        while step := STEPS.get(job.status):
-            if takes_long(job) and not patient:
-                Job.objects.release(job, after=timedelta(0))
-                return
-            wait = step(job, keep_alive)
-            if wait is not None:
-                Job.objects.release(job, after=wait)
-                return
-    except Stopping:
-        Job.objects.release(job, after=timedelta(0))  # the next runner starts OptiPlanning again
-    except (MoveRefused, ClaimLost):
-        logger.warning("%s belongs to somebody else by now", job)
-    except (OperationalError, InterfaceError):
-        raise  # without the database nothing can be said about the job; its lease lapses
-    except Fault as fault:
-        give_up(job, fault)
-    except Exception as error:
-        logger.exception("%s failed", job)
-        give_up(job, Fault(Code.UNKNOWN, f"{type(error).__name__}: {error}"))
+    return keep_alive
 
 
 def give_up(job: Job, fault: Fault) -> None:
@@ -95,7 +107,7 @@ def give_up(job: Job, fault: Fault) -> None:
     held = fault.code in HOLD_CODES and "hold" in JOBS.verbs_from(job.status)
     with acting_as(f"runner:{socket.gethostname()[:64]}:{os.getpid()}", reason=fault.message[:1000]):
         try:
-            job.hold(fault) if held else job.fail(fault)
+            (job.hold if held else job.fail)(fault)
         except MoveRefused:
             logger.warning("%s belongs to somebody else by now", job)
 

@@ -1,7 +1,7 @@
 """The steps of a job: each moves it by one state, or says how long to wait; each may be repeated (ORC-20)."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -111,8 +111,7 @@ def optimise(job: Job, keep_alive: KeepAlive) -> timedelta | None:
     if found is None:
         refuse_late_solution(current_rules().opti_xml_after - age(job, "opti_started_at"))
         return poll()
-    store(job, found)
-    return None
+    return None if store(job, found) else poll()
 
 
 def validate(job: Job, _: KeepAlive) -> timedelta | None:
@@ -195,9 +194,11 @@ def solution_of(job: Job) -> Collected | None:
     return collect(job.pk, newer_than=newer_than, expected=expected, folders=folders_here())
 
 
-def store(job: Job, found: Collected) -> None:
-    """Keep the solution beside the job, and move on, both or neither."""
-    contents = {path.name: path.read_bytes() for path in sorted(found.paths, key=lambda path: path.name)}
+def store(job: Job, found: Collected) -> bool:
+    """Keep the solution beside the job, and move on, both or neither; not when it was changed since it was judged."""
+    contents = {path.name: path.read_bytes() for path in found.paths}
+    if digest(contents.values()) != found.sha256:
+        return False
     with transaction.atomic():
         job.solution_files.all().delete()
         SolutionFile.objects.bulk_create(
@@ -208,12 +209,13 @@ def store(job: Job, found: Collected) -> None:
             job,
             "collect",
             f"Collected {', '.join(contents)}.",
-            xml_sha256=digest(contents.values()),
-            solution=found.solution,
+            xml_sha256=found.sha256,
+            solution=dict(found.solution),
         )
+    return True
 
 
-def digest(contents: Any) -> str:
+def digest(contents: Iterable[bytes]) -> str:
     """Return one sha256 of several files, in the order of their names; of one file it is that file's own."""
     return hashlib.sha256(b"".join(contents)).hexdigest()
 
@@ -230,12 +232,19 @@ def lay_into_inbox(waiting: dict[SolutionFile, str], folders: Folders) -> None:
 def heard(
     waiting: dict[SolutionFile, str], folders: Folders, ask: Callable[[str, Folders], bool | None]
 ) -> list[bool | None]:
-    """Ask about each file, and remember which the saw has."""
-    answers = []
+    """Ask about each file, and remember which the saw has; a fault with one is told after all were asked."""
+    answers: list[bool | None] = []
+    faults: list[Fault] = []
     for file, name in waiting.items():
-        answers.append(ask(name, folders))
-        if answers[-1]:
-            SolutionFile.objects.filter(pk=file.pk).update(acknowledged_as=name)
+        try:
+            answers.append(ask(name, folders))
+        except Fault as fault:
+            faults.append(fault)
+        else:
+            if answers[-1]:
+                SolutionFile.objects.filter(pk=file.pk).update(acknowledged_as=name)
+    if faults:
+        raise faults[0]
     return answers
 
 

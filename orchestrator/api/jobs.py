@@ -57,7 +57,7 @@ class DecisionView(QueueView):
 
     def post(self, request: Request, pk: str) -> Response:
         """Decide, and answer the job as it is now."""
-        reason = read(ReasonSerializer, request.data if request.data else {}).get("reason") or ""
+        reason = read(ReasonSerializer, request.data or {}).get("reason") or ""
         decide: decisions.Verb = getattr(decisions, self.verb)
         with acting_as(acting().actor, reason=reason):
             return Response({"job": insight.shown(decide(read_id(pk)))})

@@ -123,7 +123,8 @@ class JobQuerySet(LeasedQuerySet["Job"]):
     def approve(self) -> int:
         """Let held jobs go on; only the operator's trigger is remembered, and no other approval forgets it (ORC-8)."""
         triggered = Case(
-            When(error_code=Code.OPERATOR_TRIGGER_REQUIRED, then=Value(True)), default=F("manual_trigger_approved")
+            When(error_code=Code.OPERATOR_TRIGGER_REQUIRED, then=Value(value=True)),
+            default=F("manual_trigger_approved"),
         )
         return self.move("approve", manual_trigger_approved=triggered, next_run_at=Now(), **NO_ERROR, **no_lease())
 
