@@ -29,6 +29,7 @@ KEYS = (
     "mergePolicy",
     "xml_expected",
 )
+OPTIONAL = ("defaultPlateSize", "ackMode", "mergePolicy", "xml_expected")
 
 
 @dataclass(frozen=True)
@@ -109,17 +110,17 @@ class _Book:
     def rules(self) -> Rules:
         if not isinstance(self.data, dict):
             raise Unreadable("line 1: expected an object.")
-        self._refuse_unknown()
+        self._refuse_wrong_keys()
         timeouts = self._timeouts()
-        self.take("ackMode", _one_of(("file_move",)), default="file_move")
-        self.take("mergePolicy", _no_merging, default=None)
+        self.take("ackMode", _one_of(("file_move",)))
+        self.take("mergePolicy", _no_merging)
         return Rules(
             cm_to_mm_multiplier=self.take("cm_to_mm_multiplier", _positive),
             trim_by_thickness=self.mapping("trimByThickness", _size_key, _not_negative),
             backing_thicknesses=frozenset(self.take("backingThicknesses", _list_of(_positive))),
             edge_mapping=self.mapping("edgeMapping", str, lambda edge: None if edge is None else _positive(edge)),
             grain_mapping=self.mapping("grainMapping", _grain_key, _whole(least=0, most=3)),
-            default_plate_size=self.take("defaultPlateSize", _plate, default=None),
+            default_plate_size=self.take("defaultPlateSize", _plate),
             retry_count_max=self.take("retry_count_max", _whole(least=0, most=100)),
             retry_backoff=self._backoff(),
             opti_mode_default=self.take("optiModeDefault", _one_of(MODES)),
@@ -128,12 +129,8 @@ class _Book:
             xml_expected=self.take("xml_expected", _one_of(EXPECTED_XML), default="job"),
         )
 
-    def take(self, key: str, read: Callable[[Any], Any], **fallback: Any) -> Any:
-        if key not in self.data:
-            if "default" in fallback:
-                return fallback["default"]
-            raise Unreadable(f"{key} is missing.")
-        return self._read(read, self.data[key], key)
+    def take(self, key: str, read: Callable[[Any], Any], *, default: Any = None) -> Any:
+        return self._read(read, self.data[key], key) if key in self.data else default
 
     def mapping(self, key: str, read_key: Callable[[str], Any], read: Callable[[Any], Any]) -> Mapping[Any, Any]:
         given = self.take(key, _object)
@@ -166,10 +163,12 @@ class _Book:
             raise self._wrong("needs a time for each of retry_count_max retries", "retry_backoff_minutes")
         return backoff
 
-    def _refuse_unknown(self) -> None:
+    def _refuse_wrong_keys(self) -> None:
         for key in self.data:
             if key not in KEYS:
                 raise self._wrong(f"unknown; known are {', '.join(KEYS)}", key)
+        if missing := [key for key in KEYS if key not in self.data and key not in OPTIONAL]:
+            raise Unreadable(f"line 1: missing are {', '.join(missing)}.")
 
 
 def _number(value: Any) -> Decimal:

@@ -63,7 +63,7 @@ def open_template(content: bytes) -> tuple[Workbook, Worksheet]:
         value = found[column] if column < len(found) else None
         if value != tag:
             place = sheet.cell(1, column + 1).coordinate
-            raise _invalid(f"Cell {place} should be {tag or 'empty'}, it is {'empty' if value is None else value!r}.")
+            raise _invalid(f"Cell {place} should be {tag or 'empty'}, it is {repr(value) if value else 'empty'}.")
     return workbook, sheet
 
 

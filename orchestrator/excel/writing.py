@@ -1,5 +1,6 @@
 """Writes a job's files, all of them or none (ORC-15)."""
 
+import errno
 import hashlib
 import os
 from collections.abc import Callable
@@ -60,6 +61,8 @@ def _place_all(asides: dict[Path, Path]) -> None:
     try:
         for target, aside in asides.items():
             before = None
+            if target.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
             if os.path.lexists(target):
                 before = aside.with_name(f"{aside.stem}.before{aside.suffix}")
                 target.replace(before)
