@@ -52,14 +52,14 @@ def read_solution(chunks: Iterable[bytes]) -> Figures:
     handler = _Solutions()
     parser = create_parser(forbid_dtd=False, forbid_entities=True, forbid_external=True)
     parser.setContentHandler(handler)
-    at_end = False
+    at_end, length = False, 0
     try:
         for chunk in chunks:
             parser.feed(chunk)
+            length += len(chunk)
         at_end = True
         parser.close()
     except SAXParseException as error:
-        # The parser may also notice the end of a cut file while it is fed, never anything else at the end.
         code = getattr(error.getException(), "code", None)
         raise Unusable(
             f"line {error.getLineNumber()}: {error.getMessage()}", cut_short=at_end and code in CUT_SHORT
@@ -68,6 +68,8 @@ def read_solution(chunks: Iterable[bytes]) -> Figures:
         raise Unusable("it declares entities or refers to other files") from None
     except (SAXException, ValueError, LookupError) as error:
         raise Unusable(str(error)) from None
+    if not length:
+        raise Unusable("it is empty", cut_short=True)
     if not handler.children:
         raise Unusable("it has nothing in it")
     return handler.figures()

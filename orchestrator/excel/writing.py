@@ -62,7 +62,7 @@ def _place_all(asides: dict[Path, Path]) -> None:
         for target, aside in asides.items():
             before = None
             if target.is_dir():
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))  # noqa: TRY301
             if os.path.lexists(target):
                 before = aside.with_name(f"{aside.stem}.before{aside.suffix}")
                 target.replace(before)
