@@ -56,8 +56,8 @@ def make_job(**changes: Any) -> Job:
 
 @pytest.fixture
 def floor(tmp_path: Path, settings: Any) -> Folders:
-    """Lay out a floor of this test's own: nothing waits between two looks."""
-    settings.FLOOR_POLL = 0
+    """Lay out a floor of this test's own: little time passes between two looks."""
+    settings.FLOOR_POLL = 0.1
     settings.KILIT_VAR = tmp_path
     settings.OPTI_IMPORT_FOLDER = tmp_path / "floor" / "import"
     settings.OPTI_EXPORT_FOLDER = tmp_path / "floor" / "export"
