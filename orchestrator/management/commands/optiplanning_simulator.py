@@ -4,9 +4,9 @@ import re
 import time
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from openpyxl.utils.exceptions import InvalidFileException
 
 from lifecycle.arguments import whole_number
 from orchestrator.atomic import named_failures
@@ -106,7 +106,7 @@ class Player:
         try:
             each_sheet = current_rules().xml_expected == "batch"
             written = solve(sheets, self.folders.export, fault=self.options["opti_fault"], each_sheet=each_sheet)
-        except (InvalidFileException, ValueError, KeyError) as error:
+        except (BadZipFile, ValueError, KeyError, ArithmeticError) as error:
             self.tell(f"OptiPlanning cannot read the sheets of {job}: {error}")
             return
         except SystemExit as crash:
