@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import re
 import secrets
 import stat
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 from orchestrator.faults import Code, Fault
 
 ASIDE = ".part"  # neither OptiPlanning nor the saw looks at these
+OURS = re.compile(r"\.(kilit-|[0-9a-f]{8}-[0-9a-f-]{27}_)")  # probes, and files of jobs
 LEFTOVER_AFTER = 3600  # seconds; nobody writes a file for so long
 CHUNK = 1024**2
 # What file systems answer that know no hard links: FAT, some network shares.
@@ -65,11 +67,11 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def sweep_leftovers(folder: Path, prefix: str) -> None:
-    """Remove what a killed process left aside."""
-    for leftover in folder.glob(f".{prefix}*{ASIDE}"):
+def sweep_leftovers(folder: Path) -> None:
+    """Remove what killed processes of ours left aside; the folders are shared, so nothing else is touched."""
+    for leftover in folder.glob(f".*{ASIDE}"):
         with suppress(OSError):
-            if leftover.lstat().st_mtime < time.time() - LEFTOVER_AFTER:
+            if OURS.match(leftover.name) and leftover.lstat().st_mtime < time.time() - LEFTOVER_AFTER:
                 leftover.unlink()
 
 

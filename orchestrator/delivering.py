@@ -27,7 +27,7 @@ def delivery_name(job_id: UUID, attempt: int, source: Path) -> str:
 def deliver(source: Path, name: str, folders: Folders) -> None:
     """Copy a solution into the inbox, whole or not at all; what was handed over once is left alone."""
     with named_failures(folders.saw):
-        sweep_leftovers(folders.inbox, name)
+        sweep_leftovers(folders.inbox)
         if _handed_over(name, folders):
             return
         aside = write_aside(folders.inbox, name, chunks(source))

@@ -38,7 +38,7 @@ def write_files(
     asides: dict[Path, Path] = {}  # where a file will appear, and where it is until then
     try:
         with named_failures(folder):
-            sweep_leftovers(folder, f"{job_id}_")
+            sweep_leftovers(folder)
             for name, batch in zip(file_names(job_id, plan.batches), plan.batches, strict=True):
                 content = sheet_bytes(template, batch)
                 files.append(SheetFile(name, hashlib.sha256(content).hexdigest()))

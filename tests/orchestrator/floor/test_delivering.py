@@ -13,6 +13,7 @@ from orchestrator import delivering
 from orchestrator.delivering import acknowledged, deliver, delivery_name, withdraw
 from orchestrator.faults import Code, Fault
 from orchestrator.folders import Folders
+from tests.orchestrator.floor.conftest import age
 
 JOB = UUID("11111111-2222-3333-4444-555555555555")
 NAME = f"{JOB}_a1.xml"
@@ -255,3 +256,20 @@ def test_orc_18_killed_while_copying_nothing_shows_and_the_next_delivers(floor: 
     deliver(source, NAME, floor)
 
     assert (floor.inbox / NAME).read_bytes() == source.read_bytes()
+
+
+def test_orc_18_what_killed_processes_left_is_swept_and_nothing_else(floor: Folders, source: Path) -> None:
+    ours = [floor.inbox / f".{JOB}_a9.xml.0a1b2c3d.part", floor.inbox / ".kilit-0a1b2c3d.part"]
+    others = [
+        floor.inbox / ".somebody.part",
+        floor.inbox / f"{JOB}_a9.xml",
+        floor.inbox / f".{JOB}_a8.xml.00000000.part",
+    ]
+    for path in (*ours, *others):
+        path.write_text("")
+    for path in (*ours, *others[:2]):
+        age(path, 7200)
+
+    deliver(source, NAME, floor)
+
+    assert names_in(floor.inbox) == sorted([NAME, *(path.name for path in others)])
