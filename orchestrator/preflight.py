@@ -40,7 +40,8 @@ class Check:
 def preflight() -> list[Check]:
     """Look at everything, and say of each thing whether jobs can rely on it."""
     folders = Folders.from_settings()
-    folders.prepare()
+    with suppress(OSError):
+        folders.prepare()  # what cannot be made is told below
     return [
         *(check for name, folder in folders.all().items() for check in _folder(name, folder)),
         _template(folders.template),

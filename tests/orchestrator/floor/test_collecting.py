@@ -82,15 +82,13 @@ def test_orc_17_nothing_there_is_not_yet(look: Any) -> None:
     assert look() is None
 
 
-def test_orc_17_a_file_written_a_moment_ago_is_not_yet(put: Any, look: Any) -> None:
-    path = put(seconds=0)
-    assert look() is None
+def test_orc_17_a_file_counts_when_it_was_left_alone_for_two_seconds(put: Any, look: Any, monkeypatch: Any) -> None:
+    written_at = datetime.fromtimestamp(put().stat().st_mtime, UTC)
 
-    age(path, 1.5)
-    assert look() is None
-
-    age(path, 1)
-    assert look() is not None
+    for seconds, count in ((0, 0), (1.9, 0), (2, 1), (100, 1)):
+        now = written_at + timedelta(seconds=seconds)
+        monkeypatch.setattr(collecting, "file_clock", lambda _, now=now: now)
+        assert (look() is not None) == count
 
 
 @pytest.mark.parametrize(
@@ -194,7 +192,7 @@ def test_orc_17_a_file_at_rest_that_is_none_is_invalid(put: Any, look: Any, cont
 
 
 def test_orc_17_an_invalid_file_still_being_written_is_not_yet(put: Any, look: Any) -> None:
-    put(b"<a><Solution></a>", seconds=1)
+    put(b"<a><Solution></a>", seconds=-60)
 
     assert look() is None
 

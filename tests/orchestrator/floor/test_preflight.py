@@ -60,6 +60,13 @@ def test_orc_23_a_file_in_place_of_a_folder_fails(floor: Folders, settings: Any,
     assert found("export folder")[0] == Level.FAIL
 
 
+def test_orc_23_a_folder_that_cannot_be_made_fails(floor: Folders) -> None:
+    floor.export.rmdir()
+    floor.export.write_text("")  # a file, where our own folder should be
+
+    assert found("export folder") == (Level.FAIL, f"{floor.export}: Not a directory.")
+
+
 def test_orc_23_little_space_is_told(floor: Folders, mounted: Any) -> None:
     mounted(floor.export)
 
