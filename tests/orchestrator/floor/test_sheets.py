@@ -199,6 +199,7 @@ def test_orc_15_a_colour_that_looks_like_anothers_hash_does_not_collide_either(f
         "a:b|c?*<>",
         "x" * 100,
         "ş" * 100,
+        "Ⅷ" * 100,
     ],
 )
 def test_orc_15_names_stay_in_the_folder_and_in_bounds(floor: Folders, colour: str) -> None:
