@@ -9,6 +9,8 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 
 import ociqueue.demo
+import orchestrator.demo
+from lifecycle.models import ApiKey
 from lifecycle.roles import Role
 
 
@@ -18,6 +20,8 @@ def load_demo() -> dict[str, Any]:
     shown: dict[str, Any] = {role.value: demo_person(role, memory) for role in (Role.OPERATOR, Role.VIEWER, Role.ADMIN)}
     people = {facts["username"]: role for role, facts in shown.items()}
     shown |= ociqueue.demo.load_demo(people=people, recall=memory.values.get, keep=memory.values.__setitem__)
+    shown["service"] = {"api_key": demo_service_key(memory)}
+    orchestrator.demo.load_demo()
     memory.save()
     return shown
 
@@ -50,3 +54,13 @@ def demo_person(role: Role, memory: Memory) -> dict[str, str]:
         user.set_password(password)
         user.save()
     return {"username": user.username, "password": password}
+
+
+def demo_service_key(memory: Memory) -> str:
+    """Return a key of a service that may operate, the same as last time if it still opens something."""
+    user, _ = User.objects.get_or_create(username="demo-service")
+    user.groups.set(Group.objects.filter(name=Role.OPERATOR))
+    text = memory.values.get("service")
+    if not text or not ApiKey.objects.valid().filter(user=user).holding(text):
+        text = memory.values["service"] = ApiKey.objects.issue(user, name="demo")[1]
+    return text

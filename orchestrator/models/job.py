@@ -121,7 +121,11 @@ class Job(LeasedModel):
     def advance(self, verb: str, **changes: Any) -> Self:
         """Move on under the claim this instance holds; MoveRefused when somebody else holds the job by now."""
         held = {"lease_until": Now() + LEASE, "lapse_count": 0}
-        return self.move(verb, where={"claim_token": self.claim_token}, **held, **changes)
+        return self.move(verb, where=self._held(), **held, **changes)
+
+    def _held(self) -> dict[str, Any]:
+        # Without a claim there is nothing to prove: an empty token must not match a job that nobody holds.
+        return {"claim_token": self.claim_token, "claim_token__isnull": False}
 
     def note(self, **changes: Any) -> Self:
         """Write down what a step did, under the claim; ClaimLost when it is no longer ours."""
@@ -137,15 +141,15 @@ class Job(LeasedModel):
 
     def finish(self) -> Self:
         """End well."""
-        return self.move("finish", where={"claim_token": self.claim_token}, finished_at=Now(), **no_lease())
+        return self.move("finish", where=self._held(), finished_at=Now(), **no_lease())
 
     def hold(self, fault: Fault) -> Self:
         """Wait for a person."""
-        return self.move("hold", where={"claim_token": self.claim_token}, **failure(fault), **no_lease())
+        return self.move("hold", where=self._held(), **failure(fault), **no_lease())
 
     def fail(self, fault: Fault) -> Self:
         """End badly."""
-        return self.move("fail", where={"claim_token": self.claim_token}, **failure(fault), **no_lease())
+        return self.move("fail", where=self._held(), **failure(fault), **no_lease())
 
 
 class ClaimLost(Exception):  # noqa: N818 - an answer of the database, not an error of ours

@@ -60,15 +60,16 @@ class JobQuerySet(LeasedQuerySet["Job"]):
     def claim(self) -> "Job | None":
         """Take the job that is due longest: one statement picks it and sets the token (ORC-19)."""
         free = self.due().order_by(*ORDER).select_for_update(skip_locked=True, of=("self",)).values("pk")[:1]
-        pick, pick_params = free.query.get_compiler(using=self.db).as_sql()
         token = new_lease(LEASE)["claim_token"]
-        # MATERIALIZED: otherwise the planner may run the LIMIT twice.
-        statement = f"""
-            WITH picked AS MATERIALIZED ({pick})
-            UPDATE {self.model._meta.db_table} SET claim_token = %s, lease_until = statement_timestamp() + %s
-            WHERE id IN (SELECT id FROM picked) AND claim_token IS NULL RETURNING *
-        """  # noqa: S608 - made by Django and from our own names
-        jobs = list(self.model._base_manager.using(self.db).raw(statement, (*pick_params, token, LEASE)))
+        with transaction.atomic(using=self.db):
+            pick, pick_params = free.query.get_compiler(using=self.db).as_sql()
+            # MATERIALIZED: otherwise the planner may run the LIMIT twice.
+            statement = f"""
+                WITH picked AS MATERIALIZED ({pick})
+                UPDATE {self.model._meta.db_table} SET claim_token = %s, lease_until = statement_timestamp() + %s
+                WHERE id IN (SELECT picked.pk FROM picked) AND claim_token IS NULL RETURNING *
+            """  # noqa: S608 - made by Django and from our own names
+            jobs = list(self.model._base_manager.using(self.db).raw(statement, (*pick_params, token, LEASE)))
         return jobs[0] if jobs else None
 
     def take_slot(self, job: "Job") -> bool:

@@ -58,12 +58,12 @@ def make_job(**changes: Any) -> Job:
 def floor(tmp_path: Path, settings: Any) -> Folders:
     """Lay out a floor of this test's own: little time passes between two looks."""
     settings.FLOOR_POLL = 0.1
-    settings.KILIT_VAR = tmp_path
     settings.OPTI_IMPORT_FOLDER = tmp_path / "floor" / "import"
     settings.OPTI_EXPORT_FOLDER = tmp_path / "floor" / "export"
     settings.SAW_FOLDER = tmp_path / "floor" / "saw"
     folders = Folders.from_settings()
-    folders.prepare()
+    for folder in folders.all().values():
+        folder.mkdir(parents=True)
     return folders
 
 

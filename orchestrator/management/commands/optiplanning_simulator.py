@@ -9,6 +9,7 @@ from zipfile import BadZipFile
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from lifecycle.arguments import whole_number
+from lifecycle.processes import die_with_parent
 from orchestrator.atomic import named_failures
 from orchestrator.faults import Fault
 from orchestrator.folders import Folders
@@ -46,6 +47,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Play until somebody stops it."""
+        die_with_parent()
         folders = Folders.from_settings()
         folders.prepare()
         player = Player(folders, options, tell=self.stdout.write)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from lifecycle.processes import die_with_parent
@@ -34,7 +35,12 @@ class Command(BaseCommand):
                 self.stdout.write(f"Worked {tick(patient=True, stopping=stop.is_set)}.")
                 return
             die_with_parent()
-            watch(stop)
+            if settings.FLOOR_IS_HERE:
+                watch(stop)
+            else:
+                self.stdout.write("The floor is on another machine (KILIT_FLOOR_IS_HERE is false): nothing to do here.")
+                while not stop.wait(1):
+                    pass  # the Procfile's services end together
             self.stdout.write("Stopped.")
 
 
