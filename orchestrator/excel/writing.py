@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -40,7 +41,8 @@ def write_files(
         with named_failures(folder):
             sweep_leftovers(folder)
             for name, batch in zip(file_names(job_id, plan.batches), plan.batches, strict=True):
-                content = sheet_bytes(template, batch)
+                with named_failures(Path(tempfile.gettempdir())):  # openpyxl writes there first
+                    content = sheet_bytes(template, batch)
                 files.append(SheetFile(name, hashlib.sha256(content).hexdigest()))
                 if digest_of(folder / name) != files[-1].sha256:
                     asides[folder / name] = write_aside(folder, name, [content])

@@ -11,13 +11,13 @@ import pytest
 
 
 @pytest.fixture
-def full_disk() -> Callable[[], AbstractContextManager[None]]:
-    """Let no file of this process grow beyond two thousand bytes for a while."""
+def full_disk() -> Callable[..., AbstractContextManager[None]]:
+    """Let no file of this process grow beyond a few thousand bytes for a while."""
 
     @contextmanager
-    def limited() -> Iterator[None]:
+    def limited(size: int = 4500) -> Iterator[None]:
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
         try:
             yield
         finally:

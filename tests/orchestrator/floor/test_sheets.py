@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import tempfile
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -222,6 +223,14 @@ def test_orc_15_a_full_disk_leaves_nothing_half_written(floor: Folders, full_dis
 
     assert fault.value.code == Code.UNKNOWN
     assert str(floor.imports) in fault.value.message
+    assert names_in(floor.imports) == []
+
+
+def test_orc_15_a_full_temporary_folder_is_not_blamed_on_the_import_folder(floor: Folders, full_disk: Any) -> None:
+    with full_disk(1000), pytest.raises(Fault) as fault:
+        write_files(JOB, plan_of(GOVDE, ARKALIK), floor)
+
+    assert fault.value.details == {"folder": tempfile.gettempdir()}
     assert names_in(floor.imports) == []
 
 
