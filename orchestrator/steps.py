@@ -41,6 +41,8 @@ def prepare(job: Job, _: KeepAlive) -> timedelta | None:
     customer = Customer.objects.filter(phone=job.customer_phone).first()
     if customer is None:
         raise Fault(Code.CRM_NO_MATCH, f"No customer has the phone {job.customer_phone}.")
+    if job.customer_id != customer.pk:
+        job.note(customer=customer)  # known even when a later gate holds the job
     folders = folders_here()
     plan = planned(job, folders)
     batches, reset = len(plan.batches), plan.backing_edge_reset_count
@@ -50,7 +52,6 @@ def prepare(job: Job, _: KeepAlive) -> timedelta | None:
             job,
             "prepare",
             f"{job.part_count} parts in {batches} {'batch' if batches == 1 else 'batches'}.",
-            customer=customer,
             plate_size={"width_mm": plain(plan.plate.width_mm), "height_mm": plain(plan.plate.height_mm)},
             batch_count=batches,
             backing_edge_reset_count=reset,

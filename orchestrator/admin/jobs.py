@@ -86,8 +86,8 @@ class JobAdmin(ReadOnlyAdmin):
                 "part_rows": showing.part_rows(job.payload["parts"][:MOST_PARTS_SHOWN]),
                 "parts_beyond": max(0, job.part_count - MOST_PARTS_SHOWN),
                 "solution_files": job.solution_files.defer("content").order_by("name") if job.xml_sha256 else [],
-                "solution": job.solution if job.xml_sha256 else None,
-                "timeline": Event.objects.of(job)[:MOST_EVENTS],
+                "figures": showing.figures(job.solution if job.xml_sha256 else None),
+                "timeline": showing.timeline(Event.objects.of(job)[:MOST_EVENTS]),
             }
         return super().change_view(request, object_id, *args, **options)  # type: ignore[no-any-return]
 

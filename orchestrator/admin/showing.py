@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from orchestrator.admin.dress import badge, since, state_badge, two_lines
 from orchestrator.models import Job
-from orchestrator.states import State
+from orchestrator.states import Mode, State
 
 SHOWN = 4  # digits of a phone
 
@@ -99,19 +99,59 @@ def plate(job: Job) -> str:
     return f"{size['width_mm']} × {size['height_mm']} mm" if size else "of the rules"
 
 
-@display(description="operator started OptiPlanning", boolean=True)
-def triggered(job: Job) -> bool | None:
+@display(description="started by the operator")
+def triggered(job: Job) -> str:
     """Return whether the operator's trigger was approved; only mode C asks for it."""
-    return job.manual_trigger_approved if job.opti_mode == "C" else None
+    if job.opti_mode != Mode.C:
+        return "not needed"
+    return "yes, approved" if job.manual_trigger_approved else "not yet"
 
 
 @display(description="error")
 def whole_error(job: Job) -> str:
-    """Return code and text; on a job that goes on, it is the last one."""
+    """Return the code; its text is above. On a job that goes on, both of the last one."""
     if not job.error_code:
         return "-"
-    last = "" if job.status in (State.HOLD, State.FAILED) else "last: "
-    return f"{last}{job.error_code}: {job.error_message}"
+    rests = job.status in (State.HOLD, State.FAILED)
+    return job.error_code if rests else f"before: {job.error_code}: {job.error_message}"
+
+
+FIGURES = {
+    "boards_m2": "Boards m²",
+    "drops_m2": "Drops m²",
+    "drop_kinds": "Kinds of drops",
+    "patterns": "Patterns",
+    "cycles": "Cycles",
+    "cuts": "Cuts",
+    "time_s": "Time s",
+    "cost": "Cost",
+    "algo": "Algorithm",
+    "name": "Name",
+}
+
+
+def figures(solution: dict[str, Any] | None) -> list[tuple[str, Any]]:
+    """Return what is known of the best solution, what operators ask for first."""
+    known = solution or {}
+    return [(label, known[name]) for name, label in FIGURES.items() if known.get(name) not in (None, "")]
+
+
+# Facts of the row that every event repeats; the timeline shows them where they came about.
+ONCE = {"batch_count": "PREPARED", "backing_edge_reset_count": "PREPARED"}
+UNTOLD = ("verb", "error_message")
+
+
+def timeline(events: Any) -> list[Any]:
+    """Return events with the details that say something new."""
+    told = list(events)
+    for event in told:
+        moved = event.to_state if event.from_state != event.to_state else None
+        event.details = {
+            name: ", ".join(map(str, value)) if isinstance(value, list) else value
+            for name, value in event.details.items()
+            if name not in UNTOLD and (moved is None or ONCE.get(name, moved) == moved)
+        }
+    return told
 
 
 PART_COLUMNS = {

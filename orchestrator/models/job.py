@@ -33,14 +33,14 @@ class Job(LeasedModel):
     payload_hash = models.CharField(max_length=64)
     part_count = models.PositiveIntegerField()
     manual_trigger_approved = models.BooleanField(default=False)
-    retry_count = models.PositiveSmallIntegerField(default=0)
+    retry_count = models.PositiveSmallIntegerField("retries", default=0)
     lapse_count = models.PositiveSmallIntegerField(default=0, help_text="Runners lost since its last move.")
-    next_run_at = models.DateTimeField(db_default=Now())
+    next_run_at = models.DateTimeField("next run", db_default=Now())
     error_code = models.CharField(max_length=32, choices=Code, blank=True)
     error_message = models.CharField(max_length=1000, blank=True)
     plate_size = models.JSONField(null=True)
     batch_count = models.PositiveIntegerField(null=True)
-    backing_edge_reset_count = models.PositiveIntegerField(null=True)
+    backing_edge_reset_count = models.PositiveIntegerField("backing parts whose edges were emptied", null=True)
     files = models.JSONField(default=list, help_text="Sheets in the import folder: name and sha256.")
     solution = models.JSONField(null=True, help_text="Figures of the best solution.")
     xml_sha256 = models.CharField(max_length=64, blank=True, help_text="Of the solution that goes with the files.")
@@ -48,10 +48,10 @@ class Job(LeasedModel):
     # Times of the current attempt. The first is by the clock that stamps files in the export folder, because it is
     # compared with them; the others are by the database's.
     attempt_started_at = models.DateTimeField(null=True, help_text="Solutions older than this are of another attempt.")
-    imported_at = models.DateTimeField(null=True)
-    opti_started_at = models.DateTimeField(null=True)
+    imported_at = models.DateTimeField("sheets imported at", null=True)
+    opti_started_at = models.DateTimeField("OptiPlanning started at", null=True)
     opti_ended_at = models.DateTimeField(null=True, help_text="OptiPlanning has ended; only its file is awaited.")
-    handed_at = models.DateTimeField(null=True, help_text="The file is in the saw's inbox since then.")
+    handed_at = models.DateTimeField("handed to the saw at", null=True)
     finished_at = models.DateTimeField(null=True)
 
     objects = JobQuerySet.as_manager()
@@ -129,7 +129,7 @@ class Job(LeasedModel):
 
     def note(self, **changes: Any) -> Self:
         """Write down what a step did, under the claim; ClaimLost when it is no longer ours."""
-        if not type(self).objects.held_by(self).update(lease_until=Now() + LEASE, updated_at=Now(), **changes):
+        if not type(self).objects.held_by(self).update(lease_until=Now() + LEASE, **changes):
             raise ClaimLost(f"{self} is no longer held by this runner")
         self.refresh_from_db()
         return self

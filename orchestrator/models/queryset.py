@@ -92,14 +92,14 @@ class JobQuerySet(LeasedQuerySet["Job"]):
 
     def release(self, job: "Job", *, after: timedelta) -> bool:
         """Let go of a job that has to wait; it is due again in a moment, and others go on meanwhile (ORC-19)."""
-        return bool(self.held_by(job).update(next_run_at=Now() + after, updated_at=Now(), **no_lease()))
+        return bool(self.held_by(job).update(next_run_at=Now() + after, **no_lease()))
 
     def release_lapsed(self) -> int:
         """Take claims from runners that are gone; the jobs go on from the state they are in (ORC-20)."""
         poison = Fault(Code.UNKNOWN, f"{MOST_LAPSES} runners ended, or lost touch, while they held this job.")
         spent = self.lapsed().filter(lapse_count__gte=MOST_LAPSES - 1)
         failed = spent.move("fail", **failure(poison), **no_lease(), lapse_count=0)
-        lost = {"lapse_count": F("lapse_count") + 1, "next_run_at": Now(), "updated_at": Now()}
+        lost = {"lapse_count": F("lapse_count") + 1, "next_run_at": Now()}
         return failed + self.lapsed().update(**lost, **no_lease())
 
     def wake_next(self) -> int:
