@@ -19,7 +19,13 @@ def commands(document: str) -> str:
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="the documents speak curl, and this machine has none")
 @pytest.mark.parametrize(
-    ("document", "word"), [("docs/oci-integrators.md", '"updated":1'), ("docs/oci-operators.md", "Recovered 0.")]
+    ("document", "word"),
+    [
+        ("docs/oci-integrators.md", '"updated":1'),
+        ("docs/oci-operators.md", "Recovered 0."),
+        ("docs/orchestrator-integrators.md", "E_CANCELLED"),
+        ("docs/orchestrator-operators.md", "Would release 0."),
+    ],
 )
 def test_every_command_of(document: str, word: str, live_server, tmp_path, settings) -> None:
     settings.CRON_SECRET = "tick"
