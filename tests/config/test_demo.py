@@ -11,6 +11,8 @@ from lifecycle.models import ApiKey
 from lifecycle.roles import Role, role_of
 from ociqueue.models import Conversion, Site
 from ociqueue.states import CONVERSIONS
+from orchestrator.demo import ORDERS, plays_here
+from orchestrator.models import Customer, Job
 
 pytestmark = pytest.mark.django_db
 
@@ -23,12 +25,13 @@ def demo(capsys, settings, folder) -> dict:
 
 def test_a_second_run_prints_the_same_and_makes_nothing(capsys, settings, tmp_path) -> None:
     first = demo(capsys, settings, tmp_path)
-    made = (User.objects.count(), Site.objects.count(), Conversion.objects.count(), ApiKey.objects.count())
+    counted = (User, Site, Conversion, ApiKey, Customer, Job)
+    made = [model.objects.count() for model in counted]
     second = demo(capsys, settings, tmp_path)
 
     assert first == second
-    assert {"operator", "viewer", "script_site", "api_site"} <= set(first)
-    assert (User.objects.count(), Site.objects.count(), Conversion.objects.count(), ApiKey.objects.count()) == made
+    assert {"operator", "viewer", "script_site", "api_site", "service"} <= set(first)
+    assert [model.objects.count() for model in counted] == made
 
 
 def test_each_site_key_opens_its_site(capsys, settings, tmp_path, client) -> None:
@@ -41,6 +44,27 @@ def test_each_site_key_opens_its_site(capsys, settings, tmp_path, client) -> Non
             headers={"x-api-key": shown[name]["api_key"]},
         )
         assert answer.json()["items"] == []
+
+
+def test_the_services_key_opens_the_cutting_jobs(capsys, settings, tmp_path, client) -> None:
+    key = demo(capsys, settings, tmp_path)["service"]["api_key"]
+
+    answer = client.get("/api/orchestrator/jobs", headers={"x-api-key": key})
+
+    assert len(answer.json()["jobs"]) == len(ORDERS)
+
+
+def test_the_simulator_plays_in_no_folder_of_a_factory(settings, tmp_path) -> None:
+    settings.KILIT_VAR = tmp_path
+    for name in ("OPTI_IMPORT_FOLDER", "OPTI_EXPORT_FOLDER", "SAW_FOLDER"):
+        setattr(settings, name, tmp_path / name)
+    assert plays_here()
+
+    settings.SAW_FOLDER = tmp_path.parent / "saw"
+    assert not plays_here()
+    settings.SAW_FOLDER = tmp_path / "saw"
+    settings.PRODUCTION = True
+    assert not plays_here()
 
 
 def test_the_showcase_has_something_in_every_state(capsys, settings, tmp_path) -> None:

@@ -18,11 +18,11 @@ from django.apps import apps
 if __name__ == "__main__" and not apps.ready:
     django.setup()
 
-from django.db import connections  # noqa: E402
+from django.db import connections
 
-from orchestrator import collecting, runner, steps  # noqa: E402
-from orchestrator.models import Job  # noqa: E402
-from orchestrator.models.queryset import JobQuerySet  # noqa: E402
+from orchestrator import collecting, runner, steps
+from orchestrator.models import Job
+from orchestrator.models.queryset import JobQuerySet
 
 
 def fork_doomed(state: str, point: str, *, meanwhile: Callable[[], Any]) -> int:
@@ -52,7 +52,7 @@ def die() -> None:
 def doom(state: str, point: str) -> None:
     """Arrange the death."""
     if point == "start":
-        steps.STEPS[state] = lambda job, keep_alive: die()
+        steps.STEPS[state] = lambda *_: die()
         return
 
     def deadly(original: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Cutting jobs in the console: what is shown, what is offered, and what clicking does (CON-3, CON-4, CON-8 to CON-10)."""
+"""Cutting jobs in the console: what is shown, what is offered, and what clicking does (CON-3, CON-4, CON-8 to 10)."""
 
 import re
 

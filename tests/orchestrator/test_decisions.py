@@ -1,6 +1,7 @@
 """Retry, approve and cancel, as the source document says (003 §3.3, §3.5, §5; ORC-8)."""
 
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from django.db.models.functions import Now
@@ -215,7 +216,7 @@ def test_a_click_repeated_by_eight_threads_counts_once(transactional_db, make_ap
 def test_the_table_has_the_arrows_of_the_document_and_no_others() -> None:
     """003 §2 and §3, ORC-1."""
     path = ["NEW", "PREPARED", "OPTI_IMPORTED", "OPTI_RUNNING", "OPTI_DONE", "XML_READY", "DELIVERED", "DONE"]
-    arrows = set(zip(path, path[1:], strict=False))
+    arrows = set(pairwise(path))
     arrows |= {("NEW", "HOLD"), ("OPTI_IMPORTED", "HOLD"), ("HOLD", "NEW"), ("FAILED", "NEW"), ("HOLD", "FAILED")}
     arrows |= {(state, "FAILED") for state in path[:-1]}
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -31,10 +32,16 @@ STATES = ["NEW", "PREPARED", "OPTI_IMPORTED", "OPTI_RUNNING", "OPTI_DONE", "XML_
 
 
 @pytest.fixture
-def run(floor, settings, monkeypatch) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Start processes that see this test's database and folders, and leave none behind."""
+def world(floor, settings, monkeypatch) -> Any:
+    """Give the settings of a floor with a customer, where solutions are at rest at once."""
     Customer.objects.create(phone="+905551234567", name="Ayşe")
     monkeypatch.setattr(collecting, "STABLE_AFTER", timedelta(0))
+    return settings
+
+
+@pytest.fixture
+def run(floor, world) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Start processes that see this test's database and folders, and leave none behind."""
     started: list[subprocess.Popen[bytes]] = []
 
     def start(*arguments: str) -> subprocess.Popen[bytes]:
@@ -43,7 +50,7 @@ def run(floor, settings, monkeypatch) -> Iterator[Callable[..., subprocess.Popen
             "DJANGO_SETTINGS_MODULE": "tests.settings",
             "DATABASE_URL": database_url(),
             "KILIT_FLOOR": str(floor.imports.parent),
-            "KILIT_OPTI_COMMAND": settings.OPTI_COMMAND,
+            "KILIT_OPTI_COMMAND": world.OPTI_COMMAND,
             "KILIT_FLOOR_POLL": "1",
             "KILIT_LOG_LEVEL": "ERROR",
         }
@@ -67,9 +74,9 @@ def states_of(job: Job) -> list[str]:
 
 @pytest.mark.parametrize("point", ["start", "move"])
 @pytest.mark.parametrize("state", WORKING)
-def test_a_runner_killed_in(state, point, run, floor, settings, tmp_path) -> None:
+def test_a_runner_killed_in(state, point, world, floor, tmp_path) -> None:
     """Another goes on from there; no sheet and no delivery is doubled, none is lost."""
-    settings.OPTI_COMMAND = exclusive(tmp_path / "opti.log", floor, seconds=0)
+    world.OPTI_COMMAND = exclusive(tmp_path / "opti.log", floor, seconds=0)
     job = make_job()
     machines = player(floor, only="saw")
 

@@ -179,7 +179,7 @@ def test_waiting_holds_no_claim(floor, customer, settings) -> None:
         assert job.next_run_at > job.created_at
 
 
-# Faults: HOLD and FAILED
+# What is held, and what fails
 
 
 HOLDS = {

@@ -24,11 +24,16 @@ from tests.orchestrator.playing import player
 
 pytestmark = pytest.mark.django_db
 
+MACHINES = {
+    "optiplanning": {"only": "opti"},
+    "saw": {"only": "saw"},
+    "saw refuses": {"only": "saw", "saw_fault": "failed"},
+}
 JOB = st.integers(0, 2)
 ACTIONS = st.one_of(
     st.tuples(st.sampled_from(["step", "step", "step", "claim and die"])),
     st.tuples(st.sampled_from(["retry", "approve", "cancel"]), JOB),
-    st.tuples(st.sampled_from(["optiplanning", "saw", "saw refuses", "lapse", "rules break", "rules mend"])),
+    st.tuples(st.sampled_from([*MACHINES, "lapse", "rules break", "rules mend"])),
     st.tuples(st.sampled_from(["xml late", "ack late"]), JOB),
 )
 
@@ -51,40 +56,38 @@ class World:
         self.jobs = [make_job(order_id=f"S-{number}", opti_mode="C", parts=[GOVDE]) for number in range(3)]
 
     def do(self, action: str, *which: int) -> None:
-        pk = self.jobs[which[0]].pk if which else None
-        match action:
-            case "step":
-                Job.objects.update(next_run_at=Now())
-                if job := Job.objects.claim():
-                    work(job, patient=True)
-            case "claim and die":
-                Job.objects.update(next_run_at=Now())
-                Job.objects.claim()
-            case "lapse":
-                Job.objects.exclude(lease_until=None).update(lease_until=Now() - timedelta(seconds=1))
-                Job.objects.release_lapsed()
-            case "retry" | "approve" | "cancel":
-                try:
-                    with transaction.atomic():
-                        getattr(decisions, action)(pk)
-                except (Refusal, MoveRefused):
-                    pass
-            case "optiplanning":
-                player(self.folders, only="opti").look()
-            case "saw":
-                player(self.folders, only="saw").look()
-            case "saw refuses":
-                player(self.folders, only="saw", saw_fault="failed").look()
-            case "rules break":
-                self.rules.write_text(self.good.replace('"18": 10, ', ""))
-            case "rules mend":
-                self.rules.write_text(self.good)
-            case "xml late":
-                Job.objects.filter(pk=pk).exclude(opti_started_at=None).update(
-                    opti_started_at=Now() - timedelta(hours=1)
-                )
-            case "ack late":
-                Job.objects.filter(pk=pk).exclude(handed_at=None).update(handed_at=Now() - timedelta(hours=1))
+        """Let something happen."""
+        if action in ("retry", "approve", "cancel"):
+            self.decide(action, which[0])
+        elif action in ("xml late", "ack late"):
+            column = "opti_started_at" if action == "xml late" else "handed_at"
+            late = Job.objects.filter(pk=self.jobs[which[0]].pk).exclude(**{column: None})
+            late.update(**{column: Now() - timedelta(hours=1)})
+        elif action.startswith("rules"):
+            self.rules.write_text(self.good.replace('"18": 10, ', "") if action == "rules break" else self.good)
+        elif action in MACHINES:
+            player(self.folders, **MACHINES[action]).look()
+        else:
+            self.run(action)
+
+    def run(self, action: str) -> None:
+        """Let a runner work a job, die over one, or be found dead."""
+        if action == "lapse":
+            Job.objects.exclude(lease_until=None).update(lease_until=Now() - timedelta(seconds=1))
+            Job.objects.release_lapsed()
+            return
+        Job.objects.update(next_run_at=Now())
+        job = Job.objects.claim()
+        if job and action == "step":
+            work(job, patient=True)
+
+    def decide(self, verb: str, number: int) -> None:
+        """Let an operator click."""
+        try:
+            with transaction.atomic():
+                getattr(decisions, verb)(self.jobs[number].pk)
+        except (Refusal, MoveRefused):
+            pass
 
     def check(self) -> None:
         """Look at what must hold after every action."""
