@@ -128,10 +128,9 @@ def validate(job: Job, _: KeepAlive) -> timedelta | None:
 def hand_over(job: Job, _: KeepAlive) -> timedelta | None:
     """Hand the solution to the saw once, and wait for its answer (ORC-18)."""
     folders = folders_here()
-    waiting = {
-        file: delivery_name(job.pk, job.retry_count + 1, Path(file.name))
-        for file in job.solution_files.filter(acknowledged_as="").order_by("name")
-    }
+    if job.handed_at is None:
+        settle_earlier_attempts(job, folders)
+    waiting = named(job, attempt=job.retry_count + 1)
     if job.handed_at is None:
         lay_into_inbox(waiting, folders)
         job.note(handed_at=Now(), delivery_names=list(waiting.values()))
@@ -148,7 +147,8 @@ def hand_over(job: Job, _: KeepAlive) -> timedelta | None:
             raise Fault(Code.OSI_ACK_TIMEOUT, f"The saw did not answer within {spoken}; the file was taken back.")
     if None in answers:
         return poll()
-    advance(job, "deliver", f"The saw took {', '.join(job.delivery_names)}.")
+    taken = job.solution_files.order_by("name").values_list("acknowledged_as", flat=True)
+    advance(job, "deliver", f"The saw took {', '.join(taken)}.")
     return None
 
 
@@ -219,6 +219,21 @@ def store(job: Job, found: Collected) -> bool:
 def digest(contents: Iterable[bytes]) -> str:
     """Return one sha256 of several files, in the order of their names; of one file it is that file's own."""
     return hashlib.sha256(b"".join(contents)).hexdigest()
+
+
+def named(job: Job, *, attempt: int) -> dict[SolutionFile, str]:
+    """Return the files that the saw has not got, with their names in its folders."""
+    files = job.solution_files.filter(acknowledged_as="").order_by("name")
+    return {file: delivery_name(job.pk, attempt, Path(file.name)) for file in files}
+
+
+def settle_earlier_attempts(job: Job, folders: Folders) -> None:
+    """Take back what an attempt that failed in between left in the inbox; what the saw took of it counts as taken."""
+    for attempt in range(1, job.retry_count + 1):
+        earlier = named(job, attempt=attempt)
+        left = {file: name for file, name in earlier.items() if (folders.inbox / name).exists()}
+        heard(left, folders, withdraw)
+        heard(earlier, folders, acknowledged)
 
 
 def lay_into_inbox(waiting: dict[SolutionFile, str], folders: Folders) -> None:

@@ -1,5 +1,6 @@
 """The runner: claims, waiting, lapsed leases, faults and the one slot (ORC-4, ORC-19, ORC-20; 003 §3.2, §3.4, §4)."""
 
+import json
 import threading
 from datetime import timedelta
 from unittest.mock import patch
@@ -304,6 +305,8 @@ def test_a_saw_that_refuses_fails_the_job_and_a_retry_delivers_the_same_solution
     solved, first_name = job.xml_sha256, job.delivery_names
 
     settings.OPTI_COMMAND = ""
+    for path in floor.export.iterdir():
+        path.unlink()  # the solution is kept elsewhere
     retry(job.pk)
     due_again(job)
     work_until(job, "DONE", machines=player(floor, only="saw"))
@@ -340,6 +343,45 @@ def test_an_answer_that_came_while_nobody_ran_counts(floor, customer, settings) 
 
     job.refresh_from_db()
     assert job.status == "DONE"
+
+
+@pytest.mark.parametrize("taken", [True, False], ids=["taken meanwhile", "still in the inbox"])
+def test_a_retry_never_has_an_order_cut_twice(floor, customer, settings, taken) -> None:
+    """A job that failed by surprise while the saw had its file: the file is settled before another is handed over."""
+    settings.OPTI_COMMAND = command(floor)
+    job = make_job()
+    work_until(job, "XML_READY")
+    tick(patient=True)
+    due_again(job)
+    with patch.object(steps, "heard", side_effect=ZeroDivisionError):
+        tick(patient=True)
+    job.refresh_from_db()
+    assert (job.status, job.error_code) == ("FAILED", "E_UNKNOWN")
+    if taken:
+        player(floor, only="saw").look()
+
+    retry(job.pk)
+    due_again(job)
+    work_until(job, "DONE", machines=player(floor, only="saw"))
+
+    assert len(list(floor.processed.iterdir())) == 1
+    assert list(floor.inbox.iterdir()) == []
+    (name,) = job.solution_files.values_list("acknowledged_as", flat=True)
+    assert (floor.processed / name).exists()
+
+
+def test_optiplanning_is_started_once_however_long_its_solution_takes(floor, customer, settings, tmp_path) -> None:
+    log = tmp_path / "starts.log"
+    settings.OPTI_COMMAND = json.dumps(["sh", "-c", f"echo started >> {log}"])
+    job = make_job()
+
+    for _ in range(3):
+        tick(patient=True)
+        due_again(job)
+
+    job.refresh_from_db()
+    assert job.status == "OPTI_RUNNING"
+    assert log.read_text().splitlines() == ["started"]
 
 
 def test_an_exception_nobody_named_is_unknown(floor, customer) -> None:
@@ -476,15 +518,18 @@ def test_whoever_waited_longest_gets_the_slot(floor, customer, settings) -> None
 
 
 def test_a_free_slot_wakes_the_job_that_waits_longest(floor, customer, settings) -> None:
-    settings.OPTI_COMMAND = command(floor)
-    jobs = [make_job(revision=number) for number in range(3)]
-    machines = player(floor, only="saw")
+    """Nobody sleeps through a free slot until the time to ask again has come."""
+    settings.OPTI_COMMAND = command(floor, "--fault", "silent")
+    busy, waiting = make_job(), make_job(revision=1)
+    tick(patient=True)
+    waiting.refresh_from_db()
+    assert waiting.next_run_at > Job.objects.values_list(Now(), flat=True)[0]
+    cancel(busy.pk)
 
-    for job in jobs:
-        work_until(job, "DONE", machines=machines)
+    tick(patient=True)
 
-    events = Event.objects.filter(event_type="STATE_OPTI_RUNNING").order_by("id")
-    assert [event.object_id for event in events] == [job.pk for job in jobs]
+    waiting.refresh_from_db()
+    assert waiting.status == "OPTI_RUNNING"
 
 
 # Patience
