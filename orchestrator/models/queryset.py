@@ -53,9 +53,13 @@ class JobQuerySet(LeasedQuerySet["Job"]):
         return self.exclude(starting, opti_mode__in=[Mode.A, Mode.B])
 
     def waited_longer(self) -> Self:
-        """Return the live jobs that wait for OptiPlanning; a claim that lapsed waits for nothing."""
+        """Return the jobs that wait for OptiPlanning and are looked after.
+
+        A claim that lapsed is not, nor a job that nobody takes up: with no patient runner alive, an order of mode A
+        must not keep those of mode C from their turn.
+        """
         waits = self.filter(status=State.OPTI_IMPORTED).exclude(opti_mode=Mode.C, manual_trigger_approved=False)
-        return waits.filter(Q(lease_until=None) | Q(lease_until__gt=Now()))
+        return waits.filter(Q(lease_until__gt=Now()) | Q(claim_token=None, next_run_at__gt=Now() - LEASE))
 
     def claim(self) -> "Job | None":
         """Take the job that is due longest: one statement picks it and sets the token (ORC-19)."""

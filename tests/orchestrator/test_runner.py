@@ -532,6 +532,21 @@ def test_a_free_slot_wakes_the_job_that_waits_longest(floor, customer, settings)
     assert waiting.status == "OPTI_RUNNING"
 
 
+def test_an_order_that_nobody_takes_up_keeps_no_other_from_its_turn(floor, customer) -> None:
+    """Mode A without a patient runner waits; mode C goes on."""
+    left, by_hand = make_job(), make_job(opti_mode="C")
+    tick(patient=False)
+    approve(by_hand.pk)
+    tick(patient=False)
+    assert Job.objects.get(pk=by_hand.pk).status == "OPTI_IMPORTED"
+
+    Job.objects.filter(pk=left.pk).update(next_run_at=Now() - timedelta(minutes=2))
+    tick(patient=False)
+
+    assert Job.objects.get(pk=by_hand.pk).status == "OPTI_RUNNING"
+    assert Job.objects.get(pk=left.pk).status == "OPTI_IMPORTED"
+
+
 # Patience
 
 
