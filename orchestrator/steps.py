@@ -51,7 +51,7 @@ def prepare(job: Job, _: KeepAlive) -> timedelta | None:
         advance(
             job,
             "prepare",
-            f"{job.part_count} parts in {batches} {'batch' if batches == 1 else 'batches'}.",
+            f"{several(job.part_count, 'part')} in {several(batches, 'batch', 'batches')}.",
             plate_size={"width_mm": plain(plan.plate.width_mm), "height_mm": plain(plan.plate.height_mm)},
             batch_count=batches,
             backing_edge_reset_count=reset,
@@ -62,7 +62,7 @@ def prepare(job: Job, _: KeepAlive) -> timedelta | None:
             Event.objects.record(
                 job,
                 "BACKING_EDGE_RESET",
-                message=f"Edges of {reset} backing {'part' if reset == 1 else 'parts'} were emptied.",
+                message=f"Edges of {several(reset, 'backing part')} were emptied.",
                 details={"backing_edge_reset_count": reset, "parts": list(plan.reset_parts)},
             )
     return None
@@ -120,8 +120,7 @@ def validate(job: Job, _: KeepAlive) -> timedelta | None:
     contents = [bytes(file.content) for file in job.solution_files.order_by("name")]
     if not contents or digest(contents) != job.xml_sha256:
         raise Fault(Code.XML_INVALID, "The stored solution is not the one that was collected.")
-    figures = ", ".join(f"{name} {value}" for name, value in (job.solution or {}).items() if value not in (None, ""))
-    advance(job, "validate", f"Solution: {figures}." if figures else "The solution tells no figures.")
+    advance(job, "validate", spoken(job.solution or {}))
     return None
 
 
@@ -179,6 +178,24 @@ def advance(job: Job, verb: str, message: str, **changes: Any) -> None:
     """Move on, and tell the timeline why in words."""
     with acting_as(acting().actor, reason=message):
         job.advance(verb, **changes)
+
+
+def several(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def spoken(figures: dict[str, Any]) -> str:
+    """Return what operators ask first about a solution."""
+    words = {
+        "boards_m2": "m² of boards",
+        "drops_m2": "m² of drops",
+        "patterns": "patterns",
+        "cuts": "cuts",
+        "time_s": "s",
+    }
+    told = [f"{figures[name]} {word}" for name, word in words.items() if figures.get(name) is not None]
+    return f"The solution: {', '.join(told)}." if told else "The solution tells no figures."
 
 
 def planned(job: Job, folders: Folders) -> Plan:

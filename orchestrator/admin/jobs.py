@@ -82,8 +82,7 @@ class JobAdmin(ReadOnlyAdmin):
         if job:
             options["extra_context"] |= {
                 "advice": advice(job),
-                "part_columns": showing.PART_COLUMNS.values(),
-                "part_rows": showing.part_rows(job.payload["parts"][:MOST_PARTS_SHOWN]),
+                **showing.part_table(job.payload["parts"][:MOST_PARTS_SHOWN]),
                 "parts_beyond": max(0, job.part_count - MOST_PARTS_SHOWN),
                 "solution_files": job.solution_files.defer("content").order_by("name") if job.xml_sha256 else [],
                 "figures": showing.figures(job.solution if job.xml_sha256 else None),

@@ -174,9 +174,11 @@ PART_COLUMNS = {
 }
 
 
-def part_rows(parts: list[dict[str, Any]]) -> list[list[str]]:
-    """Return the cells of the parts table."""
-    return [[str(part.get(name, "")) for name in PART_COLUMNS] for part in parts]
+def part_table(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the parts table, without columns that no part fills."""
+    names = [name for name in PART_COLUMNS if any(part.get(name) is not None for part in parts)]
+    rows = [[str(part.get(name, "")) for name in names] for part in parts]
+    return {"part_columns": [PART_COLUMNS[name] for name in names], "part_rows": rows}
 
 
 # Columns are functions: Django offers, and takes, no sorting by them, which would read the whole table.
