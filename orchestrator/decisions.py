@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from lifecycle.actor import acting
 from lifecycle.guard import MoveRefused
 from lifecycle.models import Event
 from lifecycle.refusals import Refusal
@@ -54,9 +55,9 @@ def approve(pk: UUID) -> Job:
     return job
 
 
-def cancel(pk: UUID, *, message: str = "") -> Job:
-    """End a job that the saw has not got, with E_CANCELLED."""
-    job = decided(pk, lambda jobs: jobs.cancel(message=message or "Cancelled by an operator."))
+def cancel(pk: UUID) -> Job:
+    """End a job that the saw has not got, with E_CANCELLED and the reason given."""
+    job = decided(pk, lambda jobs: jobs.cancel(message=acting().reason or "Cancelled by an operator."))
     if job is None:
         job = find(pk)
         if job.status in CANCELLABLE:

@@ -167,7 +167,7 @@ def test_a_waiting_job_is_cancelled(api, state) -> None:
 
     job.refresh_from_db()
     assert answer.status_code == 200
-    assert (job.status, job.error_code) == ("FAILED", "E_CANCELLED")
+    assert (job.status, job.error_code, job.error_message) == ("FAILED", "E_CANCELLED", "The customer called.")
     assert Event.objects.of(job).last().message == "The customer called."
 
 
