@@ -105,7 +105,7 @@ class Job(LeasedModel):
                 name="job_due",
             ),
             # The sweep looks for lapsed claims.
-            models.Index(fields=["lease_until"], condition=Q(claim_token__isnull=False), name="job_claimed"),
+            models.Index(fields=["lease_until"], condition=Q(lease_until__isnull=False), name="job_claimed"),
             # Whoever wants OptiPlanning asks who has waited longer.
             models.Index(fields=["imported_at"], condition=Q(status=State.OPTI_IMPORTED), name="job_waits_for_slot"),
             # Integrators ask for an order, operators for a state; lists page by id.
