@@ -139,5 +139,7 @@ def _watch(stop: threading.Event, *, patient: bool) -> None:
         except DatabaseError:
             logger.warning("the database does not answer", exc_info=True)
             connection.close()
+        except Exception:  # a thread that ended here would leave the other one working alone, and nobody would notice
+            logger.exception("the runner stumbled")
         stop.wait(LOOK_EVERY)
     connection.close()

@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 from django.db.models.functions import Now
 
+from lifecycle.actor import speakable
 from lifecycle.leases import LeasedQuerySet, new_lease, no_lease
 from orchestrator.faults import PERMANENT_CODES, Code, Fault
 from orchestrator.states import WORKING, Mode, State
@@ -33,7 +34,7 @@ UNSOLVED: dict[str, Any] = {
 
 def failure(fault: Fault) -> dict[str, Any]:
     """Return the error columns, cut to what they hold."""
-    return {"error_code": fault.code, "error_message": fault.message[:1000]}
+    return {"error_code": fault.code, "error_message": speakable(fault.message)[:1000]}
 
 
 class JobQuerySet(LeasedQuerySet["Job"]):

@@ -388,7 +388,7 @@ def test_an_exception_nobody_named_is_unknown(floor, customer) -> None:
     """ORC-2: its text goes to the message and the event, never to the code."""
     job = make_job()
 
-    with patch.object(steps, "transform", side_effect=ZeroDivisionError("by nought")):
+    with patch.object(steps, "transform", side_effect=ZeroDivisionError("by nought\x00\ud800")):
         tick(patient=True)
 
     job.refresh_from_db()
