@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 
 import ociqueue.demo
+import orchestrator.demo
 import pdfjobs.demo
 from lifecycle.models import ApiKey
 from lifecycle.roles import Role
@@ -22,6 +23,7 @@ def load_demo() -> dict[str, Any]:
     shown |= ociqueue.demo.load_demo(people=people, recall=memory.values.get, keep=memory.values.__setitem__)
     service, shown["service"] = demo_service(memory)
     pdfjobs.demo.load_demo(owner=service)
+    orchestrator.demo.load_demo()
     memory.save()
     return shown
 
@@ -46,11 +48,12 @@ class Memory:
 
 
 def demo_service(memory: Memory) -> tuple[User, dict[str, str]]:
-    """Make a backend that sends jobs: a user without a password, and a key that still opens."""
+    """Make a backend that sends jobs: a user without a password who may operate, and a key that still opens."""
     user, made = User.objects.get_or_create(username="demo-service")
     if made:
         user.set_unusable_password()
         user.save()
+    user.groups.set(Group.objects.filter(name=Role.OPERATOR))
     text = memory.values.get("service")
     if not (text and ApiKey.objects.valid().filter(user=user).holding(text)):
         text = memory.values["service"] = ApiKey.objects.issue(user, name="demo")[1]

@@ -52,6 +52,19 @@ PDF_QUEUE_LIMIT = env.number("KILIT_PDF_QUEUE_LIMIT", default=1000, least=1)
 PDF_TTL = timedelta(hours=env.number("KILIT_PDF_TTL_HOURS", default=24, least=1, most=24 * 366))
 PDF_S3_BUCKET = env.text("KILIT_S3_BUCKET", "")
 
+# The cutting floor: where OptiPlanning and the saw exchange files, and how OptiPlanning is started in mode A.
+FLOOR = env.folder("KILIT_FLOOR", default=KILIT_VAR / "floor")
+OPTI_IMPORT_FOLDER = env.folder("KILIT_OPTI_IMPORT", default=FLOOR / "import")
+OPTI_EXPORT_FOLDER = env.folder("KILIT_OPTI_EXPORT", default=FLOOR / "export")
+SAW_FOLDER = env.folder("KILIT_SAW", default=FLOOR / "saw")  # with inbox/, processed/ and failed/
+OPTI_TEMPLATE = env.folder("KILIT_OPTI_TEMPLATE", default=BASE_DIR / "orchestrator" / "excel" / "Excel_sablon.xlsx")
+OPTI_RULES = env.folder("KILIT_OPTI_RULES", default=BASE_DIR / "orchestrator" / "rules.json")
+OPTI_COMMAND = env.text("KILIT_OPTI_COMMAND", "")
+OPTI_MACRO = env.text("KILIT_OPTI_MACRO", "")  # RunOptiPlanning.xls, for mode B
+XML_MAX_MB = env.number("KILIT_XML_MAX_MB", default=50, least=1, most=1024)  # of one solution
+FLOOR_IS_HERE = env.flag("KILIT_FLOOR_IS_HERE", default=True)  # whether this machine's workers reach those folders
+FLOOR_POLL = env.number("KILIT_FLOOR_POLL", default=2, least=1, most=60)  # seconds between two looks into a folder
+
 # Database ------------------------------------------------------------------------------------------------------------
 
 DATABASES: dict[str, dict[str, Any]] = {

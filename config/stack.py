@@ -23,6 +23,8 @@ class Stack:
     def __init__(self, folder: Path, *, lock: Path) -> None:
         """Take the folder with the Procfile, and where to note that this installation runs."""
         self.folder, self.lock = folder, lock
+        self.beside: dict[str, str] = {}  # services that are not in the Procfile
+        self.environment: dict[str, str] = {}
         self.services: dict[str, subprocess.Popen[bytes]] = {}
         self.stopped_by: int | None = None
 
@@ -44,8 +46,8 @@ class Stack:
         # Each service watches this process and ends with it, even when it is killed (lifecycle.processes).
         beside_python = str(Path(sys.executable).parent)
         path = os.pathsep.join((beside_python, os.environ.get("PATH", os.defpath)))
-        environment = {**os.environ, "PATH": path, PARENT: str(os.getpid())}
-        for name, command in procfile(self.folder):
+        environment = {**os.environ, **self.environment, "PATH": path, PARENT: str(os.getpid())}
+        for name, command in [*procfile(self.folder), *self.beside.items()]:
             self.services[name] = start_group(shlex.split(command), environment=environment, folder=self.folder)
 
     def _ended(self) -> list[str]:

@@ -11,6 +11,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/", include("ociqueue.api.urls")),
     path("pdf/", include("pdfjobs.api.urls")),
+    path("", include("orchestrator.api.urls")),
     path("healthz", views.healthz),
     path("readyz", views.readyz),
     path("metrics", views.metrics),

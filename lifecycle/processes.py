@@ -1,11 +1,13 @@
-"""Process groups: the one place for calls that only POSIX has."""
+"""Process groups: the one place for calls that only POSIX has, each with a way on Windows."""
 
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -20,22 +22,30 @@ def start_group(
     command: Sequence[str], *, environment: Mapping[str, str], folder: Path | None = None
 ) -> subprocess.Popen[bytes]:
     """Start a command as the leader of a process group of its own."""
+    if sys.platform == "win32":
+        flags = subprocess.CREATE_NEW_PROCESS_GROUP  # the console's Ctrl-C is for us alone
+        return subprocess.Popen(command, env=dict(environment), cwd=folder, creationflags=flags)
     return subprocess.Popen(command, env=dict(environment), cwd=folder, start_new_session=True)
 
 
 def kill_group(leader: int, *, wait: float = 5.0) -> None:
     """Kill a whole group, also when its leader is gone, and wait until none of it runs."""
     end = time.monotonic() + wait
-    while time.monotonic() < end and group_members(leader):
-        try:
-            os.killpg(leader, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            return
+    while time.monotonic() < end and (members := group_members(leader)):
+        if sys.platform == "win32":
+            _kill_each(members)
+        else:
+            try:
+                os.killpg(leader, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                return
         time.sleep(0.05)
 
 
 def group_members(leader: int) -> list[psutil.Process]:
     """Return the running processes of a group; a zombie does not run."""
+    if sys.platform == "win32":
+        return _family(leader)
     found = []
     for process in psutil.process_iter():
         try:
@@ -46,6 +56,26 @@ def group_members(leader: int) -> list[psutil.Process]:
     return found
 
 
+def _family(leader: int) -> list[psutil.Process]:
+    """Return a process and its descendants; Windows has no groups, but remembers parents that are gone."""
+    children: dict[int, list[psutil.Process]] = {}
+    found = [process for process in psutil.process_iter(["ppid"]) if process.pid == leader]
+    for process in psutil.process_iter(["ppid"]):
+        children.setdefault(process.info["ppid"], []).append(process)
+    waiting = [leader]
+    while waiting:
+        below = [process for process in children.pop(waiting.pop(), []) if process.pid != leader]
+        found += below
+        waiting += [process.pid for process in below]
+    return [process for process in found if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+
+
+def _kill_each(processes: Sequence[psutil.Process]) -> None:
+    for process in processes:
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            process.kill()
+
+
 def die_with_parent() -> None:
     """Make this process, and each one forked from it, end the whole group when its parent is gone.
 
@@ -54,7 +84,8 @@ def die_with_parent() -> None:
     deployment: whichever of them finds itself an orphan takes the group down.
     """
     if parent := os.environ.get(PARENT):
-        os.register_at_fork(after_in_child=_watch_forking_parent)
+        if sys.platform != "win32":
+            os.register_at_fork(after_in_child=_watch_forking_parent)
         _watch(int(parent))
 
 
@@ -70,6 +101,17 @@ def _watch(parent: int) -> None:
 
 
 def _end_when_orphaned(parent: int) -> None:
-    while os.getppid() == parent:
+    while not is_orphan_of(parent):
         time.sleep(POLL)
-    os.killpg(os.getpgrp(), signal.SIGKILL)
+    if sys.platform == "win32":
+        _kill_each([process for process in _family(os.getpid()) if process.pid != os.getpid()])
+        os._exit(1)
+    else:
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def is_orphan_of(parent: int) -> bool:
+    """Tell whether the process that started this one is gone; on Windows its number stays after it."""
+    if sys.platform == "win32":
+        return not psutil.pid_exists(parent)
+    return os.getppid() != parent

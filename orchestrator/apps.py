@@ -1,9 +1,20 @@
-"""The orchestrator app."""
+"""The orchestrator, as a Django app."""
 
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class OrchestratorConfig(AppConfig):
-    """Registers the queue with Django."""
+    """Registers the queue's sweep, and its bell where the floor's folders are."""
 
     name = "orchestrator"
+    verbose_name = "Panel cutting"
+
+    def ready(self) -> None:
+        """Register once all models are known."""
+        from lifecycle.workers import bells  # noqa: PLC0415
+        from orchestrator import enqueue, runner, sweeps  # noqa: PLC0415
+
+        sweeps.register()
+        if settings.FLOOR_IS_HERE:
+            bells.register(enqueue.BELL, is_due=runner.is_due, answer=runner.answer)

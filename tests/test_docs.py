@@ -49,7 +49,13 @@ def run(document: str, live_server, folder: Path, settings) -> subprocess.Comple
 
 @needs_curl
 @pytest.mark.parametrize(
-    ("document", "word"), [("docs/oci-integrators.md", '"updated":1'), ("docs/oci-operators.md", "Recovered 0.")]
+    ("document", "word"),
+    [
+        ("docs/oci-integrators.md", '"updated":1'),
+        ("docs/oci-operators.md", "Recovered 0."),
+        ("docs/orchestrator-integrators.md", "E_CANCELLED"),
+        ("docs/orchestrator-operators.md", "Would release 0."),
+    ],
 )
 def test_every_command_of(document: str, word: str, live_server, tmp_path, settings) -> None:
     ended = run(document, live_server, tmp_path, settings)

@@ -13,6 +13,8 @@ from lifecycle.roles import Role, role_of
 from ociqueue.demo import DEMO_ACCOUNT
 from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.states import CONVERSIONS
+from orchestrator.demo import ORDERS, plays_here
+from orchestrator.models import Customer, Job
 from pdfjobs.models import PdfJob
 
 pytestmark = pytest.mark.django_db
@@ -26,12 +28,13 @@ def demo(capsys, settings, folder) -> dict:
 
 def test_a_second_run_prints_the_same_and_makes_nothing(capsys, settings, tmp_path) -> None:
     first = demo(capsys, settings, tmp_path)
-    made = (User.objects.count(), Site.objects.count(), Conversion.objects.count(), ApiKey.objects.count())
+    counted = (User, Site, Conversion, ApiKey, Customer, Job)
+    made = [model.objects.count() for model in counted]
     second = demo(capsys, settings, tmp_path)
 
     assert first == second
-    assert {"operator", "viewer", "script_site", "api_site"} <= set(first)
-    assert (User.objects.count(), Site.objects.count(), Conversion.objects.count(), ApiKey.objects.count()) == made
+    assert {"operator", "viewer", "script_site", "api_site", "service"} <= set(first)
+    assert [model.objects.count() for model in counted] == made
 
 
 def test_each_site_key_opens_its_site(capsys, settings, tmp_path, client) -> None:
@@ -58,6 +61,27 @@ def test_the_service_key_opens_the_pdf_queue_and_each_template_is_there_once(
     assert jobs.get(status="failed").error_code == "TEMPLATE_ERROR"
     answer = client.get(f"/pdf/jobs/{jobs[0].pk}", headers={"x-api-key": shown["service"]["api_key"]})
     assert answer.json()["job_id"] == str(jobs[0].pk)
+
+
+def test_the_services_key_opens_the_cutting_jobs(capsys, settings, tmp_path, client) -> None:
+    key = demo(capsys, settings, tmp_path)["service"]["api_key"]
+
+    answer = client.get("/jobs", headers={"x-api-key": key})
+
+    assert len(answer.json()["jobs"]) == len(ORDERS)
+
+
+def test_the_simulator_plays_in_no_folder_of_a_factory(settings, tmp_path) -> None:
+    settings.KILIT_VAR = tmp_path
+    for name in ("OPTI_IMPORT_FOLDER", "OPTI_EXPORT_FOLDER", "SAW_FOLDER"):
+        setattr(settings, name, tmp_path / name)
+    assert plays_here()
+
+    settings.SAW_FOLDER = tmp_path.parent / "saw"
+    assert not plays_here()
+    settings.SAW_FOLDER = tmp_path / "saw"
+    settings.PRODUCTION = True
+    assert not plays_here()
 
 
 def test_the_showcase_has_something_in_every_state(capsys, settings, tmp_path) -> None:

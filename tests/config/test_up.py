@@ -1,6 +1,7 @@
 """`manage.py up` from an empty folder: everything starts, Ctrl-C stops it, and nothing is left running."""
 
 import http.cookiejar
+import json
 import os
 import re
 import shutil
@@ -106,6 +107,19 @@ def installation(tmp_path_factory) -> Iterator[Installation]:
     made.clean_up()
 
 
+def wait_for_a_cut_order(installation: Installation) -> None:
+    """Wait until the simulator has brought a demo order to the saw."""
+    key = json.loads((installation.folder / "demo.json").read_text())["service"]
+    jobs = urllib.request.Request(installation.address("/jobs?order_id=DEMO-1001"), headers={"x-api-key": key})
+    end = time.monotonic() + READY_WITHIN
+    while True:
+        (job,) = json.load(urllib.request.urlopen(jobs, timeout=10))["jobs"]
+        if job["state"] == "DONE":
+            return
+        assert time.monotonic() < end, job
+        time.sleep(0.5)
+
+
 def test_an_empty_folder_becomes_a_running_product_and_ctrl_c_ends_it(installation: Installation) -> None:
     installation.up()
 
@@ -113,6 +127,7 @@ def test_an_empty_folder_becomes_a_running_product_and_ctrl_c_ends_it(installati
     assert "Log out" in installation.login("operator")
     with urllib.request.urlopen(installation.address("/static/admin/css/base.css"), timeout=10) as static:
         assert static.status == 200
+    wait_for_a_cut_order(installation)
 
     installation.process.send_signal(signal.SIGINT)
 

@@ -15,6 +15,7 @@ from django.db import connection
 
 from config.demo import load_demo
 from config.stack import Stack
+from orchestrator.demo import plays_here, simulators_command
 
 READY_WITHIN = 60  # seconds
 
@@ -34,6 +35,9 @@ class Command(BaseCommand):
             call_command("browser")
             call_command("migrate", verbosity=0, interactive=False)
             logins = {} if settings.PRODUCTION else load_demo()
+            if plays_here():
+                stack.beside["simulator"] = "python manage.py optiplanning_simulator"
+                stack.environment["KILIT_OPTI_COMMAND"] = settings.OPTI_COMMAND or simulators_command()
             connection.close()
             threading.Thread(target=self.greet, args=(logins,), daemon=True).start()
             sys.exit(stack.run())

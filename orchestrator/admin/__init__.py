@@ -1,0 +1,6 @@
+"""Panel cutting in the console: jobs with their actions, customers, and the preflight."""
+
+from orchestrator.admin.customers import CustomerAdmin
+from orchestrator.admin.jobs import JobAdmin
+
+__all__ = ["CustomerAdmin", "JobAdmin"]

@@ -1,0 +1,82 @@
+"""Customers in the console: operators add the one whom an order waits for."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest
+from unfold.admin import ModelAdmin
+
+from orchestrator.admin.showing import masked
+from orchestrator.fields import Wrong, phone, text
+from orchestrator.models import Customer
+
+
+class CustomerForm(forms.ModelForm[Customer]):
+    """Reads a phone in any spelling, as the API does."""
+
+    class Meta:
+        model = Customer
+        fields = ["phone", "name"]
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """Leave room for spaces and brackets."""
+        super().__init__(*args, **options)
+        if "phone" in self.fields:
+            self.fields["phone"] = forms.CharField(
+                max_length=40, help_text="Any spelling; kept as +905551234567.", widget=self.fields["phone"].widget
+            )
+            self.fields["phone"].widget.attrs["maxlength"] = "40"
+
+    def clean_phone(self) -> str:
+        """Return the one spelling that is kept."""
+        return self._read(phone, self.cleaned_data["phone"])
+
+    def clean_name(self) -> str:
+        """Return the name without what a sheet could not hold."""
+        return self._read(text(200), self.cleaned_data["name"])
+
+    @staticmethod
+    def _read(read: Any, value: str) -> str:
+        try:
+            return str(read(value))
+        except Wrong as wrong:
+            raise forms.ValidationError(str(wrong)) from None
+
+
+@admin.register(Customer)
+class CustomerAdmin(ModelAdmin):
+    """Customers, by name."""
+
+    form = CustomerForm
+    list_display = ["name", "masked_phone", "created_at"]
+    list_per_page = 50
+    show_full_result_count = False
+    search_fields = ["name", "=phone"]
+    search_help_text = "A name, or a whole phone"
+    ordering = ["name"]
+    actions = None
+
+    @admin.display(description="phone")
+    def masked_phone(self, customer: Customer) -> str:
+        """Return the end of the phone; the page shows it whole."""
+        return masked(customer.phone)
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        """Find a phone in any spelling."""
+        try:
+            return queryset.filter(phone=phone(search_term)), False
+        except Wrong:
+            return super().get_search_results(request, queryset, search_term)  # type: ignore[no-any-return]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Operators add customers."""
+        return request.user.has_perm("orchestrator.operate_customer")
+
+    def has_change_permission(self, request: HttpRequest, obj: Customer | None = None) -> bool:
+        """Operators correct customers."""
+        return request.user.has_perm("orchestrator.operate_customer")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Customer | None = None) -> bool:
+        """Jobs point at them."""
+        return False

@@ -1,0 +1,43 @@
+"""Who may do what: viewers read, operators act; a key may what its user may."""
+
+from typing import Any
+
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from lifecycle.refusals import Refusal
+from orchestrator.faults import Code
+from orchestrator.order import OrderFaults
+
+MOST_SPOKEN = 20
+
+
+class QueueView(APIView):
+    """A view of the queue: reading needs `view`, everything else `operate`."""
+
+    def check_permissions(self, request: Request) -> None:
+        """Ask for the role that the method needs."""
+        super().check_permissions(request)
+        needed = "view" if request.method in ("GET", "HEAD", "OPTIONS") else "operate"
+        if not request.user.has_perm(f"orchestrator.{needed}_job"):
+            raise PermissionDenied("Viewers may look, not act." if needed == "operate" else "You may not look at jobs.")
+
+    def handle_exception(self, exc: Exception) -> Any:
+        """Answer what is wrong with an order in full."""
+        return super().handle_exception(unreadable(exc) if isinstance(exc, OrderFaults) else exc)
+
+
+def unreadable(wrong: OrderFaults) -> Refusal:
+    """Return the refusal that lists every fault."""
+    spoken = "; ".join(wrong.faults[:MOST_SPOKEN])
+    more = len(wrong.faults) - MOST_SPOKEN
+    message = f"{spoken}; and {more} more" if more > 0 else spoken
+    return Refusal(422, Code.VALIDATION, message, faults=wrong.faults)
+
+
+def read(serializer: Any, data: Any) -> dict[str, Any]:
+    """Return the checked request, or refuse with every bad field."""
+    asked = serializer(data=data)
+    asked.is_valid(raise_exception=True)
+    return dict(asked.validated_data)

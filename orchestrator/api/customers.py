@@ -1,0 +1,32 @@
+"""Customers: look one up, add one (ORC-7)."""
+
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from orchestrator.api.access import QueueView
+from orchestrator.customers import add_customer, find_customer
+from orchestrator.insight import shown_customer
+from orchestrator.order import OrderFaults
+
+
+class CustomersView(QueueView):
+    """`POST customers`."""
+
+    def post(self, request: Request) -> Response:
+        """Add a customer; one with this phone already is answered as it is."""
+        if not isinstance(request.data, dict):
+            raise OrderFaults(["body: Expected an object."])
+        customer, is_known = add_customer(request.data)
+        return Response({"customer": shown_customer(customer)}, status=200 if is_known else 201)
+
+
+class LookupView(QueueView):
+    """`GET customers/lookup`."""
+
+    def get(self, request: Request) -> Response:
+        """Answer the customer with a phone, in whatever spelling."""
+        customer = find_customer(request.query_params.get("phone"))
+        if customer is None:
+            raise NotFound("No customer has this phone.")
+        return Response({"customer": shown_customer(customer)})

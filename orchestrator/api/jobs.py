@@ -1,0 +1,97 @@
+"""Jobs: bring one, look, decide (ORC-5 to ORC-8)."""
+
+import io
+import zipfile
+from uuid import UUID
+
+from django.http import HttpResponse
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from lifecycle.actor import acting, acting_as
+from lifecycle.refusals import Refusal
+from orchestrator import decisions, insight
+from orchestrator.api.access import QueueView, read
+from orchestrator.api.serializers import ListSerializer, ReasonSerializer
+from orchestrator.enqueue import enqueue
+from orchestrator.order import read_order
+
+
+class JobsView(QueueView):
+    """`POST jobs`, `GET jobs`."""
+
+    def post(self, request: Request) -> Response:
+        """Store an order; the same one again is the same job."""
+        order = read_order(request.data, default_mode=decisions.rules_in_force().opti_mode_default)
+        job, is_known = enqueue(order)
+        return Response({"job": insight.shown(job), "deduplicated": is_known}, status=200 if is_known else 201)
+
+    def get(self, request: Request) -> Response:
+        """Answer a page."""
+        asked = read(ListSerializer, request.query_params)
+        try:
+            told = insight.page(
+                limit=asked["limit"],
+                state=asked.get("state"),
+                order_id=asked.get("order_id"),
+                cursor=asked.get("cursor"),
+            )
+        except ValueError as error:
+            raise ValidationError({"cursor": str(error)}) from None
+        return Response(told)
+
+
+class JobView(QueueView):
+    """`GET jobs/{id}`."""
+
+    def get(self, request: Request, pk: str) -> Response:
+        """Answer one job with its audit."""
+        return Response({"job": insight.shown_whole(decisions.find(read_id(pk)))})
+
+
+class DecisionView(QueueView):
+    """`POST jobs/{id}/retry`, `approve` and `cancel`."""
+
+    verb = ""
+
+    def post(self, request: Request, pk: str) -> Response:
+        """Decide, and answer the job as it is now."""
+        reason = read(ReasonSerializer, request.data or {}).get("reason") or ""
+        decide: decisions.Verb = getattr(decisions, self.verb)
+        with acting_as(acting().actor, reason=reason):
+            return Response({"job": insight.shown(decide(read_id(pk)))})
+
+
+class XmlView(QueueView):
+    """`GET jobs/{id}/xml`."""
+
+    def get(self, request: Request, pk: str) -> HttpResponse:
+        """Answer the solution as it was collected; several files come as a ZIP."""
+        job = decisions.find(read_id(pk))
+        files = list(job.solution_files.order_by("name")) if job.xml_sha256 else []
+        if not files:
+            raise Refusal(409, "NO_SOLUTION", f"{job} has no solution: it is {job.status}.", state=job.status)
+        if len(files) == 1:
+            return download(files[0].name, bytes(files[0].content), "application/xml")
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in files:
+                archive.writestr(file.name, bytes(file.content))
+        return download(f"{job.pk}.zip", packed.getvalue(), "application/zip")
+
+
+def download(name: str, content: bytes, content_type: str) -> HttpResponse:
+    """Answer a file to be saved, never to be shown: it came from a folder that others write to."""
+    answer = HttpResponse(content, content_type=content_type)
+    answer.headers["Content-Disposition"] = f'attachment; filename="{name.encode("ascii", "replace").decode()}"'
+    answer.headers["X-Content-Type-Options"] = "nosniff"
+    return answer
+
+
+def read_id(text: str) -> UUID:
+    """Return the id in an address; what is none is a job that does not exist."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise Refusal(404, "E_JOB_NOT_FOUND", f"There is no job {text[:64]}.") from None

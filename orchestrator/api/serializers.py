@@ -1,0 +1,22 @@
+"""What requests may ask for; orders are read by orchestrator.order."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from orchestrator.states import State
+
+
+class ListSerializer(serializers.Serializer[Any]):
+    """Asks for a page of jobs."""
+
+    state = serializers.ChoiceField(choices=State.choices, required=False)
+    order_id = serializers.CharField(required=False, max_length=200)
+    cursor = serializers.CharField(required=False, max_length=64)
+    limit = serializers.IntegerField(default=50, min_value=1, max_value=200)
+
+
+class ReasonSerializer(serializers.Serializer[Any]):
+    """Says why, for the audit."""
+
+    reason = serializers.CharField(required=False, allow_blank=True, allow_null=True, max_length=1000)

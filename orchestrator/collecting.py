@@ -1,0 +1,162 @@
+"""Finds OptiPlanning's solution of a job in the export folder (ORC-17)."""
+
+import hashlib
+import logging
+import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+from django.conf import settings
+
+from orchestrator.atomic import ASIDE, named_failures
+from orchestrator.faults import Code, Fault
+from orchestrator.folders import Folders
+from orchestrator.solution import Figures, Unusable, read_solution, together
+
+logger = logging.getLogger(__name__)
+
+STABLE_AFTER = timedelta(seconds=2)
+# A writer may pause in the middle of a file, and E_XML_INVALID is for good: a file that only lacks its end gets longer.
+CUT_SHORT_AFTER = timedelta(seconds=30)
+CHUNK = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Solutions that are whole and valid."""
+
+    paths: tuple[Path, ...]  # in the order of their names
+    solution: Figures  # of the best Solution; empty when the file has none
+    sha256: str  # of the contents, one after the other
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A file that may be the solution."""
+
+    path: Path
+    modified_at: datetime
+
+
+def collect(job_id: UUID, *, newer_than: datetime, expected: Sequence[str], folders: Folders) -> Collected | None:
+    """Return the job's solution, or none when it is not there or not whole yet.
+
+    One file is enough, unless `expected` names sheets: then each of them has one of its own.
+    """
+    try:
+        found = _candidates(job_id, newer_than, folders.export)
+    except OSError as error:
+        # A share that is away for a minute fails no job; one that stays away ends in the timeout.
+        logger.warning("the export folder does not answer: %s", error)
+        return None
+    chosen = [_newest(found, Path(name).stem) for name in expected] if expected else [_newest(found)]
+    if None in chosen:
+        return None
+    now = file_clock(folders.export)
+    digest = hashlib.sha256()
+    figures = []
+    ordered = sorted({one.path for one in chosen if one}, key=lambda path: path.name)
+    for path in ordered:
+        read = _read_whole(path, now, digest)
+        if read is None:
+            return None
+        figures.append(read)
+    return Collected(tuple(ordered), together(figures), digest.hexdigest())
+
+
+def _candidates(job_id: UUID, newer_than: datetime, folder: Path) -> list[Candidate]:
+    ours = whole_token(str(job_id))
+    found = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if not entry.name.lower().endswith(".xml") or entry.name.startswith((".", "~")):
+                continue
+            if not ours.search(entry.name) or not entry.is_file(follow_symlinks=False):
+                continue
+            with suppress(FileNotFoundError):
+                modified_at = datetime.fromtimestamp(entry.stat(follow_symlinks=False).st_mtime, UTC)
+                if modified_at >= newer_than:
+                    found.append(Candidate(Path(entry.path), modified_at))
+    return found
+
+
+def whole_token(text: str) -> re.Pattern[str]:
+    """Return a pattern for text that is not part of a longer word."""
+    return re.compile(rf"(?<![0-9A-Za-z]){re.escape(text)}(?![0-9A-Za-z])", re.IGNORECASE)
+
+
+def _newest(found: list[Candidate], token: str | None = None) -> Candidate | None:
+    named = [one for one in found if token is None or whole_token(token).search(one.path.name)]
+    return max(named, key=lambda one: (one.modified_at, one.path.name), default=None)
+
+
+def _read_whole(path: Path, now: datetime, digest: "hashlib._Hash") -> Figures | None:
+    """Return the figures of a file at rest; none while it is still changing, or cannot be opened yet."""
+    try:
+        # Neither a link to elsewhere nor a pipe that never ends.
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(path, flags)
+    except OSError:
+        return None  # gone again, or Windows keeps it for its writer
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        before = os.fstat(descriptor)
+        rest = now - datetime.fromtimestamp(before.st_mtime, UTC)
+        if not stat.S_ISREG(before.st_mode) or rest < STABLE_AFTER:
+            return None
+        limit = settings.XML_MAX_MB * 1024**2
+        if before.st_size > limit:
+            raise _invalid(path, f"it is larger than {settings.XML_MAX_MB} MB (KILIT_XML_MAX_MB)")
+
+        def chunks() -> Iterator[bytes]:
+            left = limit
+            while left >= 0 and (chunk := file.read(CHUNK)):
+                left -= len(chunk)
+                digest.update(chunk)
+                yield chunk
+
+        try:
+            figures = read_solution(chunks())
+        except Unusable as wrong:
+            if _changed(path, before) or (wrong.cut_short and rest < CUT_SHORT_AFTER):
+                return None
+            raise _invalid(path, str(wrong)) from None
+        # Whoever wrote on while we read did not give us the file that we read.
+        return None if _changed(path, before) else figures
+
+
+def _changed(path: Path, before: os.stat_result) -> bool:
+    try:
+        after = path.lstat()
+    except OSError:
+        return True
+    known = (before.st_ino, before.st_size, before.st_mtime_ns)
+    return known != (after.st_ino, after.st_size, after.st_mtime_ns)
+
+
+def _invalid(path: Path, reason: str) -> Fault:
+    return Fault(Code.XML_INVALID, f"{path.name} is no solution: {reason}.", file=path.name)
+
+
+def file_clock(folder: Path) -> datetime:
+    """Return the time by the clock that stamps files in this folder, which need not be ours."""
+    probe = folder / f".kilit-{secrets.token_hex(4)}{ASIDE}"
+    with named_failures(folder):
+        try:
+            probe.touch(exist_ok=False)
+            return datetime.fromtimestamp(probe.stat().st_mtime, UTC)
+        except FileNotFoundError:
+            raise
+        except OSError:
+            # Read-only for us: our own clock has to do.
+            return datetime.fromtimestamp(time.time(), UTC)
+        finally:
+            with suppress(OSError):
+                probe.unlink()

@@ -1,0 +1,82 @@
+"""Demo data: a few customers, and orders of which one goes all the way by itself and others wait for a person."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from lifecycle.actor import acting_as
+from orchestrator.enqueue import enqueue
+from orchestrator.models import Customer, Job
+from orchestrator.optiplanning import playing
+from orchestrator.order import read_order
+
+CUSTOMERS = {"+905321112233": "Ege Mobilya", "+905334445566": "Deniz Mutfak", "+905357778899": "Çınar Ahşap"}
+EGE, DENIZ, CINAR = CUSTOMERS
+STRANGER = "+905360001122"
+
+
+def part(number: int, **changes: Any) -> dict[str, Any]:
+    """Return a part of a cupboard, a little different each."""
+    return {
+        "id": f"p{number}",
+        "part_type": "GOVDE",
+        "material_code": "MDF-18-BYZ",
+        "length_cm": 60 + 7.25 * number,
+        "width_cm": 35 + 2.5 * (number % 4),
+        "quantity": 1 + number % 3,
+        "grain": number % 3,
+        "color": "Beyaz",
+        "thickness_mm": 18,
+        "edge_up": "1mm",
+        "edge_lo": "040",
+        **changes,
+    }
+
+
+def backing(number: int, **changes: Any) -> dict[str, Any]:
+    """Return the back of a cupboard."""
+    thin = {"part_type": "ARKALIK", "material_code": "HDF-5", "thickness_mm": 5, "edge_lo": None}
+    return part(number, **thin, **changes)
+
+
+# By the simulator the first two run to DONE; the others show what an operator meets.
+ORDERS: list[dict[str, Any]] = [
+    {"order_id": "DEMO-1001", "customer_phone": EGE, "opti_mode": "A", "parts": [part(1), part(2), backing(3)]},
+    {
+        "order_id": "DEMO-1002",
+        "customer_phone": DENIZ,
+        "opti_mode": "A",
+        "plate_size": {"width_mm": 1830, "height_mm": 3660},
+        "parts": [part(number, color="Gümüş") for number in range(1, 9)],
+    },
+    {"order_id": "DEMO-1003", "customer_phone": CINAR, "opti_mode": "C", "parts": [part(1), part(2), backing(3)]},
+    {"order_id": "DEMO-1004", "customer_phone": STRANGER, "opti_mode": "A", "parts": [part(1)]},
+    {"order_id": "DEMO-1005", "customer_phone": EGE, "opti_mode": "A", "parts": [part(1, thickness_mm=16)]},
+    {"order_id": "DEMO-1006", "customer_phone": DENIZ, "opti_mode": "A", "parts": [part(1, desc1="sim:saw-failed")]},
+]
+
+
+def load_demo() -> None:
+    """Make what is missing; the same orders are the same jobs."""
+    for phone, name in CUSTOMERS.items():
+        Customer.objects.get_or_create(phone=phone, defaults={"name": name})
+    with acting_as("demo"):
+        for order in ORDERS:
+            checked = read_order(order, default_mode="C")
+            if not Job.objects.filter(order_id=checked.order_id).exists():
+                enqueue(checked)
+
+
+def plays_here() -> bool:
+    """Tell whether the floor is a demonstration's: nobody plays OptiPlanning or the saw in a factory's folders."""
+    folders = (settings.OPTI_IMPORT_FOLDER, settings.OPTI_EXPORT_FOLDER, settings.SAW_FOLDER)
+    return not settings.PRODUCTION and all(folder.is_relative_to(settings.KILIT_VAR) for folder in folders)
+
+
+def simulators_command() -> str:
+    """Return the command that plays OptiPlanning in mode A, as KILIT_OPTI_COMMAND takes it."""
+    export = str(settings.OPTI_EXPORT_FOLDER)
+    return json.dumps([sys.executable, str(Path(playing.__file__)), "--export", export, "--delay", "2"])

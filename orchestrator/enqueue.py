@@ -1,0 +1,41 @@
+"""Turns a checked order into a job, the same order into the same job (ORC-5, ORC-6)."""
+
+from django.db import transaction
+
+from lifecycle.models import Event
+from lifecycle.workers import bells
+from orchestrator.models import Job
+from orchestrator.order import Order, canonical, payload_hash
+
+BELL = "orchestrator"
+
+
+def enqueue(order: Order) -> tuple[Job, bool]:
+    """Return the order's job, and whether it was there before.
+
+    The unique index decides, not a look before: of two requests with the same order, one inserts.
+    """
+    job = Job(
+        order_id=order.order_id,
+        customer_phone=order.customer_phone,
+        customer_snapshot_name=order.customer_snapshot_name or "",
+        opti_mode=order.opti_mode,
+        revision=order.revision,
+        payload=canonical(order),
+        payload_hash=payload_hash(order),
+        part_count=len(order.parts),
+    )
+    with transaction.atomic():
+        Job.objects.bulk_create([job], ignore_conflicts=True)
+        stored = Job.objects.get(payload_hash=job.payload_hash)
+        is_known = stored.pk != job.pk
+        if is_known:
+            Event.objects.record(stored, "JOB_DEDUP", message="The same order was sent again.")
+        ring()
+    return stored, is_known
+
+
+def ring() -> None:
+    """Wake the workers, where there are some at the floor; elsewhere the watching runner looks by itself."""
+    if BELL in bells.doorbells:
+        bells.ring(BELL)

@@ -1,0 +1,61 @@
+"""One batch as the bytes of an XLSX file: the same batch and template always give the same bytes."""
+
+import re
+from dataclasses import astuple
+from datetime import datetime
+from decimal import Decimal
+from io import BytesIO
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from openpyxl.cell.cell import Cell, MergedCell
+from openpyxl.worksheet.worksheet import Worksheet
+from openpyxl.writer.excel import ExcelWriter
+
+from orchestrator.excel.template import FIRST_ROW, open_template
+from orchestrator.plan import Batch
+
+# Zip files cannot tell of earlier days.
+STAMP = datetime(1980, 1, 1)  # noqa: DTZ001 - neither zip nor Excel knows zones
+TEXT_FORMAT = "@"
+# Excel reads _x0041_ in text as the letter A.
+ESCAPE_LOOKALIKE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)")
+
+
+def sheet_bytes(template: bytes, batch: Batch) -> bytes:
+    """Fill a batch into the template."""
+    workbook, sheet = open_template(template)
+    _remove_samples(sheet)
+    for number, row in enumerate(batch.rows, start=FIRST_ROW):
+        for column, value in enumerate(astuple(row), start=1):
+            if value is not None:
+                _write(sheet.cell(number, column), value)
+    workbook.properties.created = workbook.properties.modified = STAMP
+    raw = BytesIO()
+    with ZipFile(raw, "w", ZIP_DEFLATED) as archive:
+        ExcelWriter(workbook, archive).save()
+    return _without_times(raw)
+
+
+def _remove_samples(sheet: Worksheet) -> None:
+    for merged in list(sheet.merged_cells.ranges):
+        if merged.max_row >= FIRST_ROW:
+            sheet.unmerge_cells(str(merged))
+    sheet.delete_rows(FIRST_ROW, max(1, sheet.max_row - FIRST_ROW + 1))
+
+
+def _write(cell: Cell | MergedCell, value: str | int | Decimal) -> None:
+    if isinstance(value, str):
+        cell.value = ESCAPE_LOOKALIKE.sub("_x005F_", value)
+        # openpyxl would take =1+1 for a formula and #N/A for an error; marked as text, Excel keeps it on editing too.
+        cell.data_type = "s"
+        cell.number_format = TEXT_FORMAT
+    else:
+        cell.value = value
+
+
+def _without_times(raw: BytesIO) -> bytes:
+    packed = BytesIO()
+    with ZipFile(raw) as source, ZipFile(packed, "w", ZIP_DEFLATED) as target:
+        for entry in source.infolist():
+            target.writestr(ZipInfo(entry.filename, STAMP.timetuple()[:6]), source.read(entry), ZIP_DEFLATED)
+    return packed.getvalue()

@@ -1,0 +1,55 @@
+"""Named failures: what can go wrong with an order, and what follows from it."""
+
+from typing import Any
+
+from django.db import models
+
+
+class Code(models.TextChoices):
+    """Every code that a job, an event or a refusal may carry."""
+
+    CRM_NO_MATCH = "E_CRM_NO_MATCH", "Customer unknown"
+    TEMPLATE_INVALID = "E_TEMPLATE_INVALID", "Template invalid"
+    PLATE_SIZE_MISSING = "E_PLATE_SIZE_MISSING", "Plate size missing"
+    BACKING_THICKNESS_UNKNOWN = "E_BACKING_THICKNESS_UNKNOWN", "Backing thickness unknown"
+    TRIM_RULE_MISSING = "E_TRIM_RULE_MISSING", "Trim rule missing"
+    OPERATOR_TRIGGER_REQUIRED = "E_OPERATOR_TRIGGER_REQUIRED", "Operator must start OptiPlanning"
+    XML_INVALID = "E_XML_INVALID", "Solution XML invalid"
+    OPTI_XML_TIMEOUT = "E_OPTI_XML_TIMEOUT", "No solution XML in time"
+    OPTI_RUNNER_FAILED = "E_OPTI_RUNNER_FAILED", "OptiPlanning failed"
+    OPTI_MODE_A_RUNNER_MISSING = "E_OPTI_MODE_A_RUNNER_MISSING", "OptiPlanning command missing"
+    OPTI_MODE_B_MACRO_MISSING = "E_OPTI_MODE_B_MACRO_MISSING", "OptiPlanning macro missing"
+    OSI_ACK_TIMEOUT = "E_OSI_ACK_TIMEOUT", "No answer of the saw in time"
+    OSI_ACK_FAILED = "E_OSI_ACK_FAILED", "The saw refused the file"
+    EDGE_MAPPING_UNKNOWN = "E_EDGE_MAPPING_UNKNOWN", "Edge unknown"
+    INVALID_GRAIN = "E_INVALID_GRAIN", "Grain unknown"
+    RETRY_LIMIT_REACHED = "E_RETRY_LIMIT_REACHED", "Retry limit reached"
+    JOB_NOT_IN_HOLD = "E_JOB_NOT_IN_HOLD", "Job is not on hold"
+    JOB_NOT_FOUND = "E_JOB_NOT_FOUND", "Job not found"
+    VALIDATION = "E_VALIDATION", "Order refused"
+    CANCELLED = "E_CANCELLED", "Cancelled"
+    UNKNOWN = "E_UNKNOWN", "Unforeseen failure"
+
+
+# A person has to put something right; the job waits on HOLD until it is approved.
+HOLD_CODES = frozenset(
+    {
+        Code.CRM_NO_MATCH,
+        Code.TEMPLATE_INVALID,
+        Code.PLATE_SIZE_MISSING,
+        Code.BACKING_THICKNESS_UNKNOWN,
+        Code.TRIM_RULE_MISSING,
+        Code.OPERATOR_TRIGGER_REQUIRED,
+    }
+)
+# A second try would end the same; retry is refused with the code itself.
+PERMANENT_CODES = frozenset({Code.TEMPLATE_INVALID, Code.CRM_NO_MATCH, Code.PLATE_SIZE_MISSING, Code.XML_INVALID})
+
+
+class Fault(Exception):  # noqa: N818 - a named failure is an outcome of the work, not an error of ours
+    """A named failure; an exception of any other kind is E_UNKNOWN."""
+
+    def __init__(self, code: Code, message: str, **details: Any) -> None:
+        """Keep what the job and its event tell."""
+        super().__init__(message)
+        self.code, self.message, self.details = code, message, details

@@ -1,0 +1,7 @@
+"""What the queue stores: jobs, the solutions that came back for them, and customers."""
+
+from orchestrator.models.customer import Customer
+from orchestrator.models.job import Job
+from orchestrator.models.solution import SolutionFile
+
+__all__ = ["Customer", "Job", "SolutionFile"]

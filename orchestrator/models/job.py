@@ -1,0 +1,156 @@
+"""A cutting job: an order on its way to the saw; the row is the job (ORC-1, ORC-4)."""
+
+from typing import Any, Self
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from lifecycle.leases import LeasedModel, no_lease
+from lifecycle.triggers import lifecycle_triggers
+from orchestrator.faults import HOLD_CODES, Code, Fault
+from orchestrator.models.customer import Customer
+from orchestrator.models.queryset import LEASE, JobQuerySet, failure
+from orchestrator.states import AT_REST, JOBS, WORKING, Mode, State
+
+SOLVED = (State.OPTI_DONE, State.XML_READY, State.DELIVERED, State.DONE)
+HANDED = (State.DELIVERED, State.DONE)
+
+
+class Job(LeasedModel):
+    """One order; it is valid before it can exist, so only the world can still be wrong about it."""
+
+    lifecycle = JOBS
+
+    status = models.CharField("state", max_length=13, choices=State, default=State.NEW, editable=False)
+    order_id = models.CharField(max_length=200)
+    customer_phone = models.CharField(max_length=16)
+    customer_snapshot_name = models.CharField(max_length=200, blank=True)
+    customer = models.ForeignKey(Customer, null=True, on_delete=models.PROTECT, related_name="jobs")
+    opti_mode = models.CharField("mode", max_length=1, choices=Mode)
+    revision = models.PositiveIntegerField(default=0)
+    payload = models.JSONField(help_text="The order as checked, defaults filled in.")
+    payload_hash = models.CharField(max_length=64)
+    part_count = models.PositiveIntegerField()
+    manual_trigger_approved = models.BooleanField(default=False)
+    retry_count = models.PositiveSmallIntegerField("retries", default=0)
+    lapse_count = models.PositiveSmallIntegerField(default=0, help_text="Runners lost since its last move.")
+    next_run_at = models.DateTimeField("next run", db_default=Now())
+    error_code = models.CharField(max_length=32, choices=Code, blank=True)
+    error_message = models.CharField(max_length=1000, blank=True)
+    plate_size = models.JSONField(null=True)
+    batch_count = models.PositiveIntegerField(null=True)
+    backing_edge_reset_count = models.PositiveIntegerField("backing parts whose edges were emptied", null=True)
+    files = models.JSONField(default=list, help_text="Sheets in the import folder: name and sha256.")
+    solution = models.JSONField(null=True, help_text="Figures of the best solution.")
+    xml_sha256 = models.CharField(max_length=64, blank=True, help_text="Of the solution that goes with the files.")
+    delivery_names = models.JSONField(default=list, help_text="Under which names the saw got it.")
+    # Times of the current attempt. The first is by the clock that stamps files in the export folder, because it is
+    # compared with them; the others are by the database's.
+    attempt_started_at = models.DateTimeField(null=True, help_text="Solutions older than this are of another attempt.")
+    imported_at = models.DateTimeField("sheets imported at", null=True)
+    opti_started_at = models.DateTimeField("OptiPlanning started at", null=True)
+    opti_ended_at = models.DateTimeField(null=True, help_text="OptiPlanning has ended; only its file is awaited.")
+    handed_at = models.DateTimeField("handed to the saw at", null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    objects = JobQuerySet.as_manager()
+
+    class Meta(LeasedModel.Meta):
+        abstract = False
+        triggers = lifecycle_triggers(
+            JOBS,
+            facts=["retry_count", "error_code", "error_message", "batch_count", "backing_edge_reset_count"],
+        )
+        constraints = [
+            # The same order twice is one job, for ever (ORC-6).
+            models.UniqueConstraint(fields=["payload_hash"], name="one_job_per_payload"),
+            # OptiPlanning runs one optimisation at a time: whoever comes second is told so by this index (ORC-4).
+            models.UniqueConstraint(fields=["status"], condition=Q(status=State.OPTI_RUNNING), name="one_opti_running"),
+            models.CheckConstraint(
+                condition=Q(claim_token=None, lease_until=None)
+                | Q(claim_token__isnull=False, lease_until__isnull=False),
+                name="job_claim_has_a_lease",
+            ),
+            models.CheckConstraint(
+                condition=~Q(status__in=AT_REST) | Q(claim_token=None), name="job_at_rest_is_held_by_nobody"
+            ),
+            models.CheckConstraint(condition=Q(error_code__in=["", *Code.values]), name="job_error_code_is_known"),
+            models.CheckConstraint(
+                condition=~Q(status=State.HOLD) | Q(error_code__in=sorted(HOLD_CODES)),
+                name="hold_has_something_to_fix",
+            ),
+            models.CheckConstraint(
+                condition=~Q(status=State.FAILED) | ~Q(error_code=""), name="failed_job_has_error_code"
+            ),
+            models.CheckConstraint(
+                condition=~Q(status=State.OPTI_RUNNING)
+                | Q(opti_started_at__isnull=False, attempt_started_at__isnull=False),
+                name="running_job_has_started",
+            ),
+            models.CheckConstraint(condition=~Q(status__in=SOLVED) | ~Q(xml_sha256=""), name="solved_job_has_xml"),
+            models.CheckConstraint(
+                condition=~Q(status__in=HANDED) | Q(handed_at__isnull=False), name="delivered_job_was_handed_over"
+            ),
+            models.CheckConstraint(
+                condition=Q(status=State.DONE, finished_at__isnull=False) | ~Q(status=State.DONE) & Q(finished_at=None),
+                name="only_done_job_is_finished",
+            ),
+        ]
+        indexes = [
+            # Claims look for the one due longest; ended jobs are not in it, however many there are.
+            models.Index(
+                fields=["next_run_at", "created_at"],
+                condition=Q(status__in=WORKING, claim_token=None),
+                name="job_due",
+            ),
+            # The sweep looks for lapsed claims.
+            models.Index(fields=["lease_until"], condition=Q(lease_until__isnull=False), name="job_claimed"),
+            # Whoever wants OptiPlanning asks who has waited longer.
+            models.Index(fields=["imported_at"], condition=Q(status=State.OPTI_IMPORTED), name="job_waits_for_slot"),
+            # Integrators ask for an order, operators for a state; lists page by id.
+            models.Index(fields=["order_id", "id"], name="job_of_order"),
+            models.Index(fields=["status", "id"], name="job_in_state"),
+        ]
+
+    def __str__(self) -> str:
+        return f"job {self.pk}"
+
+    # Verbs of the runner: each proves its claim, and each but the last keeps it a while longer.
+
+    def advance(self, verb: str, **changes: Any) -> Self:
+        """Move on under the claim this instance holds; MoveRefused when somebody else holds the job by now."""
+        held = {"lease_until": Now() + LEASE, "lapse_count": 0}
+        return self.move(verb, where=self._held(), **held, **changes)
+
+    def _held(self) -> dict[str, Any]:
+        # Without a claim there is nothing to prove: an empty token must not match a job that nobody holds.
+        return {"claim_token": self.claim_token, "claim_token__isnull": False}
+
+    def note(self, **changes: Any) -> Self:
+        """Write down what a step did, under the claim; ClaimLost when it is no longer ours."""
+        if not type(self).objects.held_by(self).update(lease_until=Now() + LEASE, **changes):
+            raise ClaimLost(f"{self} is no longer held by this runner")
+        self.refresh_from_db()
+        return self
+
+    def renew(self) -> None:
+        """Hold on for another while."""
+        if not type(self).objects.held_by(self).update(lease_until=Now() + LEASE):
+            raise ClaimLost(f"{self} is no longer held by this runner")
+
+    def finish(self) -> Self:
+        """End well."""
+        return self.move("finish", where=self._held(), finished_at=Now(), **no_lease())
+
+    def hold(self, fault: Fault) -> Self:
+        """Wait for a person."""
+        return self.move("hold", where=self._held(), **failure(fault), **no_lease())
+
+    def fail(self, fault: Fault) -> Self:
+        """End badly."""
+        return self.move("fail", where=self._held(), **failure(fault), **no_lease())
+
+
+class ClaimLost(Exception):  # noqa: N818 - an answer of the database, not an error of ours
+    """The lease had lapsed, and the job belongs to somebody else by now."""

@@ -1,0 +1,107 @@
+"""The three ways to start OptiPlanning."""
+
+import importlib.util
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+import psutil
+from django.conf import settings
+
+from orchestrator.faults import Code, Fault
+from orchestrator.folders import Folders
+from orchestrator.optiplanning import excel_macro
+from orchestrator.optiplanning.program import run_program
+
+MACRO_SCRIPT = Path(excel_macro.__file__)
+
+
+class Adapter(Protocol):
+    """One way to start OptiPlanning."""
+
+    needs_operator: ClassVar[bool]
+
+    def run(self, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta) -> None:
+        """Start OptiPlanning on the files, and return when it has ended; raise a Fault when it did not end well."""
+
+
+class ByHand:
+    """Mode C: the operator starts OptiPlanning, so there is nothing left to start."""
+
+    needs_operator: ClassVar[bool] = True
+
+    def run(self, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta) -> None:
+        """Return at once."""
+
+
+class ByCommand:
+    """Mode A: a configured command gets the files as its last arguments."""
+
+    needs_operator: ClassVar[bool] = False
+
+    def run(self, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta) -> None:
+        """Run the command to its end."""
+        if reason := command_missing():
+            raise Fault(Code.OPTI_MODE_A_RUNNER_MISSING, reason)
+        command = [*Folders.from_settings().command, *map(str, files)]
+        ended = run_program(command, keep_alive=keep_alive, time_limit=time_limit)
+        if ended.not_started:
+            raise Fault(Code.OPTI_MODE_A_RUNNER_MISSING, f"{command[0]} cannot be started: {ended.not_started}.")
+        ended.refuse_failure()
+
+
+class ByMacro:
+    """Mode B: Excel runs the macro RunOptiPlanning, once for each file."""
+
+    needs_operator: ClassVar[bool] = False
+
+    def run(self, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta) -> None:
+        """Drive Excel from a process of its own, so that a dialogue that nobody answers cannot hold the runner."""
+        if reason := macro_missing():
+            raise Fault(Code.OPTI_MODE_B_MACRO_MISSING, reason)
+        with tempfile.TemporaryDirectory(prefix="kilit-") as folder:
+            excel_pid = Path(folder) / "excel.pid"
+            command = [sys.executable, str(MACRO_SCRIPT), str(excel_pid), settings.OPTI_MACRO, *map(str, files)]
+            try:
+                ended = run_program(command, keep_alive=keep_alive, time_limit=time_limit)
+            except BaseException:
+                _end_excel(excel_pid)
+                raise
+        if ended.code == excel_macro.NO_MACRO:
+            raise Fault(Code.OPTI_MODE_B_MACRO_MISSING, ended.last_line or "Excel cannot run RunOptiPlanning.")
+        ended.refuse_failure()
+
+
+def command_missing() -> str | None:
+    """Say why mode A cannot work here, or nothing."""
+    command = Folders.from_settings().command
+    if not command:
+        return (
+            "KILIT_OPTI_COMMAND is not set."
+            if not settings.OPTI_COMMAND
+            else "KILIT_OPTI_COMMAND is not a list of words."
+        )
+    return None if shutil.which(command[0]) else f"{command[0]} of KILIT_OPTI_COMMAND is not a program on this machine."
+
+
+def macro_missing() -> str | None:
+    """Say why mode B cannot work here, or nothing."""
+    if os.name != "nt":
+        return "Excel macros run on Windows only."
+    if importlib.util.find_spec("win32com") is None:
+        return "pywin32 is not installed: pip install kilit[windows]."
+    if not settings.OPTI_MACRO:
+        return "KILIT_OPTI_MACRO is not set."
+    return None if Path(settings.OPTI_MACRO).is_file() else f"There is no file {settings.OPTI_MACRO}."
+
+
+def _end_excel(pid_file: Path) -> None:
+    # Excel is started by Windows, not by us: it is in no group of ours.
+    with suppress(OSError, ValueError, psutil.Error):
+        psutil.Process(int(pid_file.read_text())).kill()

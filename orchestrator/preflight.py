@@ -1,0 +1,116 @@
+"""Looks over what a job will need before one needs it (ORC-23)."""
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from orchestrator.atomic import ASIDE
+from orchestrator.excel import check_template
+from orchestrator.faults import Fault
+from orchestrator.folders import Folders
+from orchestrator.optiplanning.adapters import command_missing, macro_missing
+from orchestrator.rules import current_rules
+
+LITTLE_SPACE = 100 * 1024**2
+NO_SPACE = 5 * 1024**2
+
+
+class Level(StrEnum):
+    """How a check came out."""
+
+    PASS = "PASS"  # noqa: S105 - a verdict
+    WARN = "WARN"
+    FAIL = "FAIL"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at."""
+
+    name: str
+    level: Level
+    message: str
+
+
+def preflight() -> list[Check]:
+    """Look at everything, and say of each thing whether jobs can rely on it."""
+    folders = Folders.from_settings()
+    with suppress(OSError):
+        folders.prepare()  # what cannot be made is told below
+    return [
+        *(check for name, folder in folders.all().items() for check in _folder(name, folder)),
+        _template(folders.template),
+        *_rules(),
+        _mode("mode A command", command_missing(), " ".join(folders.command), mode="A"),
+        _mode("mode B macro", macro_missing(), "Excel and the macro's workbook are here.", mode="B"),
+    ]
+
+
+def _folder(name: str, folder: Path) -> Iterator[Check]:
+    title = f"{name} folder"
+    if wrong := _not_writable(folder):
+        yield Check(title, Level.FAIL, f"{folder}: {wrong}.")
+        return
+    yield Check(title, Level.PASS, f"{folder} can be read and written.")
+    free = shutil.disk_usage(folder).free
+    if free < LITTLE_SPACE:
+        level = Level.FAIL if free < NO_SPACE else Level.WARN
+        yield Check(f"{name} space", level, f"{folder}: {free / 1024**2:.0f} MB are free.")
+
+
+def _not_writable(folder: Path) -> str | None:
+    """Really list, write, rename and remove: permissions on a network share are known only by trying."""
+    probe = folder / f".kilit-{secrets.token_hex(4)}{ASIDE}"
+    moved = probe.with_name(f".kilit-{secrets.token_hex(4)}{ASIDE}")
+    try:
+        os.listdir(folder)  # noqa: PTH208 - iterdir would try nothing before the first name is asked for
+        with probe.open("xb") as file:
+            file.write(b"kilit")
+            file.flush()
+            os.fsync(file.fileno())
+        probe.rename(moved)
+        moved.unlink()
+    except OSError as error:
+        for leftover in (probe, moved):
+            with suppress(OSError):
+                leftover.unlink()
+        return error.strerror or type(error).__name__
+    return None
+
+
+def _template(path: Path) -> Check:
+    try:
+        check_template(path)
+    except Fault as fault:
+        return Check("template", Level.FAIL, f"{path}: {fault.message}")
+    return Check("template", Level.PASS, f"{path} has the sheet and its tags.")
+
+
+def _rules() -> Iterator[Check]:
+    try:
+        rules = current_rules()
+    except Fault as fault:
+        yield Check("rules", Level.FAIL, fault.message)
+        return
+    if rules.refusal:
+        yield Check("rules", Level.FAIL, f"{rules.refusal} This process still works by the last good rules.")
+    else:
+        yield Check("rules", Level.PASS, "The rules are read and whole.")
+    if rules.default_plate_size is None:
+        yield Check("default plate", Level.WARN, "No defaultPlateSize: orders that name none will be held.")
+
+
+def _mode(name: str, wrong: str | None, fine: str, *, mode: str) -> Check:
+    if wrong is None:
+        return Check(name, Level.PASS, fine)
+    # A factory uses the modes it uses; only a default that cannot work stops orders.
+    try:
+        is_default = current_rules().opti_mode_default == mode
+    except Fault:
+        is_default = False
+    return Check(name, Level.FAIL if is_default else Level.WARN, f"{wrong} Orders in mode {mode} will fail.")

@@ -1,0 +1,306 @@
+"""The steps of a job: each moves it by one state, or says how long to wait; each may be repeated (ORC-20)."""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import DurationField, ExpressionWrapper, F
+from django.db.models.functions import Now
+
+from lifecycle.actor import acting, acting_as
+from lifecycle.models import Event
+from orchestrator.collecting import Collected, collect, file_clock
+from orchestrator.delivering import acknowledged, deliver, delivery_name, withdraw
+from orchestrator.excel import write_files
+from orchestrator.faults import Code, Fault
+from orchestrator.fields import plain
+from orchestrator.folders import Folders
+from orchestrator.models import Customer, Job, SolutionFile
+from orchestrator.models.queryset import NO_ERROR, UNSOLVED
+from orchestrator.optiplanning import adapter
+from orchestrator.order import order_from
+from orchestrator.plan import Plan
+from orchestrator.rules import current_rules
+from orchestrator.states import Mode, State
+from orchestrator.transforming import transform
+
+KeepAlive = Callable[[], None]
+Step = Callable[[Job, KeepAlive], timedelta | None]
+
+# The job that waits longest is woken as soon as the slot is free; this is for the others.
+ASK_FOR_SLOT_AFTER = timedelta(seconds=30)
+
+
+def prepare(job: Job, _: KeepAlive) -> timedelta | None:
+    """Find the customer and ask all gates; nothing is written outside the database yet (ORC-9)."""
+    customer = Customer.objects.filter(phone=job.customer_phone).first()
+    if customer is None:
+        raise Fault(Code.CRM_NO_MATCH, f"No customer has the phone {job.customer_phone}.")
+    if job.customer_id != customer.pk:
+        job.note(customer=customer)  # known even when a later gate holds the job
+    folders = folders_here()
+    plan = planned(job, folders)
+    batches, reset = len(plan.batches), plan.backing_edge_reset_count
+    is_new_reset = reset and job.backing_edge_reset_count != reset
+    with transaction.atomic():
+        advance(
+            job,
+            "prepare",
+            f"{several(job.part_count, 'part')} in {several(batches, 'batch', 'batches')}.",
+            plate_size={"width_mm": plain(plan.plate.width_mm), "height_mm": plain(plan.plate.height_mm)},
+            batch_count=batches,
+            backing_edge_reset_count=reset,
+            attempt_started_at=job.attempt_started_at or file_clock(folders.export),
+            **NO_ERROR,
+        )
+        if is_new_reset:
+            Event.objects.record(
+                job,
+                "BACKING_EDGE_RESET",
+                message=f"Edges of {several(reset, 'backing part')} were emptied.",
+                details={"backing_edge_reset_count": reset, "parts": list(plan.reset_parts)},
+            )
+    return None
+
+
+def import_files(job: Job, _: KeepAlive) -> timedelta | None:
+    """Lay the sheets into OptiPlanning's import folder; the same sheets are left as they are (ORC-15)."""
+    folders = folders_here()
+    written = [
+        {"name": sheet.name, "sha256": sheet.sha256} for sheet in write_files(job.pk, planned(job, folders), folders)
+    ]
+    changes: dict[str, Any] = {"files": written, "imported_at": Now()}
+    if job.files and job.files != written:
+        # The rules changed since: what the operator started, or OptiPlanning solved, was something else.
+        changes |= {**UNSOLVED, "attempt_started_at": file_clock(folders.export)}
+    advance(job, "import_files", f"Sheets: {', '.join(sheet['name'] for sheet in written)}.", **changes)
+    return None
+
+
+def start(job: Job, _: KeepAlive) -> timedelta | None:
+    """Take the one slot of OptiPlanning before anything is started, or wait for it (ORC-4)."""
+    if adapter(job.opti_mode).needs_operator and not job.manual_trigger_approved:
+        raise Fault(
+            Code.OPERATOR_TRIGGER_REQUIRED, "The sheets are in the import folder. Start OptiPlanning, then approve."
+        )
+    with acting_as(acting().actor, reason="OptiPlanning is free."):
+        if not Job.objects.take_slot(job):
+            return ASK_FOR_SLOT_AFTER
+    job.refresh_from_db()
+    return None
+
+
+def optimise(job: Job, keep_alive: KeepAlive) -> timedelta | None:
+    """Run OptiPlanning unless it has run already, then take its solution when that is whole (ORC-16, ORC-17)."""
+    if job.xml_sha256:
+        advance(job, "collect", "The solution of the earlier attempt is still good.")
+        return None
+    found = solution_of(job)
+    if found is None and job.opti_ended_at is None:
+        files = [folders_here().imports / sheet["name"] for sheet in job.files]
+        # What is left of the time, so that a runner that dies each time comes to an end as well.
+        left = current_rules().opti_xml_after - age(job, "opti_started_at")
+        refuse_late_solution(left)
+        adapter(job.opti_mode).run(files, keep_alive=keep_alive, time_limit=left)
+        job.note(opti_ended_at=Now())
+        found = solution_of(job)
+    if found is None:
+        refuse_late_solution(current_rules().opti_xml_after - age(job, "opti_started_at"))
+        return poll()
+    return None if store(job, found) else poll()
+
+
+def validate(job: Job, _: KeepAlive) -> timedelta | None:
+    """Look at what was stored once more, before it goes to a machine."""
+    contents = [bytes(file.content) for file in job.solution_files.order_by("name")]
+    if not contents or digest(contents) != job.xml_sha256:
+        raise Fault(Code.XML_INVALID, "The stored solution is not the one that was collected.")
+    advance(job, "validate", spoken(job.solution or {}))
+    return None
+
+
+def hand_over(job: Job, _: KeepAlive) -> timedelta | None:
+    """Hand the solution to the saw once, and wait for its answer (ORC-18)."""
+    folders = folders_here()
+    if job.handed_at is None:
+        settle_earlier_attempts(job, folders)
+    waiting = named(job, attempt=job.retry_count + 1)
+    if job.handed_at is None:
+        lay_into_inbox(waiting, folders)
+        job.note(handed_at=Now(), delivery_names=list(waiting.values()))
+    answers = heard(waiting, folders, acknowledged)
+    patience = current_rules().osi_ack_after
+    if False in answers or (None in answers and age(job, "handed_at") > patience):
+        # Taken back first, then judged: what the saw takes in between counts as taken.
+        answers = heard(waiting, folders, withdraw)
+        refused = [name for name, answer in zip(waiting.values(), answers, strict=True) if answer is False]
+        if refused:
+            raise Fault(Code.OSI_ACK_FAILED, f"The saw put {', '.join(refused)} into failed/.")
+        if None in answers:
+            spoken = f"{patience.total_seconds() / 60:g} min"
+            raise Fault(Code.OSI_ACK_TIMEOUT, f"The saw did not answer within {spoken}; the file was taken back.")
+    if None in answers:
+        return poll()
+    taken = job.solution_files.order_by("name").values_list("acknowledged_as", flat=True)
+    advance(job, "deliver", f"The saw took {', '.join(taken)}.")
+    return None
+
+
+def finish(job: Job, _: KeepAlive) -> timedelta | None:
+    """Close the job."""
+    job.finish()
+    return None
+
+
+STEPS: dict[str, Step] = {
+    State.NEW: prepare,
+    State.PREPARED: import_files,
+    State.OPTI_IMPORTED: start,
+    State.OPTI_RUNNING: optimise,
+    State.OPTI_DONE: validate,
+    State.XML_READY: hand_over,
+    State.DELIVERED: finish,
+}
+
+
+def takes_long(job: Job) -> bool:
+    """Tell whether the next step may start OptiPlanning and wait for its end."""
+    starting = job.status == State.OPTI_IMPORTED or (job.status == State.OPTI_RUNNING and job.opti_ended_at is None)
+    return starting and job.opti_mode != Mode.C
+
+
+def advance(job: Job, verb: str, message: str, **changes: Any) -> None:
+    """Move on, and tell the timeline why in words."""
+    with acting_as(acting().actor, reason=message):
+        job.advance(verb, **changes)
+
+
+def several(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def spoken(figures: dict[str, Any]) -> str:
+    """Return what operators ask first about a solution."""
+    words = {
+        "boards_m2": "m² of boards",
+        "drops_m2": "m² of drops",
+        "patterns": "patterns",
+        "cuts": "cuts",
+        "time_s": "s",
+    }
+    told = [f"{figures[name]} {word}" for name, word in words.items() if figures.get(name) is not None]
+    return f"The solution: {', '.join(told)}." if told else "The solution tells no figures."
+
+
+def planned(job: Job, folders: Folders) -> Plan:
+    """Return the rows to cut, by the rules of this moment."""
+    return transform(order_from(job.payload), current_rules(), template=folders.template)
+
+
+def solution_of(job: Job) -> Collected | None:
+    """Look for the solution of this attempt."""
+    expected = [sheet["name"] for sheet in job.files] if current_rules().xml_expected == "batch" else []
+    newer_than = job.attempt_started_at
+    if newer_than is None:  # the database refuses a running job without it
+        raise Fault(Code.UNKNOWN, "The attempt has no beginning.")
+    return collect(job.pk, newer_than=newer_than, expected=expected, folders=folders_here())
+
+
+def store(job: Job, found: Collected) -> bool:
+    """Keep the solution beside the job, and move on, both or neither; not when it was changed since it was judged."""
+    contents = {path.name: path.read_bytes() for path in found.paths}
+    if digest(contents.values()) != found.sha256:
+        return False
+    with transaction.atomic():
+        job.solution_files.all().delete()
+        SolutionFile.objects.bulk_create(
+            SolutionFile(job=job, name=name, content=content, sha256=digest([content]))
+            for name, content in contents.items()
+        )
+        advance(
+            job,
+            "collect",
+            f"Collected {', '.join(contents)}.",
+            xml_sha256=found.sha256,
+            solution=dict(found.solution),
+        )
+    return True
+
+
+def digest(contents: Iterable[bytes]) -> str:
+    """Return one sha256 of several files, in the order of their names; of one file it is that file's own."""
+    return hashlib.sha256(b"".join(contents)).hexdigest()
+
+
+def named(job: Job, *, attempt: int) -> dict[SolutionFile, str]:
+    """Return the files that the saw has not got, with their names in its folders."""
+    files = job.solution_files.filter(acknowledged_as="").order_by("name")
+    return {file: delivery_name(job.pk, attempt, Path(file.name)) for file in files}
+
+
+def settle_earlier_attempts(job: Job, folders: Folders) -> None:
+    """Take back what an attempt that failed in between left in the inbox; what the saw took of it counts as taken."""
+    for attempt in range(1, job.retry_count + 1):
+        earlier = named(job, attempt=attempt)
+        left = {file: name for file, name in earlier.items() if (folders.inbox / name).exists()}
+        heard(left, folders, withdraw)
+        heard(earlier, folders, acknowledged)
+
+
+def lay_into_inbox(waiting: dict[SolutionFile, str], folders: Folders) -> None:
+    """Give the saw its files; those it has, or had, are left alone."""
+    with TemporaryDirectory(prefix="kilit-") as aside:
+        for file, name in waiting.items():
+            source = Path(aside) / "solution.xml"
+            source.write_bytes(bytes(file.content))
+            deliver(source, name, folders)
+
+
+def heard(
+    waiting: dict[SolutionFile, str], folders: Folders, ask: Callable[[str, Folders], bool | None]
+) -> list[bool | None]:
+    """Ask about each file, and remember which the saw has; a fault with one is told after all were asked."""
+    answers: list[bool | None] = []
+    faults: list[Fault] = []
+    for file, name in waiting.items():
+        try:
+            answers.append(ask(name, folders))
+        except Fault as fault:
+            faults.append(fault)
+        else:
+            if answers[-1]:
+                SolutionFile.objects.filter(pk=file.pk).update(acknowledged_as=name)
+    if faults:
+        raise faults[0]
+    return answers
+
+
+def refuse_late_solution(left: timedelta) -> None:
+    """End the waiting when its time is over."""
+    if left <= timedelta(0):
+        minutes = current_rules().opti_xml_after.total_seconds() / 60
+        raise Fault(Code.OPTI_XML_TIMEOUT, f"OptiPlanning brought no solution within {minutes:g} min.")
+
+
+def age(job: Job, column: str) -> timedelta:
+    """Return how long ago something was, by the database's clock."""
+    since = ExpressionWrapper(Now() - F(column), output_field=DurationField())
+    return Job.objects.values_list(since, flat=True).get(pk=job.pk) or timedelta(0)
+
+
+def folders_here() -> Folders:
+    """Return this machine's folders, made when they are our own."""
+    folders = Folders.from_settings()
+    folders.prepare()
+    return folders
+
+
+def poll() -> timedelta:
+    """Return how long to leave a folder alone between two looks."""
+    return timedelta(seconds=settings.FLOOR_POLL)

@@ -1,0 +1,16 @@
+"""The queue's sweep: claims of runners that are gone."""
+
+from datetime import timedelta
+
+from lifecycle.workers import sweeps
+from orchestrator.models import Job
+
+
+def release_lapsed() -> str:
+    """Let jobs go on that a dead runner held (ORC-20)."""
+    return f"Released {Job.objects.release_lapsed()}."
+
+
+def register() -> None:
+    """Declare when it runs by itself."""
+    sweeps.register("orchestrator_release_lapsed", every=timedelta(seconds=30), run=release_lapsed)

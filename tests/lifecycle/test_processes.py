@@ -1,0 +1,31 @@
+"""Process groups, also the way Windows finds them: by who started whom."""
+
+import os
+import sys
+import time
+
+from lifecycle.processes import _family, _kill_each, group_members, kill_group, start_group
+
+SLEEP = "import time; time.sleep(60)"
+A_FAMILY = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {SLEEP!r}]); {SLEEP}"
+
+
+def pids(processes) -> set[int]:
+    return {process.pid for process in processes}
+
+
+def test_a_family_is_the_group_that_windows_does_not_have() -> None:
+    leader = start_group([sys.executable, "-c", A_FAMILY], environment=os.environ)
+    try:
+        end = time.monotonic() + 10
+        while len(group_members(leader.pid)) < 2 and time.monotonic() < end:
+            time.sleep(0.05)
+
+        assert pids(_family(leader.pid)) == pids(group_members(leader.pid))
+        assert len(_family(leader.pid)) == 2
+
+        _kill_each(_family(leader.pid))
+        leader.wait(timeout=5)
+        assert group_members(leader.pid) == []
+    finally:
+        kill_group(leader.pid)

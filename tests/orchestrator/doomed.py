@@ -1,0 +1,74 @@
+"""Runners in processes of their own; `python -m tests.orchestrator.doomed` is one that sees solutions at rest at once.
+
+A forked one may be told where to die, by SIGKILL to itself: at the `start` of a state's step, or at the `move` out of
+it, when what the step does outside the database is done. It is the product's own runner; only its death is arranged.
+"""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import django
+from django.apps import apps
+
+if __name__ == "__main__" and not apps.ready:
+    django.setup()
+
+from django.db import connections
+
+from orchestrator import collecting, runner, steps
+from orchestrator.models import Job
+from orchestrator.models.queryset import JobQuerySet
+
+
+def fork_doomed(state: str, point: str, *, meanwhile: Callable[[], Any]) -> int:
+    """Run a runner that dies at a point of a state; return how it ended."""
+    child = os.fork()
+    if child == 0:
+        try:
+            for connection in connections.all():
+                connection.connection = None  # the parent's; closing it here would end it there
+            doom(state, point)
+            runner.watch(threading.Event())
+        finally:
+            os._exit(1)
+    end = time.monotonic() + 30
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
+        meanwhile()
+        if time.monotonic() > end:
+            os.kill(child, signal.SIGTERM)
+        time.sleep(0.02)
+    return -os.waitstatus_to_exitcode(ended[1])
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def doom(state: str, point: str) -> None:
+    """Arrange the death."""
+    if point == "start":
+        steps.STEPS[state] = lambda *_: die()
+        return
+
+    def deadly(original: Any) -> Any:
+        def move(self: Any, *args: Any, **options: Any) -> Any:
+            if getattr(self, "status", None) == state or (args and getattr(args[0], "status", None) == state):
+                die()
+            return original(self, *args, **options)
+
+        return move
+
+    Job.move = deadly(Job.move)  # type: ignore[method-assign]
+    JobQuerySet.take_slot = deadly(JobQuerySet.take_slot)  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    collecting.STABLE_AFTER = timedelta(0)
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    runner.watch(stop)

@@ -1,0 +1,318 @@
+"""Starting OptiPlanning, and never leaving it behind (ORC-16)."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from orchestrator.faults import Code, Fault
+from orchestrator.optiplanning import adapter, adapters, excel_macro
+from tests.commands import ROOT
+from tests.workers.conftest import wait_until
+
+A_WHILE = timedelta(seconds=60)
+# Starts a child of its own, notes both, and sleeps.
+SLEEPER = """
+import os, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+open(sys.argv[1], "w").write(f"{os.getpid()} {child.pid}")
+time.sleep(300)
+"""
+
+
+def nothing() -> None:
+    """Hold a lease that nobody disputes."""
+
+
+@pytest.fixture
+def command(settings: Any) -> Callable[..., None]:
+    def use(*words: Any) -> None:
+        settings.OPTI_COMMAND = json.dumps([str(word) for word in words])
+
+    return use
+
+
+@pytest.fixture
+def sleeper(tmp_path: Path, command: Any) -> Callable[[], list[psutil.Process]]:
+    """Use a command that never ends; return its processes when they run."""
+    note = tmp_path / "pids"
+    command(sys.executable, "-c", SLEEPER, note)
+
+    def processes() -> list[psutil.Process]:
+        wait_until(lambda: note.exists() and len(note.read_text().split()) == 2)
+        return [psutil.Process(int(pid)) for pid in note.read_text().split()]
+
+    return processes
+
+
+def gone(process: psutil.Process) -> bool:
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+def run(mode: str = "A", files: Any = (), keep_alive: Any = nothing, time_limit: timedelta = A_WHILE) -> None:
+    adapter(mode).run(files, keep_alive=keep_alive, time_limit=time_limit)
+
+
+def fault_of(mode: str = "A", **options: Any) -> Fault:
+    with pytest.raises(Fault) as fault:
+        run(mode, **options)
+    return fault.value
+
+
+def test_orc_16_only_mode_c_needs_the_operator() -> None:
+    assert {mode: adapter(mode).needs_operator for mode in "ABC"} == {"A": False, "B": False, "C": True}
+
+
+def test_orc_16_mode_c_returns_at_once() -> None:
+    run("C", keep_alive=lambda: pytest.fail("nothing to wait for"))
+
+
+def test_orc_16_mode_a_gets_the_files_as_arguments_and_no_shell(tmp_path: Path, command: Any) -> None:
+    told = tmp_path / "told"
+    script = "import json, sys; json.dump(sys.argv[2:], open(sys.argv[1], 'w'))"
+    command(sys.executable, "-c", script, told)
+    files = [tmp_path / "a b.xlsx", tmp_path / "$(touch evil);`x`.xlsx", tmp_path / "Gümüş.xlsx"]
+
+    run(files=files)
+
+    assert json.loads(told.read_text()) == [str(file) for file in files]
+
+
+def test_orc_16_mode_a_does_not_tell_our_secrets(tmp_path: Path, command: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("SECRET_KEY", "secret")
+    monkeypatch.setenv("DATABASE_URL", "secret")
+    told = tmp_path / "told"
+    command(sys.executable, "-c", "import os, sys; open(sys.argv[1], 'w').write('\\n'.join(os.environ))", told)
+
+    run()
+
+    assert not {"SECRET_KEY", "DATABASE_URL"} & set(told.read_text().split())
+
+
+def test_orc_16_the_lease_is_kept_while_it_runs(command: Any) -> None:
+    calls = []
+    command(sys.executable, "-c", "import time; time.sleep(2.5)")
+
+    run(keep_alive=lambda: calls.append(1))
+
+    assert calls
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("import sys; sys.exit(3)", "OptiPlanning failed, exit code 3."),
+        ("import sys; sys.exit('no licence')", "OptiPlanning failed, exit code 1: no licence"),
+        ("print('a'); print('disk\\x07 full'); raise SystemExit(2)", "OptiPlanning failed, exit code 2: disk? full"),
+        ("import os; os.kill(os.getpid(), 9)", "OptiPlanning failed, it was killed."),
+        ("import os; os.write(2, b'\\xff' * 3_000_000); raise SystemExit(4)", "OptiPlanning failed, exit code 4: "),
+    ],
+)
+def test_orc_16_a_program_that_fails_is_told_with_its_last_words(command: Any, script: str, told: str) -> None:
+    command(sys.executable, "-c", script)
+
+    fault = fault_of()
+
+    assert fault.code == Code.OPTI_RUNNER_FAILED
+    assert fault.message.startswith(told)
+    assert len(fault.message) < 3000
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("", "KILIT_OPTI_COMMAND is not set."),
+        ("no-such-program --x", "no-such-program of KILIT_OPTI_COMMAND is not a program on this machine."),
+        ('["a", 1]', "KILIT_OPTI_COMMAND is not a list of words."),
+        ('opti "unclosed', "KILIT_OPTI_COMMAND is not a list of words."),
+    ],
+)
+def test_orc_16_mode_a_without_a_command_is_told(settings: Any, line: str, told: str) -> None:
+    settings.OPTI_COMMAND = line
+
+    fault = fault_of()
+
+    assert (fault.code, fault.message) == (Code.OPTI_MODE_A_RUNNER_MISSING, told)
+
+
+def test_orc_16_a_file_that_is_no_program_is_told(tmp_path: Path, command: Any) -> None:
+    program = tmp_path / "opti.exe"
+    program.write_bytes(b"\x00\x01 no program")
+    program.chmod(0o755)
+    command(program)
+
+    fault = fault_of()
+
+    assert fault.code == Code.OPTI_MODE_A_RUNNER_MISSING
+    assert "Exec format error" in fault.message
+
+
+def test_orc_16_out_of_time_the_program_and_its_children_are_killed(sleeper: Any) -> None:
+    found: list[psutil.Process] = []
+
+    fault = fault_of(keep_alive=lambda: found.extend(sleeper()), time_limit=timedelta(seconds=3))
+
+    assert fault.code == Code.OPTI_XML_TIMEOUT
+    assert fault.message == "OptiPlanning did not end within 0.05 min."
+    assert found
+    wait_until(lambda: all(gone(process) for process in found))
+
+
+def test_orc_16_a_job_that_is_not_ours_any_more_stops_the_program(sleeper: Any) -> None:
+    found = []
+
+    def lose() -> None:
+        found.extend(sleeper())
+        raise LookupError("the claim is somebody else's")
+
+    with pytest.raises(LookupError):
+        run(keep_alive=lose)
+
+    assert len(found) == 2
+    wait_until(lambda: all(gone(process) for process in found))
+
+
+def test_orc_16_killed_with_minus_nine_we_take_the_program_with_us(tmp_path: Path, sleeper: Any, settings: Any) -> None:
+    script = (
+        "import django; django.setup()\n"
+        "from datetime import timedelta\n"
+        "from orchestrator.optiplanning import adapter\n"
+        "adapter('A').run([], keep_alive=lambda: None, time_limit=timedelta(minutes=5))\n"
+    )
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
+        "KILIT_OPTI_COMMAND": settings.OPTI_COMMAND,
+    }
+    runner = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, env=environment)
+    try:
+        processes = sleeper()
+        keeper = processes[0].parent()
+        assert all(process.is_running() for process in processes)
+    finally:
+        runner.send_signal(signal.SIGKILL)
+        runner.wait()
+
+    wait_until(lambda: all(gone(process) for process in (*processes, keeper)))
+
+
+def test_orc_16_a_guardian_that_is_killed_takes_nothing_with_it_that_we_do_not_end(sleeper: Any) -> None:
+    found = []
+
+    def kill_guardian() -> None:
+        if not found:
+            found.extend(sleeper())
+            found[0].parent().kill()
+
+    fault = fault_of(keep_alive=kill_guardian)
+
+    assert fault.code == Code.OPTI_RUNNER_FAILED
+    wait_until(lambda: all(gone(process) for process in found))
+
+
+def test_orc_16_mode_b_elsewhere_than_on_windows_is_told() -> None:
+    fault = fault_of("B")
+
+    assert fault.code == Code.OPTI_MODE_B_MACRO_MISSING
+    assert fault.message == "Excel macros run on Windows only."
+
+
+# An Excel made of files: it notes what it is told to do.
+FAKE_EXCEL = {
+    "win32com/__init__.py": "",
+    "pywintypes.py": "class com_error(Exception): pass\n",
+    "win32process.py": "def GetWindowThreadProcessId(window):\n    return 1, 4_000_000 + window\n",
+    "win32com/client.py": """
+import os
+from pathlib import Path
+import pywintypes
+
+LOG = Path(os.environ["EXCEL_LOG"])
+def log(text):
+    with LOG.open("a") as file:
+        file.write(text + "\\n")
+
+class Module:
+    def __init__(self, code): self.code, self.CountOfLines = code, 1
+    def Lines(self, first, count): return self.code
+class Component:
+    def __init__(self, code): self.CodeModule = Module(code)
+class Book:
+    def __init__(self, path):
+        self.Name = os.path.basename(path)
+        project = type("Project", (), {})()
+        project.VBComponents = [Component(Path(path).read_text())]
+        self.VBProject = project
+class Books:
+    def Open(self, path, ReadOnly):
+        log(f"open {os.path.basename(path)}")
+        return Book(path)
+class Excel:
+    Hwnd = 7
+    Workbooks = Books()
+    def Run(self, macro, file):
+        log(f"run {macro} {file}")
+        if "bad" in file:
+            raise pywintypes.com_error("the macro failed")
+    def Quit(self): log("quit")
+def DispatchEx(name):
+    log(name)
+    return Excel()
+""",
+}
+
+
+@pytest.fixture
+def excel(tmp_path: Path, settings: Any, monkeypatch: Any) -> Callable[[], list[str]]:
+    """Put a stand-in for Excel and pywin32 at the outermost edge; the script and its process are real."""
+    for name, code in FAKE_EXCEL.items():
+        path = tmp_path / "site" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(code)
+    log = tmp_path / "log"
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    monkeypatch.setenv("EXCEL_LOG", str(log))
+    monkeypatch.setattr(adapters, "macro_missing", lambda: None)
+    settings.OPTI_MACRO = str(tmp_path / "RunOptiPlanning.xls")
+    (tmp_path / "RunOptiPlanning.xls").write_text("Sub RunOptiPlanning(path)")
+    return lambda: log.read_text().splitlines()
+
+
+def test_orc_16_mode_b_runs_the_macro_once_for_each_file(excel: Any) -> None:
+    run("B", files=[Path("/in/a.xlsx"), Path("/in/b.xlsx")])
+
+    assert excel() == [
+        "Excel.Application",
+        "open RunOptiPlanning.xls",
+        "run 'RunOptiPlanning.xls'!RunOptiPlanning /in/a.xlsx",
+        "run 'RunOptiPlanning.xls'!RunOptiPlanning /in/b.xlsx",
+        "quit",
+    ]
+
+
+def test_orc_16_mode_b_without_the_macro_is_told(excel: Any, settings: Any) -> None:
+    Path(settings.OPTI_MACRO).write_text("Sub SomethingElse()")
+
+    fault = fault_of("B", files=[Path("/in/a.xlsx")])
+
+    assert (fault.code, fault.message) == (
+        Code.OPTI_MODE_B_MACRO_MISSING,
+        f"RunOptiPlanning.xls has no macro {excel_macro.MACRO}.",
+    )
+    assert excel()[-1] == "quit"
+
+
+def test_orc_16_mode_b_whose_macro_fails_is_told(excel: Any) -> None:
+    fault = fault_of("B", files=[Path("/in/bad.xlsx")])
+
+    assert fault.code == Code.OPTI_RUNNER_FAILED
+    assert fault.message == "OptiPlanning failed, exit code 1: Excel: the macro failed"
+    assert excel()[-1] == "quit"

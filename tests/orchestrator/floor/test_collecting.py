@@ -1,0 +1,303 @@
+"""Finding the solution among what lies in a folder that anybody may write to (ORC-17)."""
+
+import hashlib
+import os
+import tracemalloc
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from orchestrator import collecting
+from orchestrator.collecting import Collected, collect, file_clock
+from orchestrator.faults import Code, Fault
+from orchestrator.folders import Folders
+from tests.orchestrator.floor.conftest import age
+
+JOB = UUID("11111111-2222-3333-4444-555555555555")
+BEFORE = datetime(2026, 1, 1, tzinfo=UTC)
+XML = """<?xml version="1.0" encoding="{encoding}"?>
+<OptiPlanning>
+  <Solution name="one" algo="SPEED" best="0" mqBoards="23.52" patterns="9" zcuts="90" jobTime="900" mqDrops="9"/>
+  <Solution name="iki" algo="BEST" best="1" mqBoards="17,64" patterns="7" cycles="8" zcuts="81" jobTime="754.5"
+            jobCost="4233.60" mqDrops="3.05" diffDrops="4"/>
+</OptiPlanning>
+"""
+GOOD = XML.format(encoding="UTF-8").encode()
+FIGURES = {
+    "name": "iki",
+    "algo": "BEST",
+    "boards_m2": "17.64",
+    "patterns": 7,
+    "cycles": 8,
+    "cuts": 81,
+    "time_s": "754.5",
+    "cost": "4233.6",
+    "drops_m2": "3.05",
+    "drop_kinds": "4",
+}
+
+
+@pytest.fixture
+def put(floor: Folders) -> Callable[..., Path]:
+    """Put a file into the export folder that nobody has touched for a while."""
+
+    def put(content: bytes = GOOD, name: str = f"{JOB}.xml", *, seconds: float = 10) -> Path:
+        path = floor.export / name
+        path.write_bytes(content)
+        return age(path, seconds)
+
+    return put
+
+
+@pytest.fixture
+def look(floor: Folders) -> Callable[..., Collected | None]:
+    def look(*expected: str, newer_than: datetime = BEFORE) -> Collected | None:
+        return collect(JOB, newer_than=newer_than, expected=expected, folders=floor)
+
+    return look
+
+
+def reason(look: Any) -> str:
+    with pytest.raises(Fault) as fault:
+        look()
+    assert fault.value.code == Code.XML_INVALID
+    return fault.value.message
+
+
+def test_orc_17_a_whole_solution_is_taken_with_the_figures_of_the_best(put: Any, look: Any) -> None:
+    path = put()
+
+    found = look()
+
+    assert found.paths == (path,)
+    assert found.solution == FIGURES
+    assert found.sha256 == hashlib.sha256(GOOD).hexdigest()
+
+
+def test_orc_17_nothing_there_is_not_yet(look: Any) -> None:
+    assert look() is None
+
+
+def test_orc_17_a_file_counts_when_it_was_left_alone_for_two_seconds(put: Any, look: Any, monkeypatch: Any) -> None:
+    written_at = datetime.fromtimestamp(put().stat().st_mtime, UTC)
+
+    for seconds, count in ((0, 0), (1.9, 0), (2, 1), (100, 1)):
+        now = written_at + timedelta(seconds=seconds)
+        monkeypatch.setattr(collecting, "file_clock", lambda _, now=now: now)
+        assert (look() is not None) == count
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        (f"{JOB}.xml", 1),
+        (f"{JOB}_solution.XML", 1),
+        (f"OPTI-{JOB}-1.xml", 1),
+        (f"{str(JOB).upper()}.xml", 1),
+        (f"1{JOB}.xml", 0),
+        (f"{JOB}0.xml", 0),
+        (f"a{JOB}b.xml", 0),
+        (f"{str(JOB)[:-1]}.xml", 0),
+        (f"{uuid4()}.xml", 0),
+        (f"{JOB}.xml.tmp", 0),
+        (f".{JOB}.xml", 0),
+        (f"~{JOB}.xml", 0),
+        ("solution.xml", 0),
+    ],
+)
+def test_orc_17_the_job_id_must_be_a_whole_token(put: Any, look: Any, name: str, count: int) -> None:
+    put(name=name)
+
+    assert (look() is not None) == count
+
+
+def test_orc_17_an_older_attempts_file_is_left_alone(put: Any, look: Any, floor: Folders) -> None:
+    put(name=f"{JOB}_old.xml", seconds=60)
+    mark = file_clock(floor.export) - timedelta(seconds=30)
+    assert look(newer_than=mark) is None
+
+    new = put(name=f"{JOB}_new.xml", seconds=10)
+    assert look(newer_than=mark).paths == (new,)
+
+
+def test_orc_17_of_two_the_newest_counts(put: Any, look: Any) -> None:
+    put(name=f"{JOB}_b.xml", seconds=60)
+    newest = put(name=f"{JOB}_a.xml", seconds=10)
+
+    assert look().paths == (newest,)
+
+
+@pytest.mark.parametrize("encoding", ["UTF-16", "UTF-16LE", "windows-1254", "ISO-8859-9"])
+def test_orc_17_files_of_other_encodings_are_read(put: Any, look: Any, encoding: str) -> None:
+    bom = "\ufeff" if encoding == "UTF-16LE" else ""
+    declared = "UTF-16" if encoding == "UTF-16LE" else encoding
+    put((bom + XML.format(encoding=declared).replace("iki", "Gümüş ığ")).encode(encoding))
+
+    assert look().solution["name"] == "Gümüş ığ"
+
+
+@pytest.mark.parametrize("length", [0, 1, 30, 60, 200, len(GOOD) - 20, len(GOOD) - 3])
+def test_orc_17_a_half_written_file_is_not_ready_and_later_is(put: Any, look: Any, length: int) -> None:
+    put(GOOD[:length], seconds=10)
+    assert look() is None
+
+    put(GOOD, seconds=10)
+    assert look().solution == FIGURES
+
+
+@pytest.mark.parametrize("length", [1, 30, len(GOOD) - 20])
+def test_orc_17_a_file_that_stays_cut_short_is_invalid_in_the_end(put: Any, look: Any, length: int) -> None:
+    put(GOOD[:length], seconds=60)
+
+    assert reason(look).startswith(f"{JOB}.xml is no solution: line ")
+
+
+def test_orc_17_a_file_that_stays_empty_is_invalid_in_the_end(put: Any, look: Any) -> None:
+    put(b"", seconds=60)
+
+    assert reason(look) == f"{JOB}.xml is no solution: it is empty."
+
+
+BOMB = b"""<?xml version="1.0"?><!DOCTYPE b [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>
+<b><Solution best="1" name="&b;"/></b>"""
+EXTERNAL = b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a><Solution>&x;</Solution></a>'
+EXTERNAL_DTD = b'<?xml version="1.0"?><!DOCTYPE a SYSTEM "http://127.0.0.1:9/x.dtd"><a><Solution>&x;</Solution></a>'
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"<a><Solution></a>", "line 1: mismatched tag"),
+        (b"no xml at all", "line 1: syntax error"),
+        (b"<a><b/></a><a/>", "line 1: junk after document element"),
+        (b"<OptiPlanning/>", "it has nothing in it"),
+        (b"<OptiPlanning>text</OptiPlanning>", "it has nothing in it"),
+        (b"<a>\n<b>\x01</b></a>", "line 2: not well-formed (invalid token)"),
+        (b'<?xml version="1.0" encoding="nobody-knows"?><a><b/></a>', "unknown encoding"),
+        (b"<a>" * 5000, "it is nested more than 200 levels deep"),
+        (BOMB, "it declares entities or refers to other files"),
+        (EXTERNAL, "it declares entities or refers to other files"),
+        (EXTERNAL_DTD, "it declares entities or refers to other files"),
+        (GOOD[:-3] + b"\xff\xfe", "line"),
+    ],
+)
+def test_orc_17_a_file_at_rest_that_is_none_is_invalid(put: Any, look: Any, content: bytes, told: str) -> None:
+    put(content)
+
+    assert told in reason(look)
+
+
+def test_orc_17_an_invalid_file_still_being_written_is_not_yet(put: Any, look: Any) -> None:
+    put(b"<a><Solution></a>", seconds=-60)
+
+    assert look() is None
+
+
+def test_orc_17_folders_links_and_pipes_named_xml_are_no_files(put: Any, look: Any, floor: Folders) -> None:
+    elsewhere = age(put(name="elsewhere.xml"))
+    (floor.export / f"{JOB}_dir.xml").mkdir()
+    (floor.export / f"{JOB}_link.xml").symlink_to(elsewhere)
+    os.mkfifo(floor.export / f"{JOB}_pipe.xml")
+
+    assert look() is None
+
+    put()
+    assert look().paths == (floor.export / f"{JOB}.xml",)
+
+
+def test_orc_17_a_hundred_megabytes_are_refused_unread(put: Any, look: Any, floor: Folders) -> None:
+    path = put(b"<a>")
+    with path.open("r+b") as file:
+        file.truncate(100 * 1024**2)
+    age(path)
+    tracemalloc.start()
+
+    told = reason(look)
+
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert told == f"{JOB}.xml is no solution: it is larger than 50 MB (KILIT_XML_MAX_MB)."
+    assert peak < 2 * 1024**2
+
+
+def test_orc_17_a_large_solution_is_read_in_little_memory(put: Any, look: Any) -> None:
+    pieces = b"".join(b'<Piece id="%d" text="some words about a piece"/>\n' % number for number in range(100_000))
+    put(GOOD.replace(b"</OptiPlanning>", pieces + b"</OptiPlanning>"))
+    del pieces
+    tracemalloc.start()
+
+    found = look()
+
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.solution == FIGURES
+    assert peak < 2 * 1024**2
+
+
+def test_orc_17_a_file_that_changes_while_it_is_read_is_not_yet(put: Any, look: Any, monkeypatch: Any) -> None:
+    path = put()
+    read = collecting.read_solution
+
+    def read_and_grow(chunks: Any) -> Any:
+        figures = read(chunks)
+        path.write_bytes(GOOD + b"<!-- more -->")
+        return figures
+
+    monkeypatch.setattr(collecting, "read_solution", read_and_grow)
+    assert look() is None
+
+
+def test_orc_17_a_solution_without_figures_is_one(put: Any, look: Any) -> None:
+    put(b"<Plan><Board/></Plan>")
+
+    assert look().solution == {}
+
+
+def test_orc_17_the_only_solution_is_the_best_and_of_several_unmarked_none_is(put: Any, look: Any) -> None:
+    put(b'<a><ns:Solution xmlns:ns="u" patterns="3" mqBoards="x" zcuts="-1" jobTime="1e5"/></a>')
+    assert look().solution == {"patterns": 3}
+
+    put(b'<a><Solution patterns="3"/><Solution patterns="4"/></a>')
+    assert look().solution == {}
+
+
+def test_orc_17_one_for_each_sheet_when_the_rules_say_so(put: Any, look: Any, floor: Folders) -> None:
+    sheets = (f"{JOB}_GOVDE_Beyaz_18mm.xlsx", f"{JOB}_GOVDE_Beyaz_8mm.xlsx")
+    put(name=f"{JOB}_GOVDE_Beyaz_18mm_solution.xml")
+    put(name=f"{JOB}_GOVDE_Beyaz_18mm.xml", seconds=9)
+    assert look(*sheets) is None
+
+    put(name=f"{JOB}_GOVDE_Beyaz_8mm.xml")
+    found = look(*sheets)
+
+    assert [path.name for path in found.paths] == [f"{JOB}_GOVDE_Beyaz_18mm.xml", f"{JOB}_GOVDE_Beyaz_8mm.xml"]
+    assert (found.solution["patterns"], found.solution["boards_m2"]) == (14, "35.28")
+    assert found.sha256 == hashlib.sha256(GOOD + GOOD).hexdigest()
+
+
+def test_orc_17_a_share_that_is_away_fails_nothing(look: Any, floor: Folders) -> None:
+    floor.export.rmdir()
+
+    assert look() is None
+
+
+def test_the_clock_is_the_folders_own(floor: Folders, mounted: Any) -> None:
+    told = file_clock(floor.export)
+    (floor.export / "after").touch()
+
+    assert told.timestamp() <= (floor.export / "after").stat().st_mtime
+    assert [path.name for path in floor.export.iterdir()] == ["after"]
+
+    mounted(floor.export, "ro")
+    assert abs(file_clock(floor.export) - datetime.now(UTC)) < timedelta(minutes=1)
+
+
+def test_a_clock_of_a_folder_that_is_gone_is_told(floor: Folders) -> None:
+    floor.export.rmdir()
+
+    with pytest.raises(Fault, match="No such file or directory"):
+        file_clock(floor.export)

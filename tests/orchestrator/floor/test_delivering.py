@@ -1,0 +1,275 @@
+"""Handing solutions to the saw, once, and taking them back (ORC-18)."""
+
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from orchestrator import delivering
+from orchestrator.delivering import acknowledged, deliver, delivery_name, withdraw
+from orchestrator.faults import Code, Fault
+from orchestrator.folders import Folders
+from tests.orchestrator.floor.conftest import age
+
+JOB = UUID("11111111-2222-3333-4444-555555555555")
+NAME = f"{JOB}_a1.xml"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / f"{JOB}_solution.xml"
+    path.write_bytes(b"<Plan><Solution/></Plan>" * 1000)
+    return path
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def saw_takes(floor: Folders, name: str = NAME) -> None:
+    (floor.inbox / name).rename(floor.processed / name)
+
+
+def saw_refuses(floor: Folders, name: str = NAME) -> None:
+    (floor.inbox / name).rename(floor.failed / name)
+
+
+def test_orc_18_a_name_is_unique_to_the_attempt_and_to_the_file() -> None:
+    sources = [
+        Path(f"{JOB}.xml"),
+        Path(f"{JOB}_solution.xml"),
+        Path(f"{JOB}_Gümüş.xml"),
+        Path(f"{JOB}_Gumus.xml"),
+        Path(f"{JOB}_{'x' * 200}.xml"),
+        Path(f"{JOB}_{'x' * 199}.xml"),
+    ]
+
+    names = [delivery_name(JOB, attempt, source) for attempt in (1, 2) for source in sources]
+
+    assert names[0] == f"{JOB}_a1.xml"
+    assert names[1].startswith(f"{JOB}_a1_solution_")
+    assert len({name.casefold() for name in names}) == len(names)
+    assert all(name.isascii() and len(name) < 200 and name.endswith(".xml") for name in names)
+
+
+def test_orc_18_a_delivery_appears_whole_under_its_name(floor: Folders, source: Path) -> None:
+    deliver(source, NAME, floor)
+
+    assert names_in(floor.inbox) == [NAME]
+    assert (floor.inbox / NAME).read_bytes() == source.read_bytes()
+    assert source.exists()
+    assert acknowledged(NAME, floor) is None
+
+
+@pytest.mark.parametrize("folder", ["inbox", "processed", "failed"])
+def test_orc_18_what_was_handed_over_once_is_left_alone(floor: Folders, source: Path, folder: str) -> None:
+    (getattr(floor, folder) / NAME).write_bytes(b"handed over before")
+
+    deliver(source, NAME, floor)
+
+    assert (getattr(floor, folder) / NAME).read_bytes() == b"handed over before"
+    assert sum(len(names_in(each)) for each in (floor.inbox, floor.processed, floor.failed)) == 1
+
+
+def test_orc_18_a_slow_holder_does_not_deliver_after_the_saw_was_fast(
+    floor: Folders, source: Path, monkeypatch: Any
+) -> None:
+    write_aside = delivering.write_aside
+
+    def slowly(*args: Any) -> Path:
+        aside = write_aside(*args)
+        (floor.processed / NAME).write_bytes(b"the next holder's, and the saw took it already")
+        return aside
+
+    monkeypatch.setattr(delivering, "write_aside", slowly)
+    deliver(source, NAME, floor)
+
+    assert names_in(floor.inbox) == []
+
+
+def test_orc_18_two_at_once_deliver_one_file(floor: Folders, source: Path, in_threads: Any) -> None:
+    in_threads(lambda _: deliver(source, NAME, floor), count=8)
+
+    assert names_in(floor.inbox) == [NAME]
+
+
+def test_orc_18_nothing_is_overwritten_between_looking_and_placing(
+    floor: Folders, source: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(delivering, "_handed_over", lambda *_: False)
+    (floor.inbox / NAME).write_bytes(b"first")
+
+    deliver(source, NAME, floor)
+
+    assert (floor.inbox / NAME).read_bytes() == b"first"
+    assert names_in(floor.inbox) == [NAME]
+
+
+def test_orc_18_a_share_without_hard_links_gets_its_file(floor: Folders, source: Path, monkeypatch: Any) -> None:
+    def no_links(*_: Any) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "hardlink_to", no_links)
+    deliver(source, NAME, floor)
+    deliver(source, NAME, floor)
+
+    assert names_in(floor.inbox) == [NAME]
+
+
+def test_orc_18_the_saws_answers(floor: Folders, source: Path) -> None:
+    deliver(source, NAME, floor)
+    saw_takes(floor)
+    assert acknowledged(NAME, floor) is True
+
+    other = f"{JOB}_a2.xml"
+    deliver(source, other, floor)
+    assert acknowledged(other, floor) is None
+    saw_refuses(floor, other)
+    assert acknowledged(other, floor) is False
+
+
+def test_orc_18_a_copy_in_processed_is_no_answer_while_the_file_is_in_the_inbox(floor: Folders, source: Path) -> None:
+    deliver(source, NAME, floor)
+    shutil.copy(floor.inbox / NAME, floor.processed / NAME)
+    assert acknowledged(NAME, floor) is None
+
+    (floor.inbox / NAME).unlink()
+    assert acknowledged(NAME, floor) is True
+
+
+def test_orc_18_another_attempts_answer_is_not_ours(floor: Folders, source: Path) -> None:
+    (floor.processed / f"{JOB}_a1.xml").write_bytes(b"stale")
+    deliver(source, f"{JOB}_a2.xml", floor)
+
+    assert acknowledged(f"{JOB}_a2.xml", floor) is None
+
+
+def test_orc_18_withdrawn_in_time_the_saw_finds_nothing(floor: Folders, source: Path) -> None:
+    deliver(source, NAME, floor)
+
+    assert withdraw(NAME, floor) is None
+
+    assert names_in(floor.inbox) == names_in(floor.processed) == names_in(floor.failed) == []
+
+
+def test_orc_18_an_answer_in_the_last_moment_counts(floor: Folders, source: Path) -> None:
+    deliver(source, NAME, floor)
+    saw_takes(floor)
+    assert withdraw(NAME, floor) is True
+
+    other = f"{JOB}_a2.xml"
+    deliver(source, other, floor)
+    saw_refuses(floor, other)
+    assert withdraw(other, floor) is False
+
+
+def test_orc_18_a_saw_that_copies_first_has_taken_it(floor: Folders, source: Path) -> None:
+    deliver(source, NAME, floor)
+    shutil.copy(floor.inbox / NAME, floor.processed / NAME)
+
+    assert withdraw(NAME, floor) is True
+    assert names_in(floor.inbox) == []
+
+
+def test_orc_18_a_file_that_is_nowhere_is_told_as_unknown(floor: Folders, source: Path) -> None:
+    deliver(source, NAME, floor)
+    (floor.inbox / NAME).unlink()
+
+    with pytest.raises(Fault) as fault:
+        withdraw(NAME, floor)
+
+    assert fault.value.code == Code.OSI_ACK_TIMEOUT
+    assert "Ask at the saw" in fault.value.message
+    assert fault.value.details == {"unknown_outcome": True}
+
+
+def test_orc_18_a_withdrawal_that_was_killed_half_way_is_finished(floor: Folders, source: Path) -> None:
+    deliver(source, NAME, floor)
+    (floor.inbox / NAME).rename(floor.inbox / f".{NAME}.withdrawn.part")
+
+    assert withdraw(NAME, floor) is None
+    assert names_in(floor.inbox) == []
+
+
+def test_orc_18_of_the_saw_and_us_one_gets_the_file(floor: Folders, source: Path, in_threads: Any) -> None:
+    def race(number: int) -> Any:
+        if number == 0:
+            return withdraw(NAME, floor)
+        try:
+            saw_takes(floor)
+        except FileNotFoundError:
+            return None
+        return True
+
+    for _ in range(30):
+        deliver(source, NAME, floor)
+        ours, saws = in_threads(race, count=2)
+        assert ours == saws
+        assert names_in(floor.inbox) == []
+        assert names_in(floor.processed) == ([NAME] if saws else [])
+        (floor.processed / NAME).unlink(missing_ok=True)
+
+
+def test_orc_18_a_full_disk_leaves_nothing_half_written(floor: Folders, source: Path, full_disk: Any) -> None:
+    with full_disk(), pytest.raises(Fault) as fault:
+        deliver(source, NAME, floor)
+
+    assert str(floor.saw) in fault.value.message
+    assert names_in(floor.inbox) == []
+
+
+def test_orc_18_a_read_only_saw_fails_cleanly(floor: Folders, source: Path, mounted: Any) -> None:
+    mounted(floor.inbox, "ro")
+
+    with pytest.raises(Fault, match="Read-only file system"):
+        deliver(source, NAME, floor)
+
+
+def test_orc_18_a_saw_that_is_away_is_no_answer_and_no_withdrawal(floor: Folders, source: Path) -> None:
+    deliver(source, NAME, floor)
+    floor.saw.rename(floor.saw.with_name("away"))
+
+    assert acknowledged(NAME, floor) is None
+    with pytest.raises(Fault) as fault:
+        withdraw(NAME, floor)
+    assert fault.value.code == Code.UNKNOWN
+
+
+def test_orc_18_killed_while_copying_nothing_shows_and_the_next_delivers(floor: Folders, source: Path) -> None:
+    child = os.fork()
+    if child == 0:
+
+        def die(_: Path) -> Any:
+            yield b"half"
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        delivering.chunks = die
+        deliver(source, NAME, floor)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert not (floor.inbox / NAME).exists()
+
+    deliver(source, NAME, floor)
+
+    assert (floor.inbox / NAME).read_bytes() == source.read_bytes()
+
+
+def test_orc_18_what_killed_processes_left_is_swept_and_nothing_else(floor: Folders, source: Path) -> None:
+    ours = [floor.inbox / f".{JOB}_a9.xml.0a1b2c3d.part", floor.inbox / ".kilit-0a1b2c3d.part"]
+    others = [
+        floor.inbox / ".somebody.part",
+        floor.inbox / f"{JOB}_a9.xml",
+        floor.inbox / f".{JOB}_a8.xml.00000000.part",
+    ]
+    for path in (*ours, *others):
+        path.write_text("")
+    for path in (*ours, *others[:2]):
+        age(path, 7200)
+
+    deliver(source, NAME, floor)
+
+    assert names_in(floor.inbox) == sorted([NAME, *(path.name for path in others)])

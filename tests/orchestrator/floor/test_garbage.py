@@ -1,0 +1,112 @@
+"""Whatever comes in from outside gets an answer in words, never an exception of another kind."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.collecting import Collected, collect
+from orchestrator.excel.template import open_template
+from orchestrator.faults import Code, Fault
+from orchestrator.fields import UNSPEAKABLE
+from orchestrator.folders import Folders, read_command
+from orchestrator.order import Order, OrderFaults, read_order
+from orchestrator.rulebook import Rules, Unreadable, read_rules
+from orchestrator.solution import Unusable, read_solution
+from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
+from tests.orchestrator.floor.conftest import age
+from tests.orchestrator.floor.rules import SHIPPED as RULES
+from tests.orchestrator.floor.test_collecting import BEFORE, GOOD, JOB
+from tests.orchestrator.floor.test_template import SHIPPED as TEMPLATE
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
+)
+
+
+@st.composite
+def spoilt(draw: Any, whole: Any) -> Any:
+    """Return JSON with something else in one place."""
+    copy = json.loads(json.dumps(whole))
+    here = copy
+    while True:
+        places = list(here) if isinstance(here, dict) else list(range(len(here)))
+        place = draw(st.sampled_from(places))
+        if isinstance(here[place], dict | list) and here[place] and draw(st.booleans()):
+            here = here[place]
+            continue
+        if isinstance(here, dict) and draw(st.booleans()):
+            here[draw(st.text(max_size=10))] = here.pop(place)
+        else:
+            here[place] = draw(values)
+        return copy
+
+
+@st.composite
+def damaged(draw: Any, whole: bytes) -> bytes:
+    """Return bytes with a few of them changed, cut out or put in."""
+    found = bytearray(whole)
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, max(0, len(found) - 1)))
+        found[at : at + draw(st.integers(0, 40))] = draw(st.binary(max_size=10))
+    return bytes(found)
+
+
+def answer(function: Callable[..., Any], *args: Any, refusal: type[Exception], **options: Any) -> Any:
+    """Return what came out, or the refusal; any other exception fails the test."""
+    try:
+        return function(*args, **options)
+    except refusal as refused:
+        return refused
+
+
+@given(spoilt(order_body(parts=[GOVDE, ARKALIK], plate_size={"width_mm": 1, "height_mm": 2})) | values)
+def test_orc_5_every_order_is_read_or_refused_in_words(body: Any) -> None:
+    found = answer(read_order, body, default_mode="C", refusal=OrderFaults)
+
+    faults = getattr(found, "faults", [])
+    assert isinstance(found, Order) or faults
+    assert all(": " in fault and not UNSPEAKABLE.search(fault) for fault in faults)
+
+
+@given(spoilt(RULES).map(lambda rules: json.dumps(rules).encode()) | damaged(json.dumps(RULES, indent=2).encode()))
+def test_all_rules_are_read_or_refused_in_words(content: bytes) -> None:
+    found = answer(read_rules, content, refusal=Unreadable)
+
+    assert isinstance(found, Rules) or str(found)
+
+
+@given(damaged(GOOD) | st.binary(max_size=200))
+def test_orc_17_every_file_is_a_solution_or_refused_in_words(content: bytes) -> None:
+    found = answer(read_solution, [content[:50], content[50:]], refusal=Unusable)
+
+    assert isinstance(found, dict) or str(found)
+
+
+@settings(max_examples=50)
+@given(damaged(GOOD) | st.binary(max_size=200))
+def test_orc_17_the_collector_answers_whatever_lies_there(floor: Folders, content: bytes) -> None:
+    path = floor.export / f"{JOB}.xml"
+    path.write_bytes(content)
+    age(path, 60)
+
+    found = answer(collect, JOB, newer_than=BEFORE, expected=(), folders=floor, refusal=Fault)
+
+    assert isinstance(found, Collected) or found.code == Code.XML_INVALID
+
+
+@settings(max_examples=50)
+@given(damaged(Path(TEMPLATE).read_bytes()))
+def test_orc_13_every_template_is_opened_or_refused_in_words(content: bytes) -> None:
+    found = answer(open_template, content, refusal=Fault)
+
+    assert isinstance(found, tuple) or found.code == Code.TEMPLATE_INVALID
+
+
+@given(st.text())
+def test_every_command_line_is_read_or_none(line: str) -> None:
+    assert isinstance(read_command(line), tuple)

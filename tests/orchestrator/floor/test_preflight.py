@@ -1,0 +1,151 @@
+"""Looking things over before a job needs them (ORC-23), and where the folders are."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.folders import Folders, read_command
+from orchestrator.preflight import Level, preflight
+from tests.orchestrator.floor.rules import SHIPPED
+
+
+def found(name: str) -> tuple[Level, str]:
+    (check,) = (check for check in preflight() if check.name == name)
+    return check.level, check.message
+
+
+def test_orc_23_a_floor_in_order_passes(floor: Folders, settings: Any) -> None:
+    settings.OPTI_COMMAND = json.dumps([sys.executable, "-V"])
+
+    checks = preflight()
+
+    assert {check.name: check.level for check in checks} == {
+        "import folder": "PASS",
+        "export folder": "PASS",
+        "saw inbox folder": "PASS",
+        "saw processed folder": "PASS",
+        "saw failed folder": "PASS",
+        "template": "PASS",
+        "rules": "PASS",
+        "mode A command": "PASS",
+        "mode B macro": "WARN",
+    }
+    assert [path for folder in floor.all().values() for path in folder.iterdir()] == []
+
+
+def test_orc_23_a_folder_elsewhere_that_is_missing_fails_and_is_not_made(
+    floor: Folders, settings: Any, tmp_path: Path
+) -> None:
+    settings.KILIT_VAR = tmp_path / "var"
+    settings.OPTI_EXPORT_FOLDER = tmp_path / "share" / "export"
+
+    assert found("export folder") == (Level.FAIL, f"{tmp_path}/share/export: No such file or directory.")
+    assert not (tmp_path / "share").exists()
+
+
+def test_orc_23_a_folder_that_cannot_be_written_fails(floor: Folders, mounted: Any) -> None:
+    mounted(floor.inbox, "ro")
+
+    assert found("saw inbox folder") == (Level.FAIL, f"{floor.inbox}: Read-only file system.")
+
+
+def test_orc_23_a_file_in_place_of_a_folder_fails(floor: Folders, settings: Any, tmp_path: Path) -> None:
+    settings.KILIT_VAR = tmp_path / "var"
+    floor.export.rmdir()
+    floor.export.write_text("")
+
+    assert found("export folder")[0] == Level.FAIL
+
+
+def test_orc_23_a_folder_that_cannot_be_made_fails(floor: Folders) -> None:
+    floor.export.rmdir()
+    floor.export.write_text("")  # a file, where our own folder should be
+
+    assert found("export folder") == (Level.FAIL, f"{floor.export}: Not a directory.")
+
+
+def test_orc_23_little_space_is_told(floor: Folders, mounted: Any) -> None:
+    mounted(floor.export)
+
+    assert found("export folder")[0] == Level.PASS
+    assert found("export space") == (Level.FAIL, f"{floor.export}: 0 MB are free.")
+
+
+def test_orc_23_a_broken_template_fails(floor: Folders, settings: Any, tmp_path: Path) -> None:
+    settings.OPTI_TEMPLATE = tmp_path / "none.xlsx"
+
+    level, message = found("template")
+
+    assert level == Level.FAIL
+    assert "cannot be read" in message
+
+
+def test_orc_23_broken_rules_fail_with_the_line(floor: Folders, settings: Any, tmp_path: Path) -> None:
+    settings.OPTI_RULES = tmp_path / "rules.json"
+    settings.OPTI_RULES.write_text(json.dumps(SHIPPED))
+    assert found("rules")[0] == Level.PASS
+
+    settings.OPTI_RULES.write_text("{\n,}")
+    level, message = found("rules")
+
+    assert level == Level.FAIL
+    assert message.startswith("rules.json: line 2: ")
+    assert message.endswith("This process still works by the last good rules.")
+
+
+def test_orc_23_rules_that_never_were_good_fail(floor: Folders, settings: Any, tmp_path: Path) -> None:
+    settings.OPTI_RULES = tmp_path / "rules.json"
+
+    assert found("rules") == (
+        Level.FAIL,
+        "There are no rules to work by. rules.json: cannot be read: No such file or directory.",
+    )
+    assert found("mode A command")[0] == Level.WARN
+
+
+def test_orc_23_rules_without_a_plate_warn(floor: Folders, settings: Any, tmp_path: Path) -> None:
+    settings.OPTI_RULES = tmp_path / "rules.json"
+    settings.OPTI_RULES.write_text(json.dumps({**SHIPPED, "defaultPlateSize": None}))
+
+    assert found("default plate")[0] == Level.WARN
+
+
+@pytest.mark.parametrize(("default", "level"), [("A", Level.FAIL), ("C", Level.WARN)])
+def test_orc_23_a_missing_command_fails_where_it_is_the_default(
+    floor: Folders, settings: Any, tmp_path: Path, default: str, level: Level
+) -> None:
+    settings.OPTI_COMMAND = ""
+    settings.OPTI_RULES = tmp_path / "rules.json"
+    settings.OPTI_RULES.write_text(json.dumps({**SHIPPED, "optiModeDefault": default}))
+
+    assert found("mode A command") == (level, "KILIT_OPTI_COMMAND is not set. Orders in mode A will fail.")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("", ()),
+        ("opti --quiet", ("opti", "--quiet")),
+        ("'/opt/Opti Planning/run' -x", ("/opt/Opti Planning/run", "-x")),
+        ('["C:\\\\Opti Planning\\\\opti.exe", "/q"]', ("C:\\Opti Planning\\opti.exe", "/q")),
+        ('["a", ""]', ()),
+        ("[broken", ()),
+        ("a 'b", ()),
+    ],
+)
+def test_a_command_is_words_or_a_json_array(line: str, words: tuple[str, ...]) -> None:
+    assert read_command(line) == words
+
+
+def test_folders_below_var_are_made_and_no_others(settings: Any, tmp_path: Path) -> None:
+    settings.KILIT_VAR = tmp_path / "var"
+    folders = Folders(tmp_path / "var" / "in", tmp_path / "share", tmp_path / "var" / "saw", tmp_path / "t.xlsx")
+
+    folders.prepare()
+
+    assert folders.imports.is_dir()
+    assert folders.inbox.is_dir()
+    assert not folders.export.exists()

@@ -1,0 +1,167 @@
+"""The factory's rules: re-read when they change, refused with the line, the last good ones stay."""
+
+import json
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.faults import Code, Fault
+from orchestrator.rulebook import Unreadable, read_rules
+from orchestrator.rules import current_rules
+from tests.orchestrator.floor.rules import SHIPPED, rules_with
+
+
+@pytest.fixture
+def rules_file(tmp_path: Path, settings: Any) -> Path:
+    path = tmp_path / "rules.json"
+    path.write_text(json.dumps(SHIPPED, indent=2))
+    settings.OPTI_RULES = path
+    return path
+
+
+def changed(**changes: Any) -> str:
+    return json.dumps({**SHIPPED, **changes}, indent=2, ensure_ascii=False)
+
+
+def test_the_shipped_rules_are_those_of_the_factory() -> None:
+    rules = current_rules()
+
+    assert rules.refusal is None
+    assert rules.trim_by_thickness == {Decimal(18): 10, Decimal(3): 5, Decimal(4): 5, Decimal(5): 5, Decimal(8): 5}
+    assert rules.edge_mapping == {"Bant Yok": None, "040": Decimal("0.4"), "1mm": 1, "2mm": 2}
+    assert rules.retry_backoff == (timedelta(minutes=1), timedelta(minutes=3), timedelta(minutes=9))
+    assert (rules.retry_count_max, rules.opti_mode_default, rules.xml_expected) == (3, "C", "job")
+    assert (rules.opti_xml_after, rules.osi_ack_after) == (timedelta(minutes=20), timedelta(minutes=5))
+
+
+def test_a_change_on_disk_is_seen_without_a_restart(rules_file: Path) -> None:
+    before = current_rules()
+    stamp = rules_file.stat()
+    rules_file.write_text(changed(trimByThickness={"18": 12, "16": 8}))
+    # An editor may keep the time stamp, and the size may be the same.
+    os.utime(rules_file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+
+    assert Decimal(16) not in before.trim_by_thickness
+    assert current_rules().trim_by_thickness[Decimal(16)] == 8
+
+
+def test_a_broken_file_is_refused_with_the_line_and_the_last_good_rules_stay(rules_file: Path) -> None:
+    good = current_rules()
+    rules_file.write_text(rules_file.read_text().replace('"grainMapping": {', '"grainMapping": {,', 1))
+
+    kept = current_rules()
+
+    line = rules_file.read_text()[: rules_file.read_text().index('"grainMapping"')].count("\n") + 1
+    assert kept.refusal is not None
+    assert kept.refusal.startswith(f"rules.json: line {line}: ")
+    assert kept.trim_by_thickness == good.trim_by_thickness
+
+
+def test_a_file_that_is_gone_leaves_the_last_good_rules(rules_file: Path) -> None:
+    current_rules()
+    rules_file.unlink()
+
+    assert current_rules().refusal == "rules.json: cannot be read: No such file or directory."
+
+
+def test_a_mended_file_is_good_again(rules_file: Path) -> None:
+    current_rules()
+    rules_file.write_text("{")
+    assert current_rules().refusal
+
+    rules_file.write_text(changed(retry_count_max=2))
+
+    assert current_rules().refusal is None
+    assert current_rules().retry_count_max == 2
+
+
+def test_without_any_good_rules_the_reason_is_a_fault(rules_file: Path) -> None:
+    rules_file.write_text(json.dumps({key: SHIPPED[key] for key in SHIPPED if key not in ("timeouts", "edgeMapping")}))
+
+    with pytest.raises(Fault) as fault:
+        current_rules()
+
+    assert fault.value.code == Code.UNKNOWN
+    assert (
+        fault.value.message == "There are no rules to work by. rules.json: line 1: missing are edgeMapping, timeouts."
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "line", "complaint"),
+    [
+        ({"trimByThickness": {"18": 10, "3": "5"}}, 5, "trimByThickness.3: expected a number"),
+        ({"trimByThickness": {"18": True}}, 4, "trimByThickness.18: expected a number"),
+        ({"trimByThickness": {"18": -1}}, 4, "trimByThickness.18: expected a number above 0, up to 10000"),
+        ({"trimByThickness": {"18": 10, "18.0": 5}}, 5, "trimByThickness.18.0: 18.0 is there twice"),
+        ({"trimByThickness": {"18mm": 10}}, 4, "trimByThickness.18mm: expected a thickness in millimetres"),
+        ({"trimByThickness": {}}, 3, "trimByThickness: expected an object with something in it"),
+        ({"trimByThickness": [18]}, 3, "trimByThickness: expected an object with something in it"),
+        ({"cm_to_mm_multiplier": 0}, 2, "cm_to_mm_multiplier: expected a number above 0, up to 10000"),
+        ({"edgeMapping": {"1mm": "1"}}, 17, "edgeMapping.1mm: expected a number"),
+        ({"grainMapping": {"4": 0}}, 23, "grainMapping.4: expected a grain from 0 to 3"),
+        ({"grainMapping": {"0": 7}}, 23, "grainMapping.0: expected a whole number from 0 to 3"),
+        ({"optiModeDefault": "D"}, None, "optiModeDefault: expected one of A, B, C"),
+        ({"retry_backoff_minutes": [1]}, None, "needs a time for each of retry_count_max retries"),
+        ({"retry_backoff_minutes": []}, None, "expected a list with something in it"),
+        ({"timeouts": {"optiXmlMinutes": 20}}, None, "needs optiXmlMinutes and osiAckMinutes"),
+        ({"timeouts": {"optiXmlMinutes": 20, "osiAckMinutes": 0}}, None, "expected minutes above 0"),
+        ({"defaultPlateSize": {"width_mm": 1}}, None, "expected width_mm and height_mm"),
+        ({"xml_expected": "both"}, None, "expected one of job, batch"),
+        ({"ackMode": "http"}, None, "expected one of file_move"),
+        ({"mergePolicy": {"defaultDisabled": False}}, None, "parts are never merged here"),
+        ({"trimByThicknes": {}}, None, "trimByThicknes: unknown; known are"),
+    ],
+)
+def test_a_wrong_value_is_told_with_its_line(changes: dict[str, Any], line: int | None, complaint: str) -> None:
+    with pytest.raises(Unreadable) as refused:
+        read_rules(changed(**changes).encode())
+
+    assert complaint in str(refused.value)
+    assert str(refused.value).startswith(f"line {line or ''}")
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"", "line 1: Expecting value."),
+        (b"[]", "line 1: expected an object."),
+        (b'{\n"a": 1,\n"a": 2}', "line 3: a is there twice."),
+        (b'{\n"a": NaN}', "NaN is not a number."),
+        (b'{\n"a": "\xff"}', "line 2: not UTF-8."),
+        (b"[" * 100_000, "nested too deeply."),
+    ],
+)
+def test_what_is_no_json_is_told(content: bytes, complaint: str) -> None:
+    with pytest.raises(Unreadable, match=r".") as refused:
+        read_rules(content)
+
+    assert str(refused.value) == complaint
+
+
+def test_a_file_saved_by_windows_notepad_is_read() -> None:
+    assert read_rules(b"\xef\xbb\xbf" + changed().replace("\n", "\r\n").encode()).retry_count_max == 3
+
+
+def test_what_the_factory_may_leave_out_has_a_default() -> None:
+    short = {key: value for key, value in SHIPPED.items() if key not in ("xml_expected", "ackMode", "mergePolicy")}
+
+    assert read_rules(json.dumps(short).encode()).xml_expected == "job"
+
+
+def test_many_threads_read_one_truth(rules_file: Path, in_threads: Callable[..., list[Any]]) -> None:
+    current_rules()
+    rules_file.write_text(changed(retry_count_max=1))
+
+    found = in_threads(lambda _: current_rules().retry_count_max, count=8)
+
+    assert found == [1] * 8
+
+
+def test_numbers_stay_exact() -> None:
+    assert rules_with(edgeMapping={"040": 0.4}).edge_mapping["040"] == Decimal("0.4")

@@ -1,0 +1,317 @@
+"""The files for OptiPlanning: their cells, their names, and all of a job or none (ORC-13 to ORC-15)."""
+
+import os
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+from zipfile import ZipFile
+
+import pytest
+from openpyxl import load_workbook
+
+from orchestrator.excel import write_files
+from orchestrator.excel.naming import short_hash
+from orchestrator.excel.template import SHEET, TAGS
+from orchestrator.faults import Code, Fault
+from orchestrator.folders import Folders
+from orchestrator.order import read_order
+from orchestrator.plan import Plan
+from orchestrator.rules import current_rules
+from orchestrator.transforming import transform
+from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
+
+JOB = UUID("11111111-2222-3333-4444-555555555555")
+
+
+def plan_of(*parts: dict[str, Any]) -> Plan:
+    return transform(read_order(order_body(parts=list(parts)), default_mode="C"), current_rules())
+
+
+def coloured(*colours: str, **changes: Any) -> Plan:
+    return plan_of(*({**GOVDE, "id": str(n), "color": colour, **changes} for n, colour in enumerate(colours)))
+
+
+def rows_of(path: Path) -> list[list[Any]]:
+    return [[cell.value for cell in row] for row in load_workbook(path)[SHEET].iter_rows()]
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_orc_14_the_example_is_right_to_the_cell(floor: Folders) -> None:
+    written = write_files(JOB, plan_of(GOVDE, ARKALIK), floor)
+
+    assert [sheet.name for sheet in written] == [f"{JOB}_GOVDE_Beyaz_18mm.xlsx", f"{JOB}_ARKALIK_Beyaz_5mm.xlsx"]
+    tags, headings, *data = rows_of(floor.imports / written[0].name)
+    assert tags == list(TAGS)
+    assert headings[:3] == ["Malzeme kodu", "Boy (mm)", "En (mm)"]
+    assert data == [["MAT-01", 1205, 400, 2, 1, "GOVDE_g1_TRIM_10.00", 1, 1, 0.4, None, None, None]]
+    *_, backing = rows_of(floor.imports / written[1].name)
+    assert backing == ["MAT-02", 1180, 382.5, 1, 0, "ARKALIK_a1_TRIM_5.00", *[None] * 6]
+
+
+def test_orc_14_text_is_text_and_nothing_is_a_formula(floor: Folders) -> None:
+    tricky = {"material_code": "=1+1", "iidesc": "#N/A", "desc1": "@SUM(A1)", "id": "+5"}
+    (sheet,) = write_files(JOB, plan_of({**GOVDE, **tricky}), floor)
+
+    cells = list(load_workbook(floor.imports / sheet.name)[SHEET].iter_rows())[2]
+    assert [(cells[n].value, cells[n].data_type) for n in (0, 5, 10, 11)] == [
+        ("=1+1", "s"),
+        ("GOVDE_+5_TRIM_10.00", "s"),
+        ("#N/A", "s"),
+        ("@SUM(A1)", "s"),
+    ]
+    xml = ZipFile(floor.imports / sheet.name).read("xl/worksheets/sheet1.xml")
+    assert b"<f>" not in xml
+
+
+def test_orc_14_a_material_of_digits_stays_text(floor: Folders) -> None:
+    (sheet,) = write_files(JOB, plan_of({**GOVDE, "material_code": "0018"}), floor)
+
+    cell = load_workbook(floor.imports / sheet.name)[SHEET]["A3"]
+    assert (cell.value, cell.number_format) == ("0018", "@")
+
+
+def test_orc_14_what_excel_would_read_as_an_escape_is_escaped(floor: Folders) -> None:
+    (sheet,) = write_files(JOB, plan_of({**GOVDE, "desc1": "kod_x0041_son"}), floor)
+
+    assert b"kod_x005F_x0041_son" in ZipFile(floor.imports / sheet.name).read("xl/worksheets/sheet1.xml")
+
+
+def test_orc_14_empty_means_no_cell(floor: Folders) -> None:
+    (sheet,) = write_files(JOB, plan_of(GOVDE), floor)
+
+    xml = ZipFile(floor.imports / sheet.name).read("xl/worksheets/sheet1.xml")
+    assert b'r="I3"' in xml
+    assert b'r="J3"' not in xml
+    assert b'r="K3"' not in xml
+
+
+def test_orc_13_sample_rows_do_not_leak(floor: Folders, tmp_path: Path) -> None:
+    book = load_workbook(floor.template)
+    sheet = book[SHEET]
+    for number in range(3, 40):
+        sheet.cell(number, 1).value = "SECRET-SAMPLE"
+    sheet["A4"].hyperlink = "http://sample.example/"
+    sheet.merge_cells("B5:D6")
+    template = tmp_path / "sablon.xlsx"
+    book.save(template)
+    folders = Folders(floor.imports, floor.export, floor.saw, template)
+
+    (written,) = write_files(JOB, coloured("Beyaz"), folders)
+
+    assert len(rows_of(floor.imports / written.name)) == 3
+    with ZipFile(floor.imports / written.name) as archive:
+        everything = b"".join(archive.read(name) for name in archive.namelist())
+    for leak in (b"SECRET-SAMPLE", b"sample.example", b"ORNEK", b"Silinecek", b"mergeCell"):
+        assert leak not in everything
+
+
+def test_orc_15_the_same_batch_gives_the_same_bytes(floor: Folders) -> None:
+    (first,) = write_files(JOB, plan_of(GOVDE), floor)
+    path = floor.imports / first.name
+    content = path.read_bytes()
+    path.unlink()
+
+    (second,) = write_files(JOB, plan_of(GOVDE), floor)
+
+    assert path.read_bytes() == content
+    assert second == first
+    assert {entry.date_time for entry in ZipFile(path).infolist()} == {(1980, 1, 1, 0, 0, 0)}
+    assert b"1980-01-01" in ZipFile(path).read("docProps/core.xml")
+
+
+def test_orc_15_a_second_pass_leaves_the_files_alone(floor: Folders) -> None:
+    before = write_files(JOB, plan_of(GOVDE, ARKALIK), floor)
+    stamps = [(path.stat().st_ino, path.stat().st_mtime_ns) for path in sorted(floor.imports.iterdir())]
+
+    after = write_files(JOB, plan_of(GOVDE, ARKALIK), floor)
+
+    assert after == before
+    assert [(path.stat().st_ino, path.stat().st_mtime_ns) for path in sorted(floor.imports.iterdir())] == stamps
+
+
+def test_orc_15_a_changed_batch_replaces_its_file_and_no_other(floor: Folders) -> None:
+    body, backing = write_files(JOB, plan_of(GOVDE, ARKALIK), floor)
+    stamp = (floor.imports / backing.name).stat().st_ino
+
+    write_files(JOB, plan_of({**GOVDE, "quantity": 7}, ARKALIK), floor)
+
+    assert rows_of(floor.imports / body.name)[2][3] == 7
+    assert (floor.imports / backing.name).stat().st_ino == stamp
+    assert len(names_in(floor.imports)) == 2
+
+
+def test_orc_15_names_are_folded_readably(floor: Folders) -> None:
+    written = write_files(JOB, coloured("Gümüş", "Açık Ceviz", "İNCİ ığdır", "Straße №5"), floor)
+
+    assert [sheet.name.removeprefix(f"{JOB}_GOVDE_").removesuffix("_18mm.xlsx") for sheet in written] == [
+        "Gumus",
+        "Acik-Ceviz",
+        "INCI-igdir",
+        "Strasse-No5",
+    ]
+
+
+@pytest.mark.parametrize(
+    "colours",
+    [
+        ("Gümüş", "Gumus"),
+        ("Gümüş", "Gömüç"),
+        ("Beyaz", "BEYAZ"),
+        ("a b", "a-b", "a/b", "a.b", "A B"),
+        ("白", "黒", "..", "///", "-"),
+        ("x" * 100, "x" * 99, "x" * 61),
+    ],
+)
+def test_orc_15_names_never_collide(floor: Folders, colours: tuple[str, ...]) -> None:
+    written = write_files(JOB, coloured(*colours), floor)
+
+    assert len({sheet.name.casefold() for sheet in written}) == len(colours)
+    assert len(names_in(floor.imports)) == len(colours)
+    for sheet, colour in zip(written, coloured(*colours).batches, strict=True):
+        assert rows_of(floor.imports / sheet.name)[2][5] == colour.rows[0].idesc
+
+
+def test_orc_15_a_colour_that_looks_like_anothers_hash_does_not_collide_either(floor: Folders) -> None:
+    lookalike = f"Gumus-{short_hash('Gümüş')}"
+
+    written = write_files(JOB, coloured("Gümüş", "Gumus", lookalike), floor)
+
+    assert len({sheet.name.casefold() for sheet in written}) == 3
+
+
+@pytest.mark.parametrize(
+    "colour",
+    [
+        "../../etc/passwd",
+        "..",
+        "/",
+        "\\\\server\\share",
+        "C:\\Windows",
+        "CON",
+        "NUL",
+        "aux.",
+        "con .",
+        "a:b|c?*<>",
+        "x" * 100,
+        "ş" * 100,
+        "Ⅷ" * 100,
+    ],
+)
+def test_orc_15_names_stay_in_the_folder_and_in_bounds(floor: Folders, colour: str) -> None:
+    around = names_in(floor.imports.parent)
+
+    (sheet,) = write_files(JOB, coloured(colour), floor)
+
+    assert names_in(floor.imports) == [sheet.name]
+    assert names_in(floor.imports.parent) == around
+    assert len(sheet.name.encode()) <= 200
+    assert sheet.name.isascii()
+    assert not set(sheet.name) & set('/\\:*?"<>|')
+    assert sheet.name.startswith(f"{JOB}_GOVDE_")
+    assert sheet.name.endswith("_18mm.xlsx")
+
+
+def test_orc_15_a_full_disk_leaves_nothing_half_written(floor: Folders, full_disk: Any) -> None:
+    with full_disk(), pytest.raises(Fault) as fault:
+        write_files(JOB, plan_of(GOVDE, ARKALIK), floor)
+
+    assert fault.value.code == Code.UNKNOWN
+    assert str(floor.imports) in fault.value.message
+    assert names_in(floor.imports) == []
+
+
+def test_orc_15_a_full_temporary_folder_is_not_blamed_on_the_import_folder(floor: Folders, full_disk: Any) -> None:
+    with full_disk(1000), pytest.raises(Fault) as fault:
+        write_files(JOB, plan_of(GOVDE, ARKALIK), floor)
+
+    assert fault.value.details == {"folder": tempfile.gettempdir()}
+    assert names_in(floor.imports) == []
+
+
+def test_orc_15_a_really_full_disk_leaves_nothing_half_written(floor: Folders, mounted: Any) -> None:
+    mounted(floor.imports)
+
+    with pytest.raises(Fault, match="No space left on device"):
+        write_files(JOB, coloured(*(f"Renk {n}" for n in range(40))), floor)
+
+    assert names_in(floor.imports) == []
+
+
+def test_orc_15_a_read_only_folder_fails_cleanly(floor: Folders, mounted: Any) -> None:
+    mounted(floor.imports, "ro")
+
+    with pytest.raises(Fault, match="Read-only file system"):
+        write_files(JOB, plan_of(GOVDE), floor)
+
+    assert names_in(floor.imports) == []
+
+
+def test_orc_15_a_folder_that_is_gone_is_named(floor: Folders) -> None:
+    shutil.rmtree(floor.imports)
+
+    with pytest.raises(Fault, match="No such file or directory"):
+        write_files(JOB, plan_of(GOVDE), floor)
+
+
+def test_orc_15_when_one_file_cannot_be_placed_the_folder_is_as_before(floor: Folders) -> None:
+    first, second = write_files(JOB, plan_of(GOVDE, ARKALIK), floor)
+    before = (floor.imports / first.name).read_bytes()
+    (floor.imports / second.name).unlink()
+    (floor.imports / second.name).mkdir()
+
+    with pytest.raises(Fault, match="Is a directory"):
+        write_files(JOB, plan_of({**GOVDE, "quantity": 9}, {**ARKALIK, "quantity": 9}), floor)
+
+    assert (floor.imports / first.name).read_bytes() == before
+    assert names_in(floor.imports) == sorted([first.name, second.name])
+
+
+def test_orc_15_a_job_that_is_lost_half_way_leaves_nothing(floor: Folders) -> None:
+    calls = []
+
+    def lose() -> None:
+        calls.append(1)
+        if len(calls) == 2:
+            raise LookupError("the claim is somebody else's")
+
+    with pytest.raises(LookupError):
+        write_files(JOB, coloured("a", "b", "c"), floor, keep_alive=lose)
+
+    assert names_in(floor.imports) == []
+
+
+def test_orc_15_killed_half_way_no_sheet_shows_and_another_writes_them_all(floor: Folders) -> None:
+    plan = coloured("a", "b", "c")
+    child = os.fork()
+    if child == 0:
+        write_files(JOB, plan, floor, keep_alive=lambda: os.kill(os.getpid(), signal.SIGKILL))
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    left = names_in(floor.imports)
+    assert len(left) == 1
+    assert not any(name.endswith(".xlsx") for name in left)
+    an_old_day = 1_000_000
+    os.utime(floor.imports / left[0], (an_old_day, an_old_day))
+
+    written = write_files(JOB, plan, floor)
+
+    assert names_in(floor.imports) == sorted(sheet.name for sheet in written)
+
+
+def test_orc_15_a_link_in_the_folder_is_replaced_not_followed(floor: Folders, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.xlsx"
+    outside.write_bytes(b"somebody else's")
+    (name,) = (sheet.name for sheet in write_files(JOB, plan_of(GOVDE), floor))
+    (floor.imports / name).unlink()
+    (floor.imports / name).symlink_to(outside)
+
+    write_files(JOB, plan_of(GOVDE), floor)
+
+    assert outside.read_bytes() == b"somebody else's"
+    assert not (floor.imports / name).is_symlink()

@@ -1,0 +1,309 @@
+"""The simulator plays OptiPlanning and the saw in real folders, with faults on request (ORC-22)."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from orchestrator.collecting import collect, file_clock
+from orchestrator.delivering import acknowledged, deliver, delivery_name, withdraw
+from orchestrator.excel import write_files
+from orchestrator.faults import Code, Fault
+from orchestrator.folders import Folders
+from orchestrator.optiplanning import adapter, playing
+from orchestrator.order import read_order
+from orchestrator.rules import current_rules
+from orchestrator.transforming import transform
+from tests.commands import ROOT, fresh_environment
+from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
+from tests.orchestrator.floor.conftest import age
+from tests.orchestrator.floor.rules import SHIPPED
+from tests.workers.conftest import wait_until
+
+A_MINUTE = timedelta(minutes=1)
+
+
+class Floor:
+    """A floor, and one job on its way through it."""
+
+    def __init__(self, folders: Folders) -> None:
+        self.folders, self.job = folders, uuid4()
+        self.begun_at = file_clock(folders.export)
+
+    def write(self, wish: str = "") -> list[Path]:
+        parts = [{**GOVDE, "desc1": wish or "Yan panel"}, ARKALIK]
+        plan = transform(read_order(order_body(parts=parts), default_mode="C"), current_rules())
+        return [self.folders.imports / sheet.name for sheet in write_files(self.job, plan, self.folders)]
+
+    def simulate(self, **options: Any) -> str:
+        told = StringIO()
+        call_command(
+            "optiplanning_simulator", **{"once": True, "opti_delay": 0, "saw_delay": 0, **options}, stdout=told
+        )
+        return told.getvalue()
+
+    def collect(self, *expected: str) -> Any:
+        return collect(self.job, newer_than=self.begun_at, expected=expected, folders=self.folders)
+
+    def rest(self, seconds: float = 5) -> None:
+        """Let time pass for what is in the folders, by calling the attempt and the files older."""
+        for folder in (self.folders.imports, self.folders.export, self.folders.inbox):
+            for path in folder.glob("*.x*"):
+                age(path, seconds)
+        self.begun_at -= timedelta(seconds=seconds)
+
+    def deliver(self) -> str:
+        self.rest()
+        (source,) = self.collect().paths
+        name = delivery_name(self.job, 1, source)
+        deliver(source, name, self.folders)
+        return name
+
+
+@pytest.fixture
+def here(floor: Folders) -> Floor:
+    return Floor(floor)
+
+
+def test_orc_22_sheets_become_a_solution_and_the_saw_takes_it(here: Floor) -> None:
+    here.write()
+    assert here.simulate() == f"OptiPlanning wrote {here.job}_solution.xml.\n"
+
+    name = here.deliver()
+    assert acknowledged(name, here.folders) is None
+    assert here.simulate() == f"The saw took {name}.\n"
+
+    assert acknowledged(name, here.folders) is True
+    figures = collect(here.job, newer_than=here.begun_at, expected=(), folders=here.folders).solution
+    assert (figures["algo"], figures["patterns"], figures["boards_m2"]) == ("BEST", 2, "5.88")
+    # Area: 2 × 1.205 × 0.4 + 1.18 × 0.3825 m².
+    assert figures["drops_m2"] == "4.46"
+
+
+def test_orc_22_what_is_solved_is_not_solved_again_unless_by_hand(here: Floor) -> None:
+    here.write()
+    here.simulate()
+    assert here.simulate() == ""
+
+    assert here.simulate(job=str(here.job)) == f"OptiPlanning wrote {here.job}_solution.xml.\n"
+    with pytest.raises(CommandError, match="No sheet of"):
+        here.simulate(job=str(uuid4()))
+
+
+def test_orc_22_delays_are_kept(here: Floor) -> None:
+    sheets = here.write()
+    assert here.simulate(opti_delay=100) == ""
+    for sheet in sheets:
+        age(sheet, 200)
+    assert here.simulate(opti_delay=100) != ""
+
+    name = here.deliver()
+    assert here.simulate(saw_delay=100) == ""
+    age(here.folders.inbox / name, 200)
+    assert here.simulate(saw_delay=100) == f"The saw took {name}.\n"
+
+
+def test_orc_22_one_machine_can_be_played_alone(here: Floor) -> None:
+    here.write()
+
+    assert here.simulate(only="saw") == ""
+    assert "OptiPlanning wrote" in here.simulate(only="opti")
+
+
+@pytest.mark.parametrize("by", ["argument", "wish"])
+@pytest.mark.parametrize("fault", ["silent", "wrong-job", "crash"])
+def test_orc_22_no_solution_of_this_job(here: Floor, fault: str, by: str) -> None:
+    here.write(wish=f"Yan panel sim:{fault}" if by == "wish" else "")
+
+    here.simulate(opti_fault=fault if by == "argument" else None)
+    here.rest()
+
+    assert here.collect() is None
+
+
+def test_orc_22_an_invalid_solution(here: Floor) -> None:
+    here.write(wish="sim:invalid")
+    here.simulate()
+    here.rest()
+
+    with pytest.raises(Fault) as fault:
+        here.collect()
+    assert fault.value.code == Code.XML_INVALID
+
+
+def test_orc_22_a_solution_written_in_two_halves_is_taken_when_it_is_whole(here: Floor) -> None:
+    sheets = here.write()
+    pauses = []
+
+    def look(_: float) -> None:
+        # In the middle of writing, and long enough ago to be at rest.
+        here.rest()
+        pauses.append(here.collect())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(playing.time, "sleep", look)
+        playing.solve(sheets, here.folders.export, fault="half")
+    here.rest()
+
+    assert pauses == [None]
+    assert here.collect().solution["algo"] == "BEST"
+
+
+def test_orc_22_a_solution_in_utf_16(here: Floor) -> None:
+    here.write(wish="sim:utf-16")
+    here.simulate()
+    here.rest()
+
+    assert here.collect().solution["algo"] == "BEST"
+
+
+def test_orc_22_a_solution_for_each_sheet(here: Floor, settings: Any, tmp_path: Path) -> None:
+    settings.OPTI_RULES = tmp_path / "rules.json"
+    settings.OPTI_RULES.write_text(json.dumps({**SHIPPED, "xml_expected": "batch"}))
+    sheets = [sheet.name for sheet in here.write()]
+
+    here.simulate()
+    here.rest()
+
+    found = here.collect(*sheets)
+    assert len(found.paths) == 2
+    assert found.solution["boards_m2"] == "11.76"
+    assert len({delivery_name(here.job, 1, path) for path in found.paths}) == 2
+
+
+@pytest.mark.parametrize("by", ["argument", "wish"])
+def test_orc_22_the_saw_refuses(here: Floor, by: str) -> None:
+    here.write(wish="sim:saw-failed" if by == "wish" else "")
+    here.simulate()
+    name = here.deliver()
+
+    told = here.simulate(saw_fault="failed" if by == "argument" else None)
+
+    assert told == f"The saw refused {name}.\n"
+    assert acknowledged(name, here.folders) is False
+
+
+def test_orc_22_the_saw_answers_late(here: Floor) -> None:
+    here.write(wish="sim:saw-late")
+    here.simulate()
+    name = here.deliver()
+    assert here.simulate(late=300) == ""
+
+    age(here.folders.inbox / name, 400)
+    assert here.simulate(late=300) == f"The saw took {name}.\n"
+    assert withdraw(name, here.folders) is True
+
+
+def test_orc_22_the_saw_never_answers_and_the_file_is_taken_back(here: Floor) -> None:
+    here.write(wish="sim:saw-mute")
+    here.simulate()
+    name = here.deliver()
+    age(here.folders.inbox / name, 4000)
+    assert here.simulate() == ""
+
+    assert withdraw(name, here.folders) is None
+    assert here.simulate() == ""
+    assert acknowledged(name, here.folders) is None
+
+
+def test_orc_22_files_that_are_no_sheets_are_left_alone(here: Floor) -> None:
+    (here.folders.imports / "notes.xlsx").write_bytes(b"no sheet")
+    (here.folders.imports / f"{here.job}_GOVDE_x_18mm.xlsx").write_bytes(b"no sheet")
+
+    assert "OptiPlanning cannot read the sheets of" in here.simulate()
+
+
+def test_orc_22_folders_that_are_missing_are_named(floor: Folders, settings: Any, tmp_path: Path) -> None:
+    settings.KILIT_VAR = tmp_path / "var"
+    settings.OPTI_EXPORT_FOLDER = tmp_path / "nowhere"
+    floor_here = Floor(floor)
+    floor_here.write()
+
+    with pytest.raises(CommandError, match="No such file or directory"):
+        floor_here.simulate()
+
+
+@pytest.fixture
+def program(settings: Any, floor: Folders) -> Callable[..., None]:
+    """Use the simulator as the command of mode A."""
+
+    def use(*arguments: str) -> None:
+        settings.OPTI_COMMAND = json.dumps(
+            [sys.executable, playing.__file__, "--export", str(floor.export), *arguments]
+        )
+
+    return use
+
+
+def test_orc_22_as_the_command_of_mode_a_it_is_a_real_process(here: Floor, program: Any) -> None:
+    program("--delay", "0.5")
+
+    adapter("A").run(here.write(), keep_alive=lambda: None, time_limit=A_MINUTE)
+
+    here.rest()
+    assert here.collect().solution["algo"] == "BEST"
+
+
+def test_orc_22_as_the_command_of_mode_a_it_crashes_on_request(here: Floor, program: Any) -> None:
+    program("--fault", "crash")
+
+    with pytest.raises(Fault) as fault:
+        adapter("A").run(here.write(), keep_alive=lambda: None, time_limit=A_MINUTE)
+
+    assert fault.value.code == Code.OPTI_RUNNER_FAILED
+    assert fault.value.message == "OptiPlanning failed, exit code 1: OptiPlanning: out of licence"
+
+
+def test_orc_22_as_the_command_of_mode_a_it_hangs_on_request_and_is_killed(here: Floor, program: Any) -> None:
+    program()
+
+    with pytest.raises(Fault) as fault:
+        adapter("A").run(here.write(wish="sim:hang"), keep_alive=lambda: None, time_limit=timedelta(seconds=2))
+
+    assert fault.value.code == Code.OPTI_XML_TIMEOUT
+    assert list(here.folders.export.iterdir()) == []
+
+
+def test_orc_22_it_plays_until_it_is_stopped(here: Floor) -> None:
+    environment = fresh_environment(
+        KILIT_VAR=str(here.folders.imports.parent.parent),
+        SECRET_KEY="simulator",
+        DJANGO_SETTINGS_MODULE="config.settings",
+    )
+    command = [sys.executable, "manage.py", "optiplanning_simulator", "--opti-delay", "0", "--saw-delay", "0"]
+    simulator = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        here.write()
+        solution = here.folders.export / f"{here.job}_solution.xml"
+        wait_until(lambda: solution.exists() and solution.stat().st_size > 0)
+        wait_until(lambda: here.collect() is not None)
+        name = delivery_name(here.job, 1, solution)
+        deliver(solution, name, here.folders)
+        wait_until(lambda: acknowledged(name, here.folders) is True)
+    finally:
+        os.kill(simulator.pid, signal.SIGINT)
+        told, _ = simulator.communicate(timeout=30)
+
+    assert simulator.returncode == 0
+    assert told == f"OptiPlanning wrote {solution.name}.\nThe saw took {name}.\n"
+
+
+def test_the_wish_of_one_order_is_not_anothers(here: Floor) -> None:
+    here.write(wish="sim:silent")
+    other = Floor(here.folders)
+    other.write()
+
+    told = here.simulate()
+
+    assert str(here.job) not in told
+    assert f"OptiPlanning wrote {other.job}_solution.xml." in told

@@ -1,0 +1,196 @@
+"""From centimetres and names to what the saw cuts (ORC-9 to ORC-12)."""
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.faults import Code, Fault
+from orchestrator.order import PlateSize, read_order
+from orchestrator.plan import Plan, Row
+from orchestrator.rules import Rules, current_rules
+from orchestrator.transforming import millimetres, transform
+from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
+from tests.orchestrator.floor.rules import rules_with
+
+
+def plan_of(*parts: dict[str, Any], rules: Rules | None = None, **changes: Any) -> Plan:
+    order = read_order(order_body(parts=list(parts), **changes), default_mode="C")
+    return transform(order, rules or current_rules())
+
+
+def fault_of(*parts: dict[str, Any], rules: Rules | None = None, **changes: Any) -> Fault:
+    with pytest.raises(Fault) as fault:
+        plan_of(*parts, rules=rules, **changes)
+    return fault.value
+
+
+def row_of(part: dict[str, Any]) -> Row:
+    return plan_of(part).batches[0].rows[0]
+
+
+@pytest.mark.parametrize(
+    ("centimetres", "expected"),
+    [
+        ("100.0005", "1000.01"),
+        ("120.5", "1205.00"),
+        ("45.675", "456.75"),
+        ("12.3456", "123.46"),
+        ("1.0005", "10.01"),
+        ("73.0255", "730.26"),
+        ("0.0015", "0.02"),
+        ("0.0014999", "0.01"),
+        ("500", "5000.00"),
+    ],
+)
+def test_orc_10_millimetres_round_halves_up_at_two_places(centimetres: str, expected: str) -> None:
+    assert str(millimetres(Decimal(centimetres), current_rules())) == expected
+    # As JSON brings it: the number next to 1.0005 in binary lies below it, and still ten point oh one comes out.
+    assert str(row_of({**GOVDE, "length_cm": float(centimetres)}).length_mm) == expected
+
+
+def test_orc_10_the_example_row_is_as_in_the_facts() -> None:
+    row = row_of(GOVDE)
+
+    assert row == Row(
+        material_code="MAT-01",
+        length_mm=Decimal(1205),
+        width_mm=Decimal(400),
+        quantity=2,
+        grain=1,
+        idesc="GOVDE_g1_TRIM_10.00",
+        edge_up=Decimal(1),
+        edge_lo=Decimal(1),
+        edge_sx=Decimal("0.4"),
+        edge_dx=None,
+        iidesc=None,
+        desc1=None,
+    )
+
+
+@pytest.mark.parametrize(("thickness", "trim"), [(18, "10.00"), (18.0, "10.00"), (3, "5.00"), (4, "5.00"), (8, "5.00")])
+def test_orc_10_trim_goes_by_the_value_of_the_thickness(thickness: float, trim: str) -> None:
+    row = row_of({**GOVDE, "thickness_mm": thickness})
+
+    assert row.idesc == f"GOVDE_g1_TRIM_{trim}"
+    assert (row.length_mm, row.width_mm) == (1205, 400)
+
+
+def test_orc_10_a_body_of_16_has_no_trim_rule() -> None:
+    fault = fault_of(GOVDE, {**GOVDE, "id": "g2", "thickness_mm": 16})
+
+    assert fault.code == Code.TRIM_RULE_MISSING
+    assert fault.message == "Part g2: no trim rule for 16 mm in trimByThickness."
+    assert fault.details == {"part": "g2"}
+
+
+@pytest.mark.parametrize("thickness", [18, 16, 6, 3.5])
+def test_orc_10_a_backing_must_be_thin_which_is_asked_before_trim(thickness: float) -> None:
+    fault = fault_of({**ARKALIK, "thickness_mm": thickness})
+
+    assert fault.code == Code.BACKING_THICKNESS_UNKNOWN
+    assert "Part a1: " in fault.message
+    assert "3, 4, 5, 8 mm" in fault.message
+
+
+def test_orc_10_a_backing_without_a_trim_rule_is_told_so() -> None:
+    rules = rules_with(trimByThickness={"18": 10})
+
+    assert fault_of(ARKALIK, rules=rules).code == Code.TRIM_RULE_MISSING
+
+
+@pytest.mark.parametrize(
+    ("name", "edge"), [("Bant Yok", None), ("040", Decimal("0.4")), ("1mm", 1), ("2mm", 2), (None, None)]
+)
+def test_orc_11_edges_by_their_names(name: str | None, edge: Any) -> None:
+    row = row_of({**GOVDE, "edge_up": name, "edge_lo": name, "edge_sx": name, "edge_dx": name})
+
+    assert (row.edge_up, row.edge_lo, row.edge_sx, row.edge_dx) == (edge, edge, edge, edge)
+
+
+def test_orc_11_an_unknown_edge_names_its_part_and_side() -> None:
+    fault = fault_of({**GOVDE, "edge_sx": "3mm"})
+
+    assert fault.code == Code.EDGE_MAPPING_UNKNOWN
+    assert fault.message == "Part g1: edge_sx '3mm' is not one of Bant Yok, 040, 1mm, 2mm."
+
+
+def test_orc_11_edges_of_backings_are_emptied_unchecked_and_counted_once_each() -> None:
+    plan = plan_of(
+        GOVDE,
+        {**ARKALIK, "id": "a1", "edge_up": "2mm", "edge_lo": "2mm"},
+        {**ARKALIK, "id": "a2", "edge_up": "nobody knows this"},
+        {**ARKALIK, "id": "a3", "edge_up": None},
+        {**ARKALIK, "id": "a4", "edge_up": "Bant Yok"},
+    )
+
+    backings = plan.batches[1].rows
+    assert {getattr(row, f"edge_{side}") for row in backings for side in ("up", "lo", "sx", "dx")} == {None}
+    assert plan.reset_parts == ("a1", "a2")
+    assert plan.backing_edge_reset_count == 2
+
+
+@pytest.mark.parametrize("grain", [0, 1, 2, 3])
+def test_orc_11_grain_maps_to_itself(grain: int) -> None:
+    assert row_of({**GOVDE, "grain": grain}).grain == grain
+
+
+def test_orc_11_a_grain_that_the_rules_leave_out_is_a_fault() -> None:
+    fault = fault_of({**GOVDE, "grain": 3}, rules=rules_with(grainMapping={"0": 0, "1": 1}))
+
+    assert (fault.code, fault.message) == (Code.INVALID_GRAIN, "Part g1: grain 3 is not in grainMapping.")
+
+
+def test_orc_9_the_plate_is_the_orders_else_the_rules() -> None:
+    assert plan_of(GOVDE).plate == PlateSize(Decimal(2100), Decimal(2800))
+    named = plan_of(GOVDE, plate_size={"width_mm": 1830, "height_mm": 3660})
+    assert named.plate == PlateSize(Decimal(1830), Decimal(3660))
+    assert fault_of(GOVDE, rules=rules_with(defaultPlateSize=None)).code == Code.PLATE_SIZE_MISSING
+
+
+def test_orc_9_gates_are_asked_in_order(tmp_path: Path) -> None:
+    bad_part = {**GOVDE, "thickness_mm": 16, "edge_up": "3mm"}
+    order = read_order(order_body(parts=[bad_part]), default_mode="C")
+    no_plate, no_trim = rules_with(defaultPlateSize=None), current_rules()
+    no_template = tmp_path / "none.xlsx"
+
+    def code(rules: Rules, template: Path | None) -> str:
+        with pytest.raises(Fault) as fault:
+            transform(order, rules, template=template)
+        return fault.value.code
+
+    assert code(no_plate, no_template) == Code.PLATE_SIZE_MISSING
+    assert code(no_trim, no_template) == Code.TEMPLATE_INVALID
+    assert code(no_trim, None) == Code.TRIM_RULE_MISSING
+    assert code(rules_with(trimByThickness={"16": 1}), None) == Code.EDGE_MAPPING_UNKNOWN
+    assert code(rules_with(trimByThickness={"16": 1}, grainMapping={"0": 0}), None) == Code.INVALID_GRAIN
+
+
+def test_orc_9_the_first_fault_in_the_order_of_the_parts_is_told() -> None:
+    fault = fault_of(GOVDE, {**GOVDE, "id": "late", "edge_up": "3mm"}, {**ARKALIK, "id": "later", "thickness_mm": 18})
+
+    assert fault.details == {"part": "late"}
+
+
+def test_orc_12_batches_by_type_colour_and_thickness_first_appearance_first_nothing_merged() -> None:
+    def part(number: int, part_type: str, color: str, thickness: float) -> dict[str, Any]:
+        base = GOVDE if part_type == "GOVDE" else ARKALIK
+        return {**base, "id": str(number), "color": color, "thickness_mm": thickness}
+
+    plan = plan_of(
+        part(1, "GOVDE", "Beyaz", 18),
+        part(2, "ARKALIK", "Beyaz", 5),
+        part(3, "GOVDE", "Ceviz", 18),
+        part(4, "GOVDE", "Beyaz", 18.0),
+        part(5, "GOVDE", "Beyaz", 8),
+        part(6, "GOVDE", "beyaz", 18),
+    )
+
+    assert [(b.part_type, b.color, b.thickness_mm, len(b.rows)) for b in plan.batches] == [
+        ("GOVDE", "Beyaz", 18, 2),
+        ("ARKALIK", "Beyaz", 5, 1),
+        ("GOVDE", "Ceviz", 18, 1),
+        ("GOVDE", "Beyaz", 8, 1),
+        ("GOVDE", "beyaz", 18, 1),
+    ]

@@ -1,0 +1,194 @@
+"""Cutting jobs in the console: what is shown, what is offered, and what clicking does (CON-3, CON-4, CON-8 to 10)."""
+
+import re
+
+import pytest
+from django.urls import reverse
+
+from lifecycle.models import Event
+from orchestrator.advice import TO_FIX, advice
+from orchestrator.faults import HOLD_CODES, Code, Fault
+from orchestrator.models import Customer, Job
+from orchestrator.models.queryset import failure
+from orchestrator.states import State
+from tests.orchestrator import test_lifecycle
+from tests.orchestrator.conftest import make_job
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/orchestrator/job/"
+row_in = test_lifecycle.TestJobs.specimen.row_in
+
+
+def held(code: Code = Code.CRM_NO_MATCH, **changes) -> Job:
+    return make_job(**changes).move("hold", **failure(Fault(code, "Part g1: mend it.")))
+
+
+def page_of(client, job: Job) -> str:
+    answer = client.get(reverse("admin:orchestrator_job_change", args=[job.pk]))
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def act(client, verb: str, *jobs: Job, **form):
+    ids = ",".join(str(job.pk) for job in jobs)
+    answer = client.post(f"{LIST}act/{verb}/", {"ids": ids, "reason": "because", **form}, follow=True)
+    return answer.status_code, [str(message) for message in answer.context["messages"]]
+
+
+def test_the_list_shows_states_codes_and_masked_phones(make_person) -> None:
+    held()
+    make_job(order_id="S-2002")
+
+    shown = make_person("viewer").get(LIST).content.decode()
+
+    assert "HOLD" in shown
+    assert "E_CRM_NO_MATCH" in shown
+    assert "S-2002" in shown
+    assert "…4567" in shown
+    assert "5551234567" not in shown
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({"status": "HOLD"}, ["S-1"]),
+        ({"code": "E_CRM_NO_MATCH"}, ["S-1"]),
+        ({"mode": "C"}, ["S-2"]),
+        ({"since": "1"}, ["S-1", "S-2"]),
+        ({"q": "S-2"}, ["S-2"]),
+        ({"q": "0555 123 45 67"}, ["S-1", "S-2"]),
+        ({"q": "nobody"}, []),
+        ({"status": "NOWHERE"}, ["S-1", "S-2"]),
+    ],
+)
+def test_the_list_is_narrowed_by(query, found, make_person) -> None:
+    held(order_id="S-1")
+    make_job(order_id="S-2", opti_mode="C")
+
+    shown = make_person("viewer").get(LIST, query).content.decode()
+
+    assert sorted(set(re.findall(r">(S-\d)<", shown))) == found
+
+
+@pytest.mark.parametrize("state", State)
+def test_a_job_in_every_state_has_a_page_with_the_buttons_that_apply(state, make_person) -> None:
+    job = make_job()
+    job.refresh_from_db()
+    in_state = row_in(state)
+    Job.objects.filter(pk=in_state.pk).update(payload=job.payload)
+
+    shown = page_of(make_person("operator"), in_state)
+
+    offered = {verb for verb in ("approve", "retry", "cancel") if f"/{in_state.pk}/{verb}/" in shown}
+    assert offered == {verb for verb in ("approve", "retry", "cancel") if verb in Job.lifecycle.verbs_from(state)}
+
+
+def test_the_page_shows_parts_what_to_fix_and_the_timeline(make_person) -> None:
+    shown = page_of(make_person("viewer"), held())
+
+    assert "What to put right" in shown
+    assert "Add the customer" in shown
+    assert "Part g1: mend it." in shown
+    assert "MAT-01" in shown
+    assert "120.5" in shown
+    assert "STATE_HOLD" in shown
+    assert "+905551234567" in shown
+
+
+@pytest.mark.parametrize("code", sorted(HOLD_CODES))
+def test_for_every_hold_there_is_something_to_fix_in_words(code) -> None:
+    (sentence,) = advice(held(code))
+
+    assert sentence == TO_FIX[code]
+    assert "approve" in sentence
+
+
+def test_viewers_see_no_action(make_person) -> None:
+    viewer, job = make_person("viewer"), held()
+
+    assert f"/{job.pk}/approve/" not in page_of(viewer, job)
+    assert viewer.get(f"{LIST}{job.pk}/approve/").status_code == 403
+    assert viewer.post(f"{LIST}act/approve/", {"ids": str(job.pk)}).status_code == 403
+    job.refresh_from_db()
+    assert job.status == "HOLD"
+
+
+def test_an_approval_is_confirmed_and_clicked_twice_counts_once(make_person) -> None:
+    operator, job = make_person("operator"), held(Code.OPERATOR_TRIGGER_REQUIRED)
+    asked = operator.get(f"{LIST}{job.pk}/approve/").content.decode()
+    assert "Approve: 1 of 1 selected." in asked
+
+    first = act(operator, "approve", job, from_job="1")
+    second = act(operator, "approve", job, from_job="1")
+
+    assert first == (200, ["Approved 1 of 1."])
+    assert second[1][0].startswith("Approved 0 of 1; job ")
+    assert "it is NEW" in second[1][0]
+    events = Event.objects.of(job).filter(event_type="HOLD_APPROVED")
+    assert [(event.actor, event.message) for event in events] == [("operator:ayse", "because")]
+
+
+def test_a_selection_is_told_apart_before_and_after(make_person) -> None:
+    operator = make_person("operator")
+    jobs = [held(order_id="S-1"), held(order_id="S-2"), make_job(order_id="S-3")]
+
+    asked = operator.post(LIST, {"action": "approve", "_selected_action": [str(job.pk) for job in jobs]})
+    done = act(operator, "approve", *jobs)
+
+    assert "Approve: 2 of 3 selected." in asked.content.decode()
+    assert "1 is NEW and will stay so." in asked.content.decode()
+    assert done == (200, ["Approved 2 of 3; 1 not: E_JOB_NOT_IN_HOLD."])
+
+
+def test_a_permanent_failure_is_not_offered_for_retry(make_person) -> None:
+    operator = make_person("operator")
+    job = make_job().move("fail", **failure(Fault(Code.XML_INVALID, "no")))
+
+    asked = operator.get(f"{LIST}{job.pk}/retry/").content.decode()
+
+    assert "Retry: 0 of 1 selected." in asked
+    assert "E_XML_INVALID" in asked
+    assert "cannot be retried" in act(operator, "retry", job)[1][0]
+
+
+@pytest.mark.parametrize("ids", ["", "nonsense", "1,2,3"])
+def test_a_forged_selection_is_refused(make_person, ids) -> None:
+    answer = make_person("operator").post(f"{LIST}act/cancel/", {"ids": ids}, follow=True)
+
+    assert answer.status_code == 200
+    assert "Select from 1 to 500 jobs." in answer.content.decode()
+
+
+def test_an_unknown_verb_and_an_unknown_job_are_not_found(make_person) -> None:
+    operator = make_person("operator")
+
+    assert operator.post(f"{LIST}act/finish/", {"ids": str(make_job().pk)}).status_code == 404
+    assert operator.get(f"{LIST}nonsense/approve/").status_code == 404
+    assert operator.get(f"{LIST}{make_job().pk}/solution/1/").status_code == 404
+
+
+def test_operators_add_customers_in_any_spelling_and_viewers_do_not(make_person) -> None:
+    operator, viewer = make_person("operator"), make_person("viewer", "veli")
+
+    added = operator.post("/admin/orchestrator/customer/add/", {"phone": "0555 123 45 67", "name": "Ayşe"})
+    twice = operator.post("/admin/orchestrator/customer/add/", {"phone": "+905551234567", "name": "Other"})
+    wrong = operator.post("/admin/orchestrator/customer/add/", {"phone": "12", "name": "Other"})
+
+    assert added.status_code == 302
+    assert "already exists" in twice.content.decode()
+    assert "Not a phone number" in wrong.content.decode()
+    assert [customer.phone for customer in Customer.objects.all()] == ["+905551234567"]
+    assert viewer.get("/admin/orchestrator/customer/").status_code == 200
+    assert viewer.get("/admin/orchestrator/customer/add/").status_code == 403
+
+
+def test_the_preflight_page_shows_each_check(make_person, floor, settings, tmp_path) -> None:
+    """ORC-23."""
+    settings.OPTI_TEMPLATE = tmp_path / "none.xlsx"
+
+    shown = make_person("viewer").get(f"{LIST}preflight/").content.decode()
+
+    assert "PASS" in shown
+    assert "FAIL" in shown
+    assert "none.xlsx" in shown

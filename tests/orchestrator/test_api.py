@@ -1,0 +1,276 @@
+"""The API of cutting jobs: what is refused, and how (ORC-5 to ORC-7)."""
+
+import json
+from uuid import uuid4
+
+import pytest
+
+from lifecycle.models import Event
+from orchestrator.faults import Code, Fault
+from orchestrator.models import Customer, Job
+from orchestrator.models.queryset import failure
+from tests.orchestrator.conftest import ARKALIK, GOVDE, Api, make_job, order_body
+
+pytestmark = pytest.mark.django_db
+
+
+def error(answer) -> dict:
+    return answer.json()["error"]
+
+
+def test_an_order_becomes_a_job(api) -> None:
+    answer = api.post("jobs", order_body())
+
+    assert answer.status_code == 201
+    told = answer.json()
+    assert told["deduplicated"] is False
+    assert (told["job"]["state"], told["job"]["part_count"], told["job"]["opti_mode"]) == ("NEW", 2, "A")
+    event = Event.objects.get(object_id=told["job"]["id"])
+    assert (event.event_type, event.actor) == ("JOB_CREATED", "key:service-operator")
+
+
+SAME = {
+    "the very same": {},
+    "another key order": None,
+    "the phone spelt with country code": {"customer_phone": "+90 (555) 123-45-67"},
+    "the phone with 00": {"customer_phone": "00905551234567"},
+    "the phone bare": {"customer_phone": "5551234567"},
+    "null for absent": {"customer_snapshot_name": None, "plate_size": None, "revision": None},
+    "18.0 for 18": {"parts": [GOVDE | {"thickness_mm": 18.0, "width_cm": 40.00}, ARKALIK]},
+    "null edges": {"parts": [GOVDE | {"iidesc": None}, ARKALIK | {"edge_lo": None, "delik_kodu": None}]},
+    "the default revision": {"revision": 0},
+}
+
+
+@pytest.mark.parametrize("changes", SAME.values(), ids=SAME)
+def test_the_same_order_is_the_same_job(api, changes) -> None:
+    """ORC-6."""
+    first = api.post("jobs", order_body()).json()["job"]
+    body = order_body(**changes) if changes is not None else dict(reversed(order_body().items()))
+
+    answer = api.post("jobs", body)
+
+    assert answer.status_code == 200
+    assert answer.json()["deduplicated"] is True
+    assert answer.json()["job"]["id"] == first["id"]
+    assert [event.event_type for event in Event.objects.of(Job.objects.get())] == ["JOB_CREATED", "JOB_DEDUP"]
+
+
+def test_the_default_mode_makes_no_difference(api) -> None:
+    body = order_body(opti_mode="C")
+    api.post("jobs", body)
+    del body["opti_mode"]
+
+    answer = api.post("jobs", body)
+
+    assert answer.json()["deduplicated"] is True
+    assert answer.json()["job"]["opti_mode"] == "C"
+
+
+def test_a_revision_makes_a_new_job_on_purpose(api) -> None:
+    first = api.post("jobs", order_body()).json()["job"]
+
+    answer = api.post("jobs", order_body(revision=1))
+
+    assert answer.status_code == 201
+    assert answer.json()["job"]["id"] != first["id"]
+    assert answer.json()["job"]["payload_hash"] != first["payload_hash"]
+
+
+def test_of_many_equal_requests_at_once_one_makes_the_job(transactional_db, make_api, in_threads) -> None:
+    """The unique index decides, not a look before."""
+    key = make_api().headers["x-api-key"]
+
+    answers = in_threads(lambda _: Api(key).post("jobs", order_body()).status_code, count=8)
+
+    assert sorted(answers) == [200] * 7 + [201]
+    assert Job.objects.count() == 1
+    assert Event.objects.filter(event_type="JOB_DEDUP").count() == 7
+
+
+def test_every_fault_is_listed_with_its_place(api) -> None:
+    """ORC-5."""
+    bad = GOVDE | {"quantity": True, "length_cm": -1, "grain": 7, "color": " "}
+    answer = api.post("jobs", order_body(order_id="", parts=[bad, ARKALIK, ARKALIK | {"width_cm": 900}]))
+
+    assert answer.status_code == 422
+    assert error(answer)["code"] == "E_VALIDATION"
+    places = {fault.partition(": ")[0] for fault in error(answer)["faults"]}
+    assert places == {
+        "order_id",
+        "parts.0.quantity",
+        "parts.0.length_cm",
+        "parts.0.grain",
+        "parts.0.color",
+        "parts.2.id",
+        "parts.2.width_cm",
+    }
+    assert "parts.0.quantity: " in error(answer)["message"]
+    assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize("body", [[], "order", 7, None, {}])
+def test_what_is_no_order_is_refused_in_words(api, body) -> None:
+    answer = api.client.post("/jobs", json.dumps(body), content_type="application/json", headers=api.headers)
+
+    assert answer.status_code == 422
+    assert error(answer)["code"] == "E_VALIDATION"
+
+
+def test_not_a_number_is_refused(api) -> None:
+    text = json.dumps(order_body()).replace("120.5", "NaN")
+
+    answer = api.client.post("/jobs", text, content_type="application/json", headers=api.headers)
+
+    assert answer.status_code == 400
+    assert "NaN" in error(answer)["message"]
+
+
+def test_five_thousand_parts_are_taken_and_one_more_is_not(api) -> None:
+    parts = [GOVDE | {"id": f"p{number}"} for number in range(5001)]
+
+    assert api.post("jobs", order_body(parts=parts)).status_code == 422
+    assert api.post("jobs", order_body(parts=parts[:5000])).status_code == 201
+
+
+def test_more_than_five_megabytes_are_refused(api) -> None:
+    answer = api.post("jobs", order_body(customer_snapshot_name="x" * 5 * 1024**2))
+
+    assert answer.status_code == 413
+
+
+def test_a_list_is_paged_by_cursor_and_narrowed(api) -> None:
+    """ORC-7."""
+    jobs = [make_job(order_id=f"S-{number % 2}", revision=number) for number in range(5)]
+    Job.objects.filter(pk=jobs[0].pk).cancel(message="no")
+
+    first = api.get("jobs", limit=2).json()
+    second = api.get("jobs", limit=2, cursor=first["next_cursor"]).json()
+    third = api.get("jobs", limit=2, cursor=second["next_cursor"]).json()
+
+    seen = [job["id"] for page in (first, second, third) for job in page["jobs"]]
+    assert seen == [str(job.pk) for job in reversed(jobs)]
+    assert "next_cursor" not in third
+    assert {job["order_id"] for job in api.get("jobs", order_id="S-1").json()["jobs"]} == {"S-1"}
+    assert [job["id"] for job in api.get("jobs", state="FAILED").json()["jobs"]] == [str(jobs[0].pk)]
+
+
+@pytest.mark.parametrize("query", [{"state": "GONE"}, {"limit": 0}, {"limit": 201}, {"cursor": "!"}, {"cursor": "abc"}])
+def test_a_list_asked_for_wrongly_is_refused(api, query) -> None:
+    answer = api.get("jobs", **query)
+
+    assert answer.status_code == 400
+    assert error(answer)["fields"][0]["field"] in query
+
+
+def test_a_job_is_shown_with_its_audit_and_its_order(api) -> None:
+    job = make_job()
+
+    told = api.get(f"jobs/{job.pk}").json()["job"]
+
+    assert [event["event_type"] for event in told["audit"]] == ["JOB_CREATED"]
+    assert set(told["audit"][0]) >= {"actor", "message", "details", "created_at"}
+    assert told["payload"]["parts"][0]["id"] == "g1"
+
+
+@pytest.mark.parametrize("path", ["", "/xml"])
+@pytest.mark.parametrize("pk", [uuid4(), "nonsense"])
+def test_an_unknown_job_is_not_found(api, pk, path) -> None:
+    answer = api.get(f"jobs/{pk}{path}")
+
+    assert answer.status_code == 404
+    assert error(answer)["code"] == "E_JOB_NOT_FOUND"
+
+
+@pytest.mark.parametrize("verb", ["retry", "approve", "cancel"])
+@pytest.mark.parametrize("pk", [uuid4(), "nonsense"])
+def test_nothing_is_decided_about_an_unknown_job(api, pk, verb) -> None:
+    answer = api.post(f"jobs/{pk}/{verb}")
+
+    assert answer.status_code == 404
+    assert error(answer)["code"] == "E_JOB_NOT_FOUND"
+
+
+def test_a_job_without_a_solution_has_no_xml(api) -> None:
+    answer = api.get(f"jobs/{make_job().pk}/xml")
+
+    assert answer.status_code == 409
+    assert error(answer)["state"] == "NEW"
+
+
+def test_viewers_look_and_do_not_act(make_api) -> None:
+    viewer, job = make_api("viewer"), make_job()
+
+    assert viewer.get("jobs").status_code == 200
+    assert viewer.get(f"jobs/{job.pk}").status_code == 200
+    assert viewer.get("customers/lookup", phone="5551234567").status_code == 404
+    assert viewer.post("jobs", order_body()).status_code == 403
+    assert viewer.post("customers", {"phone": "5551234567", "name": "A"}).status_code == 403
+    for verb in ("retry", "approve", "cancel"):
+        assert viewer.post(f"jobs/{job.pk}/{verb}").status_code == 403
+
+
+def test_a_service_without_a_role_sees_nothing(make_api) -> None:
+    stranger = make_api(None)
+
+    assert stranger.get("jobs").status_code == 403
+    assert stranger.get(f"jobs/{make_job().pk}").status_code == 403
+
+
+def test_without_a_key_the_answer_is_401() -> None:
+    for answer in (Api().get("jobs"), Api().post("jobs", order_body()), Api("kilit_wrong").get("jobs")):
+        assert answer.status_code == 401
+        assert error(answer)["code"] == "UNAUTHENTICATED"
+
+
+def test_a_person_may_use_the_session_of_the_console(make_person) -> None:
+    assert make_person("viewer").get("/jobs").status_code == 200
+
+
+def test_a_customer_is_found_in_any_spelling(api) -> None:
+    assert api.post("customers", {"phone": "0555 123 45 67", "name": " Ayşe  "}).status_code == 201
+    again = api.post("customers", {"phone": "905551234567", "name": "Other"})
+
+    assert again.status_code == 200
+    assert again.json()["customer"]["name"] == "Ayşe"
+    for spelling in ("5551234567", "+90 (555) 123-45-67", "00905551234567"):
+        found = api.get("customers/lookup", phone=spelling)
+        assert found.json()["customer"]["phone"] == "+905551234567"
+
+
+@pytest.mark.parametrize("body", [{}, [], {"phone": "123", "name": "A"}, {"phone": "5551234567", "name": ""}])
+def test_a_customer_without_phone_or_name_is_refused(api, body) -> None:
+    answer = (
+        api.post("customers", body)
+        if body
+        else api.client.post("/customers", "[]", content_type="application/json", headers=api.headers)
+    )
+
+    assert answer.status_code == 422
+    assert not Customer.objects.exists()
+
+
+def test_a_lookup_of_nonsense_says_what_a_phone_is(api) -> None:
+    for query in ({"phone": "abc"}, {}):
+        answer = api.get("customers/lookup", **query)
+        assert answer.status_code == 422
+        assert error(answer)["faults"][0].startswith("phone: ")
+
+
+def test_a_cursor_never_skips_a_job_that_came_meanwhile(api) -> None:
+    old = [make_job(revision=number) for number in range(3)]
+    first = api.get("jobs", limit=2).json()
+
+    make_job(revision=9)
+
+    rest = api.get("jobs", limit=2, cursor=first["next_cursor"]).json()
+    assert [job["id"] for job in rest["jobs"]] == [str(old[0].pk)]
+
+
+def test_an_error_is_told_with_code_and_message(api) -> None:
+    job = make_job()
+    job.move("hold", **failure(Fault(Code.CRM_NO_MATCH, "No customer.")))
+
+    told = api.get(f"jobs/{job.pk}").json()["job"]
+
+    assert (told["state"], told["error_code"], told["error_message"]) == ("HOLD", "E_CRM_NO_MATCH", "No customer.")

@@ -1,0 +1,225 @@
+"""Retry, approve and cancel, as the source document says (003 §3.3, §3.5, §5; ORC-8)."""
+
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from django.db.models.functions import Now
+
+from lifecycle.leases import new_lease
+from lifecycle.models import Event
+from orchestrator.faults import HOLD_CODES, PERMANENT_CODES, Code, Fault
+from orchestrator.models import Job
+from orchestrator.models.queryset import failure
+from orchestrator.states import CANCELLABLE, JOBS, WORKING, State
+from tests.orchestrator import test_lifecycle
+from tests.orchestrator.conftest import Api
+from tests.orchestrator.test_lifecycle import make
+
+pytestmark = pytest.mark.django_db
+
+row_in = test_lifecycle.TestJobs.specimen.row_in
+
+
+def failed(code: Code = Code.OPTI_XML_TIMEOUT, **columns) -> Job:
+    return make(**columns).move("fail", **failure(Fault(code, "It failed.")))
+
+
+def held(code: Code, **columns) -> Job:
+    return make(**columns).move("hold", **failure(Fault(code, "Mend it.")))
+
+
+def error(answer) -> dict:
+    return answer.json()["error"]
+
+
+def waits(job: Job) -> timedelta:
+    """Return how long until a job is due, as the database sees it."""
+    return job.next_run_at - Job.objects.values_list(Now(), flat=True).get(pk=job.pk)
+
+
+def events(job: Job) -> list[str]:
+    return [event.event_type for event in Event.objects.of(job)]
+
+
+# Retry
+
+
+@pytest.mark.parametrize(("count", "minutes"), [(0, 1), (1, 3), (2, 9)])
+def test_a_retry_counts_and_waits_longer_each_time(api, count, minutes) -> None:
+    job = failed(retry_count=count)
+
+    answer = api.post(f"jobs/{job.pk}/retry", {"reason": "again"})
+
+    job.refresh_from_db()
+    assert answer.status_code == 200
+    assert (job.status, job.retry_count, job.claim_token) == ("NEW", count + 1, None)
+    assert timedelta(minutes=minutes - 1) < waits(job) <= timedelta(minutes=minutes)
+    assert events(job)[-2:] == ["STATE_NEW", "JOB_RETRY_SCHEDULED"]
+    assert Event.objects.of(job).last().message == "again"
+
+
+def test_at_the_limit_a_retry_is_refused(api) -> None:
+    job = failed(retry_count=3)
+
+    answer = api.post(f"jobs/{job.pk}/retry")
+
+    assert answer.status_code == 409
+    assert error(answer)["code"] == "E_RETRY_LIMIT_REACHED"
+    job.refresh_from_db()
+    assert (job.status, job.retry_count) == ("FAILED", 3)
+
+
+@pytest.mark.parametrize("code", sorted(PERMANENT_CODES))
+def test_a_permanent_error_is_not_retried(api, code) -> None:
+    job = failed(code)
+
+    answer = api.post(f"jobs/{job.pk}/retry")
+
+    assert answer.status_code == 409
+    assert error(answer)["code"] == code
+    job.refresh_from_db()
+    assert (job.status, job.retry_count) == ("FAILED", 0)
+
+
+@pytest.mark.parametrize("code", sorted(set(Code) - PERMANENT_CODES))
+def test_every_other_error_may_be_retried(api, code) -> None:
+    assert api.post(f"jobs/{failed(code).pk}/retry").status_code == 200
+
+
+@pytest.mark.parametrize("state", [state for state in State if state != State.FAILED])
+def test_only_a_failed_job_is_retried(api, state) -> None:
+    """DONE, HOLD and every state of a running job answer 409 with the state."""
+    job = row_in(state)
+
+    answer = api.post(f"jobs/{job.pk}/retry")
+
+    assert answer.status_code == 409
+    assert (error(answer)["code"], error(answer)["state"]) == ("MOVE_REFUSED", state)
+    job.refresh_from_db()
+    assert (job.status, job.retry_count) == (state, 0)
+
+
+@pytest.mark.parametrize("code", [Code.OPTI_XML_TIMEOUT, Code.OPTI_RUNNER_FAILED, Code.CANCELLED, Code.UNKNOWN])
+def test_a_retry_that_needs_optiplanning_asks_the_operator_again(api, code) -> None:
+    job = failed(code, manual_trigger_approved=True, xml_sha256="0" * 64)
+
+    api.post(f"jobs/{job.pk}/retry")
+
+    job.refresh_from_db()
+    assert (job.manual_trigger_approved, job.xml_sha256, job.attempt_started_at) == (False, "", None)
+
+
+@pytest.mark.parametrize("code", [Code.OSI_ACK_TIMEOUT, Code.OSI_ACK_FAILED])
+def test_a_retry_of_the_delivery_alone_keeps_solution_and_trigger(api, code) -> None:
+    job = failed(code, manual_trigger_approved=True, xml_sha256="0" * 64)
+
+    api.post(f"jobs/{job.pk}/retry")
+
+    job.refresh_from_db()
+    assert (job.manual_trigger_approved, job.xml_sha256) == (True, "0" * 64)
+
+
+# Approve
+
+
+@pytest.mark.parametrize("code", sorted(HOLD_CODES))
+def test_an_approved_job_is_new_and_due(api, code) -> None:
+    job = held(code)
+
+    answer = api.post(f"jobs/{job.pk}/approve")
+
+    job.refresh_from_db()
+    assert answer.status_code == 200
+    assert (job.status, job.error_code, job.error_message, job.claim_token) == ("NEW", "", "", None)
+    assert job.manual_trigger_approved is (code == Code.OPERATOR_TRIGGER_REQUIRED)
+    assert waits(job) <= timedelta(0)
+    assert events(job)[-2:] == ["STATE_NEW", "HOLD_APPROVED"]
+
+
+def test_no_other_approval_forgets_the_operators_trigger(api) -> None:
+    job = held(Code.TRIM_RULE_MISSING, manual_trigger_approved=True)
+
+    api.post(f"jobs/{job.pk}/approve")
+
+    job.refresh_from_db()
+    assert job.manual_trigger_approved
+
+
+@pytest.mark.parametrize("state", [state for state in State if state != State.HOLD])
+def test_only_a_held_job_is_approved(api, state) -> None:
+    job = row_in(state)
+
+    answer = api.post(f"jobs/{job.pk}/approve")
+
+    assert answer.status_code == 409
+    assert (error(answer)["code"], error(answer)["state"]) == ("E_JOB_NOT_IN_HOLD", state)
+
+
+# Cancel
+
+
+@pytest.mark.parametrize("state", CANCELLABLE)
+def test_a_waiting_job_is_cancelled(api, state) -> None:
+    job = row_in(state)
+
+    answer = api.post(f"jobs/{job.pk}/cancel", {"reason": "The customer called."})
+
+    job.refresh_from_db()
+    assert answer.status_code == 200
+    assert (job.status, job.error_code, job.error_message) == ("FAILED", "E_CANCELLED", "The customer called.")
+    assert Event.objects.of(job).last().message == "The customer called."
+
+
+@pytest.mark.parametrize("state", [state for state in State if state not in CANCELLABLE])
+def test_a_job_that_the_saw_may_have_is_not_cancelled(api, state) -> None:
+    answer = api.post(f"jobs/{row_in(state).pk}/cancel")
+
+    assert answer.status_code == 409
+    assert error(answer)["state"] == state
+
+
+def test_a_job_in_a_runners_hands_is_not_cancelled(api) -> None:
+    job = make(**new_lease(timedelta(minutes=1)))
+
+    answer = api.post(f"jobs/{job.pk}/cancel")
+
+    assert answer.status_code == 409
+    assert error(answer)["code"] == "JOB_IS_BUSY"
+    assert answer["Retry-After"] == "60"
+    job.refresh_from_db()
+    assert job.status == "NEW"
+
+
+# Double clicks
+
+
+@pytest.mark.parametrize("verb", ["retry", "approve", "cancel"])
+def test_a_click_repeated_by_eight_threads_counts_once(transactional_db, make_api, in_threads, verb) -> None:
+    key = make_api().headers["x-api-key"]
+    job = {"retry": failed, "approve": lambda: held(Code.OPERATOR_TRIGGER_REQUIRED), "cancel": make}[verb]()
+
+    answers = in_threads(lambda _: Api(key).post(f"jobs/{job.pk}/{verb}").status_code, count=8)
+
+    assert sorted(answers) == [200] + [409] * 7
+    job.refresh_from_db()
+    assert job.retry_count == (1 if verb == "retry" else 0)
+    moves = Event.objects.of(job).filter(details__verb=verb)
+    assert moves.count() == 1
+    extra = {"retry": "JOB_RETRY_SCHEDULED", "approve": "HOLD_APPROVED"}.get(verb)
+    assert Event.objects.of(job).filter(event_type=extra).count() == (1 if extra else 0)
+
+
+# The table against the document
+
+
+def test_the_table_has_the_arrows_of_the_document_and_no_others() -> None:
+    """003 §2 and §3, ORC-1."""
+    path = ["NEW", "PREPARED", "OPTI_IMPORTED", "OPTI_RUNNING", "OPTI_DONE", "XML_READY", "DELIVERED", "DONE"]
+    arrows = set(pairwise(path))
+    arrows |= {("NEW", "HOLD"), ("OPTI_IMPORTED", "HOLD"), ("HOLD", "NEW"), ("FAILED", "NEW"), ("HOLD", "FAILED")}
+    arrows |= {(state, "FAILED") for state in path[:-1]}
+
+    assert JOBS.edges() == arrows
+    assert JOBS.terminal() == {"DONE"}
+    assert {str(state) for state in WORKING} == set(path[:-1])

@@ -1,0 +1,178 @@
+"""Orders from the API to the saw, through real folders, a real program and the simulator."""
+
+from uuid import UUID
+
+import pytest
+from openpyxl import load_workbook
+
+from lifecycle.models import Event
+from orchestrator import collecting
+from orchestrator.models import Job
+from orchestrator.runner import tick
+from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
+from tests.orchestrator.playing import command, player, work_until
+
+pytestmark = pytest.mark.django_db
+
+HAPPY_PATH = ["PREPARED", "OPTI_IMPORTED", "OPTI_RUNNING", "OPTI_DONE", "XML_READY", "DELIVERED", "DONE"]
+
+
+@pytest.fixture(autouse=True)
+def _solutions_are_at_rest_at_once(monkeypatch) -> None:
+    monkeypatch.setattr(collecting, "STABLE_AFTER", collecting.timedelta(0))
+
+
+def post(api, **changes) -> Job:
+    answer = api.post("jobs", order_body(**changes))
+    assert answer.status_code == 201, answer.content
+    return Job.objects.get(pk=answer.json()["job"]["id"])
+
+
+def cells(path) -> list[list[object]]:
+    book = load_workbook(path)
+    assert book.sheetnames == ["ŞABLON"]
+    return [[cell.value for cell in row] for row in book["ŞABLON"].iter_rows(min_row=3, max_col=12)]
+
+
+def timeline(job: Job) -> list[str]:
+    return [event.event_type for event in Event.objects.of(job)]
+
+
+GOVDE_ROW = ["MAT-01", 1205, 400, 2, 1, "GOVDE_g1_TRIM_10.00", 1, 1, 0.4, None, None, None]
+ARKALIK_ROW = ["MAT-02", 1180, 382.5, 1, 0, "ARKALIK_a1_TRIM_5.00", None, None, None, None, None, None]
+
+
+def assert_sheets(job: Job, floor) -> None:
+    first, second = job.files
+    assert first["name"] == f"{job.pk}_GOVDE_Beyaz_18mm.xlsx"
+    assert second["name"] == f"{job.pk}_ARKALIK_Beyaz_5mm.xlsx"
+    assert cells(floor.imports / first["name"]) == [GOVDE_ROW]
+    assert cells(floor.imports / second["name"]) == [ARKALIK_ROW]
+
+
+def test_mode_a_goes_from_the_order_to_the_saw_by_itself(api, floor, customer, settings) -> None:
+    """ORC-1, ORC-13 to ORC-18: both part types, and every cell read back."""
+    settings.OPTI_COMMAND = command(floor)
+    job = post(api)
+
+    work_until(job, "DONE", machines=player(floor, only="saw"))
+
+    assert_sheets(job, floor)
+    assert timeline(job) == [
+        "JOB_CREATED",
+        "STATE_PREPARED",
+        "BACKING_EDGE_RESET",
+        *(f"STATE_{state}" for state in HAPPY_PATH[1:]),
+    ]
+    (name,) = job.delivery_names
+    assert [path.name for path in floor.processed.iterdir()] == [name]
+    assert list(floor.inbox.iterdir()) == []
+    assert (floor.processed / name).read_bytes() == api.get(f"jobs/{job.pk}/xml").content
+    assert job.backing_edge_reset_count == 1
+    assert job.customer == customer
+    assert job.solution["patterns"] == 2
+    assert (job.claim_token, job.lease_until, job.error_code) == (None, None, "")
+
+
+def test_mode_c_waits_for_the_operator_and_leaves_the_sheets_alone(api, floor, customer) -> None:
+    """ORC-8, ORC-15, ORC-16: hold, start by hand, approve, second pass without rewriting."""
+    job = post(api, opti_mode="C")
+
+    work_until(job, "HOLD")
+    assert (job.error_code, job.manual_trigger_approved) == ("E_OPERATOR_TRIGGER_REQUIRED", False)
+    assert_sheets(job, floor)
+    before = {path.name: (path.stat().st_mtime_ns, path.stat().st_ino) for path in floor.imports.iterdir()}
+    machines = player(floor)
+    machines.look()  # the operator starts OptiPlanning, which solves, before anything is approved
+    assert api.post(f"jobs/{job.pk}/approve", {"reason": "started"}).status_code == 200
+    work_until(job, "DONE", machines=machines)
+
+    assert {path.name: (path.stat().st_mtime_ns, path.stat().st_ino) for path in floor.imports.iterdir()} == before
+    assert job.manual_trigger_approved
+    events = timeline(job)
+    assert events.count("STATE_HOLD") == events.count("HOLD_APPROVED") == events.count("STATE_OPTI_RUNNING") == 1
+    assert events.count("BACKING_EDGE_RESET") == 1
+    assert len(list(floor.processed.iterdir())) == 1
+    approved = Event.objects.of(job).get(event_type="HOLD_APPROVED")
+    assert (approved.actor, approved.message) == ("key:service-operator", "started")
+
+
+def test_one_solution_for_each_sheet_when_the_rules_say_so(api, floor, customer, settings, tmp_path) -> None:
+    """`xml_expected: batch`; all files are handed over, and come as one archive."""
+    rules = tmp_path / "rules.json"
+    rules.write_text(settings.OPTI_RULES.read_text().replace('"xml_expected": "job"', '"xml_expected": "batch"'))
+    settings.OPTI_RULES = rules
+    job = post(api, opti_mode="C")
+    machines = player(floor)
+    work_until(job, "HOLD", machines=machines)
+    api.post(f"jobs/{job.pk}/approve")
+
+    work_until(job, "DONE", machines=machines)
+
+    assert len(list(floor.processed.iterdir())) == len(job.delivery_names) == 2
+    assert api.get(f"jobs/{job.pk}/xml")["Content-Type"] == "application/zip"
+
+
+def test_rules_mended_on_disk_let_an_approved_job_through_without_a_restart(
+    api, floor, customer, settings, tmp_path
+) -> None:
+    """ORC-2, ORC-9: fix, then approve; broken rules meanwhile leave the last good ones in force."""
+    settings.OPTI_COMMAND = command(floor)
+    good = settings.OPTI_RULES.read_text()
+    settings.OPTI_RULES = tmp_path / "rules.json"
+    settings.OPTI_RULES.write_text(good)
+    job = post(api, parts=[GOVDE | {"thickness_mm": 16}])
+    work_until(job, "HOLD")
+    assert job.error_code == "E_TRIM_RULE_MISSING"
+    assert "g1" in job.error_message
+
+    settings.OPTI_RULES.write_text(good.replace('"18": 10', '"18": 10,, "16": 8'))
+    api.post(f"jobs/{job.pk}/approve")
+    work_until(job, "HOLD")
+    settings.OPTI_RULES.write_text(good.replace('"18": 10', '"18": 10, "16": 8'))
+    api.post(f"jobs/{job.pk}/approve")
+    work_until(job, "DONE", machines=player(floor, only="saw"))
+
+    assert cells(floor.imports / job.files[0]["name"])[0][5] == "GOVDE_g1_TRIM_8.00"
+
+
+def test_a_job_held_for_its_customer_goes_on_when_the_customer_is_known(api, floor, settings) -> None:
+    settings.OPTI_COMMAND = command(floor)
+    job = post(api)
+    work_until(job, "HOLD")
+    assert job.error_code == "E_CRM_NO_MATCH"
+
+    assert api.post("customers", {"phone": "+90 (555) 123-45-67", "name": "Ayşe"}).status_code == 201
+    api.post(f"jobs/{job.pk}/approve")
+
+    work_until(job, "DONE", machines=player(floor, only="saw"))
+    assert job.customer.phone == "+905551234567"
+
+
+def test_a_changed_sheet_is_not_what_the_operator_started(api, floor, customer, settings, tmp_path) -> None:
+    """Rules changed between hold and approval: the approval was for other sheets, so it is asked for again."""
+    good = settings.OPTI_RULES.read_text()
+    settings.OPTI_RULES = tmp_path / "rules.json"
+    settings.OPTI_RULES.write_text(good)
+    job = post(api, opti_mode="C", parts=[GOVDE])
+    work_until(job, "HOLD")
+
+    settings.OPTI_RULES.write_text(good.replace('"18": 10', '"18": 12'))
+    api.post(f"jobs/{job.pk}/approve")
+    tick(patient=True)
+
+    job.refresh_from_db()
+    assert (job.status, job.error_code) == ("HOLD", "E_OPERATOR_TRIGGER_REQUIRED")
+    assert not job.manual_trigger_approved
+    assert cells(floor.imports / job.files[0]["name"])[0][5] == "GOVDE_g1_TRIM_12.00"
+
+
+def test_two_parts_of_look_alike_colours_make_two_files(api, floor, customer) -> None:
+    """ORC-15."""
+    parts = [GOVDE | {"id": "1", "color": "Gümüş"}, GOVDE | {"id": "2", "color": "Gumus"}, ARKALIK]
+    job = post(api, opti_mode="C", parts=parts)
+
+    work_until(job, "HOLD")
+
+    assert len({sheet["name"] for sheet in job.files}) == 3
+    assert all(UUID(sheet["name"][:36]) == job.pk for sheet in job.files)

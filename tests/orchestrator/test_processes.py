@@ -1,0 +1,176 @@
+"""Runners as real processes: two at once, and killed with -9 in each state in turn (ORC-4, ORC-20, ORC-21)."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from django.db.models.functions import Now
+
+from lifecycle.models import Event
+from lifecycle.processes import kill_group
+from orchestrator import collecting
+from orchestrator.models import Customer, Job
+from orchestrator.states import WORKING
+from tests.commands import ROOT
+from tests.orchestrator.conftest import make_job
+from tests.orchestrator.doomed import fork_doomed
+from tests.orchestrator.playing import command, player, work_until
+from tests.workers.conftest import database_url, wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+STATES = ["NEW", "PREPARED", "OPTI_IMPORTED", "OPTI_RUNNING", "OPTI_DONE", "XML_READY", "DELIVERED", "DONE"]
+
+
+@pytest.fixture
+def world(floor, settings, monkeypatch) -> Any:
+    """Give the settings of a floor with a customer, where solutions are at rest at once."""
+    Customer.objects.create(phone="+905551234567", name="Ayşe")
+    monkeypatch.setattr(collecting, "STABLE_AFTER", timedelta(0))
+    return settings
+
+
+@pytest.fixture
+def run(floor, world) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Start processes that see this test's database and folders, and leave none behind."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*arguments: str) -> subprocess.Popen[bytes]:
+        environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "tests.settings",
+            "DATABASE_URL": database_url(),
+            "KILIT_FLOOR": str(floor.imports.parent),
+            "KILIT_OPTI_COMMAND": world.OPTI_COMMAND,
+            "KILIT_FLOOR_POLL": "1",
+            "KILIT_LOG_LEVEL": "ERROR",
+        }
+        process = subprocess.Popen([sys.executable, *arguments], cwd=ROOT, env=environment, start_new_session=True)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        kill_group(process.pid)
+        process.wait(timeout=10)
+
+
+def let_leases_lapse() -> None:
+    Job.objects.exclude(lease_until=None).update(lease_until=Now() - timedelta(seconds=1))
+
+
+def states_of(job: Job) -> list[str]:
+    return [event.to_state for event in Event.objects.of(job) if event.from_state != event.to_state]
+
+
+@pytest.mark.parametrize("point", ["start", "move"])
+@pytest.mark.parametrize("state", WORKING)
+def test_a_runner_killed_in(state, point, world, floor, tmp_path) -> None:
+    """Another goes on from there; no sheet and no delivery is doubled, none is lost."""
+    world.OPTI_COMMAND = exclusive(tmp_path / "opti.log", floor, seconds=0)
+    job = make_job()
+    machines = player(floor, only="saw")
+
+    assert fork_doomed(state, point, meanwhile=machines.look) == signal.SIGKILL
+    job.refresh_from_db()
+    assert (job.status, job.claim_token is None) == (state, False)
+
+    let_leases_lapse()
+    work_until(job, "DONE", machines=machines)
+
+    assert states_of(job) == STATES
+    assert sorted(path.name for path in floor.imports.iterdir()) == sorted(sheet["name"] for sheet in job.files)
+    assert [path.name for path in floor.processed.iterdir()] == job.delivery_names
+    assert list(floor.inbox.iterdir()) == []
+    assert len(job.delivery_names) == 1
+    assert job.retry_count == 0
+
+
+def test_a_killed_runner_takes_optiplanning_with_it_and_the_next_starts_it_again(
+    run, floor, settings, tmp_path
+) -> None:
+    log = tmp_path / "opti.log"
+    settings.OPTI_COMMAND = exclusive(log, floor, seconds=60)
+    job = make_job()
+    doomed = run("-m", "tests.orchestrator.doomed")
+    wait_until(log.exists, seconds=30)
+    programs = programs_of(log)
+    assert programs
+
+    doomed.kill()
+    doomed.wait()
+
+    wait_until(lambda: not any(program.is_running() for program in programs), seconds=10)
+    (log.with_suffix(".lock")).unlink()
+    settings.OPTI_COMMAND = exclusive(log, floor, seconds=0)
+    let_leases_lapse()
+    work_until(job, "DONE", machines=player(floor, only="saw"))
+    assert [line.split()[0] for line in log.read_text().splitlines()] == ["began", "began", "ended"]
+    assert len(list(floor.processed.iterdir())) == 1
+
+
+def test_two_runners_and_twenty_jobs(run, floor, settings, tmp_path) -> None:
+    """Never two at OptiPlanning, the slot taken before it starts, nobody fails for waiting, each delivered once."""
+    log = tmp_path / "opti.log"
+    settings.OPTI_COMMAND = exclusive(log, floor, seconds=0.05)
+    jobs = [make_job(order_id=f"S-{number}") for number in range(20)]
+    machines = player(floor, only="saw")
+
+    for _ in range(2):
+        run("-m", "tests.orchestrator.doomed")
+    wait_until(lambda: machines.look() or Job.objects.filter(status="DONE").count() == len(jobs), seconds=150)
+
+    lines = [line.split() for line in log.read_text().splitlines()]
+    assert [word for word, _, _ in lines] == ["began", "ended"] * len(jobs)
+    for _, began, pk in lines[::2]:
+        started_at = Event.objects.get(object_id=pk, event_type="STATE_OPTI_RUNNING").created_at
+        assert started_at <= datetime.fromtimestamp(float(began), UTC)
+    assert len({pk for _, _, pk in lines}) == len(jobs)
+    delivered = sorted(name for job in Job.objects.all() for name in job.delivery_names)
+    assert sorted(path.name for path in floor.processed.iterdir()) == delivered
+    assert len(delivered) == len(jobs)
+    assert set(Job.objects.values_list("error_code", "retry_count")) == {("", 0)}
+    for job in jobs:
+        assert states_of(job) == STATES
+
+
+def test_the_command_watches_until_told_to_stop(run, floor, settings) -> None:
+    """ORC-21: `orchestrator_tick --watch` works what comes, and SIGTERM ends it in peace."""
+    settings.OPTI_COMMAND = command(floor)
+    watcher = run("manage.py", "orchestrator_tick", "--watch")
+    job = make_job()
+    machines = player(floor, only="saw")
+
+    wait_until(lambda: machines.look() or Job.objects.filter(status="DONE").exists(), seconds=40)
+    watcher.send_signal(signal.SIGTERM)
+
+    assert watcher.wait(timeout=10) == 0
+    assert states_of(job) == STATES
+
+
+def exclusive(log: Path, floor, *, seconds: float) -> str:
+    """Return a command of mode A that notes when it runs."""
+    script = str(ROOT / "tests" / "orchestrator" / "exclusive.py")
+    return json.dumps([sys.executable, "-S", script, str(log), str(floor.export), str(seconds)])
+
+
+def programs_of(log: Path) -> list[psutil.Process]:
+    """Return the processes that play OptiPlanning with this log."""
+    time.sleep(0.1)
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if str(log) in process.cmdline():
+                found.append(process)
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return found

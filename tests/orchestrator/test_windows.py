@@ -1,0 +1,52 @@
+"""The watching runner needs nothing that only POSIX has (ORC-21)."""
+
+import subprocess
+import sys
+
+import pytest
+
+from orchestrator.models import Customer, Job
+from tests.commands import ROOT, fresh_environment
+from tests.orchestrator.conftest import make_job
+from tests.workers.conftest import database_url
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# What Windows lacks is taken away before anything of ours is loaded; others' modules have a Windows of their own.
+AS_ON_WINDOWS = """
+import multiprocessing.util, os, psutil, psycopg, signal, subprocess, sys, tempfile
+for name in ("fcntl", "grp", "pwd", "resource", "termios"):
+    sys.modules[name] = None
+for name in ("fork", "killpg", "getpgid", "getpgrp", "setsid", "register_at_fork", "geteuid", "getuid"):
+    delattr(os, name)
+for name in ("SIGKILL", "SIGHUP", "SIGUSR1"):
+    delattr(signal, name)
+from django.core.management import execute_from_command_line
+execute_from_command_line(["manage.py", "orchestrator_tick"])
+"""
+
+
+def test_a_tick_without_anything_of_posix(floor, tmp_path) -> None:
+    Customer.objects.create(phone="+905551234567", name="Ayşe")
+    job = make_job(opti_mode="C")
+    environment = fresh_environment(
+        DJANGO_SETTINGS_MODULE="config.settings",
+        DATABASE_URL=database_url(),
+        SECRET_KEY="tests",
+        KILIT_VAR=str(tmp_path),
+        KILIT_FLOOR=str(floor.imports.parent),
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", AS_ON_WINDOWS],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert ended.stdout == "Worked 1.\n", ended.stderr
+    job.refresh_from_db()
+    assert (job.status, job.error_code) == ("HOLD", "E_OPERATOR_TRIGGER_REQUIRED")
+    assert Job.objects.count() == 1
