@@ -3,8 +3,6 @@
 import hashlib
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.conf import settings
@@ -15,11 +13,12 @@ from django.db.models.functions import Now
 from lifecycle.actor import acting, acting_as
 from lifecycle.models import Event
 from orchestrator.collecting import Collected, collect, file_clock
-from orchestrator.delivering import acknowledged, deliver, delivery_name, withdraw
+from orchestrator.delivering import acknowledged, withdraw
 from orchestrator.excel import write_files
 from orchestrator.faults import Code, Fault
 from orchestrator.fields import plain
 from orchestrator.folders import Folders
+from orchestrator.handing import heard, lay_into_inbox, named, settle_earlier_attempts
 from orchestrator.models import Customer, Job, SolutionFile
 from orchestrator.models.queryset import NO_ERROR, UNSOLVED
 from orchestrator.optiplanning import adapter
@@ -236,49 +235,6 @@ def store(job: Job, found: Collected) -> bool:
 def digest(contents: Iterable[bytes]) -> str:
     """Return one sha256 of several files, in the order of their names; of one file it is that file's own."""
     return hashlib.sha256(b"".join(contents)).hexdigest()
-
-
-def named(job: Job, *, attempt: int) -> dict[SolutionFile, str]:
-    """Return the files that the saw has not got, with their names in its folders."""
-    files = job.solution_files.filter(acknowledged_as="").order_by("name")
-    return {file: delivery_name(job.pk, attempt, Path(file.name)) for file in files}
-
-
-def settle_earlier_attempts(job: Job, folders: Folders) -> None:
-    """Take back what an attempt that failed in between left in the inbox; what the saw took of it counts as taken."""
-    for attempt in range(1, job.retry_count + 1):
-        earlier = named(job, attempt=attempt)
-        left = {file: name for file, name in earlier.items() if (folders.inbox / name).exists()}
-        heard(left, folders, withdraw)
-        heard(earlier, folders, acknowledged)
-
-
-def lay_into_inbox(waiting: dict[SolutionFile, str], folders: Folders) -> None:
-    """Give the saw its files; those it has, or had, are left alone."""
-    with TemporaryDirectory(prefix="kilit-") as aside:
-        for file, name in waiting.items():
-            source = Path(aside) / "solution.xml"
-            source.write_bytes(bytes(file.content))
-            deliver(source, name, folders)
-
-
-def heard(
-    waiting: dict[SolutionFile, str], folders: Folders, ask: Callable[[str, Folders], bool | None]
-) -> list[bool | None]:
-    """Ask about each file, and remember which the saw has; a fault with one is told after all were asked."""
-    answers: list[bool | None] = []
-    faults: list[Fault] = []
-    for file, name in waiting.items():
-        try:
-            answers.append(ask(name, folders))
-        except Fault as fault:
-            faults.append(fault)
-        else:
-            if answers[-1]:
-                SolutionFile.objects.filter(pk=file.pk).update(acknowledged_as=name)
-    if faults:
-        raise faults[0]
-    return answers
 
 
 def refuse_late_solution(left: timedelta) -> None:

@@ -2,9 +2,9 @@
 
 import os
 import sys
-import time
 
 from lifecycle.processes import _family, _kill_each, group_members, kill_group, start_group
+from tests.workers.conftest import wait_until
 
 SLEEP = "import time; time.sleep(60)"
 A_FAMILY = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {SLEEP!r}]); {SLEEP}"
@@ -17,15 +17,13 @@ def pids(processes) -> set[int]:
 def test_a_family_is_the_group_that_windows_does_not_have() -> None:
     leader = start_group([sys.executable, "-c", A_FAMILY], environment=os.environ)
     try:
-        end = time.monotonic() + 10
-        while len(group_members(leader.pid)) < 2 and time.monotonic() < end:
-            time.sleep(0.05)
+        wait_until(lambda: len(group_members(leader.pid)) == 2, seconds=20)
 
         assert pids(_family(leader.pid)) == pids(group_members(leader.pid))
         assert len(_family(leader.pid)) == 2
 
         _kill_each(_family(leader.pid))
         leader.wait(timeout=5)
-        assert group_members(leader.pid) == []
+        wait_until(lambda: group_members(leader.pid) == [], seconds=5)
     finally:
         kill_group(leader.pid)
