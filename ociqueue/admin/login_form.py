@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from django import forms
+from django.core.validators import RegexValidator
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminPasswordWidget,
@@ -29,6 +30,10 @@ OPTIONAL = tuple(name for name in LABELS if name not in NEEDED)
 LONGEST_NAME = 100
 
 
+# They travel in headers, which hold no other letters: a pasted quotation mark would stop every upload.
+printable = RegexValidator(r"^[!-~]*$", "Only letters, digits and signs of ASCII, without spaces.")
+
+
 def _text(name: str, help_text: str, *, placeholder: str = "") -> forms.CharField:
     widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "placeholder": placeholder})
     return forms.CharField(label=LABELS[name], required=False, max_length=500, widget=widget, help_text=help_text)
@@ -36,7 +41,14 @@ def _text(name: str, help_text: str, *, placeholder: str = "") -> forms.CharFiel
 
 def _secret(name: str, help_text: str) -> forms.CharField:
     widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"})
-    return forms.CharField(label=LABELS[name], required=False, max_length=2000, widget=widget, help_text=help_text)
+    return forms.CharField(
+        label=LABELS[name],
+        required=False,
+        max_length=2000,
+        widget=widget,
+        help_text=help_text,
+        validators=[printable],
+    )
 
 
 class LoginForm(forms.Form):

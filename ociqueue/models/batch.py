@@ -14,9 +14,9 @@ from ociqueue.models.site import Site
 class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
     """Questions about uploads."""
 
-    def sent(self) -> Self:
-        """Return what may have reached the provider."""
-        return self.filter(sent_at__isnull=False)
+    def answered(self) -> Self:
+        """Return what came to an end, newest first."""
+        return self.filter(answered_at__isnull=False).order_by("-created_at")
 
     def send(self, batch: UUID, *, rows: list[UUID]) -> bool:
         """Write down that these rows go out now; false when that was written before."""
@@ -38,6 +38,7 @@ class UploadBatch(models.Model):
     failed = models.PositiveIntegerField(default=0)
     put_off = models.PositiveIntegerField(default=0)
     late = models.PositiveIntegerField(default=0, help_text="Rows that a sweep or an operator had taken back.")
+    is_lost = models.BooleanField(default=False, help_text="No answer came: two in a row are an outage.")
     request_id = models.CharField(max_length=64, blank=True)
     note = models.CharField(max_length=1000, blank=True)
 

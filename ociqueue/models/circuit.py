@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import DurationField, ExpressionWrapper, F, Q, Value
 from django.db.models.functions import Greatest, Least, Now, Power
 
+from lifecycle.actor import speakable
 from lifecycle.guard import LifecycleModel, LifecycleQuerySet
 from lifecycle.triggers import lifecycle_triggers
 from ociqueue.models.site import Site
@@ -48,7 +49,7 @@ class CircuitQuerySet(LifecycleQuerySet["Circuit"]):
         circuit, _ = self.get_or_create(site=site, action=action)
         mine = self.filter(pk=circuit.pk)
         wait = retry_after or FIRST_PROBE_AFTER[category]
-        told = {"code": code[:64], "category": category, "reason": reason[:1000]}
+        told = {"code": code[:64], "category": category, "reason": speakable(reason)[:1000]}
         tripped = mine.move("trip", **told, wait=wait, probes=0, opened_at=Now(), next_probe_at=Now() + wait)
         if not tripped:
             # A probe's next time was set when it was taken; only the provider's own wish can put it off further.

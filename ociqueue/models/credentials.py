@@ -128,5 +128,6 @@ class Credentials(models.Model):
         Credentials.objects.filter(pk=self.pk).update(check_asked_at=Now())
 
     def note_check(self, *, passed: bool, report: list[dict[str, Any]]) -> None:
-        """Keep what a check said."""
-        Credentials.objects.filter(pk=self.pk).update(checked_at=Now(), check_passed=passed, check_report=report)
+        """Keep what a check said, unless the login was changed while it was checked."""
+        mine = Credentials.objects.filter(pk=self.pk, changed_at=self.changed_at)
+        mine.update(checked_at=Now(), check_passed=passed, check_report=report)

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Case, DurationField, Exists, ExpressionWrapper, F, OuterRef, Q, Value, When
+from django.db import transaction
+from django.db.models import Case, DurationField, ExpressionWrapper, F, Q, Value, When
 from django.db.models.functions import Least, Now, Power, Random
 from django.db.models.lookups import GreaterThanOrEqual, LessThan
 
 from lifecycle.guard import LifecycleQuerySet
-from ociqueue.models.batch import UploadBatch
 from ociqueue.models.perrow import PerRow
 from ociqueue.models.site import Site
 from ociqueue.states import LIVE, WAITING, Category, Status, SyncMethod
@@ -32,11 +32,13 @@ RELEASED = {"open_batch": None}
 FREE = {"claimed_at": None, "next_retry_at": None, **RELEASED}
 # The counter never goes down: an operator's retry forgives what was tried, and the cap compares the difference.
 FORGIVEN = {"attempts_forgiven": F("attempt_count")}
-# Taken from a sender that has not reported: it may have been sent. A batch that was never sent proves that it was not.
-IN_FLIGHT = Q(status=Status.PROCESSING) & (
-    Q(open_batch=None) | Q(Exists(UploadBatch.objects.sent().filter(pk=OuterRef("open_batch"))))
-)
-UNREPORTED = {"outcome_unknown": Case(When(IN_FLIGHT, then=Value(True)), default=F("outcome_unknown"))}  # noqa: FBT003
+# Taken from a script that has not reported: it may have been sent. What an upload sends is flagged when it is sent.
+UNREPORTED = {
+    "outcome_unknown": Case(
+        When(Q(status=Status.PROCESSING, open_batch=None), then=Value(True)),  # noqa: FBT003
+        default=F("outcome_unknown"),
+    )
+}
 # 5 minutes, 10, 20, … for the first attempt, the second, the third.
 DOUBLINGS = Least(
     ATTEMPTS - Value(1), Value(10)
@@ -134,6 +136,13 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         """Fail what the script could not upload; the claim has counted the attempt already (OCI-11)."""
         return self.with_script().move_each("ack_failed", **failure(code, category, message))
 
+    def send(self) -> set[UUID]:
+        """Flag what goes out now: until an answer is settled nobody knows, whoever takes the row meanwhile (OCI-23)."""
+        with transaction.atomic():
+            self.update(outcome_unknown=True)
+            # These rows are locked now, so that what is read is what was flagged.
+            return set(self.values_list("pk", flat=True))
+
     def accept(self, told: "PerRow") -> set[UUID]:
         """Complete what the provider says it has (OCI-21)."""
         return told.rows_of(self).move_each(
@@ -152,7 +161,6 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
     def put_off(self, told: "PerRow") -> set[UUID]:
         """Try again: when the provider says, or after a doubling backoff, or at once if the row is not at fault."""
         wait = Case(
-            When(told.is_true("unharmed"), then=Value(timedelta(0))),
             When(told.has("wait"), then=told.span("wait")),
             default=BACKOFF,
             output_field=DurationField(),
@@ -165,7 +173,6 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
             claimed_at=None,
             next_retry_at=Now() + spread,
             attempts_forgiven=F("attempts_forgiven") + Case(When(told.is_true("unharmed"), then=1), default=0),
-            outcome_unknown=Case(When(told.is_true("ambiguous"), then=Value(True)), default=F("outcome_unknown")),  # noqa: FBT003
         )
 
     @staticmethod
@@ -175,6 +182,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
             "provider_error_category": told.text("category"),
             "last_error": told.text("message"),
             "provider_request_id": told.text("request_id"),
+            "outcome_unknown": told.is_true("unknown"),
         }
 
     def retry_selected(self) -> set[UUID]:

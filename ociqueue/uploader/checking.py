@@ -1,5 +1,6 @@
 """Checks a login the way an operator would: can we get in, is the action there, will Google take uploads (OCI-19)."""
 
+import logging
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,6 +12,8 @@ from ociqueue.models.sealing import Unreadable
 from ociqueue.uploader.googleads import GoogleAds
 from ociqueue.uploader.outcome import CredentialsRefused
 from ociqueue.uploader.reading import faults_of
+
+logger = logging.getLogger(__name__)
 
 CUSTOMER = """
     SELECT customer.id, customer.descriptive_name,
@@ -44,7 +47,12 @@ def check_asked() -> str:
 
 def check(credentials: Credentials) -> list[Finding]:
     """Look at one login and keep what was found."""
-    findings = list(look(credentials))
+    try:
+        findings = list(look(credentials))
+    except Exception as error:
+        # Noted all the same, or the bell would ask for it for ever.
+        logger.exception("the check of a login broke off")
+        findings = [Finding(passed=False, what="The check broke off", words=type(error).__name__)]
     passed = all(finding.passed for finding in findings)
     credentials.note_check(passed=passed, report=[asdict(finding) for finding in findings])
     return findings

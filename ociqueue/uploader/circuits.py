@@ -28,7 +28,7 @@ def learn(
                 retry_after=outcome.retry_after,
             )
             notes.append(f"{at}{f' ({action})' if action else ''} rests: {outcome.code}.")
-    if probe and (site.pk, probe.action) not in tripped and passes(outcomes[0]):
+    if probe and (site.pk, probe.action) not in tripped and passes(outcomes[0], probe):
         Circuit.objects.filter(pk=probe.pk).close()
     # The rest of a site goes on when only one of its conversion names is held back.
     return notes if (site.pk, Circuit.EVERY_ACTION) in tripped else []
@@ -50,19 +50,25 @@ def scope_of(site: Site, row: Conversion, outcome: Outcome, *, outage: bool) -> 
         yield site, row.action
     elif outcome.disposition == Disposition.GATE_ALL:
         yield from ((each, Circuit.EVERY_ACTION) for each in Site.objects.filter(sync_method=SyncMethod.API))
-    elif outcome.disposition in GATES or (outcome.whole_request and stops(outcome, outage=outage)):
+    elif outcome.disposition in GATES or stops(outcome, outage=outage):
         yield site, Circuit.EVERY_ACTION
         if outcome.everywhere:
             yield from ((each, Circuit.EVERY_ACTION) for each in sharing_project(site))
 
 
 def stops(outcome: Outcome, *, outage: bool) -> bool:
-    """Tell whether a lost request stops the site: Google asked to wait, does not say what it minds, or is away."""
-    return outcome.disposition == Disposition.RETRY and (outcome.category != Category.TRANSIENT or outage)
+    """Tell whether an answer stops the site: Google asked to wait, does not say what it minds, or is away."""
+    if outcome.disposition != Disposition.RETRY:
+        return False
+    if outcome.category == Category.RATE_LIMIT:
+        return True
+    return outcome.whole_request and (outcome.category != Category.TRANSIENT or outage)
 
 
-def passes(outcome: Outcome) -> bool:
+def passes(outcome: Outcome, probe: Circuit) -> bool:
     """Tell whether Google looked at the row itself, whatever it thought of it."""
+    if outcome.disposition == Disposition.GATE_ACTION:
+        return probe.action == Circuit.EVERY_ACTION  # the account works; only that action does not
     return outcome.disposition not in (*GATES, Disposition.UNSENT) and not outcome.whole_request
 
 

@@ -1,8 +1,8 @@
 """Which sites have something to upload: asked every second by the bell, so finished rows must not cost anything."""
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
-from ociqueue.models import Circuit, Conversion, Site
+from ociqueue.models import Circuit, Conversion, Site, UploadBatch
 from ociqueue.states import SyncMethod
 
 
@@ -11,10 +11,13 @@ def due_sites() -> "QuerySet[Site]":
     resting = Circuit.objects.resting()
     held_back = resting.filter(site=OuterRef("site"), action=OuterRef("action"))
     rows = Conversion.objects.due().filter(~Exists(held_back), site=OuterRef("pk"))
-    return Site.objects.filter(
+    last = UploadBatch.objects.filter(site=OuterRef("pk")).order_by("-created_at").values("created_at")[:1]
+    found = Site.objects.filter(
         ~Exists(resting.filter(site=OuterRef("pk"), action=Circuit.EVERY_ACTION)),
         Exists(rows),
         sync_method=SyncMethod.API,
         is_paused=False,
         credentials__isnull=False,
     )
+    # Whoever was served last comes last, so that nobody's backlog keeps others waiting.
+    return found.order_by(Subquery(last).asc(nulls_first=True), "pk")

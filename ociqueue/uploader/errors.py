@@ -149,6 +149,8 @@ FAMILIES: Mapping[str, Meaning] = {
     "not_allowlisted_error": meaning(GATE, AUTH, DATA_MANAGER),
     "quota_error": meaning(RETRY, RATE_LIMIT),
     "size_limit_error": meaning(SPLIT, VALIDATION),
+    # A status that nobody expects says nothing about a row.
+    "grpc": meaning(GATE, VALIDATION, "Google refuses the whole request."),
 }
 
 # Names of the source document that Google has renamed or that never were enum values.

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
-from ociqueue.states import Category
-from ociqueue.uploader import reading
-from ociqueue.uploader.outcome import CredentialsRefused, Disposition, Outcome
+from ociqueue.uploader import halving, reading
+from ociqueue.uploader.outcome import CredentialsRefused, Outcome
 
 if TYPE_CHECKING:
     from ociqueue.models import Conversion
@@ -24,6 +22,7 @@ VERSION = "v26"
 MOST_ROWS = 2000  # that Google takes in one request
 SHORTEST_CALL = 0.5  # seconds
 LOGIN_TIMEOUT = 20.0
+TOKEN_EXPIRED = "OAUTH_TOKEN_EXPIRED"  # noqa: S105 - an error code
 
 
 class GoogleAds:
@@ -68,29 +67,19 @@ class GoogleAds:
             raise refused_login(error) from None
 
     def upload(self, batch: Sequence[Conversion], *, dry_run: bool) -> list[Outcome]:
-        """Send rows in one request, or in halves when Google wants less or does not say which row it minds."""
+        """Send rows in one request, or in parts when Google wants less or does not say which row it minds."""
         # All requests of a batch end by then: a task has time to settle, and no sweep thinks that the uploader is dead.
         end = time.monotonic() + settings.GOOGLE_ADS_TIMEOUT
-        rows = list(batch)
-        return self._halved(rows, self._request(rows, dry_run=dry_run, end=end), dry_run=dry_run, end=end)
+        return halving.settled(list(batch), lambda rows: self._request(rows, dry_run=dry_run, end=end))
 
-    def _halved(self, rows: list[Conversion], told: list[Outcome], *, dry_run: bool, end: float) -> list[Outcome]:
-        """Return what was told, or, where it was told of a request that has to be smaller, what its halves are told."""
-        if not reading.is_to_be_halved(told):
-            return told
-        middle = len(rows) // 2
-        halves = rows[:middle], rows[middle:]
-        answers = [self._request(half, dry_run=dry_run, end=end) for half in halves]
-        if told[0].disposition != Disposition.SPLIT and all(answer[0].whole_request for answer in answers):
-            # Not one bad row, then: the request itself. Each row has used an attempt, so that this ends.
-            return [replace(outcome, disposition=Disposition.RETRY) for outcome in told]
-        return [
-            outcome
-            for half, answer in zip(halves, answers, strict=True)
-            for outcome in self._halved(half, answer, dry_run=dry_run, end=end)
-        ]
+    def alike(self, row: Conversion) -> set[tuple[str, ...]]:
+        """Return what Google knows a row by: of rows that share any of it in one request it would take none."""
+        return {
+            ("order", row.order_id),
+            ("click", row.click_id, self.account.action_of(row.action), _spoken_time(row)),
+        }
 
-    def _request(self, rows: list[Conversion], *, dry_run: bool, end: float) -> list[Outcome]:
+    def _request(self, rows: list[Conversion], *, dry_run: bool, end: float, again: bool = True) -> list[Outcome]:
         """Ask Google once; whatever comes back becomes an outcome for each row."""
         from google.ads.googleads.errors import GoogleAdsException  # noqa: PLC0415
         from google.api_core.exceptions import GoogleAPICallError  # noqa: PLC0415
@@ -98,17 +87,24 @@ class GoogleAds:
 
         left = end - time.monotonic()
         if left < SHORTEST_CALL:
-            return [Outcome(Disposition.UNSENT, code="NO_TIME_LEFT", category=Category.TRANSIENT)] * len(rows)
+            return reading.no_time_left(len(rows))
         request = self.build(rows, dry_run=dry_run)
         try:
             response = self.service().upload_click_conversions(request=request, timeout=left, retry=None)
         except GoogleAdsException as error:
-            return reading.refused_request(error.failure, len(rows), request_id=error.request_id or "")
+            told = reading.refused_request(error.failure, len(rows), request_id=error.request_id or "")
         except GoogleAPICallError as error:
-            return reading.broken_request(error, len(rows))
+            told = reading.broken_request(error, len(rows))
         except GoogleAuthError as error:
             return reading.locked_out(refused_login(error), len(rows))
-        return reading.answered(response, len(rows), request_id=self._request_ids.last, dry_run=dry_run)
+        else:
+            return reading.answered(response, len(rows), request_id=self._request_ids.last, dry_run=dry_run)
+        if again and told[0].code == TOKEN_EXPIRED:
+            # Nothing was applied, and a fresh token may be all it takes.
+            self.login.expiry = None
+            self.login.token = None
+            return self._request(rows, dry_run=dry_run, end=end, again=False)
+        return told
 
     def build(self, rows: Sequence[Conversion], *, dry_run: bool) -> Any:
         """Return the request: the same rows make the same bytes, however often they are sent."""
@@ -121,8 +117,7 @@ class GoogleAds:
             conversion = request.conversions.add()
             setattr(conversion, *_click_id(row))
             conversion.conversion_action = self.account.action_of(row.action)
-            # In UTC: the site's zone may be changed between two attempts.
-            conversion.conversion_date_time = row.conversion_time.astimezone(UTC).isoformat(" ", "seconds")
+            conversion.conversion_date_time = _spoken_time(row)
             conversion.conversion_value = float(row.value)
             conversion.currency_code = row.currency
             conversion.order_id = row.order_id
@@ -167,6 +162,11 @@ def request_ids() -> Any:
             return call
 
     return RequestIds()
+
+
+def _spoken_time(row: Conversion) -> str:
+    # In UTC: the site's zone may be changed between two attempts.
+    return row.conversion_time.astimezone(UTC).isoformat(" ", "seconds")
 
 
 def _click_id(row: Conversion) -> tuple[str, str]:

@@ -73,3 +73,6 @@ class Provider(Protocol):
 
     def upload(self, batch: Sequence["Conversion"], *, dry_run: bool) -> list[Outcome]:
         """Send rows and return one outcome for each, in their order; never raise for what the provider answered."""
+
+    def alike(self, row: "Conversion") -> set[tuple[str, ...]]:
+        """Return what the provider knows a row by: rows that share any of it may not meet in one request."""

@@ -13,6 +13,7 @@ from ociqueue.uploader.outcome import GATES, CredentialsRefused, Disposition, Ou
 
 UNPROVEN = "UNPROVEN_ANSWER"
 QUOTA_OF_PROJECT = 3  # QuotaErrorDetails.QuotaRateScope.DEVELOPER
+UNSENDABLE = ("Invalid metadata", "Illegal header")
 PLUGIN_FAILED = "Getting metadata from plugin failed"
 # What Google's login says when waiting does not help.
 LOGIN_REFUSALS = ("invalid_grant", "unauthorized_client", "invalid_client", "invalid_scope", "deleted_client")
@@ -29,6 +30,10 @@ class Fault:
     retry_after: timedelta | None = None
     everywhere: bool = False
 
+    def points_at_one_of(self, rows: int) -> bool:
+        """Tell whether it names a row of the request."""
+        return self.index is not None and 0 <= self.index < rows
+
     @property
     def meaning(self) -> Meaning:
         """What it comes to."""
@@ -37,8 +42,11 @@ class Fault:
 
 def answered(response: Any, rows: int, *, request_id: str, dry_run: bool) -> list[Outcome]:
     """Read an answer of success: row by row, because any of them may have failed."""
-    faults = list(faults_of(failures_in(response.partial_failure_error)))
-    if any(fault.index is None or fault.index >= rows for fault in faults):
+    status = response.partial_failure_error
+    faults = list(faults_of(failures_in(status)))
+    if not faults and (status.code or status.details):
+        faults = [Fault("UNREADABLE_ERROR", "", status.message or "An error that says nothing.", None)]
+    if any(not fault.points_at_one_of(rows) for fault in faults):
         return _nothing_proven(faults, rows, request_id=request_id)
     told: dict[int, list[Fault]] = {}
     for fault in faults:
@@ -47,12 +55,19 @@ def answered(response: Any, rows: int, *, request_id: str, dry_run: bool) -> lis
     if dry_run:  # Google gives no results for what it only validates
         return [_outcome(told[at], request_id) if at in told else accepted for at in range(rows)]
     if len(response.results) != rows:
-        return [_unproven(f"Google answered {len(response.results)} results for {rows} rows.", request_id)] * rows
+        miscounted = _unproven(f"Google answered {len(response.results)} results for {rows} rows.", request_id)
+        return [replace(miscounted, whole_request=True)] * rows
     missing = _unproven("Google answered neither a result nor an error for this row.", request_id)
-    return [
+    outcomes = [
         _outcome(told[at], request_id) if at in told else accepted if response.results[at].ByteSize() else missing
         for at in range(rows)
     ]
+    # An account that takes some rows is not at fault: then it is about the row, which tries again and ends.
+    return [_about_the_row(outcome) for outcome in outcomes] if accepted in outcomes else outcomes
+
+
+def _about_the_row(outcome: Outcome) -> Outcome:
+    return replace(outcome, disposition=Disposition.RETRY) if outcome.disposition == Disposition.GATE else outcome
 
 
 def refused_request(failure: Any, rows: int, *, request_id: str) -> list[Outcome]:
@@ -60,8 +75,8 @@ def refused_request(failure: Any, rows: int, *, request_id: str) -> list[Outcome
     faults = list(faults_of([failure]))
     named: dict[int, list[Fault]] = {}
     for fault in faults:
-        if fault.index is not None and fault.index < rows:
-            named.setdefault(fault.index, []).append(fault)
+        if fault.points_at_one_of(rows):
+            named.setdefault(fault.index or 0, []).append(fault)
     if named:
         unsent = Outcome(Disposition.UNSENT, code="REQUEST_REFUSED", category=Category.TRANSIENT, request_id=request_id)
         return [_outcome(named[at], request_id) if at in named else unsent for at in range(rows)]
@@ -78,8 +93,10 @@ def broken_request(error: Any, rows: int) -> list[Outcome]:
         delay = _retry_delay(error)
         return [replace(outcome, retry_after=outcome.retry_after or delay) for outcome in refused]
     message = str(error.message if hasattr(error, "message") else error)
-    if PLUGIN_FAILED in message and any(word in message for word in LOGIN_REFUSALS):
-        # A login that was revoked meanwhile looks like an outage, but nothing was sent.
+    if any(word in message for word in UNSENDABLE) or (
+        PLUGIN_FAILED in message and any(word in message for word in LOGIN_REFUSALS)
+    ):
+        # A login that was revoked meanwhile, or cannot be written in a header, looks like an outage; nothing was sent.
         found, ambiguous = classify("UNAUTHENTICATED", family="grpc"), False
     else:
         found = classify(code, family="grpc")
@@ -155,10 +172,16 @@ def index_of(location: Any) -> int | None:
     return None
 
 
-def is_to_be_halved(told: list[Outcome]) -> bool:
-    """Tell a request that was too large, or that was refused for a row that Google does not name."""
-    first = told[0]
-    return len(told) > 1 and first.whole_request and first.disposition in (Disposition.SPLIT, Disposition.FATAL)
+def no_time_left(rows: int) -> list[Outcome]:
+    """Tell rows that the time of their batch was over before they were sent; the attempt counts, so that this ends."""
+    told = Outcome(
+        Disposition.RETRY,
+        code="NO_TIME_LEFT",
+        category=Category.TRANSIENT,
+        message="Earlier requests of the batch took all its time.",
+        whole_request=True,
+    )
+    return [told] * rows
 
 
 def locked_out(refused: CredentialsRefused, rows: int) -> list[Outcome]:
@@ -202,7 +225,7 @@ def _unproven(message: str, request_id: str) -> Outcome:
 
 def _nothing_proven(faults: list[Fault], rows: int, *, request_id: str) -> list[Outcome]:
     """Believe nothing of an answer with an error that points at no row: each of them may be the one that failed."""
-    lost = [fault for fault in faults if fault.index is None or fault.index >= rows]
+    lost = [fault for fault in faults if not fault.points_at_one_of(rows)]
     told = _outcome(lost, request_id)
     gated = told.disposition in GATES
     return [
@@ -211,6 +234,7 @@ def _nothing_proven(faults: list[Fault], rows: int, *, request_id: str) -> list[
             disposition=told.disposition if gated else Disposition.RETRY,
             message=f"An error that points at no row: {told.message}",
             ambiguous=True,
+            whole_request=True,
         )
     ] * rows
 

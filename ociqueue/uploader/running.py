@@ -6,13 +6,12 @@ Nothing is open in the database while the provider is asked, and every step leav
 import logging
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 
 from lifecycle.actor import acting, acting_as
@@ -31,7 +30,7 @@ from ociqueue.uploader.settling import Tally, settle
 logger = logging.getLogger(__name__)
 
 ACTOR = "uploader"
-OUTAGE = 2  # whole batches lost in a row; one alone may be a hiccup
+OUTAGE = 2  # uploads lost in a row; one alone may be a hiccup
 
 
 def upload_due(*, sites: QuerySet[Site] | None = None, seconds: float | None = None) -> Tally:
@@ -62,7 +61,6 @@ class Run:
         self.sites = sites
         self.provider = provider or google_ads
         self.providers: dict[UUID, Provider] = {}
-        self.lost: Counter[UUID] = Counter()
         self.tally = Tally()
 
     def upload(self, *, seconds: float | None = None) -> Tally:
@@ -73,9 +71,20 @@ class Run:
             for site in sites:
                 if time.monotonic() > end:
                     return self.tally
-                if not self._turn(site):
+                if not self._safe_turn(site):
                     resting.add(site.pk)
         return self.tally
+
+    def _safe_turn(self, site: Site) -> bool:
+        """Upload one batch; whatever goes wrong with one site is no other site's business."""
+        try:
+            return self._turn(site)
+        except DatabaseError:
+            raise  # everybody's
+        except Exception:
+            logger.exception("the turn of site %s broke off", site.public_id)
+            self.tally.notes.append(f"{site}: broke off, the log says why.")
+            return False
 
     def _turn(self, site: Site) -> bool:
         """Upload one batch; tell whether the site may go on."""
@@ -88,11 +97,10 @@ class Run:
         if not rows:
             return False
         outcomes = ask(provider, rows)
-        tally = settle(batch, rows, outcomes)
+        tally = settle(batch, rows, outcomes, is_probe=turn.probe is not None)
         self.tally.add(tally)
         logger.info("upload of site %s: %s", site.public_id, tally)
-        self.lost[site.pk] = self.lost[site.pk] + 1 if is_lost(outcomes) else 0
-        stopped = circuits.learn(site, rows, outcomes, probe=turn.probe, outage=self.lost[site.pk] >= OUTAGE)
+        stopped = circuits.learn(site, rows, outcomes, probe=turn.probe, outage=is_outage(site))
         self.tally.notes += stopped
         return not stopped
 
@@ -122,13 +130,16 @@ def turn_of(site: Site) -> Turn | None:
     rows = Conversion.objects.for_site(site)
     open_circuits: CircuitQuerySet = Circuit.objects.filter(site=site).open()
     held_back = {circuit.action: circuit for circuit in open_circuits}
+    free = rows.exclude(action__in=held_back)
     if whole := held_back.get(Circuit.EVERY_ACTION):
-        return Turn(rows, 1, whole) if open_circuits.filter(pk=whole.pk).take_probe() else None
+        taken = open_circuits.filter(pk=whole.pk).take_probe()
+        # A row of a conversion name that is held back says little about the account.
+        return Turn(free if free.due().exists() else rows, 1, whole) if taken else None
     for action, circuit in held_back.items():
         mine = rows.filter(action=action)
         if mine.due().exists() and open_circuits.filter(pk=circuit.pk).take_probe():
             return Turn(mine, 1, circuit)
-    return Turn(rows.exclude(action__in=held_back))
+    return Turn(free)
 
 
 def claim(site: Site, turn: Turn) -> tuple[UUID, list[Conversion]]:
@@ -146,7 +157,7 @@ def hold(batch: UUID, rows: Sequence[Conversion]) -> list[Conversion]:
     if not rows:
         return []
     with transaction.atomic():
-        held = set(Conversion.objects.in_batch(batch).values_list("pk", flat=True))
+        held = Conversion.objects.in_batch(batch).send()
         still = [row for row in rows if row.pk in held]
         sent = bool(still) and UploadBatch.objects.send(batch, rows=[row.pk for row in still])
     return still if sent else []
@@ -154,11 +165,11 @@ def hold(batch: UUID, rows: Sequence[Conversion]) -> list[Conversion]:
 
 def ask(provider: Provider, rows: Sequence[Conversion]) -> list[Outcome]:
     """Ask the provider; of rows that it would take for one another only the first is sent."""
-    seen: set[tuple[object, ...]] = set()
+    seen: set[tuple[str, ...]] = set()
     outcomes = {}
     sent = []
     for row in rows:
-        names = {("order", row.order_id), ("click", row.click_id, row.action, row.conversion_time)}
+        names = provider.alike(row)
         if names & seen:
             outcomes[row.pk] = Outcome(
                 Disposition.UNSENT, code="TWIN_IN_BATCH", category=Category.TRANSIENT, message="Its twin is sent first."
@@ -188,7 +199,7 @@ def _ask(provider: Provider, rows: Sequence[Conversion]) -> list[Outcome]:
         ] * len(rows)
 
 
-def is_lost(outcomes: Sequence[Outcome]) -> bool:
-    """Tell whether the whole upload was lost on the way."""
-    first = outcomes[0]
-    return first.whole_request and first.disposition == Disposition.RETRY and first.category == Category.TRANSIENT
+def is_outage(site: Site) -> bool:
+    """Tell whether a site's last uploads were lost, in this run or in earlier ones."""
+    last = UploadBatch.objects.filter(site=site).answered().values_list("is_lost", flat=True)[:OUTAGE]
+    return list(last) == [True] * OUTAGE

@@ -9,16 +9,19 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models.functions import Now
 
-from lifecycle.actor import acting, acting_as
+from lifecycle.actor import acting, acting_as, speakable
 from lifecycle.models import Event
 from ociqueue.models import Conversion, UploadBatch
 from ociqueue.models.perrow import PerRow
 from ociqueue.models.queryset import failure
+from ociqueue.states import Category
 from ociqueue.uploader.outcome import GATES, Disposition, Outcome
 
 TOO_EARLY_AFTER = timedelta(hours=6)  # what Google asks for when a click or an action is too fresh
+PROBE_AGAIN_AFTER = timedelta(minutes=30)
 HAD_IT = "Google has it already: the answer to an earlier upload was lost."
 UNHARMED = (*GATES, Disposition.UNSENT)
+PUT_OFF = (Disposition.RETRY, Disposition.DEFER, *UNHARMED)
 
 
 @dataclass
@@ -47,24 +50,27 @@ class Tally:
         self.notes += other.notes
 
 
-def settle(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome]) -> Tally:
+def settle(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome], *, is_probe: bool = False) -> Tally:
     """Move each row to where its outcome says; rows that were taken back meanwhile are left alone, with an event."""
     told = {row.pk: outcome for row, outcome in zip(rows, outcomes, strict=True)}
-    had = {row.pk for row in rows if row.outcome_unknown and told[row.pk].disposition == Disposition.DUPLICATE}
+    # As it was when the row was claimed: since then it is unknown for every row of the batch.
+    unknown = {row.pk for row in rows if row.outcome_unknown}
+    had = {pk for pk in unknown if told[pk].disposition == Disposition.DUPLICATE}
     accepted = {pk for pk in told if told[pk].disposition == Disposition.ACCEPTED}
     put_off = {pk for pk in told if told[pk].disposition in PUT_OFF}
     refused = told.keys() - had - accepted - put_off
     with transaction.atomic():
         held = Conversion.objects.in_batch(batch)
         held.lock_in_order()
-        moved = held.accept(_per_row(told, accepted))
+        columns = {pk: _columns(told[pk], was_unknown=pk in unknown, is_probe=is_probe) for pk in told}
+        moved = held.accept(_per_row(columns, accepted))
         with acting_as(acting().actor, reason=HAD_IT):
-            moved |= held.accept(_per_row(told, had))
-        failed = held.refuse(_per_row(told, refused))
-        waiting = held.put_off(_per_row(told, put_off))
+            moved |= held.accept(_per_row(columns, had))
+        failed = held.refuse(_per_row(columns, refused))
+        waiting = held.put_off(_per_row(columns, put_off))
         capped = Conversion.objects.filter(pk__in=waiting).cap() if waiting else 0
         late = told.keys() - moved - failed - waiting
-        Event.objects.record_each(Conversion.objects.filter(pk__in=late), "LATE_ANSWER", details={"batch": str(batch)})
+        _note_late(batch, {pk: told[pk] for pk in late})
         tally = Tally(len(moved), len(failed) + capped, len(waiting) - capped, len(late), batches=1)
         UploadBatch.objects.filter(pk=batch).update(
             answered_at=Now(),
@@ -72,35 +78,57 @@ def settle(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome])
             failed=tally.failed,
             put_off=tally.put_off,
             late=tally.late,
+            is_lost=is_lost(outcomes),
             request_id=next((outcome.request_id for outcome in outcomes if outcome.request_id), ""),
             note=_note(outcomes),
         )
     return tally
 
 
-PUT_OFF = (Disposition.RETRY, Disposition.DEFER, *UNHARMED)
+def is_lost(outcomes: Sequence[Outcome]) -> bool:
+    """Tell whether the whole upload was lost on the way."""
+    first = outcomes[0]
+    return first.whole_request and first.disposition == Disposition.RETRY and first.category == Category.TRANSIENT
 
 
-def _per_row(told: Mapping[UUID, Outcome], rows: Iterable[UUID]) -> PerRow:
-    return PerRow({pk: _columns(told[pk]) for pk in rows})
+def _per_row(columns: Mapping[UUID, dict[str, Any]], rows: Iterable[UUID]) -> PerRow:
+    return PerRow({pk: columns[pk] for pk in rows})
 
 
-def _columns(outcome: Outcome) -> dict[str, Any]:
-    wait = outcome.retry_after
-    if outcome.disposition == Disposition.DEFER:
-        wait = max(wait or TOO_EARLY_AFTER, TOO_EARLY_AFTER)
-    columns = failure(outcome.code, outcome.category or "", outcome.message)
+def _columns(outcome: Outcome, *, was_unknown: bool, is_probe: bool) -> dict[str, Any]:
+    # A probe that proves nothing about the account pays for its attempt, so that a row that always does so ends.
+    pays = is_probe and outcome.category == Category.VALIDATION
+    columns = failure(outcome.code, outcome.category or "", speakable(outcome.message))
+    wait = _wait(outcome, is_probe=is_probe)
     return {
         "code": columns["provider_error_code"],
         "category": columns["provider_error_category"],
-        "message": columns["last_error"].replace("\x00", ""),
+        "message": columns["last_error"],
         "request_id": outcome.request_id[:64],
-        "ambiguous": outcome.ambiguous,
-        "unharmed": outcome.disposition in UNHARMED,
-        **({"wait": f"{wait.total_seconds()} seconds"} if wait else {}),
+        "unknown": was_unknown or outcome.ambiguous,
+        "unharmed": outcome.disposition in UNHARMED and not pays,
+        **({} if wait is None else {"wait": f"{wait.total_seconds()} seconds"}),
     }
+
+
+def _wait(outcome: Outcome, *, is_probe: bool) -> timedelta | None:
+    """Return how long a row waits, or nothing for the usual backoff."""
+    if outcome.disposition == Disposition.DEFER:
+        return max(outcome.retry_after or TOO_EARLY_AFTER, TOO_EARLY_AFTER)
+    if outcome.disposition in UNHARMED:
+        # At once; but the next probe is another row's turn.
+        return PROBE_AGAIN_AFTER if is_probe else timedelta(0)
+    return outcome.retry_after
+
+
+def _note_late(batch: UUID, told: Mapping[UUID, Outcome]) -> None:
+    """Leave in each row's timeline what Google said too late."""
+    for disposition in {outcome.disposition for outcome in told.values()}:
+        rows = [pk for pk, outcome in told.items() if outcome.disposition == disposition]
+        details = {"batch": str(batch), "answer": disposition, "request_id": told[rows[0]].request_id}
+        Event.objects.record_each(Conversion.objects.filter(pk__in=rows), "LATE_ANSWER", details=details)
 
 
 def _note(outcomes: Sequence[Outcome]) -> str:
     whole = next((outcome for outcome in outcomes if outcome.whole_request), None)
-    return f"{whole.code}: {whole.message}"[:1000] if whole else ""
+    return speakable(f"{whole.code}: {whole.message}")[:1000] if whole else ""

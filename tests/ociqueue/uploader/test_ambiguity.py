@@ -109,6 +109,16 @@ def test_of_twins_in_one_batch_the_first_is_sent_alone(google, api_site, make_ro
     assert [row.gclid for row in second.request.conversions] == ["twin"]
 
 
+def test_twins_are_what_google_takes_for_twins(google, api_site, make_rows) -> None:
+    """The same second and the same action, whatever our names and fractions of it are."""
+    make_rows(api_site, "twin", conversion_time="2026-11-14T10:00:00.1+00:00", action="Satış")
+    make_rows(api_site, "twin", conversion_time="2026-11-14T10:00:00.9+00:00", action="Teklif")
+
+    upload_due()
+
+    assert [len(call.request.conversions) for call in google.calls] == [1, 1]
+
+
 def test_what_google_is_told_of_a_row(google, api_site, make_rows) -> None:
     (row,) = make_rows(
         api_site, "Cj0-abc_1", value="12.500", consent="DENIED", conversion_time="2026-11-14T10:00:00.9+03:00"

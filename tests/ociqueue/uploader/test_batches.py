@@ -1,16 +1,13 @@
 """A later batch's failure never touches an earlier batch's rows, nor those still to come (OCI-20, OCI-22)."""
 
 import threading
-from datetime import timedelta
 
 import pytest
 from django.db import connection
 
-from lifecycle.models import Event
-from ociqueue.models import Circuit, Conversion, UploadBatch
+from ociqueue.models import Circuit, Conversion
 from ociqueue.states import Category
 from ociqueue.uploader import running
-from ociqueue.uploader.outcome import Disposition, Outcome
 from ociqueue.uploader.running import upload_due
 from tests.googleads.server import accept
 
@@ -167,41 +164,6 @@ def test_the_longest_wait_is_a_day(google, api_site, make_rows, sql, settings) -
     assert 23.9 < hours < 26.5
 
 
-def test_two_uploaders_share_the_work_and_send_nothing_twice(google, api_site, make_rows, in_threads) -> None:
-    make_rows(api_site, count=30)
-
-    in_threads(lambda _: upload_due(), count=4)
-
-    assert set(api_site.conversions.values_list("status", flat=True)) == {"COMPLETED"}
-    sent = [row.order_id for call in google.calls for row in call.request.conversions]
-    assert len(sent) == len(set(sent)) == 30
-
-
-def test_a_swept_uploader_cannot_settle_what_it_no_longer_holds(google, api_site, make_rows) -> None:
-    """Rule 4: the answer comes after a sweep took the rows back; it changes nothing, and the next upload finds out."""
-    make_rows(api_site, count=3)
-    found = []
-
-    def swept(call):
-        Conversion.objects.for_site(api_site).recover(min_age=-timedelta(minutes=1))
-        connection.close()
-        return accept(call)
-
-    def look(call):
-        found.extend(Conversion.objects.values_list("uploaded_at", "outcome_unknown"))
-        connection.close()
-        return accept(call)
-
-    google.replies.extend([swept, look])
-
-    tally = upload_due()
-
-    assert found == [(None, True)] * 3
-    assert (tally.late, tally.accepted) == (3, 3)
-    assert Event.objects.filter(event_type="LATE_ANSWER").count() == 3
-    assert list(UploadBatch.objects.order_by("created_at").values_list("late", "accepted")) == [(3, 0), (0, 3)]
-
-
 def test_nothing_is_open_in_the_database_while_google_is_asked(google, api_site, make_rows, sql) -> None:
     """OCI-20: no transaction during the call."""
     make_rows(api_site, count=2)
@@ -231,30 +193,3 @@ def test_nothing_is_open_in_the_database_while_google_is_asked(google, api_site,
 def _upload_and_close() -> None:
     upload_due()
     connection.close()
-
-
-def test_a_swept_uploader_cannot_settle_the_next_ones_claim(google, api_site, make_rows) -> None:
-    """Rule 4: the rows are PROCESSING again, but for another batch; only that one's answer counts."""
-    make_rows(api_site, count=2)
-    slow, slow_rows = running.claim(api_site, running.turn_of(api_site))
-    running.hold(slow, slow_rows)
-    Conversion.objects.recover(min_age=-timedelta(minutes=1))
-    quick, quick_rows = running.claim(api_site, running.turn_of(api_site))
-    running.hold(quick, quick_rows)
-
-    late = running.settle(slow, slow_rows, [Outcome(Disposition.FATAL, "X", Category.VALIDATION)] * 2)
-    assert set(Conversion.objects.values_list("status", "open_batch")) == {("PROCESSING", quick)}
-    in_time = running.settle(quick, quick_rows, [Outcome(Disposition.ACCEPTED)] * 2)
-
-    assert (late.late, in_time.accepted) == (2, 2)
-    assert set(Conversion.objects.values_list("status", flat=True)) == {"COMPLETED"}
-
-
-def test_a_batch_that_was_swept_before_it_was_sent_is_not_sent(google, api_site, make_rows) -> None:
-    make_rows(api_site, count=2)
-    batch, rows = running.claim(api_site, running.turn_of(api_site))
-    Conversion.objects.recover(min_age=-timedelta(minutes=1))
-
-    assert running.hold(batch, rows) == []
-    assert UploadBatch.objects.get().sent_at is None
-    assert not Conversion.objects.filter(outcome_unknown=True).exists()

@@ -10,7 +10,6 @@ from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
 from ociqueue.states import Category, CircuitStatus
 from ociqueue.uploader.due import due_sites
 from ociqueue.uploader.running import upload_due
-from tests.googleads.server import accept
 from tests.lifecycle.conformance import LifecycleConformance, Specimen
 from tests.ociqueue.uploader.conftest import account, states
 
@@ -208,52 +207,6 @@ def test_what_is_not_due(google, make_api_site, make_site, make_rows) -> None:
     assert google.calls == []
 
 
-def test_one_poison_row_is_found_and_the_others_pass(google, api_site, make_rows) -> None:
-    """A request refused without an index is halved until the row that Google minds is alone."""
-    make_rows(api_site, *[f"row-{number}" for number in range(9)], "poison", "last")
-
-    def picky(call):
-        if any(row.gclid == "poison" for row in call.request.conversions):
-            call.refuse("INVALID_ARGUMENT")
-        return accept(call)
-
-    google.replies.extend([picky] * 20)
-
-    upload_due()
-
-    assert states(api_site) == ["COMPLETED"] * 9 + ["FAILED", "COMPLETED"]
-    assert not Circuit.objects.open().exists()
-
-
-def test_a_request_that_is_refused_whatever_is_in_it_opens_the_circuit(google, api_site, make_rows) -> None:
-    make_rows(api_site, count=8)
-    google.replies.extend([lambda call: call.refuse("INVALID_ARGUMENT")] * 20)
-
-    upload_due()
-
-    assert len(google.calls) == 3
-    assert set(states(api_site)) == {"RETRY"}
-    assert set(Conversion.objects.values_list("attempts_forgiven", flat=True)) == {0}, "so that it ends"
-    assert Circuit.objects.open().get().category == Category.VALIDATION
-
-
-def test_a_request_that_is_too_large_is_sent_in_halves(google, api_site, make_rows) -> None:
-    make_rows(api_site, count=8)
-    too_many = {"family": "conversion_upload_error", "name": "TOO_MANY_CONVERSIONS_IN_REQUEST"}
-
-    def at_most_two(call):
-        if len(call.request.conversions) > 2:
-            call.refuse("INVALID_ARGUMENT", too_many)
-        return accept(call)
-
-    google.replies.extend([at_most_two] * 20)
-
-    upload_due()
-
-    assert states(api_site) == ["COMPLETED"] * 8
-    assert not Circuit.objects.open().exists()
-
-
 def test_a_probe_that_is_lost_on_the_way_closes_nothing(google, api_site, make_rows) -> None:
     make_rows(api_site, count=3)
     Circuit.objects.trip(api_site, code="X", category=Category.AUTH, reason="why")
@@ -264,6 +217,54 @@ def test_a_probe_that_is_lost_on_the_way_closes_nothing(google, api_site, make_r
 
     assert len(google.calls) == 1
     assert Circuit.objects.open().get().reason == "why"
+
+
+def test_a_broken_conversion_name_does_not_keep_the_sites_circuit_open(google, api_site, make_rows) -> None:
+    make_rows(api_site, "a", action="Broken")
+    make_rows(api_site, "c", "d", action="Fine")
+    google.errors["a"] = [{"family": "conversion_upload_error", "name": "NO_CONVERSION_ACTION_FOUND"}]
+    Circuit.objects.trip(api_site, code="X", category=Category.TRANSIENT, reason="an outage that is over")
+    Circuit.objects.all().probe_now()
+
+    upload_due()
+
+    assert set(api_site.conversions.filter(action="Fine").values_list("status", flat=True)) == {"COMPLETED"}
+    assert Circuit.objects.open().get().action == "Broken"
+
+
+def test_the_next_probe_is_another_rows_turn(google, api_site, make_rows) -> None:
+    make_rows(api_site, "first", "second")
+    google.replies.extend([gate] * 3)
+    upload_due()
+    for _ in range(2):
+        Circuit.objects.all().probe_now()
+        upload_due()
+
+    assert [call.request.conversions[0].gclid for call in google.calls[1:]] == ["first", "second"]
+
+
+def test_an_outage_is_noticed_over_several_runs(google, api_site, make_rows) -> None:
+    """A small site sends one batch a run: its rows must not use up their attempts on a Google that is away."""
+    make_rows(api_site, count=3)
+    google.replies.extend([lambda call: call.refuse("UNAVAILABLE")] * 2)
+
+    upload_due()
+    assert not Circuit.objects.open().exists()
+    Conversion.objects.update(next_retry_at=None)
+    upload_due()
+
+    assert Circuit.objects.open().get().category == Category.TRANSIENT
+
+
+def test_a_probe_that_proves_nothing_closes_nothing(google, api_site, make_rows) -> None:
+    make_rows(api_site, count=1)
+    Circuit.objects.trip(api_site, code="X", category=Category.AUTH, reason="why")
+    Circuit.objects.all().probe_now()
+    google.replies.append(lambda call: call.accept(results=0))
+
+    upload_due()
+
+    assert Circuit.objects.open().exists()
 
 
 @pytest.mark.parametrize("action", ["", "Satış"])

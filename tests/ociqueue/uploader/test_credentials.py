@@ -93,6 +93,17 @@ def test_a_healthy_login_passes(google, api_site) -> None:
     assert not bells.doorbells["oci_check_credentials"].is_due()
 
 
+def test_a_check_vouches_for_no_login_but_its_own(google, api_site) -> None:
+    kept = Credentials.objects.get()
+    kept.ask_for_check()
+    Credentials.objects.store(api_site, account(refresh_token="another"))
+
+    check(kept)
+
+    kept.refresh_from_db()
+    assert kept.check_passed is None
+
+
 def test_a_login_that_google_refuses(google, api_site) -> None:
     google.login = "invalid_grant"
 

@@ -145,3 +145,55 @@ def test_a_passing_error_of_one_row_waits_and_hurts_no_other(google, api_site, m
     assert 4.5 < minutes < 5.6
     assert 5.9 < hours < 6.7
     assert not Circuit.objects.open().exists()
+
+
+@pytest.mark.parametrize("details", [False, True])
+def test_an_error_that_cannot_be_read_proves_nothing(google, api_site, make_rows, details) -> None:
+    """OCI-21: a status that says failed, without a failure that names rows."""
+    make_rows(api_site, count=2)
+
+    def unreadable(call):
+        answer = call.accept()
+        answer.partial_failure_error.code = 3
+        answer.partial_failure_error.message = "something failed"
+        if details:
+            answer.partial_failure_error.details.add(type_url="type.googleapis.com/some.Other", value=b"x")
+        return answer
+
+    google.replies.append(unreadable)
+
+    upload_due()
+
+    assert states(api_site) == ["RETRY", "RETRY"]
+    assert not Conversion.objects.filter(outcome_unknown=False).exists()
+
+
+def test_a_negative_index_points_at_no_row(google, api_site, make_rows) -> None:
+    make_rows(api_site, count=2)
+    google.replies.append(lambda call: call.accept([error("EXPIRED_EVENT", index=-1)]))
+
+    upload_due()
+
+    assert states(api_site) == ["RETRY", "RETRY"]
+
+
+def test_an_account_that_takes_some_rows_is_not_held_back_for_one(google, api_site, make_rows) -> None:
+    (bad, *_) = make_rows(api_site, "bad", "fine", "good")
+    google.errors["bad"] = [{"family": "resource_access_denied_error", "name": "WRITE_ACCESS_DENIED"}]
+
+    upload_due()
+
+    assert states(api_site) == ["RETRY", "COMPLETED", "COMPLETED"]
+    bad.refresh_from_db()
+    assert (bad.provider_error_category, bad.attempts_forgiven) == (Category.AUTH, 0)
+    assert not Circuit.objects.open().exists()
+
+
+def test_a_limit_inside_an_answer_of_success_rests_the_site(google, api_site, make_rows) -> None:
+    make_rows(api_site, count=3)
+    limit = {"family": "quota_error", "name": "RESOURCE_EXHAUSTED", "retry_seconds": 900}
+    google.replies.append(lambda call: call.accept([limit]))
+
+    upload_due()
+
+    assert Circuit.objects.open().get().category == Category.RATE_LIMIT

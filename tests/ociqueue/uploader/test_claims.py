@@ -1,0 +1,123 @@
+"""Whose rows they are: uploaders, sweeps and operators at once, and sites side by side (rule 4)."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+
+from lifecycle.models import Event
+from ociqueue.models import Conversion, UploadBatch
+from ociqueue.states import Category
+from ociqueue.uploader import running
+from ociqueue.uploader.due import due_sites
+from ociqueue.uploader.outcome import Disposition, Outcome
+from ociqueue.uploader.running import upload_due
+from tests.googleads.server import accept
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_two_uploaders_share_the_work_and_send_nothing_twice(google, api_site, make_rows, in_threads) -> None:
+    make_rows(api_site, count=30)
+
+    in_threads(lambda _: upload_due(), count=4)
+
+    assert set(api_site.conversions.values_list("status", flat=True)) == {"COMPLETED"}
+    sent = [row.order_id for call in google.calls for row in call.request.conversions]
+    assert len(sent) == len(set(sent)) == 30
+
+
+def test_a_swept_uploader_cannot_settle_what_it_no_longer_holds(google, api_site, make_rows) -> None:
+    """Rule 4: the answer comes after a sweep took the rows back; it changes nothing, and the next upload finds out."""
+    make_rows(api_site, count=3)
+    found = []
+
+    def swept(call):
+        Conversion.objects.for_site(api_site).recover(min_age=-timedelta(minutes=1))
+        connection.close()
+        return accept(call)
+
+    def look(call):
+        found.extend(Conversion.objects.values_list("uploaded_at", "outcome_unknown"))
+        connection.close()
+        return accept(call)
+
+    google.replies.extend([swept, look])
+
+    tally = upload_due()
+
+    assert found == [(None, True)] * 3
+    assert (tally.late, tally.accepted) == (3, 3)
+    assert Event.objects.filter(event_type="LATE_ANSWER").count() == 3
+    assert list(UploadBatch.objects.order_by("created_at").values_list("late", "accepted")) == [(3, 0), (0, 3)]
+
+
+def test_a_swept_uploader_cannot_settle_the_next_ones_claim(google, api_site, make_rows) -> None:
+    """Rule 4: the rows are PROCESSING again, but for another batch; only that one's answer counts."""
+    make_rows(api_site, count=2)
+    slow, slow_rows = running.claim(api_site, running.turn_of(api_site))
+    running.hold(slow, slow_rows)
+    Conversion.objects.recover(min_age=-timedelta(minutes=1))
+    quick, quick_rows = running.claim(api_site, running.turn_of(api_site))
+    running.hold(quick, quick_rows)
+
+    late = running.settle(slow, slow_rows, [Outcome(Disposition.FATAL, "X", Category.VALIDATION)] * 2)
+    assert set(Conversion.objects.values_list("status", "open_batch")) == {("PROCESSING", quick)}
+    in_time = running.settle(quick, quick_rows, [Outcome(Disposition.ACCEPTED)] * 2)
+
+    assert (late.late, in_time.accepted) == (2, 2)
+    assert set(Conversion.objects.values_list("status", flat=True)) == {"COMPLETED"}
+
+
+def test_a_batch_that_was_swept_before_it_was_sent_is_not_sent(google, api_site, make_rows) -> None:
+    make_rows(api_site, count=2)
+    batch, rows = running.claim(api_site, running.turn_of(api_site))
+    Conversion.objects.recover(min_age=-timedelta(minutes=1))
+
+    assert running.hold(batch, rows) == []
+    assert UploadBatch.objects.get().sent_at is None
+    assert not Conversion.objects.filter(outcome_unknown=True).exists()
+
+
+def test_an_operator_who_resets_while_rows_go_out_leaves_them_unknown(google, api_site, make_rows, in_threads) -> None:
+    """The proof is on the row itself: whoever takes it after the upload was written down knows that it was sent."""
+    make_rows(api_site, count=50)
+
+    def act(number: int):
+        if number == 0:
+            upload_due()
+        else:
+            for _ in range(40):
+                Conversion.objects.filter(status="PROCESSING").reset_to_queued()
+
+    in_threads(act, count=2)
+    upload_due()
+
+    assert len(google.applied) == 50
+    assert set(Conversion.objects.values_list("status", flat=True)) == {"COMPLETED"}
+
+
+def test_sites_take_turns_over_several_runs(google, make_api_site, make_rows) -> None:
+    sites = [make_api_site(name=name) for name in "abc"]
+    for number, site in enumerate(sites * 3):
+        make_rows(site, f"click-{number}")
+        # Whoever is due first is served, and something comes in again for all.
+    for _ in range(3):
+        running.Run(due_sites())._turn(due_sites()[0])
+        for site in sites:
+            make_rows(site, f"more-{site}")
+
+    assert set(UploadBatch.objects.values_list("site__name", flat=True)) == {"a", "b", "c"}
+
+
+def test_one_sites_accident_is_no_other_sites(google, make_api_site, make_rows, monkeypatch) -> None:
+    broken, fine = make_api_site(name="broken"), make_api_site(name="fine")
+    make_rows(broken, count=1)
+    make_rows(fine, count=1)
+    turn_of = running.turn_of
+    monkeypatch.setattr(running, "turn_of", lambda site: 1 / 0 if site == broken else turn_of(site))
+
+    tally = upload_due()
+
+    assert "broke off" in str(tally)
+    assert set(fine.conversions.values_list("status", flat=True)) == {"COMPLETED"}

@@ -1,0 +1,161 @@
+"""Which row Google minds when it does not say: the others pass, and a fault of the request harms none."""
+
+import time
+
+import pytest
+
+from ociqueue.models import Circuit, Conversion
+from ociqueue.states import Category
+from ociqueue.uploader.running import upload_due
+from tests.googleads.server import accept
+from tests.ociqueue.uploader.conftest import states
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def picky(call):
+    if any(row.gclid.startswith("poison") for row in call.request.conversions):
+        call.refuse("INVALID_ARGUMENT")
+    return accept(call)
+
+
+def due_again() -> None:
+    Conversion.objects.update(next_retry_at=None)
+    Circuit.objects.all().probe_now()
+
+
+def test_several_poison_rows_are_found_in_one_go(google, api_site, make_rows) -> None:
+    names = [f"poison-{number}" if number in (3, 15, 35) else f"row-{number}" for number in range(40)]
+    make_rows(api_site, *names)
+    google.replies.extend([picky] * 100)
+
+    upload_due()
+
+    ended = dict(Conversion.objects.values_list("gclid", "status"))
+    assert {name for name, status in ended.items() if status == "FAILED"} == {"poison-3", "poison-15", "poison-35"}
+    assert list(ended.values()).count("COMPLETED") == 37
+    assert not Circuit.objects.open().exists()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        ("UNIMPLEMENTED",),
+        ("INVALID_ARGUMENT",),
+        ("INVALID_ARGUMENT", {"family": "request_error", "name": "INVALID_CUSTOMER_ID"}),
+    ],
+)
+def test_a_fault_of_the_request_does_not_fail_a_lonely_row(google, api_site, make_rows, fault) -> None:
+    """A low-volume site sends one row at a time; nothing proves that it is the row."""
+    (row,) = make_rows(api_site, "lonely")
+    google.replies.append(lambda call: call.refuse(*fault))
+
+    upload_due()
+
+    row.refresh_from_db()
+    assert (row.status, row.attempt_count, row.attempts_forgiven) == ("RETRY", 1, 1)
+    assert Circuit.objects.open().exists()
+
+
+def test_a_lonely_poison_row_comes_to_an_end_and_starves_nobody(google, api_site, make_rows) -> None:
+    """It probes its own circuit, and pays for that; a good row closes the circuit meanwhile."""
+    make_rows(api_site, "poison")
+    google.replies.extend([picky] * 100)
+    upload_due()
+    for _ in range(8):
+        due_again()
+        upload_due()
+
+    assert states(api_site) == ["FAILED"]
+    assert Conversion.objects.get().provider_error_code == "MAX_ATTEMPTS"
+
+
+def test_a_half_that_was_lost_stays_unknown(google, api_site, make_rows) -> None:
+    """Google applied the first half, and its answer was lost: what it says next must not fail those rows."""
+
+    def applied_but_lost(call):
+        accept(call)
+        call.refuse("UNAVAILABLE")
+
+    make_rows(api_site, "a", "b", "c", "poison")
+    google.replies.extend([picky, applied_but_lost, *[picky] * 20])
+
+    upload_due()
+
+    assert set(Conversion.objects.filter(outcome_unknown=True).values_list("gclid", flat=True)) == {"a", "b"}
+    due_again()
+    upload_due()
+    ended = dict(Conversion.objects.values_list("gclid", "status"))
+    assert ended == {"a": "COMPLETED", "b": "COMPLETED", "c": "COMPLETED", "poison": "FAILED"}
+
+
+def test_a_batch_whose_time_is_over_waits_and_pays(google, api_site, make_rows, settings) -> None:
+    """Otherwise a slow refusal would be sent again at once, for ever."""
+    settings.GOOGLE_ADS_TIMEOUT = 1
+
+    def slowly(call):
+        time.sleep(0.7)
+        call.refuse("INVALID_ARGUMENT")
+
+    make_rows(api_site, count=4)
+    google.replies.extend([slowly] * 10)
+
+    upload_due()
+
+    assert len(google.calls) == 1
+    assert set(Conversion.objects.values_list("status", "attempts_forgiven")) == {("RETRY", 0)}
+
+
+def test_an_expired_token_is_renewed_once(google, api_site, make_rows) -> None:
+    make_rows(api_site, "one")
+    expired = {"family": "authentication_error", "name": "OAUTH_TOKEN_EXPIRED"}
+    google.replies.append(lambda call: call.refuse("UNAUTHENTICATED", expired))
+
+    upload_due()
+
+    assert states(api_site) == ["COMPLETED"]
+    assert (google.logins, len(google.calls)) == (2, 2)
+    assert not Circuit.objects.open().exists()
+
+
+def test_one_poison_row_is_found_and_the_others_pass(google, api_site, make_rows) -> None:
+    """A request refused without an index is halved until the row that Google minds is alone."""
+    make_rows(api_site, *[f"row-{number}" for number in range(9)], "poison", "last")
+
+    google.replies.extend([picky] * 20)
+
+    upload_due()
+
+    assert states(api_site) == ["COMPLETED"] * 9 + ["FAILED", "COMPLETED"]
+    assert not Circuit.objects.open().exists()
+
+
+def test_a_request_that_is_refused_whatever_is_in_it_opens_the_circuit_and_harms_no_row(
+    google, api_site, make_rows
+) -> None:
+    make_rows(api_site, count=100)
+    google.replies.extend([lambda call: call.refuse("INVALID_ARGUMENT")] * 200)
+
+    upload_due()
+
+    assert len(google.calls) == 1 + 2 + 4 + 8
+    assert set(states(api_site)) == {"RETRY"}
+    assert set(Conversion.objects.values_list("attempts_forgiven", flat=True)) == {1}
+    assert Circuit.objects.open().get().category == Category.VALIDATION
+
+
+def test_a_request_that_is_too_large_is_sent_in_halves(google, api_site, make_rows) -> None:
+    make_rows(api_site, count=8)
+    too_many = {"family": "conversion_upload_error", "name": "TOO_MANY_CONVERSIONS_IN_REQUEST"}
+
+    def at_most_two(call):
+        if len(call.request.conversions) > 2:
+            call.refuse("INVALID_ARGUMENT", too_many)
+        return accept(call)
+
+    google.replies.extend([at_most_two] * 20)
+
+    upload_due()
+
+    assert states(api_site) == ["COMPLETED"] * 8
+    assert not Circuit.objects.open().exists()
