@@ -8,25 +8,8 @@ from django.forms import ModelForm
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
+from lifecycle.console.listing import ReadOnlyAdmin
 from lifecycle.models import ApiKey, Event, Heartbeat, SweepRun
-
-
-class ReadOnlyAdmin(ModelAdmin):
-    """A list and a page to look at."""
-
-    actions = None
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Nobody adds one by hand."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody changes one by hand."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody deletes one by hand."""
-        return False
 
 
 @admin.register(Event)

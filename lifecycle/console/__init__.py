@@ -1,0 +1,1 @@
+"""What the queues' pages share in the console: looks, long lists, actions that ask first."""

@@ -1,0 +1,152 @@
+"""The admin of a queue's rows: each has a timeline, and every action asks before it acts (CON-4, CON-9)."""
+
+from contextlib import suppress
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import path, reverse
+
+from lifecycle.actor import acting, acting_as
+from lifecycle.console.actions import Action, ReasonForm
+from lifecycle.console.dress import page
+from lifecycle.console.listing import LongListAdmin
+from lifecycle.models import Event
+from lifecycle.table import Lifecycle
+
+MOST_EVENTS = 500
+
+
+class QueueAdmin(LongListAdmin):
+    """Rows of a lifecycle, moved by an operator's verbs alone."""
+
+    table: Lifecycle
+    buttons: dict[str, Action]  # by the name of the method that a row's page shows as a button
+    most_acted_on = 500
+
+    list_disable_select_all = True
+    list_after_template = "admin/console/room_for_actions.html"
+    change_form_outer_after_template = "admin/console/timeline.html"
+
+    # What is shown
+
+    def about(self, row: Any) -> dict[str, Any]:
+        """Return what a row's page shows besides its fields; Django's own history knows nothing of verbs."""
+        return {"timeline": Event.objects.of(row)[:MOST_EVENTS]}
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+        """Add the timeline, and all else there is to say of a row."""
+        row = self.get_object(request, unquote(object_id))
+        options["extra_context"] = {**(self.about(row) if row else {}), "show_history": False}
+        return super().change_view(request, object_id, *args, **options)  # type: ignore[no-any-return]
+
+    # What is offered
+
+    def has_operate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
+        """Operators act; viewers see no action."""
+        return request.user.has_perm(f"{self.opts.app_label}.operate_{self.opts.model_name}")
+
+    def get_actions_detail(self, request: HttpRequest, object_id: str) -> list[Any]:
+        """Offer the verbs that apply to the row's state, and no others."""
+        row = self.get_object(request, unquote(object_id))
+        verbs = self.table.verbs_from(row.status) if row else ()
+        apply = {self._named(name) for name, action in self.buttons.items() if action.verb in verbs}
+        return [offered for offered in super().get_actions_detail(request, object_id) if offered.action_name in apply]
+
+    def response_action(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
+        """Refuse a selection made by hand of what is no id."""
+        try:
+            return super().response_action(request, queryset)  # type: ignore[no-any-return]
+        except ValidationError:
+            raise BadRequest("Not an id.") from None
+
+    # Asking
+
+    def read_id(self, text: str) -> UUID | None:
+        """Return the id that a text names, or none for nonsense."""
+        with suppress(ValueError):
+            return UUID(text)
+        return None
+
+    def ask_for_selected(self, request: HttpRequest, action: Action, rows: Any) -> HttpResponse | None:
+        """Ask about the rows selected in the list; what is asked about is what will be acted on."""
+        ids = list(rows.order_by().values_list("pk", flat=True)[: self.most_acted_on + 1])
+        if len(ids) > self.most_acted_on:
+            messages.error(request, f"At most {self.most_acted_on:,} rows at once.")
+            return None
+        return self.ask(request, action, ids, filters=request.GET.urlencode())
+
+    def ask_for_row(self, request: HttpRequest, action: Action, object_id: str) -> HttpResponse:
+        """Ask about one row, from its own page."""
+        pk = self.read_id(unquote(object_id))
+        if pk is None:
+            raise Http404
+        return self.ask(request, action, [pk], from_row=True)
+
+    def ask(
+        self,
+        request: HttpRequest,
+        action: Action,
+        ids: list[UUID],
+        *,
+        filters: str = "",
+        from_row: bool = False,
+        form: ReasonForm | None = None,
+    ) -> HttpResponse:
+        """Say what an action will do, and ask why."""
+        seen = action.preview(request.user, ids)
+        return page(
+            self,
+            request,
+            "admin/console/confirm.html",
+            title=action.label,
+            sentences=seen.sentences,
+            form=form or action.form(),
+            submit=f"{action.title} ({seen.eligible:,})" if seen.eligible else "",
+            is_dangerous=action.is_dangerous,
+            post_to=self._address("act", action.verb),
+            kept={"ids": ",".join(map(str, ids)), "filters": filters, "from_row": "1" if from_row else ""},
+            back=self._back(ids, filters=filters, from_row=from_row),
+        )
+
+    # Acting
+
+    def act(self, request: HttpRequest, verb: str) -> HttpResponse:
+        """Do what was confirmed, and report; clicked twice, the second finds nothing left to do."""
+        action = {action.verb: action for action in self.buttons.values()}.get(verb)
+        if action is None:
+            raise Http404
+        if not self.has_operate_permission(request):
+            raise PermissionDenied
+        named = (self.read_id(text) for text in request.POST.get("ids", "").split(","))
+        ids = list(dict.fromkeys(pk for pk in named if pk))
+        if not 0 < len(ids) <= self.most_acted_on:
+            messages.error(request, f"Select from 1 to {self.most_acted_on:,} rows.")
+            return HttpResponseRedirect(self._address("changelist"))
+        filters, from_row = request.POST.get("filters", ""), bool(request.POST.get("from_row"))
+        form = action.form(request.POST)
+        if not form.is_valid():
+            return self.ask(request, action, ids, form=form, filters=filters, from_row=from_row)
+        with acting_as(acting().actor, reason=form.cleaned_data["reason"]):
+            report = action.perform(request.user, ids, form.options())
+        messages.add_message(request, report.level, report.sentence)
+        return HttpResponseRedirect(self._back(ids, filters=filters, from_row=from_row))
+
+    def get_urls(self) -> list[Any]:
+        """Give the actions the address that their confirmations are sent to."""
+        act = self.admin_site.admin_view(self.act)
+        return [path("act/<str:verb>/", act, name=self._named("act")), *super().get_urls()]
+
+    def _back(self, ids: list[UUID], *, filters: str, from_row: bool) -> str:
+        if from_row:
+            return self._address("change", ids[0])
+        return self._address("changelist") + (f"?{filters}" if filters else "")
+
+    def _address(self, name: str, *args: Any) -> str:
+        return reverse(f"admin:{self._named(name)}", args=args)
+
+    def _named(self, name: str) -> str:
+        return f"{self.opts.app_label}_{self.opts.model_name}_{name}"
