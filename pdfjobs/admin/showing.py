@@ -10,8 +10,9 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from lifecycle.console.dress import breakable, since, two_lines, verbatim
 from lifecycle.models import Heartbeat
-from pdfjobs.admin.dress import breakable, since, state_badge, two_lines, verbatim
+from pdfjobs.admin.dress import state_badge
 from pdfjobs.models import PdfJob
 from pdfjobs.states import MAX_RETRIES, ErrorCode, Status
 
