@@ -7,7 +7,8 @@ from django.contrib.admin.utils import flatten_fieldsets
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from orchestrator.admin.dress import badge, since, state_badge, two_lines
+from lifecycle.console.dress import badge, since, two_lines
+from orchestrator.admin.dress import state_badge
 from orchestrator.models import Job
 from orchestrator.states import Mode, State
 

@@ -119,8 +119,8 @@ def test_an_approval_is_confirmed_and_clicked_twice_counts_once(make_person) -> 
     asked = operator.get(f"{LIST}{job.pk}/approve/").content.decode()
     assert "Approve: 1 of 1 selected." in asked
 
-    first = act(operator, "approve", job, from_job="1")
-    second = act(operator, "approve", job, from_job="1")
+    first = act(operator, "approve", job, from_row="1")
+    second = act(operator, "approve", job, from_row="1")
 
     assert first == (200, ["Approved 1 of 1."])
     assert second[1][0].startswith("Approved 0 of 1; job ")
@@ -157,7 +157,7 @@ def test_a_forged_selection_is_refused(make_person, ids) -> None:
     answer = make_person("operator").post(f"{LIST}act/cancel/", {"ids": ids}, follow=True)
 
     assert answer.status_code == 200
-    assert "Select from 1 to 500 jobs." in answer.content.decode()
+    assert "Select from 1 to 500 rows." in answer.content.decode()
 
 
 def test_an_unknown_verb_and_an_unknown_job_are_not_found(make_person) -> None:
