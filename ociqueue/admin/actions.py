@@ -2,44 +2,21 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django import forms
 from django.db import transaction
-from unfold.widgets import (
-    UnfoldAdminSelectWidget,
-    UnfoldAdminTextareaWidget,
-    UnfoldAdminTextInputWidget,
-    UnfoldBooleanWidget,
-)
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
-from lifecycle.actor import acting, acting_as
+from lifecycle.console.actions import Action, Preview, ReasonForm, Report, are, left_as
 from ociqueue.models import Conversion, Site
-from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.settling import settle
 from ociqueue.states import CONVERSIONS, Category
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
-
-MOST_ACTED_ON = 5_000
-
-
-class ReasonForm(forms.Form):
-    """Asks why; the timeline keeps the answer."""
-
-    reason = forms.CharField(
-        max_length=1000,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
-        help_text="Kept in each row's timeline, with your name.",
-    )
-
-    def options(self) -> dict[str, Any]:
-        """Return what the verb is given besides its rows."""
-        return {}
 
 
 class ResetForm(ReasonForm):
@@ -78,42 +55,43 @@ class MarkFailedForm(ReasonForm):
         return {name: self.cleaned_data[name] for name in ("code", "category", "reason") if self.cleaned_data[name]}
 
 
-@dataclass(frozen=True)
-class Action:
-    """A verb of the table, in words for operators."""
+class ConversionAction(Action):
+    """A verb over conversions of the sites that a user runs."""
 
-    verb: str
-    title: str
-    done: str
-    effect: str
-    form: type[ReasonForm]
-    is_dangerous: bool = False
+    table = CONVERSIONS
 
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The states it applies to."""
-        return CONVERSIONS.moves[self.verb].sources
+    def preview(self, user: "User | AnonymousUser", ids: Sequence[UUID]) -> Preview:
+        """Look at rows as the action would find them now."""
+        mine = Conversion.objects.filter(pk__in=ids, site__in=Site.objects.run_by(user))
+        states = Counter(mine.values_list("status", flat=True))
+        beyond = len(ids) - states.total()
+        more = [f"{beyond:,} {are(beyond)} not of a site you run, and will not be touched."] if beyond else []
+        return self.foretell_by_state(len(ids), states, *more)
 
-    @property
-    def label(self) -> str:
-        """The action and its reach."""
-        *most, last = self.sources
-        return f"{self.title} — {', '.join(most)} and {last} only"
+    def perform(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: dict[str, Any]) -> Report:
+        """Act on rows, all or none, by the queryset's verb of the same name."""
+        sites = {site.pk: site for site in Site.objects.run_by(user)}
+        # Site by site in one order, so that two operators over the same rows wait for each other and never deadlock.
+        rows = Conversion.objects.filter(pk__in=ids, site__in=list(sites)).order_by("site_id", "pk")
+        moved, left = 0, Counter[str]()
+        with transaction.atomic():
+            for site_id, pairs in groupby(rows.values_list("site_id", "pk"), key=lambda pair: pair[0]):
+                chosen = [pk for _, pk in pairs]
+                outcome = settle(sites[site_id], chosen, lambda mine: getattr(mine, self.verb)(**options))
+                moved += outcome.moved
+                left.update(status for _, status in outcome.left)
+        beyond = len(ids) - moved - left.total()
+        more = [f"{beyond:,} {are(beyond)} not of a site you run"] if beyond else []
+        return self.report(len(ids), moved, *left_as(left), *more)
 
-    def apply(self, rows: ConversionQuerySet, options: dict[str, Any]) -> set[UUID]:
-        """Call the verb of that name."""
-        moved: set[UUID] = getattr(rows, self.verb)(**options)
-        return moved
 
-
-RETRY = Action(
+RETRY = ConversionAction(
     "retry_selected",
     title="Retry",
     done="Retried",
     effect="They go back to QUEUED with a fresh budget of attempts; the error stays on them.",
-    form=ReasonForm,
 )
-RESET = Action(
+RESET = ConversionAction(
     "reset_to_queued",
     title="Reset to queued",
     done="Reset",
@@ -121,7 +99,7 @@ RESET = Action(
     "uploaded twice; Google counts it once.",
     form=ResetForm,
 )
-MARK_FAILED = Action(
+MARK_FAILED = ConversionAction(
     "mark_failed",
     title="Mark failed",
     done="Marked failed",
@@ -129,59 +107,3 @@ MARK_FAILED = Action(
     form=MarkFailedForm,
     is_dangerous=True,
 )
-ACTIONS = {action.verb: action for action in (RETRY, RESET, MARK_FAILED)}
-
-
-@dataclass(frozen=True)
-class Preview:
-    """What an action would do to the rows asked for."""
-
-    asked: int
-    eligible: int
-    others: dict[str, int]
-    beyond: int
-
-    def sentences(self, action: Action) -> list[str]:
-        """Say it."""
-        told = [f"{action.title}: {self.eligible:,} of {self.asked:,} selected."]
-        told += [action.effect] if self.eligible else []
-        told += [f"{number:,} {_are(number)} {state} and will stay so." for state, number in self.others.items()]
-        if self.beyond:
-            told.append(f"{self.beyond:,} {_are(self.beyond)} not of a site you run, and will not be touched.")
-        return told
-
-
-def preview(user: "User | AnonymousUser", action: Action, ids: Sequence[UUID]) -> Preview:
-    """Look at rows as an action would find them now."""
-    mine = Conversion.objects.filter(pk__in=ids, site__in=Site.objects.run_by(user))
-    states = Counter(mine.values_list("status", flat=True))
-    eligible = sum(states.pop(state, 0) for state in action.sources)
-    others = {state: states[state] for state in CONVERSIONS.states if states[state]}
-    return Preview(len(ids), eligible, others, beyond=len(ids) - eligible - states.total())
-
-
-def perform(
-    user: "User | AnonymousUser", action: Action, ids: Sequence[UUID], *, reason: str, options: dict[str, Any]
-) -> tuple[int, str]:
-    """Act on rows of the sites a user runs, all or none; return how many moved, and what was done in words."""
-    sites = {site.pk: site for site in Site.objects.run_by(user)}
-    # Site by site in one order, so that two operators over the same rows wait for each other and never deadlock.
-    rows = Conversion.objects.filter(pk__in=ids, site__in=list(sites)).order_by("site_id", "pk")
-    moved, left = 0, Counter[str]()
-    with acting_as(acting().actor, reason=reason), transaction.atomic():
-        for site_id, pairs in groupby(rows.values_list("site_id", "pk"), key=lambda pair: pair[0]):
-            outcome = settle(sites[site_id], [pk for _, pk in pairs], lambda mine: action.apply(mine, options))
-            moved += outcome.moved
-            left.update(status for _, status in outcome.left)
-    told = [f"{number:,} {_were(number)} {state}" for state, number in sorted(left.items())]
-    if beyond := len(ids) - moved - left.total():
-        told.append(f"{beyond:,} {_are(beyond)} not of a site you run")
-    return moved, "; ".join([f"{action.done} {moved:,} of {len(ids):,}", *told]) + "."
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
-def _were(number: int) -> str:
-    return "was" if number == 1 else "were"

@@ -1,5 +1,6 @@
 """Uploads in the console: what was sent, what came back, and what never did (OCI-23)."""
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -13,16 +14,9 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from lifecycle.admin import ReadOnlyAdmin
-from ociqueue.admin.dress import badge, breakable, since, two_lines
-from ociqueue.admin.listing import (
-    CappedChangeList,
-    CappedPaginator,
-    ChoiceFilter,
-    SinceFilter,
-    SiteFilter,
-    first_id_at,
-)
+from lifecycle.console.dress import badge, breakable, since, two_lines
+from lifecycle.console.listing import ChoiceFilter, LongListAdmin, SinceFilter, first_id_at
+from ociqueue.admin.listing import SiteFilter
 from ociqueue.admin.showing import error, seal, state
 from ociqueue.insight import with_upload
 from ociqueue.models import Conversion, Site, UploadBatch
@@ -34,12 +28,8 @@ LOOKED_BACK = timedelta(days=30)
 class AnswerFilter(ChoiceFilter):
     """By whether an answer came; no index knows that, so only so many days are looked through."""
 
-    title = "answer"
-    parameter_name = "answer"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
-        """Offer what an operator looks for."""
-        return [("none", f"No answer, last {LOOKED_BACK.days} days")]
+    title, parameter_name = "answer", "answer"
+    offered = [("none", f"No answer, last {LOOKED_BACK.days} days")]
 
     def narrow(self, rows: Any, value: str) -> Any:
         """Keep what was sent and not answered."""
@@ -117,20 +107,12 @@ READ_ONLY: Any = [field for field in flatten_fieldsets(FIELDSETS) if callable(fi
 
 
 @admin.register(UploadBatch)
-class UploadBatchAdmin(ReadOnlyAdmin):
+class UploadBatchAdmin(LongListAdmin):
     """Uploads of the user's sites, newest first."""
 
     list_display = [upload, site, size, sent, answer, result, note]
     list_filter = FILTERS
     list_select_related = ["site"]
-    list_per_page = 50
-    list_max_show_all = 0
-    list_fullwidth = True
-    ordering = ["-id"]
-    paginator = CappedPaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
-    search_fields = ["=id"]  # shows the box; `get_search_results` says what is found
     search_help_text = "A whole id of an upload"
     change_form_outer_after_template = "admin/ociqueue/batch_rows.html"
     fieldsets = FIELDSETS
@@ -141,23 +123,11 @@ class UploadBatchAdmin(ReadOnlyAdmin):
         sites = list(Site.objects.seen_by(request.user).values_list("pk", flat=True))
         return super().get_queryset(request).filter(site__in=sites).defer("row_ids")  # type: ignore[no-any-return]
 
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[CappedChangeList]:
-        """List without a total."""
-        return CappedChangeList
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[UploadBatch], search_term: str
-    ) -> tuple[QuerySet[UploadBatch], bool]:
+    def search(self, rows: QuerySet[UploadBatch], text: str) -> QuerySet[UploadBatch]:
         """Find whole ids only."""
-        text = search_term.strip()
-        try:
-            return (queryset.filter(pk=UUID(text)) if text else queryset), False
-        except ValueError:
-            return queryset.none(), False
-
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Take the filters that are offered, and no others from the address."""
-        return lookup in {offered.parameter_name for offered in FILTERS}
+        with suppress(ValueError):
+            return rows.filter(pk=UUID(text))
+        return rows.none()
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         """Add the rows; Django's own history knows nothing of uploads."""

@@ -12,9 +12,9 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince, timeuntil
 
+from lifecycle.console.dress import badge, page, two_lines
 from lifecycle.models import Event, Heartbeat
 from lifecycle.workers import bells
-from ociqueue.admin.dress import badge, page, two_lines
 from ociqueue.admin.reach import may_run, site_of
 from ociqueue.models import Circuit, Conversion, Credentials, Site
 from ociqueue.models.circuit import CircuitQuerySet
@@ -62,7 +62,7 @@ def circuit_page(model_admin: Any, request: HttpRequest, object_id: str) -> Http
     return page(
         model_admin,
         request,
-        "circuit.html",
+        "admin/ociqueue/circuit.html",
         title=f"Circuit of {site}",
         original=site,
         shown=[Shown(circuit, list(Event.objects.of(circuit).order_by("-id")[:MOST_EVENTS])) for circuit in circuits],

@@ -1,20 +1,19 @@
 """Conversions in the console: rows to look at, and the verbs of an operator."""
 
 from typing import Any
+from uuid import UUID
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
-from django.core.exceptions import BadRequest, ValidationError
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.urls import path
 from django.utils import timezone
 
-from lifecycle.admin import ReadOnlyAdmin
-from lifecycle.models import Event
-from ociqueue.admin import confirming, imports, showing
-from ociqueue.admin.actions import ACTIONS, MARK_FAILED, RESET, RETRY
-from ociqueue.admin.dress import button
-from ociqueue.admin.listing import FILTERS, CappedChangeList, CappedPaginator, search
+from lifecycle.console.dress import button
+from lifecycle.console.listing import CappedChangeList
+from lifecycle.console.queues import QueueAdmin
+from ociqueue.admin import imports, showing
+from ociqueue.admin.actions import MARK_FAILED, RESET, RETRY
+from ociqueue.admin.listing import FILTERS, search
 from ociqueue.admin.reach import may_operate
 from ociqueue.deadletters import csv_lines
 from ociqueue.fixes import read_id
@@ -23,9 +22,6 @@ from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.overview import open_circuits
 from ociqueue.states import CONVERSIONS
-
-MOST_EVENTS = 500
-ROW_BUTTONS = {"retry_row": RETRY, "reset_row": RESET, "mark_failed_row": MARK_FAILED}
 
 
 class ConversionChangeList(CappedChangeList):
@@ -44,26 +40,19 @@ class ConversionChangeList(CappedChangeList):
 
 
 @admin.register(Conversion)
-class ConversionAdmin(ReadOnlyAdmin):
+class ConversionAdmin(QueueAdmin):
     """Conversions of the user's sites, newest first."""
+
+    table = CONVERSIONS
+    buttons = {"retry_row": RETRY, "reset_row": RESET, "mark_failed_row": MARK_FAILED}
+    most_acted_on = 5_000
 
     list_display = showing.COLUMNS
     list_filter = FILTERS
-    list_per_page = 50
-    list_max_show_all = 0
-    list_disable_select_all = True
-    list_fullwidth = True
-    list_after_template = "admin/ociqueue/room_for_actions.html"
-    ordering = ["-id"]
-    paginator = CappedPaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
-    search_fields = ["=id"]  # shows the box; `search` says what is found
     search_help_text = "A whole id, order id or click id"
     actions = ["retry", "reset", "mark_failed"]  # type: ignore[assignment]
     actions_list = ["import_csv", "dead_letters"]
-    actions_detail = list(ROW_BUTTONS)
-    change_form_outer_after_template = "admin/ociqueue/timeline.html"
+    actions_detail = list(buttons)
     fieldsets = showing.FIELDSETS
     readonly_fields = showing.READ_ONLY
 
@@ -78,24 +67,15 @@ class ConversionAdmin(ReadOnlyAdmin):
         """List without a total, and with what holds rows back."""
         return ConversionChangeList
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: ConversionQuerySet, search_term: str
-    ) -> tuple[ConversionQuerySet, bool]:
+    def search(self, rows: ConversionQuerySet, text: str) -> ConversionQuerySet:
         """Find whole ids only."""
-        return (search(queryset, search_term) if search_term.strip() else queryset), False
-
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Take the filters that are offered, and no others from the address."""
-        return lookup in {offered.parameter_name for offered in FILTERS}
-
-    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
-        """Add the timeline; Django's own history knows nothing of rows that only verbs move."""
-        row = self.get_object(request, unquote(object_id))
-        timeline = Event.objects.of(row)[:MOST_EVENTS] if row else []
-        options["extra_context"] = {"timeline": timeline, "show_history": False}
-        return super().change_view(request, object_id, *args, **options)  # type: ignore[no-any-return]
+        return search(rows, text)
 
     # Actions
+
+    def read_id(self, text: str) -> UUID | None:
+        """Return the id that `seal_<uuid>` or a bare uuid names."""
+        return read_id(text)
 
     def has_operate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
         """Operators act, on rows of the sites they run; viewers see no action."""
@@ -103,52 +83,38 @@ class ConversionAdmin(ReadOnlyAdmin):
             return False
         if object_id is None:
             return True
-        pk, mine = read_id(unquote(object_id)), Site.objects.run_by(request.user)
+        pk, mine = self.read_id(unquote(object_id)), Site.objects.run_by(request.user)
         return pk is not None and Conversion.objects.filter(pk=pk, site__in=mine).exists()
 
     @admin.action(description=RETRY.label, permissions=["operate"])
     def retry(self, request: HttpRequest, queryset: ConversionQuerySet) -> HttpResponse | None:
         """Ask before retrying."""
-        return confirming.ask_for_selected(self, request, RETRY, queryset)
+        return self.ask_for_selected(request, RETRY, queryset)
 
     @admin.action(description=RESET.label, permissions=["operate"])
     def reset(self, request: HttpRequest, queryset: ConversionQuerySet) -> HttpResponse | None:
         """Ask before resetting."""
-        return confirming.ask_for_selected(self, request, RESET, queryset)
+        return self.ask_for_selected(request, RESET, queryset)
 
     @admin.action(description=MARK_FAILED.label, permissions=["operate"])
     def mark_failed(self, request: HttpRequest, queryset: ConversionQuerySet) -> HttpResponse | None:
         """Ask before failing."""
-        return confirming.ask_for_selected(self, request, MARK_FAILED, queryset)
+        return self.ask_for_selected(request, MARK_FAILED, queryset)
 
     @button(description=RETRY.title, icon="replay", permissions=["operate"], url_path="retry")
     def retry_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask before retrying this row."""
-        return confirming.ask_for_row(self, request, RETRY, object_id)
+        return self.ask_for_row(request, RETRY, object_id)
 
     @button(description=RESET.title, icon="restart_alt", permissions=["operate"], url_path="reset")
     def reset_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask before resetting this row."""
-        return confirming.ask_for_row(self, request, RESET, object_id)
+        return self.ask_for_row(request, RESET, object_id)
 
     @button(description=MARK_FAILED.title, icon="block", danger=True, permissions=["operate"], url_path="mark-failed")
     def mark_failed_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask before failing this row."""
-        return confirming.ask_for_row(self, request, MARK_FAILED, object_id)
-
-    def get_actions_detail(self, request: HttpRequest, object_id: str) -> list[Any]:
-        """Offer the verbs that apply to the row's state, and no others."""
-        row = self.get_object(request, unquote(object_id))
-        verbs = CONVERSIONS.verbs_from(row.status) if row else ()
-        apply = {f"ociqueue_conversion_{name}" for name, action in ROW_BUTTONS.items() if action.verb in verbs}
-        return [offered for offered in super().get_actions_detail(request, object_id) if offered.action_name in apply]
-
-    def response_action(self, request: HttpRequest, queryset: ConversionQuerySet) -> HttpResponse | None:
-        """Refuse a selection made by hand of what is no id."""
-        try:
-            return super().response_action(request, queryset)  # type: ignore[no-any-return]
-        except ValidationError:
-            raise BadRequest("Not an id.") from None
+        return self.ask_for_row(request, MARK_FAILED, object_id)
 
     # Pages of the list
 
@@ -176,8 +142,3 @@ class ConversionAdmin(ReadOnlyAdmin):
             if offered["path"].endswith("/dead-letters/") and request.GET:
                 offered["path"] += f"?{request.GET.urlencode()}"
         return response  # type: ignore[no-any-return]
-
-    def get_urls(self) -> list[Any]:
-        """Give the actions the address that their confirmations are sent to."""
-        act = self.admin_site.admin_view(lambda request, verb: confirming.act(self, request, ACTIONS.get(verb)))
-        return [path("act/<str:verb>/", act, name="ociqueue_conversion_act"), *super().get_urls()]

@@ -8,9 +8,9 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 
+from lifecycle.console.dress import page
 from lifecycle.models import Heartbeat
 from lifecycle.workers import bells
-from ociqueue.admin.dress import page
 from ociqueue.admin.login_form import LABELS, LoginForm
 from ociqueue.admin.reach import may_administer, may_run, site_of
 from ociqueue.models import Credentials, Site
@@ -43,7 +43,7 @@ def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> 
     return page(
         model_admin,
         request,
-        "credentials.html",
+        "admin/ociqueue/credentials.html",
         title=f"Google Ads credentials of {site}",
         original=site,
         form=form,

@@ -1,23 +1,9 @@
-"""What the pages wear: badges, buttons and plain pages, made of unfold's own parts and given types."""
+"""The colours of the states."""
 
-from collections.abc import Callable
-from datetime import datetime
-from typing import Any, TypeVar, cast
-
-from django.http import HttpRequest
-from django.template.loader import render_to_string
-from django.template.response import TemplateResponse
-from django.utils.formats import date_format
-from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.timesince import timesince
-from django.utils.timezone import localtime
-from unfold.decorators import action
-from unfold.enums import ActionVariant
 
+from lifecycle.console.dress import badge
 from ociqueue.states import Status
-
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 COLOURS = {
     Status.QUEUED: "info",
@@ -27,57 +13,7 @@ COLOURS = {
     Status.FAILED: "danger",
 }
 
-LINK = "font-medium text-primary-600 dark:text-primary-500"
-
-
-def badge(text: str, colour: str = "", *, title: str = "", href: str = "") -> SafeString:
-    """Return a word on a colour; never the colour alone."""
-    context = {"text": text, "type": colour, "label_title": title, "href": href}
-    return render_to_string("unfold/helpers/label.html", context)
-
 
 def state_badge(status: str) -> SafeString:
     """Return a state as all pages show it."""
     return badge(status, COLOURS[Status(status)])
-
-
-def two_lines(first: str, second: str, *, title: str = "") -> SafeString:
-    """Return a cell with a main line and a quiet one below."""
-    return format_html(
-        '<span title="{}"><span class="block whitespace-nowrap">{}</span>'
-        '<span class="block text-subtle text-xs whitespace-nowrap">{}</span></span>',
-        title,
-        first,
-        second,
-    )
-
-
-def breakable(text: str) -> SafeString:
-    """Return a long word that a narrow screen may break anywhere."""
-    return format_html_join(SafeString("<wbr>"), "{}", ((text[at : at + 8],) for at in range(0, len(text), 8)))
-
-
-def since(time: datetime) -> SafeString:
-    """Return how long ago it was, and exactly when under the pointer."""
-    exact = date_format(localtime(time), "DATETIME_FORMAT")
-    return format_html('<span class="whitespace-nowrap" title="{}">{}</span>', exact, timesince(time, depth=1))
-
-
-def ago(time: datetime | None) -> str:
-    """Return how long ago it was, in words."""
-    return f"{timesince(time, depth=1)} ago" if time else "never"
-
-
-def button(*, icon: str, danger: bool = False, **options: Any) -> Callable[[Method], Method]:
-    """Put a method on a page as a button with an address of its own."""
-    variant = ActionVariant.DANGER if danger else ActionVariant.DEFAULT
-    return cast("Callable[[Method], Method]", action(icon=icon, variant=variant, **options))
-
-
-def page(model_admin: Any, request: HttpRequest, template: str, *, title: str, **context: Any) -> TemplateResponse:
-    """Return a page of the console that is neither a list nor a form of a model."""
-    request.current_app = model_admin.admin_site.name
-    everywhere = model_admin.admin_site.each_context(request)
-    return TemplateResponse(
-        request, f"admin/ociqueue/{template}", {**everywhere, "opts": model_admin.opts, "title": title, **context}
-    )

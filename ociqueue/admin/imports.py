@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse
 from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget
 
-from ociqueue.admin.dress import page
+from lifecycle.console.dress import page
 from ociqueue.csvfile import Tally, Unreadable, import_file
 from ociqueue.entry import FIELDS
 from ociqueue.models import Site
@@ -74,7 +74,7 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     return page(
         model_admin,
         request,
-        "import.html",
+        "admin/ociqueue/import.html",
         title="Import conversions",
         form=form,
         faults=[f"{form[name].label}: {text}" for name, texts in form.errors.items() for text in texts],

@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from ociqueue.admin.dress import page
+from lifecycle.console.dress import page
 from ociqueue.admin.reach import may_administer, site_of
 from ociqueue.adsscript import KEY_PLACEHOLDER, render_script
 from ociqueue.models import Site
@@ -50,7 +50,7 @@ def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, k
     return page(
         model_admin,
         request,
-        "ads_script.html",
+        "admin/ociqueue/ads_script.html",
         title=f"Ads Script of {site}",
         original=site,
         script=script,
@@ -73,7 +73,7 @@ def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
     return page(
         model_admin,
         request,
-        "confirm.html",
+        "admin/console/confirm.html",
         title=f"Issue a new key for {site}",
         original=site,
         sentences=[
@@ -101,7 +101,7 @@ def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int)
     return page(
         model_admin,
         request,
-        "confirm.html",
+        "admin/console/confirm.html",
         title=f"Revoke the key {held}",
         original=site,
         sentences=["Whatever uses this key is refused from now on. This cannot be undone.", used],

@@ -12,7 +12,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
-from ociqueue.admin.dress import LINK, badge, breakable, since, state_badge, two_lines
+from lifecycle.console.dress import LINK, badge, breakable, since, two_lines
+from ociqueue.admin.dress import state_badge
 from ociqueue.currencies import MINOR_UNITS
 from ociqueue.insight import outcome_unknown
 from ociqueue.models import Conversion, Credentials

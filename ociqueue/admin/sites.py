@@ -13,9 +13,9 @@ from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
+from lifecycle.console.dress import LINK, ago, badge, button, two_lines
 from lifecycle.roles import Role
 from ociqueue.admin import circuits, credentials, keys
-from ociqueue.admin.dress import LINK, ago, badge, button, two_lines
 from ociqueue.admin.people import MembershipInline
 from ociqueue.admin.reach import may_administer, may_run
 from ociqueue.models import Site, SiteMembership

@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from lifecycle.actor import acting_as
-from ociqueue.admin.listing import CappedPaginator
+from lifecycle.console.listing import CappedPaginator
 from ociqueue.models import Conversion
 from tests.ociqueue.conftest import new_conversion
 

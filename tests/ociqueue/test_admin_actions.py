@@ -8,8 +8,7 @@ import pytest
 from django.test import Client
 
 from lifecycle.models import Event
-from ociqueue.admin import confirming
-from ociqueue.admin.actions import ACTIONS
+from ociqueue.admin import ConversionAdmin
 from ociqueue.models import Conversion, Site
 from ociqueue.states import Status
 
@@ -116,7 +115,7 @@ def test_oci_15_mark_failed_takes_a_reason_and_has_defaults(make_person, site, m
     assert Conversion.objects.values_list(*errors).get(pk=processing.pk) == ("FRAUD", "VALIDATION", "fraud")
 
 
-@pytest.mark.parametrize("verb", ACTIONS)
+@pytest.mark.parametrize("verb", [action.verb for action in ConversionAdmin.buttons.values()])
 def test_con_4_a_reason_is_asked_for(make_person, site, make_in_state, verb: str) -> None:
     row = make_in_state(site, "RETRY")
 
@@ -210,7 +209,7 @@ def test_one_action_reaches_rows_of_several_sites(make_person, make_site, make_i
 
 def test_more_than_an_action_takes_is_refused(make_person, site, make_in_state, monkeypatch) -> None:
     rows = [make_in_state(site, "FAILED") for _ in range(3)]
-    monkeypatch.setattr(confirming, "MOST_ACTED_ON", 2)
+    monkeypatch.setattr(ConversionAdmin, "most_acted_on", 2)
     operator = make_person(sites={site: "operator"})
     everything = {"action": "mark_failed", "_selected_action": str(rows[0].pk), "select_across": "1"}
 
