@@ -8,6 +8,7 @@ class LifecycleConfig(AppConfig):
     """Loads the sweeps that the lock itself needs and listens to the workers."""
 
     name = "lifecycle"
+    verbose_name = "Operations"
 
     def ready(self) -> None:
         """Register once all models are known."""
