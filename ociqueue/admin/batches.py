@@ -33,7 +33,7 @@ class AnswerFilter(ChoiceFilter):
 
     def narrow(self, rows: Any, value: str) -> Any:
         """Keep what was sent and not answered."""
-        return rows.sent().filter(answered_at=None, pk__gte=first_id_at(timezone.now() - LOOKED_BACK))
+        return rows.filter(sent_at__isnull=False, answered_at=None, pk__gte=first_id_at(timezone.now() - LOOKED_BACK))
 
 
 FILTERS = [SiteFilter, AnswerFilter, SinceFilter]

@@ -131,5 +131,6 @@ def _after_fork() -> None:
     _renderer, _one_at_a_time = None, threading.Lock()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):  # Windows, where the runner of cutting jobs may live, has no fork
+    os.register_at_fork(after_in_child=_after_fork)
 atexit.register(close)

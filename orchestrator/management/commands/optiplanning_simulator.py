@@ -1,6 +1,7 @@
 """`manage.py optiplanning_simulator`: play OptiPlanning and the saw in the real folders (ORC-22)."""
 
 import re
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Play until somebody stops it."""
         die_with_parent()
+        # A shell that starts it in the background would have it ignore Ctrl-C.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         folders = Folders.from_settings()
         folders.prepare()
         player = Player(folders, options, tell=self.stdout.write)
