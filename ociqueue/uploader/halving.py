@@ -13,18 +13,20 @@ if TYPE_CHECKING:
     Ask = Callable[[list[Conversion]], list[Outcome]]
     Part = tuple[list[Conversion], list[Outcome]]
 
-# When each of eight parts is refused, it is not for a row of theirs: the request itself is wrong.
-PARTS_THAT_PROVE = 8
+# When each of eight parts is refused, it is hardly for a row of theirs: then one part alone is looked into, down to a row.
+PARTS_THAT_TELL = 8
 
 
 def settled(rows: "list[Conversion]", ask: "Ask") -> list[Outcome]:
     """Ask for all rows at once, and for halves of what is refused whole, until each row has an outcome of its own."""
     parts: list[Part] = [(rows, ask(rows))]
     while any(is_to_be_halved(told) for _, told in parts):
-        refused = [told for _, told in parts if is_refused(told)]
-        if len(refused) == len(parts) and len(parts) >= PARTS_THAT_PROVE:
-            break
-        parts = [smaller for part in parts for smaller in _halves(part, ask)]
+        if len(parts) < PARTS_THAT_TELL or not all(is_refused(told) for _, told in parts):
+            parts = [smaller for part in parts for smaller in _halves(part, ask)]
+        elif is_to_be_halved(parts[0][1]):
+            parts = [*_halves(parts[0], ask), *parts[1:]]
+        else:
+            break  # refused even for a single row: it is the request itself
     told = [outcome for _, outcomes in parts for outcome in outcomes]
     looked_at = any(not is_refused(outcomes) for _, outcomes in parts)
     return [_judged(outcome, looked_at=looked_at) for outcome in told]

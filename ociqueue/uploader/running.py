@@ -6,12 +6,12 @@ Nothing is open in the database while the provider is asked, and every step leav
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.conf import settings
-from django.db import DatabaseError, transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import QuerySet
 
 from lifecycle.actor import acting, acting_as
@@ -56,10 +56,9 @@ class Turn:
 class Run:
     """One run over several sites, each with its connection to the provider."""
 
-    def __init__(self, sites: QuerySet[Site], *, provider: Callable[[Site], Provider] | None = None) -> None:
+    def __init__(self, sites: QuerySet[Site]) -> None:
         """Take the question which sites are due."""
         self.sites = sites
-        self.provider = provider or google_ads
         self.providers: dict[UUID, Provider] = {}
         self.tally = Tally()
 
@@ -79,8 +78,8 @@ class Run:
         """Upload one batch; whatever goes wrong with one site is no other site's business."""
         try:
             return self._turn(site)
-        except DatabaseError:
-            raise  # everybody's
+        except (OperationalError, InterfaceError):
+            raise  # the database is away, for everybody
         except Exception:
             logger.exception("the turn of site %s broke off", site.public_id)
             self.tally.notes.append(f"{site}: broke off, the log says why.")
@@ -107,7 +106,7 @@ class Run:
     def _logged_in(self, site: Site) -> Provider | None:
         """Return the site's provider, logged in; a refused login opens the circuit before anything is claimed."""
         try:
-            provider = self.providers.get(site.pk) or self.provider(site)
+            provider = self.providers.get(site.pk) or google_ads(site)
             self.providers[site.pk] = provider
             provider.refresh()
         except (CredentialsRefused, Unreadable) as refusal:

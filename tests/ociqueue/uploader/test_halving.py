@@ -37,6 +37,16 @@ def test_several_poison_rows_are_found_in_one_go(google, api_site, make_rows) ->
     assert not Circuit.objects.open().exists()
 
 
+def test_poison_rows_in_every_part_are_found_too(google, api_site, make_rows) -> None:
+    make_rows(api_site, *[f"poison-{number}" if number % 8 == 0 else f"row-{number}" for number in range(64)])
+    google.replies.extend([picky] * 200)
+
+    upload_due()
+
+    assert states(api_site).count("FAILED") == 8
+    assert states(api_site).count("COMPLETED") == 56
+
+
 @pytest.mark.parametrize(
     "fault",
     [
@@ -138,7 +148,7 @@ def test_a_request_that_is_refused_whatever_is_in_it_opens_the_circuit_and_harms
 
     upload_due()
 
-    assert len(google.calls) == 1 + 2 + 4 + 8
+    assert len(google.calls) == 1 + 2 + 4 + 8 + 3 * 2, "and one part down to a single row"
     assert set(states(api_site)) == {"RETRY"}
     assert set(Conversion.objects.values_list("attempts_forgiven", flat=True)) == {1}
     assert Circuit.objects.open().get().category == Category.VALIDATION
