@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Ask = Callable[[list[Conversion]], list[Outcome]]
     Part = tuple[list[Conversion], list[Outcome]]
 
-# When each of eight parts is refused, it is hardly for a row of theirs: then one part alone is looked into, down to a row.
+# When each of eight parts is refused, it is hardly for a row: then one part alone is looked into, down to a single row.
 PARTS_THAT_TELL = 8
 
 
