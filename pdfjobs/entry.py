@@ -1,20 +1,27 @@
 """Reads what a caller asks for: refused with every fault, or good to be rendered (PDF-3 to PDF-5)."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import islice
 from typing import Any
 
 from django.conf import settings
 
 from pdfjobs.documents import Document, document
+from pdfjobs.documents.schema import LONGEST_NAME, MOST_FAULTS
 from pdfjobs.models.job import LONGEST_TIMEOUT
 from pdfjobs.rendering import OptionsFault, PageOptions
 from pdfjobs.states import FailSafe
 
 DEEPEST = 20
 KNOWN = ("template_name", "variables", "options")
+NOT_TEXT = re.compile(r"[\x00\ud800-\udfff]")
+
+# Where a value stands: its name, and where that stands. Put into words only for a fault, as most values have none.
+Place = tuple[Any, str | int]
 
 
 class EntryFault(Exception):  # noqa: N818 - a refusal is an answer, not an error of ours
@@ -45,7 +52,8 @@ def read_entry(body: Any) -> Entry:
     """Return what a body asks for; UnknownDocument or EntryFault say what is wrong with it."""
     if not isinstance(body, dict):
         raise EntryFault([f": expected an object with {', '.join(KNOWN)}."])
-    faults = [f"{name}: unknown; allowed are {', '.join(KNOWN)}." for name in body if name not in KNOWN]
+    unknown = islice((name for name in body if name not in KNOWN), MOST_FAULTS)
+    faults = [f"{spoken((None, name))}: unknown; allowed are {', '.join(KNOWN)}." for name in unknown]
     name, variables, given = body.get("template_name"), body.get("variables"), body.get("options")
     if not isinstance(name, str) or not name:
         raise EntryFault([*faults, "template_name: expected the name of a template."])
@@ -60,32 +68,41 @@ def read_entry(body: Any) -> Entry:
 def _variable_faults(asked: Document, variables: Any) -> list[str]:
     if not isinstance(variables, dict):
         return ["variables: expected an object."]
-    if unstorable := list(unstorable_faults(variables, "variables")):
+    if unstorable := unstorable_faults(variables, "variables"):
         return unstorable
     return [f"variables.{fault}" for fault in asked.faults(variables)]
 
 
-def unstorable_faults(value: Any, path: str, depth: int = 0) -> Iterator[str]:
-    """Return what PostgreSQL cannot hold, or nobody can print."""
+def unstorable_faults(value: Any, name: str) -> list[str]:
+    """Return what PostgreSQL cannot hold, or nobody can print; enough is enough."""
+    return list(islice(_unstorable(value, (None, name)), MOST_FAULTS))
+
+
+def _unstorable(value: Any, path: Place, depth: int = 0) -> Iterator[str]:
     if depth > DEEPEST:
-        yield f"{path}: nested deeper than {DEEPEST} levels."
+        yield f"{spoken(path)}: nested deeper than {DEEPEST} levels."
     elif isinstance(value, dict):
         for key, inner in value.items():
-            if not _storable(key):
-                yield f"{path}: a name contains a character that is not text."
+            if NOT_TEXT.search(key):
+                yield f"{spoken(path)}: a name contains a character that is not text."
             else:
-                yield from unstorable_faults(inner, f"{path}.{key}", depth + 1)
+                yield from _unstorable(inner, (path, key), depth + 1)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from unstorable_faults(inner, f"{path}.{index}", depth + 1)
-    elif isinstance(value, str) and not _storable(value):
-        yield f"{path}: contains a NUL, or half a surrogate pair, which is not text."
+            yield from _unstorable(inner, (path, index), depth + 1)
+    elif isinstance(value, str) and NOT_TEXT.search(value):
+        yield f"{spoken(path)}: contains a NUL, or half a surrogate pair, which is not text."
     elif isinstance(value, float) and not math.isfinite(value):
-        yield f"{path}: too large a number."
+        yield f"{spoken(path)}: too large a number."
 
 
-def _storable(text: str) -> bool:
-    return "\x00" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+def spoken(path: Place | None) -> str:
+    """Return a path in words: names are the caller's, so each is cut, and what is not text is shown as `?`."""
+    names: list[str] = []
+    while path:
+        path, name = path
+        names.append(NOT_TEXT.sub("?", str(name)[:LONGEST_NAME]))
+    return ".".join(reversed(names))
 
 
 def _read_options(given: Any, faults: list[str]) -> tuple[PageOptions | None, timedelta, FailSafe]:
@@ -105,7 +122,7 @@ def _read_options(given: Any, faults: list[str]) -> tuple[PageOptions | None, ti
             fail_safe = FailSafe(wanted)
         else:
             faults.append(f"options.fail_safe: expected {' or '.join(FailSafe.values)}.")
-    if unstorable := list(unstorable_faults(layout, "options")):
+    if unstorable := unstorable_faults(layout, "options"):
         faults.extend(unstorable)
         return None, timeout, fail_safe
     try:

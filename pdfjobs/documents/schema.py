@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 MOST_FAULTS = 50
+LONGEST_NAME = 80  # characters of a name that is shown in a fault
 NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,6})?", re.ASCII)
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 # No page can show these, and a half of a character cannot even be written as UTF-8.
@@ -166,9 +168,8 @@ class Group(Field):
         if not isinstance(value, Mapping):
             faults.add(path, "expected an object.")
             return {}
-        for name in value:
-            if name not in self.fields:
-                faults.add(_join(path, str(name)[:80]), f"is not known. Allowed: {', '.join(self.fields)}.")
+        for name in islice((name for name in value if name not in self.fields), MOST_FAULTS):
+            faults.add(_join(path, str(name)[:LONGEST_NAME]), f"is not known. Allowed: {', '.join(self.fields)}.")
         return {
             name: self._one(field, value.get(name), _join(path, name), faults) for name, field in self.fields.items()
         }

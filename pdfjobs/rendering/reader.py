@@ -3,9 +3,12 @@
 import math
 import re
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+MOST_UNKNOWN = 50  # names that nobody knows, of one object
+LONGEST_NAME = 80  # characters of a name that is shown in a fault
 
 
 def unprintable(text: str) -> bool:
@@ -23,9 +26,8 @@ class Reader:
         self.given: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
         if not isinstance(given, Mapping):
             self.faults.append(f"{path}: expected an object.")
-        for key in self.given:
-            if key not in known:
-                self.fault(str(key)[:80], f"is not known. Allowed: {', '.join(known)}.")
+        for key in islice((key for key in self.given if key not in known), MOST_UNKNOWN):
+            self.fault(str(key)[:LONGEST_NAME], f"is not known. Allowed: {', '.join(known)}.")
 
     def fault(self, name: str, message: str) -> None:
         """Note what is wrong with a value."""

@@ -1,0 +1,57 @@
+"""A body that is wrong in a hundred thousand places is refused as briefly as one that is wrong in one (PDF-5)."""
+
+from typing import Any
+
+import pytest
+
+from pdfjobs.entry import EntryFault, read_entry, unstorable_faults
+from tests.pdfjobs.conftest import body
+
+LONG = "x" * 10_000
+
+
+def deep(inner: Any, *, names: int = 15) -> Any:
+    for _ in range(names):
+        inner = {LONG: inner}
+    return inner
+
+
+def many(value: Any) -> dict[str, Any]:
+    return {f"{number}{LONG[:100]}": value for number in range(5_000)}
+
+
+WRONG_ALL_OVER: list[dict[str, Any]] = [
+    {"variables": deep(["\x00"] * 20_000)},
+    {"variables": {f"{number}\x00": 1 for number in range(20_000)}},
+    {"variables": deep([float("inf")] * 20_000)},
+    {"variables": deep([[1]] * 20_000, names=20)},
+    {"variables": many(1)},
+    {"options": deep(["\x00"] * 20_000)},
+    {"options": many(1)},
+    {"options": {"margin": many(1)}},
+    many(1),
+]
+
+
+@pytest.mark.parametrize("change", WRONG_ALL_OVER, ids=range(len(WRONG_ALL_OVER)))
+def test_faults_are_few_and_short_however_many_there_are(change: dict[str, Any]) -> None:
+    with pytest.raises(EntryFault) as refused:
+        read_entry(body() | change)
+
+    assert len(refused.value.faults) <= 60
+    assert max(map(len, refused.value.faults)) < 2_000
+
+
+def test_a_path_names_the_place() -> None:
+    assert unstorable_faults({"lines": [{"a": "fine"}, {"a": "\x00"}]}, "variables") == [
+        "variables.lines.1.a: contains a NUL, or half a surrogate pair, which is not text."
+    ]
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("worker_lives")
+def test_an_unknown_name_that_is_not_text_is_refused_in_words(api) -> None:
+    answer = api.post('{"template_name": "invoice", "variables": {}, "a\\ud800\\u0000b": 1}')
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "VALIDATION")
+    assert "a??b" in [fault["field"] for fault in answer.json()["error"]["fields"]]
