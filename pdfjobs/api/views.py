@@ -3,8 +3,9 @@
 from typing import Any
 from uuid import UUID
 
-from rest_framework.exceptions import NotFound
+from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
@@ -26,6 +27,15 @@ class PdfView(APIView):
     """A view of one user's jobs: those of others are answered like jobs that do not exist."""
 
     content_negotiation_class = AnyAccept
+
+    def check_permissions(self, request: Request) -> None:
+        """Ask whoever wants a document made for the operator's role: a site's script or a viewer may not fill the queue.
+
+        What somebody has had made they may fetch, whatever their role is now.
+        """
+        super().check_permissions(request)
+        if request.method not in SAFE_METHODS and not request.user.has_perm("pdfjobs.operate_pdfjob"):
+            raise PermissionDenied("You may not have documents made; that takes the operator role.")
 
     def job(self, request: Request, job_id: str) -> PdfJob:
         """Return the user's job of that id."""

@@ -51,8 +51,12 @@ def body(template: str = "invoice", **changes: Any) -> dict[str, Any]:
     return {"template_name": template, "variables": document(template).sample, **changes}
 
 
-def some_user(name: str = "shop") -> User:
-    return User.objects.get_or_create(username=name)[0]
+def some_user(name: str = "shop", *, role: str | None = "operator") -> User:
+    """Return a backend's user; only operators may have documents made."""
+    user, is_new = User.objects.get_or_create(username=name)
+    if is_new:
+        user.groups.set(Group.objects.filter(name=role))
+    return user
 
 
 def new_job(owner: User | None = None, number: int | None = None, **columns: Any) -> PdfJob:

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from lifecycle.models import Event
+from ociqueue.models import Site
 from pdfjobs.models import PdfJob
 from pdfjobs.states import ErrorCode
-from tests.pdfjobs.conftest import Api, body, bring, new_job, some_user
+from tests.pdfjobs.conftest import PDF, Api, body, bring, new_job, some_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("worker_lives")]
 
@@ -160,6 +161,43 @@ def test_pdf_5_a_body_beyond_five_megabytes_is_413(api) -> None:
 def test_without_a_key_nothing_opens(client) -> None:
     for answer in (client.post("/pdf/jobs", "{}", content_type="application/json"), client.get("/pdf/jobs/x")):
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, "UNAUTHENTICATED")
+
+
+@pytest.mark.parametrize(("role", "status"), [(None, 403), ("viewer", 403), ("operator", 201), ("admin", 201)])
+def test_only_a_key_of_an_operator_has_documents_made(role: str | None, status: int) -> None:
+    caller = Api(some_user("caller", role=role))
+
+    answer = caller.post()
+
+    assert answer.status_code == status
+    assert PdfJob.objects.exists() == (status == 201)
+    if status == 403:
+        assert answer.json()["error"]["code"] == "FORBIDDEN"
+
+
+@pytest.mark.parametrize(("role", "status"), [("viewer", 403), ("operator", 201)])
+def test_a_person_needs_the_same_role_as_a_key(make_person, role: str, status: int) -> None:
+    person = make_person(role=role)
+
+    assert person.post("/pdf/jobs", body(), content_type="application/json").status_code == status
+
+
+def test_a_sites_script_key_has_no_documents_made(client) -> None:
+    """The key of a script lies in somebody's Google Ads account; it opens its site's rows and nothing else."""
+    key = Site.objects.create(name="Mobilya", default_currency="TRY").issue_key(name="script")
+
+    answer = client.post("/pdf/jobs", body(), content_type="application/json", headers={"x-api-key": key})
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "FORBIDDEN")
+    assert not PdfJob.objects.exists()
+
+
+def test_who_lost_the_role_still_fetches_what_is_theirs() -> None:
+    caller = Api(some_user("caller", role=None))
+    job = bring(new_job(caller.user), "succeeded")
+
+    assert caller.get(job.pk).status_code == 200
+    assert b"".join(caller.download(job.pk).streaming_content) == PDF
 
 
 @pytest.mark.parametrize("job_id", ["nonsense", "0199f3a0-0000-7000-8000-000000000000", "%00"])
