@@ -1,6 +1,5 @@
 """Reads options out of JSON and names each fault by its path."""
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from itertools import islice
@@ -56,7 +55,8 @@ class Reader:
     def number(self, name: str, default: float, *, least: float, most: float) -> float:
         """Return a number within its bounds, to a tenth."""
         value = self.given.get(name, default)
-        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        # The bounds refuse what is endless or no number too; `math.isfinite` would fall over a very long integer.
         if not number or not least <= value <= most:
             self.fault(name, f"{_short(value)} is not a number from {least:g} to {most:g}.")
             return default

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from pdfjobs.entry import EntryFault, read_entry, unstorable_faults
+from pdfjobs.rendering import OptionsFault, PageOptions
 from tests.pdfjobs.conftest import body
 
 LONG = "x" * 10_000
@@ -40,6 +41,12 @@ def test_faults_are_few_and_short_however_many_there_are(change: dict[str, Any])
 
     assert len(refused.value.faults) <= 60
     assert max(map(len, refused.value.faults)) < 2_000
+
+
+@pytest.mark.parametrize("top", [10**400, -(10**400), 1e308, float("nan"), float("inf"), True])
+def test_a_number_beyond_all_bounds_is_refused_in_words(top: Any) -> None:
+    with pytest.raises(OptionsFault, match=r"options\.margin\.top: .* is not a number from 0 to 60"):
+        PageOptions.read({"margin": {"top": top}})
 
 
 def test_a_path_names_the_place() -> None:
