@@ -115,6 +115,8 @@ class Amount(Field):
         number = Decimal(written)
         if not self.least <= number <= self.most or number != round(number, self.places):
             faults.add(path, f"expected {self.allowed()}.")
+        if not self.places:
+            return Decimal(int(number))  # "1.0" is 1, also where it is written out
         return abs(number) if number.is_zero() else number
 
     def allowed(self) -> str:
