@@ -9,6 +9,7 @@ from typing import IO, Any, NamedTuple
 
 from django.core.files.base import File
 from django.core.files.storage import FileSystemStorage
+from django.core.files.utils import validate_file_name
 
 UNFINISHED = ".part"
 ATTEMPTS = 5
@@ -22,9 +23,47 @@ class Stored(NamedTuple):
 
 
 class FileArtifacts(FileSystemStorage):
-    """Files in a folder: written aside, forced to disk, then given their name."""
+    """Files in a folder: written aside, forced to disk, then given their name.
+
+    A file that is missing and a disk that is away for a moment look alike; the folder of all files tells them apart.
+    It is made with the first file, and from then on its absence means that nobody can tell.
+    """
+
+    _was_there = False
+
+    def get_available_name(self, name: str, max_length: int | None = None) -> str:
+        """Return the name as it is: each attempt's key is its own."""
+        validate_file_name(name, allow_relative_path=True)
+        return name
+
+    def exists(self, name: str) -> bool:
+        """Tell whether a file is there; what else the disk says is an error, and not an answer."""
+        try:
+            Path(self.path(name)).stat()
+        except FileNotFoundError:
+            self._look_for_folder(name)
+            return False
+        self._was_there = True
+        return True
+
+    def _open(self, name: str, mode: str = "rb") -> File[Any]:
+        try:
+            file: File[Any] = super()._open(name, mode)
+        except FileNotFoundError:
+            self._look_for_folder(name)
+            raise
+        self._was_there = True
+        return file
+
+    def _look_for_folder(self, name: str) -> None:
+        folder = Path(self.location, Path(name).parts[0])
+        if not folder.is_dir():
+            raise OSError(f"{folder} is not there; is its disk mounted?")
+        self._was_there = True
 
     def _save(self, name: str, content: File[Any]) -> str:
+        if self._was_there:  # a file stored on the bare mount point would be lost when the disk is back
+            self._look_for_folder(name)
         place = Path(self.path(name))
         aside = place.with_name(f"{place.name}.{secrets.token_hex(4)}{UNFINISHED}")
         try:
@@ -37,6 +76,7 @@ class FileArtifacts(FileSystemStorage):
             _sync(place.parent)
         finally:
             aside.unlink(missing_ok=True)
+        self._was_there = True
         return name
 
     def delete(self, name: str) -> None:

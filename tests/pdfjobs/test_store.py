@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -154,3 +154,57 @@ def test_a_full_disk_is_told_as_such(monkeypatch) -> None:
 def test_a_key_cannot_leave_the_folder() -> None:
     with pytest.raises(Exception, match="path traversal"):
         storages["artifacts"].save("../../etc/passwd", None)
+
+
+@pytest.fixture
+def unmount(artifacts: Path, tmp_path: Path) -> Callable[[], None]:
+    """Take the disk away from under its mount point; it comes back when called again."""
+
+    def toggle() -> None:
+        if (tmp_path / "disk").exists():
+            artifacts.rmdir()
+            (tmp_path / "disk").rename(artifacts)
+        else:
+            artifacts.rename(tmp_path / "disk")
+            artifacts.mkdir()
+
+    return toggle
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("worker_lives")
+def test_a_disk_that_is_away_for_a_moment_ends_no_job(api, unmount) -> None:
+    job_id = api.post().json()["job_id"]
+    bring(PdfJob.objects.get(), "succeeded")
+
+    unmount()
+    answers = [api.download(job_id), api.post()]
+    unmount()
+
+    for answer in answers:
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "PDF_STORE_UNAVAILABLE")
+    assert PdfJob.objects.get().status == "succeeded"
+    assert b"".join(api.download(job_id).streaming_content) == PDF
+
+
+def test_nothing_is_stored_on_the_bare_mount_point(artifacts, unmount) -> None:
+    kept = store.keep(store.new_key(uuid4(), NOON), PDF)
+
+    unmount()
+    with pytest.raises(store.StoreDown, match="is its disk mounted"):
+        store.keep(store.new_key(uuid4(), NOON), PDF)
+    assert files(artifacts) == []
+    unmount()
+
+    assert files(artifacts) == [kept.artifact_key]
+
+
+def test_a_disk_that_cannot_be_read_has_lost_nothing(artifacts) -> None:
+    key = store.keep(store.new_key(uuid4(), NOON), PDF).artifact_key
+    folder = (artifacts / key).parent
+    (artifacts / key).unlink()
+    folder.rmdir()
+    folder.write_bytes(b"")  # now what lies below is not missing but unreachable
+
+    with pytest.raises(store.StoreDown, match="Not a directory"):
+        store.exists(key)
