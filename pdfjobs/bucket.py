@@ -3,9 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
+from botocore.config import Config
 from storages.backends.s3 import S3Storage
 
 from pdfjobs.storage import Stored
+
+# A caller waits for it, and so does a worker with its lease; botocore's own is five times a minute.
+PATIENCE = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 2})
 
 
 class S3Artifacts(S3Storage):  # type: ignore[misc]
@@ -14,6 +18,7 @@ class S3Artifacts(S3Storage):  # type: ignore[misc]
     def __init__(self, **options: Any) -> None:
         """Keep files private, and under the very name they are given."""
         super().__init__(**{"default_acl": None, "file_overwrite": True, **options})
+        self.client_config = self.client_config.merge(PATIENCE)
 
     def stored(self, prefix: str) -> Iterator[Stored]:
         """Return every object, a thousand for each request."""

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import socket
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,11 +11,12 @@ from uuid import uuid4
 
 import boto3
 import pytest
+from botocore.config import Config
 from django.core.files.storage import storages
 from django.utils import timezone
 from moto.server import ThreadedMotoServer
 
-from pdfjobs import cleanup, store
+from pdfjobs import bucket, cleanup, store
 from pdfjobs.models import PdfJob
 from tests.pdfjobs.conftest import PDF, bring, files, new_job
 
@@ -39,7 +41,7 @@ def anywhere(request: pytest.FixtureRequest, settings) -> str:
     """Keep files in the test's folder, or in a bucket of the server's."""
     if request.param == "bucket":
         address = request.getfixturevalue("s3_server")
-        bucket = f"pdf-{uuid4().hex[:8]}"
+        name = f"pdf-{uuid4().hex[:8]}"
         client = boto3.client(
             "s3",
             endpoint_url=address,
@@ -47,8 +49,8 @@ def anywhere(request: pytest.FixtureRequest, settings) -> str:
             aws_secret_access_key="test",
             region_name="eu-central-1",
         )
-        client.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
-        options = {"bucket_name": bucket, "endpoint_url": address, **ENTRY}
+        client.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
+        options = {"bucket_name": name, "endpoint_url": address, **ENTRY}
         artifacts = {"BACKEND": "pdfjobs.bucket.S3Artifacts", "OPTIONS": options}
         settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts}
     return request.param
@@ -154,6 +156,35 @@ def test_a_full_disk_is_told_as_such(monkeypatch) -> None:
 def test_a_key_cannot_leave_the_folder() -> None:
     with pytest.raises(Exception, match="path traversal"):
         storages["artifacts"].save("../../etc/passwd", None)
+
+
+@pytest.fixture
+def silent_bucket(settings, monkeypatch) -> Iterator[None]:
+    """Keep files in a bucket whose server takes every call and never says a word."""
+    assert bucket.PATIENCE.read_timeout <= 10
+    monkeypatch.setattr(bucket, "PATIENCE", bucket.PATIENCE.merge(Config(read_timeout=0.2)))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        options = {"bucket_name": "pdf", "endpoint_url": f"http://127.0.0.1:{server.getsockname()[1]}", **ENTRY}
+        artifacts = {"BACKEND": "pdfjobs.bucket.S3Artifacts", "OPTIONS": options}
+        settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts}
+        yield
+
+
+@pytest.mark.usefixtures("silent_bucket")
+@pytest.mark.parametrize(
+    "ask",
+    [
+        store.exists,
+        store.open_file,
+        store.delete,
+        lambda key: store.keep(key, PDF),
+        lambda _: list(store.stored()),
+    ],
+    ids=["exists", "open", "delete", "keep", "list"],
+)
+def test_a_bucket_that_says_nothing_is_not_waited_for(ask: Callable[[str], Any]) -> None:
+    with pytest.raises(store.StoreDown):
+        ask(store.new_key(uuid4(), NOON))
 
 
 @pytest.fixture
