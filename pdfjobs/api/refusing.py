@@ -33,12 +33,12 @@ def read(body: Any) -> Entry:
 
 @contextmanager
 def refusing_broken_templates() -> Iterator[None]:
-    """Tell the caller that a template is broken, and the operator where: that is in the log."""
+    """Tell the caller that the document cannot be made, and the operator why: that is in the log."""
     try:
         yield
     except DocumentFault as fault:
-        logger.error("broken template: %s", fault)  # noqa: TRY400 - the place in the template is the news
-        words = "The template is broken; whoever runs this service finds the place in the log."
+        logger.error("document not made: %s", fault)  # noqa: TRY400 - the place in the template is the news
+        words = "The document cannot be made as asked; whoever runs this service finds the reason in the log."
         raise Refusal(400, ErrorCode.TEMPLATE_ERROR, words) from None
 
 

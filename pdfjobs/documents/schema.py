@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -197,10 +197,12 @@ class Rows(Field):
     row: Mapping[str, Field] = None  # type: ignore[assignment]  # as above
     least: int = 1
     most: int = 1000
+    inner: str = ""  # the rows' own list, if what all of them hold together is limited too
+    most_inner: int = 0
 
     def read(self, value: Any, path: str, faults: Faults) -> list[dict[str, Any]]:
         """Return each row's values."""
-        if not isinstance(value, list | tuple) or not self.least <= len(value) <= self.most:
+        if not isinstance(value, list | tuple) or not self.least <= len(value) <= self.most or self._overflows(value):
             faults.add(path, f"expected {self.allowed()}.")
             return []
         return [self.group().read(row, f"{path}.{index}", faults) for index, row in enumerate(value)]
@@ -211,7 +213,12 @@ class Rows(Field):
 
     def allowed(self) -> str:
         """Say what may be sent."""
-        return f"a list of {self.least} to {self.most} objects"
+        together = f", at most {self.most_inner} {self.inner} in all" if self.inner else ""
+        return f"a list of {self.least} to {self.most} objects{together}"
+
+    def _overflows(self, rows: Iterable[Any]) -> bool:
+        lists = [row.get(self.inner) for row in rows if isinstance(row, Mapping)] if self.inner else []
+        return sum(len(inner) for inner in lists if isinstance(inner, list | tuple)) > self.most_inner
 
 
 def _join(path: str, name: str) -> str:

@@ -69,6 +69,8 @@ def test_pdf_4_the_caller_is_told_the_code_and_not_the_place(api) -> None:
     assert answers[0].json()["error_code"] == "TEMPLATE_ERROR"
     assert "line 3" in job.error_detail
     assert not any("line" in answer.content.decode() for answer in answers)
+    # Whoever asked for page 900 of two must not be sent to look for a broken template.
+    assert "page range" in answers[1].json()["error"]["message"]
 
 
 def test_pdf_4_an_unknown_template_is_named_with_what_is_allowed(api, settings) -> None:

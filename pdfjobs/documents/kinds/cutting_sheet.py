@@ -13,6 +13,7 @@ MOST_SIDE = Decimal(6000)  # millimetres
 SQUARE = Decimal(1_000_000)  # square millimetres in a square metre
 METRE = Decimal(1000)
 HUNDRED = Decimal(100)
+MOST_PARTS = 1500  # in all; with the longest texts they are 4 MB of HTML, and 5 MB are rendered
 SHORT_TABLE = 6  # rows that stay on one page
 WORDS = {
     "tr": {
@@ -102,7 +103,7 @@ SCHEMA = Group(
         "due_on": Day("when it is to be cut", None),
         "prepared_by": Text("whom to ask", "", most=120),
         "waste_rate": Amount("percent added when boards are estimated", Decimal(12), most=HUNDRED),
-        "materials": Rows("one table each", row=MATERIAL, most=30),
+        "materials": Rows("one table each", row=MATERIAL, most=30, inner="parts", most_inner=MOST_PARTS),
         "notes": Text("for the whole order", "", most=2000, lines=True),
     }
 )

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from pdfjobs.documents import document
+from pdfjobs.documents.kinds.cutting_sheet import MOST_PARTS
+from pdfjobs.rendering.renderer import MOST_HTML
 
 SHEET = document("cutting_sheet")
 
@@ -25,3 +27,22 @@ def test_one_edge_is_banded_however_one_is_written(one: Any) -> None:
 
 def test_nothing_is_banded_by_less_than_nothing() -> None:
     assert '<i class="edge long-0 short-0"></i>' in SHEET.html(with_part(long_edges="-0", short_edges="0.0"))
+
+
+def sheet_of(parts: int, text: str) -> dict[str, Any]:
+    part = {**with_part()["materials"][0]["parts"][0], "name": text * 160, "note": text * 200}
+    shares = [parts // 30] * 29 + [parts - parts // 30 * 29]
+    materials = [{**with_part()["materials"][0], "parts": [part] * share} for share in shares]
+    return {**SHEET.sample, "materials": materials}
+
+
+def test_parts_are_limited_over_all_materials() -> None:
+    assert SHEET.faults(sheet_of(MOST_PARTS, "a")) == []
+    assert SHEET.faults(sheet_of(MOST_PARTS + 1, "a")) == [
+        "materials: expected a list of 1 to 30 objects, at most 1500 parts in all."
+    ]
+
+
+@pytest.mark.parametrize("text", ['"', "&", "\N{GRINNING FACE}"])
+def test_as_many_parts_as_are_taken_with_the_longest_texts_are_not_too_large_to_render(text: str) -> None:
+    assert len(SHEET.html(sheet_of(MOST_PARTS, text)).encode()) < MOST_HTML - 512 * 1024
