@@ -18,7 +18,20 @@ def job_key(document: Document, variables: Mapping[str, Any], options: PageOptio
         "digest": document.digest,
         "engine": engine_version(),
     }
-    return hashlib.sha256(canonical_json(made_of)).hexdigest()
+    return hashlib.sha256(canonical_json(_settled(made_of))).hexdigest()
+
+
+def _settled(value: Any) -> Any:
+    """Return a value as the database gives it back, which knows no negative zero: workers reckon the key from there."""
+    match value:
+        case float():
+            return value + 0.0
+        case Mapping():
+            return {name: _settled(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [_settled(inner) for inner in value]
+        case _:
+            return value
 
 
 def canonical_json(value: Any) -> bytes:

@@ -14,6 +14,7 @@ from lifecycle.guard import MoveRefused
 from lifecycle.workers import bells
 from pdfjobs import store
 from pdfjobs.documents import DocumentFault, UnknownDocument, document
+from pdfjobs.jobkey import job_key
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import OptionsFault, PageOptions, RenderFault, render
 from pdfjobs.states import PDF_JOBS, ErrorCode
@@ -26,6 +27,10 @@ ACTOR = "worker:pdf"
 TURN = 10.0  # seconds
 # A task of django-q2 is ended by force; a job must be over before: its launch (10 s) and its upload come on top.
 BEYOND_TIMEOUT = timedelta(seconds=15)
+OTHER_VERSION = (
+    "The templates, fonts or browser of this worker differ from those of the process that took the job: "
+    "bring web and workers to the same version, and ask for the document again."
+)
 
 
 def is_due() -> bool:
@@ -68,11 +73,15 @@ def work(job: PdfJob) -> None:
 
 def make(job: PdfJob) -> bytes:
     """Return the job's document as a PDF."""
-    html = document(job.template_name).html(job.payload)
+    asked = document(job.template_name)
     try:
         options = PageOptions.read(job.options)
     except OptionsFault as fault:  # stored by an older version
         raise RenderFault(ErrorCode.UNKNOWN, str(fault)) from None
+    # The key promises these templates, fonts and browser to whoever asks next: nothing else may be kept under it.
+    if job_key(asked, job.payload, options) != job.job_key:
+        raise RenderFault(ErrorCode.BROWSER_LAUNCH_FAILED, OTHER_VERSION)
+    html = asked.html(job.payload)
     # kilit.W005 tells of a task timeout that leaves a job less than it may ask for.
     allowed = max(timedelta(seconds=settings.TASK_TIMEOUT) - BEYOND_TIMEOUT, timedelta(seconds=1))
     return render(html, options, made_at=job.created_at, hard_timeout=min(job.timeout, allowed))

@@ -17,10 +17,12 @@ from lifecycle.models import Event
 from lifecycle.workers import bells, sweeps
 from pdfjobs import rendering, store, work
 from pdfjobs.documents.definition import _engine
+from pdfjobs.enqueue import enqueue
+from pdfjobs.entry import read_entry
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import RenderFault
 from pdfjobs.states import ErrorCode
-from tests.pdfjobs.conftest import PDF, files, new_job
+from tests.pdfjobs.conftest import PDF, body, files, new_job, some_user
 
 pytestmark = pytest.mark.django_db
 
@@ -144,14 +146,40 @@ def test_a_browser_that_does_not_start_is_tried_three_times(monkeypatch, tmp_pat
     fake = tmp_path / "chromium"
     fake.write_text("#!/bin/sh\n[ \"$1\" = --version ] && echo 'Chromium 1' && exit 0\nexit 7\n")
     fake.chmod(0o755)
-    job = new_job()
     rendering.close()
     monkeypatch.setenv("KILIT_CHROMIUM", str(fake))
+    job = new_job()
 
     work.answer()
 
     assert told(job) == ("failed", "BROWSER_LAUNCH_FAILED", 2)
     monkeypatch.undo()
+
+
+def test_a_worker_of_another_version_keeps_nothing_under_a_key_that_promises_this_one(artifacts, monkeypatch) -> None:
+    """PDF-2: the key holds templates, fonts and browser of whoever took the job; the worker's may be older."""
+    job = new_job()
+    monkeypatch.setattr(rendering.engine, "REVISION", rendering.engine.REVISION + 1)
+
+    work.answer()
+
+    assert told(job) == ("failed", "BROWSER_LAUNCH_FAILED", 2)
+    assert "differ from those of the process that took the job" in job.error_detail
+    assert files(artifacts) == []
+
+
+@pytest.mark.parametrize("rate", [-0.0, 0, 12.0, "12.50", 0.1, 33.33])
+@pytest.mark.parametrize("margin", [-0.0, 12, 12.34])
+def test_a_key_is_the_same_for_the_worker_who_reads_the_job_back(monkeypatch, rate: Any, margin: float) -> None:
+    monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
+    sent = body(options={"margin": {"left": margin}})
+    line = {**sent["variables"]["lines"][0], "discount_rate": rate}
+    sent["variables"] = {**sent["variables"], "lines": [line]}
+    job, _ = enqueue(some_user(), read_entry(sent))
+
+    work.answer()
+
+    assert told(job) == ("succeeded", "", 0)
 
 
 def test_a_full_store_is_told(monkeypatch) -> None:
