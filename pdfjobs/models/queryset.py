@@ -27,8 +27,15 @@ NO_ERROR = {"error_code": "", "error_detail": ""}
 # Back to how it was born: nothing of the attempt before is left but in the timeline.
 FRESH = {**NO_ERROR, "started_at": None, "finished_at": None}
 
-# What the document was made of goes with it: rows stay for ever, and payloads hold people's names.
-ENDED: dict[str, Any] = {"artifact_key": "", "payload": {}, "finished_at": Coalesce("finished_at", Now())}
+# What the document was made of goes with it: rows stay for ever, and people's names are in variables, titles, headers
+# and in what a worker said of them.
+ENDED: dict[str, Any] = {
+    "artifact_key": "",
+    "payload": {},
+    "options": {},
+    "error_detail": "",
+    "finished_at": Coalesce("finished_at", Now()),
+}
 
 
 class Failed(NamedTuple):

@@ -57,7 +57,7 @@ def test_an_ended_job_forgets_what_it_was_made_of(make_job) -> None:
     cleanup.clean()
 
     job.refresh_from_db()
-    assert (job.payload, job.artifact_key) == ({}, "")
+    assert (job.payload, job.options, job.artifact_key) == ({}, {}, "")
     assert job.artifact_digest
 
 
