@@ -41,13 +41,13 @@ class Cleaned:
 
 def expire(rows: PdfJobQuerySet) -> set[UUID]:
     """Delete the files of jobs, then end those jobs, and those that have none."""
-    ids = list(rows.order_by().values_list("pk", flat=True))
-    mine = PdfJob.objects.filter(pk__in=ids)
-    keys = list(mine.exclude(artifact_key="").values_list("artifact_key", flat=True))
+    found = dict(rows.order_by().values_list("pk", "artifact_key"))
+    keys = [key for key in found.values() if key]
     for key in keys:
         store.delete(key)
-    # By key: a job that finished since we looked has a file that was not deleted, and stays.
-    return mine.filter(artifact_key__in=["", *keys]).expire()
+    # By the caller's own condition: a job that an operator queued again since we looked is not old any more. And by
+    # key: one that finished since has a file that was not deleted, and stays.
+    return rows.filter(pk__in=list(found), artifact_key__in=["", *keys]).expire()
 
 
 def clean(*, ttl: timedelta | None = None) -> Cleaned:

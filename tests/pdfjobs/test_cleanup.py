@@ -95,6 +95,21 @@ def test_a_job_that_finished_since_we_looked_keeps_its_file(make_job, artifacts,
     assert files(artifacts) == [kept.artifact_key]
 
 
+def test_a_job_that_an_operator_has_just_retried_is_not_old_any_more(make_job, monkeypatch) -> None:
+    old, other = age(make_job("failed")), age(make_job("succeeded"))
+    delete = store.delete
+
+    def retry_meanwhile(key: str) -> None:
+        assert PdfJob.objects.filter(pk=old.pk).retry_selected() == {old.pk}
+        delete(key)
+
+    monkeypatch.setattr("pdfjobs.store.delete", retry_meanwhile)
+
+    assert cleanup.clean().expired == 1
+
+    assert [PdfJob.objects.get(pk=job.pk).status for job in (old, other)] == ["queued", "expired"]
+
+
 def test_files_of_nobody_are_removed_once_they_are_old(make_job, artifacts) -> None:
     job = make_job("succeeded")
     os.utime(artifacts / job.artifact_key, (0, 0))
