@@ -48,7 +48,7 @@ class FileArtifacts(FileSystemStorage):
 
     def _open(self, name: str, mode: str = "rb") -> File[Any]:
         try:
-            file: File[Any] = super()._open(name, mode)
+            file: File[Any] = super()._open(name, mode)  # type: ignore[misc]
         except FileNotFoundError:
             self._look_for_folder(name)
             raise

@@ -110,6 +110,37 @@ def test_a_job_that_an_operator_has_just_retried_is_not_old_any_more(make_job, m
     assert [PdfJob.objects.get(pk=job.pk).status for job in (old, other)] == ["queued", "expired"]
 
 
+def test_one_file_that_cannot_be_deleted_does_not_keep_the_others(make_job, artifacts, monkeypatch) -> None:
+    jobs = [age(make_job("succeeded"), OLD + timedelta(hours=hours)) for hours in (3, 2, 1)]
+    leave(artifacts, f"pdfs/{uuid4()}/a.pdf", hours=2)
+    (artifacts / jobs[0].artifact_key).unlink()
+    (artifacts / jobs[0].artifact_key / "inside").mkdir(parents=True)  # now it cannot be deleted
+    monkeypatch.setattr(cleanup, "BATCH", 1)
+
+    told = cleanup.clean().told()
+
+    assert told == "Expired 2, removed 1 orphaned file; 1 file could not be deleted."
+    assert [PdfJob.objects.get(pk=job.pk).status for job in jobs] == ["succeeded", "expired", "expired"]
+
+
+def test_looking_for_orphans_ends_in_time_where_there_are_none(make_job, artifacts, monkeypatch) -> None:
+    for _ in range(3):
+        os.utime(artifacts / make_job("succeeded").artifact_key, (0, 0))
+    monkeypatch.setattr(cleanup, "BATCH", 1)
+    looked, keys_in_use = [], cleanup.keys_in_use
+
+    def look(keys: list[str]) -> set[str]:
+        looked.append(keys)
+        monkeypatch.setattr(cleanup.Cleaning, "is_over", lambda _: True)
+        return keys_in_use(keys)
+
+    monkeypatch.setattr(cleanup, "keys_in_use", look)
+
+    cleanup.clean()
+
+    assert len(looked) == 1
+
+
 def test_files_of_nobody_are_removed_once_they_are_old(make_job, artifacts) -> None:
     job = make_job("succeeded")
     os.utime(artifacts / job.artifact_key, (0, 0))
