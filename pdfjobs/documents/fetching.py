@@ -35,7 +35,10 @@ def fetch(address: str, *, allowed: Callable[[str], bool]) -> bytes:
         content, moved_to = _get(address, deadline)
         if moved_to is None:
             return content
-        address = urljoin(address, moved_to)
+        try:
+            address = urljoin(address, moved_to)
+        except ValueError:
+            raise FetchFault("it redirects to what is no address.") from None
     raise FetchFault(f"it redirects more than {MOST_REDIRECTS} times.")
 
 
@@ -52,14 +55,16 @@ def is_public(host: str) -> bool:
 
 def _get(address: str, deadline: float) -> tuple[bytes, str | None]:
     """Return the content, or where it moved to."""
-    parts = urlsplit(address)
     try:
+        parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        host.encode("idna")  # a name that TLS cannot write is no reason to connect
         channel = _connect(host, port, deadline)
+        if parts.scheme == "https":
+            context = ssl.create_default_context()
+            channel = context.wrap_socket(channel, server_hostname=host, do_handshake_on_connect=False)
     except (OSError, ValueError) as error:
         raise FetchFault(f"no connection ({error}).") from None
-    if parts.scheme == "https":
-        channel = ssl.create_default_context().wrap_socket(channel, server_hostname=host, do_handshake_on_connect=False)
     # Timeouts of sockets start anew with every byte; this one does not, so a sender that trickles gains nothing.
     alarm = threading.Timer(_left(deadline), _hang_up, [channel])
     alarm.daemon = True

@@ -1,0 +1,32 @@
+"""Addresses that nobody can read are a fault of the document, and not of ours."""
+
+import pytest
+
+from pdfjobs.documents import DocumentFault, document
+from tests.pdfjobs.documents.test_images import Server, answer, as_if_public, names, refusal, server
+
+__all__ = ["as_if_public", "names", "server"]  # fixtures
+
+
+@pytest.mark.parametrize("address", ["http://[::1/logo.png", "https://[x]y/logo.png", "http://a:99999/logo.png"])
+def test_an_address_that_cannot_be_read_is_told_as_a_fault_of_the_document(settings, address: str) -> None:
+    """A list may be as wide as its operator likes."""
+    settings.PDF_ASSET_PATTERNS = ["https?://.*"]
+    sample = document("invoice").sample
+    variables = {**sample, "seller": {**sample["seller"], "logo_url": address}}
+
+    with pytest.raises(DocumentFault, match="could not be fetched: no connection"):
+        document("invoice").html(variables)
+
+
+def test_a_redirect_that_cannot_be_read_is_told(server: Server, as_if_public: None) -> None:
+    server.answers["/old.png"] = answer(b"", "302 Found", Location="http://[::1/logo.png")
+
+    assert "redirects to what is no address" in refusal(server.address("/old.png"))
+
+
+@pytest.mark.usefixtures("as_if_public")
+def test_a_name_that_tls_cannot_write_is_told(server: Server, settings) -> None:
+    settings.PDF_ASSET_PATTERNS = ["https?://.*"]
+
+    assert "no connection" in refusal(server.address(host=".example").replace("http:", "https:"))
