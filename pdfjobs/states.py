@@ -20,7 +20,7 @@ class ErrorCode(TextChoices):
 
     BROWSER_LAUNCH_FAILED = "BROWSER_LAUNCH_FAILED", "the browser did not start, or died"
     NAVIGATION_TIMEOUT = "NAVIGATION_TIMEOUT", "it did not finish in time"
-    TEMPLATE_ERROR = "TEMPLATE_ERROR", "the document cannot be made as asked: its template, an image, its page range or its size"
+    TEMPLATE_ERROR = "TEMPLATE_ERROR", "it cannot be made as asked: template, image, page range or size"
     UNSUPPORTED_PLATFORM = "UNSUPPORTED_PLATFORM", "PDFs cannot be made on this machine"
     UNKNOWN = "UNKNOWN", "nobody knows"
 

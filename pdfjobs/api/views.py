@@ -29,7 +29,7 @@ class PdfView(APIView):
     content_negotiation_class = AnyAccept
 
     def check_permissions(self, request: Request) -> None:
-        """Ask whoever wants a document made for the operator's role: a site's script or a viewer may not fill the queue.
+        """Ask for the operator's role to have documents made: a site's script or a viewer may not fill the queue.
 
         What somebody has had made they may fetch, whatever their role is now.
         """

@@ -47,7 +47,7 @@ class Migration(migrations.Migration):
                 ('artifact_key', models.CharField(blank=True, max_length=200)),
                 ('artifact_size', models.PositiveIntegerField(help_text='In bytes.', null=True)),
                 ('artifact_digest', models.CharField(blank=True, help_text='sha256 of the file; its ETag.', max_length=64)),
-                ('error_code', models.CharField(blank=True, choices=[('BROWSER_LAUNCH_FAILED', 'the browser did not start, or died'), ('NAVIGATION_TIMEOUT', 'it did not finish in time'), ('TEMPLATE_ERROR', 'the document cannot be made as asked: its template, an image, its page range or its size'), ('UNSUPPORTED_PLATFORM', 'PDFs cannot be made on this machine'), ('UNKNOWN', 'nobody knows')], max_length=32)),
+                ('error_code', models.CharField(blank=True, choices=[('BROWSER_LAUNCH_FAILED', 'the browser did not start, or died'), ('NAVIGATION_TIMEOUT', 'it did not finish in time'), ('TEMPLATE_ERROR', 'it cannot be made as asked: template, image, page range or size'), ('UNSUPPORTED_PLATFORM', 'PDFs cannot be made on this machine'), ('UNKNOWN', 'nobody knows')], max_length=32)),
                 ('error_detail', models.TextField(blank=True, help_text='For operators; callers are told the code.')),
                 ('retry_count', models.PositiveSmallIntegerField(default=0, verbose_name='retries')),
                 ('queued_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
