@@ -15,6 +15,8 @@ PATIENCE = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attemp
 class S3Artifacts(S3Storage):  # type: ignore[misc]
     """Objects in a bucket of S3 or MinIO, which shows an object only when all of it has arrived."""
 
+    client_config: Config
+
     def __init__(self, **options: Any) -> None:
         """Keep files private, and under the very name they are given."""
         super().__init__(**{"default_acl": None, "file_overwrite": True, **options})

@@ -30,20 +30,24 @@ def serve(request: HttpRequest, job: PdfJob, *, as_attachment: bool) -> HttpResp
     }
     given = parse_etags(request.headers.get("If-None-Match", ""))
     if given and ("*" in given or etag in [tag.removeprefix("W/") for tag in given]):
-        return HttpResponse(status=304, headers=headers)
+        return without_bytes(job, status=304, headers=headers)
     part = asked_range(request, etag, size)
     if part is not None and not part:
-        headers["Content-Range"] = f"bytes */{size}"
-        return HttpResponse(status=416, headers=headers)
+        return without_bytes(job, status=416, headers=headers | {"Content-Range": f"bytes */{size}"})
     wanted = part or range(size)
     if part:
         headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{size}"
-    headers["Content-Length"] = str(len(wanted))
-    body = FilePart(job, wanted)
+    headers |= {"Content-Length": str(len(wanted)), "Content-Type": "application/pdf"}
     if request.method == "HEAD":
-        body.close()
-        return HttpResponse(content_type="application/pdf", headers=headers)
-    return StreamingHttpResponse(body, status=206 if part else 200, content_type="application/pdf", headers=headers)
+        return without_bytes(job, status=200, headers=headers)
+    return StreamingHttpResponse(FilePart(job, wanted), status=206 if part else 200, headers=headers)
+
+
+def without_bytes(job: PdfJob, *, status: int, headers: dict[str, str]) -> HttpResponse:
+    """Answer about a file that is there, without opening it: a bucket would send all of it."""
+    if not store.exists(job.artifact_key):
+        raise FileLost
+    return HttpResponse(status=status, headers=headers)
 
 
 def asked_range(request: HttpRequest, etag: str, size: int) -> range | None:

@@ -1,5 +1,7 @@
 """`GET /pdf/jobs/{id}/download`: the bytes, or why there are none (PDF-3)."""
 
+from http import HTTPStatus
+
 from django.http import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -28,10 +30,18 @@ class DownloadView(PdfView):
             raise Refusal(409, job.error_code, words, job_id=job.job_id, state=job.status)
         if job.status == Status.SUCCEEDED:
             try:
-                return serve(request, job, as_attachment=True)
+                return self.checked(serve(request, job, as_attachment=True), job)
             except FileLost:
                 note_lost(job)
         raise gone(job)
+
+    def checked(self, answer: HttpResponseBase, job: PdfJob) -> HttpResponseBase:
+        """Refuse a range beyond the end in the shape of all refusals."""
+        if answer.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            self.headers["Content-Range"] = answer["Content-Range"]
+            words = f"The PDF has {job.artifact_size:,} bytes; the range lies beyond them."
+            raise Refusal(answer.status_code, "RANGE_NOT_SATISFIABLE", words, size=job.artifact_size)
+        return answer
 
     head = get
 

@@ -63,6 +63,8 @@ def test_a_part_beyond_the_end_is_416(api, job, asked: str) -> None:
 
     assert answer.status_code == 416
     assert answer.headers["Content-Range"] == f"bytes */{SIZE}"
+    error = answer.json()["error"]
+    assert (error["code"], error["size"]) == ("RANGE_NOT_SATISFIABLE", SIZE)
 
 
 @pytest.mark.parametrize("asked", ["bytes=5-2", "lines=1-2", "bytes=0-1,5-6", "bytes=-", "bytes=x-y", "nonsense"])
@@ -130,6 +132,23 @@ def test_pdf_9_a_lost_file_is_noticed_and_made_anew(api, job, worker_lives) -> N
     assert (answer.status_code, answer.json()["error"]["code"]) == (410, "EXPIRED")
     assert api.get(job.pk).json()["status"] == "expired"
     assert api.post().status_code == 201
+
+
+@pytest.mark.parametrize("headers", [{"if_none_match": "*"}, {"range": f"bytes={SIZE}-"}])
+def test_nobody_is_told_to_keep_what_is_lost(api, job, headers: dict[str, str]) -> None:
+    store.delete(job.artifact_key)
+
+    assert api.download(job.pk, **headers).status_code == 410
+    assert api.get(job.pk).json()["status"] == "expired"
+
+
+def test_head_of_a_lost_file_is_410_and_a_head_opens_none(api, job, monkeypatch) -> None:
+    address = f"/pdf/jobs/{job.pk}/download"
+    monkeypatch.setattr(store, "open_file", lambda _: 1 / 0)
+
+    assert api.client.head(address, headers=api.headers).status_code == 200
+    store.delete(job.artifact_key)
+    assert api.client.head(address, headers=api.headers).status_code == 410
 
 
 def test_a_file_of_another_length_is_no_file(api, job, artifacts) -> None:
