@@ -15,6 +15,7 @@ from django.template import Context, Engine, TemplateDoesNotExist, TemplateSynta
 from pdfjobs.documents.images import ImageFault, inlined
 from pdfjobs.documents.schema import Faults, Group
 from pdfjobs.rendering.fonts import fonts_digest
+from pdfjobs.rendering.renderer import MOST_HTML
 
 INCLUDED = re.compile(r"""\{%-?\s*(?:include|extends)\s+["']([^"']+)["']""")
 # No variable can hold a NUL (the schema refuses it), so one in the page tells of a name that the template made up.
@@ -71,7 +72,10 @@ class Document:
             shown = inlined(self.shape(read))
         except ImageFault as fault:
             raise DocumentFault(self.template, None, str(fault)) from None
-        return self._fill(shown)
+        page = self._fill(shown)
+        if len(page.encode()) > MOST_HTML:  # looked at here, so that workers and the answer in their stead agree
+            raise DocumentFault(self.template, None, f"the document has over {MOST_HTML:,} bytes of HTML.")
+        return page
 
     def _fill(self, shown: dict[str, Any]) -> str:
         try:

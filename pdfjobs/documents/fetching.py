@@ -102,12 +102,32 @@ def _ask(parts: SplitResult, channel: socket.socket, deadline: float) -> tuple[b
 
 
 def _connect(host: str, port: int, deadline: float) -> socket.socket:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    numbers = [str(entry[4][0]) for entry in found]
+    numbers = _look_up(host, port, deadline)
     # All of them must be public: a name that also points inside is not to be trusted with the rest.
     if not numbers or not all(is_public(number) for number in numbers):
         raise FetchFault(f"{host} is not a public address.")
     return socket.create_connection((numbers[0], port), timeout=_left(deadline))
+
+
+def _look_up(host: str, port: int, deadline: float) -> list[str]:
+    """Return the numbers of a name; resolvers know no time limit, so one that hangs is left behind."""
+    found: list[str] = []
+    faults: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            found.extend(str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except Exception as error:  # noqa: BLE001 - raised again by whoever waits
+            faults.append(error)
+
+    asking = threading.Thread(target=ask, name="pdf-look-up", daemon=True)
+    asking.start()
+    asking.join(_left(deadline))
+    if asking.is_alive():
+        raise FetchFault(f"it took more than {TIME_LIMIT:g} s.")
+    if faults:
+        raise faults[0]
+    return found
 
 
 def _hang_up(channel: socket.socket) -> None:

@@ -1,8 +1,11 @@
 """Addresses that nobody can read are a fault of the document, and not of ours."""
 
+import socket
+import threading
+
 import pytest
 
-from pdfjobs.documents import DocumentFault, document
+from pdfjobs.documents import DocumentFault, definition, document, fetching
 from tests.pdfjobs.documents.test_images import Server, answer, as_if_public, names, refusal, server
 
 __all__ = ["as_if_public", "names", "server"]  # fixtures
@@ -30,3 +33,25 @@ def test_a_name_that_tls_cannot_write_is_told(server: Server, settings) -> None:
     settings.PDF_ASSET_PATTERNS = ["https?://.*"]
 
     assert "no connection" in refusal(server.address(host=".example").replace("http:", "https:"))
+
+
+def test_a_resolver_that_hangs_is_not_waited_for(settings, monkeypatch) -> None:
+    settings.PDF_ASSET_PATTERNS = ["https?://.*"]
+    is_over = threading.Event()
+    monkeypatch.setattr(fetching, "TIME_LIMIT", 0.1)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: is_over.wait(timeout=20) and [])
+
+    try:
+        told = refusal("http://logo.example/logo.png")
+    finally:
+        is_over.set()
+
+    assert "took more than 0.1 s" in told
+
+
+def test_a_page_too_large_to_render_is_told_before_anybody_renders(monkeypatch) -> None:
+    """Who answers in a worker's stead must not send what no worker would have made."""
+    monkeypatch.setattr(definition, "MOST_HTML", 1000)
+
+    with pytest.raises(DocumentFault, match="over 1,000 bytes of HTML"):
+        document("invoice").html(document("invoice").sample)
