@@ -8,6 +8,7 @@ import threading
 from datetime import datetime, timedelta
 from typing import Any
 
+from pdfjobs.rendering.engine import LAUNCH_LIMIT
 from pdfjobs.rendering.faults import RenderFault
 from pdfjobs.rendering.layout import guarded, layout
 from pdfjobs.rendering.options import MOST_PAGES, PageOptions
@@ -39,7 +40,7 @@ class Renderer:
         """Return the PDF; whatever ends the wait also ends the work."""
         future = asyncio.run_coroutine_threadsafe(self.session.print(html, arguments, limit=limit), self.loop)
         try:
-            return future.result(timeout=hard)
+            return future.result(timeout=hard + LAUNCH_LIMIT)
         except RenderFault:
             raise
         except TimeoutError:

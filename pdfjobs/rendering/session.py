@@ -50,6 +50,7 @@ class Session:
         """Return the PDF of a page that nothing else ever sees; after the limit the browser is killed."""
         page = None
         try:
+            await self._launched()
             async with asyncio.timeout(limit):
                 page = await self._take()
                 self.jobs += 1
@@ -100,6 +101,15 @@ class Session:
         if "range" in told.lower():
             return RenderFault(ErrorCode.TEMPLATE_ERROR, f"The pages asked for are not in the document: {told}")
         return RenderFault(ErrorCode.UNKNOWN, told)
+
+    async def _launched(self) -> None:
+        """Have a browser before the job's own time begins: a cold worker needs seconds that a short limit has not."""
+        try:
+            async with asyncio.timeout(LAUNCH_LIMIT), self._launching:
+                await self._running()
+        except TimeoutError:
+            words = f"Chromium did not start: not up after {LAUNCH_LIMIT:g} s"
+            raise RenderFault(ErrorCode.BROWSER_LAUNCH_FAILED, words) from None
 
     async def _take(self) -> Page:
         """Return the page made ahead, if its browser still lives, else a new one."""
@@ -164,13 +174,18 @@ class Session:
             self._give_up()
             told = str(error).strip() or f"not up after {LAUNCH_LIMIT:g} s"
             raise RenderFault(ErrorCode.BROWSER_LAUNCH_FAILED, f"Chromium did not start: {told[:2000]}") from None
+        except BaseException:
+            self._give_up()  # called off in the middle: nobody would know of the driver any more
+            raise
         return self._connection
 
     async def _start_driver(self) -> None:
         children = set(psutil.Process().children())
-        self._playwright = await async_playwright().start()
-        started = set(psutil.Process().children()) - children
-        self.driver = next((child for child in started if "run-driver" in child.cmdline()), None)
+        try:
+            self._playwright = await async_playwright().start()
+        finally:  # it may run already when the start is called off
+            started = set(psutil.Process().children()) - children
+            self.driver = next((child for child in started if _is_driver(child)), None)
 
     async def _start_browser(self, arguments: dict[str, Any]) -> Browser:
         assert self._playwright  # noqa: S101 - _running starts it first
@@ -214,6 +229,13 @@ def _is_up(process: psutil.Process | None) -> bool:
     try:
         return process is not None and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
+        return False
+
+
+def _is_driver(process: psutil.Process) -> bool:
+    try:
+        return "run-driver" in process.cmdline()
+    except psutil.Error:
         return False
 
 

@@ -1,0 +1,58 @@
+"""A browser that takes its time to start costs the job nothing, and one called off leaves nothing behind (PDF-7)."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pdfjobs import rendering
+from pdfjobs.browser import find_browser
+from pdfjobs.rendering.renderer import Renderer
+from tests.pdfjobs.rendering.conftest import PAGE
+
+
+@pytest.fixture
+def slow_start(tmp_path: Path, monkeypatch) -> Callable[[int], None]:
+    """Let the browser sleep before it starts."""
+
+    def make(seconds: int) -> None:
+        script = tmp_path / "chromium"
+        script.write_text(f'#!/bin/sh\nsleep {seconds}\nexec {find_browser()} "$@"\n')
+        script.chmod(0o755)
+        rendering.close()
+        monkeypatch.setenv("KILIT_CHROMIUM", str(script))
+
+    return make
+
+
+def test_a_short_limit_begins_when_the_browser_is_up(slow_start, to_pdf: Callable[..., bytes]) -> None:
+    slow_start(4)
+
+    try:
+        assert to_pdf(seconds=6).startswith(b"%PDF-")  # of which the page may take three
+    finally:
+        rendering.close()
+
+
+def test_a_launch_called_off_leaves_no_driver(slow_start) -> None:
+    slow_start(30)
+    mine = Renderer()
+    before = set(psutil.Process().children())
+    printing = asyncio.run_coroutine_threadsafe(mine.session.print(PAGE, {}, limit=30), mine.loop)
+    deadline = time.monotonic() + 20
+    while not (begun := [child for child in set(psutil.Process().children()) - before if child.children()]):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+    printing.cancel()
+
+    try:
+        _, alive = psutil.wait_procs(begun, timeout=10)
+        assert alive == []
+    finally:
+        mine.leave()
+        mine.loop.call_soon_threadsafe(mine.loop.stop)
+        mine.thread.join(10)
