@@ -12,6 +12,8 @@ from lifecycle.models import Event
 from lifecycle.refusals import Refusal
 from orchestrator.enqueue import ring
 from orchestrator.faults import PERMANENT_CODES, Code, Fault
+from orchestrator.folders import Folders
+from orchestrator.handing import take_back
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet
 from orchestrator.rules import Rules, current_rules
@@ -57,6 +59,10 @@ def approve(pk: UUID) -> Job:
 
 def cancel(pk: UUID) -> Job:
     """End a job that the saw has not got, with E_CANCELLED and the reason given."""
+    waiting = Job.objects.filter(pk=pk, status__in=CANCELLABLE).exclude(delivery_names=[]).first()
+    if waiting:
+        # Of earlier attempts, because this one has handed over nothing yet.
+        take_back(waiting, Folders.from_settings())
     job = decided(pk, lambda jobs: jobs.cancel(message=acting().reason or "Cancelled by an operator."))
     if job is None:
         job = find(pk)

@@ -1,13 +1,17 @@
 """Which files the saw has, and which it still has to get: each once, whatever happened before (ORC-18)."""
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from orchestrator.atomic import named_failures
 from orchestrator.delivering import acknowledged, deliver, delivery_name, withdraw
-from orchestrator.faults import Fault
+from orchestrator.faults import Code, Fault
 from orchestrator.folders import Folders
 from orchestrator.models import Job, SolutionFile
+
+logger = logging.getLogger(__name__)
 
 
 def named(job: Job, *, attempt: int) -> dict[SolutionFile, str]:
@@ -17,12 +21,44 @@ def named(job: Job, *, attempt: int) -> dict[SolutionFile, str]:
 
 
 def settle_earlier_attempts(job: Job, folders: Folders) -> None:
-    """Take back what an attempt that failed in between left in the inbox; what the saw took of it counts as taken."""
-    for attempt in range(1, job.retry_count + 1):
-        earlier = named(job, attempt=attempt)
-        left = {file: name for file, name in earlier.items() if (folders.inbox / name).exists()}
-        heard(left, folders, withdraw)
-        heard(earlier, folders, acknowledged)
+    """Take back what earlier attempts left in the inbox; what the saw took of it counts as taken.
+
+    They are asked for by the names that were noted before the files were laid, not by those of the solution we have
+    now: that may be another one.
+    """
+    with named_failures(folders.saw):
+        for folder in (folders.inbox, folders.processed, folders.failed):
+            folder.stat()  # a share that is away says nothing about its files
+    ours = _files_by_name(job)
+    for name in _earlier_names(job):
+        in_inbox = (folders.inbox / name).exists()
+        if not (withdraw if in_inbox else acknowledged)(name, folders):
+            continue
+        if name not in ours:
+            raise Fault(
+                Code.UNKNOWN,
+                f"The saw took {name}, an earlier solution of this order; another one would be cut a second time.",
+            )
+        _remember(ours[name], name)
+
+
+def take_back(job: Job, folders: Folders) -> None:
+    """Take out of the inbox what can be taken: a job that ends here should not be cut any more.
+
+    Best effort: the names stay noted, and whoever retries the job settles them before anything else is handed over.
+    """
+    ours = _files_by_name(job)
+    for name in job.delivery_names:
+        try:
+            if (folders.inbox / name).exists() and withdraw(name, folders) and name in ours:
+                _remember(ours[name], name)
+        except (Fault, OSError) as error:
+            logger.warning("%s could not be taken back from the saw: %s", name, error)
+
+
+def is_cut_in_part(job: Job) -> bool:
+    """Tell whether the saw has taken something of this order."""
+    return job.solution_files.exclude(acknowledged_as="").exists()
 
 
 def lay_into_inbox(waiting: dict[SolutionFile, str], folders: Folders) -> None:
@@ -47,7 +83,24 @@ def heard(
             faults.append(fault)
         else:
             if answers[-1]:
-                SolutionFile.objects.filter(pk=file.pk).update(acknowledged_as=name)
+                _remember(file, name)
     if faults:
         raise faults[0]
     return answers
+
+
+def _remember(file: SolutionFile, name: str) -> None:
+    SolutionFile.objects.filter(pk=file.pk).update(acknowledged_as=name)
+
+
+def _files_by_name(job: Job) -> dict[str, SolutionFile]:
+    """Return the files of the solution, under every name that an attempt may have given them."""
+    files = list(job.solution_files.defer("content"))
+    attempts = range(1, job.retry_count + 2)
+    return {delivery_name(job.pk, attempt, Path(file.name)): file for file in files for attempt in attempts}
+
+
+def _earlier_names(job: Job) -> list[str]:
+    files = job.solution_files.defer("content")
+    current = {delivery_name(job.pk, job.retry_count + 1, Path(file.name)) for file in files}
+    return [name for name in job.delivery_names if name not in current]

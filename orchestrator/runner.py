@@ -16,10 +16,12 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from lifecycle.actor import acting_as
 from lifecycle.guard import MoveRefused
 from orchestrator.faults import HOLD_CODES, Code, Fault
+from orchestrator.folders import Folders
+from orchestrator.handing import take_back
 from orchestrator.models import Job
 from orchestrator.models.job import ClaimLost
 from orchestrator.models.queryset import LEASE
-from orchestrator.states import JOBS
+from orchestrator.states import JOBS, State
 from orchestrator.steps import STEPS, KeepAlive, takes_long
 
 logger = logging.getLogger(__name__)
@@ -107,8 +109,11 @@ def give_up(job: Job, fault: Fault) -> None:
     held = fault.code in HOLD_CODES and "hold" in JOBS.verbs_from(job.status)
     with acting_as(f"runner:{socket.gethostname()[:64]}:{os.getpid()}", reason=fault.message[:1000]):
         try:
+            if job.status == State.XML_READY and job.delivery_names:
+                job.renew()  # what another runner hands over is not ours to take back
+                take_back(job, Folders.from_settings())
             (job.hold if held else job.fail)(fault)
-        except MoveRefused:
+        except (MoveRefused, ClaimLost):
             logger.warning("%s belongs to somebody else by now", job)
 
 

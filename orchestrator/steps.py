@@ -14,12 +14,12 @@ from lifecycle.actor import acting, acting_as
 from lifecycle.models import Event
 from orchestrator.collecting import Collected, collect, file_clock
 from orchestrator.delivering import acknowledged, withdraw
-from orchestrator.excel import write_files
+from orchestrator.excel import SheetFile, sheets_of, write_files
 from orchestrator.faults import Code, Fault
 from orchestrator.fields import plain
 from orchestrator.folders import Folders
-from orchestrator.handing import heard, lay_into_inbox, named, settle_earlier_attempts
-from orchestrator.models import Customer, Job, SolutionFile
+from orchestrator.handing import heard, is_cut_in_part, lay_into_inbox, named, settle_earlier_attempts
+from orchestrator.models import Customer, Job, SolutionFile, queryset
 from orchestrator.models.queryset import NO_ERROR, UNSOLVED
 from orchestrator.optiplanning import adapter
 from orchestrator.order import order_from
@@ -67,18 +67,30 @@ def prepare(job: Job, _: KeepAlive) -> timedelta | None:
     return None
 
 
-def import_files(job: Job, _: KeepAlive) -> timedelta | None:
-    """Lay the sheets into OptiPlanning's import folder; the same sheets are left as they are (ORC-15)."""
+def import_files(job: Job, keep_alive: KeepAlive) -> timedelta | None:
+    """Lay the sheets into OptiPlanning's import folder; what OptiPlanning took in before is left alone (ORC-15)."""
     folders = folders_here()
-    written = [
-        {"name": sheet.name, "sha256": sheet.sha256} for sheet in write_files(job.pk, planned(job, folders), folders)
-    ]
+    plan = planned(job, folders)
+    if job.files and (job.manual_trigger_approved or job.xml_sha256):
+        # OptiPlanning may have emptied the folder since: laid again, the sheets would be optimised again.
+        is_same = job.files == listed(sheets_of(job.pk, plan, folders, keep_alive=keep_alive))
+        if not is_same:
+            settle_earlier_attempts(job, folders)  # before its solution is forgotten
+        if is_same or is_cut_in_part(job):
+            advance(job, "import_files", "OptiPlanning has these sheets already.", imported_at=Now())
+            return None
+    written = listed(write_files(job.pk, plan, folders, keep_alive=keep_alive))
     changes: dict[str, Any] = {"files": written, "imported_at": Now()}
     if job.files and job.files != written:
         # The rules changed since: what the operator started, or OptiPlanning solved, was something else.
         changes |= {**UNSOLVED, "attempt_started_at": file_clock(folders.export)}
     advance(job, "import_files", f"Sheets: {', '.join(sheet['name'] for sheet in written)}.", **changes)
     return None
+
+
+def listed(sheets: Iterable[SheetFile]) -> list[dict[str, str]]:
+    """Return sheets as the job remembers them."""
+    return [{"name": sheet.name, "sha256": sheet.sha256} for sheet in sheets]
 
 
 def start(job: Job, _: KeepAlive) -> timedelta | None:
@@ -130,8 +142,10 @@ def hand_over(job: Job, _: KeepAlive) -> timedelta | None:
         settle_earlier_attempts(job, folders)
     waiting = named(job, attempt=job.retry_count + 1)
     if job.handed_at is None:
+        # Noted before the saw can see them, and never forgotten: by these names an attempt is settled later.
+        job.note(delivery_names=list(dict.fromkeys([*job.delivery_names, *waiting.values()])))
         lay_into_inbox(waiting, folders)
-        job.note(handed_at=Now(), delivery_names=list(waiting.values()))
+        job.note(handed_at=Now())
     answers = heard(waiting, folders, acknowledged)
     patience = current_rules().osi_ack_after
     if False in answers or (None in answers and age(job, "handed_at") > patience):
@@ -168,7 +182,9 @@ STEPS: dict[str, Step] = {
 
 
 def takes_long(job: Job) -> bool:
-    """Tell whether the next step may start OptiPlanning and wait for its end."""
+    """Tell whether the next step may outlast a worker's task: very many sheets, or OptiPlanning until its end."""
+    if job.status == State.PREPARED:
+        return (job.batch_count or 0) > queryset.MANY_BATCHES
     starting = job.status == State.OPTI_IMPORTED or (job.status == State.OPTI_RUNNING and job.opti_ended_at is None)
     return starting and job.opti_mode != Mode.C
 
@@ -216,8 +232,10 @@ def store(job: Job, found: Collected) -> bool:
     contents = {path.name: path.read_bytes() for path in found.paths}
     if digest(contents.values()) != found.sha256:
         return False
+    if is_cut_in_part(job):
+        raise Fault(Code.UNKNOWN, "The saw took an earlier solution of this order; another would be cut a second time.")
     with transaction.atomic():
-        job.solution_files.all().delete()
+        job.solution_files.filter(acknowledged_as="").delete()
         SolutionFile.objects.bulk_create(
             SolutionFile(job=job, name=name, content=content, sha256=digest([content]))
             for name, content in contents.items()

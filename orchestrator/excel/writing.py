@@ -4,7 +4,7 @@ import errno
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,13 @@ class SheetFile:
     sha256: str
 
 
+def sheets_of(
+    job_id: UUID, plan: Plan, folders: Folders, *, keep_alive: Callable[[], None] | None = None
+) -> list[SheetFile]:
+    """Return what would be written, and write nothing."""
+    return [sheet for sheet, _ in _filled(job_id, plan, folders, keep_alive)]
+
+
 def write_files(
     job_id: UUID, plan: Plan, folders: Folders, *, keep_alive: Callable[[], None] | None = None
 ) -> list[SheetFile]:
@@ -34,20 +41,15 @@ def write_files(
     `keep_alive` is called between files: a job with a thousand colours takes longer than a lease.
     """
     folder = folders.imports
-    template = read_template(folders.template)
     files: list[SheetFile] = []
     asides: dict[Path, Path] = {}  # where a file will appear, and where it is until then
     try:
         with named_failures(folder):
             sweep_leftovers(folder)
-            for name, batch in zip(file_names(job_id, plan.batches), plan.batches, strict=True):
-                with named_failures(Path(tempfile.gettempdir())):  # openpyxl writes there first
-                    content = sheet_bytes(template, batch)
-                files.append(SheetFile(name, hashlib.sha256(content).hexdigest()))
-                if digest_of(folder / name) != files[-1].sha256:
-                    asides[folder / name] = write_aside(folder, name, [content])
-                if keep_alive:
-                    keep_alive()
+            for sheet, content in _filled(job_id, plan, folders, keep_alive):
+                files.append(sheet)
+                if digest_of(folder / sheet.name) != sheet.sha256:
+                    asides[folder / sheet.name] = write_aside(folder, sheet.name, [content])
             _place_all(asides)
             sync_folder(folder)
     finally:
@@ -55,6 +57,18 @@ def write_files(
             with suppress(OSError):
                 aside.unlink(missing_ok=True)
     return files
+
+
+def _filled(
+    job_id: UUID, plan: Plan, folders: Folders, keep_alive: Callable[[], None] | None
+) -> Iterator[tuple[SheetFile, bytes]]:
+    template = read_template(folders.template)
+    for name, batch in zip(file_names(job_id, plan.batches), plan.batches, strict=True):
+        with named_failures(Path(tempfile.gettempdir())):  # openpyxl writes there first
+            content = sheet_bytes(template, batch)
+        yield SheetFile(name, hashlib.sha256(content).hexdigest()), content
+        if keep_alive:
+            keep_alive()
 
 
 def _place_all(asides: dict[Path, Path]) -> None:

@@ -44,7 +44,7 @@ class Job(LeasedModel):
     files = models.JSONField(default=list, help_text="Sheets in the import folder: name and sha256.")
     solution = models.JSONField(null=True, help_text="Figures of the best solution.")
     xml_sha256 = models.CharField(max_length=64, blank=True, help_text="Of the solution that goes with the files.")
-    delivery_names = models.JSONField(default=list, help_text="Under which names the saw got it.")
+    delivery_names = models.JSONField(default=list, help_text="Every name under which the saw may have got it.")
     # Times of the current attempt. The first is by the clock that stamps files in the export folder, because it is
     # compared with them; the others are by the database's.
     attempt_started_at = models.DateTimeField(null=True, help_text="Solutions older than this are of another attempt.")

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 # Longer than any step but OptiPlanning, which renews it; a dead runner's job rests for as long.
 LEASE = timedelta(seconds=60)
+# More sheets than a worker writes in its turn, on a slow share too.
+MANY_BATCHES = 100
 # A job that takes every runner down with it must end too.
 MOST_LAPSES = 5
 ORDER = ("next_run_at", "created_at")
 NO_ERROR = {"error_code": "", "error_message": ""}
-# The solution was good, only the saw did not take it: a retry delivers it again and troubles nobody else.
-SOLVED_BEFORE = (Code.OSI_ACK_TIMEOUT, Code.OSI_ACK_FAILED)
 # What OptiPlanning has to do again, and in mode C its operator.
 UNSOLVED: dict[str, Any] = {
     "manual_trigger_approved": False,
@@ -49,9 +49,10 @@ class JobQuerySet(LeasedQuerySet["Job"]):
         return self.filter(pk=job.pk, claim_token=job.claim_token, claim_token__isnull=False)
 
     def brief(self) -> Self:
-        """Return what needs no long step next: OptiPlanning is started by patient runners only."""
+        """Return what needs no long step next; starting OptiPlanning is one, and writing very many sheets."""
         starting = Q(status=State.OPTI_IMPORTED) | Q(status=State.OPTI_RUNNING, opti_ended_at=None)
-        return self.exclude(starting, opti_mode__in=[Mode.A, Mode.B])
+        many = Q(status=State.PREPARED, batch_count__isnull=False, batch_count__gt=MANY_BATCHES)
+        return self.exclude(starting, opti_mode__in=[Mode.A, Mode.B]).exclude(many)
 
     def waited_longer(self) -> Self:
         """Return the jobs that wait for OptiPlanning and are looked after.
@@ -118,9 +119,10 @@ class JobQuerySet(LeasedQuerySet["Job"]):
         """Bring failed jobs back, later each time; a double click finds nothing left to bring back (ORC-8)."""
         waits = [When(retry_count=number, then=Value(span)) for number, span in enumerate(backoff)]
         wait = Case(*waits, default=Value(backoff[-1]))
+        # A solution that was collected may be with the saw by now, whatever the code: it is delivered again, never made
+        # again.
         again = {
-            name: Case(When(error_code__in=SOLVED_BEFORE, then=F(name)), default=Value(value))
-            for name, value in UNSOLVED.items()
+            name: Case(When(~Q(xml_sha256=""), then=F(name)), default=Value(value)) for name, value in UNSOLVED.items()
         }
         rows = self.filter(retry_count__lt=most).exclude(error_code__in=PERMANENT_CODES)
         fresh = {"retry_count": F("retry_count") + 1, "next_run_at": Now() + wait, "handed_at": None}

@@ -102,7 +102,7 @@ def test_only_a_failed_job_is_retried(api, state) -> None:
 
 @pytest.mark.parametrize("code", [Code.OPTI_XML_TIMEOUT, Code.OPTI_RUNNER_FAILED, Code.CANCELLED, Code.UNKNOWN])
 def test_a_retry_that_needs_optiplanning_asks_the_operator_again(api, code) -> None:
-    job = failed(code, manual_trigger_approved=True, xml_sha256="0" * 64)
+    job = failed(code, manual_trigger_approved=True, attempt_started_at=Now())
 
     api.post(f"jobs/{job.pk}/retry")
 
@@ -110,8 +110,9 @@ def test_a_retry_that_needs_optiplanning_asks_the_operator_again(api, code) -> N
     assert (job.manual_trigger_approved, job.xml_sha256, job.attempt_started_at) == (False, "", None)
 
 
-@pytest.mark.parametrize("code", [Code.OSI_ACK_TIMEOUT, Code.OSI_ACK_FAILED])
+@pytest.mark.parametrize("code", [Code.OSI_ACK_TIMEOUT, Code.OSI_ACK_FAILED, Code.CANCELLED, Code.UNKNOWN])
 def test_a_retry_of_the_delivery_alone_keeps_solution_and_trigger(api, code) -> None:
+    """Whatever failed after it was collected: the saw may have the solution, so no other is made."""
     job = failed(code, manual_trigger_approved=True, xml_sha256="0" * 64)
 
     api.post(f"jobs/{job.pk}/retry")

@@ -2,7 +2,9 @@
 
 import json
 import threading
+import time
 from datetime import timedelta
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -14,8 +16,10 @@ from lifecycle.leases import new_lease
 from lifecycle.models import Event
 from orchestrator import collecting, runner, steps
 from orchestrator.decisions import approve, cancel, retry
+from orchestrator.excel import writing
 from orchestrator.faults import Code, Fault
-from orchestrator.models import Customer, Job
+from orchestrator.models import Customer, Job, queryset
+from orchestrator.models import job as models_job
 from orchestrator.models.job import ClaimLost
 from orchestrator.models.queryset import MOST_LAPSES
 from orchestrator.runner import is_due, tick
@@ -370,6 +374,106 @@ def test_a_retry_never_has_an_order_cut_twice(floor, customer, settings, taken) 
     assert (floor.processed / name).exists()
 
 
+def stuck_in_the_inbox(*_: object, **__: object) -> None:
+    raise PermissionError(13, "Permission denied")
+
+
+@pytest.mark.parametrize("taken", [True, False], ids=["taken meanwhile", "still in the inbox"])
+def test_a_file_that_could_not_be_taken_back_is_never_cut_twice(floor, customer, settings, taken) -> None:
+    """ORC-18: OptiPlanning names its exports by the time, and the saw held its file open when we wanted it back."""
+    settings.OPTI_COMMAND = json.dumps(["sh", "-c", EXPORT_BY_TIME.format(floor.export), "optiplanning"])
+    job = make_job()
+    work_until(job, "XML_READY")
+    tick(patient=True)
+    Job.objects.filter(pk=job.pk).update(handed_at=Now() - timedelta(minutes=6), next_run_at=Now())
+    with patch.object(Path, "replace", stuck_in_the_inbox):
+        tick(patient=True)
+    job.refresh_from_db()
+    assert (job.status, job.error_code) == ("FAILED", "E_UNKNOWN")
+    first = job.delivery_names
+    assert [path.name for path in floor.inbox.iterdir()] == first
+    if taken:
+        player(floor, only="saw").look()
+
+    retry(job.pk)
+    due_again(job)
+    work_until(job, "DONE", machines=player(floor, only="saw"))
+
+    assert len(list(floor.export.iterdir())) == 1, "OptiPlanning ran again"
+    assert len(list(floor.processed.iterdir())) == 1
+    assert list(floor.inbox.iterdir()) == []
+    assert job.delivery_names[: len(first)] == first
+
+
+EXPORT_BY_TIME = 'echo "<a><Solution/></a>" > {}/$(basename "$1" | cut -c-36)_$(date +%s%N).xml'
+
+
+def test_names_are_noted_before_the_saw_can_see_them(floor, customer, settings) -> None:
+    """ORC-18: whatever happens while files are laid, they are found again."""
+    settings.OPTI_COMMAND = command(floor)
+    job = make_job()
+
+    with patch.object(steps, "lay_into_inbox", side_effect=ZeroDivisionError):
+        work_until(job, "FAILED")
+
+    assert len(job.delivery_names) == 1
+
+
+def test_a_failure_with_a_file_in_the_inbox_takes_it_back(floor, customer, settings) -> None:
+    """A failed job should not be cut behind everybody's back."""
+    settings.OPTI_COMMAND = command(floor)
+    job = make_job()
+    work_until(job, "XML_READY")
+    tick(patient=True)
+    assert len(list(floor.inbox.iterdir())) == 1
+    due_again(job)
+
+    with patch.object(steps, "heard", side_effect=ZeroDivisionError):
+        tick(patient=True)
+
+    job.refresh_from_db()
+    assert job.status == "FAILED"
+    assert list(floor.inbox.iterdir()) == []
+
+
+def test_a_cancelled_retry_takes_back_what_the_attempt_before_left(floor, customer, settings) -> None:
+    settings.OPTI_COMMAND = command(floor)
+    job = make_job()
+    work_until(job, "XML_READY")
+    tick(patient=True)
+    Job.objects.filter(pk=job.pk).update(handed_at=Now() - timedelta(minutes=6), next_run_at=Now())
+    with patch.object(Path, "replace", stuck_in_the_inbox):
+        tick(patient=True)
+    retry(job.pk)
+    assert len(list(floor.inbox.iterdir())) == 1
+
+    cancel(job.pk)
+
+    assert list(floor.inbox.iterdir()) == []
+
+
+def test_a_solution_that_the_saw_took_is_never_replaced(floor, customer, settings, tmp_path) -> None:
+    """The rules changed after the saw took the file unheard: the order is cut, so it is not solved anew."""
+    good = settings.OPTI_RULES.read_text()
+    settings.OPTI_RULES = tmp_path / "rules.json"
+    settings.OPTI_RULES.write_text(good)
+    settings.OPTI_COMMAND = command(floor)
+    job = make_job()
+    work_until(job, "XML_READY")
+    tick(patient=True)
+    due_again(job)
+    player(floor, only="saw").look()
+    with patch.object(steps, "heard", side_effect=ZeroDivisionError):
+        tick(patient=True)
+    settings.OPTI_RULES.write_text(good.replace('"18": 10', '"18": 12'))
+
+    retry(job.pk)
+    due_again(job)
+    work_until(job, "DONE", machines=player(floor, only="saw"))
+
+    assert len(list(floor.processed.iterdir())) == 1
+
+
 def test_optiplanning_is_started_once_however_long_its_solution_takes(floor, customer, settings, tmp_path) -> None:
     log = tmp_path / "starts.log"
     settings.OPTI_COMMAND = json.dumps(["sh", "-c", f"echo started >> {log}"])
@@ -415,6 +519,83 @@ def test_a_template_that_breaks_between_two_steps_fails_for_good(floor, customer
 
     job.refresh_from_db()
     assert (job.status, job.error_code) == ("FAILED", "E_TEMPLATE_INVALID")
+
+
+# Many sheets
+
+
+def colourful(number: int) -> list[dict]:
+    return [GOVDE | {"id": str(each), "color": f"Renk {each}"} for each in range(number)]
+
+
+def test_a_job_of_more_sheets_than_fit_a_lease_keeps_its_claim(floor, customer, monkeypatch) -> None:
+    """ORC-15, ORC-20: the lease is renewed between two sheets, so no other runner takes the job meanwhile."""
+    monkeypatch.setattr(queryset, "LEASE", timedelta(seconds=1))
+    monkeypatch.setattr(models_job, "LEASE", timedelta(seconds=1))
+    monkeypatch.setattr(runner, "RENEW_EVERY", 0.1)
+    fill, lapsed = writing.sheet_bytes, []
+
+    def slowly(*args):
+        time.sleep(0.3)
+        lapsed.append(Job.objects.lapsed().count())
+        return fill(*args)
+
+    monkeypatch.setattr(writing, "sheet_bytes", slowly)
+    job = make_job(opti_mode="C", parts=colourful(6))
+
+    tick(patient=True)
+
+    job.refresh_from_db()
+    assert (job.status, job.lapse_count) == ("HOLD", 0)
+    assert len(list(floor.imports.iterdir())) == 6
+    assert lapsed == [0] * 6
+
+
+def test_workers_leave_very_many_sheets_to_the_patient_runner(floor, customer, monkeypatch) -> None:
+    """A worker's task has an end, which would come in the middle of them."""
+    monkeypatch.setattr(queryset, "MANY_BATCHES", 3)
+    few, many = make_job(opti_mode="C", parts=colourful(3)), make_job(opti_mode="C", parts=colourful(4))
+
+    runner.answer()
+
+    few.refresh_from_db()
+    many.refresh_from_db()
+    assert (few.status, many.status, many.claim_token) == ("HOLD", "PREPARED", None)
+    assert not is_due()
+    work_until(many, "HOLD")
+
+
+# Sheets that OptiPlanning took in
+
+
+def test_sheets_that_the_operator_took_in_are_not_laid_again(floor, customer) -> None:
+    """ORC-15: OptiPlanning empties its import folder; laid again, the order would be optimised and cut again."""
+    job = make_job(opti_mode="C")
+    work_until(job, "HOLD")
+    files = job.files
+    for sheet in floor.imports.iterdir():
+        sheet.unlink()
+    approve(job.pk)
+
+    tick(patient=True)
+
+    job.refresh_from_db()
+    assert (job.status, job.files) == ("OPTI_RUNNING", files)
+    assert list(floor.imports.iterdir()) == []
+
+
+def test_a_retry_of_the_delivery_lays_no_sheets(floor, customer, settings) -> None:
+    settings.OPTI_COMMAND = command(floor)
+    job = make_job()
+    work_until(job, "FAILED", machines=player(floor, only="saw", saw_fault="failed"))
+    for sheet in floor.imports.iterdir():
+        sheet.unlink()
+
+    retry(job.pk)
+    due_again(job)
+    work_until(job, "DONE", machines=player(floor, only="saw"))
+
+    assert list(floor.imports.iterdir()) == []
 
 
 # Mode C
