@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import stat
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -23,10 +24,43 @@ from orchestrator.solution import Figures, Unusable, read_solution, together
 
 logger = logging.getLogger(__name__)
 
+# Two equal looks so far apart; and the file's own time must be as old.
 STABLE_AFTER = timedelta(seconds=2)
 # A writer may pause in the middle of a file, and E_XML_INVALID is for good: a file that only lacks its end gets longer.
 CUT_SHORT_AFTER = timedelta(seconds=30)
 CHUNK = 64 * 1024
+MOST_LOOKS = 1000
+
+Fingerprint = tuple[int, int, int]
+
+
+class Looks:
+    """What this process saw of files before; another process looks for itself."""
+
+    def __init__(self) -> None:
+        """Begin without a look."""
+        self._lock = threading.Lock()
+        self.seen: dict[Path, tuple[Fingerprint, float]] = {}
+
+    def unchanged_for(self, path: Path, now: os.stat_result) -> timedelta:
+        """Return how long a file has looked the same, and remember this look."""
+        at = time.monotonic()
+        with self._lock:
+            known, since = self.seen.pop(path, (None, at))
+            if known != fingerprint(now):
+                since = at
+            self.seen[path] = (fingerprint(now), since)  # at the end: the first is the one forgotten
+            if len(self.seen) > MOST_LOOKS:
+                del self.seen[next(iter(self.seen))]
+        return timedelta(seconds=at - since)
+
+
+def fingerprint(status: os.stat_result) -> Fingerprint:
+    """Return what changes when a file does."""
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+looks = Looks()
 
 
 @dataclass(frozen=True)
@@ -52,24 +86,40 @@ def collect(job_id: UUID, *, newer_than: datetime, expected: Sequence[str], fold
     One file is enough, unless `expected` names sheets: then each of them has one of its own.
     """
     try:
-        found = _candidates(job_id, newer_than, folders.export)
-    except OSError as error:
+        ordered = _chosen(job_id, newer_than, expected, folders.export)
+        now = file_clock(folders.export) if ordered else None
+    except (OSError, Fault) as error:
         # A share that is away for a minute fails no job; one that stays away ends in the timeout.
         logger.warning("the export folder does not answer: %s", error)
         return None
-    chosen = [_newest(found, Path(name).stem) for name in expected] if expected else [_newest(found)]
-    if None in chosen:
+    if now is None:
         return None
-    now = file_clock(folders.export)
+    for path in ordered:
+        with suppress(OSError):
+            looks.unchanged_for(path, path.lstat())  # of all, before one that is not at rest ends this look
     digest = hashlib.sha256()
     figures = []
-    ordered = sorted({one.path for one in chosen if one}, key=lambda path: path.name)
     for path in ordered:
         read = _read_whole(path, now, digest)
         if read is None:
             return None
         figures.append(read)
     return Collected(tuple(ordered), together(figures), digest.hexdigest())
+
+
+def is_there(job_id: UUID, *, newer_than: datetime, expected: Sequence[str], folders: Folders) -> bool:
+    """Tell whether every file of the solution has been begun, whole or not."""
+    try:
+        return bool(_chosen(job_id, newer_than, expected, folders.export))
+    except OSError:
+        return False
+
+
+def _chosen(job_id: UUID, newer_than: datetime, expected: Sequence[str], folder: Path) -> list[Path]:
+    """Return the files of the solution, in the order of their names; none unless each of them is there."""
+    found = _candidates(job_id, newer_than, folder)
+    chosen = [_newest(found, Path(name).stem) for name in expected] if expected else [_newest(found)]
+    return [] if None in chosen else sorted({one.path for one in chosen if one}, key=lambda path: path.name)
 
 
 def _candidates(job_id: UUID, newer_than: datetime, folder: Path) -> list[Candidate]:
@@ -108,7 +158,8 @@ def _read_whole(path: Path, now: datetime, digest: "hashlib._Hash") -> Figures |
         return None  # gone again, or Windows keeps it for its writer
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         before = os.fstat(descriptor)
-        rest = now - datetime.fromtimestamp(before.st_mtime, UTC)
+        # Some shares stamp a file when it is closed, and copies keep their old stamps: so what we saw counts as well.
+        rest = min(now - datetime.fromtimestamp(before.st_mtime, UTC), looks.unchanged_for(path, before))
         if not stat.S_ISREG(before.st_mode) or rest < STABLE_AFTER:
             return None
         limit = settings.XML_MAX_MB * 1024**2
@@ -137,8 +188,7 @@ def _changed(path: Path, before: os.stat_result) -> bool:
         after = path.lstat()
     except OSError:
         return True
-    known = (before.st_ino, before.st_size, before.st_mtime_ns)
-    return known != (after.st_ino, after.st_size, after.st_mtime_ns)
+    return fingerprint(before) != fingerprint(after)
 
 
 def _invalid(path: Path, reason: str) -> Fault:

@@ -1,34 +1,32 @@
 """The steps of a job: each moves it by one state, or says how long to wait; each may be repeated (ORC-20)."""
 
-import hashlib
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
-from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 
 from lifecycle.actor import acting, acting_as
 from lifecycle.models import Event
-from orchestrator.collecting import Collected, collect, file_clock
+from orchestrator.collecting import file_clock
 from orchestrator.delivering import acknowledged, withdraw
 from orchestrator.excel import SheetFile, sheets_of, write_files
 from orchestrator.faults import Code, Fault
 from orchestrator.fields import plain
 from orchestrator.folders import Folders
+from orchestrator.ground import advance, age, folders_here, poll
 from orchestrator.handing import heard, is_cut_in_part, lay_into_inbox, named, settle_earlier_attempts
-from orchestrator.models import Customer, Job, SolutionFile, queryset
+from orchestrator.models import Customer, Job, queryset
 from orchestrator.models.queryset import NO_ERROR, UNSOLVED
 from orchestrator.optiplanning import adapter
 from orchestrator.order import order_from
 from orchestrator.plan import Plan
 from orchestrator.rules import current_rules
+from orchestrator.solving import KeepAlive, digest, optimise
 from orchestrator.states import Mode, State
 from orchestrator.transforming import transform
 
-KeepAlive = Callable[[], None]
 Step = Callable[[Job, KeepAlive], timedelta | None]
 
 # The job that waits longest is woken as soon as the slot is free; this is for the others.
@@ -106,29 +104,10 @@ def start(job: Job, _: KeepAlive) -> timedelta | None:
     return None
 
 
-def optimise(job: Job, keep_alive: KeepAlive) -> timedelta | None:
-    """Run OptiPlanning unless it has run already, then take its solution when that is whole (ORC-16, ORC-17)."""
-    if job.xml_sha256:
-        advance(job, "collect", "The solution of the earlier attempt is still good.")
-        return None
-    found = solution_of(job)
-    if found is None and job.opti_ended_at is None:
-        files = [folders_here().imports / sheet["name"] for sheet in job.files]
-        # What is left of the time, so that a runner that dies each time comes to an end as well.
-        left = current_rules().opti_xml_after - age(job, "opti_started_at")
-        refuse_late_solution(left)
-        adapter(job.opti_mode).run(files, keep_alive=keep_alive, time_limit=left)
-        job.note(opti_ended_at=Now())
-        found = solution_of(job)
-    if found is None:
-        refuse_late_solution(current_rules().opti_xml_after - age(job, "opti_started_at"))
-        return poll()
-    return None if store(job, found) else poll()
-
-
 def validate(job: Job, _: KeepAlive) -> timedelta | None:
     """Look at what was stored once more, before it goes to a machine."""
-    contents = [bytes(file.content) for file in job.solution_files.order_by("name")]
+    # Sorted here, as the collector does: a database may sort by another alphabet.
+    contents = [bytes(file.content) for file in sorted(job.solution_files.all(), key=lambda file: file.name)]
     if not contents or digest(contents) != job.xml_sha256:
         raise Fault(Code.XML_INVALID, "The stored solution is not the one that was collected.")
     advance(job, "validate", spoken(job.solution or {}))
@@ -189,12 +168,6 @@ def takes_long(job: Job) -> bool:
     return starting and job.opti_mode != Mode.C
 
 
-def advance(job: Job, verb: str, message: str, **changes: Any) -> None:
-    """Move on, and tell the timeline why in words."""
-    with acting_as(acting().actor, reason=message):
-        job.advance(verb, **changes)
-
-
 def several(number: int, one: str, many: str = "") -> str:
     """Return a number with its noun."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
@@ -216,65 +189,3 @@ def spoken(figures: dict[str, Any]) -> str:
 def planned(job: Job, folders: Folders) -> Plan:
     """Return the rows to cut, by the rules of this moment."""
     return transform(order_from(job.payload), current_rules(), template=folders.template)
-
-
-def solution_of(job: Job) -> Collected | None:
-    """Look for the solution of this attempt."""
-    expected = [sheet["name"] for sheet in job.files] if current_rules().xml_expected == "batch" else []
-    newer_than = job.attempt_started_at
-    if newer_than is None:  # the database refuses a running job without it
-        raise Fault(Code.UNKNOWN, "The attempt has no beginning.")
-    return collect(job.pk, newer_than=newer_than, expected=expected, folders=folders_here())
-
-
-def store(job: Job, found: Collected) -> bool:
-    """Keep the solution beside the job, and move on, both or neither; not when it was changed since it was judged."""
-    contents = {path.name: path.read_bytes() for path in found.paths}
-    if digest(contents.values()) != found.sha256:
-        return False
-    if is_cut_in_part(job):
-        raise Fault(Code.UNKNOWN, "The saw took an earlier solution of this order; another would be cut a second time.")
-    with transaction.atomic():
-        job.solution_files.filter(acknowledged_as="").delete()
-        SolutionFile.objects.bulk_create(
-            SolutionFile(job=job, name=name, content=content, sha256=digest([content]))
-            for name, content in contents.items()
-        )
-        advance(
-            job,
-            "collect",
-            f"Collected {', '.join(contents)}.",
-            xml_sha256=found.sha256,
-            solution=dict(found.solution),
-        )
-    return True
-
-
-def digest(contents: Iterable[bytes]) -> str:
-    """Return one sha256 of several files, in the order of their names; of one file it is that file's own."""
-    return hashlib.sha256(b"".join(contents)).hexdigest()
-
-
-def refuse_late_solution(left: timedelta) -> None:
-    """End the waiting when its time is over."""
-    if left <= timedelta(0):
-        minutes = current_rules().opti_xml_after.total_seconds() / 60
-        raise Fault(Code.OPTI_XML_TIMEOUT, f"OptiPlanning brought no solution within {minutes:g} min.")
-
-
-def age(job: Job, column: str) -> timedelta:
-    """Return how long ago something was, by the database's clock."""
-    since = ExpressionWrapper(Now() - F(column), output_field=DurationField())
-    return Job.objects.values_list(since, flat=True).get(pk=job.pk) or timedelta(0)
-
-
-def folders_here() -> Folders:
-    """Return this machine's folders, made when they are our own."""
-    folders = Folders.from_settings()
-    folders.prepare()
-    return folders
-
-
-def poll() -> timedelta:
-    """Return how long to leave a folder alone between two looks."""
-    return timedelta(seconds=settings.FLOOR_POLL)

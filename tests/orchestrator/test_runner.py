@@ -1,5 +1,6 @@
 """The runner: claims, waiting, lapsed leases, faults and the one slot (ORC-4, ORC-19, ORC-20; 003 §3.2, §3.4, §4)."""
 
+import hashlib
 import json
 import threading
 import time
@@ -636,6 +637,70 @@ def test_a_solution_of_the_attempt_before_is_not_taken(floor, customer) -> None:
 
     job.refresh_from_db()
     assert job.status == "OPTI_RUNNING"
+
+
+# What a runner that died left in the export folder
+
+
+def left_running(floor, settings) -> Job:
+    """Return a job whose runner was lost while OptiPlanning ran."""
+    settings.OPTI_COMMAND = command(floor, "--fault", "hang")
+    job = make_job()
+    tick(patient=True, stopping=Job.objects.filter(status="OPTI_RUNNING").exists)
+    Job.objects.filter(pk=job.pk).update(attempt_started_at=Now() - timedelta(minutes=5))
+    job.refresh_from_db()
+    assert (job.status, job.opti_ended_at) == ("OPTI_RUNNING", None)
+    return job
+
+
+def test_the_stump_of_a_solution_is_written_again(floor, customer, settings, monkeypatch) -> None:
+    """ORC-20: killed while OptiPlanning wrote; E_XML_INVALID would be for good."""
+    monkeypatch.setattr(collecting, "CUT_SHORT_AFTER", timedelta(0))
+    job = left_running(floor, settings)
+    (floor.export / f"{job.pk}.xml").write_text("<Solutions><Solution best=")
+
+    settings.OPTI_COMMAND = command(floor)
+    work_until(job, "XML_READY", "FAILED")
+
+    assert (job.status, job.error_code) == ("XML_READY", "")
+
+
+def test_a_whole_solution_is_taken_and_optiplanning_not_started_again(floor, customer, settings, monkeypatch) -> None:
+    monkeypatch.setattr(collecting, "STABLE_AFTER", timedelta(seconds=0.5))
+    job = left_running(floor, settings)
+    (floor.export / f"{job.pk}.xml").write_text("<Solutions><Solution/></Solutions>")
+
+    settings.OPTI_COMMAND = json.dumps(["false"])
+    work_until(job, "XML_READY", "FAILED")
+
+    assert (job.status, job.error_code) == ("XML_READY", "")
+
+
+def test_a_solution_that_disappears_before_it_is_kept_is_not_there_yet(floor, customer, settings) -> None:
+    """Whoever wrote it replaces it, or a virus scanner holds it for a moment."""
+    settings.OPTI_COMMAND = command(floor)
+    job = make_job()
+
+    with patch.object(Path, "read_bytes", side_effect=FileNotFoundError):
+        tick(patient=True)
+
+    job.refresh_from_db()
+    assert (job.status, job.claim_token, job.error_code) == ("OPTI_RUNNING", None, "")
+    work_until(job, "XML_READY")
+
+
+def test_several_solutions_are_joined_in_one_order_whatever_the_database_sorts_by(floor) -> None:
+    """ORC-17: B comes before a by its code point, and after it in most alphabets."""
+    job = row_in("OPTI_DONE")
+    for name in ("a.xml", "B.xml", "ç.xml", "d.xml"):
+        job.solution_files.create(name=name, content=name.encode(), sha256="0" * 64)
+    digest = hashlib.sha256("B.xmla.xmld.xmlç.xml".encode()).hexdigest()
+    Job.objects.filter(pk=job.pk).update(xml_sha256=digest, next_run_at=Now())
+
+    steps.validate(Job.objects.claim(), lambda: None)
+
+    job.refresh_from_db()
+    assert job.status == "XML_READY"
 
 
 # The slot
