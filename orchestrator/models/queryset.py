@@ -137,5 +137,9 @@ class JobQuerySet(LeasedQuerySet["Job"]):
         return self.move("approve", manual_trigger_approved=triggered, next_run_at=Now(), **NO_ERROR, **no_lease())
 
     def cancel(self, *, message: str) -> int:
-        """End jobs that nobody holds and the saw has not got."""
-        return self.filter(claim_token=None).move("cancel", **failure(Fault(Code.CANCELLED, message)))
+        """End jobs that the saw has not got and nobody holds, or holds only to wait for OptiPlanning.
+
+        Its runner learns so when it renews the lease, and ends the program.
+        """
+        free = self.filter(Q(claim_token=None) | Q(status=State.OPTI_RUNNING))
+        return free.move("cancel", **failure(Fault(Code.CANCELLED, message)), **no_lease())

@@ -10,6 +10,7 @@ from lifecycle.leases import new_lease
 from lifecycle.models import Event
 from orchestrator.faults import HOLD_CODES, PERMANENT_CODES, Code, Fault
 from orchestrator.models import Job
+from orchestrator.models.job import ClaimLost
 from orchestrator.models.queryset import failure
 from orchestrator.states import CANCELLABLE, JOBS, WORKING, State
 from tests.orchestrator import test_lifecycle
@@ -190,6 +191,21 @@ def test_a_job_in_a_runners_hands_is_not_cancelled(api) -> None:
     assert answer["Retry-After"] == "60"
     job.refresh_from_db()
     assert job.status == "NEW"
+
+
+def test_a_job_that_optiplanning_works_on_is_cancelled_under_its_runner(api) -> None:
+    """It would hold the only slot for twenty minutes; its runner finds its claim gone."""
+    job = row_in("OPTI_RUNNING")
+    Job.objects.filter(pk=job.pk).update(**new_lease(timedelta(minutes=1)))
+    held = Job.objects.get(pk=job.pk)
+
+    answer = api.post(f"jobs/{job.pk}/cancel")
+
+    assert answer.status_code == 200
+    job.refresh_from_db()
+    assert (job.status, job.error_code, job.claim_token) == ("FAILED", "E_CANCELLED", None)
+    with pytest.raises(ClaimLost):
+        held.renew()
 
 
 # Double clicks
