@@ -110,23 +110,26 @@ def validate(job: Job, _: KeepAlive) -> timedelta | None:
     contents = [bytes(file.content) for file in sorted(job.solution_files.all(), key=lambda file: file.name)]
     if not contents or digest(contents) != job.xml_sha256:
         raise Fault(Code.XML_INVALID, "The stored solution is not the one that was collected.")
-    advance(job, "validate", spoken(job.solution or {}))
+    advance(job, "validate", spoken(job.solution or {}), xml_ready_at=Now())
     return None
 
 
 def hand_over(job: Job, _: KeepAlive) -> timedelta | None:
     """Hand the solution to the saw once, and wait for its answer (ORC-18)."""
     folders = folders_here()
-    if job.handed_at is None:
-        settle_earlier_attempts(job, folders)
-    waiting = named(job, attempt=job.retry_count + 1)
-    if job.handed_at is None:
-        # Noted before the saw can see them, and never forgotten: by these names an attempt is settled later.
-        job.note(delivery_names=list(dict.fromkeys([*job.delivery_names, *waiting.values()])))
-        lay_into_inbox(waiting, folders)
-        job.note(handed_at=Now())
-    answers = heard(waiting, folders, acknowledged)
     patience = current_rules().osi_ack_after
+    if job.handed_at is None:
+        try:
+            lay_out(job, folders)
+        except Fault as fault:
+            if not isinstance(fault.__cause__, OSError):
+                raise
+            # A share that is away for a minute fails no job.
+            if age(job, "xml_ready_at") > patience:
+                raise Fault(Code.OSI_ACK_TIMEOUT, f"For {minutes(patience)}: {fault.message}") from fault
+            return poll()
+    waiting = named(job, attempt=job.retry_count + 1)
+    answers = heard(waiting, folders, acknowledged)
     if False in answers or (None in answers and age(job, "handed_at") > patience):
         # Taken back first, then judged: what the saw takes in between counts as taken.
         answers = heard(waiting, folders, withdraw)
@@ -134,13 +137,29 @@ def hand_over(job: Job, _: KeepAlive) -> timedelta | None:
         if refused:
             raise Fault(Code.OSI_ACK_FAILED, f"The saw put {', '.join(refused)} into failed/.")
         if None in answers:
-            spoken = f"{patience.total_seconds() / 60:g} min"
-            raise Fault(Code.OSI_ACK_TIMEOUT, f"The saw did not answer within {spoken}; the file was taken back.")
+            told = f"The saw did not answer within {minutes(patience)}; the file was taken back."
+            raise Fault(Code.OSI_ACK_TIMEOUT, told)
     if None in answers:
         return poll()
     taken = job.solution_files.order_by("name").values_list("acknowledged_as", flat=True)
     advance(job, "deliver", f"The saw took {', '.join(taken)}.")
     return None
+
+
+def lay_out(job: Job, folders: Folders) -> None:
+    """Lay the files into the inbox, and note that they are there."""
+    settle_earlier_attempts(job, folders)
+    waiting = named(job, attempt=job.retry_count + 1)
+    # Noted before the saw can see them, and never forgotten: by these names an attempt is settled later. It also proves
+    # and renews the claim, just before what cannot be undone.
+    job.note(delivery_names=list(dict.fromkeys([*job.delivery_names, *waiting.values()])))
+    lay_into_inbox(waiting, folders)
+    job.note(handed_at=Now())
+
+
+def minutes(span: timedelta) -> str:
+    """Return a time limit in words."""
+    return f"{span.total_seconds() / 60:g} min"
 
 
 def finish(job: Job, _: KeepAlive) -> timedelta | None:

@@ -51,6 +51,7 @@ class Job(LeasedModel):
     imported_at = models.DateTimeField("sheets imported at", null=True)
     opti_started_at = models.DateTimeField("OptiPlanning started at", null=True)
     opti_ended_at = models.DateTimeField(null=True, help_text="OptiPlanning has ended; only its file is awaited.")
+    xml_ready_at = models.DateTimeField(null=True, help_text="Since when it waits to be handed over.")
     handed_at = models.DateTimeField("handed to the saw at", null=True)
     finished_at = models.DateTimeField(null=True)
 

@@ -4,10 +4,12 @@ import hashlib
 import json
 import threading
 import time
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from unittest.mock import patch
 
+import psutil
 import pytest
 from django.db import IntegrityError, OperationalError, transaction
 from django.db.models.functions import Now
@@ -407,6 +409,45 @@ def test_a_file_that_could_not_be_taken_back_is_never_cut_twice(floor, customer,
 
 
 EXPORT_BY_TIME = 'echo "<a><Solution/></a>" > {}/$(basename "$1" | cut -c-36)_$(date +%s%N).xml'
+
+
+def test_a_saw_that_is_away_is_waited_for(floor, customer, settings) -> None:
+    """ORC-18: a share that is away for a minute fails no job."""
+    settings.OPTI_COMMAND = command(floor)
+    job = make_job()
+    away = floor.saw.with_name("away")
+    floor.saw.rename(away)
+    work_until(job, "XML_READY", "FAILED")
+    tick(patient=True)
+    job.refresh_from_db()
+    assert (job.status, job.claim_token, job.handed_at) == ("XML_READY", None, None)
+
+    away.rename(floor.saw)
+    due_again(job)
+    work_until(job, "DONE", machines=player(floor, only="saw"))
+
+    assert len(list(floor.processed.iterdir())) == 1
+
+
+def test_a_saw_that_stays_away_fails_the_job_and_the_solution_is_kept(floor, customer, settings) -> None:
+    settings.OPTI_COMMAND = command(floor)
+    job = make_job()
+    away = floor.saw.with_name("away")
+    floor.saw.rename(away)
+    work_until(job, "XML_READY", "FAILED")
+    Job.objects.filter(pk=job.pk).update(xml_ready_at=Now() - timedelta(minutes=6), next_run_at=Now())
+    tick(patient=True)
+    job.refresh_from_db()
+    assert (job.status, job.error_code) == ("FAILED", "E_OSI_ACK_TIMEOUT")
+    assert "5 min" in job.error_message
+
+    away.rename(floor.saw)
+    settings.OPTI_COMMAND = ""
+    retry(job.pk)
+    due_again(job)
+    work_until(job, "DONE", machines=player(floor, only="saw"))
+
+    assert len(list(floor.processed.iterdir())) == 1
 
 
 def test_names_are_noted_before_the_saw_can_see_them(floor, customer, settings) -> None:
@@ -809,6 +850,27 @@ def test_workers_leave_to_the_patient_runner_what_takes_long(floor, customer, se
     assert by_hand.status == "HOLD"
     assert not is_due()
     work_until(job, "DONE", machines=player(floor, only="saw"))
+
+
+def test_a_cancelled_job_ends_its_program(floor, customer, settings, monkeypatch, tmp_path) -> None:
+    """The renewal finds the claim gone, and the whole group is killed."""
+    monkeypatch.setattr(runner, "RENEW_EVERY", 0.1)
+    pid = tmp_path / "pid"
+    settings.OPTI_COMMAND = json.dumps(["sh", "-c", f"echo $$ > {pid}; exec sleep 60"])
+    job = make_job()
+
+    def cancel_when_running() -> bool:
+        if pid.exists() and pid.read_text().strip() and Job.objects.filter(status="OPTI_RUNNING").exists():
+            cancel(job.pk)
+        return False
+
+    assert tick(patient=True, stopping=cancel_when_running) == 1
+
+    job.refresh_from_db()
+    assert (job.status, job.error_code) == ("FAILED", "E_CANCELLED")
+    with suppress(psutil.NoSuchProcess):
+        # Killed; whether somebody has reaped it by now is not our affair.
+        assert psutil.Process(int(pid.read_text())).status() == psutil.STATUS_ZOMBIE
 
 
 def test_a_runner_asked_to_stop_lets_go_and_the_next_starts_again(floor, customer, settings) -> None:
