@@ -39,6 +39,7 @@ class Reading:
     def __init__(self) -> None:
         """Begin without a fault."""
         self.faults: list[str] = []
+        self._listed: set[tuple[str, ...]] = set()
 
     def fault(self, place: str, wrong: Wrong) -> None:
         """Note a fault."""
@@ -57,8 +58,7 @@ class Reading:
         """Read each field by its reader; a name that nobody knows is more likely a slip than an addition."""
         for name in raw:
             if name not in readers:
-                known = ", ".join((*readers, *beside))
-                self.fault(prefix + shown(name), Wrong(f"Unknown field; known are {known}."))
+                self.fault(prefix + shown(name), self._unknown((*readers, *beside)))
         values = {}
         for name, read in readers.items():
             try:
@@ -66,6 +66,13 @@ class Reading:
             except Wrong as wrong:
                 self.fault(prefix + name, wrong)
         return values
+
+    def _unknown(self, known: tuple[str, ...]) -> Wrong:
+        # Listed once: the same slip is in every part, and a thousand lists would hide the rest.
+        if known in self._listed:
+            return Wrong("Unknown field.")
+        self._listed.add(known)
+        return Wrong(f"Unknown field; known are {', '.join(known)}.")
 
 
 def shown(name: Any) -> str:

@@ -11,6 +11,7 @@ from orchestrator.faults import Code
 from orchestrator.order import OrderFaults
 
 MOST_SPOKEN = 20
+MOST_FAULTS = 100
 
 
 class QueueView(APIView):
@@ -29,11 +30,13 @@ class QueueView(APIView):
 
 
 def unreadable(wrong: OrderFaults) -> Refusal:
-    """Return the refusal that lists every fault."""
+    """Return the refusal that lists the faults, and says how many more there are."""
     spoken = "; ".join(wrong.faults[:MOST_SPOKEN])
     more = len(wrong.faults) - MOST_SPOKEN
     message = f"{spoken}; and {more} more" if more > 0 else spoken
-    return Refusal(422, Code.VALIDATION, message, faults=wrong.faults)
+    beyond = len(wrong.faults) - MOST_FAULTS
+    facts = {"faults_beyond": beyond} if beyond > 0 else {}
+    return Refusal(422, Code.VALIDATION, message, faults=wrong.faults[:MOST_FAULTS], **facts)
 
 
 def read(serializer: Any, data: Any) -> dict[str, Any]:

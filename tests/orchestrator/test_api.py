@@ -1,11 +1,13 @@
 """The API of cutting jobs: what is refused, and how (ORC-5 to ORC-7)."""
 
 import json
+from unittest.mock import patch
 from uuid import uuid4
 
 import pytest
 
 from lifecycle.models import Event
+from orchestrator import insight
 from orchestrator.faults import Code, Fault
 from orchestrator.models import Customer, Job
 from orchestrator.models.queryset import failure
@@ -274,3 +276,26 @@ def test_an_error_is_told_with_code_and_message(api) -> None:
     told = api.get(f"jobs/{job.pk}").json()["job"]
 
     assert (told["state"], told["error_code"], told["error_message"]) == ("HOLD", "E_CRM_NO_MATCH", "No customer.")
+
+
+def test_the_audit_of_very_many_events_tells_the_newest(api) -> None:
+    job = make_job()
+    with patch.object(insight, "MOST_EVENTS", 5):
+        for number in range(9):
+            Event.objects.record(job, "JOB_DEDUP", message=str(number))
+        audit = api.get(f"jobs/{job.pk}").json()["job"]["audit"]
+
+    assert [event["message"] for event in audit][1:] == ["5", "6", "7", "8"]
+    assert audit[0]["event_type"] == "JOB_CREATED"
+
+
+def test_the_faults_of_an_order_are_capped_and_known_fields_listed_once(api) -> None:
+    parts = [GOVDE | {"id": str(number), "colour": "Beyaz"} for number in range(150)]
+
+    answer = api.post("jobs", order_body(parts=parts))
+
+    assert answer.status_code == 422
+    told = answer.json()["error"]
+    assert (len(told["faults"]), told["faults_beyond"]) == (100, 50)
+    assert told["faults"][0].startswith("parts.0.colour: Unknown field; known are id, part_type")
+    assert told["faults"][1] == "parts.1.colour: Unknown field."
