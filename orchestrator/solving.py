@@ -33,7 +33,12 @@ def optimise(job: Job, keep_alive: KeepAlive) -> timedelta | None:
         files = [folders_here().imports / sheet["name"] for sheet in job.files]
         # What is left of the time, so that a runner that dies each time comes to an end as well.
         left = refuse_late_solution(job)
-        adapter(job.opti_mode).run(files, keep_alive=keep_alive, time_limit=left)
+        try:
+            adapter(job.opti_mode).run(files, keep_alive=keep_alive, time_limit=left)
+        except Fault as fault:
+            if fault.code == Code.OPTI_XML_TIMEOUT:
+                raise too_late() from fault  # the program was told what was left; people are told the limit
+            raise
         job.note(opti_ended_at=Now())
         found = solution_of(job)
     if found is None:
@@ -106,9 +111,13 @@ def digest(contents: Iterable[bytes]) -> str:
 
 def refuse_late_solution(job: Job) -> timedelta:
     """Return what is left of OptiPlanning's time, or end the waiting when it is over."""
-    limit = current_rules().opti_xml_after
-    left = limit - age(job, "opti_started_at")
+    left = current_rules().opti_xml_after - age(job, "opti_started_at")
     if left <= timedelta(0):
-        minutes = limit.total_seconds() / 60
-        raise Fault(Code.OPTI_XML_TIMEOUT, f"OptiPlanning brought no solution within {minutes:g} min.")
+        raise too_late()
     return left
+
+
+def too_late() -> Fault:
+    """Return what ends the waiting for OptiPlanning."""
+    minutes = current_rules().opti_xml_after.total_seconds() / 60
+    return Fault(Code.OPTI_XML_TIMEOUT, f"OptiPlanning brought no solution within {minutes:g} min.")

@@ -1,6 +1,7 @@
 """The runner: claims, waiting, lapsed leases, faults and the one slot (ORC-4, ORC-19, ORC-20; 003 §3.2, §3.4, §4)."""
 
 import hashlib
+import io
 import json
 import threading
 import time
@@ -11,6 +12,7 @@ from unittest.mock import patch
 
 import psutil
 import pytest
+from django.core.management import call_command
 from django.db import IntegrityError, OperationalError, transaction
 from django.db.models.functions import Now
 
@@ -301,6 +303,31 @@ def test_a_solution_that_never_comes_fails_after_its_time(floor, customer, setti
 
     job.refresh_from_db()
     assert (job.status, job.error_code) == ("FAILED", "E_OPTI_XML_TIMEOUT")
+
+
+def test_a_program_that_runs_out_of_time_is_told_by_the_limit(floor, customer, settings) -> None:
+    """Not by what was left of it when the next runner took over."""
+    job = left_running(floor, settings)
+    started = Now() - timedelta(minutes=20) + timedelta(seconds=1)
+    Job.objects.filter(pk=job.pk).update(opti_started_at=started, next_run_at=Now())
+
+    work_until(job, "FAILED")
+
+    assert job.error_code == "E_OPTI_XML_TIMEOUT"
+    assert job.error_message == "OptiPlanning brought no solution within 20 min."
+
+
+def test_nobody_works_where_the_floor_is_not(floor, customer, settings) -> None:
+    """KILIT_FLOOR_IS_HERE=false holds for every door, also for a single tick."""
+    settings.FLOOR_IS_HERE = False
+    job = make_job()
+
+    out = io.StringIO()
+    call_command("orchestrator_tick", stdout=out)
+
+    job.refresh_from_db()
+    assert job.status == "NEW"
+    assert "on another machine" in out.getvalue()
 
 
 def test_a_saw_that_refuses_fails_the_job_and_a_retry_delivers_the_same_solution(floor, customer, settings) -> None:

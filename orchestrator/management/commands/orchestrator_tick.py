@@ -31,6 +31,8 @@ class Command(BaseCommand):
             self.stdout.write(f"Would work {Job.objects.due().count()}.")
             return
         with asked_to_stop() as stop:
+            if not settings.FLOOR_IS_HERE:
+                self.stdout.write("The floor is on another machine (KILIT_FLOOR_IS_HERE is false): nothing to do here.")
             if not options["watch"]:
                 self.stdout.write(f"Worked {tick(patient=True, stopping=stop.is_set)}.")
                 return
@@ -38,7 +40,6 @@ class Command(BaseCommand):
             if settings.FLOOR_IS_HERE:
                 watch(stop)
             else:
-                self.stdout.write("The floor is on another machine (KILIT_FLOOR_IS_HERE is false): nothing to do here.")
                 while not stop.wait(1):
                     pass  # the Procfile's services end together
             self.stdout.write("Stopped.")
