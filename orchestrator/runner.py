@@ -22,8 +22,9 @@ from orchestrator.handing import take_back
 from orchestrator.models import Job
 from orchestrator.models.job import ClaimLost
 from orchestrator.models.queryset import LEASE
+from orchestrator.solving import KeepAlive
 from orchestrator.states import JOBS, State
-from orchestrator.steps import STEPS, KeepAlive, takes_long
+from orchestrator.steps import STEPS, takes_long
 
 logger = logging.getLogger(__name__)
 
