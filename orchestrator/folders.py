@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,10 +66,16 @@ class Folders:
                 folder.mkdir(parents=True, exist_ok=True)
 
 
+def split(line: str, *, posix: bool) -> list[str]:
+    """Split a line into words; on Windows backslashes stay, and quotes around a word are no part of it."""
+    words = shlex.split(line, posix=posix)
+    return words if posix else [re.sub(r"""^(["'])(.*)\1$""", r"\2", word) for word in words]
+
+
 def read_command(line: str) -> tuple[str, ...]:
     """Return the words of a command: a JSON array, else words as a shell would split them; none when it is broken."""
     try:
-        words = json.loads(line) if line.lstrip().startswith("[") else shlex.split(line, posix=os.name == "posix")
+        words = json.loads(line) if line.lstrip().startswith("[") else split(line, posix=os.name == "posix")
     except ValueError:
         return ()
     return tuple(words) if all(isinstance(word, str) and word for word in words) else ()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.folders import Folders, read_command
+from orchestrator.folders import Folders, read_command, split
 from orchestrator.preflight import Level, preflight
 from tests.orchestrator.floor.rules import SHIPPED
 
@@ -138,6 +138,13 @@ def test_orc_23_a_missing_command_fails_where_it_is_the_default(
 )
 def test_a_command_is_words_or_a_json_array(line: str, words: tuple[str, ...]) -> None:
     assert read_command(line) == words
+
+
+def test_on_windows_quotes_are_no_part_of_a_path() -> None:
+    """ORC-16, ORC-21."""
+    line = r'"C:\Opti Planning\opti.exe" /q C:\in'
+
+    assert split(line, posix=False) == [r"C:\Opti Planning\opti.exe", "/q", r"C:\in"]
 
 
 def test_folders_below_var_are_made_and_no_others(settings: Any, tmp_path: Path) -> None:
