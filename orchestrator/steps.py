@@ -68,7 +68,18 @@ def prepare(job: Job, _: KeepAlive) -> timedelta | None:
 def import_files(job: Job, keep_alive: KeepAlive) -> timedelta | None:
     """Lay the sheets into OptiPlanning's import folder; what OptiPlanning took in before is left alone (ORC-15)."""
     folders = folders_here()
-    plan = planned(job, folders)
+    try:
+        lay_sheets(job, folders, planned(job, folders), keep_alive)
+    except Fault as fault:
+        if fault.code == Code.TEMPLATE_INVALID and isinstance(fault.__cause__, OSError):
+            # It was good a moment ago, and somebody has it open: not for good, as E_TEMPLATE_INVALID would be here.
+            raise Fault(Code.UNKNOWN, fault.message) from fault
+        raise
+    return None
+
+
+def lay_sheets(job: Job, folders: Folders, plan: Plan, keep_alive: KeepAlive) -> None:
+    """Write what OptiPlanning has not got."""
     if job.files and (job.manual_trigger_approved or job.xml_sha256):
         # OptiPlanning may have emptied the folder since: laid again, the sheets would be optimised again.
         is_same = job.files == listed(sheets_of(job.pk, plan, folders, keep_alive=keep_alive))
@@ -76,14 +87,13 @@ def import_files(job: Job, keep_alive: KeepAlive) -> timedelta | None:
             settle_earlier_attempts(job, folders)  # before its solution is forgotten
         if is_same or is_cut_in_part(job):
             advance(job, "import_files", "OptiPlanning has these sheets already.", imported_at=Now())
-            return None
+            return
     written = listed(write_files(job.pk, plan, folders, keep_alive=keep_alive))
     changes: dict[str, Any] = {"files": written, "imported_at": Now()}
     if job.files and job.files != written:
         # The rules changed since: what the operator started, or OptiPlanning solved, was something else.
         changes |= {**UNSOLVED, "attempt_started_at": file_clock(folders.export)}
     advance(job, "import_files", f"Sheets: {', '.join(sheet['name'] for sheet in written)}.", **changes)
-    return None
 
 
 def listed(sheets: Iterable[SheetFile]) -> list[dict[str, str]]:

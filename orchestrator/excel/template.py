@@ -40,7 +40,7 @@ def read_template(path: Path) -> bytes:
         with path.open("rb") as file:
             content = file.read(BIGGEST_FILE + 1)
     except OSError as error:
-        raise _invalid(f"{path.name} cannot be read: {error.strerror}.") from None
+        raise _invalid(f"{path.name} cannot be read: {error.strerror}.") from error
     if len(content) > BIGGEST_FILE:
         raise _invalid(f"{path.name} is larger than {BIGGEST_FILE // 1024**2} MB.")
     return content

@@ -590,6 +590,30 @@ def test_a_template_that_breaks_between_two_steps_fails_for_good(floor, customer
     assert (job.status, job.error_code) == ("FAILED", "E_TEMPLATE_INVALID")
 
 
+def test_a_template_that_somebody_has_open_for_a_moment_may_be_retried(floor, customer, settings, tmp_path) -> None:
+    """Between two steps: what cannot be read now can be read later."""
+    template = tmp_path / "template.xlsx"
+    template.write_bytes(settings.OPTI_TEMPLATE.read_bytes())
+    settings.OPTI_TEMPLATE = template
+    job = make_job(opti_mode="C")
+    prepare = steps.STEPS["NEW"]
+
+    def prepare_and_lock(*args):
+        wait = prepare(*args)
+        template.rename(tmp_path / "open.xlsx")
+        return wait
+
+    with patch.dict(steps.STEPS, {"NEW": prepare_and_lock}):
+        work_until(job, "FAILED")
+    assert (job.error_code, "cannot be read" in job.error_message) == ("E_UNKNOWN", True)
+
+    (tmp_path / "open.xlsx").rename(template)
+    retry(job.pk)
+    due_again(job)
+    work_until(job, "HOLD")
+    assert job.error_code == "E_OPERATOR_TRIGGER_REQUIRED"
+
+
 # Many sheets
 
 
