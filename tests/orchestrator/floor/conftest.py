@@ -6,8 +6,11 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from orchestrator import collecting
 
 
 @pytest.fixture
@@ -47,3 +50,16 @@ def age(path: Path, seconds: float = 10) -> Path:
     then = path.stat().st_mtime - seconds
     os.utime(path, (then, then))
     return path
+
+
+def time_passes(seconds: float) -> None:
+    """Let time pass since this process looked."""
+    seen = collecting.looks.seen
+    seen.update({path: (known, since - seconds) for path, (known, since) in seen.items()})
+
+
+def collect_twice(*args: Any, **options: Any) -> collecting.Collected | None:
+    """Look, and again a minute later: at the first look nothing is said about a file."""
+    collecting.collect(*args, **options)
+    time_passes(60)
+    return collecting.collect(*args, **options)

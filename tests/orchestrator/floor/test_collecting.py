@@ -15,7 +15,7 @@ from orchestrator import collecting
 from orchestrator.collecting import Collected, collect, file_clock
 from orchestrator.faults import Code, Fault
 from orchestrator.folders import Folders
-from tests.orchestrator.floor.conftest import age
+from tests.orchestrator.floor.conftest import age, collect_twice, time_passes
 
 JOB = UUID("11111111-2222-3333-4444-555555555555")
 BEFORE = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,21 +53,10 @@ def put(floor: Folders) -> Callable[..., Path]:
     return put
 
 
-def time_passes(seconds: float) -> None:
-    """Let time pass since this process looked."""
-    seen = collecting.looks.seen
-    seen.update({path: (known, since - seconds) for path, (known, since) in seen.items()})
-
-
 @pytest.fixture
 def look(floor: Folders) -> Callable[..., Collected | None]:
     def look(*expected: str, newer_than: datetime = BEFORE) -> Collected | None:
-        for _ in (1, 2):
-            found = collect(JOB, newer_than=newer_than, expected=expected, folders=floor)
-            if found:
-                break
-            time_passes(60)
-        return found
+        return collect_twice(JOB, newer_than=newer_than, expected=expected, folders=floor)
 
     return look
 

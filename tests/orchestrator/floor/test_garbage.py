@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.collecting import Collected, collect
+from orchestrator.collecting import Collected
 from orchestrator.excel.template import open_template
 from orchestrator.faults import Code, Fault
 from orchestrator.fields import UNSPEAKABLE
@@ -17,7 +17,7 @@ from orchestrator.order import Order, OrderFaults, read_order
 from orchestrator.rulebook import Rules, Unreadable, read_rules
 from orchestrator.solution import Unusable, read_solution
 from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
-from tests.orchestrator.floor.conftest import age
+from tests.orchestrator.floor.conftest import age, collect_twice
 from tests.orchestrator.floor.rules import SHIPPED as RULES
 from tests.orchestrator.floor.test_collecting import BEFORE, GOOD, JOB
 from tests.orchestrator.floor.test_template import SHIPPED as TEMPLATE
@@ -94,7 +94,7 @@ def test_orc_17_the_collector_answers_whatever_lies_there(floor: Folders, conten
     path.write_bytes(content)
     age(path, 60)
 
-    found = answer(collect, JOB, newer_than=BEFORE, expected=(), folders=floor, refusal=Fault)
+    found = answer(collect_twice, JOB, newer_than=BEFORE, expected=(), folders=floor, refusal=Fault)
 
     assert isinstance(found, Collected) or found.code == Code.XML_INVALID
 

@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 from django.core.management import CommandError, call_command
 
-from orchestrator.collecting import collect, file_clock
+from orchestrator.collecting import file_clock
 from orchestrator.delivering import acknowledged, deliver, delivery_name, withdraw
 from orchestrator.excel import write_files
 from orchestrator.faults import Code, Fault
@@ -26,7 +26,7 @@ from orchestrator.rules import current_rules
 from orchestrator.transforming import transform
 from tests.commands import ROOT, fresh_environment
 from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
-from tests.orchestrator.floor.conftest import age
+from tests.orchestrator.floor.conftest import age, collect_twice
 from tests.orchestrator.floor.rules import SHIPPED
 from tests.workers.conftest import wait_until
 
@@ -53,7 +53,7 @@ class Floor:
         return told.getvalue()
 
     def collect(self, *expected: str) -> Any:
-        return collect(self.job, newer_than=self.begun_at, expected=expected, folders=self.folders)
+        return collect_twice(self.job, newer_than=self.begun_at, expected=expected, folders=self.folders)
 
     def rest(self, seconds: float = 5) -> None:
         """Let time pass for what is in the folders, by calling the attempt and the files older."""
@@ -84,7 +84,7 @@ def test_orc_22_sheets_become_a_solution_and_the_saw_takes_it(here: Floor) -> No
     assert here.simulate() == f"The saw took {name}.\n"
 
     assert acknowledged(name, here.folders) is True
-    figures = collect(here.job, newer_than=here.begun_at, expected=(), folders=here.folders).solution
+    figures = collect_twice(here.job, newer_than=here.begun_at, expected=(), folders=here.folders).solution
     assert (figures["algo"], figures["patterns"], figures["boards_m2"]) == ("BEST", 2, "5.88")
     # Area: 2 × 1.205 × 0.4 + 1.18 × 0.3825 m².
     assert figures["drops_m2"] == "4.46"
