@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 
 from lifecycle.actor import acting, acting_as
 from lifecycle.models import Event
+from orchestrator.atomic import named_failures
 from orchestrator.collecting import file_clock
 from orchestrator.delivering import acknowledged, withdraw
 from orchestrator.excel import SheetFile, sheets_of, write_files
@@ -130,7 +131,8 @@ def hand_over(job: Job, _: KeepAlive) -> timedelta | None:
     patience = current_rules().osi_ack_after
     if job.handed_at is None:
         try:
-            lay_out(job, folders)
+            with named_failures(folders.saw):
+                lay_out(job, folders)
         except Fault as fault:
             if not isinstance(fault.__cause__, OSError):
                 raise

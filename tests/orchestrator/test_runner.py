@@ -456,6 +456,18 @@ def test_a_saw_that_is_away_is_waited_for(floor, customer, settings) -> None:
     assert len(list(floor.processed.iterdir())) == 1
 
 
+def test_a_share_that_refuses_to_look_is_waited_for(floor, customer, settings) -> None:
+    settings.OPTI_COMMAND = command(floor)
+    job = make_job()
+
+    with patch.object(steps, "settle_earlier_attempts", side_effect=OSError(116, "Stale file handle")):
+        work_until(job, "XML_READY", "FAILED")
+        tick(patient=True)
+
+    job.refresh_from_db()
+    assert (job.status, job.handed_at) == ("XML_READY", None)
+
+
 def test_a_saw_that_stays_away_fails_the_job_and_the_solution_is_kept(floor, customer, settings) -> None:
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
