@@ -9,7 +9,6 @@ from lifecycle.models import Event
 from orchestrator.models import Customer, Job
 
 TIMES = ("next_run_at", "created_at", "updated_at", "imported_at", "opti_started_at", "handed_at", "finished_at")
-MOST_EVENTS = 500
 
 
 def shown(job: Job) -> dict[str, Any]:
@@ -47,16 +46,8 @@ def shown_whole(job: Job) -> dict[str, Any]:
         "xml_sha256": job.xml_sha256 or None,
         "delivery_names": job.delivery_names,
         "payload": job.payload,
-        "audit": [shown_event(event) for event in history(job)],
+        "audit": [shown_event(event) for event in Event.objects.history(job)],
     }
-
-
-def history(job: Job) -> list[Event]:
-    """Return a job's events, oldest first; of very many its creation and the newest, which tell what happens now."""
-    events = Event.objects.of(job)
-    newest = list(events.reverse()[:MOST_EVENTS])[::-1]
-    first = events.first() if len(newest) == MOST_EVENTS else None
-    return [first, *newest[1:]] if first else newest
 
 
 def shown_event(event: Event) -> dict[str, Any]:

@@ -17,8 +17,6 @@ from lifecycle.console.listing import LongListAdmin
 from lifecycle.models import Event
 from lifecycle.table import Lifecycle
 
-MOST_EVENTS = 500
-
 
 class QueueAdmin(LongListAdmin):
     """Rows of a lifecycle, moved by an operator's verbs alone."""
@@ -35,7 +33,7 @@ class QueueAdmin(LongListAdmin):
 
     def about(self, row: Any) -> dict[str, Any]:
         """Return what a row's page shows besides its fields; Django's own history knows nothing of verbs."""
-        return {"timeline": Event.objects.of(row)[:MOST_EVENTS]}
+        return {"timeline": Event.objects.history(row)}
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         """Add the timeline, and all else there is to say of a row."""

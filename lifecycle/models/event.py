@@ -11,6 +11,8 @@ from lifecycle.actor import acting, speakable
 from lifecycle.guard import LifecycleModel
 from lifecycle.triggers import never
 
+MOST_TOLD = 500
+
 
 class EventQuerySet(models.QuerySet["Event"]):
     """Questions about what happened."""
@@ -18,6 +20,13 @@ class EventQuerySet(models.QuerySet["Event"]):
     def of(self, row: LifecycleModel) -> Self:
         """Return a job's timeline, oldest first; ids grow with time because a job's moves wait for each other."""
         return self.filter(queue=row.lifecycle.queue, object_id=row.pk).order_by("id")
+
+    def history(self, row: LifecycleModel) -> list["Event"]:
+        """Return a job's timeline; of very many events its birth and the newest, which tell what happens now."""
+        events = self.of(row)
+        newest = list(events.reverse()[:MOST_TOLD])[::-1]
+        birth = events.first() if len(newest) == MOST_TOLD else None
+        return [birth, *newest[1:]] if birth else newest
 
     def record(
         self,

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from lifecycle.models import Event
-from orchestrator import insight
+from lifecycle.models import event as event_model
 from orchestrator.faults import Code, Fault
 from orchestrator.models import Customer, Job
 from orchestrator.models.queryset import failure
@@ -280,7 +280,7 @@ def test_an_error_is_told_with_code_and_message(api) -> None:
 
 def test_the_audit_of_very_many_events_tells_the_newest(api) -> None:
     job = make_job()
-    with patch.object(insight, "MOST_EVENTS", 5):
+    with patch.object(event_model, "MOST_TOLD", 5):
         for number in range(9):
             Event.objects.record(job, "JOB_DEDUP", message=str(number))
         audit = api.get(f"jobs/{job.pk}").json()["job"]["audit"]
