@@ -151,6 +151,7 @@ def test_a_file_that_cannot_be_read_is_told_in_a_sentence(run, site, content: by
         (b"x" * 3 * LONGEST_LINE, f"Longer than {LONGEST_LINE:,} characters."),
         (line("nul\x00").encode(), "gclid: Control characters and broken Unicode are not allowed."),
     ],
+    ids=["encoding", "open quote", "quote inside", "short", "long", "too long", "nul"],
 )
 def test_a_bad_line_costs_only_itself(run, site, bad: bytes, reason: str) -> None:
     file = b"\n".join([HEADER.encode(), line("before").encode(), bad, line("after").encode()])
