@@ -1,6 +1,6 @@
 """Fixtures shared by all tests."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -17,6 +17,14 @@ settings.load_profile("kilit")
 
 # Made by migrations, so a flush between tests must leave them.
 KEPT = {"auth_group", "auth_permission", "auth_group_permissions", "django_content_type"}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, Any, Any]:
+    """Let logs with broken Unicode, which some tests feed in, pass between the processes of a test run."""
+    report = yield
+    report.sections = [(name, text.encode("utf-8", "replace").decode()) for name, text in report.sections]
+    return report
 
 
 @pytest.fixture(scope="session", autouse=True)
