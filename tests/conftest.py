@@ -45,6 +45,12 @@ def _flush_past_the_guards() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _room_for_queries() -> None:
+    """Let each test capture its own queries: Django remembers so many of a process, and then no newer ones count."""
+    connection.queries_log.clear()
+
+
 @pytest.fixture
 def in_threads() -> Callable[..., list[Any]]:
     """Call a function from several threads at once, each with a connection of its own; return what came back."""
