@@ -8,6 +8,7 @@ from config import views
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
+    path("admin/", include("lifecycle.console.urls")),
     path("admin/", admin.site.urls),
     path("api/", include("ociqueue.api.urls")),
     path("pdf/", include("pdfjobs.api.urls")),

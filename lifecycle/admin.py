@@ -1,4 +1,4 @@
-"""The lock in the console: history and workers are read, keys are issued and revoked."""
+"""The lock in the console: history is read, keys are issued and revoked."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
 from lifecycle.console.listing import ReadOnlyAdmin
-from lifecycle.models import ApiKey, Event, Heartbeat, SweepRun
+from lifecycle.models import ApiKey, Event
 
 
 @admin.register(Event)
@@ -32,20 +32,6 @@ class EventAdmin(ReadOnlyAdmin):
     # Both would count millions of rows to draw a page.
     show_full_result_count = False
     list_per_page = 50
-
-
-@admin.register(Heartbeat)
-class HeartbeatAdmin(ReadOnlyAdmin):
-    """Supervisors, and when their cluster last proved itself."""
-
-    list_display = ["name", "started_at", "beat_at", "alive_at", "restarts"]
-
-
-@admin.register(SweepRun)
-class SweepRunAdmin(ReadOnlyAdmin):
-    """The last run of each sweep."""
-
-    list_display = ["name", "started_at", "finished_at", "succeeded", "result"]
 
 
 @admin.register(ApiKey)

@@ -8,14 +8,13 @@ from uuid import UUID
 
 from django.db.models import Count as CountRows
 from django.db.models import Exists, OuterRef, Sum
-from django.db.models.functions import Now
-from django.utils import timezone
+from django.db.models.functions import Coalesce, Now
 
 from lifecycle.models import Count
 from lifecycle.models.count import CountDelta, MinuteCount
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.circuit import CircuitQuerySet
-from ociqueue.models.site import SILENT_AFTER
+from ociqueue.models.site import SILENT_AFTER, SiteQuerySet
 from ociqueue.states import CONVERSIONS, WAITING, Status, SyncMethod
 
 ENDED = (Status.COMPLETED, Status.FAILED)
@@ -71,7 +70,7 @@ def overviews(sites: Sequence[Site]) -> dict[UUID, Overview]:
     stuck = Conversion.objects.filter(site__in=found).stuck().order_by().values_list("site")
     for pk, number in stuck.annotate(number=CountRows("pk")):
         found[pk].stuck = number
-    for pk in _silent(sites):
+    for pk in silent(Site.objects.filter(pk__in=found)).values_list("pk", flat=True):
         found[pk].is_silent = True
     for circuit in open_circuits(found):
         found[circuit.site_id].circuits[circuit.action] = circuit
@@ -98,14 +97,8 @@ def _ended_lately(scopes: list[str]) -> list[tuple[str, str, int]]:
     return list(both)
 
 
-def _silent(sites: Sequence[Site]) -> list[UUID]:
-    longest_ago = timezone.now() - SILENT_AFTER
-    quiet = [
-        site.pk
-        for site in sites
-        if site.sync_method == SyncMethod.SCRIPT
-        and not site.is_paused
-        and (site.last_export_at or site.created_at) < longest_ago
-    ]
-    due = Conversion.objects.due().filter(site=OuterRef("pk"))
-    return list(Site.objects.filter(Exists(due), pk__in=quiet).values_list("pk", flat=True))
+def silent(sites: SiteQuerySet) -> SiteQuerySet:
+    """Return the sites whose rows wait for a script that has not come for a day."""
+    quiet = sites.filter(sync_method=SyncMethod.SCRIPT, is_paused=False)
+    quiet = quiet.annotate(seen_at=Coalesce("last_export_at", "created_at")).filter(seen_at__lt=Now() - SILENT_AFTER)
+    return quiet.filter(Exists(Conversion.objects.due().filter(site=OuterRef("pk"))))

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+from django.utils.translation import gettext_lazy as _
+
 from lifecycle.workers import bells, sweeps
 from ociqueue.models import Conversion, Credentials
 from ociqueue.models.queryset import STUCK_AFTER
@@ -35,7 +37,27 @@ def register() -> None:
     """
     bells.register("oci_upload", is_due=lambda: due_sites().exists(), answer=answer_bell)
     bells.register("oci_check_credentials", is_due=lambda: Credentials.objects.to_check().exists(), answer=check_asked)
-    sweeps.register("oci_upload", every=timedelta(minutes=10), run=answer_bell)
-    sweeps.register("oci_recover_processing", every=timedelta(minutes=5), run=recover_processing)
-    sweeps.register("oci_attempt_cap", every=timedelta(minutes=15), run=lambda: attempt_cap(min_age=CAP_MIN_AGE))
-    sweeps.register("oci_requeue_transient", every=timedelta(minutes=15), run=requeue_transient)
+    sweeps.register(
+        "oci_upload",
+        every=timedelta(minutes=10),
+        run=answer_bell,
+        about=_("Sends what is due to Google Ads, should its bell have been lost."),
+    )
+    sweeps.register(
+        "oci_recover_processing",
+        every=timedelta(minutes=5),
+        run=recover_processing,
+        about=_("Brings back conversions whose script or worker never reported."),
+    )
+    sweeps.register(
+        "oci_attempt_cap",
+        every=timedelta(minutes=15),
+        run=lambda: attempt_cap(min_age=CAP_MIN_AGE),
+        about=_("Fails conversions whose attempts are used up."),
+    )
+    sweeps.register(
+        "oci_requeue_transient",
+        every=timedelta(minutes=15),
+        run=requeue_transient,
+        about=_("Tries conversions again that failed for a passing reason, where the site wants it."),
+    )

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+from django.utils.translation import gettext_lazy as _
+
 from lifecycle.workers import sweeps
 from orchestrator.models import Job
 
@@ -13,4 +15,9 @@ def release_lapsed() -> str:
 
 def register() -> None:
     """Declare when it runs by itself."""
-    sweeps.register("orchestrator_release_lapsed", every=timedelta(seconds=30), run=release_lapsed)
+    sweeps.register(
+        "orchestrator_release_lapsed",
+        every=timedelta(seconds=30),
+        run=release_lapsed,
+        about=_("Lets cutting jobs go on whose runner is gone."),
+    )

@@ -7,7 +7,7 @@ class PdfJobsConfig(AppConfig):
     """Registers the queue's doorbell, sweeps and metrics."""
 
     name = "pdfjobs"
-    verbose_name = "PDF jobs"
+    verbose_name = "PDF documents"
 
     def ready(self) -> None:
         """Register once all models are known."""

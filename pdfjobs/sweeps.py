@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+from django.utils.translation import gettext_lazy as _
+
 from lifecycle.workers import bells, sweeps
 from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
@@ -23,5 +25,15 @@ def clean(*, ttl: timedelta | None = None) -> str:
 
 def register() -> None:
     """Declare when each runs by itself."""
-    sweeps.register("pdf_reap", every=timedelta(seconds=15), run=reap)
-    sweeps.register("pdf_cleanup", every=timedelta(hours=1), run=clean)
+    sweeps.register(
+        "pdf_reap",
+        every=timedelta(seconds=15),
+        run=reap,
+        about=_("Takes jobs away from workers that died or hang."),
+    )
+    sweeps.register(
+        "pdf_cleanup",
+        every=timedelta(hours=1),
+        run=clean,
+        about=_("Ends old jobs and deletes files that nobody comes for."),
+    )

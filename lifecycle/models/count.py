@@ -4,6 +4,7 @@ The recorder appends what changed; a sweep folds it into the totals; a reader ad
 another writer waits for, so there is no hot row and nothing to deadlock on.
 """
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from django.db import connection, models
 from django.db.models.functions import Now
 
 KEEP_MINUTES_FOR = timedelta(days=30)
+KEEP_HOURS_FOR = timedelta(days=30)
 
 READ = """
     SELECT queue, scope, state, sum(total)::bigint, sum(entered)::bigint, max(changed_at) FROM (
@@ -45,8 +47,35 @@ FOLD = """
       WHERE change > 0 GROUP BY queue, scope, state, date_trunc('minute', created_at)
       ON CONFLICT (queue, scope, state, minute) DO UPDATE
         SET entered = lifecycle_minutecount.entered + excluded.entered
+    ),
+    hours AS (
+      INSERT INTO lifecycle_hourcount (queue, scope, state, hour, entered)
+      SELECT queue, scope, state, date_trunc('hour', created_at), sum(change) FROM gone
+      WHERE change > 0 GROUP BY queue, scope, state, date_trunc('hour', created_at)
+      ON CONFLICT (queue, scope, state, hour) DO UPDATE
+        SET entered = lifecycle_hourcount.entered + excluded.entered
     )
     SELECT count(*) FROM gone
+"""
+
+# The last 24 hours by the clock, the one that runs included; hours in which nothing happened are there too.
+READ_HOURS = """
+    WITH hours AS (
+      SELECT generate_series(this_hour - interval '23 hours', this_hour, interval '1 hour') AS hour
+      FROM date_trunc('hour', now()) AS this_hour
+    ),
+    parts AS (
+      SELECT hour, state, entered FROM lifecycle_hourcount
+      WHERE queue = %(queue)s AND state = ANY(%(states)s) AND hour >= date_trunc('hour', now()) - interval '23 hours'
+        AND (%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))
+      UNION ALL
+      SELECT date_trunc('hour', created_at), state, change FROM lifecycle_countdelta
+      WHERE queue = %(queue)s AND state = ANY(%(states)s) AND change > 0
+        AND (%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))
+    )
+    SELECT hour, coalesce(sum(entered) FILTER (WHERE state = ANY(%(well)s)), 0)::bigint,
+      coalesce(sum(entered) FILTER (WHERE state = ANY(%(badly)s)), 0)::bigint
+    FROM hours LEFT JOIN parts USING (hour) GROUP BY hour ORDER BY hour
 """
 
 
@@ -59,6 +88,14 @@ class Total(NamedTuple):
     now: int
     entered: int
     changed_at: datetime
+
+
+class Hour(NamedTuple):
+    """How often a row ended well, and how often badly, in the hour that began then."""
+
+    began_at: datetime
+    well: int
+    badly: int
 
 
 class CountQuerySet(models.QuerySet["Count"]):
@@ -77,12 +114,28 @@ class CountQuerySet(models.QuerySet["Count"]):
             found[total.state] = found.get(total.state, 0) + total.now
         return {state: number for state, number in found.items() if number}
 
+    def last_day(
+        self, *, queue: str, well: Collection[str], badly: Collection[str], scopes: Collection[str] | None = None
+    ) -> list[Hour]:
+        """Return how rows ended in each of the last 24 hours, of all scopes or of some."""
+        asked = {
+            "queue": queue,
+            "states": [*well, *badly],
+            "well": list(well),
+            "badly": list(badly),
+            "scopes": None if scopes is None else list(scopes),
+        }
+        with connection.cursor() as cursor:
+            cursor.execute(READ_HOURS, asked)
+            return [Hour(*row) for row in cursor.fetchall()]
+
     def fold(self, *, limit: int = 50_000) -> int:
         """Fold pending changes into totals and minutes; return how many were folded."""
         with connection.cursor() as cursor:
             cursor.execute(FOLD, {"limit": limit})
             (folded,) = cursor.fetchone()
         MinuteCount.objects.filter(minute__lt=Now() - KEEP_MINUTES_FOR).delete()
+        HourCount.objects.filter(hour__lt=Now() - KEEP_HOURS_FOR).delete()
         return int(folded)
 
 
@@ -145,3 +198,25 @@ class MinuteCount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.queue} {self.scope} {self.state} {self.minute:%F %H:%M}: {self.entered}"
+
+
+class HourCount(models.Model):
+    """How many rows came into a state in one hour; a day of five hundred sites would be millions of minutes."""
+
+    queue = models.CharField(max_length=32)
+    scope = models.CharField(max_length=64, blank=True)
+    state = models.CharField(max_length=32)
+    hour = models.DateTimeField()
+    entered = models.BigIntegerField()
+
+    class Meta:
+        default_permissions = ()
+        # One row per hour: the fold adds to it by this key, and a tenant's chart reads a range of it.
+        constraints = [models.UniqueConstraint(fields=["queue", "scope", "state", "hour"], name="one_count_per_hour")]
+        indexes = [
+            # The chart of all tenants reads the newest; retention deletes the oldest.
+            models.Index(fields=["hour", "queue", "state"], name="hourcount_by_hour"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.queue} {self.scope} {self.state} {self.hour:%F %H}h: {self.entered}"

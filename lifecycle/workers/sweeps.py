@@ -7,6 +7,8 @@ from datetime import timedelta
 
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from lifecycle.actor import acting_as
 from lifecycle.models import Count, SweepRun
@@ -21,19 +23,21 @@ class Sweep:
     name: str
     every: timedelta
     run: Callable[[], str]
+    about: str | Promise = ""  # for the console: what it is good for
 
 
 sweeps: dict[str, Sweep] = {}
 
 
-def register(name: str, *, every: timedelta, run: Callable[[], str]) -> None:
+def register(name: str, *, every: timedelta, run: Callable[[], str], about: str | Promise = "") -> None:
     """Declare a sweep; called from an app's `ready()`."""
-    sweeps[name] = Sweep(name, every, run)
+    sweeps[name] = Sweep(name, every, run, about)
 
 
 def register_own() -> None:
     """Declare the sweeps of the lock itself."""
-    register("fold_counts", every=timedelta(minutes=1), run=fold_counts)
+    about = _("Adds what happened in the last minute to totals and charts.")
+    register("fold_counts", every=timedelta(minutes=1), run=fold_counts, about=about)
 
 
 def fold_counts() -> str:

@@ -2,6 +2,7 @@
 
 from ociqueue.admin.batches import UploadBatchAdmin
 from ociqueue.admin.conversions import ConversionAdmin
+from ociqueue.admin.panel import ConversionPanel
 from ociqueue.admin.sites import SiteAdmin
 
-__all__ = ["ConversionAdmin", "SiteAdmin", "UploadBatchAdmin"]
+__all__ = ["ConversionAdmin", "ConversionPanel", "SiteAdmin", "UploadBatchAdmin"]

@@ -2,5 +2,6 @@
 
 from orchestrator.admin.customers import CustomerAdmin
 from orchestrator.admin.jobs import JobAdmin
+from orchestrator.admin.panel import CuttingPanel
 
-__all__ = ["CustomerAdmin", "JobAdmin"]
+__all__ = ["CustomerAdmin", "CuttingPanel", "JobAdmin"]

@@ -1,0 +1,93 @@
+"""Who sees what on the first screen (CON-10)."""
+
+import pytest
+from django.contrib.auth.models import Group, Permission, User
+
+from lifecycle.console import dashboard
+from lifecycle.console.panels import panels
+from lifecycle.models import Count
+from tests.console.conftest import make_conversions, make_site
+from tests.console.test_dashboard import BOARD, text_of
+
+pytestmark = pytest.mark.django_db
+
+CONVERSIONS, PDF, CUTTING = panels
+
+
+def fresh(username: str) -> User:
+    return User.objects.get(username=username)
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator", "admin"])
+def test_every_role_sees_the_dashboard(make_person, role: str) -> None:
+    client = make_person(role=role)
+
+    text = text_of(client)
+
+    for panel in panels:
+        assert str(panel.title) in text
+    assert "Sweeps" in text
+
+
+def test_membership_narrows_numbers_rows_and_sites(make_person) -> None:
+    mine, theirs = make_site("Mine"), make_site("Theirs", is_paused=True, pause_reason="Secret audit")
+    make_conversions(mine, well=1, waiting=1)
+    make_conversions(theirs, waiting=3)
+    make_conversions(make_site("Others"), well=5, badly=4, waiting=3)
+    Count.objects.fold(limit=5)
+    make_person("ayse", role="viewer", sites=(mine,))
+
+    told = dashboard.shown(CONVERSIONS, fresh("ayse"))
+
+    assert {state.name: state.rows for state in told.states if state.rows} == {"COMPLETED": 1, "QUEUED": 1}
+    assert (told.chart.well, told.chart.badly, told.is_alarming) == (1, 0, False)
+    assert told.oldest is not None
+    assert told.oldest.text == "Mine"
+    assert told.concerns == []
+
+
+def test_membership_narrows_what_is_stuck(make_person, sql) -> None:
+    mine, theirs = make_site("Mine"), make_site("Theirs")
+    for site, rows in ((mine, 1), (theirs, 2)):
+        make_conversions(site, waiting=rows)
+        site.conversions.claim(limit=rows)
+    sql("UPDATE offline_conversion_queue SET claimed_at = now() - interval '1 hour'")
+    make_person("ayse", sites=(mine,))
+
+    assert dashboard.shown(CONVERSIONS, fresh("ayse")).stuck.rows == 1
+
+
+def test_a_member_of_no_site_sees_no_number_of_any(make_person) -> None:
+    make_conversions(make_site("Theirs"), well=2, waiting=2)
+    client = make_person("ayse", role="operator")
+
+    told = dashboard.shown(CONVERSIONS, fresh("ayse"))
+
+    assert [state.rows for state in told.states] == [0] * 5
+    assert (told.chart.well, told.oldest, told.stuck.rows) == (0, None, 0)
+    assert "Theirs" not in text_of(client)
+
+
+def test_a_queue_that_a_user_may_not_see_has_no_panel(make_person) -> None:
+    client = make_person(role=None)
+    fresh("ayse").user_permissions.set(Permission.objects.filter(codename="view_pdfjob"))
+
+    text = text_of(client, BOARD)
+
+    assert str(PDF.title) in text
+    assert str(CONVERSIONS.title) not in text
+    assert str(CUTTING.title) not in text
+    assert "Sweeps" not in text
+
+
+def test_who_has_no_role_is_told_so(make_person) -> None:
+    assert "you have no role yet" in text_of(make_person(role=None))
+
+
+def test_who_is_not_staff_sees_nothing(client) -> None:
+    user = User.objects.create_user("shop")
+    user.groups.set(Group.objects.filter(name="operator"))
+    client.force_login(user)
+
+    assert client.get(BOARD).status_code == 401
+    assert client.get("/admin/").status_code == 302

@@ -1,0 +1,133 @@
+"""Workers, sweeps and bells, to be looked at (CON-12)."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.db import connection
+from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
+
+from lifecycle.console.workers import ENDS_WITHIN, LATE_AFTER, Chore, Ring, Supervisor
+from lifecycle.models import Bell, Heartbeat, SweepRun
+from lifecycle.workers import sweeps
+from lifecycle.workers.bells import RING_AGAIN_AFTER
+from tests.console.test_dashboard import text_of
+
+PAGE = "/admin/workers/"
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+EVERY = timedelta(minutes=5)
+SOON = timedelta(seconds=1)
+SWEEP = sweeps.Sweep("tidy", EVERY, lambda: "")
+
+
+def chore(**columns: Any) -> Chore:
+    return Chore(SWEEP, SweepRun(name="tidy", **columns), NOW)
+
+
+def ended(ago: timedelta, **columns: Any) -> Chore:
+    """Return a sweep that was taken, ran and ended so long ago."""
+    at = NOW - ago
+    return chore(**{"taken_at": at, "started_at": at, "finished_at": at + SOON, "succeeded": True, **columns})
+
+
+@pytest.mark.parametrize(
+    ("told", "word"),
+    [
+        (chore(), "never ran"),
+        (ended(EVERY - SOON), "fine"),
+        (ended(EVERY + LATE_AFTER - SOON), "fine"),
+        (ended(EVERY + LATE_AFTER + SOON), "overdue"),
+        (ended(SOON, succeeded=False), "failed"),
+        (ended(SOON, finished_at=None, succeeded=None), "running"),
+        (ended(ENDS_WITHIN + SOON, finished_at=None, succeeded=None), "did not end"),
+        (ended(EVERY, taken_at=NOW - SOON), "fine"),
+        (ended(EVERY, taken_at=NOW - LATE_AFTER - SOON), "not run"),
+        (chore(taken_at=NOW - LATE_AFTER - SOON), "not run"),
+    ],
+)
+def test_a_sweep_is_red_when_it_is_late_or_failed(told: Chore, word: str) -> None:
+    assert told.condition.word == word
+    assert told.condition.is_bad is (word in {"overdue", "failed", "did not end", "not run"})
+    assert told.condition.hint
+
+
+def test_a_sweep_tells_when_its_next_turn_is_and_how_long_it_took() -> None:
+    assert (chore().next_at, chore().took) == (None, None)
+    assert (ended(SOON).next_at, ended(SOON).took) == (NOW - SOON + EVERY, SOON)
+
+
+@pytest.mark.parametrize(
+    ("columns", "word"),
+    [
+        ({"alive_at": NOW - timedelta(seconds=29)}, "alive"),
+        ({"alive_at": NOW - timedelta(seconds=31)}, "silent"),
+        ({"alive_at": None}, "starting"),
+        ({"alive_at": None, "started_at": NOW - timedelta(minutes=2)}, "silent"),
+    ],
+)
+def test_a_supervisor_is_alive_starting_or_silent(columns: dict[str, Any], word: str) -> None:
+    beat = Heartbeat(**{"name": "cutter:pc:7:abc", "started_at": NOW - SOON, **columns})
+
+    assert Supervisor(beat, NOW).condition.word == word
+    assert Supervisor(beat, NOW).host == "cutter:pc"
+
+
+def test_a_bell_is_quiet_rings_or_is_not_answered() -> None:
+    assert Ring("x", None, NOW).condition.word == "quiet"
+    assert Ring("x", NOW - SOON, NOW).condition.word == "ringing"
+    assert Ring("x", NOW - RING_AGAIN_AFTER - SOON, NOW).condition.word == "unanswered"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("role", ["viewer", "operator", "admin"])
+def test_every_role_may_look(make_person, role: str) -> None:
+    Heartbeat.objects.create(name="cutter:4711:abc", pid=4711, alive_at=Now(), beat_at=Now(), restarts=3)
+    Bell.objects.create(name="pdf", rung_at=Now())
+    SweepRun.note("pdf_reap", taken_at=Now(), started_at=Now(), finished_at=Now(), succeeded=False, result="Disk full")
+
+    text = text_of(make_person(role=role), PAGE)
+
+    for word in ("cutter", "process 4711", "alive", "ringing", "Disk full", "failed", "15 seconds", *sweeps.sweeps):
+        assert word in text
+
+
+@pytest.mark.django_db
+def test_every_sweep_says_what_it_is_for() -> None:
+    ours = [sweep for sweep in sweeps.sweeps.values() if sweep.run.__module__.split(".")[0] != "tests"]
+
+    assert len(ours) >= 8
+    assert [sweep.name for sweep in ours if not sweep.about] == []
+
+
+@pytest.mark.django_db
+def test_without_a_worker_the_page_says_what_to_run(admin_client) -> None:
+    assert "manage.py runworkers" in text_of(admin_client, PAGE)
+
+
+@pytest.mark.django_db
+def test_who_may_not_see_workers_is_refused(make_person, client) -> None:
+    assert make_person(role=None).get(PAGE).status_code == 403
+    assert client.get(PAGE).status_code == 302
+    assert make_person("ali", role="viewer").post(PAGE).status_code == 405
+
+
+@pytest.mark.django_db
+def test_the_page_asks_the_same_of_one_supervisor_and_of_many(admin_client) -> None:
+    def asked() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            admin_client.get(PAGE)
+        return len(captured)
+
+    asked()
+    before = asked()
+    for number in range(20):
+        Heartbeat.objects.create(name=f"pc:{number}:b", alive_at=Now())
+        Bell.objects.create(name=f"bell {number}", rung_at=Now())
+
+    assert asked() == before
+
+
+def test_django_q2_has_no_page_of_its_own() -> None:
+    assert [model for model in admin.site._registry if model._meta.app_label == "django_q"] == []
