@@ -72,10 +72,14 @@ READ_HOURS = """
       SELECT date_trunc('hour', created_at), state, change FROM lifecycle_countdelta
       WHERE queue = %(queue)s AND state = ANY(%(states)s) AND change > 0
         AND (%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))
+    ),
+    sums AS (
+      SELECT hour, sum(entered) FILTER (WHERE state = ANY(%(well)s)) AS well,
+        sum(entered) FILTER (WHERE state = ANY(%(badly)s)) AS badly
+      FROM parts GROUP BY hour
     )
-    SELECT hour, coalesce(sum(entered) FILTER (WHERE state = ANY(%(well)s)), 0)::bigint,
-      coalesce(sum(entered) FILTER (WHERE state = ANY(%(badly)s)), 0)::bigint
-    FROM hours LEFT JOIN parts USING (hour) GROUP BY hour ORDER BY hour
+    SELECT hour, coalesce(well, 0)::bigint, coalesce(badly, 0)::bigint
+    FROM hours LEFT JOIN sums USING (hour) ORDER BY hour
 """
 
 

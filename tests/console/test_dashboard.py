@@ -163,7 +163,7 @@ def test_hours_older_than_a_month_are_forgotten(sql) -> None:
 
 
 @pytest.mark.parametrize(("well", "badly", "is_told"), [(8, 2, False), (7, 2, True), (0, 1, True), (0, 0, False)])
-def test_more_than_a_fifth_of_failures_is_alarming(admin_client, well: int, badly: int, is_told: bool) -> None:
+def test_more_than_a_fifth_of_failures_is_alarming(admin_client, well, badly, is_told) -> None:
     make_conversions(make_site(), well=well, badly=badly)
 
     assert bool(re.search(r"errors \d+ %", text_of(admin_client))) is is_told

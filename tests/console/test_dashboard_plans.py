@@ -1,0 +1,98 @@
+"""The first screen among very many finished rows, and five hundred busy sites (CON-2)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from ociqueue.models import Site
+from tests.console.test_dashboard import BOARD
+from tests.ociqueue.test_plans import FILL as FILL_CONVERSIONS
+from tests.orchestrator.test_plans import FILL as FILL_JOBS
+from tests.pdfjobs.test_plans import FILL as FILL_PDFS
+
+pytestmark = pytest.mark.django_db
+
+SITES = 500
+DAYS = 3  # of hours; a month is kept, and the index leaves out all but the last day
+FINISHED, WAITING, STUCK = 500_000, 50_000, 5_000
+OURS = {"offline_conversion_queue", "pdfjobs_pdfjob", "orchestrator_job", "lifecycle_hourcount", "lifecycle_event"}
+# Five hundred sites are asked for their oldest, and 24 hours of each are added up: pages of 8 kB, nearly all in memory.
+MOST_PAGES = 12_000
+
+BY_SITE = FILL_CONVERSIONS.replace("::uuid, %s, status,", "::uuid, sites.ids[1 + n %% 500], status,").replace(
+    "FROM generate_series", "FROM (SELECT array_agg(id) AS ids FROM ociqueue_site) AS sites, generate_series"
+)
+FILL_HOURS = """
+    INSERT INTO lifecycle_hourcount (queue, scope, state, hour, entered)
+    SELECT 'conversion', site.id, state, date_trunc('hour', now()) - make_interval(hours => ago), 3
+    FROM generate_series(%s, 0, -1) AS ago, ociqueue_site AS site,
+      unnest(ARRAY['QUEUED', 'RETRY', 'PROCESSING', 'COMPLETED', 'FAILED']) AS state
+"""
+
+
+@pytest.fixture
+def crowded(sql, django_user_model) -> User:
+    """Very many finished rows, a backlog, and sites with days of hours: born so, guards off."""
+    admin = django_user_model.objects.create_superuser("root")
+    Site.objects.bulk_create(Site(name=f"site {number}", default_currency="TRY") for number in range(SITES))
+    sql("SET LOCAL session_replication_role = replica")
+    sql(BY_SITE, 1, FINISHED, "COMPLETED", 1, "", "")
+    sql(BY_SITE, FINISHED + 1, FINISHED + WAITING, "QUEUED", 0, "", "")
+    sql(BY_SITE, FINISHED + WAITING + 1, FINISHED + WAITING + STUCK, "PROCESSING", 1, "", "")
+    sql(FILL_PDFS, admin.pk, 1, 50_000, "expired")
+    sql(FILL_PDFS, admin.pk, 50_001, 51_000, "queued")
+    sql(FILL_JOBS, 1, 50_000, "DONE")
+    sql(FILL_JOBS, 50_001, 50_050, "NEW")
+    sql(FILL_HOURS, DAYS * 24)
+    sql("SET LOCAL session_replication_role = DEFAULT")
+    for table in (*OURS, "ociqueue_site"):
+        sql(f"ANALYZE {table}")
+    return admin
+
+
+def explained(statement: str) -> dict[str, Any]:
+    """Run a statement again, and return its plan with what it read."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.replace('%', '%%')}", [])
+        ((told,),) = cursor.fetchall()
+    return told[0]["Plan"]
+
+
+def walked(plan: dict[str, Any]) -> Iterator[str]:
+    """Return the large tables that a plan reads from end to end."""
+    if plan["Node Type"].endswith("Seq Scan") and plan["Relation Name"] in OURS:
+        yield plan["Relation Name"]
+    for part in plan.get("Plans", ()):
+        yield from walked(part)
+
+
+def asked_by(client: Client) -> list[str]:
+    """Return the statements that the first screen runs."""
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(BOARD).status_code == 200
+    return [query["sql"] for query in captured if query["sql"].split()[0] in ("SELECT", "WITH")]
+
+
+def test_con_2_nothing_walks_the_finished_rows(crowded: User, make_person) -> None:
+    sees_all = Client()
+    sees_all.force_login(crowded)
+    member = make_person("ayse", sites=tuple(Site.objects.all()[: SITES // 2]))
+
+    for client in (sees_all, member):
+        asked = asked_by(client)
+
+        assert len(asked) < 40
+        assert not [statement for statement in asked if "lifecycle_minutecount" in statement]
+        for table in OURS - {"lifecycle_event"}:
+            assert any(table in statement for statement in asked), table
+        for statement in asked:
+            plan = explained(statement)
+            assert list(walked(plan)) == [], statement
+            pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+            assert pages < MOST_PAGES, (pages, statement)
+    assert list(walked(explained("SELECT count(*) FROM orchestrator_job WHERE error_message = 'x'"))) != []
