@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -160,6 +161,20 @@ def test_hours_older_than_a_month_are_forgotten(sql) -> None:
     Count.objects.fold()
 
     assert sql("SELECT count(*) FROM lifecycle_hourcount") == [(0,)]
+
+
+def test_an_installation_that_runs_already_begins_with_what_its_minutes_tell(admin_user, sql) -> None:
+    make_conversions(make_site(), well=3, badly=1)
+    make_conversions(make_site("second"), well=2)
+    Count.objects.fold()
+    sql("UPDATE lifecycle_minutecount SET minute = minute - interval '2 hours' WHERE state = 'FAILED'")
+    sql("DELETE FROM lifecycle_hourcount")
+
+    sql(import_module("lifecycle.migrations.0003_hour_counts").FILL)
+
+    chart = shown(CONVERSIONS, admin_user).chart
+    assert (chart.well, chart.badly) == (5, 1)
+    assert chart.hours[-1].badly == 0
 
 
 @pytest.mark.parametrize(("well", "badly", "is_told"), [(8, 2, False), (7, 2, True), (0, 1, True), (0, 0, False)])
