@@ -8,8 +8,11 @@ from django.forms import ModelForm
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 
+from lifecycle.console.bulk_pages import BulkActionAdmin
 from lifecycle.console.listing import ReadOnlyAdmin
-from lifecycle.models import ApiKey, Event
+from lifecycle.models import ApiKey, BulkAction, Event
+
+admin.site.register(BulkAction, BulkActionAdmin)
 
 
 @admin.register(Event)

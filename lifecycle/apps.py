@@ -13,8 +13,10 @@ class LifecycleConfig(AppConfig):
     def ready(self) -> None:
         """Register once all models are known."""
         from lifecycle import roles  # noqa: PLC0415
+        from lifecycle.bulk import running  # noqa: PLC0415
         from lifecycle.workers import listeners, sweeps  # noqa: PLC0415
 
         post_migrate.connect(roles.grant, dispatch_uid="lifecycle.roles")
         listeners.connect()
         sweeps.register_own()
+        running.register()

@@ -9,21 +9,29 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
+from django.db import transaction
+from django.db.models import F
+from django.utils.translation import gettext as _t
+from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminTextareaWidget
 
+from lifecycle.bulk.queues import NotNow, Outcome
+from lifecycle.guard import LifecycleModel
 from lifecycle.table import Lifecycle
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
+    from django_stubs_ext import StrOrPromise
 
 
 class ReasonForm(forms.Form):
     """Asks why; the timeline keeps the answer."""
 
     reason = forms.CharField(
+        label=gettext_lazy("Reason"),
         max_length=1000,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
-        help_text="Kept in each row's timeline, with your name.",
+        help_text=gettext_lazy("Kept in each row's timeline, with your name."),
     )
 
     def options(self) -> dict[str, Any]:
@@ -52,22 +60,73 @@ class Action(ABC):
     """A verb of the table, in words for operators; each queue says which rows it finds, and how it is done."""
 
     table: ClassVar[Lifecycle]
+    model: ClassVar[type[LifecycleModel]]
+    scope: ClassVar[str] = ""  # the column that says to whom a row belongs
+    beyond: ClassVar[str] = "not there"  # what a row is that nobody finds
 
-    verb: str
+    name: str  # in addresses and forms
+    verb: str  # in the table
     _: KW_ONLY
-    title: str
-    done: str
-    effect: str
+    title: "StrOrPromise"
+    done: "StrOrPromise"
+    effect: "StrOrPromise"
+    icon: str
     form: type[ReasonForm] = ReasonForm
     is_dangerous: bool = False
+    batch: int = 500  # rows that a bulk action takes in one transaction
+
+    # What each queue says
+
+    def within_reach(self, rows: Any, user: "User | AnonymousUser") -> Any:
+        """Keep the rows that a user may act on."""
+        return rows
+
+    def judged(self, rows: Any) -> Any:
+        """Annotate rows with a `verdict`: the state, and why the action leaves it alone where the state would not."""
+        return rows.annotate(verdict=F("status"))
 
     @abstractmethod
+    def move(self, rows: Any, options: Mapping[str, Any]) -> set[UUID]:
+        """Move those rows that the verb applies to."""
+
+    # What is the same for all
+
     def preview(self, user: "User | AnonymousUser", ids: Sequence[UUID]) -> Preview:
         """Look at rows as the action would find them now."""
+        rows = self.within_reach(self.model._default_manager.filter(pk__in=ids), user)
+        try:
+            verdicts = Counter(self.judged(rows).values_list("verdict", flat=True))
+        except NotNow as why:
+            return Preview(0, [str(why)])
+        eligible = sum(verdicts[state] for state in self.sources)
+        first = _t("%(title)s: %(eligible)s of %(asked)s selected.")
+        told = [first % {"title": self.title, "eligible": f"{eligible:,}", "asked": f"{len(ids):,}"}]
+        told += [str(self.effect)] if eligible else []
+        told += self.staying(verdicts)
+        if beyond := len(ids) - verdicts.total():
+            told.append(self.untouched(beyond))
+        return Preview(eligible, told)
 
-    @abstractmethod
-    def perform(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: dict[str, Any]) -> Report:
-        """Act on rows, and say what was done; the verb itself asks again which rows it applies to."""
+    def apply(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: Mapping[str, Any]) -> Outcome:
+        """Act on rows, all or none; the verb itself asks again which rows it applies to."""
+        with transaction.atomic():
+            rows = self.within_reach(self.model._default_manager.filter(pk__in=ids), user)
+            moved = self.move(rows, options)
+            left = self.judged(rows.exclude(pk__in=moved)).values_list("pk", "verdict")
+            return Outcome(moved, dict(left))
+
+    def perform(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: Mapping[str, Any]) -> Report:
+        """Act on rows, and say what was done."""
+        try:
+            outcome = self.apply(user, ids, options)
+        except NotNow as why:
+            return Report(str(why), messages.ERROR)
+        told = left_as(Counter(outcome.left.values()))
+        if len(ids) == 1 and outcome.sentences:
+            told = [sentence.rstrip(".") for sentence in outcome.sentences.values()]
+        if beyond := len(ids) - len(outcome.moved) - len(outcome.left):
+            told.append(f"{beyond:,} {are(beyond)} {self.beyond}")
+        return self.report(len(ids), len(outcome.moved), *told)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -75,34 +134,50 @@ class Action(ABC):
         return self.table.moves[self.verb].sources
 
     @property
+    def path(self) -> str:
+        """Its name in an address."""
+        return self.name.replace("_", "-")
+
+    @property
     def label(self) -> str:
         """The action and its reach."""
-        *most, last = self.sources
-        reach = f"{', '.join(most)} and {last}" if most else last
-        return f"{self.title} — {reach} only"
+        return _t("%(title)s — %(states)s only") % {"title": self.title, "states": in_words(self.sources)}
 
-    def foretell(self, asked: int, eligible: int, others: Mapping[str, int], *more: str) -> Preview:
-        """Say how many rows it would move, and what the others are."""
-        told = [f"{self.title}: {eligible:,} of {asked:,} selected."]
-        told += [self.effect] if eligible else []
-        told += [f"{number:,} {are(number)} {state} and will stay so." for state, number in others.items()]
-        return Preview(eligible, [*told, *more])
+    def staying(self, verdicts: Mapping[str, int]) -> list[str]:
+        """Say of which rows nothing will be changed, in the order of the table."""
+        others = {verdict: number for verdict, number in verdicts.items() if number and verdict not in self.sources}
+        order = {state: place for place, state in enumerate(self.table.states)}
+        found = sorted(others.items(), key=lambda other: (order.get(other[0].split(" ", 1)[0], 0), other[0]))
+        return [
+            ngettext("%(number)s is %(state)s and will stay so.", "%(number)s are %(state)s and will stay so.", number)
+            % {"number": f"{number:,}", "state": verdict}
+            for verdict, number in found
+        ]
 
-    def foretell_by_state(self, asked: int, states: Counter[str], *more: str) -> Preview:
-        """Say it of rows of which nothing but the state decides."""
-        eligible = sum(states[state] for state in self.sources)
-        others = {state: states[state] for state in self.table.states if states[state] and state not in self.sources}
-        return self.foretell(asked, eligible, others, *more)
+    def untouched(self, number: int) -> str:
+        """Say of how many rows nothing is found that this user may act on."""
+        return f"{number:,} {are(number)} {self.beyond}, and will not be touched."
 
     def report(self, asked: int, moved: int, *more: str) -> Report:
         """Say how many rows were moved, and what else there is to say."""
-        sentence = "; ".join([f"{self.done} {moved:,} of {asked:,}", *more]) + "."
+        first = _t("%(done)s %(moved)s of %(asked)s")
+        sentence = "; ".join([first % {"done": self.done, "moved": f"{moved:,}", "asked": f"{asked:,}"}, *more]) + "."
         return Report(sentence, messages.SUCCESS if moved else messages.WARNING)
 
 
-def left_as(states: Counter[str]) -> list[str]:
+def left_as(verdicts: Mapping[str, int]) -> list[str]:
     """Say which states kept rows from being moved."""
-    return [f"{number:,} {'was' if number == 1 else 'were'} {state}" for state, number in sorted(states.items())]
+    return [
+        ngettext("%(number)s was %(state)s", "%(number)s were %(state)s", number)
+        % {"number": f"{number:,}", "state": verdict}
+        for verdict, number in sorted(verdicts.items())
+    ]
+
+
+def in_words(states: Sequence[str]) -> str:
+    """Return states as a list that can be read."""
+    *most, last = states
+    return _t("%(most)s and %(last)s") % {"most": ", ".join(most), "last": last} if most else last
 
 
 def are(number: int) -> str:

@@ -1,6 +1,7 @@
 """How lists stay quick over millions of rows: exact searches, bounded filters, a capped count."""
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -17,6 +18,8 @@ from unfold.views import ChangeList
 MOST_COUNTED = 10_000
 # Ids carry the time they were made at; clocks of web nodes differ by less than this.
 CLOCKS_DIFFER_BY = timedelta(hours=1)
+# From when filters by age count: a bulk action keeps the moment at which it was asked for. None is now.
+moment: ContextVar[datetime | None] = ContextVar("moment", default=None)
 
 
 class CappedPaginator(Paginator[Any]):
@@ -91,8 +94,9 @@ class SinceFilter(ChoiceFilter):
 
     def narrow(self, rows: Any, value: str) -> Any:
         """Keep the newest, found by their ids, which sort by time."""
-        age = timedelta(hours=int(value))
-        return rows.filter(pk__gte=first_id_at(timezone.now() - age - CLOCKS_DIFFER_BY), created_at__gte=Now() - age)
+        age, then = timedelta(hours=int(value)), moment.get()
+        first_id = first_id_at((then or timezone.now()) - age - CLOCKS_DIFFER_BY)
+        return rows.filter(pk__gte=first_id, created_at__gte=(then or Now()) - age)
 
 
 class ReadOnlyAdmin(ModelAdmin):

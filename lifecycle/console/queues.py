@@ -4,30 +4,47 @@ from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path, reverse
+from django.utils.functional import lazy
+from django.utils.translation import gettext as _
 
 from lifecycle.actor import acting, acting_as
 from lifecycle.console.actions import Action, ReasonForm
-from lifecycle.console.dress import page
+from lifecycle.console.bulk import BulkOffers
+from lifecycle.console.deadletters import DeadLetters
+from lifecycle.console.dress import button, page
 from lifecycle.console.listing import LongListAdmin
 from lifecycle.models import Event
 from lifecycle.table import Lifecycle
 
 
-class QueueAdmin(LongListAdmin):
+class QueueAdmin(DeadLetters, BulkOffers, LongListAdmin):
     """Rows of a lifecycle, moved by an operator's verbs alone."""
 
     table: Lifecycle
+    operations: tuple[Action, ...] = ()  # in the order in which they are offered
     buttons: dict[str, Action]  # by the name of the method that a row's page shows as a button
     most_acted_on = 500
 
+    actions_list = ["dead_letters"]
     list_disable_select_all = True
+    list_before_template = "admin/console/bulk_offers.html"
     list_after_template = "admin/console/room_for_actions.html"
     change_form_outer_after_template = "admin/console/timeline.html"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give each operation its place in the list and its button on a row's page."""
+        super().__init_subclass__(**options)
+        cls.buttons = {f"{action.name}_row": action for action in cls.operations}
+        cls.actions = [action.name for action in cls.operations]  # type: ignore[assignment]
+        cls.actions_detail = list(cls.buttons)
+        for action in cls.operations:
+            setattr(cls, action.name, _for_selected(action))
+            setattr(cls, f"{action.name}_row", _for_row(action))
 
     # What is shown
 
@@ -45,7 +62,16 @@ class QueueAdmin(LongListAdmin):
 
     def has_operate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
         """Operators act; viewers see no action."""
-        return request.user.has_perm(f"{self.opts.app_label}.operate_{self.opts.model_name}")
+        return self.may_act(request.user)
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Offer for a list of one state the verbs that apply to it, and no others."""
+        offered: dict[str, Any] = super().get_actions(request)
+        state = request.GET.get("status")
+        if state not in self.table.states:
+            return offered
+        apply = {action.name for action in self.operations if state in action.sources}
+        return {name: entry for name, entry in offered.items() if name in apply}
 
     def get_actions_detail(self, request: HttpRequest, object_id: str) -> list[Any]:
         """Offer the verbs that apply to the row's state, and no others."""
@@ -73,7 +99,7 @@ class QueueAdmin(LongListAdmin):
         """Ask about the rows selected in the list; what is asked about is what will be acted on."""
         ids = list(rows.order_by().values_list("pk", flat=True)[: self.most_acted_on + 1])
         if len(ids) > self.most_acted_on:
-            messages.error(request, f"At most {self.most_acted_on:,} rows at once.")
+            messages.error(request, _("At most %(most)s rows at once.") % {"most": f"{self.most_acted_on:,}"})
             return None
         return self.ask(request, action, ids, filters=request.GET.urlencode())
 
@@ -114,7 +140,7 @@ class QueueAdmin(LongListAdmin):
 
     def act(self, request: HttpRequest, verb: str) -> HttpResponse:
         """Do what was confirmed, and report; clicked twice, the second finds nothing left to do."""
-        action = {action.verb: action for action in self.buttons.values()}.get(verb)
+        action = {action.verb: action for action in self.operations}.get(verb)
         if action is None:
             raise Http404
         if not self.has_operate_permission(request):
@@ -122,7 +148,7 @@ class QueueAdmin(LongListAdmin):
         named = (self.read_id(text) for text in request.POST.get("ids", "").split(","))
         ids = list(dict.fromkeys(pk for pk in named if pk))
         if not 0 < len(ids) <= self.most_acted_on:
-            messages.error(request, f"Select from 1 to {self.most_acted_on:,} rows.")
+            messages.error(request, _("Select from 1 to %(most)s rows.") % {"most": f"{self.most_acted_on:,}"})
             return HttpResponseRedirect(self._address("changelist"))
         filters, from_row = request.POST.get("filters", ""), bool(request.POST.get("from_row"))
         form = action.form(request.POST)
@@ -148,3 +174,31 @@ class QueueAdmin(LongListAdmin):
 
     def _named(self, name: str) -> str:
         return f"{self.opts.app_label}_{self.opts.model_name}_{name}"
+
+
+def _for_selected(action: Action) -> Any:
+    """Return the method by which a list asks before it acts."""
+
+    def ask(model_admin: QueueAdmin, request: HttpRequest, queryset: Any) -> HttpResponse | None:
+        return model_admin.ask_for_selected(request, action, queryset)
+
+    ask.__name__ = action.name
+    label = lazy(lambda: action.label, str)()  # in the language of whoever reads it
+    return admin.action(description=label, permissions=["operate"])(ask)
+
+
+def _for_row(action: Action) -> Any:
+    """Return the method by which a row's page asks before it acts."""
+
+    def ask(model_admin: QueueAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
+        return model_admin.ask_for_row(request, action, object_id)
+
+    ask.__name__ = f"{action.name}_row"
+    offer = button(
+        description=action.title,
+        icon=action.icon,
+        danger=action.is_dangerous,
+        permissions=["operate"],
+        url_path=action.path,
+    )
+    return offer(ask)

@@ -1,18 +1,16 @@
 """The three actions of an operator: each says what it will do, asks why, and reports what it did (OCI-15, CON-4)."""
 
-from collections import Counter
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django import forms
-from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
-from lifecycle.console.actions import Action, Preview, ReasonForm, Report, are, left_as
+from lifecycle.console.actions import Action, ReasonForm
 from ociqueue.models import Conversion, Site
-from ociqueue.settling import settle
+from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.states import CONVERSIONS, Category
 
 if TYPE_CHECKING:
@@ -24,9 +22,9 @@ class ResetForm(ReasonForm):
 
     clear_errors = forms.BooleanField(
         required=False,
-        label="Clear the error",
+        label=_("Clear the error"),
         widget=UnfoldBooleanWidget,
-        help_text="Empties code, category and text; the timeline keeps them.",
+        help_text=_("Empties code, category and text; the timeline keeps them."),
     )
 
     def options(self) -> dict[str, Any]:
@@ -40,13 +38,13 @@ class MarkFailedForm(ReasonForm):
     code = forms.CharField(
         max_length=64,
         required=False,
-        label="Error code",
+        label=_("Error code"),
         widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "MANUAL_FAIL"}),
     )
     category = forms.ChoiceField(
         required=False,
-        label="Error category",
-        choices=[("", "PERMANENT, unless you choose another"), *((category, category) for category in Category.values)],
+        label=_("Error category"),
+        choices=[("", _("PERMANENT, unless you choose another")), *((name, name) for name in Category.values)],
         widget=UnfoldAdminSelectWidget,
     )
 
@@ -59,51 +57,47 @@ class ConversionAction(Action):
     """A verb over conversions of the sites that a user runs."""
 
     table = CONVERSIONS
+    model = Conversion
+    scope = "site_id"
+    beyond = "not of a site you run"
 
-    def preview(self, user: "User | AnonymousUser", ids: Sequence[UUID]) -> Preview:
-        """Look at rows as the action would find them now."""
-        mine = Conversion.objects.filter(pk__in=ids, site__in=Site.objects.run_by(user))
-        states = Counter(mine.values_list("status", flat=True))
-        beyond = len(ids) - states.total()
-        more = [f"{beyond:,} {are(beyond)} not of a site you run, and will not be touched."] if beyond else []
-        return self.foretell_by_state(len(ids), states, *more)
+    def within_reach(self, rows: ConversionQuerySet, user: "User | AnonymousUser") -> ConversionQuerySet:
+        """Keep the rows of sites that a user runs, named one by one, so that the indexes by site serve."""
+        return rows.filter(site__in=list(Site.objects.run_by(user).values_list("pk", flat=True)))
 
-    def perform(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: dict[str, Any]) -> Report:
-        """Act on rows, all or none, by the queryset's verb of the same name."""
-        sites = {site.pk: site for site in Site.objects.run_by(user)}
-        # Site by site in one order, so that two operators over the same rows wait for each other and never deadlock.
-        rows = Conversion.objects.filter(pk__in=ids, site__in=list(sites)).order_by("site_id", "pk")
-        moved, left = 0, Counter[str]()
-        with transaction.atomic():
-            for site_id, pairs in groupby(rows.values_list("site_id", "pk"), key=lambda pair: pair[0]):
-                chosen = [pk for _, pk in pairs]
-                outcome = settle(sites[site_id], chosen, lambda mine: getattr(mine, self.verb)(**options))
-                moved += outcome.moved
-                left.update(status for _, status in outcome.left)
-        beyond = len(ids) - moved - left.total()
-        more = [f"{beyond:,} {are(beyond)} not of a site you run"] if beyond else []
-        return self.report(len(ids), moved, *left_as(left), *more)
+    def move(self, rows: ConversionQuerySet, options: Mapping[str, Any]) -> set[UUID]:
+        """Move by the queryset's verb of the same name; rows are locked by id, so operators wait and never deadlock."""
+        moved: set[UUID] = getattr(rows, self.verb)(**options)
+        return moved
 
 
 RETRY = ConversionAction(
+    "retry",
     "retry_selected",
-    title="Retry",
-    done="Retried",
-    effect="They go back to QUEUED with a fresh budget of attempts; the error stays on them.",
+    title=_("Retry"),
+    done=_("Retried"),
+    effect=_("They go back to QUEUED with a fresh budget of attempts; the error stays on them."),
+    icon="replay",
 )
 RESET = ConversionAction(
+    "reset",
     "reset_to_queued",
-    title="Reset to queued",
-    done="Reset",
-    effect="They go back to QUEUED with a fresh budget of attempts. One that a script holds at this moment may be "
-    "uploaded twice; Google counts it once.",
+    title=_("Reset to queued"),
+    done=_("Reset"),
+    effect=_(
+        "They go back to QUEUED with a fresh budget of attempts. One that a script holds at this moment may be "
+        "uploaded twice; Google counts it once."
+    ),
+    icon="restart_alt",
     form=ResetForm,
 )
 MARK_FAILED = ConversionAction(
     "mark_failed",
-    title="Mark failed",
-    done="Marked failed",
-    effect="They go to FAILED and are not tried again, until somebody retries them.",
+    "mark_failed",
+    title=_("Mark failed"),
+    done=_("Marked failed"),
+    effect=_("They go to FAILED and are not tried again, until somebody retries them."),
+    icon="block",
     form=MarkFailedForm,
     is_dangerous=True,
 )

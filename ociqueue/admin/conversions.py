@@ -1,27 +1,29 @@
 """Conversions in the console: rows to look at, and the verbs of an operator."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.utils import timezone
+from django.http import HttpRequest, HttpResponse
 
 from lifecycle.console.dress import button
 from lifecycle.console.listing import CappedChangeList
 from lifecycle.console.queues import QueueAdmin
+from ociqueue import deadletters
 from ociqueue.admin import imports, showing
 from ociqueue.admin.actions import MARK_FAILED, RESET, RETRY
 from ociqueue.admin.listing import FILTERS, search
 from ociqueue.admin.reach import may_operate
-from ociqueue.deadletters import csv_lines
 from ociqueue.fixes import read_id
 from ociqueue.insight import with_upload
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.overview import open_circuits
 from ociqueue.states import CONVERSIONS
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser, User
 
 
 class ConversionChangeList(CappedChangeList):
@@ -44,17 +46,16 @@ class ConversionAdmin(QueueAdmin):
     """Conversions of the user's sites, newest first."""
 
     table = CONVERSIONS
-    buttons = {"retry_row": RETRY, "reset_row": RESET, "mark_failed_row": MARK_FAILED}
+    operations = (RETRY, RESET, MARK_FAILED)
     most_acted_on = 5_000
 
     list_display = showing.COLUMNS
     list_filter = FILTERS
     search_help_text = "A whole id, order id or click id"
-    actions = ["retry", "reset", "mark_failed"]  # type: ignore[assignment]
     actions_list = ["import_csv", "dead_letters"]
-    actions_detail = list(buttons)
     fieldsets = showing.FIELDSETS
     readonly_fields = showing.READ_ONLY
+    dead_letter_columns = deadletters.COLUMNS
 
     # What is shown
 
@@ -71,50 +72,30 @@ class ConversionAdmin(QueueAdmin):
         """Find whole ids only."""
         return search(rows, text)
 
+    def dead_letter_cells(self, row: Conversion) -> list[Any]:
+        """Tell a failed row whole (OCI-27)."""
+        return deadletters.cells(row)
+
     # Actions
 
     def read_id(self, text: str) -> UUID | None:
         """Return the id that `seal_<uuid>` or a bare uuid names."""
         return read_id(text)
 
+    def may_act(self, user: "User | AnonymousUser") -> bool:
+        """Operators act, on rows of the sites they run."""
+        return super().may_act(user) and may_operate(user)
+
+    def scopes_seen_by(self, user: "User | AnonymousUser") -> list[str] | None:
+        """Return the sites that a user sees."""
+        return [str(pk) for pk in Site.objects.seen_by(user).values_list("pk", flat=True)]
+
     def has_operate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
         """Operators act, on rows of the sites they run; viewers see no action."""
-        if not may_operate(request.user):
-            return False
-        if object_id is None:
-            return True
+        if not super().has_operate_permission(request) or object_id is None:
+            return self.may_act(request.user)
         pk, mine = self.read_id(unquote(object_id)), Site.objects.run_by(request.user)
         return pk is not None and Conversion.objects.filter(pk=pk, site__in=mine).exists()
-
-    @admin.action(description=RETRY.label, permissions=["operate"])
-    def retry(self, request: HttpRequest, queryset: ConversionQuerySet) -> HttpResponse | None:
-        """Ask before retrying."""
-        return self.ask_for_selected(request, RETRY, queryset)
-
-    @admin.action(description=RESET.label, permissions=["operate"])
-    def reset(self, request: HttpRequest, queryset: ConversionQuerySet) -> HttpResponse | None:
-        """Ask before resetting."""
-        return self.ask_for_selected(request, RESET, queryset)
-
-    @admin.action(description=MARK_FAILED.label, permissions=["operate"])
-    def mark_failed(self, request: HttpRequest, queryset: ConversionQuerySet) -> HttpResponse | None:
-        """Ask before failing."""
-        return self.ask_for_selected(request, MARK_FAILED, queryset)
-
-    @button(description=RETRY.title, icon="replay", permissions=["operate"], url_path="retry")
-    def retry_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask before retrying this row."""
-        return self.ask_for_row(request, RETRY, object_id)
-
-    @button(description=RESET.title, icon="restart_alt", permissions=["operate"], url_path="reset")
-    def reset_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask before resetting this row."""
-        return self.ask_for_row(request, RESET, object_id)
-
-    @button(description=MARK_FAILED.title, icon="block", danger=True, permissions=["operate"], url_path="mark-failed")
-    def mark_failed_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask before failing this row."""
-        return self.ask_for_row(request, MARK_FAILED, object_id)
 
     # Pages of the list
 
@@ -122,23 +103,3 @@ class ConversionAdmin(QueueAdmin):
     def import_csv(self, request: HttpRequest) -> HttpResponse:
         """Store conversions from a file (OCI-7)."""
         return imports.import_page(self, request)
-
-    @button(description="Dead letters (CSV)", icon="download", permissions=["view"], url_path="dead-letters")
-    def dead_letters(self, request: HttpRequest) -> StreamingHttpResponse:
-        """Stream the failed rows that the list's filters leave (OCI-27)."""
-        asked = request.GET.copy()
-        for name in ("status", "p"):
-            asked.pop(name, None)
-        request.GET = asked  # type: ignore[assignment]
-        rows = self.get_changelist_instance(request).get_queryset(request)
-        name = f"dead-letters-{timezone.now():%Y-%m-%d}.csv"
-        headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
-        return StreamingHttpResponse(csv_lines(rows), content_type="text/csv; charset=utf-8", headers=headers)
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Let the dead letters keep the list's filters."""
-        response = super().changelist_view(request, extra_context)
-        for offered in getattr(response, "context_data", {}).get("actions_list", []):
-            if offered["path"].endswith("/dead-letters/") and request.GET:
-                offered["path"] += f"?{request.GET.urlencode()}"
-        return response  # type: ignore[no-any-return]

@@ -1,31 +1,26 @@
 """Approve, retry and cancel in the console: each says what it will do, asks why, and reports what it did (CON-4)."""
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from lifecycle.console.actions import Action, Preview, ReasonForm, Report
+from django.db.models import Case, CharField, F, Q, Value, When
+from django.db.models.functions import Concat
+from django.utils.translation import gettext_lazy as _
+
+from lifecycle.bulk.queues import NotNow, Outcome
+from lifecycle.console.actions import Action
 from lifecycle.guard import MoveRefused
 from lifecycle.refusals import Refusal
 from orchestrator import decisions
-from orchestrator.faults import PERMANENT_CODES
+from orchestrator.faults import PERMANENT_CODES, Code
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet
-from orchestrator.states import JOBS
+from orchestrator.states import CANCELLABLE, JOBS, State
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
-
-
-class DecisionForm(ReasonForm):
-    """Asks why, and is content without an answer."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        """Let the reason stay empty."""
-        super().__init__(*args, **options)
-        self.fields["reason"].required = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,63 +28,87 @@ class JobAction(Action):
     """A decision, taken job by job."""
 
     table = JOBS
+    model = Job
 
-    form: type[ReasonForm] = DecisionForm
     decide: Callable[[UUID], Job]
+    batch: int = 20  # a decision may look into folders, and a batch holds its jobs for so long
 
-    def eligible(self, jobs: JobQuerySet) -> JobQuerySet:
-        """Return the jobs it applies to now; the verb itself asks again."""
-        found = jobs.filter(status__in=self.sources)
-        if self.verb == "retry":
-            most = decisions.rules_in_force().retry_count_max
-            return found.filter(retry_count__lt=most).exclude(error_code__in=PERMANENT_CODES)
-        return found.filter(claim_token=None) if self.verb == "cancel" else found
-
-    def preview(self, user: "User | AnonymousUser", ids: Sequence[UUID]) -> Preview:
-        """Look at jobs as the decision would find them now."""
-        jobs = Job.objects.filter(pk__in=ids)
-        try:
-            eligible = self.eligible(jobs)
-        except Refusal as refusal:  # there are no rules to judge by
-            return Preview(0, [str(refusal.detail)])
-        others = Counter(jobs.exclude(pk__in=eligible.values("pk")).values_list("status", "error_code"))
-        named = {f"{status} ({code})" if code else status: number for (status, code), number in sorted(others.items())}
-        return self.foretell(len(ids), eligible.count(), named)
-
-    def perform(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: dict[str, Any]) -> Report:
-        """Decide on each job by itself, and say what was done."""
-        moved, left = 0, Counter[str]()
-        for pk in ids:
+    def apply(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: Mapping[str, Any]) -> Outcome:
+        """Decide on each job by itself, in one order; no job waits for another's folders."""
+        moved, sentences = set(), {}
+        for pk in sorted(ids):
             try:
                 self.decide(pk)
-                moved += 1
+                moved.add(pk)
             except Refusal as refusal:
-                left[str(refusal.detail).rstrip(".") if len(ids) == 1 else str(refusal.code)] += 1
+                sentences[pk] = str(refusal.detail)
             except MoveRefused as refusal:
-                left[f"it is {refusal.state}" if len(ids) == 1 else refusal.state] += 1
-        told = [f"{number} not: {why}" if len(ids) > 1 else why for why, number in sorted(left.items())]
-        return self.report(len(ids), moved, *told)
+                sentences[pk] = str(refusal)
+        left = self.judged(Job.objects.filter(pk__in=sentences)).values_list("pk", "verdict")
+        return Outcome(moved, dict(left), sentences)
+
+    def move(self, rows: JobQuerySet, options: Mapping[str, Any]) -> set[UUID]:
+        """Decide on these jobs."""
+        raise NotImplementedError
+
+
+class Retry(JobAction):
+    """Brings failed jobs back while that may help."""
+
+    def judged(self, rows: JobQuerySet) -> JobQuerySet:
+        """Tell errors that would only happen again, and jobs that were retried often enough."""
+        try:
+            most = decisions.rules_in_force().retry_count_max
+        except Refusal as refusal:  # there are no rules to judge by
+            raise NotNow(str(refusal.detail)) from None
+        failed = Q(status=State.FAILED)
+        permanent = Concat("status", Value(" ("), "error_code", Value(")"))
+        often = Value(f"{State.FAILED} ({Code.RETRY_LIMIT_REACHED})")
+        return rows.annotate(
+            verdict=Case(
+                When(failed & Q(error_code__in=PERMANENT_CODES), then=permanent),
+                When(failed & Q(retry_count__gte=most), then=often),
+                default=F("status"),
+                output_field=CharField(),
+            )
+        )
+
+
+class Cancel(JobAction):
+    """Ends jobs that the saw has not got."""
+
+    def judged(self, rows: JobQuerySet) -> JobQuerySet:
+        """Tell jobs that a runner is at work on."""
+        busy = Q(status__in=CANCELLABLE) & ~Job.objects.is_free_to_cancel()
+        told = Concat("status", Value(" and being worked on"))
+        return rows.annotate(verdict=Case(When(busy, then=told), default=F("status"), output_field=CharField()))
 
 
 APPROVE = JobAction(
     "approve",
-    title="Approve",
-    done="Approved",
-    effect="They go back to NEW and are checked again; what is still wrong holds them again.",
+    "approve",
+    title=_("Approve"),
+    done=_("Approved"),
+    effect=_("They go back to NEW and are checked again; what is still wrong holds them again."),
+    icon="check",
     decide=decisions.approve,
 )
-RETRY = JobAction(
+RETRY = Retry(
     "retry",
-    title="Retry",
-    done="Scheduled a retry of",
-    effect="They go back to NEW after a while, longer each time. Permanent errors are not retried.",
+    "retry",
+    title=_("Retry"),
+    done=_("Scheduled a retry of"),
+    effect=_("They go back to NEW after a while, longer each time. Permanent errors are not retried."),
+    icon="replay",
     decide=decisions.retry,
 )
-CANCEL = JobAction(
+CANCEL = Cancel(
     "cancel",
-    title="Cancel",
-    done="Cancelled",
-    effect="They end as FAILED with E_CANCELLED. Sheets in the import folder stay there.",
+    "cancel",
+    title=_("Cancel"),
+    done=_("Cancelled"),
+    effect=_("They end as FAILED with E_CANCELLED. Sheets in the import folder stay there."),
+    icon="block",
     decide=decisions.cancel,
     is_dangerous=True,
 )

@@ -10,6 +10,7 @@ from django.urls import path
 
 from lifecycle.console.dress import badge, button, page
 from lifecycle.console.queues import QueueAdmin
+from orchestrator import deadletters
 from orchestrator.admin import showing
 from orchestrator.admin.actions import APPROVE, CANCEL, RETRY
 from orchestrator.admin.listing import FILTERS, search
@@ -29,19 +30,18 @@ class JobAdmin(QueueAdmin):
     """Cutting jobs, newest first."""
 
     table = JOBS
-    buttons = {"approve_job": APPROVE, "retry_job": RETRY, "cancel_job": CANCEL}
+    operations = (APPROVE, RETRY, CANCEL)
 
     list_display = showing.COLUMNS
     list_filter = FILTERS
     list_select_related = ["customer"]
     search_help_text = "A whole id, order id or phone"
-    actions = ["approve", "retry", "cancel"]  # type: ignore[assignment]
-    actions_list = ["preflight"]
-    actions_detail = list(buttons)
+    actions_list = ["preflight", "dead_letters"]
     change_form_before_template = "admin/orchestrator/advice.html"
     change_form_outer_after_template = "admin/orchestrator/job.html"
     fieldsets = showing.FIELDSETS
     readonly_fields = showing.READ_ONLY
+    dead_letter_columns = deadletters.COLUMNS
 
     # What is shown
 
@@ -65,37 +65,9 @@ class JobAdmin(QueueAdmin):
             "timeline": showing.timeline(super().about(row)["timeline"]),
         }
 
-    # Actions
-
-    @admin.action(description=APPROVE.label, permissions=["operate"])
-    def approve(self, request: HttpRequest, queryset: JobQuerySet) -> HttpResponse | None:
-        """Ask before approving."""
-        return self.ask_for_selected(request, APPROVE, queryset)
-
-    @admin.action(description=RETRY.label, permissions=["operate"])
-    def retry(self, request: HttpRequest, queryset: JobQuerySet) -> HttpResponse | None:
-        """Ask before retrying."""
-        return self.ask_for_selected(request, RETRY, queryset)
-
-    @admin.action(description=CANCEL.label, permissions=["operate"])
-    def cancel(self, request: HttpRequest, queryset: JobQuerySet) -> HttpResponse | None:
-        """Ask before cancelling."""
-        return self.ask_for_selected(request, CANCEL, queryset)
-
-    @button(description=APPROVE.title, icon="check", permissions=["operate"], url_path="approve")
-    def approve_job(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask before approving this job."""
-        return self.ask_for_row(request, APPROVE, object_id)
-
-    @button(description=RETRY.title, icon="replay", permissions=["operate"], url_path="retry")
-    def retry_job(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask before retrying this job."""
-        return self.ask_for_row(request, RETRY, object_id)
-
-    @button(description=CANCEL.title, icon="block", danger=True, permissions=["operate"], url_path="cancel")
-    def cancel_job(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask before cancelling this job."""
-        return self.ask_for_row(request, CANCEL, object_id)
+    def dead_letter_cells(self, row: Job) -> list[Any]:
+        """Tell a failed job."""
+        return deadletters.cells(row)
 
     # Pages
 

@@ -136,10 +136,16 @@ class JobQuerySet(LeasedQuerySet["Job"]):
         )
         return self.move("approve", manual_trigger_approved=triggered, next_run_at=Now(), **NO_ERROR, **no_lease())
 
+    @staticmethod
+    def is_free_to_cancel() -> Q:
+        """Return the question whether nobody works on a job but OptiPlanning."""
+        return Q(claim_token=None) | Q(status=State.OPTI_RUNNING)
+
     def cancel(self, *, message: str) -> int:
         """End jobs that the saw has not got and nobody holds, or holds only to wait for OptiPlanning.
 
         Its runner learns so when it renews the lease, and ends the program.
         """
-        free = self.filter(Q(claim_token=None) | Q(status=State.OPTI_RUNNING))
-        return free.move("cancel", **failure(Fault(Code.CANCELLED, message)), **no_lease())
+        return self.filter(self.is_free_to_cancel()).move(
+            "cancel", **failure(Fault(Code.CANCELLED, message)), **no_lease()
+        )

@@ -1,23 +1,23 @@
 """The two actions of an operator: each says what it will do, asks why, and reports what it did (CON-4)."""
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
-from django.contrib import messages
+from django.db.models import Case, CharField, Exists, F, OuterRef, Q, Value, When
+from django.utils.translation import gettext_lazy as _
 
-from lifecycle.console.actions import Action, Preview, Report, left_as
+from lifecycle.bulk.queues import NotNow
+from lifecycle.console.actions import Action
 from lifecycle.workers import bells
 from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import PdfJobQuerySet
-from pdfjobs.states import PDF_JOBS, Status
+from pdfjobs.states import LIVE, PDF_JOBS, Status
 from pdfjobs.store import StoreDown
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser, User
+ASKED_ANEW = f"{Status.FAILED} and asked for anew meanwhile"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,27 +25,31 @@ class PdfJobAction(Action):
     """A verb over jobs, whoever asked for them."""
 
     table = PDF_JOBS
+    model = PdfJob
 
-    apply: Callable[[PdfJobQuerySet], set[UUID]]
+    apply_to: Callable[[PdfJobQuerySet], set[UUID]]
 
-    def preview(self, user: "User | AnonymousUser", ids: Sequence[UUID]) -> Preview:
-        """Look at rows as the action would find them now."""
-        states = Counter(PdfJob.objects.filter(pk__in=ids).values_list("status", flat=True))
-        return self.foretell_by_state(len(ids), states)
-
-    def perform(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: dict[str, Any]) -> Report:
-        """Act on rows, and say what was done."""
-        rows = PdfJob.objects.filter(pk__in=ids)
+    def move(self, rows: PdfJobQuerySet, options: Mapping[str, Any]) -> set[UUID]:
+        """Move by the verb of the same name."""
         try:
-            moved = self.apply(rows)
+            return self.apply_to(rows)
         except StoreDown as error:
-            sentence = f"The store of PDF files does not answer, so nothing was expired: {error}"
-            return Report(sentence, messages.ERROR)
-        left = Counter(rows.exclude(pk__in=moved).values_list("status", flat=True))
-        told = left_as(left)
-        if self is RETRY and left[Status.FAILED]:
-            told[-1] += " and asked for anew meanwhile"
-        return self.report(len(ids), len(moved), *told)
+            words = _("The store of PDF files does not answer, so nothing was expired: %(error)s")
+            raise NotNow(words % {"error": error}) from None
+
+
+class Retry(PdfJobAction):
+    """Queues failed jobs again, but for those whose document was asked for anew meanwhile."""
+
+    def judged(self, rows: PdfJobQuerySet) -> PdfJobQuerySet:
+        """Tell what the index of live keys will: a document is made once at a time, of several jobs by the oldest."""
+        same = PdfJob.objects.filter(owner=OuterRef("owner"), job_key=OuterRef("job_key"))
+        older = rows.filter(
+            owner=OuterRef("owner"), job_key=OuterRef("job_key"), status=Status.FAILED, pk__lt=OuterRef("pk")
+        )
+        taken = Q(Exists(same.filter(status__in=LIVE))) | Q(Exists(older))
+        anew = When(Q(status=Status.FAILED) & taken, then=Value(ASKED_ANEW))
+        return rows.annotate(verdict=Case(anew, default=F("status"), output_field=CharField()))
 
 
 def retry(rows: PdfJobQuerySet) -> set[UUID]:
@@ -55,19 +59,25 @@ def retry(rows: PdfJobQuerySet) -> set[UUID]:
     return moved
 
 
-RETRY = PdfJobAction(
+RETRY = Retry(
+    "retry",
     "retry_selected",
-    title="Retry",
-    done="Retried",
-    effect="They wait for a worker again, with two retries in hand. One whose document was asked for anew meanwhile "
-    "stays as it is.",
-    apply=retry,
+    title=_("Retry"),
+    done=_("Retried"),
+    effect=_(
+        "They wait for a worker again, with two retries in hand. One whose document was asked for anew meanwhile "
+        "stays as it is."
+    ),
+    icon="replay",
+    apply_to=retry,
 )
 EXPIRE = PdfJobAction(
     "expire",
-    title="Expire",
-    done="Expired",
-    effect="Their files and variables are deleted for good. Asking for the same document makes a new job.",
-    apply=cleanup.expire,
+    "expire",
+    title=_("Expire"),
+    done=_("Expired"),
+    effect=_("Their files and variables are deleted for good. Asking for the same document makes a new job."),
+    icon="delete_forever",
+    apply_to=cleanup.expire,
     is_dangerous=True,
 )

@@ -8,8 +8,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import path, reverse
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
-from lifecycle.console.dress import button
 from lifecycle.console.queues import QueueAdmin
+from pdfjobs import deadletters
 from pdfjobs.admin import showing
 from pdfjobs.admin.actions import EXPIRE, RETRY
 from pdfjobs.admin.listing import FILTERS, search
@@ -26,17 +26,17 @@ class PdfJobAdmin(QueueAdmin):
     """All jobs, newest first."""
 
     table = PDF_JOBS
-    buttons = {"retry_row": RETRY, "expire_row": EXPIRE}
+    operations = (RETRY, EXPIRE)
 
     list_display = showing.COLUMNS
     list_filter = FILTERS
     list_select_related = ["owner"]
     list_before_template = "admin/pdfjobs/sandbox.html"
     search_help_text = "A whole job id or job key, or an owner's name"
-    actions = ["retry", "expire"]  # type: ignore[assignment]
-    actions_detail = list(buttons)
     change_form_after_template = "admin/pdfjobs/preview.html"
     readonly_fields = showing.READ_ONLY
+    dead_letter_columns = deadletters.COLUMNS
+    dead_letter_states = [Status.FAILED]
 
     # What is shown
 
@@ -51,7 +51,7 @@ class PdfJobAdmin(QueueAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Say when the browser runs without its sandbox."""
         warned = {"sandbox_warning": sandbox_warning(), **(extra_context or {})}
-        return super().changelist_view(request, warned)  # type: ignore[no-any-return]
+        return super().changelist_view(request, warned)
 
     def about(self, row: PdfJob) -> dict[str, Any]:
         """Add the file."""
@@ -73,27 +73,11 @@ class PdfJobAdmin(QueueAdmin):
         except (FileLost, StoreDown):
             return HttpResponse("The file is not there.", status=410, content_type="text/plain")
 
-    # Actions
+    def dead_letter_cells(self, row: PdfJob) -> list[Any]:
+        """Tell a failed job."""
+        return deadletters.cells(row)
 
-    @admin.action(description=RETRY.label, permissions=["operate"])
-    def retry(self, request: HttpRequest, queryset: PdfJobQuerySet) -> HttpResponse | None:
-        """Ask before retrying."""
-        return self.ask_for_selected(request, RETRY, queryset)
-
-    @admin.action(description=EXPIRE.label, permissions=["operate"])
-    def expire(self, request: HttpRequest, queryset: PdfJobQuerySet) -> HttpResponse | None:
-        """Ask before expiring."""
-        return self.ask_for_selected(request, EXPIRE, queryset)
-
-    @button(description=RETRY.title, icon="replay", permissions=["operate"], url_path="retry")
-    def retry_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask before retrying this job."""
-        return self.ask_for_row(request, RETRY, object_id)
-
-    @button(description=EXPIRE.title, icon="delete_forever", danger=True, permissions=["operate"], url_path="expire")
-    def expire_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask before expiring this job."""
-        return self.ask_for_row(request, EXPIRE, object_id)
+    # Pages
 
     def get_urls(self) -> list[Any]:
         """Give the file an address."""

@@ -6,16 +6,19 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from ociqueue.deadletters import COLUMNS, csv_lines, harmless
+from lifecycle.spreadsheet import harmless
+from ociqueue.deadletters import COLUMNS
 from ociqueue.models import Conversion, Site
 from tests.ociqueue.conftest import new_conversion
 
 pytestmark = pytest.mark.django_db
 
+CONSOLE = admin.site.get_model_admin(Conversion)
 ADDRESS = "/admin/ociqueue/conversion/dead-letters/"
 
 
@@ -101,7 +104,7 @@ def test_memory_stays_the_same_for_any_number_of_rows(site) -> None:
     def most_memory(number: int) -> int:
         make_failed(site, number, message="x" * 900)
         tracemalloc.start()
-        lines = sum(1 for _ in csv_lines(Conversion.objects.for_site(site)))
+        lines = sum(1 for _ in CONSOLE.dead_letter_lines(Conversion.objects.for_site(site)))
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert lines == 1 + Conversion.objects.count()
@@ -112,5 +115,5 @@ def test_memory_stays_the_same_for_any_number_of_rows(site) -> None:
 
     assert many < 1.5 * few
     with CaptureQueriesContext(connection) as asked:
-        next(csv_lines(Conversion.objects.for_site(site)))
+        next(CONSOLE.dead_letter_lines(Conversion.objects.for_site(site)))
     assert not asked.captured_queries, "the head comes before the rows are asked for"

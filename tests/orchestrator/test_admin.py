@@ -138,7 +138,7 @@ def test_a_selection_is_told_apart_before_and_after(make_person) -> None:
 
     assert "Approve: 2 of 3 selected." in asked.content.decode()
     assert "1 is NEW and will stay so." in asked.content.decode()
-    assert done == (200, ["Approved 2 of 3; 1 not: E_JOB_NOT_IN_HOLD."])
+    assert done == (200, ["Approved 2 of 3; 1 was NEW."])
 
 
 def test_a_permanent_failure_is_not_offered_for_retry(make_person) -> None:

@@ -228,7 +228,7 @@ def test_other_verbs_are_no_actions(make_person, make_job, verb: str) -> None:
 def test_ids_of_nobody_do_no_harm(make_person) -> None:
     client = make_person()
 
-    assert said(confirm(client, "expire", uuid4())) == ["Expired 0 of 1."]
+    assert said(confirm(client, "expire", uuid4())) == ["Expired 0 of 1; 1 is not there."]
     assert said(confirm(client, "expire", "nonsense")) == ["Select from 1 to 500 rows."]
     assert client.post(LIST, {"action": "retry", "_selected_action": ["x"]}).status_code == 400
 

@@ -1,0 +1,214 @@
+"""Acting on all that a list's filters leave: the offer over the list, and the page that asks (CON-5)."""
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.urls import path, reverse
+from django.utils.translation import gettext as _
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from lifecycle.bulk.planning import BELL, MOST_LOOKED_AT, Look, look, plan, plan_now
+from lifecycle.bulk.queues import NotNow, register
+from lifecycle.console import bulk_filters
+from lifecycle.console.actions import Action, ReasonForm
+from lifecycle.console.bulk_filters import Unusable
+from lifecycle.console.dress import page
+from lifecycle.models import BulkAction
+from lifecycle.models.bulk import MOST_WITHOUT_COUNT
+from lifecycle.table import Lifecycle
+from lifecycle.workers import bells
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser, User
+
+
+class BulkOffers:
+    """Offers a queue's operations over everything that matches."""
+
+    table: Lifecycle
+    operations: tuple[Action, ...]
+    model: Any
+    opts: Any
+    admin_site: Any
+
+    def __init__(self, *args: Any) -> None:
+        """Let workers find the rows by this list's filters."""
+        super().__init__(*args)
+        register(self.table.queue, self)
+
+    # What workers ask
+
+    def may_act(self, user: "User | AnonymousUser") -> bool:
+        """Tell whether a user may act at all; the rows in reach are another question."""
+        return user.is_staff and user.has_perm(f"{self.opts.app_label}.operate_{self.opts.model_name}")
+
+    def matching(
+        self, user: "User | AnonymousUser", filters: Mapping[str, str], *, as_of: datetime | None = None
+    ) -> Any:
+        """Return the rows that the list shows a user for these filters."""
+        return bulk_filters.matching(self, user, filters, as_of=as_of)
+
+    def scopes_seen_by(self, user: "User | AnonymousUser") -> list[str] | None:
+        """Return whose rows a user sees; none means everybody's."""
+        return None
+
+    # The offer over the list
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Offer what applies to all that match, once something is filtered."""
+        offered = {"bulk_offers": self._offers(request), **(extra_context or {})}
+        return super().changelist_view(request, offered)  # type: ignore[misc, no-any-return]
+
+    def _offers(self, request: HttpRequest) -> list[dict[str, str]]:
+        if not self.has_operate_permission(request):  # type: ignore[attr-defined]
+            return []
+        try:
+            filters = bulk_filters.frozen(self, request.user, request.GET)
+        except Unusable:
+            return []
+        state = filters.get("status")
+        return [
+            {"label": action.label, "address": self._bulk_address(action, filters)}
+            for action in self.operations
+            if state is None or state in action.sources
+        ]
+
+    # The page that asks
+
+    def act_on_all(self, request: HttpRequest, name: str) -> HttpResponse:
+        """Say what an action would do to all that match, ask why and how many, and plan it."""
+        action = next((action for action in self.operations if action.path == name), None)
+        if action is None:
+            raise Http404
+        if not self.has_operate_permission(request):  # type: ignore[attr-defined]
+            raise PermissionDenied
+        try:
+            filters = bulk_filters.frozen(self, request.user, request.GET)
+            found = look(self, action, request.user, filters)
+        except (Unusable, NotNow) as why:
+            messages.error(request, str(why))
+            return HttpResponseRedirect(reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"))
+        form = action.form(request.POST or None)
+        if request.method == "POST" and form.is_valid() and found.eligible:
+            asked = {
+                "queue": self.table.queue,
+                "action": action.name,
+                "user": request.user,
+                "filters": filters,
+                "reason": form.cleaned_data["reason"],
+                "options": form.options(),
+            }
+            planned = plan(**asked) if found.is_capped else self._start_now(request, form, asked)
+            if planned:
+                return HttpResponseRedirect(reverse("admin:lifecycle_bulkaction_change", args=[planned.pk]))
+        return self._ask_for_all(request, action, filters, found, form)
+
+    def _start_now(self, request: HttpRequest, form: ReasonForm, asked: dict[str, Any]) -> BulkAction | None:
+        """Plan and start in one go; a wrong count leaves nothing behind."""
+        count = typed(request.POST)
+        with transaction.atomic():
+            planned = plan_now(**asked)
+            if BulkAction.objects.filter(pk=planned.pk).start(count=count):
+                bells.ring(BELL)
+                return planned
+            transaction.set_rollback(True)
+        # Said about the count, which the form does not know as a field of its own.
+        form.add_error(None, _("Type %(number)s: so many would be changed now.") % {"number": f"{planned.eligible:,}"})
+        return None
+
+    def _ask_for_all(
+        self, request: HttpRequest, action: Action, filters: Mapping[str, str], found: Look, form: ReasonForm
+    ) -> HttpResponse:
+        number = found.eligible.total()
+        if MOST_WITHOUT_COUNT < number <= MOST_LOOKED_AT and not found.is_capped:
+            form.fields["count"] = count_field(number)
+        submit = _("Count them first") if found.is_capped else f"{action.title} ({number:,})"
+        return page(
+            self,
+            request,
+            "admin/console/confirm.html",
+            title=_("%(action)s: all that match") % {"action": action.title},
+            sentences=foretold(action, found.told(), is_capped=found.is_capped),
+            facts=[(_("Filter"), spoken(filters)), (_("Reach"), action.label)],
+            form=form,
+            submit=submit if found.eligible else "",
+            is_dangerous=action.is_dangerous,
+            post_to=self._bulk_address(action, filters),
+            kept={},
+            back=f"{self._list_address()}?{encoded(filters)}",
+        )
+
+    def get_urls(self) -> list[Any]:
+        """Give the page an address beside the list's own."""
+        view = self.admin_site.admin_view(self.act_on_all)
+        name = f"{self.opts.app_label}_{self.opts.model_name}_act_on_all"
+        return [path("all/<str:name>/", view, name=name), *super().get_urls()]  # type: ignore[misc]
+
+    def _bulk_address(self, action: Action, filters: Mapping[str, str]) -> str:
+        return f"{self._list_address()}all/{action.path}/?{encoded(filters)}"
+
+    def _list_address(self) -> str:
+        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+
+
+def foretold(action: Action, dry_run: Mapping[str, Any], *, is_capped: bool = False) -> list[str]:
+    """Say what a dry run found, in sentences."""
+    eligible = Counter(dry_run.get("eligible", {}))
+    if is_capped:
+        told = [
+            _("%(title)s: more than %(number)s that match. They are counted next, and then you decide.")
+            % {"title": action.title, "number": f"{MOST_LOOKED_AT:,}"}
+        ]
+    else:
+        by_state = ", ".join(f"{number:,} {state}" for state, number in sorted(eligible.items()))
+        told = [
+            _("%(title)s: %(number)s that match now%(states)s.")
+            % {
+                "title": action.title,
+                "number": f"{eligible.total():,}",
+                "states": f" ({by_state})" if by_state else "",
+            }
+        ]
+    told += [str(action.effect)] if eligible else []
+    told += action.staying(dry_run.get("passed_by", {}))
+    if dry_run.get("others_capped"):
+        told.append(
+            _("More than %(number)s others match and will stay as they are.") % {"number": f"{MOST_LOOKED_AT:,}"}
+        )
+    else:
+        told += action.staying(dry_run.get("others", {}))
+    return told
+
+
+def count_field(number: int) -> forms.CharField:
+    """Ask for a number to be typed, so that nobody changes many rows by a slip."""
+    return forms.CharField(
+        required=False,
+        label=_("Type %(number)s to confirm") % {"number": f"{number:,}"},
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "inputmode": "numeric"}),
+    )
+
+
+def typed(data: QueryDict) -> int | None:
+    """Return the number that was typed, however its thousands are parted."""
+    digits = "".join(letter for letter in data.get("count", "") if letter not in ",. '\u00a0\u202f")
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 10 else None  # noqa: PLR2004
+
+
+def spoken(filters: Mapping[str, str]) -> str:
+    """Return filters as a person reads them."""
+    return " · ".join(f"{name}: {value}" for name, value in filters.items())
+
+
+def encoded(filters: Mapping[str, str]) -> str:
+    """Return filters as an address has them."""
+    query = QueryDict(mutable=True)
+    query.update(cast("Any", dict(filters)))
+    return query.urlencode()

@@ -1,0 +1,80 @@
+"""The filters of a list, kept for a bulk action: what the screen would show, and nothing that narrows nothing."""
+
+from collections.abc import Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib.admin.views.main import SEARCH_VAR
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, QueryDict
+from django.utils.translation import gettext as _
+
+from lifecycle.console.listing import moment
+
+# How a list is paged and sorted says nothing about which rows it shows.
+PAGING = {"p", "o", "e", "all", "after", "before"}
+
+
+class Unusable(Exception):  # noqa: N818 - an answer in words
+    """Filters that no bulk action may use; the words say why."""
+
+
+def frozen(model_admin: Any, user: Any, asked: QueryDict) -> dict[str, str]:
+    """Return the filters that an address sets, in one order; refuse none, unknown ones, and those that do nothing."""
+    given = {name: str(asked[name]).strip() for name in sorted(asked) if name not in PAGING}
+    given = {name: value for name, value in given.items() if value}
+    if not given:
+        raise Unusable(_("Set a filter first: no action is offered over everything there is."))
+    with _request(user, given) as request:
+        known = {SEARCH_VAR, *(offered.parameter_name for offered in model_admin.get_list_filter(request))}
+        if unknown := [name for name in given if name not in known]:
+            raise Unusable(_("“%(name)s” is no filter of this list.") % {"name": unknown[0]})
+        for name, rows, narrowed in _steps(model_admin, request, given):
+            # A filter ignores values that it does not know; ignored here, it would let the action loose on all rows.
+            if narrowed is rows:
+                told = {"name": name, "value": given[name]}
+                raise Unusable(_("The filter “%(name)s” knows no “%(value)s”, so it narrows nothing.") % told)
+    return given
+
+
+def matching(model_admin: Any, user: Any, filters: Mapping[str, str], *, as_of: datetime | None = None) -> Any:
+    """Return the rows that the list shows a user for these filters, as of a moment."""
+    token = moment.set(as_of)
+    try:
+        with _request(user, filters) as request:
+            rows = model_admin.get_queryset(request)
+            for _name, _rows, narrowed in _steps(model_admin, request, filters):
+                rows = narrowed
+            return rows
+    finally:
+        moment.reset(token)
+
+
+@contextmanager
+def _request(user: Any, filters: Mapping[str, str]) -> Any:
+    """Give the request that filters are asked with, also where nobody asks by HTTP; nonsense is refused in words."""
+    request = HttpRequest()
+    request.method = "GET"
+    request.user = user
+    request.GET = QueryDict(urlencode(filters))
+    try:
+        yield request
+    except (ValidationError, ValueError) as error:
+        raise Unusable(_("These filters cannot be used: %(error)s") % {"error": error}) from None
+
+
+def _steps(model_admin: Any, request: HttpRequest, filters: Mapping[str, str]) -> Any:
+    """Apply filter by filter; give each one's name, the rows before it and the rows after it."""
+    rows = model_admin.get_queryset(request)
+    for offered in model_admin.get_list_filter(request):
+        if offered.parameter_name in filters:
+            given = {offered.parameter_name: [filters[offered.parameter_name]]}
+            spec = offered(request, given, model_admin.model, model_admin)
+            narrowed = spec.queryset(request, rows)
+            yield offered.parameter_name, rows, narrowed
+            rows = narrowed
+    if SEARCH_VAR in filters:
+        found, _distinct = model_admin.get_search_results(request, rows, filters[SEARCH_VAR])
+        yield SEARCH_VAR, rows, found

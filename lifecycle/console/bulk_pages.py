@@ -1,0 +1,232 @@
+"""Bulk actions in the console: what was asked, how far it is, what became of each row (CON-5)."""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from django.contrib import messages
+from django.contrib.admin import display
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
+
+from lifecycle.actor import acting, acting_as
+from lifecycle.bulk.planning import BELL
+from lifecycle.bulk.queues import queues, verb_of
+from lifecycle.bulk.states import BULK_ACTIONS, State
+from lifecycle.console.actions import Action, left_as
+from lifecycle.console.bulk import count_field, encoded, foretold, spoken, typed
+from lifecycle.console.dress import badge, page, since, two_lines
+from lifecycle.console.listing import LongListAdmin, StateFilter
+from lifecycle.models import BulkAction, BulkItem, Event
+from lifecycle.models.bulk import MOST_WITHOUT_COUNT, BulkActionQuerySet
+from lifecycle.roles import Role, role_of
+from lifecycle.spreadsheet import CHUNK, csv_answer, csv_lines
+from lifecycle.workers import bells
+
+COLOURS = {
+    State.PLANNED: "info",
+    State.READY: "warning",
+    State.RUNNING: "info",
+    State.DONE: "success",
+    State.CANCELLED: "",
+    State.FAILED: "danger",
+}
+MOST_LEFT_SHOWN = 50
+COLUMNS = ("id", "foundAs", "outcome", "wasThen", "doneAt")
+
+
+@display(description=gettext_lazy("action"))
+def what(row: BulkAction) -> SafeString:
+    """Return the action over its filter."""
+    return two_lines(f"{row.queue}: {row.action}", spoken(row.filters), title=row.reason)
+
+
+@display(description=gettext_lazy("state"))
+def state(row: BulkAction) -> SafeString:
+    """Return the state as word and colour."""
+    return badge(row.status, COLOURS[State(row.status)])
+
+
+@display(description=gettext_lazy("progress"))
+def progress(row: BulkAction) -> SafeString:
+    """Return how far it is, and how many rows it moved."""
+    of = f"{row.done_count:,} / {row.total:,}" if row.total is not None else "-"
+    return two_lines(of, _("%(number)s changed") % {"number": f"{row.moved_count:,}"})
+
+
+@display(description=gettext_lazy("asked by"))
+def asked_by(row: BulkAction) -> str:
+    """Return who asked."""
+    return str(row.asked_by)
+
+
+@display(description=gettext_lazy("age"))
+def age(row: BulkAction) -> SafeString:
+    """Return how long ago it was asked for."""
+    return since(row.created_at)
+
+
+class BulkActionAdmin(LongListAdmin):
+    """Bulk actions, newest first: one's own, and those over rows that one sees."""
+
+    table = BULK_ACTIONS
+    list_display = [what, state, progress, asked_by, age]
+    list_filter = [StateFilter]
+    list_select_related = ["asked_by"]
+    search_help_text = gettext_lazy("A whole id, or a person's name")
+
+    def get_queryset(self, request: HttpRequest) -> BulkActionQuerySet:
+        """Show what a person may know of; admins see all."""
+        rows: BulkActionQuerySet = super().get_queryset(request)
+        return rows if role_of(request.user) == Role.ADMIN else rows.filter(self._seen_by(request.user))
+
+    @staticmethod
+    def _seen_by(user: Any) -> Q:
+        seen = Q(asked_by=user.pk)
+        for name, queue in queues.items():
+            opts = queue.model._meta
+            if user.has_perm(f"{opts.app_label}.view_{opts.model_name}"):
+                scopes = queue.scopes_seen_by(user)
+                seen |= Q(queue=name) if scopes is None else Q(queue=name, scopes__contained_by=scopes)
+        return seen
+
+    def search(self, rows: Any, text: str) -> Any:
+        """Find whole words only."""
+        try:
+            return rows.filter(pk=text)
+        except (ValidationError, ValueError):
+            return rows.filter(asked_by__username=text)
+
+    # One action
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+        """Show one action, with what can be done about it now."""
+        action = self._found(request, object_id)
+        return page(
+            self,
+            request,
+            "admin/console/bulk_action.html",
+            title=_("Bulk action"),
+            timeline=Event.objects.history(action),
+            original=action,
+            **self._about(request, action),
+        )
+
+    def progress_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show how far it is: the part of the page that renews itself."""
+        about = self._about(request, self._found(request, object_id))
+        return TemplateResponse(request, "admin/console/bulk_progress.html", about)
+
+    def start_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Start what was counted, once its number was typed."""
+        action = self._found(request, object_id)
+        if not self._may_start(request, action):
+            raise PermissionDenied
+        rows = BulkAction.objects.filter(pk=action.pk)
+        with acting_as(acting().actor, reason=action.reason):
+            started = rows.start(count=typed(request.POST))
+        if started:
+            bells.ring(BELL)
+        elif rows.filter(status=State.READY).exists():
+            messages.error(request, _("Type %(number)s to start it.") % {"number": f"{action.eligible:,}"})
+        else:
+            self._refused(request, rows.get())
+        return self._to_page(action)
+
+    def cancel_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Stop it; what was done stays done."""
+        action = self._found(request, object_id)
+        if not self._may_cancel(request, action):
+            raise PermissionDenied
+        rows = BulkAction.objects.filter(pk=action.pk)
+        if rows.cancel():
+            done = rows.get()
+            words = _("Cancelled. %(moved)s of %(total)s were changed before, and stay so.")
+            messages.success(request, words % {"moved": f"{done.moved_count:,}", "total": f"{done.total or 0:,}"})
+        else:
+            self._refused(request, rows.get())
+        return self._to_page(action)
+
+    def results_view(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
+        """Stream what became of each row."""
+        action = self._found(request, object_id)
+        items = action.items.order_by("object_id").iterator(chunk_size=CHUNK)
+        return csv_answer(f"bulk-action-{action.pk}", csv_lines(COLUMNS, _cells(items)))
+
+    def get_urls(self) -> list[Any]:
+        """Give each part its address."""
+        views = {"progress": self.progress_view, "results": self.results_view}
+        views |= {"start": require_POST(self.start_view), "cancel": require_POST(self.cancel_view)}
+        own = [
+            path(f"<str:object_id>/{name}/", self.admin_site.admin_view(view), name=f"lifecycle_bulkaction_{name}")
+            for name, view in views.items()
+        ]
+        return [*own, *super().get_urls()]
+
+    def _found(self, request: HttpRequest, object_id: str) -> BulkAction:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        action: BulkAction | None = self.get_object(request, unquote(object_id))
+        if action is None:
+            raise Http404
+        return action
+
+    def _about(self, request: HttpRequest, action: BulkAction) -> dict[str, Any]:
+        queue, verb = queues[action.queue], cast("Action", verb_of(action.queue, action.action))
+        opts = queue.model._meta
+        rows = reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist")
+        left = action.items.filter(outcome=BulkItem.Outcome.LEFT).order_by("object_id")[:MOST_LEFT_SHOWN]
+        needs_count = (action.eligible or 0) > MOST_WITHOUT_COUNT
+        return {
+            "action": action,
+            "verb": verb,
+            "state_badge": state(action),
+            "opts_of_rows": opts,
+            "filter": spoken(action.filters),
+            "list_address": f"{rows}?{encoded(action.filters)}",
+            "row_address": f"{rows}{{}}/change/",
+            "sentences": foretold(verb, action.dry_run) if action.total is not None else [],
+            "report": _report(verb, action),
+            "left": [(item, f"{rows}{item.object_id}/change/") for item in left],
+            "left_beyond": max(0, sum(action.left.values()) - MOST_LEFT_SHOWN),
+            "may_start": self._may_start(request, action) and action.status == State.READY and bool(action.eligible),
+            "may_cancel": self._may_cancel(request, action) and action.status in BULK_ACTIONS.moves["cancel"].sources,
+            "count_field": count_field(action.eligible or 0).label if needs_count else "",
+            "is_working": action.is_working,
+        }
+
+    def _may_start(self, request: HttpRequest, action: BulkAction) -> bool:
+        """Only whoever asked: it is done in their name."""
+        return request.user.pk == action.asked_by_id and queues[action.queue].may_act(request.user)
+
+    def _may_cancel(self, request: HttpRequest, action: BulkAction) -> bool:
+        """Whoever may act on such rows may stop somebody else doing it."""
+        return request.user.pk == action.asked_by_id or queues[action.queue].may_act(request.user)
+
+    @staticmethod
+    def _refused(request: HttpRequest, action: BulkAction) -> None:
+        messages.warning(request, _("Nothing was done: it is %(state)s.") % {"state": action.status})
+
+    @staticmethod
+    def _to_page(action: BulkAction) -> HttpResponseRedirect:
+        return HttpResponseRedirect(reverse("admin:lifecycle_bulkaction_change", args=[action.pk]))
+
+
+def _report(verb: Action, action: BulkAction) -> str:
+    """Say what was done so far, as an action over a selection says it."""
+    if not action.done_count:
+        return ""
+    return verb.report(action.total or 0, action.moved_count, *left_as(action.left)).sentence
+
+
+def _cells(items: Iterator[BulkItem]) -> Iterator[list[Any]]:
+    for item in items:
+        done_at = item.done_at.isoformat() if item.done_at else ""
+        yield [item.object_id, item.found_as, item.outcome or "waiting", item.note, done_at]
