@@ -98,7 +98,8 @@ class BulkAction(LeasedModel):
             # Nothing runs over more than a few rows before somebody typed how many.
             models.CheckConstraint(
                 condition=~Q(status__in=[State.RUNNING, State.DONE])
-                | Q(eligible__isnull=False) & (Q(eligible__lte=MOST_WITHOUT_COUNT) | Q(confirmed_count=F("eligible"))),
+                | Q(eligible__isnull=False, eligible__lte=MOST_WITHOUT_COUNT)
+                | Q(eligible__isnull=False, confirmed_count__isnull=False, confirmed_count=F("eligible")),
                 name="bulk_action_is_confirmed",
             ),
             models.CheckConstraint(condition=~Q(filters={}), name="bulk_action_has_a_filter"),
@@ -107,11 +108,13 @@ class BulkAction(LeasedModel):
                 condition=Q(status__in=WORKING) | Q(claim_token=None, lease_until=None), name="resting_bulk_is_free"
             ),
             models.CheckConstraint(
-                condition=Q(total=None) & Q(done_count=0) | Q(done_count__lte=F("total")), name="bulk_done_within_total"
+                condition=Q(total=None, done_count=0) | Q(total__isnull=False, done_count__lte=F("total")),
+                name="bulk_done_within_total",
             ),
             models.CheckConstraint(condition=Q(moved_count__lte=F("done_count")), name="bulk_moved_within_done"),
             models.CheckConstraint(
-                condition=~Q(status=State.DONE) | Q(done_count=F("total")), name="done_bulk_looked_at_all"
+                condition=~Q(status=State.DONE) | Q(total__isnull=False, done_count=F("total")),
+                name="done_bulk_looked_at_all",
             ),
             models.CheckConstraint(condition=~Q(status=State.FAILED) | ~Q(error=""), name="failed_bulk_says_why"),
         ]

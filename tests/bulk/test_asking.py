@@ -1,0 +1,238 @@
+"""Asking for a bulk action: what is offered, what is told first, and what is refused (CON-4, CON-5, CON-10)."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from lifecycle.bulk import planning
+from lifecycle.models import BulkAction, BulkItem
+from ociqueue.models import Conversion, SiteMembership
+from tests.bulk.conftest import LIST, PAGES, ask, asked, said, states, worked
+
+pytestmark = pytest.mark.django_db
+
+
+def offers(client: Client, query: str) -> list[str]:
+    return [offer["label"] for offer in client.get(f"{LIST}?{query}").context["bulk_offers"]]
+
+
+def test_all_that_match_is_offered_once_something_is_filtered(make_person, site) -> None:
+    operator = make_person(sites={site: "operator"})
+
+    assert offers(operator, "") == []
+    assert offers(operator, "p=2") == []
+    assert offers(operator, "status=nonsense") == []
+    assert offers(operator, "status=COMPLETED") == []
+    assert offers(operator, "status=FAILED") == [
+        "Retry — FAILED and RETRY only",
+        "Reset to queued — QUEUED, RETRY, PROCESSING and FAILED only",
+    ]
+    assert len(offers(operator, "code=X")) == 3
+    assert offers(make_person("can", role="viewer", sites={site: "operator"}), "status=FAILED") == []
+
+
+def test_con_4_a_list_of_one_state_offers_what_applies_to_it(make_person, site, make_failed) -> None:
+    make_failed(site, 1)
+    operator = make_person(sites={site: "operator"})
+
+    def offered(query: str) -> list[str]:
+        choices = operator.get(f"{LIST}?{query}").context["action_form"].fields["action"].choices
+        return [name for name, _ in choices if name]
+
+    assert offered("status=FAILED") == ["retry", "reset"]
+    assert offered("") == ["retry", "reset", "mark_failed"]
+
+
+def test_the_page_says_first_what_would_happen(make_person, make_site, make_failed, make_conversion) -> None:
+    mine, seen = make_site(), make_site()
+    make_failed(mine, 3)
+    make_failed(seen, 2)
+    make_conversion(mine)
+    operator = make_person(sites={mine: "operator", seen: "viewer"})
+
+    answer = operator.get(f"{LIST}all/retry/?since=24")
+
+    assert answer.context["sentences"] == [
+        "Retry: 3 that match now (3 FAILED).",
+        "They go back to QUEUED with a fresh budget of attempts; the error stays on them.",
+        "1 is QUEUED and will stay so.",
+    ]
+    assert "since: 24" in answer.content.decode()
+    assert not BulkAction.objects.exists(), "looking plans nothing"
+
+
+def test_few_rows_are_done_without_a_number(make_person, site, make_failed) -> None:
+    make_failed(site, 3)
+    make_failed(site, 2, code="OTHER")
+
+    action = worked(asked(make_person(sites={site: "operator"}), query="code=OTHER&status=FAILED"))
+
+    assert (action.status, action.total, action.moved_count) == ("DONE", 2, 2)
+    assert states() == {"FAILED": 3, "QUEUED": 2}
+    assert action.filters == {"code": "OTHER", "status": "FAILED"}
+
+
+@pytest.mark.parametrize("count", ["", "100", "1O1", "-101", "١٠١", "101000000000000"])
+def test_above_a_hundred_the_number_has_to_be_typed(make_person, site, make_failed, count: str) -> None:
+    make_failed(site, 101)
+    operator = make_person(sites={site: "operator"})
+
+    refused = ask(operator, count=count)
+
+    assert refused.context["form"].non_field_errors() == ["Type 101: so many would be changed now."]
+    assert not BulkAction.objects.exists()
+    assert not BulkItem.objects.exists()
+    assert worked(asked(operator, count="101")).moved_count == 101
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("", "Set a filter first: no action is offered over everything there is."),
+        ("p=1&o=2", "Set a filter first: no action is offered over everything there is."),
+        ("code=%20", "Set a filter first: no action is offered over everything there is."),
+        ("status=nonsense", "The filter “status” knows no “nonsense”, so it narrows nothing."),
+        ("gclid__startswith=C", "“gclid__startswith” is no filter of this list."),
+        ("status=FAILED&site=nonsense", "The filter “site” knows no “nonsense”, so it narrows nothing."),
+    ],
+)
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_filters_that_narrow_nothing_are_refused(
+    make_person, site, make_failed, query: str, told: str, method: str
+) -> None:
+    make_failed(site, 1)
+    operator = make_person(sites={site: "operator"})
+
+    answer = getattr(operator, method)(f"{LIST}all/retry/?{query}", {"reason": "x"} if method == "post" else {})
+
+    if method == "get" and not query:  # the test client would send its own query
+        answer = operator.get(f"{LIST}all/retry/")
+    assert answer.status_code == 302
+    assert said(operator.get(answer.url))[-1] == told
+    assert not BulkAction.objects.exists()
+    assert states() == {"FAILED": 1}
+
+
+def test_a_filter_by_another_operators_site_reaches_nothing(make_person, make_site, make_failed) -> None:
+    mine, other = make_site(), make_site()
+    make_failed(other, 2)
+    operator = make_person(sites={mine: "operator"})
+
+    assert ask(operator, query=f"site={other.pk}").redirect_chain
+    assert ask(operator).context["submit"] == "", "nothing matches, nothing is offered"
+    assert not BulkAction.objects.exists()
+    assert states() == {"FAILED": 2}
+
+
+def test_viewers_are_refused(make_person, site, make_failed, client) -> None:
+    make_failed(site, 1)
+    for number, person in enumerate([("viewer", "operator"), ("operator", "viewer")]):
+        role, membership = person
+        viewer = make_person(f"viewer{number}", role=role, sites={site: membership})
+        assert ask(viewer).status_code == 403
+        assert viewer.get(f"{LIST}all/retry/?status=FAILED").status_code == 403
+    assert client.post(f"{LIST}all/retry/?status=FAILED", {"reason": "x"}).status_code == 302
+    assert make_person(sites={site: "operator"}).get(f"{LIST}all/claim/?status=FAILED").status_code == 404
+    assert not BulkAction.objects.exists()
+
+
+def test_a_reason_is_asked_for(make_person, site, make_failed) -> None:
+    make_failed(site, 1)
+
+    answer = ask(make_person(sites={site: "operator"}), reason="  ")
+
+    assert answer.context["form"].errors == {"reason": ["This field is required."]}
+    assert not BulkAction.objects.exists()
+
+
+def test_very_many_are_counted_by_a_worker_and_confirmed_then(make_person, site, make_failed, monkeypatch) -> None:
+    make_failed(site, 120)
+    monkeypatch.setattr(planning, "MOST_LOOKED_AT", 50)
+    monkeypatch.setattr("lifecycle.console.bulk.MOST_LOOKED_AT", 50)
+    operator = make_person(sites={site: "operator"})
+
+    asking = operator.get(f"{LIST}all/retry/?status=FAILED")
+    action = asked(operator)
+    planned = operator.get(f"{PAGES}{action.pk}/change/").content.decode()
+    ready = worked(action)
+    told = operator.get(f"{PAGES}{action.pk}/change/").content.decode()
+    wrong = operator.post(f"{PAGES}{action.pk}/start/", {"count": "50"}, follow=True)
+    nothing_yet = states()
+    operator.post(f"{PAGES}{action.pk}/start/", {"count": "120"})
+    twice = operator.post(f"{PAGES}{action.pk}/start/", {"count": "120"}, follow=True)
+
+    assert asking.context["sentences"][0].startswith("Retry: more than 50 that match.")
+    assert asking.context["submit"] == "Count them first"
+    assert "Nothing is changed yet" in planned
+    assert (ready.status, ready.total, ready.eligible) == ("READY", 120, 120)
+    assert "Retry: 120 that match now (120 FAILED)." in told
+    assert "Type 120 to confirm" in told
+    assert said(wrong) == ["Type 120 to start it."]
+    assert nothing_yet == {"FAILED": 120}
+    assert said(twice) == ["Nothing was done: it is RUNNING."]
+    assert worked(action).moved_count == 120
+
+
+def test_only_whoever_asked_may_start_it(make_person, site, make_failed, monkeypatch) -> None:
+    make_failed(site, 3)
+    monkeypatch.setattr(planning, "MOST_LOOKED_AT", 1)
+    operator, colleague = (make_person(name, sites={site: "operator"}) for name in ("ayse", "can"))
+    action = worked(asked(operator))
+
+    assert colleague.post(f"{PAGES}{action.pk}/start/").status_code == 403
+    SiteMembership.objects.filter(user__username="ayse").update(role="viewer")
+    assert operator.post(f"{PAGES}{action.pk}/start/").status_code == 403
+    assert states() == {"FAILED": 3}
+
+
+def test_more_rows_than_an_action_takes_are_refused(make_person, site, make_failed, monkeypatch) -> None:
+    make_failed(site, 3)
+    monkeypatch.setattr(planning, "MOST_LOOKED_AT", 1)
+    monkeypatch.setattr(planning, "MOST_ROWS", 2)
+
+    action = worked(asked(make_person(sites={site: "operator"})))
+
+    assert (action.status, action.error) == ("FAILED", "More than 2 rows match. Narrow the filter.")
+    assert not BulkItem.objects.exists()
+
+
+def test_who_sees_a_bulk_action(make_person, make_site, make_failed, admin_client) -> None:
+    site, other = make_site(), make_site()
+    make_failed(site, 1)
+    action = asked(make_person(sites={site: "operator"}))
+
+    def sees(client: Any) -> bool:
+        listed = action.pk in {row.pk for row in client.get(PAGES).context["cl"].result_list}
+        for part in ("change", "progress", "results"):
+            found = client.get(f"{PAGES}{action.pk}/{part}/").status_code == 200
+            assert found == listed, part
+        return listed
+
+    assert sees(make_person("member", role="viewer", sites={site: "viewer"}))
+    assert not sees(make_person("stranger", sites={other: "operator"}))
+    assert sees(make_person("chief", role="admin"))
+    assert sees(admin_client)
+
+
+def test_strangers_can_neither_start_nor_cancel(make_person, make_site, make_failed) -> None:
+    site, other = make_site(), make_site()
+    make_failed(site, 1)
+    action = asked(make_person(sites={site: "operator"}))
+    stranger = make_person("stranger", sites={other: "operator"})
+    viewer = make_person("viewer", role="viewer", sites={site: "viewer"})
+
+    assert stranger.post(f"{PAGES}{action.pk}/cancel/").status_code == 404
+    assert viewer.post(f"{PAGES}{action.pk}/cancel/").status_code == 403
+    assert viewer.get(f"{PAGES}{action.pk}/cancel/").status_code == 405
+    assert viewer.get(f"{PAGES}nonsense/change/").status_code == 404
+    assert worked(action).status == "DONE"
+
+
+def test_options_go_with_the_action(make_person, site, make_failed) -> None:
+    make_failed(site, 2)
+
+    action = worked(asked(make_person(sites={site: "operator"}), "reset", clear_errors="on"))
+
+    assert action.options == {"clear_errors": True}
+    assert set(Conversion.objects.values_list("provider_error_code", flat=True)) == {""}
