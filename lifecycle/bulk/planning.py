@@ -66,11 +66,25 @@ def look(queue: BulkQueue, verb: Verb, user: User | AnonymousUser, filters: Mapp
 
 
 def plan(
-    *, queue: str, action: str, user: User, filters: Mapping[str, str], reason: str, options: Mapping[str, Any]
+    *,
+    queue: str,
+    action: str,
+    user: User,
+    filters: Mapping[str, str],
+    filters_told: str,
+    reason: str,
+    options: Mapping[str, Any],
 ) -> BulkAction:
     """Keep what an operator asks for; a worker writes the rows down."""
-    asked = {"queue": queue, "action": action, "reason": reason, "options": dict(options)}
-    planned = BulkAction.objects.create(asked_by=user, filters=dict(filters), **asked)
+    planned = BulkAction.objects.create(
+        queue=queue,
+        action=action,
+        asked_by=user,
+        filters=dict(filters),
+        filters_told=filters_told[:1000],
+        reason=reason,
+        options=dict(options),
+    )
     bells.ring(BELL)
     return planned
 

@@ -102,6 +102,7 @@ class BulkOffers:
                 "action": action.name,
                 "user": request.user,
                 "filters": filters,
+                "filters_told": bulk_filters.in_words(self, request.user, filters),
                 "reason": form.cleaned_data["reason"],
                 "options": form.options(),
             }
@@ -136,7 +137,7 @@ class BulkOffers:
             "admin/console/confirm.html",
             title=_("%(action)s: all that match") % {"action": action.title},
             sentences=foretold(action, found.told(), is_capped=found.is_capped),
-            facts=[(_("Filter"), spoken(filters)), (_("Reach"), action.label)],
+            facts=[(_("Filter"), bulk_filters.in_words(self, request.user, filters)), (_("Reach"), action.label)],
             form=form,
             submit=submit if found.eligible else "",
             is_dangerous=action.is_dangerous,
@@ -169,7 +170,7 @@ def foretold(action: Action, dry_run: Mapping[str, Any], *, is_capped: bool = Fa
     else:
         by_state = ", ".join(f"{number:,} {state}" for state, number in sorted(eligible.items()))
         told = [
-            _("%(title)s: %(number)s that match now%(states)s.")
+            _("%(title)s: %(number)s that match%(states)s.")
             % {
                 "title": action.title,
                 "number": f"{eligible.total():,}",
@@ -200,11 +201,6 @@ def typed(data: QueryDict) -> int | None:
     """Return the number that was typed, however its thousands are parted."""
     digits = "".join(letter for letter in data.get("count", "") if letter not in ",. '\u00a0\u202f")
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 10 else None  # noqa: PLR2004
-
-
-def spoken(filters: Mapping[str, str]) -> str:
-    """Return filters as a person reads them."""
-    return " · ".join(f"{name}: {value}" for name, value in filters.items())
 
 
 def encoded(filters: Mapping[str, str]) -> str:

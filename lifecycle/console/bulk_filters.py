@@ -39,6 +39,20 @@ def frozen(model_admin: Any, user: Any, asked: QueryDict) -> dict[str, str]:
     return given
 
 
+def in_words(model_admin: Any, user: Any, filters: Mapping[str, str]) -> str:
+    """Return filters as the list calls them: a site by its name, not by its id."""
+    told = {SEARCH_VAR: _("search")}
+    values = dict(filters)
+    with _request(user, filters) as request:
+        for offered in model_admin.get_list_filter(request):
+            name = offered.parameter_name
+            if name in filters:
+                spec = offered(request, {name: [filters[name]]}, model_admin.model, model_admin)
+                labels = {str(value): str(label) for value, label in spec.lookup_choices}
+                told[name], values[name] = str(spec.title), labels.get(filters[name], filters[name])
+    return " · ".join(f"{told[name]}: {value}" for name, value in values.items())
+
+
 def matching(model_admin: Any, user: Any, filters: Mapping[str, str], *, as_of: datetime | None = None) -> Any:
     """Return the rows that the list shows a user for these filters, as of a moment."""
     token = moment.set(as_of)

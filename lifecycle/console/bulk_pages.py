@@ -21,7 +21,7 @@ from lifecycle.bulk.planning import BELL
 from lifecycle.bulk.queues import queues, verb_of
 from lifecycle.bulk.states import BULK_ACTIONS, State
 from lifecycle.console.actions import Action, left_as
-from lifecycle.console.bulk import count_field, encoded, foretold, spoken, typed
+from lifecycle.console.bulk import count_field, encoded, foretold, typed
 from lifecycle.console.dress import badge, page, since, two_lines
 from lifecycle.console.listing import LongListAdmin, StateFilter
 from lifecycle.models import BulkAction, BulkItem, Event
@@ -45,7 +45,8 @@ COLUMNS = ("id", "foundAs", "outcome", "wasThen", "doneAt")
 @display(description=gettext_lazy("action"))
 def what(row: BulkAction) -> SafeString:
     """Return the action over its filter."""
-    return two_lines(f"{row.queue}: {row.action}", spoken(row.filters), title=row.reason)
+    verb = cast("Action", verb_of(row.queue, row.action))
+    return two_lines(f"{verb.title} · {verb.model._meta.verbose_name_plural}", row.filters_told, title=row.reason)
 
 
 @display(description=gettext_lazy("state"))
@@ -114,8 +115,6 @@ class BulkActionAdmin(LongListAdmin):
             request,
             "admin/console/bulk_action.html",
             title=_("Bulk action"),
-            timeline=Event.objects.history(action),
-            original=action,
             **self._about(request, action),
         )
 
@@ -187,12 +186,13 @@ class BulkActionAdmin(LongListAdmin):
         return {
             "action": action,
             "verb": verb,
+            "original": action,
+            "timeline": Event.objects.history(action),
             "state_badge": state(action),
             "opts_of_rows": opts,
-            "filter": spoken(action.filters),
             "list_address": f"{rows}?{encoded(action.filters)}",
-            "row_address": f"{rows}{{}}/change/",
             "sentences": foretold(verb, action.dry_run) if action.total is not None else [],
+            "progress": _progress(action),
             "report": _report(verb, action),
             "left": [(item, f"{rows}{item.object_id}/change/") for item in left],
             "left_beyond": max(0, sum(action.left.values()) - MOST_LEFT_SHOWN),
@@ -217,6 +217,12 @@ class BulkActionAdmin(LongListAdmin):
     @staticmethod
     def _to_page(action: BulkAction) -> HttpResponseRedirect:
         return HttpResponseRedirect(reverse("admin:lifecycle_bulkaction_change", args=[action.pk]))
+
+
+def _progress(action: BulkAction) -> str:
+    """Say how far it is."""
+    words = _("%(done)s of %(total)s rows looked at (%(percent)s %%)")
+    return words % {"done": f"{action.done_count:,}", "total": f"{action.total or 0:,}", "percent": action.percent}
 
 
 def _report(verb: Action, action: BulkAction) -> str:

@@ -1,0 +1,53 @@
+"""Bulk actions at a million rows: neither the page nor a batch walks the finished ones (CON-5)."""
+
+import pytest
+
+from lifecycle.bulk.planning import look, plan, write_down
+from lifecycle.bulk.queues import queues
+from lifecycle.bulk.running import run_batch
+from lifecycle.models import BulkAction
+from ociqueue.admin.actions import RETRY
+from ociqueue.models import Site
+from tests.bulk.conftest import user_of
+from tests.ociqueue.test_plans import BUFFERS_PER_ROW, crowded, explained, statements, walked
+
+__all__ = ["crowded"]
+
+pytestmark = pytest.mark.django_db
+
+
+FEW = 2_000  # blocks; the table has ten times as many
+
+
+def check(statement: str, *, rows: int) -> None:
+    """Explain a statement: it reads what it needs, and a walk ends early where nearly all rows are wanted anyway."""
+    told = explained(statement)
+    read = told["Shared Hit Blocks"] + told["Shared Read Blocks"]
+    assert not list(walked(told)) or read < FEW, (read, statement)
+    assert read < rows * BUFFERS_PER_ROW, (read, statement)
+
+
+def test_nothing_of_a_bulk_action_walks_the_finished_rows(crowded: Site, make_person, make_site, sql) -> None:
+    """Filters by state, by error, and by site alone, which a million finished rows match too."""
+    sites = [crowded, *(make_site() for _ in range(3))]
+    user, queue = user_of(make_person(sites=dict.fromkeys(sites, "operator"))), queues["conversion"]
+    filters = [{"status": "FAILED"}, {"code": "UPLOAD_EXCEPTION"}, {"site": str(crowded.pk)}, {"category": "TRANSIENT"}]
+    ((pages,),) = sql("SELECT relpages FROM pg_class WHERE relname = 'offline_conversion_queue'")
+    assert pages > 10 * FEW
+
+    for chosen in filters:
+        plan(queue="conversion", action="retry", user=user, filters=chosen, filters_told="", reason="x", options={})
+        action = BulkAction.objects.claim()
+        for statement in statements(lambda chosen=chosen: look(queue, RETRY, user, chosen)):
+            check(statement, rows=10_000)
+        for statement in statements(lambda action=action: write_down(action)):
+            check(statement, rows=11_000)
+        action.refresh_from_db()
+        write_down(action)
+        assert action.total == (6_000 if {"code", "category"} & set(chosen) else 11_000)
+        BulkAction.objects.filter(pk=action.pk).start(count=action.eligible)
+        running = BulkAction.objects.claim()
+        for statement in statements(lambda running=running: run_batch(running)):
+            check(statement, rows=RETRY.batch)
+        running.refresh_from_db()
+        BulkAction.objects.filter(pk=action.pk).cancel()

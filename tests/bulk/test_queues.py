@@ -1,0 +1,168 @@
+"""Bulk actions and dead letters in the other two queues: the same page, the same words (CON-4, CON-5, CON-7)."""
+
+import csv
+from io import StringIO
+from typing import Any
+
+import pytest
+
+from lifecycle.models import BulkAction, Event
+from orchestrator.faults import Code, Fault
+from orchestrator.models import Job
+from orchestrator.models.queryset import failure
+from pdfjobs import store
+from pdfjobs.models import PdfJob
+from tests.bulk.conftest import PAGES, said, worked
+from tests.orchestrator.conftest import floor
+from tests.orchestrator.conftest import make_job as make_cutting_job
+from tests.pdfjobs.conftest import _own_store, artifacts, make_job, some_user
+
+__all__ = ["_own_store", "artifacts", "floor", "make_job"]
+
+pytestmark = pytest.mark.django_db
+
+PDF, CUTTING = "/admin/pdfjobs/pdfjob/", "/admin/orchestrator/job/"
+
+
+def asked(client: Any, address: str, **fields: Any) -> BulkAction:
+    answer = client.post(address, {"reason": "mended", **fields}, follow=True)
+    assert answer.redirect_chain
+    return BulkAction.objects.latest("created_at")
+
+
+def downloaded(client: Any, address: str) -> list[dict[str, str]]:
+    text = b"".join(client.get(address).streaming_content).decode()
+    assert text.startswith("\ufeff")
+    return list(csv.DictReader(StringIO(text.removeprefix("\ufeff"), newline="")))
+
+
+def failed_cutting_job(order_id: str, code: Code = Code.OPTI_RUNNER_FAILED, **columns: Any) -> Job:
+    job = make_cutting_job(order_id=order_id).move("fail", **failure(Fault(code, "=no")))
+    Job.objects.filter(pk=job.pk).update(**columns) if columns else None
+    return job
+
+
+def test_pdf_jobs_are_retried_by_filter_and_twins_are_told(make_person, make_job) -> None:
+    failed, twin, _ = make_job("failed"), make_job("failed"), make_job("succeeded")
+    PdfJob(owner=twin.owner, job_key=twin.job_key, template_name="invoice").save()
+    client = make_person()
+
+    page = client.get(f"{PDF}all/retry/?status=failed")
+    action = worked(asked(client, f"{PDF}all/retry/?status=failed"))
+
+    assert page.context["sentences"][0] == "Retry: 1 that match (1 failed)."
+    assert page.context["sentences"][-1] == "1 is failed and asked for anew meanwhile and will stay so."
+    assert (action.status, action.moved_count) == ("DONE", 1)
+    assert action.left == {"failed and asked for anew meanwhile": 1}
+    assert PdfJob.objects.get(pk=failed.pk).status == "queued"
+
+
+def test_con_4_a_preview_of_twins_agrees_with_what_is_done(make_person, make_job) -> None:
+    first = make_job("failed")
+    second = make_job("failed", owner=first.owner)
+    PdfJob.objects.filter(pk=second.pk).update(job_key=first.job_key)
+    client = make_person()
+
+    chosen = {"action": "retry", "_selected_action": [str(first.pk), str(second.pk)]}
+    asking = client.post(PDF, chosen).context
+    fields = {"ids": f"{first.pk},{second.pk}", "reason": "x"}
+    done = client.post(f"{PDF}act/retry_selected/", fields, follow=True)
+
+    assert asking["sentences"][0] == "Retry: 1 of 2 selected."
+    assert said(done) == ["Retried 1 of 2; 1 was failed and asked for anew meanwhile."]
+
+
+def test_a_store_that_does_not_answer_stops_the_action_and_is_told(make_person, make_job, monkeypatch) -> None:
+    make_job("succeeded")
+
+    def down(_: str) -> None:
+        raise store.StoreDown("no route")
+
+    monkeypatch.setattr(store, "delete", down)
+    action = worked(asked(make_person(), f"{PDF}all/expire/?status=succeeded"))
+
+    assert (action.status, action.moved_count) == ("RUNNING", 0)
+    assert action.error == "The store of PDF files does not answer, so nothing was expired: no route"
+    assert PdfJob.objects.get().status == "succeeded"
+
+
+def test_cutting_jobs_are_retried_by_filter_and_permanent_errors_are_told(make_person, floor) -> None:
+    passing = failed_cutting_job("S-1")
+    failed_cutting_job("S-2", Code.XML_INVALID)
+    failed_cutting_job("S-3", retry_count=99)
+    client = make_person()
+
+    page = client.get(f"{CUTTING}all/retry/?status=FAILED").context["sentences"]
+    action = worked(asked(client, f"{CUTTING}all/retry/?status=FAILED"))
+
+    assert page[0] == "Retry: 1 that match (1 FAILED)."
+    assert page[2:] == [
+        "1 is FAILED (E_RETRY_LIMIT_REACHED) and will stay so.",
+        "1 is FAILED (E_XML_INVALID) and will stay so.",
+    ]
+    assert action.left == {"FAILED (E_XML_INVALID)": 1, "FAILED (E_RETRY_LIMIT_REACHED)": 1}
+    passing.refresh_from_db()
+    assert passing.status == "NEW"
+    retried = Event.objects.of(passing).get(event_type="JOB_RETRY_SCHEDULED")
+    assert (retried.actor, retried.message) == ("operator:ayse", f"mended ({action})")
+    told = client.get(f"{PAGES}{action.pk}/change/").content.decode()
+    assert "Scheduled a retry of 1 of 3; 1 was FAILED (E_RETRY_LIMIT_REACHED); 1 was FAILED (E_XML_INVALID)." in told
+
+
+def test_con_4_a_job_that_is_worked_on_is_foretold_as_it_is_reported(make_person, floor) -> None:
+    free, busy = make_cutting_job(order_id="S-1"), make_cutting_job(order_id="S-2")
+    Job.objects.filter(pk=busy.pk).claim()
+    client, both = make_person(), [str(free.pk), str(busy.pk)]
+
+    asking = client.post(CUTTING, {"action": "cancel", "_selected_action": both}).context["sentences"]
+    done = client.post(f"{CUTTING}act/cancel/", {"ids": ",".join(both), "reason": "x"}, follow=True)
+
+    assert asking[0] == "Cancel: 1 of 2 selected."
+    assert asking[-1] == "1 is NEW and being worked on and will stay so."
+    assert said(done) == ["Cancelled 1 of 2; 1 was NEW and being worked on."]
+
+
+@pytest.mark.parametrize("verb", ["approve", "retry", "cancel"])
+def test_con_9_decisions_need_a_reason_too(make_person, floor, verb: str) -> None:
+    job = make_cutting_job()
+
+    answer = make_person().post(f"{CUTTING}act/{verb}/", {"ids": str(job.pk), "reason": " "})
+
+    assert answer.context["form"].errors == {"reason": ["This field is required."]}
+    job.refresh_from_db()
+    assert job.status == "NEW"
+
+
+def test_con_7_dead_letters_of_pdf_jobs(make_person, make_job) -> None:
+    job = make_job("failed", owner=some_user("=cmd"))
+    make_job("succeeded")
+    client = make_person(role="viewer")
+
+    (told,) = downloaded(client, f"{PDF}dead-letters/?template=invoice")
+
+    assert (told["id"], told["owner"], told["errorCode"]) == (str(job.pk), "'=cmd", "TEMPLATE_ERROR")
+    assert downloaded(client, f"{PDF}dead-letters/?template=offer") == []
+    assert f"{PDF}dead-letters/?template=offer" in client.get(f"{PDF}?template=offer").content.decode()
+
+
+def test_con_7_dead_letters_of_cutting_jobs(make_person, floor) -> None:
+    job = failed_cutting_job("S-1")
+    make_cutting_job(order_id="S-2")
+    client = make_person(role="viewer")
+
+    (told,) = downloaded(client, f"{CUTTING}dead-letters/?mode=A")
+
+    assert (told["id"], told["orderId"], told["errorMessage"]) == (str(job.pk), "S-1", "'=no")
+    assert downloaded(client, f"{CUTTING}dead-letters/?code=E_XML_INVALID") == []
+
+
+def test_jobs_of_all_owners_have_bulk_actions_that_every_operator_sees(make_person, make_job) -> None:
+    make_job("failed")
+    action = asked(make_person(), f"{PDF}all/retry/?status=failed")
+
+    colleague = make_person("can")
+
+    assert colleague.get(f"{PAGES}{action.pk}/change/").status_code == 200
+    colleague.post(f"{PAGES}{action.pk}/cancel/")
+    action.refresh_from_db()
+    assert action.status == "CANCELLED"
