@@ -12,7 +12,7 @@ from django.contrib import messages
 from django.db import transaction
 from django.db.models import F
 from django.utils.translation import gettext as _t
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, gettext_noop, ngettext
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from lifecycle.bulk.queues import NotNow, Outcome
@@ -62,7 +62,7 @@ class Action(ABC):
     table: ClassVar[Lifecycle]
     model: ClassVar[type[LifecycleModel]]
     scope: ClassVar[str] = ""  # the column that says to whom a row belongs
-    beyond: ClassVar[str] = "not there"  # what a row is that nobody finds
+    beyond: ClassVar[str] = gettext_noop("not there")  # what a row is that nobody finds
 
     name: str  # in addresses and forms
     verb: str  # in the table
@@ -125,7 +125,7 @@ class Action(ABC):
         if len(ids) == 1 and outcome.sentences:
             told = [sentence.rstrip(".") for sentence in outcome.sentences.values()]
         if beyond := len(ids) - len(outcome.moved) - len(outcome.left):
-            told.append(f"{beyond:,} {are(beyond)} {self.beyond}")
+            told.append(self.not_found(beyond))
         return self.report(len(ids), len(outcome.moved), *told)
 
     @property
@@ -155,8 +155,13 @@ class Action(ABC):
         ]
 
     def untouched(self, number: int) -> str:
-        """Say of how many rows nothing is found that this user may act on."""
-        return f"{number:,} {are(number)} {self.beyond}, and will not be touched."
+        """Say how many rows this user will not touch."""
+        return _t("%(these)s, and will not be touched.") % {"these": self.not_found(number)}
+
+    def not_found(self, number: int) -> str:
+        """Say how many rows there are not, for this user."""
+        words = ngettext("%(number)s is %(what)s", "%(number)s are %(what)s", number)
+        return words % {"number": f"{number:,}", "what": _t(self.beyond)}
 
     def report(self, asked: int, moved: int, *more: str) -> Report:
         """Say how many rows were moved, and what else there is to say."""
@@ -178,8 +183,3 @@ def in_words(states: Sequence[str]) -> str:
     """Return states as a list that can be read."""
     *most, last = states
     return _t("%(most)s and %(last)s") % {"most": ", ".join(most), "last": last} if most else last
-
-
-def are(number: int) -> str:
-    """Return the verb that goes with a number."""
-    return "is" if number == 1 else "are"

@@ -12,7 +12,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('lifecycle', '0002_roles'),
+        ('lifecycle', '0003_hour_counts'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

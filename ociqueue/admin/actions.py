@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
 from lifecycle.console.actions import Action, ReasonForm
@@ -59,7 +60,7 @@ class ConversionAction(Action):
     table = CONVERSIONS
     model = Conversion
     scope = "site_id"
-    beyond = "not of a site you run"
+    beyond = gettext_noop("not of a site you run")
 
     def within_reach(self, rows: ConversionQuerySet, user: "User | AnonymousUser") -> ConversionQuerySet:
         """Keep the rows of sites that a user runs, named one by one, so that the indexes by site serve."""
