@@ -1,0 +1,84 @@
+"""Whatever happens on the way, a bulk action's sums, its lines and the witness tell one story (CON-5)."""
+
+from collections import Counter
+from contextlib import nullcontext
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lifecycle.bulk import running
+from lifecycle.bulk.running import run_batch
+from lifecycle.models import BulkAction, BulkItem, Event
+from ociqueue.admin.actions import RETRY
+from ociqueue.models import Conversion
+from tests.bulk.conftest import asked
+
+pytestmark = pytest.mark.django_db
+
+ROWS = 7
+STEPS = ["batch", "crash", "lapse", "rival", "rival fails", "cancel", "work"]
+
+
+@given(steps=st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, ROWS - 1)), max_size=8))
+@settings(max_examples=60)
+def test_any_course_of_events_is_told_as_it_was(make_site, make_failed, steps: list[tuple[str, int]]) -> None:
+    site = make_site()
+    rows = make_failed(site, ROWS)
+    operator, _ = User.objects.get_or_create(username="walker", is_staff=True, is_superuser=True)
+    client = Client()
+    client.force_login(operator)
+    action = asked(client, query=f"site={site.pk}")
+    usual, settle = RETRY.batch, running.settle
+    object.__setattr__(RETRY, "batch", 2)
+    try:
+        holder = BulkAction.objects.claim()
+        for step, number in steps:
+            match step:
+                case "batch":
+                    run_batch(holder)
+                case "crash":
+                    running.settle = _broken
+                    with pytest.raises(ZeroDivisionError) if _would_act(holder) else nullcontext():
+                        run_batch(holder)
+                    running.settle = settle
+                case "lapse":
+                    BulkAction.objects.filter(pk=action.pk).update(lease_until="2020-01-01T00:00Z")
+                    holder = BulkAction.objects.claim() or holder
+                case "rival":
+                    Conversion.objects.filter(pk=rows[number].pk).retry_selected()
+                case "rival fails":
+                    Conversion.objects.filter(pk=rows[number].pk).mark_failed()
+                case "cancel":
+                    BulkAction.objects.filter(pk=action.pk).cancel()
+                case "work":
+                    running.work_due()
+            _agrees(action)
+    finally:
+        object.__setattr__(RETRY, "batch", usual)
+        running.settle = settle
+        BulkAction.objects.filter(pk=action.pk).cancel()
+
+
+def _broken(*_: object) -> None:
+    raise ZeroDivisionError
+
+
+def _would_act(holder: BulkAction) -> bool:
+    now = BulkAction.objects.get(pk=holder.pk)
+    return now.status == "RUNNING" and now.claim_token == holder.claim_token and now.done_count < now.total
+
+
+def _agrees(action: BulkAction) -> None:
+    action.refresh_from_db()
+    outcomes = Counter(action.items.values_list("outcome", flat=True))
+    assert outcomes["moved"] == action.moved_count
+    assert outcomes["left"] == sum(action.left.values())
+    assert outcomes["moved"] + outcomes["left"] == action.done_count
+    assert outcomes.total() == action.total
+    told = Counter(Event.objects.filter(message=f"mended ({action})").values_list("object_id", flat=True))
+    moved = BulkItem.objects.filter(action=action, outcome="moved").values_list("object_id", flat=True)
+    assert told == Counter(moved), "each row moved once, and those alone"
+    assert (action.status == "DONE") <= (action.done_count == action.total)
