@@ -16,6 +16,7 @@ from django.contrib.auth.models import User
 from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import F
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from lifecycle.actor import acting_as
 from lifecycle.bulk.planning import BELL, write_down
@@ -118,11 +119,12 @@ def settle(action: BulkAction, verb: Verb, ids: Sequence[UUID], outcome: Outcome
 def tidy() -> str:
     """Cancel plans that nobody confirmed, and forget lines of long ago."""
     cancelled = BulkAction.objects.never_confirmed().cancel()
-    forgotten, _ = BulkItem.objects.outdated().delete()
+    forgotten, _kinds = BulkItem.objects.outdated().delete()
     return f"Cancelled {cancelled}, forgot {forgotten} results."
 
 
 def register() -> None:
     """Let workers answer for bulk actions."""
     bells.register(BELL, is_due=lambda: BulkAction.objects.due().exists(), answer=answer_bell)
-    sweeps.register("bulk_actions_tidy", every=timedelta(hours=1), run=tidy)
+    about = _("Cancels bulk actions that nobody confirmed, and forgets results of long ago.")
+    sweeps.register("bulk_actions_tidy", every=timedelta(hours=1), run=tidy, about=about)

@@ -18,6 +18,7 @@ ICONS = {
     "pdfjob": "picture_as_pdf",
     "job": "carpenter",
     "customer": "contacts",
+    "bulkaction": "done_all",
     "event": "history",
     "apikey": "key",
     "user": "person",
