@@ -12,6 +12,7 @@ import django_stubs_ext
 from django.templatetags.static import static
 from django.utils.translation import gettext_lazy
 
+from config.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 from config.environment import Environment
 from config.secret import read_secret_key
 
@@ -162,6 +163,8 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "pgtrigger",
     "django_q",
     "lifecycle",
@@ -272,20 +275,6 @@ Q_CLUSTER: dict[str, Any] = {
     "ALT_CLUSTERS": {},  # each supervisor's cluster has a name of its own
     "guard_cycle": 0.5,
     "recycle": 500,
-}
-
-# Django REST framework -----------------------------------------------------------------------------------------------
-
-REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": [
-        "lifecycle.keys.authentication.KeyAuthentication",
-        "lifecycle.keys.authentication.SessionAuthentication",
-    ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_THROTTLE_CLASSES": ["lifecycle.keys.throttle.KeyThrottle"],
-    "DEFAULT_PARSER_CLASSES": ["config.api.parsers.JSONParser"],
-    "DEFAULT_RENDERER_CLASSES": ["config.api.renderers.JSONRenderer"],
-    "EXCEPTION_HANDLER": "config.api.errors.answer",
 }
 
 # django-unfold -------------------------------------------------------------------------------------------------------

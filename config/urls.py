@@ -5,11 +5,14 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from config import views
+from config.api.pages import ApiPage, ApiSchemaView
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", include("lifecycle.console.urls")),
     path("admin/", admin.site.urls),
+    path("api/schema/", ApiSchemaView.as_view(), name="api-schema"),
+    path("api/docs/", admin.site.admin_view(ApiPage.as_view()), name="api-docs"),
     path("api/", include("ociqueue.api.urls")),
     path("pdf/", include("pdfjobs.api.urls")),
     path("", include("orchestrator.api.urls")),

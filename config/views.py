@@ -1,29 +1,43 @@
 """Probes for machines: is the process up, is the product ready, and what do the queues hold."""
 
 import secrets
+from collections.abc import Callable
+from functools import wraps
 
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from config.api.errors import refusal
+from config.api.errors import NO_DATABASE, refusal
 from lifecycle.metrics import registry
 from lifecycle.models import Heartbeat
 
+View = Callable[[HttpRequest], HttpResponse]
 
-@require_safe
-@never_cache
+
+def probe(view: View) -> View:
+    """Let a view be asked, and nothing else; what it answers is true at that moment only."""
+
+    @wraps(view)
+    def asked(request: HttpRequest) -> HttpResponse:
+        if request.method in ("GET", "HEAD"):
+            return view(request)
+        words = f'Method "{request.method}" not allowed.'
+        return JsonResponse(refusal("METHOD_NOT_ALLOWED", words), status=405, headers={"Allow": "GET, HEAD"})
+
+    return never_cache(asked)
+
+
+@probe
 def healthz(request: HttpRequest) -> HttpResponse:
     """Tell that this process answers."""
     return JsonResponse({"status": "ok"})
 
 
-@require_safe
-@never_cache
+@probe
 def readyz(request: HttpRequest) -> HttpResponse:
     """Tell whether the database answers, is migrated, and somebody works; 503 with the reason otherwise."""
     checks = {"database": "not asked", "migrations": "not asked", "workers": "not asked"}
@@ -52,14 +66,15 @@ def migrated() -> bool:
     return _known_migrated
 
 
-@require_safe
-@never_cache
+@probe
 def metrics(request: HttpRequest) -> HttpResponse:
     """Tell Prometheus what the database knows; with KILIT_METRICS_TOKEN set, only to who sends it."""
     given = request.headers.get("authorization", "").removeprefix("Bearer ")
     if settings.METRICS_TOKEN and not secrets.compare_digest(given.encode(), settings.METRICS_TOKEN.encode()):
-        return JsonResponse(refusal("UNAUTHENTICATED", "Send the metrics token."), status=401)
+        return JsonResponse(
+            refusal("UNAUTHENTICATED", "Send the metrics token."), status=401, headers={"WWW-Authenticate": "Bearer"}
+        )
     try:
         return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
     except DatabaseError:
-        return JsonResponse(refusal("UNAVAILABLE", "The database does not answer."), status=503)
+        return JsonResponse(refusal("UNAVAILABLE", NO_DATABASE), status=503, headers={"Retry-After": "5"})

@@ -4,9 +4,9 @@ from typing import Any
 
 from orchestrator.fields import Reading, Wrong, phone, text
 from orchestrator.models import Customer
-from orchestrator.order import OrderFaults
+from orchestrator.order import PHONE, OrderFaults
 
-FIELDS = {"phone": phone, "name": text(200)}
+FIELDS = {"phone": PHONE, "name": text(200)}
 
 
 def find_customer(spelt: Any) -> Customer | None:

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
@@ -18,7 +19,17 @@ CENTS = Decimal("0.01")
 UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]")
 PHONE = re.compile(r"[0-9+()./ -]{5,32}")
 
-Reader = Callable[[Any], Any]
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads one value; `shape` tells integrators in JSON Schema what is read, as far as that has words for it."""
+
+    read: Callable[[Any], Any]
+    shape: Mapping[str, Any]
+
+    def __call__(self, value: Any) -> Any:
+        """Return the clean value, or raise Wrong."""
+        return self.read(value)
 
 
 class Wrong(ValueError):  # noqa: N818 - it is the answer about one field
@@ -97,13 +108,13 @@ def text(longest: int) -> Reader:
             raise Wrong(f"At most {longest} characters.")
         return clean
 
-    return read
+    return Reader(read, {"type": "string", "minLength": 1, "maxLength": longest})
 
 
 def optional_text(longest: int) -> Reader:
     """Return a reader of text that may be left out."""
-    read = text(longest)
-    return lambda value: None if value is None else read(value)
+    given = text(longest)
+    return Reader(lambda value: None if value is None else given(value), {**given.shape, "type": ["string", "null"]})
 
 
 def word(choices: tuple[str, ...]) -> Reader:
@@ -116,7 +127,7 @@ def word(choices: tuple[str, ...]) -> Reader:
             raise Wrong(f"Expected one of {', '.join(choices)}.")
         return value
 
-    return read
+    return Reader(read, {"type": "string", "enum": list(choices)})
 
 
 def number(value: Any) -> Decimal:
@@ -141,7 +152,7 @@ def whole_number(*, least: int, most: int) -> Reader:
             raise Wrong(f"Expected a whole number from {least} to {most:,}.")
         return int(exact)
 
-    return read
+    return Reader(read, {"type": "integer", "minimum": least, "maximum": most})
 
 
 def size(*, mm_per_unit: int = 1) -> Reader:
@@ -158,7 +169,7 @@ def size(*, mm_per_unit: int = 1) -> Reader:
             raise Wrong("Smaller than a hundredth of a millimetre.")
         return exact
 
-    return read
+    return Reader(read, {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_MM // mm_per_unit})
 
 
 def phone(value: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from orchestrator.fields import (
     Missing,
+    Reader,
     Reading,
     Wrong,
     optional_text,
@@ -81,9 +82,10 @@ class OrderFaults(ValueError):  # noqa: N818 - it is the answer to whoever sent 
         self.faults = faults
 
 
+PHONE = Reader(phone, {"type": "string", "maxLength": 40, "examples": ["0555 123 45 67"]})
 ORDER_FIELDS = {
     "order_id": text(100),
-    "customer_phone": phone,
+    "customer_phone": PHONE,
     "customer_snapshot_name": optional_text(200),
     "opti_mode": word(MODES),
     "revision": whole_number(least=0, most=9_999),

@@ -101,5 +101,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer a fault of ours; the log has the rest, under the request id."""
     if isinstance(sys.exception(), DATABASE_DOWN):
-        return _page(request, 503, NO_DATABASE)
+        answer = _page(request, 503, NO_DATABASE)
+        answer.headers["Retry-After"] = "5"
+        return answer
     return _page(request, 500, "Something failed on our side; the request id finds it in the log.")

@@ -2,6 +2,7 @@
 
 import codecs
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import IO, Any
 
@@ -10,6 +11,9 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
 from lifecycle.refusals import Refusal
+
+
+LONGEST_NAME = 80  # characters of a name that is shown in a refusal
 
 
 class JSONParser(BaseParser):
@@ -26,11 +30,20 @@ class JSONParser(BaseParser):
         if len(body) > limit:
             raise Refusal(413, "TOO_LARGE", f"The body is larger than {limit // 1024**2} MB.")
         try:
-            return json.loads(codecs.decode(body, "utf-8"), parse_constant=refuse_constant)
+            return json.loads(codecs.decode(body, "utf-8"), parse_constant=refuse_constant, object_pairs_hook=once_each)
         except RecursionError:
             raise ParseError("The JSON is nested too deeply.") from None
         except ValueError as error:
             raise ParseError(f"The body is not JSON: {error}") from None
+
+
+def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object, or refuse one that says a name twice: whoever sent it meant one of the two, and not us to choose."""
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+    raise ValueError(f"the name {json.dumps(twice[:LONGEST_NAME])} is there twice in one object")
 
 
 def refuse_constant(name: str) -> None:

@@ -1,6 +1,7 @@
 """The sweeps' addresses, for whoever keeps a clock of their own; a bearer secret opens them."""
 
 import secrets
+from abc import ABC, abstractmethod
 
 from django.conf import settings
 from rest_framework.exceptions import NotAuthenticated
@@ -13,9 +14,10 @@ from lifecycle.keys.authentication import given_key
 from lifecycle.models import Heartbeat
 from lifecycle.refusals import Refusal
 from lifecycle.workers import bells, sweeps
+from ociqueue.api import schema
 
 
-class ClockView(APIView):
+class ClockView(ABC, APIView):
     """Lets a clock in, by GET or POST as clocks differ."""
 
     authentication_classes = []
@@ -32,9 +34,9 @@ class ClockView(APIView):
 
     post = get
 
+    @abstractmethod
     def strike(self) -> str:
         """Do one thing, and return what was done in words."""
-        raise NotImplementedError
 
     def get_authenticate_header(self, request: Request) -> str:
         """Make a missing secret 401."""
@@ -63,3 +65,24 @@ class BellView(ClockView):
         if not Heartbeat.objects.alive().exists():
             raise Refusal(503, "NO_WORKER", "No worker is alive; it starts by itself once one is.", retry_after=60)
         return "Rung." if bells.ring_now(self.bell) else "Rung already."
+
+
+@schema.recover
+class RecoverView(CronView):
+    """`cron/oci/recover-processing`."""
+
+    sweep = "oci_recover_processing"
+
+
+@schema.cap
+class CapView(CronView):
+    """`cron/oci/attempt-cap`."""
+
+    sweep = "oci_attempt_cap"
+
+
+@schema.upload
+class UploadView(BellView):
+    """`cron/oci/upload`."""
+
+    bell = "oci_upload"

@@ -4,11 +4,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from lifecycle.keys.authentication import KeyAuthentication
+from ociqueue.api import schema
 from ociqueue.api.script import ScriptView, read
 from ociqueue.api.serializers import EnqueueSerializer
 from ociqueue.enqueue import enqueue
 
 
+@schema.conversions
 class EnqueueView(ScriptView):
     """Stores the good conversions, and names what is wrong with the others."""
 

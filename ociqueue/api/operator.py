@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 from lifecycle.actor import acting, acting_as
 from lifecycle.keys.authentication import SessionAuthentication
 from ociqueue import insight, settling
+from ociqueue.api import schema
 from ociqueue.api.script import read
 from ociqueue.api.serializers import ActionSerializer, RowsSerializer, StatsSerializer
 from ociqueue.models import Site
@@ -32,6 +33,7 @@ class OperatorView(APIView):
         return site
 
 
+@schema.stats
 class StatsView(OperatorView):
     """`GET queue-stats`."""
 
@@ -43,6 +45,7 @@ class StatsView(OperatorView):
         return Response(insight.stats(self.site(request, asked["siteId"])))
 
 
+@schema.rows
 class RowsView(OperatorView):
     """`GET queue-rows`."""
 
@@ -57,6 +60,7 @@ class RowsView(OperatorView):
         return Response(page)
 
 
+@schema.actions
 class ActionsView(OperatorView):
     """`POST queue-actions`."""
 

@@ -11,6 +11,7 @@ from lifecycle.keys.authentication import KeyAuthentication
 from lifecycle.models import ApiKey
 from lifecycle.refusals import Refusal
 from ociqueue import export, settling
+from ociqueue.api import schema
 from ociqueue.api.authentication import Session, SessionTokenAuthentication, open_session
 from ociqueue.api.serializers import AckFailedSerializer, AckSerializer, ExportSerializer, SiteSerializer
 from ociqueue.models import Site
@@ -33,6 +34,7 @@ class ScriptView(APIView):
         return site
 
 
+@schema.export
 class ExportView(ScriptView):
     """`GET google-ads-export`: claim, or preview."""
 
@@ -49,6 +51,7 @@ class ExportView(ScriptView):
         return Response(export.claim_items(site, limit=asked["limit"]))
 
 
+@schema.ack
 class AckView(ScriptView):
     """`POST ack`."""
 
@@ -60,6 +63,7 @@ class AckView(ScriptView):
         return Response({"ok": True, "updated": outcome.moved, "ignored": outcome.shown()})
 
 
+@schema.ack_failed
 class AckFailedView(ScriptView):
     """`POST ack-failed`."""
 
@@ -78,6 +82,7 @@ class AckFailedView(ScriptView):
         return Response({"ok": True, "updated": outcome.moved, "ignored": outcome.shown()})
 
 
+@schema.verify
 class VerifyView(ScriptView):
     """`POST v2/verify`: the handshake of scripts already in the field."""
 

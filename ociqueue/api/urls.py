@@ -13,9 +13,9 @@ urlpatterns = [
     path("oci/queue-stats", operator.StatsView.as_view()),
     path("oci/queue-rows", operator.RowsView.as_view()),
     path("oci/queue-actions", operator.ActionsView.as_view()),
-    path("cron/oci/recover-processing", cron.CronView.as_view(sweep="oci_recover_processing")),
-    path("cron/oci/upload", cron.BellView.as_view(bell="oci_upload")),
+    path("cron/oci/recover-processing", cron.RecoverView.as_view()),
+    path("cron/oci/upload", cron.UploadView.as_view()),
     # The name that clocks already in the field call.
-    path("cron/oci/process-offline-conversions", cron.BellView.as_view(bell="oci_upload")),
-    path("cron/oci/attempt-cap", cron.CronView.as_view(sweep="oci_attempt_cap")),
+    path("cron/oci/process-offline-conversions", cron.UploadView.as_view()),
+    path("cron/oci/attempt-cap", cron.CapView.as_view()),
 ]

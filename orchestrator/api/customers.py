@@ -4,12 +4,14 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from orchestrator.api import schema
 from orchestrator.api.access import QueueView
 from orchestrator.customers import add_customer, find_customer
 from orchestrator.insight import shown_customer
 from orchestrator.order import OrderFaults
 
 
+@schema.customers
 class CustomersView(QueueView):
     """`POST customers`."""
 
@@ -21,6 +23,7 @@ class CustomersView(QueueView):
         return Response({"customer": shown_customer(customer)}, status=200 if is_known else 201)
 
 
+@schema.lookup
 class LookupView(QueueView):
     """`GET customers/lookup`."""
 

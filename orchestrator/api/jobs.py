@@ -12,12 +12,14 @@ from rest_framework.response import Response
 from lifecycle.actor import acting, acting_as
 from lifecycle.refusals import Refusal
 from orchestrator import decisions, insight
+from orchestrator.api import schema
 from orchestrator.api.access import QueueView, read
 from orchestrator.api.serializers import ListSerializer, ReasonSerializer
 from orchestrator.enqueue import enqueue
 from orchestrator.order import read_order
 
 
+@schema.jobs
 class JobsView(QueueView):
     """`POST jobs`, `GET jobs`."""
 
@@ -42,6 +44,7 @@ class JobsView(QueueView):
         return Response(told)
 
 
+@schema.job
 class JobView(QueueView):
     """`GET jobs/{id}`."""
 
@@ -51,7 +54,7 @@ class JobView(QueueView):
 
 
 class DecisionView(QueueView):
-    """`POST jobs/{id}/retry`, `approve` and `cancel`."""
+    """What people decide."""
 
     verb = ""
 
@@ -63,6 +66,28 @@ class DecisionView(QueueView):
             return Response({"job": insight.shown(decide(read_id(pk)))})
 
 
+@schema.retry
+class RetryView(DecisionView):
+    """`POST jobs/{id}/retry`."""
+
+    verb = "retry"
+
+
+@schema.approve
+class ApproveView(DecisionView):
+    """`POST jobs/{id}/approve`."""
+
+    verb = "approve"
+
+
+@schema.cancel
+class CancelView(DecisionView):
+    """`POST jobs/{id}/cancel`."""
+
+    verb = "cancel"
+
+
+@schema.xml
 class XmlView(QueueView):
     """`GET jobs/{id}/xml`."""
 

@@ -7,9 +7,9 @@ from orchestrator.api import customers, jobs
 urlpatterns = [
     path("jobs", jobs.JobsView.as_view()),
     path("jobs/<str:pk>", jobs.JobView.as_view()),
-    path("jobs/<str:pk>/retry", jobs.DecisionView.as_view(verb="retry")),
-    path("jobs/<str:pk>/approve", jobs.DecisionView.as_view(verb="approve")),
-    path("jobs/<str:pk>/cancel", jobs.DecisionView.as_view(verb="cancel")),
+    path("jobs/<str:pk>/retry", jobs.RetryView.as_view()),
+    path("jobs/<str:pk>/approve", jobs.ApproveView.as_view()),
+    path("jobs/<str:pk>/cancel", jobs.CancelView.as_view()),
     path("jobs/<str:pk>/xml", jobs.XmlView.as_view()),
     path("customers", customers.CustomersView.as_view()),
     path("customers/lookup", customers.LookupView.as_view()),

@@ -7,6 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from lifecycle.refusals import Refusal
+from pdfjobs.api import schema
 from pdfjobs.api.jobs import made
 from pdfjobs.api.views import PdfView
 from pdfjobs.enqueue import note_lost
@@ -17,6 +18,7 @@ from pdfjobs.states import UNFINISHED, ErrorCode, Status
 ASK_AGAIN_AFTER = 2  # seconds
 
 
+@schema.download
 class DownloadView(PdfView):
     """Sends the PDF."""
 

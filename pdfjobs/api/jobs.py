@@ -1,7 +1,7 @@
 """`POST /pdf/jobs` and `GET /pdf/jobs/{id}` (PDF-3, PDF-4, PDF-11)."""
 
 from datetime import UTC, datetime
-from typing import Any, TypedDict, cast
+from typing import Any, cast
 
 from django.contrib.auth.models import User
 from django.http import HttpResponse
@@ -11,6 +11,8 @@ from rest_framework.response import Response
 
 from lifecycle.keys.authentication import given_key
 from lifecycle.refusals import Refusal
+from pdfjobs.api import schema
+from pdfjobs.api.answers import Made, Told
 from pdfjobs.api.refusing import read, refusing_broken_templates, refusing_unsupported, unavailable
 from pdfjobs.api.views import PdfView
 from pdfjobs.enqueue import QueueFull, enqueue
@@ -20,24 +22,7 @@ from pdfjobs.models import PdfJob
 from pdfjobs.states import FailSafe, Status
 
 
-class Made(TypedDict):
-    """The answer to a request for a document."""
-
-    job_id: str
-    status: str
-    created_at: str
-
-
-class Told(Made):
-    """How a job stands."""
-
-    started_at: str | None
-    finished_at: str | None
-    error_code: str | None
-    download_url: str | None
-    retry_count: int
-
-
+@schema.jobs
 class JobsView(PdfView):
     """`POST /pdf/jobs`."""
 
@@ -65,6 +50,7 @@ class JobsView(PdfView):
         return super().handle_exception(exc)
 
 
+@schema.job
 class JobView(PdfView):
     """`GET /pdf/jobs/{id}`."""
 

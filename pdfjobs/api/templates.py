@@ -1,25 +1,18 @@
 """`GET /pdf/templates`: what can be asked for, and with which variables."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypedDict
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from pdfjobs.api import schema
+from pdfjobs.api.answers import Template, Variable
 from pdfjobs.api.views import PdfView
 from pdfjobs.documents import Document, documents
 from pdfjobs.documents.schema import Field, Group, Rows
 
 
-class Variable(TypedDict):
-    """One variable of a template."""
-
-    path: str
-    about: str
-    allowed: str
-    required: bool
-
-
+@schema.templates
 class TemplatesView(PdfView):
     """The allowlist."""
 
@@ -28,7 +21,7 @@ class TemplatesView(PdfView):
         return Response({"templates": [described(document) for document in documents()]})
 
 
-def described(document: Document) -> dict[str, Any]:
+def described(document: Document) -> Template:
     """Return what an integrator has to know."""
     return {
         "name": document.name,

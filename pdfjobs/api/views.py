@@ -18,6 +18,8 @@ from pdfjobs.models import PdfJob
 class AnyAccept(DefaultContentNegotiation):
     """Answers JSON, PDF or HTML as the job's state has it: whoever asks for a PDF must be able to read a refusal."""
 
+    takes_any = True  # so no endpoint says 406
+
     def select_renderer(self, request: Any, renderers: Any, format_suffix: str | None = None) -> Any:
         """Take the first, whatever was accepted."""
         return renderers[0], renderers[0].media_type

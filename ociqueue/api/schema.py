@@ -1,0 +1,193 @@
+"""The conversion queue's endpoints for OpenAPI; checks are where they always were, in serializers and entry.py."""
+
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiSerializerFieldExtension
+
+from lifecycle.openapi import VALIDATION, Answer, describe, operation
+from ociqueue.api import answers, serializers
+from ociqueue.entry import FIELDS, REQUIRED
+from ociqueue.models import Conversion
+from ociqueue.models.conversion import PREFIX
+
+SCRIPT, PEOPLE, CLOCKS = "Conversions", "Operators of conversions", "Clocks"
+NO_SITE = {404: {"NOT_FOUND": "There is no such site, or none that you may act for."}}
+CRON = [{"cronSecret": []}]
+SITE = "4f1d2c3b5a69788796a5b4c3d2e1f001"
+ROW = f"{PREFIX}0192e4a0-7c1e-7d2a-9b3c-4d5e6f708192"
+
+SPOKEN = {
+    "conversionName": "The conversion action's name.",
+    "conversionTime": "ISO 8601 with an offset; not in the future, not older than 90 days.",
+    "conversionValue": "An amount that the currency can hold.",
+    "conversionCurrency": "ISO 4217; without one the site's own is taken, and the answer says so.",
+    "sourceKey": "Yours: the same one again, under the same name, is the same conversion.",
+    "consent": f"One of {', '.join(Conversion.Consent.values)}.",
+    **dict.fromkeys(Conversion.CLICK_IDS, "Exactly one click id is needed."),
+}
+CONVERSION = {
+    "type": "object",
+    "description": f"Fields: {', '.join(FIELDS)}. What is wrong with one is told in its result, under its index.",
+    "properties": {name: {"description": SPOKEN[name]} for name in FIELDS},
+}
+
+
+class IdsSchema(OpenApiSerializerFieldExtension):
+    """A list of ids."""
+
+    target_class = "ociqueue.api.fields.IdsField"
+
+    def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+        """Say how an id looks, and how many there may be."""
+        ids = {"type": "string", "description": f"`{PREFIX}<uuid>`, or the bare uuid."}
+        return {"type": "array", "items": ids, "maxItems": self.target.most}
+
+
+class EntrySchema(OpenApiSerializerFieldExtension):
+    """A conversion as sent."""
+
+    target_class = "ociqueue.api.fields.AnyField"
+
+    def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+        """Name its fields; each conversion is judged by itself, so none of them makes a request wrong."""
+        return CONVERSION
+
+
+class MessageSchema(OpenApiSerializerFieldExtension):
+    """Somebody's error text."""
+
+    target_class = "ociqueue.api.fields.MessageField"
+
+    def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
+        """Say what it is for."""
+        return {"type": "string", "description": "A text; anything else is taken too, and kept as its JSON."}
+
+
+conversions = describe(
+    post=operation(
+        "Bring conversions",
+        about="The good ones are stored when others are bad; the same `sourceKey` again answers the id it has already. "
+        f"Needed in each: {', '.join(REQUIRED)}, and one click id.",
+        tag=SCRIPT,
+        body=serializers.EnqueueSerializer,
+        answers={200: Answer("What became of each.", answers.Enqueued)},
+        refusals=[VALIDATION, NO_SITE],
+        examples={
+            "one sale": {
+                "siteId": SITE,
+                "conversions": [
+                    {
+                        "conversionName": "Sale",
+                        "gclid": "Cj0KCQ-example",
+                        "conversionTime": "2026-11-15T13:45:00+03:00",
+                        "conversionValue": 120.5,
+                        "conversionCurrency": "TRY",
+                        "sourceKey": "order-1001",
+                    }
+                ],
+            }
+        },
+    )
+)
+
+export = describe(
+    get=operation(
+        "Hand out conversions, or preview them",
+        about="Only the literal `markAsExported=true` claims, and answers a flat array of exactly what it claimed; "
+        "everything else is a preview, which writes nothing.",
+        tag=SCRIPT,
+        query=serializers.ExportSerializer,
+        answers={200: Answer("What was claimed, or would be.", list[answers.Item] | answers.Preview)},
+        refusals=[
+            VALIDATION,
+            NO_SITE,
+            {409: {"NOT_A_SCRIPT_SITE": "The site sends through the Google Ads API."}},
+            {503: {"SITE_PAUSED": "An operator paused the site; the message tells why."}},
+        ],
+    )
+)
+
+ack = describe(
+    post=operation(
+        "Tell what was uploaded",
+        about="Rows that are PROCESSING become COMPLETED; `skippedIds`, which the script left out on purpose, FAILED.",
+        tag=SCRIPT,
+        body=serializers.AckSerializer,
+        answers={200: Answer("What moved, and what was left alone.", answers.Acknowledged)},
+        refusals=[VALIDATION, NO_SITE],
+        examples={"one row": {"siteId": SITE, "queueIds": [ROW]}},
+    )
+)
+
+ack_failed = describe(
+    post=operation(
+        "Tell what could not be uploaded",
+        tag=SCRIPT,
+        body=serializers.AckFailedSerializer,
+        answers={200: Answer("What moved, and what was left alone.", answers.Acknowledged)},
+        refusals=[VALIDATION, NO_SITE],
+        examples={"one row": {"siteId": SITE, "queueIds": [ROW], "errorCategory": "VALIDATION"}},
+    )
+)
+
+verify = describe(
+    post=operation(
+        "Trade a key for a token of one site",
+        tag=SCRIPT,
+        body=serializers.SiteSerializer,
+        answers={200: Answer("A token, and when it ends.", answers.Session)},
+        refusals=[VALIDATION, NO_SITE],
+        examples={"a site": {"siteId": SITE}},
+    )
+)
+
+stats = describe(
+    get=operation(
+        "See how a site is doing, or all",
+        tag=PEOPLE,
+        query=serializers.StatsSerializer,
+        answers={200: Answer("Of one site, or summed.", answers.SiteStats | answers.SummedStats)},
+        refusals=[VALIDATION, NO_SITE],
+    )
+)
+
+rows = describe(
+    get=operation(
+        "List a site's conversions",
+        about="Newest first. Send `nextCursor` back as `cursor` for the next page; pages are stable while rows move.",
+        tag=PEOPLE,
+        query=serializers.RowsSerializer,
+        answers={200: Answer("A page.", answers.ConversionRows)},
+        refusals=[VALIDATION, NO_SITE],
+    )
+)
+
+actions = describe(
+    post=operation(
+        "Act on conversions",
+        tag=PEOPLE,
+        body=serializers.ActionSerializer,
+        answers={200: Answer("What moved, and what was left alone.", answers.Acted)},
+        refusals=[VALIDATION, NO_SITE],
+        examples={"retry": {"siteId": SITE, "action": "RETRY_SELECTED", "ids": [ROW], "reason": "Mended at Google."}},
+    )
+)
+
+
+def clock(summary: str, *, rings: bool = False) -> Any:
+    """Describe an address for clocks: GET and POST do the same."""
+    busy = {"NO_WORKER": "No worker is alive; it starts by itself once one is."} if rings else {}
+    struck = operation(
+        summary,
+        tag=CLOCKS,
+        answers={200: Answer("What was done.", answers.Struck)},
+        refusals=[{503: {"CRON_OFF": "No secret is set, so the address is off.", **busy}}],
+        may_wait=[503],
+        security=CRON,
+    )
+    return describe(get=struck, post=struck)
+
+
+recover = clock("Bring back conversions that were claimed and never acknowledged")
+cap = clock("Fail conversions that used up their attempts")
+upload = clock("Upload what is due through the Google Ads API", rings=True)

@@ -1,0 +1,204 @@
+"""The cutting queue's endpoints for OpenAPI, from the readers of orders; the checks are those, and only those."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import OpenApiParameter
+
+from lifecycle.openapi import VALIDATION, Answer, Codes, Component, Schema, describe, operation
+from orchestrator.api import answers, serializers
+from orchestrator.customers import FIELDS
+from orchestrator.faults import PERMANENT_CODES, Code
+from orchestrator.fields import Missing, Reader, Wrong
+from orchestrator.order import MOST_PARTS, ORDER_FIELDS, PART_FIELDS, PHONE, PLATE_FIELDS
+
+TAG = "Cutting jobs"
+ID = OpenApiParameter("id", UUID, OpenApiParameter.PATH, description="The job's id.")
+MAY_NOT_LOOK = {403: {"FORBIDDEN": "The role does not allow it."}}
+NO_JOB = {404: {Code.JOB_NOT_FOUND.value: "There is no such job."}}
+WRONG_ORDER = {422: {Code.VALIDATION.value: "`faults` lists what is wrong, each with its place."}}
+NO_RULES = {503: {Code.UNKNOWN.value: "The factory's rules cannot be read.", Code.TEMPLATE_INVALID.value: "The same."}}
+
+
+def is_required(read: Reader) -> bool:
+    """Ask the reader itself."""
+    try:
+        read(None)
+    except Missing:
+        return True
+    except Wrong:
+        return False
+    return False
+
+
+def object_of(readers: Mapping[str, Reader], *, defaulted: tuple[str, ...] = (), **beside: Any) -> Schema:
+    """Return the schema of an object that is read by these readers; null is the same as absent where that may be."""
+    shapes = {name: dict(read.shape) for name, read in readers.items()}
+    for name in defaulted:
+        shapes[name]["type"] = [shapes[name]["type"], "null"]
+        if "enum" in shapes[name]:
+            shapes[name]["enum"] = [*shapes[name]["enum"], None]
+    return {
+        "type": "object",
+        "properties": {**shapes, **beside},
+        "required": [name for name, read in readers.items() if is_required(read) and name not in defaulted],
+        "additionalProperties": False,
+    }
+
+
+PART = Component("Part", object_of(PART_FIELDS))
+PARTS = {
+    "type": "array",
+    "description": "The id of each is its own within the order.",
+    "items": PART,
+    "minItems": 1,
+    "maxItems": MOST_PARTS,
+}
+PLATE = {"anyOf": [Component("PlateSize", object_of(PLATE_FIELDS)), {"type": "null"}]}
+ORDER_SCHEMA = object_of(ORDER_FIELDS, defaulted=("opti_mode", "revision"), plate_size=PLATE, parts=PARTS)
+ORDER_SCHEMA["required"].append("parts")
+ORDER = Component("Order", ORDER_SCHEMA)
+CUSTOMER = Component("NewCustomer", object_of(FIELDS))
+EXAMPLE = {
+    "order_id": "S-1001",
+    "customer_phone": "0555 123 45 67",
+    "opti_mode": "C",
+    "parts": [
+        {
+            "id": "g1",
+            "part_type": "GOVDE",
+            "material_code": "MAT-01",
+            "length_cm": 120.5,
+            "width_cm": 40,
+            "quantity": 2,
+            "grain": 1,
+            "color": "Beyaz",
+            "thickness_mm": 18,
+            "edge_up": "1mm",
+        }
+    ],
+}
+
+jobs = describe(
+    post=operation(
+        "Bring an order",
+        about="The same order again is the same job; to have it cut once more on purpose, send another `revision`.",
+        tag=TAG,
+        body=ORDER,
+        examples={"a cupboard": EXAMPLE},
+        answers={
+            200: Answer("The order was here already.", answers.JobStored),
+            201: Answer("A new job.", answers.JobStored),
+        },
+        refusals=[WRONG_ORDER, NO_RULES],
+    ),
+    get=operation(
+        "List jobs",
+        about="Newest first. Send `next_cursor` back as `cursor` for the next page; pages are stable while jobs move.",
+        tag=TAG,
+        query=serializers.ListSerializer,
+        answers={200: Answer("A page.", answers.JobPage)},
+        refusals=[VALIDATION, MAY_NOT_LOOK],
+    ),
+)
+
+job = describe(
+    get=operation(
+        "See a job with its audit",
+        tag=TAG,
+        parameters=[ID],
+        answers={200: Answer("The job.", answers.JobDetail)},
+        refusals=[MAY_NOT_LOOK, NO_JOB],
+    )
+)
+
+
+def decision(summary: str, *, about: str, conflicts: Codes, more: Mapping[int, Codes], may_wait: list[int]) -> Any:
+    """Describe what people decide about a job."""
+    return describe(
+        post=operation(
+            summary,
+            about=about,
+            tag=TAG,
+            parameters=[ID],
+            body=serializers.ReasonSerializer,
+            examples={"with a reason": {"reason": "The customer called."}},
+            answers={200: Answer("The job as it is now.", answers.JobDecided)},
+            refusals=[VALIDATION, NO_JOB, {409: conflicts}, more],
+            may_wait=may_wait,
+        )
+    )
+
+
+MOVE_REFUSED = {"MOVE_REFUSED": "The job is in another state, and this is the one."}
+retry = decision(
+    "Retry a failed job",
+    about="Later each time; some failures would only happen again and are refused with their own code.",
+    conflicts={
+        **MOVE_REFUSED,
+        Code.RETRY_LIMIT_REACHED.value: "It was retried too often.",
+        **{code.value: f"{code.label}: it would only happen again." for code in sorted(PERMANENT_CODES)},
+    },
+    more=NO_RULES,
+    may_wait=[],
+)
+approve = decision(
+    "Let a held job go on",
+    about="Mend what its error code names first.",
+    conflicts={Code.JOB_NOT_IN_HOLD.value: "The job is not on HOLD."},
+    more={},
+    may_wait=[],
+)
+cancel = decision(
+    "End a job before the saw has it",
+    about="It fails with E_CANCELLED and the reason.",
+    conflicts={**MOVE_REFUSED, "JOB_IS_BUSY": "A runner works on it at this moment; ask again after `Retry-After`."},
+    more={},
+    may_wait=[409],
+)
+
+xml = describe(
+    get=operation(
+        "Fetch the solution",
+        about="As it was collected; several files come as a ZIP.",
+        tag=TAG,
+        parameters=[ID],
+        answers={
+            200: Answer(
+                "The solution.",
+                media={
+                    "application/xml": {"type": "string"},
+                    "application/zip": {"type": "string", "format": "binary"},
+                },
+                headers={"Content-Disposition": "The file's name."},
+            )
+        },
+        refusals=[MAY_NOT_LOOK, NO_JOB, {409: {"NO_SOLUTION": "There is none, or none yet."}}],
+    )
+)
+
+customers = describe(
+    post=operation(
+        "Add a customer",
+        about="One with this phone already is answered as it is.",
+        tag=TAG,
+        body=CUSTOMER,
+        examples={"somebody": {"phone": "0555 123 45 67", "name": "Ayşe Yılmaz"}},
+        answers={
+            200: Answer("A customer has this phone.", answers.CustomerFound),
+            201: Answer("A new customer.", answers.CustomerFound),
+        },
+        refusals=[WRONG_ORDER],
+    )
+)
+
+lookup = describe(
+    get=operation(
+        "Find a customer by phone",
+        tag=TAG,
+        parameters=[OpenApiParameter("phone", dict(PHONE.shape), required=True, description="In whatever spelling.")],
+        answers={200: Answer("The customer.", answers.CustomerFound)},
+        refusals=[MAY_NOT_LOOK, WRONG_ORDER, {404: {"NOT_FOUND": "No customer has this phone."}}],
+    )
+)

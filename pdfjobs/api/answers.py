@@ -1,0 +1,42 @@
+"""What the PDF queue's API answers, as types; tests hold every answer against them."""
+
+from typing import Annotated, Any, TypedDict
+
+from lifecycle.openapi import Id, Said, Time
+from pdfjobs.states import ErrorCode, Status
+
+
+class Made(TypedDict):
+    """The answer to a request for a document."""
+
+    job_id: Id
+    status: Annotated[str, Said({"enum": Status.values})]
+    created_at: Time
+
+
+class Told(Made):
+    """How a job stands."""
+
+    started_at: Time | None
+    finished_at: Time | None
+    error_code: Annotated[str, Said({"enum": ErrorCode.values})] | None
+    download_url: str | None
+    retry_count: int
+
+
+class Variable(TypedDict):
+    """One variable of a template."""
+
+    path: str
+    about: str
+    allowed: str
+    required: bool
+
+
+class Template(TypedDict):
+    """What can be asked for."""
+
+    name: str
+    title: str
+    variables: list[Variable]
+    sample: dict[str, Any]
