@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 from django.db.backends.postgresql.operations import DatabaseOperations
+from django.test import Client
 from hypothesis import HealthCheck, settings
+
+from tests.api import conformance
 
 # Examples take as long as the database does, and each rolls itself back.
 # The conformance suite is one set of properties that several classes inherit.
@@ -49,6 +52,21 @@ def _flush_past_the_guards() -> Iterator[None]:
 def _room_for_queries() -> None:
     """Let each test capture its own queries: Django remembers so many of a process, and then no newer ones count."""
     connection.queries_log.clear()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _answers_as_described() -> Iterator[None]:
+    """Hold every answer of the API that any test sees against its schema (CON-15)."""
+    send = Client.request
+
+    def send_and_look(self: Client, **environ: Any) -> Any:
+        answer = send(self, **environ)
+        conformance.check(environ["REQUEST_METHOD"], environ["PATH_INFO"], answer)
+        return answer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Client, "request", send_and_look)
+        yield
 
 
 @pytest.fixture

@@ -82,7 +82,9 @@ def keep_in(registry: ComponentRegistry, name: str, key: Any, make: Callable[[],
 
 def responses(told: Described, shared: Mapping[int, Codes], keep: Keep) -> Schema:
     """Return every answer by its status."""
-    refused = {status: {**shared.get(status, {}), **told.refusals.get(status, {})} for status in shared | told.refusals}
+    refused = {
+        status: {**shared.get(status, {}), **told.refusals.get(status, {})} for status in {*shared, *told.refusals}
+    }
     found = {status: answered(answer, keep) for status, answer in told.answers.items()}
     for status, codes in refused.items():
         found[status] = refusal(status, codes, keep, may_wait=status in told.may_wait)

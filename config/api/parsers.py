@@ -12,7 +12,6 @@ from rest_framework.parsers import BaseParser
 
 from lifecycle.refusals import Refusal
 
-
 LONGEST_NAME = 80  # characters of a name that is shown in a refusal
 
 

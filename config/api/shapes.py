@@ -31,7 +31,7 @@ PLAIN: dict[Any, Schema] = {
 Keep = Callable[[str, Any, Callable[[], Schema]], Schema]  # stores a named schema, and returns the reference to it
 
 
-def shape_of(hint: Any, keep: Keep) -> Schema:
+def shape_of(hint: Any, keep: Keep) -> Schema:  # noqa: PLR0911 - one for each kind of type
     """Return the schema of a type; TypedDicts and components become references."""
     origin, args = get_origin(hint), get_args(hint)
     if isinstance(hint, Component):

@@ -7,12 +7,13 @@ from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 from lifecycle.openapi import VALIDATION, Answer, describe, operation
 from ociqueue.api import answers, serializers
 from ociqueue.entry import FIELDS, REQUIRED
+from ociqueue.export import Item
 from ociqueue.models import Conversion
 from ociqueue.models.conversion import PREFIX
 
 SCRIPT, PEOPLE, CLOCKS = "Conversions", "Operators of conversions", "Clocks"
 NO_SITE = {404: {"NOT_FOUND": "There is no such site, or none that you may act for."}}
-CRON = [{"cronSecret": []}]
+CRON: list[dict[str, list[str]]] = [{"cronSecret": []}]
 SITE = "4f1d2c3b5a69788796a5b4c3d2e1f001"
 ROW = f"{PREFIX}0192e4a0-7c1e-7d2a-9b3c-4d5e6f708192"
 
@@ -97,7 +98,7 @@ export = describe(
         "everything else is a preview, which writes nothing.",
         tag=SCRIPT,
         query=serializers.ExportSerializer,
-        answers={200: Answer("What was claimed, or would be.", list[answers.Item] | answers.Preview)},
+        answers={200: Answer("What was claimed, or would be.", list[Item] | answers.Preview)},
         refusals=[
             VALIDATION,
             NO_SITE,

@@ -120,7 +120,7 @@ jobs = describe(
         examples={name: {"template_name": name, "variables": kind.sample} for name, kind in KNOWN.items()},
         answers={
             200: Answer(
-                "The job that makes the same already; or, as `text/html`, the document itself because nobody can render.",
+                "The job that makes the same already; or the document as HTML, because nobody can render.",
                 Made,
                 media={"text/html": {"type": "string"}},
                 sometimes={**WHERE, "X-Pdf-Fallback": "`html`, when the document came instead of a job."},

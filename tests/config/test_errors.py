@@ -100,6 +100,32 @@ def test_a_body_that_cannot_be_read_is_refused_in_json(admin_user, body, content
     assert (answer.status_code, answer.data["error"]["code"]) == (status, code)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [b'{"order_id": "a", "order_id": "b"}', b'{"parts": [{"quantity": 1, "quantity": 1}]}', b'{"\\u0061": 1, "a": 2}'],
+    ids=["other values", "the same value, deep inside", "spelt two ways"],
+)
+def test_a_name_that_is_there_twice_is_refused_rather_than_guessed(admin_user, body) -> None:
+    answer = post(body, user=admin_user)
+
+    assert (answer.status_code, answer.data["error"]["code"]) == (400, "BAD_REQUEST")
+    assert "is there twice in one object" in answer.data["error"]["message"]
+
+
+def test_the_same_name_in_two_objects_is_two_names(admin_user) -> None:
+    answer = post(b'{"order_id": "a", "parts": [{"quantity": 0}, {"quantity": 0}]}', user=admin_user)
+
+    assert answer.data["error"]["code"] == "VALIDATION"
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+def test_a_probe_is_only_asked(path: str) -> None:
+    answer = Client().post(path)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (405, "METHOD_NOT_ALLOWED")
+    assert answer.headers["Allow"] == "GET, HEAD"
+
+
 def test_too_many_requests_say_when_to_come_back(admin_user) -> None:
     answer = post({"throttled": True}, user=admin_user)
 

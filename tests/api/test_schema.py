@@ -1,0 +1,53 @@
+"""The schema: sound, whole, and the one that is committed (CON-15)."""
+
+import re
+
+from django.urls import URLPattern, get_resolver
+from django.urls.resolvers import URLResolver
+
+from tests.api.conformance import schema
+from tests.commands import ROOT, manage
+
+# Pages for people, and the schema itself.
+BESIDE = ("admin/", "api/schema/", "api/docs/")
+
+
+def addresses(patterns: list[URLPattern | URLResolver], prefix: str = "") -> set[str]:
+    found = set()
+    for pattern in patterns:
+        route = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            found |= addresses(pattern.url_patterns, route)
+        elif route and not route.startswith(BESIDE):
+            found.add("/" + re.sub(r"<\w+:(\w+)>", lambda found: f"{{{found[1]}}}".replace("pk", "id"), route))
+    return found
+
+
+def test_every_address_is_described_and_every_description_has_an_address() -> None:
+    assert addresses(get_resolver().url_patterns) == set(schema()["paths"])
+
+
+def test_the_committed_schema_is_the_one_the_code_makes(tmp_path) -> None:
+    """CON-15: it validates without a warning; after a change run `manage.py spectacular --file docs/openapi.yaml`."""
+    made = tmp_path / "openapi.yaml"
+
+    ended = manage("spectacular", "--validate", "--fail-on-warn", "--file", str(made), KILIT_VAR=str(tmp_path))
+
+    assert ended.returncode == 0, ended.stderr
+    assert made.read_text() == (ROOT / "docs" / "openapi.yaml").read_text()
+
+
+def test_every_refusal_names_its_codes() -> None:
+    for path, operations in schema()["paths"].items():
+        for status, answer in operations.get("post", operations.get("get"))["responses"].items():
+            if status >= "400" and path != "/readyz":
+                (_, coded) = answer["content"]["application/json"]["schema"]["allOf"]
+                assert coded["properties"]["error"]["properties"]["code"]["enum"]
+
+
+def test_every_operation_tells_how_to_log_in_or_that_nobody_has_to() -> None:
+    known = set(schema()["components"]["securitySchemes"])
+    for path, operations in schema()["paths"].items():
+        for operation in operations.values():
+            assert {name for way in operation["security"] for name in way} <= known
+            assert operation["security"] or path in ("/healthz", "/readyz")

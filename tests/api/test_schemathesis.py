@@ -1,0 +1,139 @@
+"""The API asked everything that its schema allows, and much that it does not: it answers as described (CON-15)."""
+
+import os
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import schemathesis
+from django.contrib.auth.models import User
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
+from django.db.models.functions import Now
+from django.test import Client
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi import checks
+
+from lifecycle.models import ApiKey, Heartbeat
+from ociqueue.models import Conversion, Site
+from tests.api.conformance import check
+from tests.api.conformance import schema as described
+from tests.ociqueue.conftest import new_conversion
+from tests.orchestrator.conftest import make_job
+from tests.pdfjobs.conftest import bring, new_job
+
+CHECKS = [
+    not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
+]
+EXAMPLES = int(os.environ.get("KILIT_SCHEMATHESIS_EXAMPLES", "5"))
+LOADED = schemathesis.openapi.from_dict(described())
+LOADED.app = WSGIHandler()
+OPERATIONS = [f"{method.upper()} {path}" for path, methods in described()["paths"].items() for method in methods]
+PEOPLE = ("/api/oci/queue-stats", "/api/oci/queue-rows", "/api/oci/queue-actions")
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _one_connection() -> Iterator[None]:
+    """Keep the test's transaction over requests, as Django's own test client does."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+@pytest.fixture
+def world(settings: Any, tmp_path: Any) -> dict[str, Any]:
+    """Make rows that can be asked for, and somebody who may do everything."""
+    settings.CRON_SECRET, settings.RATE_PER_MINUTE = "cron-secret", 10**6
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "artifacts": {"BACKEND": "pdfjobs.storage.FileArtifacts", "OPTIONS": {"location": tmp_path}},
+    }
+    Heartbeat.objects.create(name="here", alive_at=Now() + timedelta(hours=1))
+    user = User.objects.create_superuser("root")
+    client = Client()
+    client.force_login(user)
+    site = Site.objects.create(name="Mobilya", default_currency="TRY")
+    Conversion.objects.bulk_create([new_conversion(site) for _ in range(20)])
+    return {
+        "key": ApiKey.objects.issue(user, name="test")[1],
+        "cookie": client.cookies["sessionid"].value,
+        "siteId": site.public_id,
+        "ids": [f"seal_{pk}" for pk in Conversion.objects.values_list("pk", flat=True)],
+        "jobs": [str(make_job(order_id=f"S-{number}").pk) for number in range(3)],
+        "pdfs": [str(bring(new_job(user, n), state).pk) for n, state in enumerate(("succeeded", "queued", "failed"))],
+    }
+
+
+def headers_for(world: dict[str, Any], path: str) -> dict[str, str]:
+    if path in PEOPLE:
+        token = "c" * 32
+        return {"Cookie": f"sessionid={world['cookie']}; csrftoken={token}", "X-CSRFToken": token}
+    return {"Authorization": f"Bearer {'cron-secret' if '/cron/' in path else world['key']}"}
+
+
+def make_real(case: Any, world: dict[str, Any], number: int) -> None:
+    """Put ids of rows that there are where made-up ones stand, so that more than 404 is seen."""
+    for name, values in (("id", world["jobs"]), ("job_id", world["pdfs"])):
+        if name in (case.path_parameters or {}):
+            case.path_parameters[name] = values[number % 3]
+    if isinstance(case.body, dict) and "siteId" in case.body:
+        case.body["siteId"] = world["siteId"]
+        for name in {"ids", "queueIds"} & case.body.keys():
+            case.body[name] = world["ids"][number : number + 2]
+    if "siteId" in (case.query or {}):
+        case.query["siteId"] = world["siteId"]
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["allowed", "not allowed"])
+@pytest.mark.parametrize("label", OPERATIONS)
+def test_whatever_is_asked_is_answered_as_described(world: dict[str, Any], label: str, mode: GenerationMode) -> None:
+    method, _, path = label.partition(" ")
+    operation = described()["paths"][path][method.lower()]
+    if mode is GenerationMode.NEGATIVE and not {"parameters", "requestBody"} & operation.keys():
+        pytest.skip("There is nothing to get wrong.")
+
+    @settings(max_examples=EXAMPLES, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(case=LOADED[path][method].as_strategy(generation_mode=mode), real=st.integers(0, 3))
+    def ask(case: Any, real: int) -> None:
+        if real:
+            make_real(case, world, real)
+        answer = case.call(headers=headers_for(world, path))
+        case.validate_response(answer, checks=CHECKS)
+
+    ask()
+
+
+def test_examples_are_good_requests(world: dict[str, Any]) -> None:
+    """What integrators copy must work as it is, but for the ids."""
+    seen = set()
+    for path, methods in described()["paths"].items():
+        for example in (
+            methods.get("post", {})
+            .get("requestBody", {})
+            .get("content", {})
+            .get("application/json", {})
+            .get("examples", {})
+            .values()
+        ):
+            body = {**example["value"], **({"siteId": world["siteId"]} if "siteId" in example["value"] else {})}
+            address = path.replace("{id}", world["jobs"][0])
+            client = Client(headers=headers_for(world, path) | {"Content-Type": "application/json"})
+            answer = client.post(address, body, content_type="application/json")
+
+            seen.add(check("POST", address, answer))
+            assert answer.status_code in (200, 201, 409), (path, answer.content)
+
+    assert len(seen) >= 11
