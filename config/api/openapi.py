@@ -44,7 +44,7 @@ class ApiSchema(AutoSchema):
     def _get_request_for_media_type(self, serializer: Any, direction: Any = "request") -> Any:
         if isinstance(serializer, Component):
             return shape_of(serializer, self.keep), True
-        return super()._get_request_for_media_type(serializer, direction)
+        return super()._get_request_for_media_type(serializer, direction)  # type: ignore[no-untyped-call]
 
     def shared(self, operation: Schema) -> dict[int, Codes]:
         """Return the refusals that come of how it is reached, not of what it does."""

@@ -37,7 +37,7 @@ class JSONParser(BaseParser):
 
 
 def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object, or refuse one that says a name twice: whoever sent it meant one of the two, and not us to choose."""
+    """Return an object, or refuse one that says a name twice: which one was meant is not ours to guess."""
     found = dict(pairs)
     if len(found) == len(pairs):
         return found

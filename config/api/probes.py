@@ -6,7 +6,7 @@ from lifecycle.openapi import Answer, Described
 
 
 class Health(TypedDict):
-    """This process answers."""
+    """The process answers."""
 
     status: Literal["ok"]
 

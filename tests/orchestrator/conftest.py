@@ -1,6 +1,7 @@
 """Orders, customers, folders and people for the tests of panel cutting."""
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 
 from lifecycle.models import ApiKey
+from orchestrator import collecting
 from orchestrator.enqueue import enqueue
 from orchestrator.folders import Folders
 from orchestrator.models import Customer, Job
@@ -65,6 +67,12 @@ def floor(tmp_path: Path, settings: Any) -> Folders:
     for folder in folders.all().values():
         folder.mkdir(parents=True)
     return folders
+
+
+@pytest.fixture
+def at_rest_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take solutions without waiting until they are left alone."""
+    monkeypatch.setattr(collecting, "STABLE_AFTER", timedelta(0))
 
 
 @pytest.fixture

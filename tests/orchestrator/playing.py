@@ -3,14 +3,18 @@
 import json
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+from django.db.models.functions import Now
 
 from orchestrator.folders import Folders
 from orchestrator.management.commands.optiplanning_simulator import Player
 from orchestrator.models import Job
 from orchestrator.optiplanning import playing
 from orchestrator.runner import tick
+from tests.orchestrator.conftest import make_job
 
 PATIENCE = 30  # seconds
 
@@ -37,3 +41,23 @@ def work_until(job: Job, *states: str, machines: Player | None = None, seconds: 
         tick(patient=True)
         if machines:
             machines.look()
+
+
+def due_again(*jobs: Job) -> None:
+    """Let the time pass that jobs wait for."""
+    Job.objects.filter(pk__in=[job.pk for job in jobs]).update(next_run_at=Now())
+
+
+def let_leases_lapse() -> None:
+    Job.objects.exclude(lease_until=None).update(lease_until=Now() - timedelta(seconds=1))
+
+
+def left_running(floor, settings) -> Job:
+    """Return a job whose runner was lost while OptiPlanning ran."""
+    settings.OPTI_COMMAND = command(floor, "--fault", "hang")
+    job = make_job()
+    tick(patient=True, stopping=Job.objects.filter(status="OPTI_RUNNING").exists)
+    Job.objects.filter(pk=job.pk).update(attempt_started_at=Now() - timedelta(minutes=5))
+    job.refresh_from_db()
+    assert (job.status, job.opti_ended_at) == ("OPTI_RUNNING", None)
+    return job

@@ -5,9 +5,9 @@ import json
 import random
 import re
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from django.db import IntegrityError
@@ -17,7 +17,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from lifecycle.models import Event
-from pdfjobs import cleanup, store
+from pdfjobs import store
 from pdfjobs.documents import UnknownDocument, document, documents
 from pdfjobs.documents.images import is_allowed
 from pdfjobs.enqueue import enqueue
@@ -28,7 +28,7 @@ from pdfjobs.models import PdfJob
 from pdfjobs.rendering import PageOptions
 from pdfjobs.states import MAX_RETRIES, TRANSIENT, ErrorCode, Status
 from tests.pdfjobs import test_lifecycle
-from tests.pdfjobs.conftest import Api, body, bring, new_job, some_user
+from tests.pdfjobs.conftest import body, bring, new_job, some_user
 
 pytestmark = pytest.mark.django_db
 
@@ -254,57 +254,3 @@ def test_metrics_equal_the_history(fates: list[str]) -> None:
     assert told["ptf_admin_pdf_jobs_total queued"] - retried == PdfJob.objects.count()
     assert told["ptf_admin_pdf_queue_depth"] == PdfJob.objects.due().count()
     assert told["ptf_admin_pdf_render_total_seconds_count"] == entered["succeeded"]
-
-
-@a_hundred_times
-@given(
-    template=st.sampled_from(["invoice", "offer", "cutting_sheet", "conversion_report"]),
-    timeout=st.none() | st.integers(1, 60),
-    fail_safe=st.none() | st.sampled_from(["strict", "degrade"]),
-    landscape=st.booleans(),
-)
-def test_what_was_made_can_be_asked_for(
-    api: Api, worker_lives: Any, *, template: str, timeout: int | None, fail_safe: str | None, landscape: bool
-) -> None:
-    """Feature: pdf-render-worker, Property 8: making and asking are a round trip."""
-    options = {"timeout": timeout, "fail_safe": fail_safe, "landscape": landscape}
-
-    made = api.post(body(template, options=options)).json()
-
-    asked = api.get(made["job_id"]).json()
-    assert {name: asked[name] for name in ("job_id", "status", "created_at")} == made
-    assert set(asked) - set(made) == {"started_at", "finished_at", "error_code", "download_url", "retry_count"}
-
-
-@a_hundred_times
-@given(jobs=st.sets(st.uuids(), min_size=2, max_size=2), at=st.datetimes(timezones=st.just(UTC)))
-def test_two_jobs_never_share_a_file(jobs: set[UUID], at: datetime) -> None:
-    """Feature: pdf-render-worker, Property 9: uniqueness of artifact keys."""
-    keys = {store.new_key(job, at) for job in jobs}
-
-    assert len(keys) == 2
-    assert {store.job_of(key) for key in keys} == jobs
-
-
-@a_hundred_times
-@given(ages=st.lists(st.tuples(st.sampled_from(["queued", "succeeded", "failed"]), st.integers(0, 48)), max_size=3))
-def test_cleanup_ends_the_old_and_spares_the_young(ages: list[tuple[str, int]]) -> None:
-    """Feature: pdf-render-worker, Property 10: correctness of the TTL cleanup."""
-    jobs = []
-    for status, hours in ages:
-        job = bring(new_job(job_key=another_key()), status, pdf=b"%PDF")
-        column = "queued_at" if status == "queued" else "finished_at"
-        PdfJob.objects.filter(pk=job.pk).update(**{column: Now() - timedelta(hours=hours, minutes=1)})
-        jobs.append((job, hours))
-
-    cleanup.clean()
-
-    for job, hours in jobs:
-        now = PdfJob.objects.get(pk=job.pk)
-        if hours >= 24:
-            assert (now.status, now.artifact_key) == ("expired", "")
-            assert (now.payload, now.options, now.error_detail) == ({}, {}, "")
-        else:
-            assert (now.status, now.artifact_key) == (job.status, job.artifact_key)
-        if job.artifact_key:
-            assert store.exists(job.artifact_key) == (hours < 24)

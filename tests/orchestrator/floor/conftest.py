@@ -5,12 +5,27 @@ import resource
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from orchestrator import collecting
+from orchestrator.collecting import Collected
+from orchestrator.folders import Folders
+
+JOB = UUID("11111111-2222-3333-4444-555555555555")
+BEFORE = datetime(2026, 1, 1, tzinfo=UTC)
+XML = """<?xml version="1.0" encoding="{encoding}"?>
+<OptiPlanning>
+  <Solution name="one" algo="SPEED" best="0" mqBoards="23.52" patterns="9" zcuts="90" jobTime="900" mqDrops="9"/>
+  <Solution name="iki" algo="BEST" best="1" mqBoards="17,64" patterns="7" cycles="8" zcuts="81" jobTime="754.5"
+            jobCost="4233.60" mqDrops="3.05" diffDrops="4"/>
+</OptiPlanning>
+"""
+GOOD = XML.format(encoding="UTF-8").encode()
 
 
 @pytest.fixture
@@ -63,3 +78,30 @@ def collect_twice(*args: Any, **options: Any) -> collecting.Collected | None:
     collecting.collect(*args, **options)
     time_passes(60)
     return collecting.collect(*args, **options)
+
+
+@pytest.fixture
+def put(floor: Folders) -> Callable[..., Path]:
+    """Put a file into the export folder that nobody has touched for a while."""
+
+    def put(content: bytes = GOOD, name: str = f"{JOB}.xml", *, seconds: float = 10) -> Path:
+        path = floor.export / name
+        path.write_bytes(content)
+        return age(path, seconds)
+
+    return put
+
+
+@pytest.fixture
+def look(floor: Folders) -> Callable[..., Collected | None]:
+    def look(*expected: str, newer_than: datetime = BEFORE) -> Collected | None:
+        return collect_twice(JOB, newer_than=newer_than, expected=expected, folders=floor)
+
+    return look
+
+
+@pytest.fixture
+def here(floor: Folders) -> Any:
+    from tests.orchestrator.floor.machines import Floor  # noqa: PLC0415 - it stands on what is above
+
+    return Floor(floor)

@@ -3,11 +3,9 @@
 import hashlib
 import os
 import tracemalloc
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -15,18 +13,8 @@ from orchestrator import collecting
 from orchestrator.collecting import Collected, collect, file_clock
 from orchestrator.faults import Code, Fault
 from orchestrator.folders import Folders
-from tests.orchestrator.floor.conftest import age, collect_twice, time_passes
+from tests.orchestrator.floor.conftest import BEFORE, GOOD, JOB, XML, age, time_passes
 
-JOB = UUID("11111111-2222-3333-4444-555555555555")
-BEFORE = datetime(2026, 1, 1, tzinfo=UTC)
-XML = """<?xml version="1.0" encoding="{encoding}"?>
-<OptiPlanning>
-  <Solution name="one" algo="SPEED" best="0" mqBoards="23.52" patterns="9" zcuts="90" jobTime="900" mqDrops="9"/>
-  <Solution name="iki" algo="BEST" best="1" mqBoards="17,64" patterns="7" cycles="8" zcuts="81" jobTime="754.5"
-            jobCost="4233.60" mqDrops="3.05" diffDrops="4"/>
-</OptiPlanning>
-"""
-GOOD = XML.format(encoding="UTF-8").encode()
 FIGURES = {
     "name": "iki",
     "algo": "BEST",
@@ -39,26 +27,6 @@ FIGURES = {
     "drops_m2": "3.05",
     "drop_kinds": "4",
 }
-
-
-@pytest.fixture
-def put(floor: Folders) -> Callable[..., Path]:
-    """Put a file into the export folder that nobody has touched for a while."""
-
-    def put(content: bytes = GOOD, name: str = f"{JOB}.xml", *, seconds: float = 10) -> Path:
-        path = floor.export / name
-        path.write_bytes(content)
-        return age(path, seconds)
-
-    return put
-
-
-@pytest.fixture
-def look(floor: Folders) -> Callable[..., Collected | None]:
-    def look(*expected: str, newer_than: datetime = BEFORE) -> Collected | None:
-        return collect_twice(JOB, newer_than=newer_than, expected=expected, folders=floor)
-
-    return look
 
 
 def reason(look: Any) -> str:
@@ -195,41 +163,6 @@ def test_orc_17_a_file_that_stays_empty_is_invalid_in_the_end(put: Any, look: An
     assert reason(look) == f"{JOB}.xml is no solution: it is empty."
 
 
-BOMB = b"""<?xml version="1.0"?><!DOCTYPE b [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>
-<b><Solution best="1" name="&b;"/></b>"""
-EXTERNAL = b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a><Solution>&x;</Solution></a>'
-EXTERNAL_DTD = b'<?xml version="1.0"?><!DOCTYPE a SYSTEM "http://127.0.0.1:9/x.dtd"><a><Solution>&x;</Solution></a>'
-
-
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        (b"<a><Solution></a>", "line 1: mismatched tag"),
-        (b"no xml at all", "line 1: syntax error"),
-        (b"<a><b/></a><a/>", "line 1: junk after document element"),
-        (b"<OptiPlanning/>", "it has nothing in it"),
-        (b"<OptiPlanning>text</OptiPlanning>", "it has nothing in it"),
-        (b"<a>\n<b>\x01</b></a>", "line 2: not well-formed (invalid token)"),
-        (b'<?xml version="1.0" encoding="nobody-knows"?><a><b/></a>', "unknown encoding"),
-        (b"<a>" * 5000, "it is nested more than 200 levels deep"),
-        (BOMB, "it declares entities or refers to other files"),
-        (EXTERNAL, "it declares entities or refers to other files"),
-        (EXTERNAL_DTD, "it declares entities or refers to other files"),
-        (GOOD[:-3] + b"\xff\xfe", "line"),
-    ],
-)
-def test_orc_17_a_file_at_rest_that_is_none_is_invalid(put: Any, look: Any, content: bytes, told: str) -> None:
-    put(content)
-
-    assert told in reason(look)
-
-
-def test_orc_17_an_invalid_file_still_being_written_is_not_yet(put: Any, look: Any) -> None:
-    put(b"<a><Solution></a>", seconds=-60)
-
-    assert look() is None
-
-
 def test_orc_17_folders_links_and_pipes_named_xml_are_no_files(put: Any, look: Any, floor: Folders) -> None:
     elsewhere = age(put(name="elsewhere.xml"))
     (floor.export / f"{JOB}_dir.xml").mkdir()
@@ -282,20 +215,6 @@ def test_orc_17_a_file_that_changes_while_it_is_read_is_not_yet(put: Any, look: 
 
     monkeypatch.setattr(collecting, "read_solution", read_and_grow)
     assert look() is None
-
-
-def test_orc_17_a_solution_without_figures_is_one(put: Any, look: Any) -> None:
-    put(b"<Plan><Board/></Plan>")
-
-    assert look().solution == {}
-
-
-def test_orc_17_the_only_solution_is_the_best_and_of_several_unmarked_none_is(put: Any, look: Any) -> None:
-    put(b'<a><ns:Solution xmlns:ns="u" patterns="3" mqBoards="x" zcuts="-1" jobTime="1e5"/></a>')
-    assert look().solution == {"patterns": 3}
-
-    put(b'<a><Solution patterns="3"/><Solution patterns="4"/></a>')
-    assert look().solution == {}
 
 
 def test_orc_17_one_for_each_sheet_when_the_rules_say_so(put: Any, look: Any, floor: Folders) -> None:

@@ -1,78 +1,20 @@
 """The simulator plays OptiPlanning and the saw in real folders, with faults on request (ORC-22)."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Callable
-from datetime import timedelta
-from io import StringIO
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
-from orchestrator.collecting import file_clock
-from orchestrator.delivering import acknowledged, deliver, delivery_name, withdraw
-from orchestrator.excel import write_files
+from orchestrator.delivering import acknowledged, delivery_name, withdraw
 from orchestrator.faults import Code, Fault
 from orchestrator.folders import Folders
-from orchestrator.optiplanning import adapter, playing
-from orchestrator.order import read_order
-from orchestrator.rules import current_rules
-from orchestrator.transforming import transform
-from tests.commands import ROOT, fresh_environment
-from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
+from orchestrator.optiplanning import playing
 from tests.orchestrator.floor.conftest import age, collect_twice
+from tests.orchestrator.floor.machines import Floor
 from tests.orchestrator.floor.rules import SHIPPED
-from tests.workers.conftest import wait_until
-
-A_MINUTE = timedelta(minutes=1)
-
-
-class Floor:
-    """A floor, and one job on its way through it."""
-
-    def __init__(self, folders: Folders) -> None:
-        self.folders, self.job = folders, uuid4()
-        self.begun_at = file_clock(folders.export)
-
-    def write(self, wish: str = "") -> list[Path]:
-        parts = [{**GOVDE, "desc1": wish or "Yan panel"}, ARKALIK]
-        plan = transform(read_order(order_body(parts=parts), default_mode="C"), current_rules())
-        return [self.folders.imports / sheet.name for sheet in write_files(self.job, plan, self.folders)]
-
-    def simulate(self, **options: Any) -> str:
-        told = StringIO()
-        call_command(
-            "optiplanning_simulator", **{"once": True, "opti_delay": 0, "saw_delay": 0, **options}, stdout=told
-        )
-        return told.getvalue()
-
-    def collect(self, *expected: str) -> Any:
-        return collect_twice(self.job, newer_than=self.begun_at, expected=expected, folders=self.folders)
-
-    def rest(self, seconds: float = 5) -> None:
-        """Let time pass for what is in the folders, by calling the attempt and the files older."""
-        for folder in (self.folders.imports, self.folders.export, self.folders.inbox):
-            for path in folder.glob("*.x*"):
-                age(path, seconds)
-        self.begun_at -= timedelta(seconds=seconds)
-
-    def deliver(self) -> str:
-        self.rest()
-        (source,) = self.collect().paths
-        name = delivery_name(self.job, 1, source)
-        deliver(source, name, self.folders)
-        return name
-
-
-@pytest.fixture
-def here(floor: Folders) -> Floor:
-    return Floor(floor)
 
 
 def test_orc_22_sheets_become_a_solution_and_the_saw_takes_it(here: Floor) -> None:
@@ -231,71 +173,6 @@ def test_orc_22_folders_that_are_missing_are_named(floor: Folders, settings: Any
 
     with pytest.raises(CommandError, match="No such file or directory"):
         floor_here.simulate()
-
-
-@pytest.fixture
-def program(settings: Any, floor: Folders) -> Callable[..., None]:
-    """Use the simulator as the command of mode A."""
-
-    def use(*arguments: str) -> None:
-        settings.OPTI_COMMAND = json.dumps(
-            [sys.executable, playing.__file__, "--export", str(floor.export), *arguments]
-        )
-
-    return use
-
-
-def test_orc_22_as_the_command_of_mode_a_it_is_a_real_process(here: Floor, program: Any) -> None:
-    program("--delay", "0.5")
-
-    adapter("A").run(here.write(), keep_alive=lambda: None, time_limit=A_MINUTE)
-
-    here.rest()
-    assert here.collect().solution["algo"] == "BEST"
-
-
-def test_orc_22_as_the_command_of_mode_a_it_crashes_on_request(here: Floor, program: Any) -> None:
-    program("--fault", "crash")
-
-    with pytest.raises(Fault) as fault:
-        adapter("A").run(here.write(), keep_alive=lambda: None, time_limit=A_MINUTE)
-
-    assert fault.value.code == Code.OPTI_RUNNER_FAILED
-    assert fault.value.message == "OptiPlanning failed, exit code 1: OptiPlanning: out of licence"
-
-
-def test_orc_22_as_the_command_of_mode_a_it_hangs_on_request_and_is_killed(here: Floor, program: Any) -> None:
-    program()
-
-    with pytest.raises(Fault) as fault:
-        adapter("A").run(here.write(wish="sim:hang"), keep_alive=lambda: None, time_limit=timedelta(seconds=2))
-
-    assert fault.value.code == Code.OPTI_XML_TIMEOUT
-    assert list(here.folders.export.iterdir()) == []
-
-
-def test_orc_22_it_plays_until_it_is_stopped(here: Floor) -> None:
-    environment = fresh_environment(
-        KILIT_VAR=str(here.folders.imports.parent.parent),
-        SECRET_KEY="simulator",
-        DJANGO_SETTINGS_MODULE="config.settings",
-    )
-    command = [sys.executable, "manage.py", "optiplanning_simulator", "--opti-delay", "0", "--saw-delay", "0"]
-    simulator = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
-    try:
-        here.write()
-        solution = here.folders.export / f"{here.job}_solution.xml"
-        wait_until(lambda: solution.exists() and solution.stat().st_size > 0)
-        wait_until(lambda: here.collect() is not None)
-        name = delivery_name(here.job, 1, solution)
-        deliver(solution, name, here.folders)
-        wait_until(lambda: acknowledged(name, here.folders) is True)
-    finally:
-        os.kill(simulator.pid, signal.SIGINT)
-        told, _ = simulator.communicate(timeout=30)
-
-    assert simulator.returncode == 0
-    assert told == f"OptiPlanning wrote {solution.name}.\nThe saw took {name}.\n"
 
 
 def test_the_wish_of_one_order_is_not_anothers(here: Floor) -> None:

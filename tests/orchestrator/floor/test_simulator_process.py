@@ -1,0 +1,85 @@
+"""The simulator as a process of its own (ORC-22)."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from orchestrator.delivering import acknowledged, deliver, delivery_name
+from orchestrator.faults import Code, Fault
+from orchestrator.folders import Folders
+from orchestrator.optiplanning import adapter, playing
+from tests.commands import ROOT, fresh_environment
+from tests.orchestrator.floor.machines import A_MINUTE, Floor
+from tests.workers.conftest import wait_until
+
+
+@pytest.fixture
+def program(settings: Any, floor: Folders) -> Callable[..., None]:
+    """Use the simulator as the command of mode A."""
+
+    def use(*arguments: str) -> None:
+        settings.OPTI_COMMAND = json.dumps(
+            [sys.executable, playing.__file__, "--export", str(floor.export), *arguments]
+        )
+
+    return use
+
+
+def test_orc_22_as_the_command_of_mode_a_it_is_a_real_process(here: Floor, program: Any) -> None:
+    program("--delay", "0.5")
+
+    adapter("A").run(here.write(), keep_alive=lambda: None, time_limit=A_MINUTE)
+
+    here.rest()
+    assert here.collect().solution["algo"] == "BEST"
+
+
+def test_orc_22_as_the_command_of_mode_a_it_crashes_on_request(here: Floor, program: Any) -> None:
+    program("--fault", "crash")
+
+    with pytest.raises(Fault) as fault:
+        adapter("A").run(here.write(), keep_alive=lambda: None, time_limit=A_MINUTE)
+
+    assert fault.value.code == Code.OPTI_RUNNER_FAILED
+    assert fault.value.message == "OptiPlanning failed, exit code 1: OptiPlanning: out of licence"
+
+
+def test_orc_22_as_the_command_of_mode_a_it_hangs_on_request_and_is_killed(here: Floor, program: Any) -> None:
+    program()
+
+    with pytest.raises(Fault) as fault:
+        adapter("A").run(here.write(wish="sim:hang"), keep_alive=lambda: None, time_limit=timedelta(seconds=2))
+
+    assert fault.value.code == Code.OPTI_XML_TIMEOUT
+    assert list(here.folders.export.iterdir()) == []
+
+
+def test_orc_22_it_plays_until_it_is_stopped(here: Floor) -> None:
+    environment = fresh_environment(
+        KILIT_VAR=str(here.folders.imports.parent.parent),
+        SECRET_KEY="simulator",
+        DJANGO_SETTINGS_MODULE="config.settings",
+    )
+    command = [sys.executable, "manage.py", "optiplanning_simulator", "--opti-delay", "0", "--saw-delay", "0"]
+    simulator = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        here.write()
+        solution = here.folders.export / f"{here.job}_solution.xml"
+        wait_until(lambda: solution.exists() and solution.stat().st_size > 0)
+        wait_until(lambda: here.collect() is not None)
+        name = delivery_name(here.job, 1, solution)
+        deliver(solution, name, here.folders)
+        wait_until(lambda: acknowledged(name, here.folders) is True)
+    finally:
+        os.kill(simulator.pid, signal.SIGINT)
+        told, _ = simulator.communicate(timeout=30)
+
+    assert simulator.returncode == 0
+    assert told == f"OptiPlanning wrote {solution.name}.\nThe saw took {name}.\n"

@@ -1,0 +1,60 @@
+"""What is in a solution, and what is none (ORC-17)."""
+
+from typing import Any
+
+import pytest
+
+from tests.orchestrator.floor.conftest import GOOD
+from tests.orchestrator.floor.test_collecting import reason
+
+BOMB = b"""<?xml version="1.0"?><!DOCTYPE b [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>
+<b><Solution best="1" name="&b;"/></b>"""
+
+
+EXTERNAL = b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a><Solution>&x;</Solution></a>'
+
+
+EXTERNAL_DTD = b'<?xml version="1.0"?><!DOCTYPE a SYSTEM "http://127.0.0.1:9/x.dtd"><a><Solution>&x;</Solution></a>'
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"<a><Solution></a>", "line 1: mismatched tag"),
+        (b"no xml at all", "line 1: syntax error"),
+        (b"<a><b/></a><a/>", "line 1: junk after document element"),
+        (b"<OptiPlanning/>", "it has nothing in it"),
+        (b"<OptiPlanning>text</OptiPlanning>", "it has nothing in it"),
+        (b"<a>\n<b>\x01</b></a>", "line 2: not well-formed (invalid token)"),
+        (b'<?xml version="1.0" encoding="nobody-knows"?><a><b/></a>', "unknown encoding"),
+        (b"<a>" * 5000, "it is nested more than 200 levels deep"),
+        (BOMB, "it declares entities or refers to other files"),
+        (EXTERNAL, "it declares entities or refers to other files"),
+        (EXTERNAL_DTD, "it declares entities or refers to other files"),
+        (GOOD[:-3] + b"\xff\xfe", "line"),
+    ],
+)
+def test_orc_17_a_file_at_rest_that_is_none_is_invalid(put: Any, look: Any, content: bytes, told: str) -> None:
+    put(content)
+
+    assert told in reason(look)
+
+
+def test_orc_17_an_invalid_file_still_being_written_is_not_yet(put: Any, look: Any) -> None:
+    put(b"<a><Solution></a>", seconds=-60)
+
+    assert look() is None
+
+
+def test_orc_17_a_solution_without_figures_is_one(put: Any, look: Any) -> None:
+    put(b"<Plan><Board/></Plan>")
+
+    assert look().solution == {}
+
+
+def test_orc_17_the_only_solution_is_the_best_and_of_several_unmarked_none_is(put: Any, look: Any) -> None:
+    put(b'<a><ns:Solution xmlns:ns="u" patterns="3" mqBoards="x" zcuts="-1" jobTime="1e5"/></a>')
+    assert look().solution == {"patterns": 3}
+
+    put(b'<a><Solution patterns="3"/><Solution patterns="4"/></a>')
+    assert look().solution == {}

@@ -1,0 +1,183 @@
+"""Attempts: many sheets, sheets taken in, and what one that died left behind (ORC-15 to ORC-17)."""
+
+import hashlib
+import json
+import time
+from datetime import timedelta
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from django.db.models.functions import Now
+
+from orchestrator import collecting, runner, steps
+from orchestrator.decisions import approve, retry
+from orchestrator.excel import writing
+from orchestrator.models import Job, queryset
+from orchestrator.models import job as models_job
+from orchestrator.runner import is_due, tick
+from tests.orchestrator import test_lifecycle
+from tests.orchestrator.conftest import GOVDE, make_job
+from tests.orchestrator.playing import command, due_again, left_running, player, work_until
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
+
+row_in = test_lifecycle.TestJobs.specimen.row_in
+
+
+def colourful(number: int) -> list[dict]:
+    return [GOVDE | {"id": str(each), "color": f"Renk {each}"} for each in range(number)]
+
+
+def test_a_job_of_more_sheets_than_fit_a_lease_keeps_its_claim(floor, customer, monkeypatch) -> None:
+    """ORC-15, ORC-20: the lease is renewed between two sheets, so no other runner takes the job meanwhile."""
+    monkeypatch.setattr(queryset, "LEASE", timedelta(seconds=1))
+    monkeypatch.setattr(models_job, "LEASE", timedelta(seconds=1))
+    monkeypatch.setattr(runner, "RENEW_EVERY", 0.1)
+    fill, lapsed = writing.sheet_bytes, []
+
+    def slowly(*args):
+        time.sleep(0.3)
+        lapsed.append(Job.objects.lapsed().count())
+        return fill(*args)
+
+    monkeypatch.setattr(writing, "sheet_bytes", slowly)
+    job = make_job(opti_mode="C", parts=colourful(6))
+
+    tick(patient=True)
+
+    job.refresh_from_db()
+    assert (job.status, job.lapse_count) == ("HOLD", 0)
+    assert len(list(floor.imports.iterdir())) == 6
+    assert lapsed == [0] * 6
+
+
+def test_workers_leave_very_many_sheets_to_the_patient_runner(floor, customer, monkeypatch) -> None:
+    """A worker's task has an end, which would come in the middle of them."""
+    monkeypatch.setattr(queryset, "MANY_BATCHES", 3)
+    few, many = make_job(opti_mode="C", parts=colourful(3)), make_job(opti_mode="C", parts=colourful(4))
+
+    runner.answer()
+
+    few.refresh_from_db()
+    many.refresh_from_db()
+    assert (few.status, many.status, many.claim_token) == ("HOLD", "PREPARED", None)
+    assert not is_due()
+    work_until(many, "HOLD")
+
+
+def test_sheets_that_the_operator_took_in_are_not_laid_again(floor, customer) -> None:
+    """ORC-15: OptiPlanning empties its import folder; laid again, the order would be optimised and cut again."""
+    job = make_job(opti_mode="C")
+    work_until(job, "HOLD")
+    files = job.files
+    for sheet in floor.imports.iterdir():
+        sheet.unlink()
+    approve(job.pk)
+
+    tick(patient=True)
+
+    job.refresh_from_db()
+    assert (job.status, job.files) == ("OPTI_RUNNING", files)
+    assert list(floor.imports.iterdir()) == []
+
+
+def test_a_retry_of_the_delivery_lays_no_sheets(floor, customer, settings) -> None:
+    settings.OPTI_COMMAND = command(floor)
+    job = make_job()
+    work_until(job, "FAILED", machines=player(floor, only="saw", saw_fault="failed"))
+    for sheet in floor.imports.iterdir():
+        sheet.unlink()
+
+    retry(job.pk)
+    due_again(job)
+    work_until(job, "DONE", machines=player(floor, only="saw"))
+
+    assert list(floor.imports.iterdir()) == []
+
+
+def test_a_retry_after_a_timeout_asks_the_operator_again(floor, customer) -> None:
+    """OptiPlanning has to run again, so somebody has to start it again."""
+    job = make_job(opti_mode="C")
+    work_until(job, "HOLD")
+    approve(job.pk)
+    tick(patient=True)
+    Job.objects.filter(pk=job.pk).update(opti_started_at=Now() - timedelta(minutes=21), next_run_at=Now())
+    work_until(job, "FAILED")
+    assert job.error_code == "E_OPTI_XML_TIMEOUT"
+
+    retry(job.pk)
+    due_again(job)
+    tick(patient=True)
+
+    job.refresh_from_db()
+    assert (job.status, job.error_code) == ("HOLD", "E_OPERATOR_TRIGGER_REQUIRED")
+
+
+def test_a_solution_of_the_attempt_before_is_not_taken(floor, customer) -> None:
+    job = make_job(opti_mode="C")
+    work_until(job, "HOLD")
+    approve(job.pk)
+    tick(patient=True)
+    Job.objects.filter(pk=job.pk).update(opti_started_at=Now() - timedelta(minutes=21), next_run_at=Now())
+    work_until(job, "FAILED")
+    player(floor, only="opti").look()  # too late
+
+    retry(job.pk)
+    due_again(job)
+    work_until(job, "HOLD")
+    approve(job.pk)
+    tick(patient=True)
+
+    job.refresh_from_db()
+    assert job.status == "OPTI_RUNNING"
+
+
+def test_the_stump_of_a_solution_is_written_again(floor, customer, settings, monkeypatch) -> None:
+    """ORC-20: killed while OptiPlanning wrote; E_XML_INVALID would be for good."""
+    monkeypatch.setattr(collecting, "CUT_SHORT_AFTER", timedelta(0))
+    job = left_running(floor, settings)
+    (floor.export / f"{job.pk}.xml").write_text("<Solutions><Solution best=")
+
+    settings.OPTI_COMMAND = command(floor)
+    work_until(job, "XML_READY", "FAILED")
+
+    assert (job.status, job.error_code) == ("XML_READY", "")
+
+
+def test_a_whole_solution_is_taken_and_optiplanning_not_started_again(floor, customer, settings, monkeypatch) -> None:
+    monkeypatch.setattr(collecting, "STABLE_AFTER", timedelta(seconds=0.5))
+    job = left_running(floor, settings)
+    (floor.export / f"{job.pk}.xml").write_text("<Solutions><Solution/></Solutions>")
+
+    settings.OPTI_COMMAND = json.dumps(["false"])
+    work_until(job, "XML_READY", "FAILED")
+
+    assert (job.status, job.error_code) == ("XML_READY", "")
+
+
+def test_a_solution_that_disappears_before_it_is_kept_is_not_there_yet(floor, customer, settings) -> None:
+    """Whoever wrote it replaces it, or a virus scanner holds it for a moment."""
+    settings.OPTI_COMMAND = command(floor)
+    job = make_job()
+
+    with patch.object(Path, "read_bytes", side_effect=FileNotFoundError):
+        tick(patient=True)
+
+    job.refresh_from_db()
+    assert (job.status, job.claim_token, job.error_code) == ("OPTI_RUNNING", None, "")
+    work_until(job, "XML_READY")
+
+
+def test_several_solutions_are_joined_in_one_order_whatever_the_database_sorts_by(floor) -> None:
+    """ORC-17: B comes before a by its code point, and after it in most alphabets."""
+    job = row_in("OPTI_DONE")
+    for name in ("a.xml", "B.xml", "ç.xml", "d.xml"):
+        job.solution_files.create(name=name, content=name.encode(), sha256="0" * 64)
+    digest = hashlib.sha256("B.xmla.xmld.xmlç.xml".encode()).hexdigest()
+    Job.objects.filter(pk=job.pk).update(xml_sha256=digest, next_run_at=Now())
+
+    steps.validate(Job.objects.claim(), lambda: None)
+
+    job.refresh_from_db()
+    assert job.status == "XML_READY"

@@ -1,0 +1,231 @@
+"""What is held, what fails, and with which code (ORC-2, ORC-9, ORC-17)."""
+
+import io
+import json
+from datetime import timedelta
+from unittest.mock import patch
+
+import pytest
+from django.core.management import call_command
+from django.db import OperationalError
+from django.db.models.functions import Now
+
+from lifecycle.models import Event
+from orchestrator import steps
+from orchestrator.decisions import approve, retry
+from orchestrator.faults import Code, Fault
+from orchestrator.models import Customer, Job
+from orchestrator.runner import tick
+from tests.orchestrator.conftest import ARKALIK, GOVDE, make_job
+from tests.orchestrator.playing import command, due_again, left_running, work_until
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
+
+
+HOLDS = {
+    Code.CRM_NO_MATCH: {"customer_phone": "+905559998877"},
+    Code.BACKING_THICKNESS_UNKNOWN: {"parts": [ARKALIK | {"thickness_mm": 6}]},
+    Code.TRIM_RULE_MISSING: {"parts": [GOVDE | {"thickness_mm": 16}]},
+    Code.OPERATOR_TRIGGER_REQUIRED: {"opti_mode": "C"},
+}
+
+
+@pytest.mark.parametrize("code", HOLDS)
+def test_what_a_person_can_mend_is_held(floor, customer, code) -> None:
+    """003 §3.2."""
+    job = make_job(**HOLDS[code])
+
+    tick(patient=True)
+
+    job.refresh_from_db()
+    assert (job.status, job.error_code, job.claim_token) == ("HOLD", code, None)
+    event = Event.objects.of(job).last()
+    assert (event.event_type, event.details["error_code"]) == ("STATE_HOLD", code)
+    assert event.from_state == ("OPTI_IMPORTED" if code == Code.OPERATOR_TRIGGER_REQUIRED else "NEW")
+    assert event.actor.startswith("runner:")
+    assert event.message
+
+
+def test_a_missing_template_is_held(floor, customer, settings, tmp_path) -> None:
+    settings.OPTI_TEMPLATE = tmp_path / "none.xlsx"
+    job = make_job()
+
+    work_until(job, "HOLD")
+
+    assert job.error_code == "E_TEMPLATE_INVALID"
+    assert list(floor.imports.iterdir()) == []
+
+
+def test_a_missing_plate_size_is_held(floor, customer, settings, tmp_path) -> None:
+    rules = settings.OPTI_RULES.read_text()
+    settings.OPTI_RULES = tmp_path / "rules.json"
+    plate = '"defaultPlateSize": {"width_mm": 2100, "height_mm": 2800}'
+    assert plate in rules
+    settings.OPTI_RULES.write_text(rules.replace(plate, '"defaultPlateSize": null'))
+    job, named = make_job(), make_job(opti_mode="C", plate_size={"width_mm": 1830, "height_mm": 3660})
+
+    work_until(job, "HOLD")
+    work_until(named, "HOLD")
+
+    assert job.error_code == "E_PLATE_SIZE_MISSING"
+    assert named.error_code == "E_OPERATOR_TRIGGER_REQUIRED"
+
+
+def test_the_gates_are_asked_in_their_order(floor, settings, tmp_path) -> None:
+    """ORC-9: the customer first, then the template, then the parts."""
+    settings.OPTI_TEMPLATE = tmp_path / "none.xlsx"
+    template = settings.OPTI_TEMPLATE
+    job = make_job(parts=[GOVDE | {"thickness_mm": 16}])
+    seen = []
+
+    for mend in (
+        lambda: Customer.objects.create(phone="+905551234567", name="Ayşe"),
+        lambda: setattr(settings, "OPTI_TEMPLATE", template.parent / "none.xlsx"),
+    ):
+        work_until(job, "HOLD")
+        seen.append(job.error_code)
+        mend()
+        approve(job.pk)
+    work_until(job, "HOLD")
+
+    assert seen == ["E_CRM_NO_MATCH", "E_TEMPLATE_INVALID"]
+
+
+FAILS = {
+    "an unknown edge": ({"parts": [GOVDE | {"edge_up": "3mm"}]}, "E_EDGE_MAPPING_UNKNOWN"),
+    "no command": ({}, "E_OPTI_MODE_A_RUNNER_MISSING"),
+    "no Excel": ({"opti_mode": "B"}, "E_OPTI_MODE_B_MACRO_MISSING"),
+}
+
+
+@pytest.mark.parametrize(("changes", "code"), FAILS.values(), ids=FAILS)
+def test_what_nobody_can_mend_here_fails(floor, customer, changes, code) -> None:
+    """003 §3.4."""
+    job = make_job(**changes)
+
+    work_until(job, "FAILED")
+
+    assert (job.error_code, job.claim_token) == (code, None)
+
+
+FAULTS = {"crash": "E_OPTI_RUNNER_FAILED", "invalid": "E_XML_INVALID"}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_optiplanning_fails_the_job_and_frees_the_slot(floor, customer, settings, fault) -> None:
+    settings.OPTI_COMMAND = command(floor, "--fault", fault)
+    job = make_job()
+
+    work_until(job, "FAILED")
+
+    assert job.error_code == FAULTS[fault]
+    assert Event.objects.of(job).last().from_state == "OPTI_RUNNING"
+    assert not Job.objects.filter(status="OPTI_RUNNING").exists()
+
+
+def test_a_solution_that_never_comes_fails_after_its_time(floor, customer, settings) -> None:
+    settings.OPTI_COMMAND = command(floor, "--fault", "silent")
+    job = make_job()
+    tick(patient=True)
+    Job.objects.filter(pk=job.pk).update(opti_started_at=Now() - timedelta(minutes=21), next_run_at=Now())
+
+    tick(patient=True)
+
+    job.refresh_from_db()
+    assert (job.status, job.error_code) == ("FAILED", "E_OPTI_XML_TIMEOUT")
+
+
+def test_a_program_that_runs_out_of_time_is_told_by_the_limit(floor, customer, settings) -> None:
+    """Not by what was left of it when the next runner took over."""
+    job = left_running(floor, settings)
+    started = Now() - timedelta(minutes=20) + timedelta(seconds=1)
+    Job.objects.filter(pk=job.pk).update(opti_started_at=started, next_run_at=Now())
+
+    work_until(job, "FAILED")
+
+    assert job.error_code == "E_OPTI_XML_TIMEOUT"
+    assert job.error_message == "OptiPlanning brought no solution within 20 min."
+
+
+def test_nobody_works_where_the_floor_is_not(floor, customer, settings) -> None:
+    """KILIT_FLOOR_IS_HERE=false holds for every door, also for a single tick."""
+    settings.FLOOR_IS_HERE = False
+    job = make_job()
+
+    out = io.StringIO()
+    call_command("orchestrator_tick", stdout=out)
+
+    job.refresh_from_db()
+    assert job.status == "NEW"
+    assert "on another machine" in out.getvalue()
+
+
+def test_optiplanning_is_started_once_however_long_its_solution_takes(floor, customer, settings, tmp_path) -> None:
+    log = tmp_path / "starts.log"
+    settings.OPTI_COMMAND = json.dumps(["sh", "-c", f"echo started >> {log}"])
+    job = make_job()
+
+    for _ in range(3):
+        tick(patient=True)
+        due_again(job)
+
+    job.refresh_from_db()
+    assert job.status == "OPTI_RUNNING"
+    assert log.read_text().splitlines() == ["started"]
+
+
+def test_an_exception_nobody_named_is_unknown(floor, customer) -> None:
+    """ORC-2: its text goes to the message and the event, never to the code."""
+    job = make_job()
+
+    with patch.object(steps, "transform", side_effect=ZeroDivisionError("by nought\x00\ud800")):
+        tick(patient=True)
+
+    job.refresh_from_db()
+    assert (job.status, job.error_code) == ("FAILED", "E_UNKNOWN")
+    assert "by nought" in Event.objects.of(job).last().message
+
+
+def test_a_database_that_is_gone_fails_no_job(floor, customer) -> None:
+    job = make_job()
+
+    with patch.object(steps, "transform", side_effect=OperationalError("gone")), pytest.raises(OperationalError):
+        tick(patient=True)
+
+    job.refresh_from_db()
+    assert (job.status, job.error_code) == ("NEW", "")
+
+
+def test_a_template_that_breaks_between_two_steps_fails_for_good(floor, customer) -> None:
+    """PREPARED has no arrow to HOLD, so a fault that would be held elsewhere fails here."""
+    job = make_job()
+
+    with patch.object(steps, "write_files", side_effect=Fault(Code.TEMPLATE_INVALID, "gone")):
+        tick(patient=True)
+
+    job.refresh_from_db()
+    assert (job.status, job.error_code) == ("FAILED", "E_TEMPLATE_INVALID")
+
+
+def test_a_template_that_somebody_has_open_for_a_moment_may_be_retried(floor, customer, settings, tmp_path) -> None:
+    """Between two steps: what cannot be read now can be read later."""
+    template = tmp_path / "template.xlsx"
+    template.write_bytes(settings.OPTI_TEMPLATE.read_bytes())
+    settings.OPTI_TEMPLATE = template
+    job = make_job(opti_mode="C")
+    prepare = steps.STEPS["NEW"]
+
+    def prepare_and_lock(*args):
+        wait = prepare(*args)
+        template.rename(tmp_path / "open.xlsx")
+        return wait
+
+    with patch.dict(steps.STEPS, {"NEW": prepare_and_lock}):
+        work_until(job, "FAILED")
+    assert (job.error_code, "cannot be read" in job.error_message) == ("E_UNKNOWN", True)
+
+    (tmp_path / "open.xlsx").rename(template)
+    retry(job.pk)
+    due_again(job)
+    work_until(job, "HOLD")
+    assert job.error_code == "E_OPERATOR_TRIGGER_REQUIRED"

@@ -1,0 +1,74 @@
+"""Properties of files and of their end."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db.models.functions import Now
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from pdfjobs import cleanup, store
+from pdfjobs.models import PdfJob
+from tests.pdfjobs.conftest import Api, body, bring, new_job
+from tests.pdfjobs.test_properties import another_key
+
+pytestmark = pytest.mark.django_db
+
+a_hundred_times = hypothesis_settings(max_examples=100)
+
+
+@a_hundred_times
+@given(
+    template=st.sampled_from(["invoice", "offer", "cutting_sheet", "conversion_report"]),
+    timeout=st.none() | st.integers(1, 60),
+    fail_safe=st.none() | st.sampled_from(["strict", "degrade"]),
+    landscape=st.booleans(),
+)
+def test_what_was_made_can_be_asked_for(
+    api: Api, worker_lives: Any, *, template: str, timeout: int | None, fail_safe: str | None, landscape: bool
+) -> None:
+    """Feature: pdf-render-worker, Property 8: making and asking are a round trip."""
+    options = {"timeout": timeout, "fail_safe": fail_safe, "landscape": landscape}
+
+    made = api.post(body(template, options=options)).json()
+
+    asked = api.get(made["job_id"]).json()
+    assert {name: asked[name] for name in ("job_id", "status", "created_at")} == made
+    assert set(asked) - set(made) == {"started_at", "finished_at", "error_code", "download_url", "retry_count"}
+
+
+@a_hundred_times
+@given(jobs=st.sets(st.uuids(), min_size=2, max_size=2), at=st.datetimes(timezones=st.just(UTC)))
+def test_two_jobs_never_share_a_file(jobs: set[UUID], at: datetime) -> None:
+    """Feature: pdf-render-worker, Property 9: uniqueness of artifact keys."""
+    keys = {store.new_key(job, at) for job in jobs}
+
+    assert len(keys) == 2
+    assert {store.job_of(key) for key in keys} == jobs
+
+
+@a_hundred_times
+@given(ages=st.lists(st.tuples(st.sampled_from(["queued", "succeeded", "failed"]), st.integers(0, 48)), max_size=3))
+def test_cleanup_ends_the_old_and_spares_the_young(ages: list[tuple[str, int]]) -> None:
+    """Feature: pdf-render-worker, Property 10: correctness of the TTL cleanup."""
+    jobs = []
+    for status, hours in ages:
+        job = bring(new_job(job_key=another_key()), status, pdf=b"%PDF")
+        column = "queued_at" if status == "queued" else "finished_at"
+        PdfJob.objects.filter(pk=job.pk).update(**{column: Now() - timedelta(hours=hours, minutes=1)})
+        jobs.append((job, hours))
+
+    cleanup.clean()
+
+    for job, hours in jobs:
+        now = PdfJob.objects.get(pk=job.pk)
+        if hours >= 24:
+            assert (now.status, now.artifact_key) == ("expired", "")
+            assert (now.payload, now.options, now.error_detail) == ({}, {}, "")
+        else:
+            assert (now.status, now.artifact_key) == (job.status, job.artifact_key)
+        if job.artifact_key:
+            assert store.exists(job.artifact_key) == (hours < 24)
