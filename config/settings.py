@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import django_stubs_ext
-from django.templatetags.static import static
-from django.utils.translation import gettext_lazy
 
 from config.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
+from config.console import CONSOLE
 from config.environment import Environment
 from config.secret import read_secret_key
 
@@ -279,19 +278,4 @@ Q_CLUSTER: dict[str, Any] = {
 
 # django-unfold -------------------------------------------------------------------------------------------------------
 
-UNFOLD: dict[str, Any] = {
-    "SITE_TITLE": "Kilit",
-    "SITE_HEADER": "Kilit",
-    "SITE_SUBHEADER": gettext_lazy("Guarded job queues"),
-    "SITE_SYMBOL": "lock",
-    "SITE_URL": None,  # the console is all there is to see
-    "SITE_FAVICONS": [
-        {"rel": "icon", "type": "image/svg+xml", "href": lambda _: static("console/lock.svg")},
-    ],
-    "SHOW_HISTORY": True,
-    "SHOW_VIEW_ON_SITE": False,
-    "STYLES": [lambda _: static("console/console.css")],
-    "SCRIPTS": [lambda _: static("console/console.js")],
-    "DASHBOARD_CALLBACK": "lifecycle.console.dashboard.on_index",
-    "SIDEBAR": {"navigation": "lifecycle.console.navigation.sidebar"},
-}
+UNFOLD = CONSOLE
