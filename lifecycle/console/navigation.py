@@ -18,7 +18,7 @@ ICONS = {
     "pdfjob": "picture_as_pdf",
     "job": "carpenter",
     "customer": "contacts",
-    "bulkaction": "done_all",
+    "bulkaction": "playlist_play",
     "event": "history",
     "apikey": "key",
     "user": "person",
