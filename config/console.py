@@ -16,7 +16,7 @@ CONSOLE: dict[str, Any] = {
     ],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
-    "STYLES": [lambda _: static("console/console.css")],
+    "STYLES": [lambda _: static("console/console.css"), lambda _: static("console/page.css")],
     "SCRIPTS": [lambda _: static("console/console.js")],
     "DASHBOARD_CALLBACK": "lifecycle.console.dashboard.on_index",
     "SIDEBAR": {"navigation": "lifecycle.console.navigation.sidebar"},

@@ -73,13 +73,23 @@ def quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def scope_of(alias: str, scope: str | None) -> str:
+    """Return what a row is counted by, as SQL."""
+    return f"{alias}.{scope}::text" if scope else "''"
+
+
+def listed(states: Iterable[str]) -> str:
+    """Return states as a SQL list."""
+    return ", ".join(quote(state) for state in states)
+
+
 def _legal_birth(table: Lifecycle) -> pgtrigger.Trigger:
     born = ", ".join(table.initial)
     return pgtrigger.Trigger(
         name="legal_birth",
         when=pgtrigger.Before,
         operation=pgtrigger.Insert,
-        condition=pgtrigger.Condition(f"NEW.status NOT IN ({_list(table.initial)})"),
+        condition=pgtrigger.Condition(f"NEW.status NOT IN ({listed(table.initial)})"),
         func=REFUSE.format(
             message=f"format('{table.queue} %s cannot be born as %s', NEW.id, NEW.status)",
             hint=quote(f"Rows are born as {born}."),
@@ -122,9 +132,9 @@ def _recorder(
     table: Lifecycle, name: str, operation: pgtrigger.Operation, *, scope: str | None, facts: Iterable[str]
 ) -> pgtrigger.Trigger:
     birth = operation is pgtrigger.Insert
-    kept = ["n.id", "n.status AS to_state", f"{_scope('n', scope)} AS to_scope"]
+    kept = ["n.id", "n.status AS to_state", f"{scope_of('n', scope)} AS to_scope"]
     kept += ["'' AS from_state", "'' AS from_scope"] if birth else []
-    kept += [] if birth else ["o.status AS from_state", f"{_scope('o', scope)} AS from_scope"]
+    kept += [] if birth else ["o.status AS from_state", f"{scope_of('o', scope)} AS from_scope"]
     kept += [f"n.{fact}" for fact in facts]
     source = "new_rows n" if birth else "new_rows n JOIN old_rows o ON o.id = n.id"
     return pgtrigger.Trigger(
@@ -142,14 +152,6 @@ def _recorder(
             facts="".join(f", {quote(fact)}, {fact}" for fact in facts),
         ),
     )
-
-
-def _scope(alias: str, scope: str | None) -> str:
-    return f"{alias}.{scope}::text" if scope else "''"
-
-
-def _list(states: Iterable[str]) -> str:
-    return ", ".join(quote(state) for state in states)
 
 
 def _past(operation: pgtrigger.Operation) -> str:

@@ -41,6 +41,8 @@ class CircuitStatus(TextChoices):
 
 WAITING = (Status.QUEUED, Status.RETRY)
 LIVE = (*WAITING, Status.PROCESSING)
+# A row in one of these that has an error is one of a group of failures.
+FAILING = (Status.FAILED, Status.RETRY)
 # A script may say these of a row; the others are for the uploader, operators and sweeps.
 SCRIPT_CATEGORIES = (Category.VALIDATION, Category.TRANSIENT, Category.AUTH)
 

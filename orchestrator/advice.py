@@ -1,10 +1,8 @@
-"""What to do about a job, in plain words: for each code, and for a job that seems not to move (ORC-2, CON-8, CON-9)."""
-
-from django.conf import settings
+"""What to do about a job that is held or failed, in plain words for each code (ORC-2, CON-9)."""
 
 from orchestrator.faults import PERMANENT_CODES, Code
 from orchestrator.models import Job
-from orchestrator.states import Mode, State
+from orchestrator.states import FAILING, State
 
 # For people at the floor: what is wrong, what to put right, and then which button.
 TO_FIX = {
@@ -65,31 +63,10 @@ TO_FIX = {
 
 
 def advice(job: Job) -> list[str]:
-    """Say what a person should do now, or why there is nothing to do."""
-    if job.status in (State.HOLD, State.FAILED):
-        told = [TO_FIX.get(Code(job.error_code), "")]
-        if job.status == State.FAILED and job.error_code in PERMANENT_CODES and job.error_code != Code.XML_INVALID:
-            told = [f"{TO_FIX[Code(job.error_code)].split('.')[0]}. Have the order sent again with the next revision."]
-        return [sentence for sentence in told if sentence]
-    return [_why_it_waits(job)] if job.status != State.DONE else []
-
-
-def _why_it_waits(job: Job) -> str:
-    if job.claim_token:
-        return "A runner is working on it."
-    awaited = {
-        State.OPTI_RUNNING: f"OptiPlanning was started; its solution is awaited in {settings.OPTI_EXPORT_FOLDER}.",
-        State.XML_READY: f"The saw has not answered yet ({settings.SAW_FOLDER}).",
-    }
-    if job.status == State.NEW and job.retry_count:
-        return f"Retry {job.retry_count} begins at the time shown as next run."
-    if job.status == State.OPTI_IMPORTED:
-        other = Job.objects.filter(status=State.OPTI_RUNNING).only("pk", "order_id").first()
-        return f"OptiPlanning is busy with order {other.order_id}." if other else _waits_for_runner(job)
-    return awaited.get(State(job.status)) or _waits_for_runner(job)
-
-
-def _waits_for_runner(job: Job) -> str:
-    if job.opti_mode == Mode.C and settings.FLOOR_IS_HERE:
-        return "It waits for its turn."
-    return "It waits for a runner (manage.py orchestrator_tick --watch)."
+    """Say what a person should do about a job that is held or failed; of others there is nothing to say."""
+    if job.status not in FAILING:
+        return []
+    told = TO_FIX.get(Code(job.error_code), "")
+    if job.status == State.FAILED and job.error_code in PERMANENT_CODES and job.error_code != Code.XML_INVALID:
+        told = f"{told.split('.')[0]}. Have the order sent again with the next revision."
+    return [told] if told else []

@@ -39,6 +39,8 @@ WORKING = (
     State.DELIVERED,
 )
 AT_REST = tuple(state for state in State if state not in WORKING)
+# A job in one of these has an error, and is one of a group of failures.
+FAILING = (State.HOLD, State.FAILED)
 # Nothing has reached the saw yet; later ones end by the saw's answer, because a cancelled job must not be cut.
 CANCELLABLE = (State.NEW, State.PREPARED, State.OPTI_IMPORTED, State.OPTI_RUNNING, State.HOLD)
 

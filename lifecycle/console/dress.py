@@ -42,6 +42,18 @@ def breakable(text: str) -> SafeString:
     return format_html_join(SafeString("<wbr>"), "{}", ((text[at : at + 8],) for at in range(0, len(text), 8)))
 
 
+def error_cell(code: str, text: str) -> SafeString | str:
+    """Return an error's code; its text is under the pointer, and opens by click, touch and keyboard."""
+    if not code:
+        return "-"
+    shown = format_html_join(SafeString("_<wbr>"), "{}", ((word,) for word in code.split("_")))
+    if not text:
+        return format_html('<span class="kilit-more">{}</span>', shown)
+    return format_html(
+        '<details class="kilit-more"><summary title="{}">{}</summary><p>{}</p></details>', text, shown, text
+    )
+
+
 def verbatim(text: str) -> SafeString:
     """Return text as it is, line by line."""
     return format_html('<pre class="break-words font-mono text-xs whitespace-pre-wrap">{}</pre>', text)

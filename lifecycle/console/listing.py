@@ -1,9 +1,10 @@
 """How lists stay quick over millions of rows: exact searches, bounded filters, a capped count."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import admin
@@ -12,6 +13,7 @@ from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.functional import cached_property
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
@@ -20,6 +22,7 @@ MOST_COUNTED = 10_000
 CLOCKS_DIFFER_BY = timedelta(hours=1)
 # From when filters by age count: a bulk action keeps the moment at which it was asked for. None is now.
 moment: ContextVar[datetime | None] = ContextVar("moment", default=None)
+OLDEST_YEAR = 1980  # ids count from 1970, and zones reach a day further back
 
 
 class CappedPaginator(Paginator[Any]):
@@ -31,7 +34,8 @@ class CappedPaginator(Paginator[Any]):
     @cached_property
     def count(self) -> int:
         """Return how many there are, or one more than the most that is counted."""
-        return int(self._rows.order_by()[: self.most + 1].count())
+        # In the order of the list, so that the index that finds the page also ends the count.
+        return int(self._rows[: self.most + 1].count())
 
     def spoken_count(self) -> str:
         """Return how many there are, or that there are more than were counted."""
@@ -79,24 +83,117 @@ class ChoiceFilter(admin.SimpleListFilter):
 class StateFilter(ChoiceFilter):
     """By state, among those of the rows' own table."""
 
-    title, parameter_name, column = "state", "status", "status"
+    title, parameter_name, column = _("state"), "status", "status"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
         """Offer all states."""
         return [(state, state) for state in model_admin.table.states]
 
 
-class SinceFilter(ChoiceFilter):
-    """By when a row was made, in hours."""
+class AgeFilter(ChoiceFilter):
+    """By how long ago a row was made, in hours: no longer than so many, or longer."""
 
-    title, parameter_name = "date", "since"
-    offered = [("1", "Last hour"), ("24", "Last 24 hours"), ("168", "Last 7 days"), ("720", "Last 30 days")]
+    title, parameter_name = _("age"), "since"
+    offered = [
+        ("1", _("Last hour")),
+        ("24", _("Last 24 hours")),
+        ("168", _("Last 7 days")),
+        ("720", _("Last 30 days")),
+        ("over-1", _("Older than 1 hour")),
+        ("over-24", _("Older than 24 hours")),
+        ("over-168", _("Older than 7 days")),
+    ]
 
     def narrow(self, rows: Any, value: str) -> Any:
-        """Keep the newest, found by their ids, which sort by time."""
-        age, then = timedelta(hours=int(value)), moment.get()
-        first_id = first_id_at((then or timezone.now()) - age - CLOCKS_DIFFER_BY)
-        return rows.filter(pk__gte=first_id, created_at__gte=(then or Now()) - age)
+        """Keep the newest or the oldest, found by their ids, which sort by time."""
+        age = timedelta(hours=int(value.removeprefix("over-")))
+        then = moment.get()
+        made = (then or timezone.now()) - age
+        if value.startswith("over-"):
+            return rows.filter(pk__lt=first_id_at(made + CLOCKS_DIFFER_BY), created_at__lt=(then or Now()) - age)
+        return rows.filter(pk__gte=first_id_at(made - CLOCKS_DIFFER_BY), created_at__gte=(then or Now()) - age)
+
+
+class TypedFilter(admin.ListFilter):
+    """A filter whose values are typed in: listing those there are would read the whole table."""
+
+    template = "admin/console/typed_filter.html"
+    parameters: ClassVar[dict[str, Any]]  # by the name in the address, the label of its field
+    input_type = "text"
+    placeholder: Any = ""
+    longest = 64
+
+    def __init__(self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: Any) -> None:
+        """Take the filter's own values from the address."""
+        super().__init__(request, params, model, model_admin)
+        for name in self.parameters:
+            if name in params:
+                told = params.pop(name)
+                self.used_parameters[name] = (told if isinstance(told, str) else told[-1]).strip()
+
+    def expected_parameters(self) -> list[str | None]:
+        """Name the values, so that other filters keep them."""
+        return list(self.parameters)
+
+    def has_output(self) -> bool:
+        """Show the fields always."""
+        return True
+
+    def typed(self, name: str) -> str:
+        """Return what was typed into a field; what no text column can hold names nothing."""
+        return str(self.used_parameters.get(name, "")).replace("\x00", "\ufffd")
+
+    def choices(self, changelist: Any) -> Iterator[Any]:
+        """Give the template what is typed, and the other filters to keep."""
+        kept = [(name, value) for name, value in changelist.params.items() if name not in (*self.parameters, "p")]
+        fields = [(name, label, self.typed(name)) for name, label in self.parameters.items()]
+        yield {"kept": kept, "fields": fields, "clear": changelist.get_query_string(remove=list(self.parameters))}
+
+
+class DateFilter(TypedFilter):
+    """By the day a row was made, in the reader's zone; either end may be left open."""
+
+    title = _("date")
+    parameters = {"from": _("From"), "to": _("To, that day included")}
+    input_type = "date"
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        """Keep the rows of those days; what is no date is ignored."""
+        first, last = (self._midnight(name) for name in self.parameters)
+        if first:
+            queryset = queryset.filter(pk__gte=first_id_at(first - CLOCKS_DIFFER_BY), created_at__gte=first)
+        if last:
+            end = last + timedelta(days=1)
+            queryset = queryset.filter(pk__lt=first_id_at(end + CLOCKS_DIFFER_BY), created_at__lt=end)
+        return queryset
+
+    def _midnight(self, name: str) -> datetime | None:
+        with suppress(ValueError, OverflowError):
+            day = timezone.make_aware(datetime.strptime(self.typed(name), "%Y-%m-%d"))  # noqa: DTZ007 - made aware
+            return day if day.year >= OLDEST_YEAR else None
+        return None
+
+
+class GroupFilter(TypedFilter):
+    """By a group of failures that look alike; groups are chosen on their own page (CON-6)."""
+
+    title = _("error group")
+    template = "admin/console/group_filter.html"
+    parameters = {"group": _("Error group")}
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        """Keep the rows that are in the group now: those that failed so and were not moved on."""
+        group = self.typed("group")
+        return queryset.filter(self._failures.condition, error_group=group) if group else queryset
+
+    def __init__(self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: Any) -> None:
+        """Know the queue's failures."""
+        super().__init__(request, params, model, model_admin)
+        self._failures = model_admin.failures
+
+    def has_output(self) -> bool:
+        """Show only that a group was chosen."""
+        return bool(self.typed("group"))
 
 
 class ReadOnlyAdmin(ModelAdmin):
@@ -130,8 +227,13 @@ class LongListAdmin(ReadOnlyAdmin):
     search_fields = ["=id"]  # shows the box; `search` says what is found
 
     def search(self, rows: Any, text: str) -> Any:
-        """Return the rows that a text names, all of it: a part would read the whole table."""
-        raise NotImplementedError
+        """Return the row with this id, or what else a list knows its rows by: all of it, never a part.
+
+        A part would read the whole table.
+        """
+        with suppress(ValueError):
+            return rows.filter(pk=UUID(text))
+        return rows.none()
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[CappedChangeList]:
         """List without a total."""
@@ -144,7 +246,8 @@ class LongListAdmin(ReadOnlyAdmin):
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Take the filters that are offered, and no others from the address."""
-        return lookup in {offered.parameter_name for offered in self.list_filter}
+        names = (getattr(offered, "parameters", None) or [offered.parameter_name] for offered in self.list_filter)
+        return any(lookup in offered for offered in names)
 
 
 def first_id_at(time: datetime) -> UUID:

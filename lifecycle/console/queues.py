@@ -17,24 +17,21 @@ from lifecycle.console.actions import Action, ReasonForm
 from lifecycle.console.bulk import BulkOffers
 from lifecycle.console.deadletters import DeadLetters
 from lifecycle.console.dress import button, page
-from lifecycle.console.listing import LongListAdmin
-from lifecycle.models import Event
-from lifecycle.table import Lifecycle
+from lifecycle.console.groups import ErrorGroupsAdmin
+from lifecycle.console.standing import StandingAdmin
 
 
-class QueueAdmin(DeadLetters, BulkOffers, LongListAdmin):
+class QueueAdmin(DeadLetters, BulkOffers, ErrorGroupsAdmin, StandingAdmin):
     """Rows of a lifecycle, moved by an operator's verbs alone."""
 
-    table: Lifecycle
     operations: tuple[Action, ...] = ()  # in the order in which they are offered
     buttons: dict[str, Action]  # by the name of the method that a row's page shows as a button
     most_acted_on = 500
 
-    actions_list = ["dead_letters"]
+    actions_list = ["error_groups", "dead_letters"]
     list_disable_select_all = True
     list_before_template = "admin/console/bulk_offers.html"
     list_after_template = "admin/console/room_for_actions.html"
-    change_form_outer_after_template = "admin/console/timeline.html"
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Give each operation its place in the list and its button on a row's page."""
@@ -47,10 +44,6 @@ class QueueAdmin(DeadLetters, BulkOffers, LongListAdmin):
             setattr(cls, f"{action.name}_row", _for_row(action))
 
     # What is shown
-
-    def about(self, row: Any) -> dict[str, Any]:
-        """Return what a row's page shows besides its fields; Django's own history knows nothing of verbs."""
-        return {"timeline": Event.objects.history(row)}
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         """Add the timeline, and all else there is to say of a row."""

@@ -1,7 +1,8 @@
-"""What the lock stores: the witness, the counts, bulk actions, the workers' signs of life, and the keys."""
+"""What the lock stores: the witness, counts, groups of failures, bulk actions, the workers' signs of life, keys."""
 
 from lifecycle.models.bulk import BulkAction, BulkItem
 from lifecycle.models.count import Count, CountDelta, HourCount, MinuteCount
+from lifecycle.models.errors import ErrorDelta, ErrorGroup, ErrorHour
 from lifecycle.models.event import Event
 from lifecycle.models.key import ApiKey
 from lifecycle.models.rate import RateWindow
@@ -14,6 +15,9 @@ __all__ = [
     "BulkItem",
     "Count",
     "CountDelta",
+    "ErrorDelta",
+    "ErrorGroup",
+    "ErrorHour",
     "Event",
     "Heartbeat",
     "HourCount",

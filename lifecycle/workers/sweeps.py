@@ -11,7 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from lifecycle.actor import acting_as
-from lifecycle.models import Count, SweepRun
+from lifecycle.models import Count, ErrorGroup, SweepRun
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +38,8 @@ def register_own() -> None:
     """Declare the sweeps of the lock itself."""
     about = _("Adds what happened in the last minute to totals and charts.")
     register("fold_counts", every=timedelta(minutes=1), run=fold_counts, about=about)
+    about = _("Adds what failed in the last minute to the error groups.")
+    register("fold_errors", every=timedelta(minutes=1), run=fold_errors, about=about)
 
 
 def fold_counts() -> str:
@@ -45,6 +47,15 @@ def fold_counts() -> str:
     total = 0
     while folded := Count.objects.fold():
         total += folded
+    return f"Folded {total}."
+
+
+def fold_errors() -> str:
+    """Fold what is pending of the error groups, batch by batch, and forget what is old."""
+    total = 0
+    while folded := ErrorGroup.objects.fold():
+        total += folded
+    ErrorGroup.objects.forget()
     return f"Folded {total}."
 
 

@@ -1,9 +1,7 @@
 """Uploads in the console: what was sent, what came back, and what never did (OCI-23)."""
 
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 from django.contrib import admin
@@ -15,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from lifecycle.console.dress import badge, breakable, since, two_lines
-from lifecycle.console.listing import ChoiceFilter, LongListAdmin, SinceFilter, first_id_at
+from lifecycle.console.listing import AgeFilter, ChoiceFilter, LongListAdmin, first_id_at
 from ociqueue.admin.listing import SiteFilter
 from ociqueue.admin.showing import error, seal, state
 from ociqueue.insight import with_upload
@@ -36,7 +34,7 @@ class AnswerFilter(ChoiceFilter):
         return rows.filter(sent_at__isnull=False, answered_at=None, pk__gte=first_id_at(timezone.now() - LOOKED_BACK))
 
 
-FILTERS = [SiteFilter, AnswerFilter, SinceFilter]
+FILTERS = [SiteFilter, AnswerFilter, AgeFilter]
 
 
 @admin.display(description="upload")
@@ -122,12 +120,6 @@ class UploadBatchAdmin(LongListAdmin):
         """Membership narrows the uploads; the list of rows is read only on an upload's own page."""
         sites = list(Site.objects.seen_by(request.user).values_list("pk", flat=True))
         return super().get_queryset(request).filter(site__in=sites).defer("row_ids")  # type: ignore[no-any-return]
-
-    def search(self, rows: QuerySet[UploadBatch], text: str) -> QuerySet[UploadBatch]:
-        """Find whole ids only."""
-        with suppress(ValueError):
-            return rows.filter(pk=UUID(text))
-        return rows.none()
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         """Add the rows; Django's own history knows nothing of uploads."""

@@ -6,18 +6,23 @@ from uuid import UUID
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.http import HttpRequest, HttpResponse
+from django.utils.safestring import SafeString
 
 from lifecycle.console.dress import button
 from lifecycle.console.listing import CappedChangeList
 from lifecycle.console.queues import QueueAdmin
+from lifecycle.console.stillness import Reason
+from lifecycle.models import Event
 from ociqueue import deadletters
-from ociqueue.admin import imports, showing
+from ociqueue.admin import imports, showing, stillness
 from ociqueue.admin.actions import MARK_FAILED, RESET, RETRY
+from ociqueue.admin.dress import state_badge
 from ociqueue.admin.listing import FILTERS, search
 from ociqueue.admin.reach import may_operate
 from ociqueue.fixes import read_id
 from ociqueue.insight import with_upload
 from ociqueue.models import Circuit, Conversion, Site
+from ociqueue.models.conversion import FAILURES
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.overview import open_circuits
 from ociqueue.states import CONVERSIONS
@@ -46,13 +51,14 @@ class ConversionAdmin(QueueAdmin):
     """Conversions of the user's sites, newest first."""
 
     table = CONVERSIONS
+    failures = FAILURES
     operations = (RETRY, RESET, MARK_FAILED)
     most_acted_on = 5_000
 
     list_display = showing.COLUMNS
     list_filter = FILTERS
     search_help_text = "A whole id, order id or click id"
-    actions_list = ["import_csv", "dead_letters"]
+    actions_list = ["error_groups", "import_csv", "dead_letters"]
     fieldsets = showing.FIELDSETS
     readonly_fields = showing.READ_ONLY
     dead_letter_columns = deadletters.COLUMNS
@@ -63,6 +69,10 @@ class ConversionAdmin(QueueAdmin):
         """Membership narrows the rows; sites are named one by one, so that the indexes by site serve every list."""
         sites = list(Site.objects.seen_by(request.user).values_list("pk", flat=True))
         return with_upload(super().get_queryset(request)).select_related("site").filter(site__in=sites)
+
+    def scopes(self, request: HttpRequest) -> list[str]:
+        """Membership narrows the error groups too."""
+        return [str(pk) for pk in Site.objects.seen_by(request.user).values_list("pk", flat=True)]
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[CappedChangeList]:
         """List without a total, and with what holds rows back."""
@@ -75,6 +85,18 @@ class ConversionAdmin(QueueAdmin):
     def dead_letter_cells(self, row: Conversion) -> list[Any]:
         """Tell a failed row whole (OCI-27)."""
         return deadletters.cells(row)
+
+    def badge(self, state: str) -> SafeString:
+        """Return a state as all pages show it."""
+        return state_badge(state)
+
+    def reasons(self, row: Conversion, timeline: list[Event]) -> list[Reason]:
+        """Say why it does not move."""
+        return list(stillness.reasons(row, timeline))
+
+    def holdings(self, row: Conversion) -> list[tuple[str, Any]]:
+        """Return what it holds, or what holds it."""
+        return stillness.holdings(row)
 
     # Actions
 

@@ -1,24 +1,20 @@
 """How a conversion's values look: masked in lists, whole on the row's own page (CON-3, CON-10)."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from django.contrib.admin import display
 from django.contrib.admin.utils import flatten_fieldsets
 from django.urls import reverse
-from django.utils import timezone
-from django.utils.formats import date_format, number_format
+from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.timezone import localtime
 
-from lifecycle.console.dress import LINK, badge, breakable, since, two_lines
+from lifecycle.console.dress import LINK, badge, breakable, error_cell, since, two_lines
 from ociqueue.admin.dress import state_badge
 from ociqueue.currencies import MINOR_UNITS
 from ociqueue.insight import outcome_unknown
-from ociqueue.models import Conversion, Credentials
-from ociqueue.overview import open_circuits
-from ociqueue.states import WAITING, Status, SyncMethod
+from ociqueue.models import Conversion
+from ociqueue.states import WAITING, Status
 
 UNKNOWN = "it was sent once and no answer came; Google may have it. Its order id keeps Google from counting it twice."
 SHOWN = 4  # characters of a click id at either end
@@ -46,7 +42,7 @@ def state(row: Conversion) -> SafeString:
     return format_html('<span class="flex flex-col gap-1 items-start">{}</span>', badges)
 
 
-@display(description="site and conversion name")
+@display(description="site")
 def site(row: Conversion) -> SafeString:
     """Return the site over what Google calls the conversion."""
     return two_lines(row.site.name, row.action)
@@ -98,11 +94,8 @@ def attempts(row: Conversion) -> str:
 
 @display(description="error")
 def error(row: Conversion) -> SafeString | str:
-    """Return the error's code; the whole text is on the row's page and under the pointer."""
-    if not row.provider_error_code:
-        return "-"
-    text = f"{row.provider_error_category}: {row.last_error}"
-    return format_html('<span title="{}">{}</span>', text, row.provider_error_code)
+    """Return the error's code, which opens to the whole text; the row's page shows it too."""
+    return error_cell(row.provider_error_code, f"{row.provider_error_category}: {row.last_error}")
 
 
 @display(description="age")
@@ -126,31 +119,6 @@ def state_now(row: Conversion) -> SafeString:
 def unknown_badge(row: Conversion) -> SafeString:
     """Return a badge when a row was sent and nobody knows what became of it (OCI-23)."""
     return badge("outcome unknown", "warning", title=UNKNOWN) if outcome_unknown(row) else SafeString("")
-
-
-@display(description="in plain words")
-def why(row: Conversion) -> SafeString | str:
-    """Say what the row waits for, and what is not known of it."""
-    return format_html_join("", '<span class="block">{}</span>', ((told,) for told in reasons(row))) or "-"
-
-
-def reasons(row: Conversion) -> Iterator[str]:
-    """Return all that keeps a row where it is, in sentences."""
-    if outcome_unknown(row):
-        yield f"Outcome unknown: {UNKNOWN}"
-    if row.status not in WAITING:
-        return
-    if row.site.is_paused:
-        yield f"Waits: the site is paused because: {row.site.pause_reason}"
-    if row.next_retry_at and row.next_retry_at > timezone.now():
-        yield f"Waits until {date_format(localtime(row.next_retry_at), 'DATETIME_FORMAT')} before it is tried again."
-    if row.site.sync_method != SyncMethod.API:
-        return
-    if not Credentials.objects.filter(site=row.site).exists():
-        yield "Waits: the site sends through the Google Ads API and has no login."
-    for circuit in open_circuits([row.site_id]).filter(action__in=["", row.action]):
-        whose = f"the circuit of {circuit.action}" if circuit.action else "the site's circuit"
-        yield f"Waits: {whose} is open because of {circuit.code}: {circuit.reason}"
 
 
 @display(description="upload that holds it")
@@ -179,7 +147,6 @@ FIELDSETS: Any = [
         {
             "fields": [
                 (state_now, "site"),
-                why,
                 ("action", amount),
                 ("conversion_time", consent),
                 whole_click_id,

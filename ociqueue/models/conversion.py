@@ -6,14 +6,16 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Concat
 
+from lifecycle.failures import Failures, error_group_field
 from lifecycle.guard import LifecycleModel
 from lifecycle.triggers import lifecycle_triggers
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.queryset import ATTEMPTS, ConversionQuerySet
 from ociqueue.models.site import Site
-from ociqueue.states import CONVERSIONS, LIVE, WAITING, Category, Status
+from ociqueue.states import CONVERSIONS, FAILING, LIVE, WAITING, Category, Status
 
 PREFIX = "seal_"
+FAILURES = Failures(CONVERSIONS, states=FAILING, code="provider_error_code", message="last_error", scope="site_id")
 CLICK_ID = Concat("gclid", "wbraid", "gbraid")  # the one there is, as an index knows it
 
 
@@ -52,6 +54,7 @@ class Conversion(LifecycleModel):
     last_error = models.CharField(max_length=1000, blank=True)
     provider_error_code = models.CharField(max_length=64, blank=True)
     provider_error_category = models.CharField(max_length=10, choices=Category, blank=True)
+    error_group = error_group_field()
     provider_request_id = models.CharField(max_length=64, blank=True)
     open_batch = models.ForeignKey(
         UploadBatch,
@@ -70,11 +73,14 @@ class Conversion(LifecycleModel):
     class Meta(LifecycleModel.Meta):
         abstract = False
         db_table = "offline_conversion_queue"
-        triggers = lifecycle_triggers(
-            CONVERSIONS,
-            scope="site_id",
-            facts=["attempt_count", "provider_error_code", "provider_error_category", "last_error"],
-        )
+        triggers = [
+            *lifecycle_triggers(
+                CONVERSIONS,
+                scope="site_id",
+                facts=["attempt_count", "provider_error_code", "provider_error_category", "last_error"],
+            ),
+            *FAILURES.triggers(),
+        ]
         constraints = [
             # Google takes one click id a conversion.
             models.CheckConstraint(
@@ -138,6 +144,18 @@ class Conversion(LifecycleModel):
             # Lists page through a site, with or without a state.
             models.Index(fields=["site", "id"], name="conversion_of_site"),
             models.Index(fields=["site", "status", "id"], name="conversion_of_site_in_status"),
+            # Failures of all sites, however many rows that went well are newer.
+            models.Index(fields=["status", "id"], condition=Q(status__in=FAILING), name="conversion_failing"),
+            # Lists of one error: a group, a code, a kind. Rows without an error are in none of them.
+            FAILURES.index("conversion_of_error_group"),
+            models.Index(
+                fields=["provider_error_code", "id"], condition=~Q(provider_error_code=""), name="conversion_of_code"
+            ),
+            models.Index(
+                fields=["provider_error_category", "id"],
+                condition=~Q(provider_error_category=""),
+                name="conversion_of_category",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -7,21 +7,28 @@ from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from lifecycle.console.dress import badge, button, page
 from lifecycle.console.queues import QueueAdmin
+from lifecycle.console.stillness import Reason
+from lifecycle.models import Event
 from orchestrator import deadletters
-from orchestrator.admin import showing
+from orchestrator.admin import showing, stillness
 from orchestrator.admin.actions import APPROVE, CANCEL, RETRY
+from orchestrator.admin.dress import state_badge
 from orchestrator.admin.listing import FILTERS, search
-from orchestrator.advice import advice
 from orchestrator.api.jobs import download
 from orchestrator.models import Job
+from orchestrator.models.job import FAILURES
 from orchestrator.models.queryset import JobQuerySet
 from orchestrator.preflight import Level, preflight
+from orchestrator.sheets import sheet
 from orchestrator.states import JOBS
 
 MOST_PARTS_SHOWN = 200
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 LEVELS = {Level.PASS: "success", Level.WARN: "warning", Level.FAIL: "danger"}
 
 
@@ -30,14 +37,14 @@ class JobAdmin(QueueAdmin):
     """Cutting jobs, newest first."""
 
     table = JOBS
+    failures = FAILURES
     operations = (APPROVE, RETRY, CANCEL)
 
     list_display = showing.COLUMNS
     list_filter = FILTERS
     list_select_related = ["customer"]
     search_help_text = "A whole id, order id or phone"
-    actions_list = ["preflight", "dead_letters"]
-    change_form_before_template = "admin/orchestrator/advice.html"
+    actions_list = ["error_groups", "preflight", "dead_letters"]
     change_form_outer_after_template = "admin/orchestrator/job.html"
     fieldsets = showing.FIELDSETS
     readonly_fields = showing.READ_ONLY
@@ -55,19 +62,32 @@ class JobAdmin(QueueAdmin):
         return search(rows, text)
 
     def about(self, row: Job) -> dict[str, Any]:
-        """Add what to do, parts, files and figures."""
+        """Add parts, files and figures."""
+        told = super().about(row)
         return {
-            "advice": advice(row),
+            **told,
             **showing.part_table(row.payload["parts"][:MOST_PARTS_SHOWN]),
             "parts_beyond": max(0, row.part_count - MOST_PARTS_SHOWN),
             "solution_files": row.solution_files.defer("content").order_by("name") if row.xml_sha256 else [],
             "figures": showing.figures(row.solution if row.xml_sha256 else None),
-            "timeline": showing.timeline(super().about(row)["timeline"]),
+            "timeline": showing.timeline(told["timeline"]),
         }
 
     def dead_letter_cells(self, row: Job) -> list[Any]:
         """Tell a failed job."""
         return deadletters.cells(row)
+
+    def badge(self, state: str) -> SafeString:
+        """Return a state as all pages show it."""
+        return state_badge(state)
+
+    def reasons(self, row: Job, timeline: list[Event]) -> list[Reason]:
+        """Say why it does not move."""
+        return list(stillness.reasons(row, timeline))
+
+    def holdings(self, row: Job) -> list[tuple[str, Any]]:
+        """Return what it holds, or what holds it."""
+        return stillness.holdings(row)
 
     # Pages
 
@@ -86,10 +106,23 @@ class JobAdmin(QueueAdmin):
             raise Http404
         return download(file.name, bytes(file.content), "application/xml")
 
+    def sheet_file(self, request: HttpRequest, object_id: str, number: int) -> HttpResponse:
+        """Hand out one of a job's sheets, byte for byte as OptiPlanning got it."""
+        job = self.get_object(request, unquote(object_id))
+        if job is None or not self.has_view_permission(request, job) or number >= len(job.files):
+            raise Http404
+        found = sheet(job, number)
+        if found is None:
+            gone = _("The sheet is no longer in the import folder, and template or rules have changed since.")
+            return HttpResponse(gone, status=410, content_type="text/plain; charset=utf-8")
+        return download(*found, XLSX)
+
     def get_urls(self) -> list[Any]:
-        """Give solution files addresses."""
+        """Give sheets and solution files addresses."""
         file = self.admin_site.admin_view(self.solution_file)
+        sheet_file = self.admin_site.admin_view(self.sheet_file)
         return [
+            path("<path:object_id>/sheet/<int:number>/", sheet_file, name="orchestrator_job_sheet"),
             path("<path:object_id>/solution/<int:number>/", file, name="orchestrator_job_solution"),
             *super().get_urls(),
         ]

@@ -4,8 +4,9 @@ from contextlib import suppress
 from uuid import UUID
 
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
-from lifecycle.console.listing import ChoiceFilter, SinceFilter, StateFilter
+from lifecycle.console.listing import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, StateFilter
 from orchestrator.faults import Code
 from orchestrator.fields import Wrong, phone
 from orchestrator.models.queryset import JobQuerySet
@@ -15,18 +16,18 @@ from orchestrator.states import Mode
 class CodeFilter(ChoiceFilter):
     """By what went wrong."""
 
-    title, parameter_name, column = "error", "code", "error_code"
+    title, parameter_name, column = _("error"), "code", "error_code"
     offered = [(code.value, code.label) for code in Code]
 
 
 class ModeFilter(ChoiceFilter):
     """By how OptiPlanning is started."""
 
-    title, parameter_name, column = "mode", "mode", "opti_mode"
+    title, parameter_name, column = _("mode"), "mode", "opti_mode"
     offered = list(Mode.choices)
 
 
-FILTERS = [StateFilter, CodeFilter, ModeFilter, SinceFilter]
+FILTERS = [StateFilter, CodeFilter, ModeFilter, AgeFilter, DateFilter, GroupFilter]
 
 
 def search(jobs: JobQuerySet, text: str) -> JobQuerySet:

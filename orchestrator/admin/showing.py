@@ -7,7 +7,7 @@ from django.contrib.admin.utils import flatten_fieldsets
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from lifecycle.console.dress import badge, since, two_lines
+from lifecycle.console.dress import badge, error_cell, since, two_lines
 from orchestrator.admin.dress import state_badge
 from orchestrator.models import Job
 from orchestrator.states import Mode, State
@@ -60,10 +60,8 @@ def retries(job: Job) -> int:
 
 @display(description="error")
 def error(job: Job) -> SafeString | str:
-    """Return the code; the whole text is on the job's page and under the pointer."""
-    if not job.error_code:
-        return "-"
-    return format_html('<span title="{}">{}</span>', job.error_message, job.error_code)
+    """Return the code, which opens to the whole text; the job's page shows it too."""
+    return error_cell(job.error_code, job.error_message)
 
 
 @display(description="age")

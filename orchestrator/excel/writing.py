@@ -33,6 +33,11 @@ def sheets_of(
     return [sheet for sheet, _ in _filled(job_id, plan, folders, keep_alive)]
 
 
+def contents_of(job_id: UUID, plan: Plan, folders: Folders) -> Iterator[tuple[SheetFile, bytes]]:
+    """Return what would be written, file by file, with its bytes: the same plan makes the same bytes."""
+    return _filled(job_id, plan, folders, None)
+
+
 def write_files(
     job_id: UUID, plan: Plan, folders: Folders, *, keep_alive: Callable[[], None] | None = None
 ) -> list[SheetFile]:

@@ -6,15 +6,17 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from lifecycle.failures import Failures, error_group_field
 from lifecycle.leases import LeasedModel, no_lease
 from lifecycle.triggers import lifecycle_triggers
 from orchestrator.faults import HOLD_CODES, Code, Fault
 from orchestrator.models.customer import Customer
 from orchestrator.models.queryset import LEASE, JobQuerySet, failure
-from orchestrator.states import AT_REST, JOBS, WORKING, Mode, State
+from orchestrator.states import AT_REST, FAILING, JOBS, WORKING, Mode, State
 
 SOLVED = (State.OPTI_DONE, State.XML_READY, State.DELIVERED, State.DONE)
 HANDED = (State.DELIVERED, State.DONE)
+FAILURES = Failures(JOBS, states=FAILING, code="error_code", message="error_message")
 
 
 class Job(LeasedModel):
@@ -38,6 +40,7 @@ class Job(LeasedModel):
     next_run_at = models.DateTimeField("next run", db_default=Now())
     error_code = models.CharField(max_length=32, choices=Code, blank=True)
     error_message = models.CharField(max_length=1000, blank=True)
+    error_group = error_group_field()
     plate_size = models.JSONField(null=True)
     batch_count = models.PositiveIntegerField(null=True)
     backing_edge_reset_count = models.PositiveIntegerField("backing parts whose edges were emptied", null=True)
@@ -59,10 +62,13 @@ class Job(LeasedModel):
 
     class Meta(LeasedModel.Meta):
         abstract = False
-        triggers = lifecycle_triggers(
-            JOBS,
-            facts=["retry_count", "error_code", "error_message", "batch_count", "backing_edge_reset_count"],
-        )
+        triggers = [
+            *lifecycle_triggers(
+                JOBS,
+                facts=["retry_count", "error_code", "error_message", "batch_count", "backing_edge_reset_count"],
+            ),
+            *FAILURES.triggers(),
+        ]
         constraints = [
             # The same order twice is one job, for ever (ORC-6).
             models.UniqueConstraint(fields=["payload_hash"], name="one_job_per_payload"),
@@ -112,6 +118,11 @@ class Job(LeasedModel):
             # Integrators ask for an order, operators for a state; lists page by id.
             models.Index(fields=["order_id", "id"], name="job_of_order"),
             models.Index(fields=["status", "id"], name="job_in_state"),
+            models.Index(fields=["customer_phone", "id"], name="job_of_phone"),
+            models.Index(fields=["opti_mode", "id"], name="job_of_mode"),
+            # Lists of one error: a group, or a code.
+            FAILURES.index("job_of_error_group"),
+            models.Index(fields=["error_code", "id"], condition=~Q(error_code=""), name="job_of_code"),
         ]
 
     def __str__(self) -> str:

@@ -6,14 +6,19 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import path, reverse
+from django.utils.safestring import SafeString
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
 from lifecycle.console.queues import QueueAdmin
+from lifecycle.console.stillness import Reason
+from lifecycle.models import Event
 from pdfjobs import deadletters
-from pdfjobs.admin import showing
+from pdfjobs.admin import showing, stillness
 from pdfjobs.admin.actions import EXPIRE, RETRY
+from pdfjobs.admin.dress import state_badge
 from pdfjobs.admin.listing import FILTERS, search
 from pdfjobs.models import PdfJob
+from pdfjobs.models.job import FAILURES
 from pdfjobs.models.queryset import PdfJobQuerySet
 from pdfjobs.rendering import sandbox_warning
 from pdfjobs.serving import FileLost, serve
@@ -26,6 +31,7 @@ class PdfJobAdmin(QueueAdmin):
     """All jobs, newest first."""
 
     table = PDF_JOBS
+    failures = FAILURES
     operations = (RETRY, EXPIRE)
 
     list_display = showing.COLUMNS
@@ -76,6 +82,18 @@ class PdfJobAdmin(QueueAdmin):
     def dead_letter_cells(self, row: PdfJob) -> list[Any]:
         """Tell a failed job."""
         return deadletters.cells(row)
+
+    def badge(self, state: str) -> SafeString:
+        """Return a state as all pages show it."""
+        return state_badge(state)
+
+    def reasons(self, row: PdfJob, timeline: list[Event]) -> list[Reason]:
+        """Say why it does not move."""
+        return list(stillness.reasons(row, timeline))
+
+    def holdings(self, row: PdfJob) -> list[tuple[str, Any]]:
+        """Return what it holds, or what holds it."""
+        return stillness.holdings(row)
 
     # Pages
 

@@ -3,27 +3,24 @@
 import json
 from typing import Any
 
-from django.conf import settings
 from django.contrib.admin import display
 from django.contrib.admin.utils import flatten_fieldsets
 from django.template.defaultfilters import filesizeformat
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 
-from lifecycle.console.dress import breakable, since, two_lines, verbatim
-from lifecycle.models import Heartbeat
+from lifecycle.console.dress import breakable, error_cell, since, two_lines, verbatim
 from pdfjobs.admin.dress import state_badge
 from pdfjobs.models import PdfJob
-from pdfjobs.states import MAX_RETRIES, ErrorCode, Status
+from pdfjobs.states import MAX_RETRIES, ErrorCode
 
 LONGEST_SHOWN = 20_000
-MOST_COUNTED = 1000
 REMEDIES = {
-    ErrorCode.BROWSER_LAUNCH_FAILED: f"Its {MAX_RETRIES} retries are used up; when the worker has memory again, Retry.",
-    ErrorCode.NAVIGATION_TIMEOUT: f"Its {MAX_RETRIES} retries are used up; make the document shorter, or Retry.",
-    ErrorCode.TEMPLATE_ERROR: "Mend the template, then Retry.",
-    ErrorCode.UNSUPPORTED_PLATFORM: "Run manage.py browser on the worker's machine, then Retry.",
-    ErrorCode.UNKNOWN: "The details may tell the cause; mend it, then Retry.",
+    ErrorCode.BROWSER_LAUNCH_FAILED: _("Its retries are used up; when the worker has memory again, Retry."),
+    ErrorCode.NAVIGATION_TIMEOUT: _("Its retries are used up; make the document shorter, or Retry."),
+    ErrorCode.TEMPLATE_ERROR: _("Mend the template, then Retry."),
+    ErrorCode.UNSUPPORTED_PLATFORM: _("Run manage.py browser on the worker's machine, then Retry."),
+    ErrorCode.UNKNOWN: _("The details may tell the cause; mend it, then Retry."),
 }
 
 
@@ -53,8 +50,8 @@ def retries(row: PdfJob) -> str:
 
 @display(description="error")
 def error(row: PdfJob) -> SafeString | str:
-    """Return the code; the whole text is on the job's page and under the pointer."""
-    return format_html('<span title="{}">{}</span>', row.error_detail, row.error_code) if row.error_code else "-"
+    """Return the code, which opens to the whole text; the job's page shows it too."""
+    return error_cell(row.error_code, row.error_detail)
 
 
 @display(description="file")
@@ -75,26 +72,9 @@ def age(row: PdfJob) -> SafeString:
     return since(row.created_at)
 
 
-@display(description="what comes next")
-def comes_next(row: PdfJob) -> str:
-    """Say what the job waits for, or what an operator can do for it."""
-    match row.status:
-        case Status.QUEUED:
-            return _waits_for(row)
-        case Status.RUNNING:
-            return f"A worker renders it, and is given up at {row.lease_until:%H:%M:%S} UTC."
-        case Status.SUCCEEDED if row.finished_at:
-            return f"Its file is kept until {row.finished_at + settings.PDF_TTL:%Y-%m-%d %H:%M} UTC."
-        case Status.FAILED:
-            return REMEDIES[ErrorCode(row.error_code)]
-    return "Nothing: its file and its variables are deleted."
-
-
-def _waits_for(row: PdfJob) -> str:
-    if not Heartbeat.objects.alive().exists():
-        return "Nothing, for no worker lives: run manage.py runworkers."
-    before = PdfJob.objects.due().filter(queued_at__lt=row.queued_at)[:MOST_COUNTED].count()
-    return f"A worker takes it, after {before} that wait before it." if before else "The next free worker takes it."
+def remedy(row: PdfJob) -> str:
+    """Say what an operator can do for a failed job."""
+    return str(REMEDIES[ErrorCode(row.error_code)])
 
 
 @display(description="error code")
@@ -119,6 +99,12 @@ def key(row: PdfJob) -> SafeString:
 def artifact(row: PdfJob) -> SafeString | str:
     """Return where the file lies."""
     return breakable(row.artifact_key) if row.artifact_key else "-"
+
+
+@display(description="artifact digest")
+def digest(row: PdfJob) -> SafeString | str:
+    """Return the hash of the file, which is its ETag."""
+    return breakable(row.artifact_digest) if row.artifact_digest else "-"
 
 
 @display(description="variables")
@@ -147,10 +133,10 @@ def _json(value: Any) -> str:
 
 # Columns are functions: Django offers, and takes, no sorting by them, which would read the whole table.
 COLUMNS = [name, state, owner, retries, error, size, took, age]
-SUMMARY: Any = (None, {"fields": [(state, "template_name"), (owner, retries), comes_next]})
+SUMMARY: Any = (None, {"fields": [(state, "template_name"), (owner, retries)]})
 ERROR: Any = ("Error", {"fields": [code, detail]})
 TIMES: Any = ("Times", {"fields": [("created_at", "queued_at"), ("started_at", "finished_at"), (took, "lease_until")]})
-FILE: Any = ("File", {"fields": [(size, artifact), "artifact_digest"]})
+FILE: Any = ("File", {"fields": [(size, artifact), digest]})
 REQUEST: Any = ("Request", {"classes": ["collapse"], "fields": [key, "timeout", options, variables]})
 FIELDSETS: Any = [SUMMARY, ERROR, TIMES, FILE, REQUEST]
 READ_ONLY = [field for field in flatten_fieldsets(FIELDSETS) if callable(field)]

@@ -8,6 +8,7 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from lifecycle.failures import Failures, error_group_field
 from lifecycle.leases import LeasedModel, no_lease
 from lifecycle.triggers import lifecycle_triggers
 from pdfjobs.models.queryset import ENDED, PdfJobQuerySet
@@ -15,6 +16,7 @@ from pdfjobs.models.timing import RenderTiming
 from pdfjobs.states import LIVE, MAX_RETRIES, PDF_JOBS, UNFINISHED, ErrorCode, Status
 
 LONGEST_TIMEOUT = timedelta(seconds=60)
+FAILURES = Failures(PDF_JOBS, states=[Status.FAILED], code="error_code", message="error_detail")
 
 
 class PdfJob(LeasedModel):
@@ -34,6 +36,7 @@ class PdfJob(LeasedModel):
     artifact_digest = models.CharField(max_length=64, blank=True, help_text="sha256 of the file; its ETag.")
     error_code = models.CharField(max_length=32, choices=ErrorCode, blank=True)
     error_detail = models.TextField(blank=True, help_text="For operators; callers are told the code.")
+    error_group = error_group_field()
     retry_count = models.PositiveSmallIntegerField("retries", default=0)
     queued_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True)
@@ -45,11 +48,14 @@ class PdfJob(LeasedModel):
         abstract = False
         verbose_name = "PDF job"
         # Counted by error code, so that failures per code are read and not counted (PDF-12).
-        triggers = lifecycle_triggers(
-            PDF_JOBS,
-            scope="error_code",
-            facts=["template_name", "error_code", "error_detail", "retry_count", "artifact_key"],
-        )
+        triggers = [
+            *lifecycle_triggers(
+                PDF_JOBS,
+                scope="error_code",
+                facts=["template_name", "error_code", "error_detail", "retry_count", "artifact_key"],
+            ),
+            *FAILURES.triggers(),
+        ]
         constraints = [
             # The same document is made once at a time, and once made it is found again: this index decides (PDF-2).
             models.UniqueConstraint(
@@ -103,6 +109,10 @@ class PdfJob(LeasedModel):
             models.Index(fields=["status", "id"], name="pdf_in_status"),
             models.Index(fields=["template_name", "id"], name="pdf_of_template"),
             models.Index(fields=["job_key"], name="pdf_by_key"),
+            models.Index(fields=["owner", "id"], name="pdf_of_owner"),
+            # Lists of one error: a group, or a code.
+            FAILURES.index("pdf_of_error_group"),
+            models.Index(fields=["error_code", "id"], condition=Q(status=Status.FAILED), name="pdf_of_code"),
         ]
 
     @property

@@ -6,11 +6,13 @@ from typing import Any, Self
 from django.db import models
 from django.db.models import F
 
+from lifecycle.failures import Failures, error_group_field
 from lifecycle.leases import LeasedModel, LeasedQuerySet, new_lease, no_lease
 from lifecycle.triggers import lifecycle_triggers
 from tests.parcels.states import PARCELS, State
 
 LEASE = timedelta(seconds=8)
+FAILURES = Failures(PARCELS, states=[State.LOST], code="error_code", message="error_message", scope="depot")
 
 
 class ParcelQuerySet(LeasedQuerySet["Parcel"]):
@@ -41,12 +43,15 @@ class Parcel(LeasedModel):
     depot = models.CharField(max_length=20, default="")
     attempt_count = models.IntegerField(default=0)
     work = models.FloatField(default=0)  # seconds that carrying it takes
+    error_code = models.CharField(max_length=32, blank=True, default="", db_default="")
+    error_message = models.TextField(blank=True, default="", db_default="")
+    error_group = error_group_field()
 
     objects: Any = ParcelQuerySet.as_manager()
 
     class Meta(LeasedModel.Meta):
         abstract = False
-        triggers = lifecycle_triggers(PARCELS, scope="depot", facts=["attempt_count"])
+        triggers = [*lifecycle_triggers(PARCELS, scope="depot", facts=["attempt_count"]), *FAILURES.triggers()]
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(status=State.CARRIED, claim_token__isnull=False, lease_until__isnull=False)
@@ -57,6 +62,8 @@ class Parcel(LeasedModel):
         indexes = [
             # Claims look for the oldest waiting.
             models.Index(fields=["created_at", "id"], name="parcel_due", condition=models.Q(status=State.WAITING)),
+            # A list finds a group of failures.
+            FAILURES.index("parcel_of_error_group"),
         ]
 
     def deliver(self) -> Self:

@@ -250,9 +250,9 @@ def test_an_unreachable_store_is_told_and_nothing_expires(make_person, make_job,
 @pytest.mark.parametrize(
     ("state", "code", "told"),
     [
-        ("queued", "", "no worker lives"),
-        ("running", "", "A worker renders it"),
-        ("succeeded", "", "Its file is kept until"),
+        ("queued", "", "No worker is alive."),
+        ("running", "", "then the sweep pdf_reap takes it away"),
+        ("succeeded", "", "its PDF is there, and is kept until"),
         ("failed", "TEMPLATE_ERROR", "Mend the template, then Retry."),
         ("failed", "UNSUPPORTED_PLATFORM", "manage.py browser"),
         ("expired", "", "its file and its variables are deleted"),
@@ -268,8 +268,8 @@ def test_con_8_a_waiting_job_says_how_many_wait_before_it(make_person, make_job,
     first, second = make_job(), make_job()
     client = make_person()
 
-    assert "The next free worker takes it." in client.get(f"{LIST}{first.pk}/change/").content.decode()
-    assert "after 1 that wait before it" in client.get(f"{LIST}{second.pk}/change/").content.decode()
+    assert "Nothing keeps it: it is due" in client.get(f"{LIST}{first.pk}/change/").content.decode()
+    assert "after those that wait before it: 1." in client.get(f"{LIST}{second.pk}/change/").content.decode()
 
 
 def test_pdf_6_a_browser_without_its_sandbox_is_told_in_the_console(make_person, monkeypatch) -> None:

@@ -1,0 +1,56 @@
+"""Why a PDF job does not move, in sentences with somewhere to go (CON-8)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from lifecycle.console.stillness import Reason, ended, free, held, kept, moment, no_worker, overdue, waits
+from lifecycle.models import Event
+from pdfjobs.admin.showing import remedy
+from pdfjobs.models import PdfJob
+from pdfjobs.states import Status
+
+MOST_COUNTED = 1000
+
+
+def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Reason]:
+    """Return all that keeps a job where it is, or what it waits for."""
+    match row.status:
+        case Status.QUEUED:
+            yield from _queued(row)
+        case Status.RUNNING if row.lease_until:
+            yield held(row.lease_until, timeline, after=_("the sweep pdf_reap takes it away"))
+            if row.lease_until < timezone.now():
+                yield from overdue("pdf_reap") or no_worker()
+        case Status.FAILED:
+            yield kept(_("It has failed, and nothing tries it again by itself."))
+            yield kept(remedy(row))
+        case Status.SUCCEEDED if row.finished_at:
+            kept_until = row.finished_at + settings.PDF_TTL
+            yield ended(_("It has ended: its PDF is there, and is kept until %(time)s.") % {"time": moment(kept_until)})
+            if kept_until < timezone.now():
+                yield from overdue("pdf_cleanup")
+        case _:
+            yield ended(_("It has ended: its file and its variables are deleted."))
+
+
+def _queued(row: PdfJob) -> Iterator[Reason]:
+    if without := no_worker():
+        yield from without
+        return
+    before = PdfJob.objects.due().filter(queued_at__lt=row.queued_at)[: MOST_COUNTED + 1].count()
+    if before:
+        number = f"{before:,}" if before <= MOST_COUNTED else _("more than %(most)s") % {"most": f"{MOST_COUNTED:,}"}
+        yield waits(_("A worker takes it after those that wait before it: %(number)s.") % {"number": number})
+    else:
+        yield free(_("seconds"))
+
+
+def holdings(row: PdfJob) -> list[tuple[str, Any]]:
+    """Return the lease and the claim."""
+    if not row.lease_until:
+        return []
+    return [(_("Lease until"), moment(row.lease_until)), (_("Claim"), f"…{str(row.claim_token)[-12:]}")]

@@ -1,0 +1,100 @@
+"""The console's list at a million rows: no page of it, however deep, walks the table (CON-3, CON-6)."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from ociqueue.models import Site
+from tests.ociqueue.test_plans import explained
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/ociqueue/conversion/"
+ROWS = 1_000_000
+# The deepest page passes ten thousand rows, at worst each in a block of its own.
+MOST_BLOCKS = 12_000
+
+# An outage a while ago: the older half failed, and none of the newer. Some wait for their next attempt.
+FILL = """
+    INSERT INTO offline_conversion_queue (id, site_id, status, action, gclid, wbraid, gbraid, conversion_time, value,
+      currency, order_id, consent, attempt_count, attempts_forgiven, claimed_at, next_retry_at, last_error,
+      provider_error_code, provider_error_category, error_group, provider_request_id, source_key, created_at)
+    SELECT (substr(stamp, 1, 8) || '-' || substr(stamp, 9, 4) || '-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
+      CASE WHEN n %% 100 = 0 THEN %(small)s ELSE %(large)s END, status, 'a', 'c' || n, '', '', now(), 1, 'TRY', n,
+      'UNSPECIFIED', 1, 0, now(), CASE WHEN status = 'RETRY' THEN now() + interval '6 hours' END,
+      CASE WHEN code = '' THEN '' ELSE 'No click ' || n END, code, category,
+      CASE WHEN code = '' THEN '' ELSE left(md5(code || chr(10) || 'No click #'), 16) END, '', 'k' || n, made
+    FROM (
+      SELECT n, made, status, code, CASE code WHEN '' THEN '' WHEN 'BUSY' THEN 'TRANSIENT' WHEN 'RARE' THEN 'AUTH'
+        ELSE 'VALIDATION' END AS category,
+        lpad(to_hex((extract(epoch FROM made) * 1000)::bigint), 12, '0') AS stamp
+      FROM (
+        SELECT n, now() - (%(rows)s - n) * interval '2.5 seconds' AS made,
+          CASE WHEN n %% 120 = 0 THEN 'RETRY' WHEN n <= %(rows)s / 2 THEN 'FAILED' ELSE 'COMPLETED' END AS status,
+          CASE WHEN n %% 24000 = 0 THEN 'RARE' WHEN n %% 120 = 0 THEN 'BUSY' WHEN n <= %(rows)s / 2
+            THEN 'INVALID' ELSE '' END AS code
+        FROM generate_series(1, %(rows)s) n
+      ) AS kinds
+    ) AS stamped
+"""
+
+
+@pytest.fixture
+def crowded(make_site) -> tuple[Site, Site]:
+    """A million rows over 29 days, as vacuum leaves them: born so, guards off."""
+    large, small = make_site(name="Large"), make_site(name="Small")
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        cursor.execute(FILL, {"large": large.pk, "small": small.pk, "rows": ROWS})
+        cursor.execute("SET LOCAL session_replication_role = DEFAULT")
+        cursor.execute("ANALYZE offline_conversion_queue")
+    return large, small
+
+
+def group_of(sql: Any, code: str) -> str:
+    ((group,),) = sql("SELECT left(md5(%s || chr(10) || 'No click #'), 16)", code)
+    return group
+
+
+def test_no_page_of_the_list_walks_the_table(crowded: tuple[Site, Site], admin_client: Client, sql) -> None:
+    _large, small = crowded
+    lists: list[dict[str, str]] = [
+        {},
+        *({"status": state} for state in ("QUEUED", "RETRY", "PROCESSING", "COMPLETED", "FAILED")),
+        *({"site": str(site.pk)} for site in crowded),
+        {"site": str(small.pk), "status": "FAILED"},
+        *({"code": code} for code in ("INVALID", "BUSY", "RARE", "NEVER")),
+        *({"category": kind} for kind in ("VALIDATION", "TRANSIENT", "AUTH", "RATE_LIMIT")),
+        *({"since": age} for age in ("1", "24", "168", "720", "over-1", "over-24", "over-168")),
+        {"from": "2026-01-01", "to": "2026-01-02"},
+        *({"group": group_of(sql, code)} for code in ("INVALID", "BUSY", "RARE", "NEVER")),
+        {"group": group_of(sql, "INVALID"), "site": str(small.pk)},
+        {"group": group_of(sql, "RARE"), "site": str(small.pk)},
+        {"code": "INVALID", "site": str(small.pk)},
+        *({"q": text} for text in ("c500000", "500000", "00000000-0000-7000-8000-000000000001")),
+    ]
+
+    for filters in lists:
+        first = admin_client.get(LIST, filters)
+        assert first.status_code == 200, filters
+        pages = first.context["cl"].paginator.num_pages
+        for page in sorted({1, pages // 2 or 1, pages}):
+            asked = {**filters, "p": str(page)}
+            with CaptureQueriesContext(connection) as captured:
+                answer = admin_client.get(LIST, asked)
+            assert answer.status_code == 200, asked
+            for query in captured:
+                assert "DISTINCT" not in query["sql"]
+                if "offline_conversion_queue" in query["sql"]:
+                    plan = explained(query["sql"])
+                    read = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+                    assert read < MOST_BLOCKS, (asked, read, query["sql"])
+            few = [query for query in captured if "offline_conversion_queue" in query["sql"]]
+            assert len(few) <= 2, asked  # the count, and the page
+    walk = explained("SELECT count(*) FROM offline_conversion_queue WHERE last_error = 'x'")
+    assert walk["Shared Hit Blocks"] + walk["Shared Read Blocks"] > 2 * MOST_BLOCKS, (
+        "the bound tells a walk from a page"
+    )
