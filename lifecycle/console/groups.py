@@ -107,7 +107,7 @@ class ErrorGroupsAdmin(LongListAdmin):
         found = ErrorGroup.objects.largest(queue=queue, scopes=scopes, limit=MOST_GROUPS + 1)
         shown = found[:MOST_GROUPS]
         trends = ErrorGroup.objects.trend([group.name for group in shown], queue=queue, scopes=scopes)
-        may_act = self.has_operate_permission(request)  # type: ignore[attr-defined]
+        may_act = self.has_operate_permission(request)
         name = self.opts.verbose_name_plural
         return page(
             self,

@@ -107,7 +107,10 @@ class ErrorGroupQuerySet(models.QuerySet["ErrorGroup"]):
         with connection.cursor() as cursor:
             cursor.execute(READ, asked)
             rows = cursor.fetchall()
-        return [Group(*row[:4], json.loads(row[4]), *row[5:]) for row in rows]
+        return [
+            Group(name, code, shape, total, json.loads(states), first_at, last_at)
+            for name, code, shape, total, states, first_at, last_at in rows
+        ]
 
     def trend(self, groups: Sequence[str], *, queue: str, scopes: list[str] | None = None) -> dict[str, list[int]]:
         """Return for each group how many rows came in each of the last 24 hours, the newest hour last."""

@@ -30,6 +30,7 @@ class CategoryFilter(ChoiceFilter):
     """By the kind of failure."""
 
     title, parameter_name, column = _("error category"), "category", "provider_error_category"
+    leads = True
     offered = [(category, category) for category in Category.values]
 
 
@@ -38,12 +39,8 @@ class CodeFilter(TypedFilter):
 
     title = _("error code")
     parameters = {"code": _("error code")}
+    column = "provider_error_code"
     placeholder = _("The whole code, then Enter")
-
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        """Keep one code."""
-        code = self.typed("code")
-        return queryset.filter(provider_error_code=code) if code else queryset
 
 
 FILTERS = [StateFilter, SiteFilter, CodeFilter, CategoryFilter, AgeFilter, DateFilter, GroupFilter]

@@ -36,7 +36,11 @@ class Migration(migrations.Migration):
         migrations.RunSQL([NAME_GROUPS, ADD_UP], migrations.RunSQL.noop),
         migrations.AddIndex(
             model_name='conversion',
-            index=models.Index(condition=models.Q(('status__in', ('FAILED', 'RETRY'))), fields=['status', 'id'], name='conversion_failing'),
+            index=models.Index(condition=models.Q(('status', 'FAILED')), fields=['id'], name='conversion_failed'),
+        ),
+        migrations.AddIndex(
+            model_name='conversion',
+            index=models.Index(condition=models.Q(('status', 'RETRY')), fields=['id'], name='conversion_in_retry'),
         ),
         migrations.AddIndex(
             model_name='conversion',

@@ -144,8 +144,10 @@ class Conversion(LifecycleModel):
             # Lists page through a site, with or without a state.
             models.Index(fields=["site", "id"], name="conversion_of_site"),
             models.Index(fields=["site", "status", "id"], name="conversion_of_site_in_status"),
-            # Failures of all sites, however many rows that went well are newer.
-            models.Index(fields=["status", "id"], condition=Q(status__in=FAILING), name="conversion_failing"),
+            # Failures of all sites, however many rows that went well are newer. By id alone, because then the planner
+            # knows that they lie in the order of the list.
+            models.Index(fields=["id"], condition=Q(status=Status.FAILED), name="conversion_failed"),
+            models.Index(fields=["id"], condition=Q(status=Status.RETRY), name="conversion_in_retry"),
             # Lists of one error: a group, a code, a kind. Rows without an error are in none of them.
             FAILURES.index("conversion_of_error_group"),
             models.Index(

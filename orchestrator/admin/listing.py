@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from lifecycle.console.listing import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, StateFilter
+from lifecycle.console.listing import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, LeadingStateFilter
 from orchestrator.faults import Code
 from orchestrator.fields import Wrong, phone
 from orchestrator.models.queryset import JobQuerySet
@@ -17,6 +17,7 @@ class CodeFilter(ChoiceFilter):
     """By what went wrong."""
 
     title, parameter_name, column = _("error"), "code", "error_code"
+    leads = True
     offered = [(code.value, code.label) for code in Code]
 
 
@@ -24,10 +25,11 @@ class ModeFilter(ChoiceFilter):
     """By how OptiPlanning is started."""
 
     title, parameter_name, column = _("mode"), "mode", "opti_mode"
+    leads = True
     offered = list(Mode.choices)
 
 
-FILTERS = [StateFilter, CodeFilter, ModeFilter, AgeFilter, DateFilter, GroupFilter]
+FILTERS = [LeadingStateFilter, CodeFilter, ModeFilter, AgeFilter, DateFilter, GroupFilter]
 
 
 def search(jobs: JobQuerySet, text: str) -> JobQuerySet:

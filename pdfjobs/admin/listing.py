@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from lifecycle.console.listing import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, StateFilter
+from lifecycle.console.listing import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, LeadingStateFilter
 from pdfjobs.models.queryset import PdfJobQuerySet
 from pdfjobs.states import ErrorCode, Status
 
@@ -19,6 +19,7 @@ class TemplateFilter(ChoiceFilter):
     """By template, among those that may be rendered."""
 
     title, parameter_name, column = _("template"), "template", "template_name"
+    leads = True
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
         """Offer the allowlist."""
@@ -28,15 +29,16 @@ class TemplateFilter(ChoiceFilter):
 class CodeFilter(ChoiceFilter):
     """By the error of failed jobs."""
 
-    title, parameter_name = _("error code"), "code"
+    title, parameter_name, column = _("error code"), "code", "error_code"
+    leads = True
     offered = [(code, code) for code in ErrorCode.values]
 
     def narrow(self, rows: PdfJobQuerySet, value: str) -> PdfJobQuerySet:
         """Keep one code."""
-        return rows.filter(status=Status.FAILED, error_code=value)
+        return super().narrow(rows, value).filter(status=Status.FAILED)  # type: ignore[no-any-return]
 
 
-FILTERS = [StateFilter, TemplateFilter, CodeFilter, AgeFilter, DateFilter, GroupFilter]
+FILTERS = [LeadingStateFilter, TemplateFilter, CodeFilter, AgeFilter, DateFilter, GroupFilter]
 
 
 def search(rows: PdfJobQuerySet, text: str) -> PdfJobQuerySet:

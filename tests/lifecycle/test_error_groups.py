@@ -240,3 +240,24 @@ def test_the_roll_up_equals_a_plain_count_after_any_walk(steps: list[Any]) -> No
                         transaction.set_rollback(True)
         assert told() == counted()
         transaction.set_rollback(True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_racing_moves_and_folds_lose_no_count(in_threads) -> None:
+    """Two folders, and moves both ways in bulk over the same rows: nothing deadlocks, and the sums are exact."""
+    Parcel.objects.bulk_create(Parcel(depot=("north", "south")[number % 2]) for number in range(40))
+
+    def work(number: int) -> None:
+        for _ in range(10):
+            if number == 0:
+                ErrorGroup.objects.fold()
+            elif number % 2:
+                Parcel.objects.all().move_each("lose", error_code="E", error_message=f"row {number}")
+            else:
+                Parcel.objects.all().move_each("resend")
+
+    in_threads(work, count=6)
+
+    assert told() == counted()
+    ErrorGroup.objects.fold()
+    assert told() == counted()

@@ -59,12 +59,12 @@ def group_of(sql: Any, code: str) -> str:
     return group
 
 
-def test_no_page_of_the_list_walks_the_table(crowded: tuple[Site, Site], admin_client: Client, sql) -> None:
-    _large, small = crowded
-    lists: list[dict[str, str]] = [
+def lists(large: Site, small: Site, sql: Any) -> list[dict[str, str]]:
+    """Return the lists that an operator may ask for: each filter, and some together."""
+    return [
         {},
         *({"status": state} for state in ("QUEUED", "RETRY", "PROCESSING", "COMPLETED", "FAILED")),
-        *({"site": str(site.pk)} for site in crowded),
+        *({"site": str(site.pk)} for site in (large, small)),
         {"site": str(small.pk), "status": "FAILED"},
         *({"code": code} for code in ("INVALID", "BUSY", "RARE", "NEVER")),
         *({"category": kind} for kind in ("VALIDATION", "TRANSIENT", "AUTH", "RATE_LIMIT")),
@@ -73,11 +73,15 @@ def test_no_page_of_the_list_walks_the_table(crowded: tuple[Site, Site], admin_c
         *({"group": group_of(sql, code)} for code in ("INVALID", "BUSY", "RARE", "NEVER")),
         {"group": group_of(sql, "INVALID"), "site": str(small.pk)},
         {"group": group_of(sql, "RARE"), "site": str(small.pk)},
+        {"group": group_of(sql, "INVALID"), "status": "FAILED", "since": "720"},
         {"code": "INVALID", "site": str(small.pk)},
+        {"code": "INVALID", "status": "FAILED"},
         *({"q": text} for text in ("c500000", "500000", "00000000-0000-7000-8000-000000000001")),
     ]
 
-    for filters in lists:
+
+def test_no_page_of_the_list_walks_the_table(crowded: tuple[Site, Site], admin_client: Client, sql) -> None:
+    for filters in lists(*crowded, sql):
         first = admin_client.get(LIST, filters)
         assert first.status_code == 200, filters
         pages = first.context["cl"].paginator.num_pages

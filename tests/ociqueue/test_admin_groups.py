@@ -1,0 +1,135 @@
+"""Error groups in the console: what is shown, to whom, and where it leads (CON-6)."""
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from lifecycle.models import ErrorGroup
+from ociqueue.models import Conversion
+from tests.ociqueue.conftest import new_conversion
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/ociqueue/conversion/"
+GROUPS = f"{LIST}groups/"
+
+
+def fail(*rows: Conversion, code: str = "INVALID", message: str = "Click Cj0KCQ-1234 is unknown") -> None:
+    chosen = Conversion.objects.filter(pk__in=[row.pk for row in rows])
+    chosen.claim(limit=len(rows))
+    chosen.ack_failed(code=code, category="VALIDATION", message=message)
+
+
+def shown(client: Client) -> list[Any]:
+    answer = client.get(GROUPS)
+    assert answer.status_code == 200
+    return answer.context["groups"]
+
+
+def listed(client: Client, **query: Any) -> set[Conversion]:
+    answer = client.get(LIST, query)
+    assert answer.status_code == 200
+    return set(answer.context["cl"].result_list)
+
+
+def test_alike_failures_are_shown_as_one_with_count_times_and_trend(admin_client, site, make_conversion) -> None:
+    one, other, third = (make_conversion(site) for _ in range(3))
+    fail(one, message="Click Cj0KCQ-1234 is unknown")
+    fail(other, message="Click EAIaIQob-99 is unknown")
+    fail(third, code="BUSY", message="<b>later</b>")
+
+    large, small = shown(admin_client)
+    page = admin_client.get(GROUPS).content.decode()
+
+    assert (large.group.code, large.group.shape, large.group.total) == ("INVALID", "Click <id> is unknown", 2)
+    assert large.trend.sentence == "2 in the last 24 hours, 2 of them in the current hour"
+    assert large.trend.direction == "rising"
+    assert "Click &lt;id&gt; is unknown" in page
+    assert "&lt;b&gt;later&lt;/b&gt;" in page
+    assert "Cj0KCQ" not in page, "a click id is masked in lists"
+    assert "First seen" in page
+    assert small.group.total == 1
+
+
+def test_a_group_leads_to_its_rows_and_to_a_retry_of_all_of_them(admin_client, site, make_conversion) -> None:
+    one, other, third = (make_conversion(site) for _ in range(3))
+    fail(one, other)
+    fail(third, code="BUSY")
+    large, _small = shown(admin_client)
+
+    assert large.list_href == f"{LIST}?group={large.group.name}"
+    assert [(way.label, way.href) for way in large.ways] == [
+        ("Retry this group (2 rows)", f"{LIST}all/retry/?group={large.group.name}")
+    ]
+    assert listed(admin_client, group=large.group.name) == {one, other}
+    Conversion.objects.filter(pk=one.pk).retry_selected()
+    assert listed(admin_client, group=large.group.name) == {other}
+    assert next(found.group.total for found in shown(admin_client) if found.group.code == "INVALID") == 1
+
+
+def test_nonsense_for_a_group_finds_nothing_and_breaks_nothing(admin_client, site, make_conversion) -> None:
+    fail(make_conversion(site))
+
+    for text in ("nonsense", "' OR 1=1 --", "x" * 5000):
+        assert listed(admin_client, group=text) == set()
+    assert len(listed(admin_client, group="  ")) == 1
+
+
+def test_membership_narrows_the_groups_and_their_numbers(make_person, make_site, make_conversion) -> None:
+    mine, other = make_site(), make_site()
+    fail(make_conversion(mine))
+    fail(make_conversion(other))
+    fail(make_conversion(other), code="SECRET", message="of a rival")
+
+    (found,) = shown(make_person(sites={mine: "viewer"}))
+
+    assert (found.group.code, found.group.total, sum(found.trend.hours)) == ("INVALID", 1, 1)
+    assert shown(make_person("fatma")) == []
+
+
+def test_viewers_are_offered_no_action(make_person, site, make_conversion) -> None:
+    fail(make_conversion(site))
+
+    (found,) = shown(make_person(role="viewer", sites={site: "viewer"}))
+
+    assert found.ways == []
+
+
+def test_who_may_not_see_conversions_sees_no_groups(client, django_user_model) -> None:
+    client.force_login(django_user_model.objects.create_user("temp", is_staff=True))
+
+    assert client.get(GROUPS).status_code in (302, 403)
+
+
+def test_the_list_leads_to_the_groups(admin_client) -> None:
+    assert f'href="{GROUPS}"' in admin_client.get(LIST).content.decode()
+
+
+def test_a_thousand_groups_take_as_many_queries_as_one(admin_client, site) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            shown(admin_client)
+        assert not [query for query in asked if "offline_conversion_queue" in query["sql"]], "rows are not counted"
+        return len(asked)
+
+    def fail_each(number: int) -> None:
+        rows = Conversion.objects.bulk_create([new_conversion(site) for _ in range(number)])
+        Conversion.objects.filter(pk__in=[row.pk for row in rows]).claim(limit=number)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE offline_conversion_queue SET status = 'FAILED', provider_error_code = 'C' || order_id,"
+                " provider_error_category = 'AUTH', last_error = 'no' WHERE status = 'PROCESSING'"
+            )
+
+    fail_each(1)
+    few = queries()
+    fail_each(1000)
+    ErrorGroup.objects.fold()
+
+    assert queries() == few
+    answer = admin_client.get(GROUPS)
+    assert len(answer.context["groups"]) == 50
+    assert "largest groups are shown; there are more" in answer.content.decode()

@@ -1,0 +1,174 @@
+"""Why a conversion does not move, told on its page (CON-8), which nobody can edit (CON-9)."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db.models.functions import Now
+from django.test import Client
+
+from lifecycle.models import Heartbeat, SweepRun
+from lifecycle.workers import sweeps
+from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
+from ociqueue.states import Category
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/ociqueue/conversion/"
+
+
+@pytest.fixture
+def worker_lives() -> None:
+    """Say that workers live and sweeps take their turns, without any."""
+    Heartbeat.objects.create(name="here", alive_at=Now())
+    sweeps.reconcile()
+    SweepRun.objects.update(taken_at=Now(), succeeded=True)
+
+
+@pytest.fixture
+def told(admin_client: Client):
+    def tell(row: Conversion) -> list[tuple[str, str]]:
+        answer = admin_client.get(f"{LIST}{row.pk}/change/")
+        assert answer.status_code == 200
+        return [(reason.kind, reason.sentence) for reason in answer.context["reasons"]]
+
+    return tell
+
+
+def says(reasons: list[tuple[str, str]], kind: str, words: str) -> bool:
+    return any(kind == found and words in sentence for found, sentence in reasons)
+
+
+def claim(row: Conversion, **options: Any) -> None:
+    assert Conversion.objects.filter(pk=row.pk).claim(limit=1, **options)
+
+
+def api_site(make_site) -> Site:
+    site = make_site(sync_method="api")
+    Credentials.objects.create(site=site, sealed="x")
+    return site
+
+
+def test_a_paused_site_keeps_its_rows_and_says_why(told, admin_client, make_site, make_conversion) -> None:
+    row = make_conversion(make_site(is_paused=True, pause_reason="stock count"))
+
+    assert told(row)[0] == ("kept", "The site is paused because: stock count")
+    page = admin_client.get(f"{LIST}{row.pk}/change/").content.decode()
+    assert f'href="/admin/ociqueue/site/{row.site_id}/change/"' in page
+
+
+def test_a_retry_time_in_the_future_is_told(told, site, make_conversion) -> None:
+    row = make_conversion(site)
+    claim(row)
+    Conversion.objects.filter(pk=row.pk).move(
+        "defer", claimed_at=None, next_retry_at=datetime.now(UTC) + timedelta(hours=3), provider_error_code="BUSY"
+    )
+
+    assert says(told(row), "waits", "It is tried again at ")
+    assert says(told(row), "waits", "not before")
+
+
+def test_an_api_site_without_login_or_worker_or_with_an_open_circuit_is_told(told, make_site, make_conversion) -> None:
+    site = make_site(sync_method="api")
+    row = make_conversion(site)
+    Circuit.objects.trip(site, code="QUOTA", category=Category.RATE_LIMIT, reason="too many today")
+    Circuit.objects.trip(site, action="Other", code="X", category=Category.AUTH, reason="not ours")
+
+    reasons = told(row)
+
+    assert says(reasons, "kept", "has no login")
+    assert says(reasons, "kept", "The site's circuit is open, because of QUOTA: too many today. The next probe")
+    assert says(reasons, "kept", "No worker is alive")
+    assert not says(reasons, "kept", "not ours")
+
+
+def test_when_nothing_keeps_it_that_is_said(told, worker_lives, make_site, make_conversion) -> None:
+    row = make_conversion(api_site(make_site))
+
+    assert told(row) == [
+        ("free", "Nothing keeps it: it is due, and a worker should take it within seconds."),
+    ]
+
+
+def test_a_script_that_comes_and_one_that_is_silent_are_told_apart(told, make_site, make_conversion) -> None:
+    comes, silent, never = make_site(), make_site(), make_site()
+    Site.objects.filter(pk=silent.pk).update(last_export_at=datetime.now(UTC) - timedelta(days=3))
+    Site.objects.filter(pk=never.pk).update(created_at=datetime.now(UTC) - timedelta(days=3))
+
+    assert says(told(make_conversion(comes)), "waits", "the site's script takes it when it next comes")
+    assert says(told(make_conversion(silent)), "kept", "The site's script last came 3\xa0days ago")
+    assert says(told(make_conversion(never)), "kept", "The site's script has never come")
+
+
+def test_used_up_attempts_name_the_sweep_and_whether_it_runs(told, worker_lives, site, make_conversion) -> None:
+    row = make_conversion(site)
+    Conversion.objects.filter(pk=row.pk).update(attempt_count=5)
+
+    assert says(told(row), "kept", "the sweep oci_attempt_cap fails it")
+    assert not says(told(row), "kept", "overdue")
+    SweepRun.objects.filter(name="oci_attempt_cap").update(taken_at=Now() - timedelta(hours=2))
+    assert says(told(row), "kept", "The sweep oci_attempt_cap is overdue")
+    SweepRun.objects.filter(name="oci_attempt_cap").update(taken_at=Now(), succeeded=False, result="KeyError: 'x'")
+    assert says(told(row), "kept", "The sweep oci_attempt_cap failed when it last ran: KeyError: 'x'")
+
+
+def test_a_claim_says_who_holds_it_and_until_when(told, worker_lives, site, make_conversion) -> None:
+    row = make_conversion(site)
+    claim(row)
+
+    assert says(told(row), "waits", "holds it until ")
+    Conversion.objects.filter(pk=row.pk).update(claimed_at=Now() - timedelta(hours=1))
+    assert says(told(row), "waits", "and has not reported; the sweep oci_recover_processing brings it back")
+    SweepRun.objects.update(taken_at=None)
+    assert says(told(row), "kept", "The sweep oci_recover_processing is overdue")
+
+
+def test_an_upload_that_holds_a_row_is_linked(admin_client, make_site, make_conversion) -> None:
+    site = api_site(make_site)
+    row, batch = make_conversion(site), UploadBatch.objects.create(site=site, size=1)
+    claim(row, batch=batch.pk)
+
+    page = admin_client.get(f"{LIST}{row.pk}/change/").content.decode()
+
+    assert "An upload to Google has it." in page
+    assert f'href="/admin/ociqueue/uploadbatch/{batch.pk}/change/"' in page
+    assert "Attempts left" in page
+
+
+def test_an_ended_row_says_so_and_a_failed_one_what_to_do(told, worker_lives, make_site, make_conversion) -> None:
+    site = make_site(requeue_transient=True)
+    done, failed, passing = (make_conversion(site) for _ in range(3))
+    for row in (done, failed, passing):
+        claim(row)
+    Conversion.objects.filter(pk=done.pk).ack()
+    Conversion.objects.filter(pk=failed.pk).ack_failed(code="INVALID", category="VALIDATION", message="no")
+    Conversion.objects.filter(pk=passing.pk).ack_failed(code="BUSY", category="TRANSIENT", message="later")
+
+    assert says(told(done), "ended", "It has ended: it was sent.")
+    assert says(told(failed), "kept", "nothing tries it again by itself")
+    assert says(told(passing), "waits", "the sweep oci_requeue_transient tries it again within")
+
+
+def test_con_9_a_hand_made_post_changes_no_field(admin_client, site, make_conversion) -> None:
+    row = make_conversion(site)
+    names = [field.name for field in Conversion._meta.fields]
+    before = Conversion.objects.filter(pk=row.pk).values().get()
+
+    answer = admin_client.post(f"{LIST}{row.pk}/change/", {**dict.fromkeys(names, "1"), "status": "COMPLETED"})
+
+    assert answer.status_code == 403
+    assert Conversion.objects.filter(pk=row.pk).values().get() == before
+
+
+def test_the_page_shows_the_diagram_and_takes_few_queries(
+    admin_client, site, make_conversion, django_assert_max_num_queries
+) -> None:
+    row = make_conversion(site)
+    claim(row)
+
+    with django_assert_max_num_queries(30):
+        page = admin_client.get(f"{LIST}{row.pk}/change/").content.decode()
+
+    assert "kilit-diagram" in page
+    assert "● PROCESSING" in page
+    assert "✓ QUEUED" in page

@@ -1,0 +1,158 @@
+"""Cutting jobs in the console: why one does not move, error groups, sheets, and lists among many (CON-3, 6, 8, 9)."""
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
+
+from lifecycle.leases import new_lease
+from lifecycle.models import Heartbeat
+from orchestrator.faults import Code, Fault
+from orchestrator.models import Job
+from orchestrator.models.queryset import LEASE, failure
+from orchestrator.runner import tick
+from orchestrator.states import State
+from tests.orchestrator import test_lifecycle
+from tests.orchestrator.conftest import make_job
+from tests.orchestrator.test_plans import crowded  # noqa: F401 - a fixture
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/orchestrator/job/"
+
+
+def row_in(state: str) -> Job:
+    """Return a job in a state, with an order to show."""
+    job = test_lifecycle.TestJobs.specimen.row_in(state)
+    whole = make_job(order_id=f"S-{state}")
+    Job.objects.filter(pk=job.pk).update(payload=whole.payload, order_id=f"T-{state}", imported_at=Now())
+    job.refresh_from_db()
+    return job
+
+
+def told(client, job: Job) -> list[tuple[str, str]]:
+    answer = client.get(f"{LIST}{job.pk}/change/")
+    assert answer.status_code == 200
+    return [(reason.kind, reason.sentence) for reason in answer.context["reasons"]]
+
+
+@pytest.mark.parametrize("state", list(State))
+def test_every_state_has_a_reason_and_a_diagram(make_person, state: str) -> None:
+    job, client = row_in(state), make_person("viewer")
+
+    assert told(client, job)
+    assert f"● {state}" in client.get(f"{LIST}{job.pk}/change/").content.decode()
+
+
+def test_a_taken_slot_names_and_links_the_job_that_has_it(make_person) -> None:
+    busy, waiting = row_in("OPTI_RUNNING"), row_in("OPTI_IMPORTED")
+
+    page = make_person("viewer").get(f"{LIST}{waiting.pk}/change/").content.decode()
+
+    assert "OptiPlanning runs one job at a time, and is busy with another." in page
+    assert f'href="{LIST}{busy.pk}/change/"' in page
+    assert "Order T-OPTI_RUNNING" in page
+
+
+def test_a_next_run_in_the_future_and_nobody_to_work_are_told(make_person) -> None:
+    job, client = make_job(), make_person("viewer")
+    Job.objects.filter(pk=job.pk).update(next_run_at=datetime.now(UTC) + timedelta(minutes=20))
+
+    reasons = told(client, job)
+    assert reasons[0][1].startswith("It is looked at again at ")
+    assert reasons[1][1].startswith("No worker is alive, so only a runner takes it")
+    Job.objects.filter(pk=job.pk).update(next_run_at=Now())
+    Heartbeat.objects.create(name="here", alive_at=Now())
+    assert told(client, job) == [
+        ("free", "Nothing keeps it: it is due, and a worker should take it within seconds."),
+    ]
+
+
+def test_a_lease_says_until_when_it_is_held(make_person) -> None:
+    job = make_job()
+    Job.objects.filter(pk=job.pk).update(**new_lease(LEASE))
+
+    answer = make_person("viewer").get(f"{LIST}{job.pk}/change/")
+
+    assert "holds it until" in answer.context["reasons"][0].sentence
+    assert [label for label, _ in answer.context["holdings"]] == ["Lease until", "Claim"]
+
+
+def test_con_9_hold_shows_what_to_fix_its_message_and_approve(make_person) -> None:
+    job = make_job().move("hold", **failure(Fault(Code.CRM_NO_MATCH, "No customer has the phone.")))
+
+    page = make_person("operator").get(f"{LIST}{job.pk}/change/").content.decode()
+
+    for text in ("put this right, then Approve", "Add the customer", "No customer has the phone.", "/approve/"):
+        assert text in page
+
+
+def test_con_9_a_hand_made_post_changes_no_field(admin_client) -> None:
+    job = make_job()
+    before = Job.objects.filter(pk=job.pk).values().get()
+    form = {field.name: "1" for field in Job._meta.fields} | {"status": "DONE"}
+
+    assert admin_client.post(f"{LIST}{job.pk}/change/", form).status_code == 403
+    assert Job.objects.filter(pk=job.pk).values().get() == before
+
+
+def test_held_jobs_are_a_group_that_can_be_approved(make_person) -> None:
+    for order in ("S-1", "S-2"):
+        job = make_job(order_id=order)
+        job.move("hold", **failure(Fault(Code.CRM_NO_MATCH, f"No customer has the phone +90555123456{order[-1]}.")))
+    client = make_person("operator")
+
+    (shown,) = client.get(f"{LIST}groups/").context["groups"]
+
+    assert (shown.group.total, shown.group.shape) == (2, "No customer has the phone +#.")
+    assert [way.href for way in shown.ways] == [f"{LIST}all/approve/?group={shown.group.name}"]
+    assert len(client.get(shown.list_href).context["cl"].result_list) == 2
+
+
+def test_sheets_are_handed_out_byte_for_byte_even_when_optiplanning_took_them(make_person, floor, customer) -> None:
+    job = make_job(opti_mode="C")
+    tick(patient=False)
+    job.refresh_from_db()
+    assert job.files, job.error_message
+    client, address = make_person("viewer"), f"{LIST}{job.pk}/sheet/0/"
+
+    lying = client.get(address)
+    (floor.imports / job.files[0]["name"]).unlink()
+    made_anew = client.get(address)
+
+    for answer in (lying, made_anew):
+        assert answer.status_code == 200
+        assert hashlib.sha256(answer.content).hexdigest() == job.files[0]["sha256"]
+        assert job.files[0]["name"] in answer.headers["Content-Disposition"]
+    Job.objects.filter(pk=job.pk).update(files=[{**job.files[0], "sha256": "0" * 64}])
+    assert client.get(address).status_code == 410
+    assert client.get(f"{LIST}{job.pk}/sheet/7/").status_code == 404
+
+
+def test_no_page_of_the_list_walks_the_table(crowded, admin_client) -> None:  # noqa: F811
+    lists = [
+        {},
+        *({"status": state} for state in ("NEW", "DONE", "HOLD", "FAILED")),
+        *({"mode": mode} for mode in "ABC"),
+        {"code": "E_UNKNOWN"},
+        {"since": "over-24"},
+        {"group": "0123456789abcdef"},
+        {"q": "S-7"},
+        {"q": "+905559999999"},
+    ]
+    for filters in lists:
+        pages = admin_client.get(LIST, filters).context["cl"].paginator.num_pages
+        for page in {1, pages}:
+            with CaptureQueriesContext(connection) as asked:
+                assert admin_client.get(LIST, {**filters, "p": page}).status_code == 200
+            looked = [query["sql"] for query in asked if 'FROM "orchestrator_job"' in query["sql"]]
+            assert len(looked) <= 2, filters
+            for statement in looked:
+                with connection.cursor() as cursor:
+                    cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.replace('%', '%%')}", [])
+                    ((plan,),) = cursor.fetchall()
+                read = plan[0]["Plan"]["Shared Hit Blocks"] + plan[0]["Plan"]["Shared Read Blocks"]
+                assert read < 3_000, (filters, read, statement)  # the table has more than four thousand

@@ -1,0 +1,89 @@
+"""PDF jobs in the console: why one does not move, error groups, and lists among many (CON-3, CON-6, CON-8)."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
+
+from lifecycle.models import SweepRun
+from lifecycle.workers import sweeps
+from pdfjobs.models import PdfJob
+from tests.pdfjobs.test_plans import FINISHED, crowded, explained  # noqa: F401 - a fixture
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/pdfjobs/pdfjob/"
+
+
+def told(client, job: PdfJob) -> list[str]:
+    answer = client.get(f"{LIST}{job.pk}/change/")
+    assert answer.status_code == 200
+    return [reason.sentence for reason in answer.context["reasons"]]
+
+
+def test_a_lapsed_lease_names_the_sweep_and_whether_it_runs(make_person, make_job, worker_lives) -> None:
+    job, client = make_job("running"), make_person()
+    sweeps.reconcile()
+    SweepRun.objects.update(taken_at=Now(), succeeded=True)
+    PdfJob.objects.filter(pk=job.pk).update(lease_until=Now() - timedelta(minutes=5))
+
+    (sentence,) = told(client, job)
+    assert sentence.endswith("has not reported; the sweep pdf_reap takes it away.")
+    SweepRun.objects.update(taken_at=Now() - timedelta(hours=1))
+    assert told(client, job)[1].startswith("The sweep pdf_reap is overdue")
+
+
+@pytest.mark.parametrize("state", ["queued", "running", "succeeded", "failed", "expired"])
+def test_every_state_has_a_reason_and_a_diagram(make_person, make_job, state: str) -> None:
+    job, client = make_job(state), make_person()
+
+    assert told(client, job)
+    assert f"● {state}" in client.get(f"{LIST}{job.pk}/change/").content.decode()
+
+
+def test_con_9_a_hand_made_post_changes_no_field(admin_client, make_job) -> None:
+    job = make_job()
+    before = PdfJob.objects.filter(pk=job.pk).values().get()
+    form = {field.name: "1" for field in PdfJob._meta.fields} | {"status": "succeeded"}
+
+    assert admin_client.post(f"{LIST}{job.pk}/change/", form).status_code == 403
+    assert PdfJob.objects.filter(pk=job.pk).values().get() == before
+
+
+def test_failures_are_grouped_and_lead_to_their_rows(make_person, make_job) -> None:
+    job = make_job("failed")
+    client = make_person()
+
+    (shown,) = client.get(f"{LIST}groups/").context["groups"]
+
+    assert (shown.group.code, shown.group.total) == (job.error_code, 1)
+    assert [row.pk for row in client.get(shown.list_href).context["cl"].result_list] == [job.pk]
+    assert shown.ways[0].href == f"{LIST}all/retry/?group={shown.group.name}"
+
+
+def test_no_page_of_the_list_walks_the_table(crowded, admin_client) -> None:  # noqa: F811
+    lists = [
+        {},
+        *({"status": state} for state in ("queued", "running", "succeeded", "failed", "expired")),
+        {"template": "invoice"},
+        {"template": "offer"},
+        {"code": "UNKNOWN"},
+        {"code": "TEMPLATE_ERROR"},
+        {"since": "24"},
+        {"from": "2026-01-01"},
+        {"group": "0123456789abcdef"},
+        {"q": "k500"},
+        {"q": "shop"},
+    ]
+    for filters in lists:
+        pages = admin_client.get(LIST, filters).context["cl"].paginator.num_pages
+        for page in {1, pages}:
+            with CaptureQueriesContext(connection) as asked:
+                assert admin_client.get(LIST, {**filters, "p": page}).status_code == 200
+            looked = [query["sql"] for query in asked if 'FROM "pdfjobs_pdfjob"' in query["sql"]]
+            assert len(looked) <= 2, filters
+            for statement in looked:
+                plan = explained(statement)
+                assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 11_000 < FINISHED / 10, filters
