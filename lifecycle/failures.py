@@ -1,6 +1,6 @@
 """Failures that look alike are one group: by code, and by message without its numbers, ids and quoted parts (CON-6).
 
-`lifecycle_error_shape(text)`, made by migration 0003 of the lock, is the one place that says which messages look alike.
+`lifecycle_error_shape(text)`, made by migration 0004 of the lock, is the one place that says which messages look alike.
 A trigger writes the group of a row beside its error, so that a list finds a group by an index; another appends to the
 roll-up what came into a group and what left it. A row without an error pays for neither: the first is judged in its
 WHEN clause, the second looks once through the rows of a statement and goes home.

@@ -48,7 +48,8 @@ def test_every_state_has_a_reason_and_a_diagram(make_person, state: str) -> None
 
 
 def test_a_taken_slot_names_and_links_the_job_that_has_it(make_person) -> None:
-    busy, waiting = row_in("OPTI_RUNNING"), row_in("OPTI_IMPORTED")
+    waiting = row_in("OPTI_IMPORTED")
+    busy = row_in("OPTI_RUNNING")
 
     page = make_person("viewer").get(f"{LIST}{waiting.pk}/change/").content.decode()
 
