@@ -67,14 +67,14 @@ def no_worker(*, needed_for: str = "") -> list[Reason]:
     if Heartbeat.objects.alive().exists():
         return []
     sentence = needed_for or _("No worker is alive. Start one: manage.py runworkers.")
-    return [kept(sentence, link=_("Workers"), href=reverse("admin:lifecycle_heartbeat_changelist"))]
+    return [kept(sentence, link=_("Workers"), href=reverse("console:workers"))]
 
 
 def overdue(name: str) -> list[Reason]:
     """Say so when a sweep that the job waits for does not run, or fails."""
     every = sweeps[name].every
     missed = Q(taken_at=None) | Q(taken_at__lt=Now() - max(every * TURNS_MISSED, LEAST_OVERDUE))
-    where = {"link": _("Sweeps"), "href": reverse("admin:lifecycle_sweeprun_changelist")}
+    where = {"link": _("Sweeps"), "href": f"{reverse('console:workers')}#sweep-{name}"}
     if SweepRun.objects.filter(name=name).exclude(missed).exists():
         failed = SweepRun.objects.filter(name=name, succeeded=False).first()
         if failed is None:
