@@ -5,10 +5,10 @@ UV_VERSION := 0.13.7
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help up up-google down test lint fmt bench lock
+.PHONY: help up up-google down test lint fmt bench lock messages screenshots
 
 help: ## Show this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 up: .venv/runtime ## Install, start everything, print the address and the demo logins; Ctrl-C stops it (PORT, KILIT_VAR)
 	@$(BIN)/python manage.py up
@@ -34,6 +34,14 @@ fmt: .venv/dev ## Format and mend what can be mended by machine
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/djlint --reformat --quiet templates
+
+messages: .venv/dev ## Collect the console's sentences for translation, and compile what is translated (needs GNU gettext)
+	@$(BIN)/python manage.py makemessages --locale tr --no-wrap --no-location --no-obsolete --verbosity 0 \
+		--ignore 'tests/*' --ignore 'var/*' --ignore '.venv/*' --ignore 'templates/pdf/*'
+	@$(BIN)/python manage.py compilemessages --locale tr --verbosity 0 --ignore '.venv'
+
+screenshots: .venv/dev ## Take the pictures of the documents anew, from demo data (docs/images)
+	@$(BIN)/python -m tests.browser.screenshots
 
 bench: .venv/dev ## Measure ours against a named peer or limit in one run
 	@$(BIN)/python -m tests.benchmarks

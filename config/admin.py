@@ -1,14 +1,24 @@
 """People and roles in the console, and what must not be in it."""
 
-from django.contrib import admin
+from axes.models import AccessAttempt
+from axes.utils import reset
+from django.conf import settings
+from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin as BaseGroupAdmin
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.models import Group, User
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 from django_q.models import Failure, OrmQ, Schedule, Success
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+
+from lifecycle.console.dress import number
+from lifecycle.console.listing import ReadOnlyAdmin
 
 admin.site.unregister([User, Group])
 # Its "resubmit" drops a task's options and deletes history, and its tasks are only doorbells.
@@ -37,3 +47,42 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
 @admin.register(Group)
 class GroupAdmin(BaseGroupAdmin, ModelAdmin):
     """Roles."""
+
+
+@admin.register(AccessAttempt)
+class LockoutAdmin(ReadOnlyAdmin):
+    """Failed logins that still count, and who is shut out; admins let people in again (CON-12)."""
+
+    list_display = ["username", "ip_address", "failures_since_start", "attempt_time", "state"]
+    search_fields = ["=username", "=ip_address"]
+    search_help_text = gettext_lazy("A whole name or address")
+    fields = ["username", "ip_address", "failures_since_start", "attempt_time", "state"]
+    ordering = ["-attempt_time"]
+    list_per_page = 50
+    show_full_result_count = False
+    actions = ["release"]  # type: ignore[assignment]
+
+    @admin.display(description=gettext_lazy("state"))
+    def state(self, attempt: AccessAttempt) -> str:
+        """Tell who is shut out, and for how long."""
+        # Browsers are counted apart and judged together.
+        same = AccessAttempt.objects.filter(username=attempt.username, ip_address=attempt.ip_address)
+        failures = same.aggregate(total=Sum("failures_since_start"))["total"] or 0
+        until = attempt.attempt_time + settings.AXES_COOLOFF_TIME
+        if failures < settings.AXES_FAILURE_LIMIT or until < timezone.now():
+            return _("may try again")
+        return _("shut out until %(time)s") % {"time": date_format(timezone.localtime(until), "DATETIME_FORMAT")}
+
+    def has_release_permission(self, request: HttpRequest) -> bool:
+        """Admins alone let people in."""
+        return request.user.has_perm("axes.delete_accessattempt")
+
+    @admin.action(description=gettext_lazy("Let in again — shut out or not"), permissions=["release"])
+    def release(self, request: HttpRequest, queryset: QuerySet[AccessAttempt]) -> None:
+        """Forget the failed logins of the chosen names and addresses, from whichever browser."""
+        pairs = set(queryset.values_list("username", "ip_address"))
+        self.log_deletions(request, queryset)
+        for username, address in pairs:
+            reset(username=username, ip=address)
+        text = ngettext("Let %(number)s name in again.", "Let %(number)s names in again.", len(pairs))
+        messages.success(request, text % {"number": number(len(pairs))})

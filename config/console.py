@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.templatetags.static import static
+from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy
 
 CONSOLE: dict[str, Any] = {
@@ -16,8 +17,15 @@ CONSOLE: dict[str, Any] = {
     ],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
-    "STYLES": [lambda _: static("console/console.css"), lambda _: static("console/page.css")],
-    "SCRIPTS": [lambda _: static("console/console.js")],
+    "STYLES": [lambda _: static("console/console.css")],
+    "SCRIPTS": [lambda _: static("console/zone.js"), lambda _: static("console/dashboard.js")],
     "DASHBOARD_CALLBACK": "lifecycle.console.dashboard.on_index",
+    "SHOW_LANGUAGES": True,
+    "ACCOUNT": {
+        "navigation": [
+            {"title": gettext_lazy("Time zone"), "link": reverse_lazy("preferences")},
+            {"title": gettext_lazy("Change password"), "link": reverse_lazy("admin:password_change")},
+        ]
+    },
     "SIDEBAR": {"navigation": "lifecycle.console.navigation.sidebar"},
 }

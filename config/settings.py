@@ -31,6 +31,9 @@ WEB_CONCURRENCY = env.number("WEB_CONCURRENCY", default=2, least=1, most=256)
 METRICS_TOKEN = env.text("KILIT_METRICS_TOKEN", "")
 CRON_SECRET = env.text("KILIT_CRON_SECRET", "")
 RATE_PER_MINUTE = env.number("KILIT_RATE_PER_MINUTE", default=600, least=1)  # requests of one key
+# How many of our own proxies a request passes; without any, what X-Forwarded-For says is a stranger's word.
+PROXIES = env.number("KILIT_PROXIES", default=0, least=0, most=9)
+KEEP_REFUSALS_FOR = timedelta(days=env.number("KILIT_KEEP_REFUSALS_DAYS", default=90, least=7, most=3660))
 
 # How often a conversion is claimed before it fails for good; per path, see docs/decisions/0001-settled-conflicts.md.
 SCRIPT_MAX_ATTEMPTS = env.number("KILIT_SCRIPT_MAX_ATTEMPTS", default=5, least=1)
@@ -99,6 +102,13 @@ LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("tr", "Türkçe")]
 TIME_ZONE = "UTC"
 USE_I18N = True
+# Numbers that people read are grouped where they are shown; grouping all would also break ids and addresses.
+USE_THOUSAND_SEPARATOR = False
+LOCALE_PATHS = [BASE_DIR / "locale"]
+LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+LANGUAGE_COOKIE_SECURE = PRODUCTION
 USE_TZ = True
 
 # HTTP ----------------------------------------------------------------------------------------------------------------
@@ -118,8 +128,11 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "config.middleware.ActingUser",
+    "config.preferences.OwnZone",
+    "config.refusing.RecordRefusals",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",  # the last: it turns a failed login into the page that says so
 ]
 WSGI_APPLICATION = "config.wsgi.application"
 
@@ -148,6 +161,8 @@ LOGGING = {
         "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
         # Google's client prints whole requests, click ids and all, when one fails.
         "google.ads.googleads.client": {"level": "CRITICAL"},
+        # It tells each step of each login; what matters is at WARNING.
+        "axes": {"level": "WARNING"},
     },
 }
 
@@ -166,6 +181,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "pgtrigger",
     "django_q",
+    "config.logins.LoginsConfig",  # django-axes, under a name that says what it is for
     "lifecycle",
     "ociqueue",
     "pdfjobs",
@@ -179,6 +195,7 @@ SECRET_KEY = env.text("SECRET_KEY") if PRODUCTION else env.text("SECRET_KEY", re
 SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS", default=[])
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", default=[])
 CSRF_COOKIE_SECURE = PRODUCTION
+CSRF_FAILURE_VIEW = "config.refusing.csrf_failure"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if PRODUCTION else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = PRODUCTION
@@ -212,6 +229,10 @@ ROOT_URLCONF = "config.urls"
 
 # Auth ----------------------------------------------------------------------------------------------------------------
 
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesBackend",  # only refuses; the next one logs in
+    "django.contrib.auth.backends.ModelBackend",
+]
 LOGIN_REDIRECT_URL = "admin:index"
 LOGIN_URL = "admin:login"
 AUTH_PASSWORD_VALIDATORS = [
@@ -220,6 +241,21 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
+
+# django-axes ---------------------------------------------------------------------------------------------------------
+
+AXES_FAILURE_LIMIT = env.number("KILIT_LOGIN_TRIES", default=5, least=1, most=1000)
+AXES_COOLOFF_TIME = timedelta(minutes=env.number("KILIT_LOCKOUT_MINUTES", default=15, least=1, most=24 * 60))
+# A name from an address: a stranger cannot lock a colleague out, nor one colleague the whole office.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # the time that the page names stays true
+AXES_CLIENT_IP_CALLABLE = "config.lockout.client_address"
+AXES_LOCKOUT_CALLABLE = "config.lockout.locked_out"
+AXES_ENABLE_ADMIN = False  # config.admin has a page for it
+AXES_DISABLE_ACCESS_LOG = True  # grows for ever, and holds addresses nobody asks for
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken", "next"]
+AXES_VERBOSE = False
 
 # Sessions ------------------------------------------------------------------------------------------------------------
 

@@ -3,13 +3,17 @@
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
+from django.views.i18n import set_language
 
 from config import views
 from config.api.pages import ApiPage, ApiSchemaView
+from config.preferences import preferences
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", include("lifecycle.console.urls")),
+    path("admin/preferences/", admin.site.admin_view(preferences), name="preferences"),
+    path("admin/language/", set_language, name="set_language"),
     path("admin/", admin.site.urls),
     path("api/schema/", ApiSchemaView.as_view(), name="api-schema"),
     path("api/docs/", admin.site.admin_view(ApiPage.as_view()), name="api-docs"),

@@ -6,11 +6,12 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
 from lifecycle.console.bulk_pages import BulkActionAdmin
 from lifecycle.console.listing import ReadOnlyAdmin
-from lifecycle.models import ApiKey, BulkAction, Event
+from lifecycle.models import ApiKey, BulkAction, Event, RefusedRequest
 
 admin.site.register(BulkAction, BulkActionAdmin)
 
@@ -35,6 +36,20 @@ class EventAdmin(ReadOnlyAdmin):
     # Both would count millions of rows to draw a page.
     show_full_result_count = False
     list_per_page = 50
+
+
+@admin.register(RefusedRequest)
+class RefusedRequestAdmin(ReadOnlyAdmin):
+    """Who was refused what, newest first; read by admins, changed by nobody."""
+
+    list_display = ["last_at", "actor", "address", "method", "path", "code", "times"]
+    list_filter = ["code"]
+    search_fields = ["actor", "path"]
+    search_help_text = _("A person, a key's owner, or a part of an address")
+    ordering = ["-id"]
+    list_per_page = 50
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
 
 
 @admin.register(ApiKey)

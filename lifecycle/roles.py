@@ -18,9 +18,9 @@ class Role(models.TextChoices):
 # `view` and `operate` are the permissions of every queue; the admin role has all there are, people included.
 GRANTS = {Role.VIEWER: ("view_",), Role.OPERATOR: ("view_", "operate_"), Role.ADMIN: ("",)}
 QUEUES = {"lifecycle", "ociqueue", "pdfjobs", "orchestrator"}
-# Of the lock itself only its workers: events and keys are of all tenants, and shown to members on a job's own page.
-FOR_ADMINS_ONLY = {"event", "apikey"}
-APPS = {Role.VIEWER: QUEUES, Role.OPERATOR: QUEUES, Role.ADMIN: QUEUES | {"auth"}}
+# Of the lock itself only its workers: events, keys and refusals are of all tenants; a job's own page shows its events.
+FOR_ADMINS_ONLY = {"event", "apikey", "refusedrequest"}
+APPS = {Role.VIEWER: QUEUES, Role.OPERATOR: QUEUES, Role.ADMIN: QUEUES | {"auth", "axes"}}
 
 
 def grant(sender: AppConfig, **_: Any) -> None:

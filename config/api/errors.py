@@ -76,7 +76,8 @@ def flat(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:
         yield path, str(detail)
 
 
-def _page(request: HttpRequest, status: int, message: str) -> HttpResponse:
+def page_of_refusal(request: HttpRequest, status: int, message: str) -> HttpResponse:
+    """Answer people with a page, and machines in the one shape."""
     # People look at the console; everything else is spoken to by machines, which are answered in JSON.
     if request.path.startswith("/admin/"):
         return render(request, "error.html", {"status": status, "message": message}, status=status)
@@ -85,23 +86,23 @@ def _page(request: HttpRequest, status: int, message: str) -> HttpResponse:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer what Django itself refused: a bad host, too large a form."""
-    return _page(request, 400, "The request is malformed.")
+    return page_of_refusal(request, 400, "The request is malformed.")
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer a refusal raised outside DRF."""
-    return _page(request, 403, "You may not do this.")
+    return page_of_refusal(request, 403, "You may not do this.")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer an unknown route."""
-    return _page(request, 404, f"There is nothing at {request.path}.")
+    return page_of_refusal(request, 404, f"There is nothing at {request.path}.")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer a fault of ours; the log has the rest, under the request id."""
     if isinstance(sys.exception(), DATABASE_DOWN):
-        answer = _page(request, 503, NO_DATABASE)
+        answer = page_of_refusal(request, 503, NO_DATABASE)
         answer.headers["Retry-After"] = "5"
         return answer
-    return _page(request, 500, "Something failed on our side; the request id finds it in the log.")
+    return page_of_refusal(request, 500, "Something failed on our side; the request id finds it in the log.")

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
-from django.utils.formats import date_format
+from django.utils.formats import date_format, number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
@@ -68,6 +68,11 @@ def since(time: datetime) -> SafeString:
 def ago(time: datetime | None) -> str:
     """Return how long ago it was, in words."""
     return f"{timesince(time, depth=1)} ago" if time else "never"
+
+
+def number(value: int) -> str:
+    """Return a number as the reader's language groups it."""
+    return number_format(value, force_grouping=True)
 
 
 def button(*, icon: str, danger: bool = False, **options: Any) -> Callable[[Method], Method]:

@@ -19,6 +19,8 @@ from lifecycle.console.deadletters import DeadLetters
 from lifecycle.console.dress import button, page
 from lifecycle.console.groups import ErrorGroupsAdmin
 from lifecycle.console.standing import StandingAdmin
+from lifecycle.models import RefusalCode
+from lifecycle.models.refused import mark_refused
 
 
 class QueueAdmin(DeadLetters, BulkOffers, ErrorGroupsAdmin, StandingAdmin):
@@ -74,7 +76,9 @@ class QueueAdmin(DeadLetters, BulkOffers, ErrorGroupsAdmin, StandingAdmin):
         return [offered for offered in super().get_actions_detail(request, object_id) if offered.action_name in apply]
 
     def response_action(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
-        """Refuse a selection made by hand of what is no id."""
+        """Refuse a selection made by hand of what is no id, and note one of what is somebody else's."""
+        chosen = (self.read_id(text) for text in request.POST.getlist("_selected_action")[: self.most_acted_on])
+        self.note_beyond_reach(request, [pk for pk in chosen if pk])
         try:
             return super().response_action(request, queryset)  # type: ignore[no-any-return]
         except ValidationError:
@@ -145,12 +149,23 @@ class QueueAdmin(DeadLetters, BulkOffers, ErrorGroupsAdmin, StandingAdmin):
             return HttpResponseRedirect(self._address("changelist"))
         filters, from_row = request.POST.get("filters", ""), bool(request.POST.get("from_row"))
         form = action.form(request.POST)
+        self.note_beyond_reach(request, ids)
         if not form.is_valid():
             return self.ask(request, action, ids, form=form, filters=filters, from_row=from_row)
         with acting_as(acting().actor, reason=form.cleaned_data["reason"]):
             report = action.perform(request.user, ids, form.options())
         messages.add_message(request, report.level, report.sentence)
         return HttpResponseRedirect(self._back(ids, filters=filters, from_row=from_row))
+
+    def acted_on_by(self, request: HttpRequest) -> Any:
+        """Return the rows that a person's verbs can reach."""
+        return self.get_queryset(request)
+
+    def note_beyond_reach(self, request: HttpRequest, ids: list[Any]) -> None:
+        """Have it written down when somebody names rows that are not theirs; no verb will touch them."""
+        beyond = self.model._base_manager.filter(pk__in=ids).exclude(pk__in=self.acted_on_by(request).values("pk"))
+        if count := beyond.count():
+            mark_refused(request, RefusalCode.NOT_YOURS, f"{count} of {len(ids)} rows")
 
     def get_urls(self) -> list[Any]:
         """Give the actions the address that their confirmations are sent to."""

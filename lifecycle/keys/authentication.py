@@ -12,6 +12,7 @@ from rest_framework.request import Request
 
 from lifecycle.actor import name_actor
 from lifecycle.models import ApiKey
+from lifecycle.models.key import digest
 
 NOTE_USE_EVERY = timedelta(minutes=1)
 
@@ -34,6 +35,7 @@ class KeyAuthentication(BaseAuthentication):
             return None
         key = ApiKey.objects.holding(text)
         if key is None:
+            name_owner_of_ended(text)
             raise AuthenticationFailed("This key is unknown, expired or revoked.")
         # A write for each request would make the key's row hot.
         stale = Q(used_at=None) | Q(used_at__lt=Now() - NOTE_USE_EVERY)
@@ -44,6 +46,13 @@ class KeyAuthentication(BaseAuthentication):
     def authenticate_header(self, request: Request) -> str:
         """Tell clients without a key what to send; this also makes the answer 401 rather than 403."""
         return "Bearer"
+
+
+def name_owner_of_ended(text: str) -> None:
+    """Name who still uses a key that expired or was revoked: somebody has to be told."""
+    key = ApiKey.objects.filter(digest=digest(text)).select_related("user").first()
+    if key:
+        name_actor(f"ended key:{key.user.get_username()}")
 
 
 def given_key(request: Request) -> str:

@@ -6,6 +6,7 @@ from lifecycle.models.errors import ErrorDelta, ErrorGroup, ErrorHour
 from lifecycle.models.event import Event
 from lifecycle.models.key import ApiKey
 from lifecycle.models.rate import RateWindow
+from lifecycle.models.refused import RefusalCode, RefusedRequest
 from lifecycle.models.worker import Bell, Heartbeat, SweepRun
 
 __all__ = [
@@ -23,5 +24,7 @@ __all__ = [
     "HourCount",
     "MinuteCount",
     "RateWindow",
+    "RefusalCode",
+    "RefusedRequest",
     "SweepRun",
 ]

@@ -11,7 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from lifecycle.actor import acting_as
-from lifecycle.models import Count, ErrorGroup, SweepRun
+from lifecycle.models import Count, ErrorGroup, RefusedRequest, SweepRun
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +40,8 @@ def register_own() -> None:
     register("fold_counts", every=timedelta(minutes=1), run=fold_counts, about=about)
     about = _("Adds what failed in the last minute to the error groups.")
     register("fold_errors", every=timedelta(minutes=1), run=fold_errors, about=about)
+    about = _("Deletes refusals that were kept long enough.")
+    register("forget_refusals", every=timedelta(days=1), run=forget_refusals, about=about)
 
 
 def fold_counts() -> str:
@@ -57,6 +59,11 @@ def fold_errors() -> str:
         total += folded
     ErrorGroup.objects.forget()
     return f"Folded {total}."
+
+
+def forget_refusals() -> str:
+    """Delete refusals that were kept long enough."""
+    return f"Forgot {RefusedRequest.objects.forget_old()}."
 
 
 def reconcile() -> None:

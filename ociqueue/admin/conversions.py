@@ -112,6 +112,10 @@ class ConversionAdmin(QueueAdmin):
         """Return the sites that a user sees."""
         return [str(pk) for pk in Site.objects.seen_by(user).values_list("pk", flat=True)]
 
+    def acted_on_by(self, request: HttpRequest) -> ConversionQuerySet:
+        """Seeing a site's rows is not running it."""
+        return Conversion.objects.filter(site__in=Site.objects.run_by(request.user))
+
     def has_operate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
         """Operators act, on rows of the sites they run; viewers see no action."""
         if not super().has_operate_permission(request) or object_id is None:

@@ -1,9 +1,12 @@
 """Who belongs to a site, on the site's page."""
 
+from typing import Any
+
 from django.contrib import admin
 from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Concat
 from django.http import HttpRequest
+from django.utils.text import capfirst
 from unfold.admin import TabularInline
 
 from ociqueue.admin.reach import may_administer
@@ -29,6 +32,14 @@ class MembershipInline(TabularInline):
     def get_fields(self, request: HttpRequest, obj: Site | None = None) -> list[str]:
         """Let a site's admins choose people; others read their names."""
         return ["user", "role"] if self.has_change_permission(request, obj) else ["person", "role"]
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+        """Name each field for screen readers: the table's head is not its label."""
+        field = super().formfield_for_dbfield(db_field, request, **options)
+        if field:
+            inner = getattr(field.widget, "widget", field.widget)
+            inner.attrs.setdefault("aria-label", capfirst(str(field.label)))
+        return field
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SiteMembership]:
         """Leave out the user that the site's keys belong to: without its membership they open nothing."""

@@ -91,11 +91,11 @@ def test_the_showcase_has_something_in_every_state(capsys, settings, tmp_path) -
     assert Conversion.objects.stuck().exists()
 
 
-def test_each_login_works_and_has_its_role(capsys, settings, tmp_path) -> None:
+def test_each_login_works_and_has_its_role(capsys, settings, tmp_path, rf) -> None:
     shown = demo(capsys, settings, tmp_path)
 
     for role in (Role.OPERATOR, Role.VIEWER, Role.ADMIN):
-        user = authenticate(**shown[role])
+        user = authenticate(rf.post("/admin/login/"), **shown[role])
         assert role_of(user) is role
 
 

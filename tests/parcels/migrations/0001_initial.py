@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('lifecycle', '0004_error_groups'),
+        ('lifecycle', '0005_error_groups'),
     ]
 
     operations = [

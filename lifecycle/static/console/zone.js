@@ -1,0 +1,10 @@
+// Tells the server the browser's zone, so that times are the reader's own before anybody chooses one.
+"use strict";
+
+(() => {
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone && /^[A-Za-z0-9_+\-/]+$/.test(zone)) {
+    const secure = location.protocol === "https:" ? "; Secure" : "";
+    document.cookie = `kilit_browser_zone=${zone}; path=/; max-age=31536000; SameSite=Lax${secure}`;
+  }
+})();

@@ -1,0 +1,110 @@
+"""A headless browser, pages of each role, and what every page has to keep to."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from axe_playwright_python.sync_playwright import Axe
+from django.contrib.auth.models import User
+from django.test import Client
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from pdfjobs.browser import find_browser
+
+PATIENCE = 15_000  # milliseconds, for everything that must happen by itself
+WIDE, NARROW = 1280, 390
+SEVERE = {"serious", "critical"}
+EVERY_RULE = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice")
+CONTRAST = ("color-contrast",)  # all that differs between light and dark
+
+expect.set_options(timeout=PATIENCE)
+
+
+@contextmanager
+def started_browser() -> Iterator[Browser]:
+    """Run one browser; while it runs, Django lets the database be used beside Playwright's own loop."""
+    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+            try:
+                yield browser
+            finally:
+                browser.close()
+    finally:
+        os.environ.pop("DJANGO_ALLOW_ASYNC_UNSAFE")
+        if before is not None:
+            os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = before
+
+
+@dataclass
+class Visitor:
+    """Opens pages of the console as somebody, in some light, at some width."""
+
+    browser: Browser
+    url: str
+
+    def __post_init__(self) -> None:
+        self.contexts: list[BrowserContext] = []
+        self.faults: list[str] = []
+
+    def enter(
+        self,
+        username: str = "",
+        *,
+        theme: str = "light",
+        width: int = WIDE,
+        language: str = "en",
+        zone: str = "Europe/Istanbul",
+    ) -> Page:
+        """Return a page of a browser in which this person is logged in already; nobody without a name."""
+        context = self.browser.new_context(
+            base_url=self.url,
+            color_scheme=theme,
+            locale=language,
+            timezone_id=zone,
+            viewport={"width": width, "height": 900},
+            reduced_motion="reduce",
+        )
+        context.set_default_timeout(PATIENCE)
+        self.contexts.append(context)
+        if username:
+            client = Client()
+            client.force_login(User.objects.get(username=username))
+            context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": self.url}])
+        page = context.new_page()
+        page.on("pageerror", lambda error: self.faults.append(f"{page.url}: {error}"))
+        return page
+
+    def leave(self) -> None:
+        """Close what was opened."""
+        for context in self.contexts:
+            context.close()
+
+
+def open_page(page: Page, address: str) -> Page:
+    """Go to an address, and wait until it is drawn."""
+    answer = page.goto(address)
+    assert answer
+    assert answer.status < 500, address
+    page.wait_for_load_state("load")
+    return page
+
+
+def violations(page: Page, *, rules: tuple[str, ...] = EVERY_RULE) -> list[str]:
+    """Return what keeps people out, in words: the rule, how bad, and the first places."""
+    options = {"resultTypes": ["violations"], "runOnly": list(rules)}
+    found: list[Any] = Axe().run(page, options=options).response["violations"]
+    return [
+        f"{page.url} {fault['id']} ({fault['impact']}): {[node['html'][:160] for node in fault['nodes'][:3]]}"
+        for fault in found
+        if fault["impact"] in SEVERE
+    ]
+
+
+def overflow(page: Page) -> int:
+    """Return by how many pixels a page is wider than its window."""
+    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))

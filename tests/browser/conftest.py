@@ -1,0 +1,70 @@
+"""A browser for all tests here, the demo's rows on a live server, and one visitor per test."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import override_settings
+from playwright.sync_api import Browser
+
+from config.demo import load_demo
+from lifecycle.models import Heartbeat
+from ociqueue.demo import SHOWCASE
+from ociqueue.models import Conversion, Site
+from orchestrator.faults import Code, Fault
+from orchestrator.models import Job
+from orchestrator.models.queryset import failure
+from pdfjobs.browser import find_browser
+from pdfjobs.models import PdfJob
+from tests.browser.browsing import Visitor, started_browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Run one browser for a file of tests, and no longer: others trip over the loop that this thread then has."""
+    if not find_browser():
+        pytest.skip("no headless Chromium here")
+    with started_browser() as started:
+        yield started
+
+
+@dataclass
+class House:
+    """What is there to be seen: the demo, and a cutting job that waits for a person."""
+
+    site: Site
+    failed: Conversion
+    held: Job
+    broken: PdfJob
+    logins: dict[str, Any]
+
+
+@pytest.fixture
+def house(transactional_db: None, tmp_path) -> House:
+    # Only while it is loaded, by a connection that is open: the database is found by the same setting.
+    connection.ensure_connection()
+    with override_settings(KILIT_VAR=tmp_path):
+        logins = load_demo()
+    Heartbeat.objects.create(name="here")
+    site = Site.objects.get(name=SHOWCASE)
+    held = Job.objects.get(order_id="DEMO-1004")
+    held.move("hold", **failure(Fault(Code.CRM_NO_MATCH, "Nobody has the phone +905360001122.")))
+    return House(
+        site=site,
+        failed=site.conversions.filter(status="FAILED").first(),
+        held=held,
+        broken=PdfJob.objects.get(status="failed"),
+        logins=logins,
+    )
+
+
+@pytest.fixture
+def visitor(browser: Browser, house: House, live_server) -> Iterator[Visitor]:
+    coming = Visitor(browser, live_server.url)
+    try:
+        yield coming
+        assert coming.faults == []
+    finally:
+        coming.leave()

@@ -1,0 +1,159 @@
+"""`make screenshots`: the pictures of the documents, taken anew from demo data by a product of their own.
+
+A picture more is a line more in SHOTS.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from pdfjobs.browser import find_browser
+from tests.commands import ROOT, fresh_environment
+
+IMAGES = ROOT / "docs" / "images"
+READY_WITHIN = 120  # seconds
+SETTLES_WITHIN = 60  # the demo's jobs run for a while before the pictures stay the same
+LARGEST = 200_000  # bytes of one picture
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A picture: where, as whom, in which light, how wide, and what is clicked first."""
+
+    name: str
+    address: str
+    click: str = ""
+    role: str = "operator"
+    theme: str = "light"
+    width: int = 1280
+    language: str = "en"
+
+
+FIRST_ROW = "#result_list tbody tr th a, #result_list tbody tr td.field-state a, #result_list a[href*='/change/']"
+SHOTS = [
+    Shot("login", "/admin/login/", role=""),
+    Shot("dashboard", "/admin/"),
+    Shot("dashboard-dark", "/admin/", theme="dark"),
+    Shot("dashboard-phone", "/admin/", width=390),
+    Shot("conversions", "/admin/ociqueue/conversion/"),
+    Shot("conversion", "/admin/ociqueue/conversion/?status=FAILED", click=FIRST_ROW),
+    Shot("site", "/admin/ociqueue/site/?q=Ege", click=FIRST_ROW, role="admin"),
+    Shot("pdf-job", "/admin/pdfjobs/pdfjob/?status=failed", click=FIRST_ROW),
+    Shot("cutting-job", "/admin/orchestrator/job/?status=HOLD", click=FIRST_ROW),
+    Shot("cutting-jobs-turkish", "/admin/orchestrator/job/", language="tr"),
+]
+
+
+def main() -> None:
+    """Start a product, take every picture, stop it."""
+    if not find_browser():
+        sys.exit("make screenshots needs a headless Chromium: make up installs one.")
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        variables = {"KILIT_VAR": folder, "PORT": str(free_port())}
+        product = started(variables)
+        try:
+            wait_for(f"http://localhost:{variables['PORT']}/readyz")
+            logins = json.loads(managed("demo", "--json", **variables))
+            time.sleep(float(os.environ.get("SETTLE", SETTLES_WITHIN)))
+            take_all(f"http://localhost:{variables['PORT']}", logins)
+        finally:
+            stop(product)
+
+
+def take_all(url: str, logins: dict[str, Any]) -> None:
+    """Take every picture, and say how large it is."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+        for shot in SHOTS:
+            path = IMAGES / f"{shot.name}.png"
+            page = entered(browser, url, shot, logins)
+            page.goto(shot.address)
+            if shot.click:
+                page.locator(shot.click).first.click()
+            page.wait_for_load_state("networkidle")
+            page.screenshot(path=path, animations="disabled", caret="hide")
+            page.context.close()
+            size = path.stat().st_size
+            sys.stdout.write(f"{path.relative_to(ROOT)}  {size:,} bytes\n")
+            if size > LARGEST:
+                sys.exit(f"{path.name} is larger than {LARGEST:,} bytes.")
+        browser.close()
+
+
+def entered(browser: Browser, url: str, shot: Shot, logins: dict[str, Any]) -> Page:
+    """Return a page of a fresh browser, logged in by the form as anybody is."""
+    context = browser.new_context(
+        base_url=url,
+        color_scheme="dark" if shot.theme == "dark" else "light",
+        locale=shot.language,
+        timezone_id="Europe/Istanbul",
+        viewport={"width": shot.width, "height": 800},
+        reduced_motion="reduce",
+    )
+    page = context.new_page()
+    if shot.role:
+        page.goto("/admin/login/")
+        page.locator("#id_username").fill(logins[shot.role]["username"])
+        page.locator("#id_password").fill(logins[shot.role]["password"])
+        page.locator("#login-form button[type=submit]").click()
+        page.wait_for_url(f"{url}/admin/")
+    return page
+
+
+def started(variables: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Start everything, in a session of its own that can be stopped whole."""
+    command = [sys.executable, "manage.py", "up"]
+    return subprocess.Popen(
+        command, cwd=ROOT, env=fresh_environment(**variables), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+def stop(product: subprocess.Popen[bytes]) -> None:
+    """Press Ctrl-C, and wait until all is down."""
+    product.send_signal(signal.SIGINT)
+    with suppress(subprocess.TimeoutExpired):
+        product.wait(timeout=60)
+    if product.poll() is None:
+        product.kill()
+
+
+def managed(*arguments: str, **variables: str) -> str:
+    """Return what a command prints."""
+    command = [sys.executable, "manage.py", *arguments]
+    ended = subprocess.run(
+        command, cwd=ROOT, env=fresh_environment(**variables), capture_output=True, text=True, check=True
+    )
+    return ended.stdout
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(address: str) -> None:
+    """Wait until an address answers with success."""
+    end = time.monotonic() + READY_WITHIN
+    while time.monotonic() < end:
+        with suppress(OSError), urllib.request.urlopen(address, timeout=5):
+            return
+        time.sleep(0.5)
+    sys.exit(f"{address} was not ready within {READY_WITHIN} s.")
+
+
+if __name__ == "__main__":
+    main()

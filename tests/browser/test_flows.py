@@ -1,0 +1,185 @@
+"""What an operator does in a day, click by click (CON-3, CON-4, CON-8 to CON-11)."""
+
+import re
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import Page, expect
+
+from lifecycle.models import Event, RefusedRequest
+from ociqueue.models import Conversion
+from orchestrator.models import Job
+from pdfjobs.models import PdfJob
+from tests.browser.browsing import NARROW, open_page
+from tests.browser.places import places
+from tests.pdfjobs.working import real_workers
+from tests.workers.conftest import wait_until
+
+REASON = "The template is mended."
+
+
+def confirm(page: Page, button: str) -> None:
+    """Say why, and do it."""
+    page.get_by_label("Reason").fill(REASON)
+    page.get_by_role("button", name=re.compile(f"^{button} \\(1\\)")).click()
+
+
+def focused(page: Page) -> str:
+    """Return the name of what has the focus."""
+    return str(page.evaluate("(document.activeElement.ariaLabel || document.activeElement.innerText || '').trim()"))
+
+
+def tab_to(page: Page, name: str, *, most: int = 90) -> None:
+    """Press Tab until something has the focus that is called so, and see that the focus shows."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if name in focused(page):  # an icon's name may stand before it
+            outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+            shadow = page.evaluate("getComputedStyle(document.activeElement).boxShadow")
+            assert outline != "none" or shadow != "none", f"the focus on {name} is invisible"
+            return
+    raise AssertionError(f"Tab never reaches {name}")
+
+
+def test_an_operator_logs_in_finds_a_failure_reads_its_story_retries_it_and_sees_it_move(visitor, house) -> None:
+    page = visitor.enter()
+    login = house.logins["operator"]
+    open_page(page, "/admin/ociqueue/conversion/?status=FAILED")
+    page.get_by_label("Username").fill(login["username"])
+    page.locator("#id_password").fill(login["password"])
+    page.get_by_role("button", name="Log in").click()
+
+    expect(page).to_have_url(re.compile("status=FAILED"))
+    page.locator(f"a[href*='{house.failed.pk}']").first.click()
+    expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
+    expect(page.locator("main")).to_contain_text("PROCESSING → FAILED")
+
+    page.get_by_role("link", name="Retry").first.click()
+    expect(page.locator("main")).to_contain_text("Retry: 1 of 1 selected.")
+    confirm(page, "Retry")
+
+    expect(page.get_by_text("Retried 1 of 1.")).to_be_visible()
+    expect(page.locator("main")).to_contain_text("FAILED → QUEUED")
+    expect(page.locator("main")).to_contain_text(f"“{REASON}”")
+    assert Conversion.objects.get(pk=house.failed.pk).status == "QUEUED"
+    assert Event.objects.of(house.failed).last().actor == "operator:demo-operator"
+
+
+def test_a_failed_document_is_retried_made_by_a_worker_and_seen_in_the_page(visitor, house, settings, tmp_path) -> None:
+    artifacts = {"BACKEND": "pdfjobs.storage.FileArtifacts", "OPTIONS": {"location": tmp_path / "artifacts"}}
+    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts}
+    page = visitor.enter("demo-operator")
+    open_page(page, places(house)["pdf-job"])
+
+    page.get_by_role("link", name="Retry").first.click()
+    confirm(page, "Retry")
+    with real_workers(tmp_path):
+        wait_until(lambda: PdfJob.objects.get(pk=house.broken.pk).status == "succeeded", seconds=120)
+    page.reload()
+
+    expect(page.get_by_label("The PDF", exact=True)).to_be_visible()
+    file = page.get_by_role("link", name="Download the PDF").get_attribute("href")
+    answer = page.request.get(file.removesuffix("?download"))
+    assert answer.headers["content-type"] == "application/pdf"
+    assert answer.body().startswith(b"%PDF-")
+
+
+def test_a_job_on_hold_says_what_to_fix_and_goes_on_when_approved(visitor, house) -> None:
+    page = visitor.enter("demo-operator")
+    open_page(page, places(house)["cutting-job"])
+    expect(page.locator("main")).to_contain_text("E_CRM_NO_MATCH")
+
+    page.get_by_role("link", name="Approve").first.click()
+    confirm(page, "Approve")
+
+    expect(page.locator("main")).to_contain_text("HOLD_APPROVED")
+    assert Job.objects.get(pk=house.held.pk).status != "HOLD"
+
+
+def test_a_viewer_sees_everything_and_no_action(visitor, house) -> None:
+    page = visitor.enter("demo-viewer")
+
+    for name in ("conversion", "pdf-job", "cutting-job", "conversions", "site"):
+        open_page(page, places(house)[name])
+        for verb in ("Retry", "Approve", "Cancel", "Mark failed", "Reset to queued", "Expire", "Save"):
+            expect(page.get_by_role("link", name=verb, exact=True)).to_have_count(0)
+            expect(page.get_by_role("button", name=verb, exact=True)).to_have_count(0)
+        expect(page.locator("select[name=action]")).to_have_count(0)
+    assert RefusedRequest.objects.count() == 0
+
+
+def test_everything_is_reached_by_the_keyboard_alone(visitor, house) -> None:
+    page = visitor.enter("demo-operator")
+    open_page(page, places(house)["conversion"])
+
+    page.keyboard.press("Tab")
+    assert focused(page) == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "content"
+
+    # The buttons stand in the page's head, before its content.
+    open_page(page, places(house)["conversion"])
+    tab_to(page, "Retry")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Reason")).to_be_visible()
+    page.get_by_label("Reason").focus()
+    page.keyboard.type(REASON)
+    tab_to(page, "Retry (1)")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Retried 1 of 1.")).to_be_visible()
+
+
+def test_the_menu_opens_and_closes_by_the_keyboard(visitor, house) -> None:
+    page = visitor.enter("demo-operator")
+    open_page(page, "/admin/")
+    menu = page.locator(".user-links")
+
+    menu.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Time zone")).to_be_visible()
+    expect(menu).to_have_attribute("aria-expanded", "true")
+    page.keyboard.press("Escape")
+
+    expect(page.get_by_role("link", name="Time zone")).to_be_hidden()
+    expect(menu).to_be_focused()
+
+
+def test_the_language_is_switched_and_stays(visitor, house) -> None:
+    page = visitor.enter("demo-operator")
+    open_page(page, "/admin/preferences/")
+
+    page.get_by_role("main").get_by_role("button", name="Türkçe").click()
+    expect(page.locator("html")).to_have_attribute("lang", "tr")
+    open_page(page, "/admin/")
+
+    expect(page.locator("html")).to_have_attribute("lang", "tr")
+    expect(page.get_by_text("Saatler Europe/Istanbul diliminde")).to_be_visible()
+
+
+def test_times_are_the_browsers_own_until_another_zone_is_chosen(visitor, house) -> None:
+    page = visitor.enter("demo-operator", zone="Asia/Tokyo")
+    open_page(page, "/admin/")
+    open_page(page, "/admin/preferences/")
+    expect(page.get_by_text("Times are in Asia/Tokyo (UTC+09:00).")).to_be_visible()
+
+    page.get_by_label("Time zone").select_option("Europe/Istanbul")
+    page.get_by_role("button", name="Save").click()
+
+    expect(page.get_by_text("Times are in Europe/Istanbul (UTC+03:00).")).to_be_visible()
+
+
+def test_whoever_guesses_is_told_for_how_long_they_are_shut_out(visitor, house) -> None:
+    page = visitor.enter(width=NARROW)
+    for _ in range(settings.AXES_FAILURE_LIMIT):
+        open_page(page, "/admin/login/")
+        page.get_by_label("Username").fill("demo-operator")
+        page.locator("#id_password").fill("not this one")
+        page.get_by_role("button", name="Log in").click()
+
+    expect(page.get_by_role("heading")).to_contain_text("Too many wrong passwords")
+    expect(page.get_by_text("Try again in 15 minutes.")).to_be_visible()
+
+
+@pytest.mark.skip(reason="waits for bulk actions over a filter")
+def test_five_thousand_rows_are_retried_by_filter(visitor, house) -> None:
+    """CON-5: choose everything that matches, read the dry run, type the count, watch it go, and cancel once."""

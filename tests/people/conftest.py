@@ -1,0 +1,58 @@
+"""The demo's rows and people, and a stranger who runs another site."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.db import connection
+from django.test import Client, override_settings
+
+from config.demo import load_demo
+from lifecycle.models import RefusedRequest
+from ociqueue.demo import SHOWCASE
+from ociqueue.models import Site, SiteMembership
+
+PEOPLE = {"viewer": "demo-viewer", "operator": "demo-operator", "admin": "demo-admin"}
+
+
+@pytest.fixture
+def demo(tmp_path, db: None) -> dict[str, Any]:
+    """Load the demo: something in every state of every queue."""
+    # Only while it is loaded, by a connection that is open: the database is found by the same setting.
+    connection.ensure_connection()
+    with override_settings(KILIT_VAR=tmp_path):
+        return load_demo()
+
+
+@pytest.fixture
+def stranger(demo) -> User:
+    """An operator of another site."""
+    other = Site.objects.create(name="Somebody else's", default_currency="TRY")
+    user = User.objects.create_user("stranger", is_staff=True)
+    user.groups.set(Group.objects.filter(name="operator"))
+    SiteMembership.objects.create(site=other, user=user, role="operator")
+    return user
+
+
+@pytest.fixture
+def showcase(demo) -> Site:
+    return Site.objects.get(name=SHOWCASE)
+
+
+@pytest.fixture
+def client_of(demo, stranger) -> Callable[[str], Client]:
+    """Return a browser of a role: anonymous, viewer, stranger, operator, admin."""
+
+    def enter(role: str) -> Client:
+        client = Client(raise_request_exception=True)
+        if role != "anonymous":
+            client.force_login(User.objects.get(username=PEOPLE.get(role, role)))
+        return client
+
+    return enter
+
+
+def refusals() -> int:
+    """Return how often somebody was refused."""
+    return sum(RefusedRequest.objects.values_list("times", flat=True))
