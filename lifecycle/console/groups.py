@@ -124,7 +124,7 @@ class ErrorGroupsAdmin(LongListAdmin):
     def _shown(self, group: Group, hours: list[int], *, may_act: bool) -> ShownGroup:
         query = urlencode({"group": group.name})
         ways = [
-            Way(self._way(action.title, reach), f"{self._list()}all/{action.name}/?{query}")
+            Way(self._way(str(action.title), reach), f"{self._list()}all/{action.name}/?{query}")
             for action in self.operations
             if action.name in self.for_groups and (reach := sum(group.states.get(state, 0) for state in action.sources))
         ]
