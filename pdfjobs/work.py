@@ -84,7 +84,8 @@ def make(job: PdfJob) -> bytes:
     html = asked.html(job.payload)
     # kilit.W005 tells of a task timeout that leaves a job less than it may ask for.
     allowed = max(timedelta(seconds=settings.TASK_TIMEOUT) - BEYOND_TIMEOUT, timedelta(seconds=1))
-    return render(html, options, made_at=job.created_at, hard_timeout=min(job.timeout, allowed))
+    hard = min(job.timeout, allowed)
+    return render(html, options, made_at=job.created_at, hard_timeout=hard, owner=job.owner_id)
 
 
 def finish(job: PdfJob, kept: store.Artifact) -> None:

@@ -23,6 +23,8 @@ FLAGS = [
     # The network is cut in four more ways (see session.py); these two keep even names from being looked up.
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--dns-prefetch-disable",
+    # Pages draw frames only when asked, which nobody does: they are printed, not shown (see tab.py).
+    "--enable-begin-frame-control",
 ]
 INSTALL_WORDS = (
     f"no {PACKAGE} was found. Run `manage.py browser`, or install Debian's package `{PACKAGE}`, "

@@ -36,9 +36,12 @@ class Renderer:
         self.thread = threading.Thread(target=self._run, name="pdf-render", daemon=True)
         self.thread.start()
 
-    def print(self, html: str, arguments: dict[str, Any], *, limit: float, hard: float) -> bytes:
+    def print(
+        self, html: str, arguments: dict[str, Any], *, limit: float, hard: float, owner: int | str | None
+    ) -> bytes:
         """Return the PDF; whatever ends the wait also ends the work."""
-        future = asyncio.run_coroutine_threadsafe(self.session.print(html, arguments, limit=limit), self.loop)
+        printing = self.session.print(html, arguments, limit=limit, owner=owner)
+        future = asyncio.run_coroutine_threadsafe(printing, self.loop)
         try:
             return future.result(timeout=hard + LAUNCH_LIMIT)
         except RenderFault:
@@ -87,14 +90,16 @@ _renderer: Renderer | None = None
 _of_the_parent: list[Renderer] = []  # kept, or their loops would be closed here
 
 
-def render(html: str, options: PageOptions, *, made_at: datetime, hard_timeout: timedelta) -> bytes:
-    """Return the PDF, or raise RenderFault."""
+def render(
+    html: str, options: PageOptions, *, made_at: datetime, hard_timeout: timedelta, owner: int | str | None = None
+) -> bytes:
+    """Return the PDF, or raise RenderFault; documents of one owner may follow each other on the same page."""
     page = guarded(html, options)
     if len(page.encode()) > MOST_HTML:
         raise RenderFault(ErrorCode.TEMPLATE_ERROR, f"The document has over {MOST_HTML:,} bytes of HTML.")
     hard = hard_timeout.total_seconds()
     with _one_at_a_time:
-        pdf = _mine().print(page, layout(options), limit=graceful(hard), hard=hard)
+        pdf = _mine().print(page, layout(options), limit=graceful(hard), hard=hard, owner=owner)
     if page_count(pdf) > MOST_PAGES:
         raise RenderFault(ErrorCode.TEMPLATE_ERROR, f"The document has over {MOST_PAGES:,} pages.")
     return stamp(pdf, options.metadata, made_at=made_at)

@@ -1,4 +1,4 @@
-"""The browser of one render thread: started when needed, replaced when it fails, with a page made ahead of need.
+"""The browser of one render thread: started when needed, replaced when it fails, with pages kept and made ahead.
 
 Everything here runs in the render thread's event loop, save `kill`. This module loads Playwright: import it late.
 """
@@ -10,23 +10,18 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import psutil
-from playwright.async_api import Browser, Error, Page, Playwright, Route, async_playwright
+from playwright.async_api import Browser, CDPSession, Error, Playwright, async_playwright
 
 from pdfjobs.rendering.engine import LAUNCH_LIMIT, launch_arguments
 from pdfjobs.rendering.faults import RenderFault
+from pdfjobs.rendering.tab import Tab
 from pdfjobs.states import ErrorCode
 
 RECYCLE_AFTER = 300  # jobs; a browser grows for as long as that, and no further
 CLOSE_LIMIT = 5.0  # seconds
-# The four bars a page stands behind (a fifth is the policy in its head): no script, no network, no request let
-# through, no download. Each alone leaks something; tests/pdfjobs/rendering/test_network.py shows what.
-LOCKED_DOWN: dict[str, Any] = {
-    "java_script_enabled": False,
-    "offline": True,
-    "accept_downloads": False,
-    "service_workers": "block",
-}
+MOST_KEPT = 4  # owners whose page is kept; each is a process of some 60 MB
 Answer = TypeVar("Answer")
+Owner = int | str
 GONE = ("closed", "crash", "disconnected", "Printing failed")  # in what Playwright says of a browser or page that died
 
 
@@ -43,25 +38,40 @@ class Session:
         self._connection: Browser | None = None
         self._death = asyncio.Event()
         self._launching = asyncio.Lock()
-        self._spare: asyncio.Task[Page] | None = None
+        self._inspector: CDPSession | None = None
+        self._opening = asyncio.Lock()
+        self._spare: asyncio.Task[Tab] | None = None
+        self._kept: dict[Owner, asyncio.Task[Tab | None]] = {}  # the one used last is last
         self._chores: set[asyncio.Task[Any]] = set()
 
-    async def print(self, html: str, layout: dict[str, Any], *, limit: float) -> bytes:
-        """Return the PDF of a page that nothing else ever sees; after the limit the browser is killed."""
-        page = None
+    async def print(self, html: str, layout: dict[str, Any], *, limit: float, owner: Owner | None = None) -> bytes:
+        """Return the PDF, of a page that no other owner's document ever sees; after the limit the browser is killed."""
+        tab = None
         try:
             await self._launched()
             async with asyncio.timeout(limit):
-                page = await self._take()
                 self.jobs += 1
-                await self._while_alive(page.set_content(html, timeout=0))
-                return await self._while_alive(page.pdf(**layout))
+                tab, pdf = await self._print(html, layout, owner)
+                return pdf
         except RenderFault:
             raise
         except Exception as error:  # noqa: BLE001 - a dead driver is told as a bare Exception
             raise self._fault(error, limit) from None
         finally:
-            self._later(self._tidy(page))
+            self._put_back(tab, owner)
+
+    async def _print(self, html: str, layout: dict[str, Any], owner: Owner | None) -> tuple[Tab, bytes]:
+        while True:
+            tab = await self._take(owner)
+            try:
+                pdf = await self._while_alive(tab.print(html, layout))
+            except BaseException:
+                self._later(tab.close())
+                raise
+            if not tab.strayed or tab.prints == 1:
+                return tab, pdf
+            # An earlier document may have led the page away under this one: only a fresh page is believed.
+            self._later(tab.close())
 
     def kill(self) -> None:
         """End the browser at once, from any thread; the next page gets a new one."""
@@ -111,35 +121,40 @@ class Session:
             words = f"Chromium did not start: not up after {LAUNCH_LIMIT:g} s"
             raise RenderFault(ErrorCode.BROWSER_LAUNCH_FAILED, words) from None
 
-    async def _take(self) -> Page:
-        """Return the page made ahead, if its browser still lives, else a new one."""
+    async def _take(self, owner: Owner | None) -> Tab:
+        """Return the owner's page, else the one made ahead, if its browser still lives, else a new one."""
+        if (kept := self._kept.pop(owner, None) if owner is not None else None) and (tab := await self._usable(kept)):
+            return tab
         spare, self._spare = self._spare, None
         busy = spare is not None and not spare.done()
-        page = None
-        if spare and self._alive():
-            try:
-                page = await spare
-            except (Error, RenderFault):
-                page = None  # its browser died or did not start; try once more, now on the job's account
-        if page is None or page.is_closed() or not self._alive():
-            page = await self._open()
+        tab = await self._usable(spare) or await self._open()
         if busy and self.jobs < RECYCLE_AFTER:
             self._prepare()  # jobs come faster than pages: make the next one beside this job, not after it
-        return page
+        return tab
+
+    async def _usable(self, coming: "asyncio.Task[Tab] | asyncio.Task[Tab | None] | None") -> Tab | None:
+        """Return a page if it came and its browser still lives."""
+        if coming is None or not self._alive():
+            return None
+        try:
+            tab = await coming
+        except (Error, RenderFault):
+            return None  # its browser died or did not start; try once more, now on the job's account
+        return tab if tab and not tab.page.is_closed() and self._alive() else None
 
     def _prepare(self) -> None:
         if self._spare is None:
             self._spare = self._later(self._open())
 
-    async def _open(self) -> Page:
+    async def _open(self) -> Tab:
         async with self._launching:
             browser = await self._running()
-        context = await self._while_alive(browser.new_context(**LOCKED_DOWN))
-        await self._while_alive(context.route("**/*", _refuse))
-        page = await self._while_alive(context.new_page())
+        async with self._opening:
+            assert self._inspector  # noqa: S101 - it comes with the browser
+            tab = await self._while_alive(Tab.open(browser, self._inspector))
         death = self._death
-        page.on("crash", lambda _: death.set())
-        return page
+        tab.page.on("crash", lambda _: death.set())
+        return tab
 
     async def _while_alive(self, work: Coroutine[Any, Any, Answer]) -> Answer:
         """Wait for the browser's answer, but not for a dead one's: Playwright forgets some calls when it dies."""
@@ -164,6 +179,7 @@ class Session:
             return self._connection
         _kill(self.browser)  # half of it may still run
         self._doomed, self.jobs = False, 0
+        self._kept.clear()
         arguments = launch_arguments()  # a missing browser is not a failed launch: it is told as what it is
         try:
             async with asyncio.timeout(LAUNCH_LIMIT):
@@ -192,9 +208,8 @@ class Session:
         browser = await self._playwright.chromium.launch(**arguments)
         self._death = death = asyncio.Event()
         browser.on("disconnected", lambda _: death.set())
-        inspector = await browser.new_browser_cdp_session()
-        told = await inspector.send("SystemInfo.getProcessInfo")
-        await inspector.detach()
+        self._inspector = await browser.new_browser_cdp_session()
+        told = await self._inspector.send("SystemInfo.getProcessInfo")
         pid = next(process["id"] for process in told["processInfo"] if process["type"] == "browser")
         self.browser = psutil.Process(pid)
         return browser
@@ -205,16 +220,33 @@ class Session:
         kill_tree(self.driver)
         self.driver = None
 
-    async def _tidy(self, page: Page | None) -> None:
-        """Make the next page, now that nobody waits, and throw the used one away with its context.
+    def _put_back(self, tab: Tab | None, owner: Owner | None) -> None:
+        """Keep a page for its owner's next document, and see to all else now that nobody waits."""
+        if tab and owner is not None and not tab.is_worn and self.jobs < RECYCLE_AFTER:
+            self._kept[owner] = self._later(self._emptied(tab))
+            tab = None
+        self._later(self._tidy(tab))
 
-        A page takes 50 ms to make and 35 ms to use: made ahead, it costs the next job nothing.
-        """
+    async def _emptied(self, tab: Tab) -> Tab | None:
+        """Return the page without its document, which must not lie in memory until somebody needs the page."""
+        try:
+            async with asyncio.timeout(CLOSE_LIMIT):
+                await self._while_alive(tab.empty())
+        except (TimeoutError, Error, RenderFault):
+            await tab.close()
+            return None
+        return tab
+
+    async def _tidy(self, tab: Tab | None) -> None:
+        """Make the next page ahead of need, and throw away the one that was used up, and the one unused for longest."""
         if self.jobs >= RECYCLE_AFTER and not self._doomed:
             await self.stop()
         self._prepare()
-        if page and not page.is_closed():
-            await page.context.close()
+        if tab:
+            await tab.close()
+        while len(self._kept) > MOST_KEPT:
+            if unused := await self._kept.pop(next(iter(self._kept))):
+                await unused.close()
 
     def _later(self, chore: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(chore)
@@ -237,10 +269,6 @@ def _is_driver(process: psutil.Process) -> bool:
         return "run-driver" in process.cmdline()
     except psutil.Error:
         return False
-
-
-async def _refuse(route: Route) -> None:
-    await route.abort()
 
 
 def _kill(process: psutil.Process | None) -> None:

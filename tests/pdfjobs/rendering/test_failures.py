@@ -4,13 +4,15 @@ import asyncio
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
-from playwright.async_api import BrowserContext
+from playwright.async_api import BrowserContext, CDPSession
 
 from pdfjobs import rendering
 from pdfjobs.rendering import RenderFault, engine, renderer, session
@@ -58,18 +60,25 @@ def test_a_page_that_never_finishes_times_out_and_takes_its_browser_along(
     assert current_browser() != browser
 
 
-def test_printing_that_never_ends_times_out(to_pdf: Callable[..., bytes], browser, monkeypatch) -> None:
-    """PDF-7: `page.pdf` ignores every timeout of Playwright."""
-    page_pdf = session.Page.pdf
+@contextmanager
+def when_printing(do: Callable[[], object]) -> Iterator[None]:
+    """Let something happen to the browser after a page was shown, and before it is printed."""
+    send = CDPSession.send
 
-    async def stopped_while_printing(self: session.Page, **options: object) -> bytes:
-        browser.suspend()
-        return await page_pdf(self, **options)
+    async def done_before(self: CDPSession, method: str, params: dict[str, Any] | None = None) -> Any:
+        if method == "Page.printToPDF":
+            do()
+        return await send(self, method, params)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(session.Page, "pdf", stopped_while_printing)
-        with pytest.raises(RenderFault) as fault:
-            to_pdf(seconds=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CDPSession, "send", done_before)
+        yield
+
+
+def test_printing_that_never_ends_times_out(to_pdf: Callable[..., bytes], browser) -> None:
+    """PDF-7: printing knows no timeout."""
+    with when_printing(browser.suspend), pytest.raises(RenderFault) as fault:
+        to_pdf(seconds=2)
 
     assert fault.value.code == "NAVIGATION_TIMEOUT"
     assert gone(browser)
@@ -82,19 +91,9 @@ def test_the_browser_ends_before_the_worker_does(seconds: float) -> None:
     assert renderer.graceful(seconds) == {60: 55, 8: 4, 1: 0.5}[seconds]
 
 
-def test_a_browser_that_dies_while_rendering_is_worth_another_try(to_pdf: Callable[..., bytes], monkeypatch) -> None:
-    page_pdf = session.Page.pdf
-
-    async def killed_while_printing(self: session.Page, **options: object) -> bytes:
-        found = current_browser()
-        assert found
-        found.kill()
-        return await page_pdf(self, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(session.Page, "pdf", killed_while_printing)
-        with pytest.raises(RenderFault) as fault:
-            to_pdf()
+def test_a_browser_that_dies_while_rendering_is_worth_another_try(to_pdf: Callable[..., bytes], browser) -> None:
+    with when_printing(browser.kill), pytest.raises(RenderFault) as fault:
+        to_pdf()
 
     assert fault.value.code == "BROWSER_LAUNCH_FAILED"
     assert "died" in fault.value.detail
@@ -104,17 +103,17 @@ def test_a_browser_that_dies_while_rendering_is_worth_another_try(to_pdf: Callab
 @pytest.fixture
 def fatal_pages(monkeypatch) -> Callable[[], list[psutil.Process]]:
     """Let the next browser that is asked for a page die of it; Playwright never answers such a call."""
-    new_page, killed = BrowserContext.new_page, []
+    route, killed = BrowserContext.route, []
 
-    async def killed_once(self: BrowserContext) -> session.Page:
+    async def killed_once(self: BrowserContext, *given: Any) -> None:
         if not killed:
             killed.append(current_browser())
             killed[0].suspend()  # the call is on its way when the browser dies
             asyncio.get_running_loop().call_later(0.3, killed[0].kill)
-        return await new_page(self)
+        await route(self, *given)
 
     def arm() -> list[psutil.Process]:
-        monkeypatch.setattr(BrowserContext, "new_page", killed_once)
+        monkeypatch.setattr(BrowserContext, "route", killed_once)
         return killed
 
     return arm
@@ -143,19 +142,14 @@ def test_a_browser_that_dies_of_a_jobs_own_page_is_told_at_once(to_pdf: Callable
     assert to_pdf().startswith(b"%PDF")
 
 
-def test_a_page_whose_process_crashes_is_worth_another_try(to_pdf: Callable[..., bytes], browser, monkeypatch) -> None:
-    page_pdf = session.Page.pdf
-
-    async def crashed(self: session.Page, **options: object) -> bytes:
+def test_a_page_whose_process_crashes_is_worth_another_try(to_pdf: Callable[..., bytes], browser) -> None:
+    def crash() -> None:
         for child in browser.children(recursive=True):
             if "--type=renderer" in child.cmdline():
                 child.kill()
-        return await page_pdf(self, **options)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(session.Page, "pdf", crashed)
-        with pytest.raises(RenderFault) as fault:
-            to_pdf(seconds=20)
+    with when_printing(crash), pytest.raises(RenderFault) as fault:
+        to_pdf(seconds=20)
 
     assert fault.value.code == "BROWSER_LAUNCH_FAILED", fault.value.detail
     assert to_pdf().startswith(b"%PDF")

@@ -14,7 +14,7 @@ from playwright.sync_api import sync_playwright
 from pypdf import PdfReader
 
 from pdfjobs import documents, rendering
-from pdfjobs.rendering import RenderFault, engine, layout, session
+from pdfjobs.rendering import RenderFault, engine, layout, tab
 from pdfjobs.rendering.engine import browser_path
 from tests.pdfjobs.rendering.conftest import MADE_AT
 
@@ -185,9 +185,9 @@ def test_each_bar_stops_what_it_should(
     rendering.close()
     with monkeypatch.context() as patch:
         if kept != "offline":
-            patch.setattr(session, "LOCKED_DOWN", session.LOCKED_DOWN | {"offline": False})
+            patch.setattr(tab, "LOCKED_DOWN", tab.LOCKED_DOWN | {"offline": False})
         if kept != "route":
-            patch.setattr(session, "_refuse", let_through)
+            patch.setattr(tab, "_refuse", let_through)
         if kept != "names":
             patch.setattr(engine, "FLAGS", [flag for flag in engine.FLAGS if "resolver" not in flag])
         if kept != "policy":
