@@ -5,7 +5,7 @@ UV_VERSION := 0.13.7
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help up up-google down test lint fmt bench lock messages screenshots
+.PHONY: help up up-google down test lint fmt messages screenshots bench bench-full lock
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,8 +43,11 @@ messages: .venv/dev ## Collect the console's sentences for translation, and comp
 screenshots: .venv/dev ## Take the pictures of the documents anew, from demo data (docs/images)
 	@$(BIN)/python -m tests.browser.screenshots
 
-bench: .venv/dev ## Measure ours against a named peer or limit in one run
-	@$(BIN)/python -m tests.benchmarks
+bench: .venv/dev ## Measure ours against named peers and limits in one run, in ten minutes (ONLY="name …" for some)
+	@$(BIN)/python -m tests.benchmarks $(if $(ONLY),--only $(ONLY))
+
+bench-full: .venv/dev ## The same with ten million rows and longer runs
+	@$(BIN)/python -m tests.benchmarks --full $(if $(ONLY),--only $(ONLY))
 
 lock: $(BIN)/uv ## Pin every package with hashes, from pyproject.toml
 	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \
