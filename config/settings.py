@@ -301,7 +301,8 @@ Q_CLUSTER: dict[str, Any] = {
     "queue_limit": WORKERS,
     "bulk": 1,
     "retry": (ceil((WORKERS + 1) / WORKERS) + 1) * (TASK_TIMEOUT + 3) + 30,
-    "poll": 0.1,
+    "broker_class": "lifecycle.workers.broker.Broker",
+    "poll": 0.1,  # seconds until the next look when no notification comes
     "ack_failures": True,
     "max_attempts": 1,
     "save_limit": -1,

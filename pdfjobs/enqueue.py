@@ -57,9 +57,10 @@ def insert_or_find(owner: "User", entry: Entry, key: str) -> tuple[PdfJob | None
         PdfJob.objects.bulk_create([new], ignore_conflicts=True)
         bells.ring(PDF_JOBS.queue)
     # By its id first: a worker may be done with it, and its key free again, before we look.
-    if stored := PdfJob.objects.filter(pk=new.pk).first():
+    found = PdfJob.objects.defer("payload", "options")  # the caller has just sent them
+    if stored := found.filter(pk=new.pk).first():
         return stored, True
-    return PdfJob.objects.owned_by(owner).live().filter(job_key=key).first(), False
+    return found.owned_by(owner).live().filter(job_key=key).first(), False
 
 
 def has_file(job: PdfJob) -> bool:

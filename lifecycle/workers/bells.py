@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import connection, transaction
+from django.db.models.functions import Now
 from django_q.tasks import async_task
 
 from lifecycle.models import Bell, Heartbeat
@@ -51,6 +52,10 @@ def ring_now(name: str, *, at: str | None = None) -> bool:
 
     With none alive nothing is rung: the next supervisor finds due rows by looking.
     """
+    # A look before, as in a flood of rows all but the first find the bell ringing: whoever answers it stops it first
+    # and looks for rows then, so that it sees the row of a ringer that saw it ringing.
+    if Bell.objects.filter(name=name, rung_at__gt=Now() - RING_AGAIN_AFTER).exists():
+        return False
     cluster = at or Heartbeat.objects.alive().order_by("?").values_list("name", flat=True).first()
     if cluster is None:
         return False

@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from lifecycle.failures import Failures, error_group_field
+from lifecycle.guard import MoveRefused
 from lifecycle.leases import LeasedModel, no_lease
 from lifecycle.triggers import lifecycle_triggers
 from pdfjobs.models.queryset import ENDED, PdfJobQuerySet
@@ -121,12 +122,17 @@ class PdfJob(LeasedModel):
         return str(self.pk)
 
     def succeed(self, *, artifact_key: str, size: int, digest: str) -> Self:
-        """Finish, which only the holder of the claim can; how long it took is counted with it."""
+        """Finish, which only the holder of the claim can; how long it took is counted with it.
+
+        The row is not read back, with all that its document was made of, unless it is not as it should be.
+        """
         artifact = {"artifact_key": artifact_key, "artifact_size": size, "artifact_digest": digest}
+        mine = PdfJob.objects.filter(pk=self.pk, claim_token=self.claim_token)
         with transaction.atomic():
-            where = {"claim_token": self.claim_token}
-            self.move("succeed", where=where, finished_at=Now(), **artifact, **no_lease())
-            RenderTiming.add(self.seconds or 0.0)
+            if not mine.move("succeed", finished_at=Now(), **artifact, **no_lease()):
+                self.refresh_from_db()
+                raise MoveRefused(self, "succeed", self.status)
+            RenderTiming.add_of(self.pk)
         return self
 
     def expire(self, *, where: dict[str, Any] | None = None) -> Self:

@@ -25,9 +25,9 @@ PLACEHOLDER = re.compile(r"(\{(?:page|pages|title)\})")
 TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL | re.IGNORECASE)
 
 
-def guarded(html: str, options: PageOptions) -> str:
-    """Return the page under a policy that allows its own styles and images in it, and nothing else."""
-    return HEAD.format(policy=POLICY, style=_style(options, _title(html, options))) + html
+def head(html: str, options: PageOptions) -> str:
+    """Return what goes before the page: a policy that allows its own styles and images in it, and nothing else."""
+    return HEAD.format(policy=POLICY, style=_style(options, _title(html, options)))
 
 
 def layout(options: PageOptions) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pdfjobs.rendering.engine import LAUNCH_LIMIT
 from pdfjobs.rendering.faults import RenderFault
-from pdfjobs.rendering.layout import guarded, layout
+from pdfjobs.rendering.layout import head, layout
 from pdfjobs.rendering.options import MOST_PAGES, PageOptions
 from pdfjobs.rendering.stamp import page_count, stamp
 from pdfjobs.states import ErrorCode
@@ -37,10 +37,10 @@ class Renderer:
         self.thread.start()
 
     def print(
-        self, html: str, arguments: dict[str, Any], *, limit: float, hard: float, owner: int | str | None
+        self, page: tuple[str, str], arguments: dict[str, Any], *, limit: float, hard: float, owner: int | str | None
     ) -> bytes:
         """Return the PDF; whatever ends the wait also ends the work."""
-        printing = self.session.print(html, arguments, limit=limit, owner=owner)
+        printing = self.session.print(page, arguments, limit=limit, owner=owner)
         future = asyncio.run_coroutine_threadsafe(printing, self.loop)
         try:
             return future.result(timeout=hard + LAUNCH_LIMIT)
@@ -94,8 +94,8 @@ def render(
     html: str, options: PageOptions, *, made_at: datetime, hard_timeout: timedelta, owner: int | str | None = None
 ) -> bytes:
     """Return the PDF, or raise RenderFault; documents of one owner may follow each other on the same page."""
-    page = guarded(html, options)
-    if len(page.encode()) > MOST_HTML:
+    page = head(html, options), html
+    if sum(len(part.encode()) for part in page) > MOST_HTML:
         raise RenderFault(ErrorCode.TEMPLATE_ERROR, f"The document has over {MOST_HTML:,} bytes of HTML.")
     hard = hard_timeout.total_seconds()
     with _one_at_a_time:

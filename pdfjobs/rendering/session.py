@@ -19,9 +19,11 @@ from pdfjobs.states import ErrorCode
 
 RECYCLE_AFTER = 300  # jobs; a browser grows for as long as that, and no further
 CLOSE_LIMIT = 5.0  # seconds
+EMPTY_AFTER = 1.0  # seconds without another document
 MOST_KEPT = 4  # owners whose page is kept; each is a process of some 60 MB
 Answer = TypeVar("Answer")
 Owner = int | str
+Page = tuple[str, str]  # a head of ours, and the document
 GONE = ("closed", "crash", "disconnected", "Printing failed")  # in what Playwright says of a browser or page that died
 
 
@@ -41,17 +43,17 @@ class Session:
         self._inspector: CDPSession | None = None
         self._opening = asyncio.Lock()
         self._spare: asyncio.Task[Tab] | None = None
-        self._kept: dict[Owner, asyncio.Task[Tab | None]] = {}  # the one used last is last
+        self._kept: dict[Owner, Tab] = {}  # the one used last is last
         self._chores: set[asyncio.Task[Any]] = set()
 
-    async def print(self, html: str, layout: dict[str, Any], *, limit: float, owner: Owner | None = None) -> bytes:
+    async def print(self, page: Page, layout: dict[str, Any], *, limit: float, owner: Owner | None = None) -> bytes:
         """Return the PDF, of a page that no other owner's document ever sees; after the limit the browser is killed."""
         tab = None
         try:
             await self._launched()
             async with asyncio.timeout(limit):
                 self.jobs += 1
-                tab, pdf = await self._print(html, layout, owner)
+                tab, pdf = await self._print(page, layout, owner)
                 return pdf
         except RenderFault:
             raise
@@ -60,11 +62,11 @@ class Session:
         finally:
             self._put_back(tab, owner)
 
-    async def _print(self, html: str, layout: dict[str, Any], owner: Owner | None) -> tuple[Tab, bytes]:
+    async def _print(self, page: Page, layout: dict[str, Any], owner: Owner | None) -> tuple[Tab, bytes]:
         while True:
             tab = await self._take(owner)
             try:
-                pdf = await self._while_alive(tab.print(html, layout))
+                pdf = await self._while_alive(tab.print(*page, layout))
             except BaseException:
                 self._later(tab.close())
                 raise
@@ -123,24 +125,22 @@ class Session:
 
     async def _take(self, owner: Owner | None) -> Tab:
         """Return the owner's page, else the one made ahead, if its browser still lives, else a new one."""
-        if (kept := self._kept.pop(owner, None) if owner is not None else None) and (tab := await self._usable(kept)):
-            return tab
+        kept = None if owner is None else self._kept.pop(owner, None)
+        if kept and not kept.is_worn and self._alive():
+            return kept
         spare, self._spare = self._spare, None
         busy = spare is not None and not spare.done()
-        tab = await self._usable(spare) or await self._open()
+        tab = None
+        if spare and self._alive():
+            try:
+                tab = await spare
+            except (Error, RenderFault):
+                tab = None  # its browser died or did not start; try once more, now on the job's account
+        if tab is None or tab.is_worn or not self._alive():
+            tab = await self._open()
         if busy and self.jobs < RECYCLE_AFTER:
             self._prepare()  # jobs come faster than pages: make the next one beside this job, not after it
         return tab
-
-    async def _usable(self, coming: "asyncio.Task[Tab] | asyncio.Task[Tab | None] | None") -> Tab | None:
-        """Return a page if it came and its browser still lives."""
-        if coming is None or not self._alive():
-            return None
-        try:
-            tab = await coming
-        except (Error, RenderFault):
-            return None  # its browser died or did not start; try once more, now on the job's account
-        return tab if tab and not tab.page.is_closed() and self._alive() else None
 
     def _prepare(self) -> None:
         if self._spare is None:
@@ -223,19 +223,16 @@ class Session:
     def _put_back(self, tab: Tab | None, owner: Owner | None) -> None:
         """Keep a page for its owner's next document, and see to all else now that nobody waits."""
         if tab and owner is not None and not tab.is_worn and self.jobs < RECYCLE_AFTER:
-            self._kept[owner] = self._later(self._emptied(tab))
+            self._kept[owner] = tab
+            self._later(self._rest(tab, tab.prints))
             tab = None
         self._later(self._tidy(tab))
 
-    async def _emptied(self, tab: Tab) -> Tab | None:
-        """Return the page without its document, which must not lie in memory until somebody needs the page."""
-        try:
-            async with asyncio.timeout(CLOSE_LIMIT):
-                await self._while_alive(tab.empty())
-        except (TimeoutError, Error, RenderFault):
-            await tab.close()
-            return None
-        return tab
+    async def _rest(self, tab: Tab, prints: int) -> None:
+        """Empty a page that nobody used since: a document must not lie in memory until the next one comes."""
+        await asyncio.sleep(EMPTY_AFTER)
+        if tab.prints == prints and not tab.page.is_closed():
+            await self._while_alive(tab.empty())
 
     async def _tidy(self, tab: Tab | None) -> None:
         """Make the next page ahead of need, and throw away the one that was used up, and the one unused for longest."""
@@ -245,8 +242,7 @@ class Session:
         if tab:
             await tab.close()
         while len(self._kept) > MOST_KEPT:
-            if unused := await self._kept.pop(next(iter(self._kept))):
-                await unused.close()
+            await self._kept.pop(next(iter(self._kept))).close()
 
     def _later(self, chore: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(chore)

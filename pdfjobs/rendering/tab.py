@@ -1,12 +1,13 @@
-"""A page behind bars: it prints the documents of one owner, one after the other, and is emptied after each (PDF-6).
+"""A page behind bars: it prints the documents of one owner, one after the other (PDF-6).
 
 A page costs three times what a document does: its context is a renderer process of its own, with cold fonts. It is
 therefore kept, but never for anybody else: what one owner's document leaves in a process, no other owner's meets. From
-one document to the next there is no script to remember anything, no storage and no network; `strayed` tells of the
-rest. This module loads Playwright: import it late.
+one document to the next there is no script to remember anything, no storage and no network; a page on which anything
+else could stay is thrown away (`is_worn`). This module loads Playwright: import it late.
 """
 
 import asyncio
+import re
 from base64 import b64decode
 from typing import Any, Self
 
@@ -24,6 +25,8 @@ LOCKED_DOWN: dict[str, Any] = {
 # A page on which none of these ever happened is where it was made, and holds nothing but its document.
 STRAYING = ("framenavigated", "frameattached", "request", "popup", "download")
 EMPTY = "<!doctype html>"
+# What a document tells the browser in its own `meta` (colours, viewport, language, policies) outlives the document.
+TELLING = re.compile(r"<meta(?!\s+charset=)", re.IGNORECASE)
 
 
 class Tab:
@@ -32,7 +35,8 @@ class Tab:
     def __init__(self, page: Page, inspector: CDPSession, frame: str) -> None:
         """Watch the page from its first document on."""
         self.page, self._inspector, self._frame = page, inspector, frame
-        self.prints, self.strayed = 0, False
+        self.prints, self.strayed, self._told = 0, False, False
+        self._one_at_a_time = asyncio.Lock()
         for event in STRAYING:
             page.on(event, self._stray)  # type: ignore[call-overload]
 
@@ -56,18 +60,21 @@ class Tab:
     @property
     def is_worn(self) -> bool:
         """Tell whether the page may not be used for another document."""
-        return self.strayed or self.prints >= MOST_PRINTS or self.page.is_closed()
+        return self._told or self.strayed or self.prints >= MOST_PRINTS or self.page.is_closed()
 
-    async def print(self, html: str, layout: dict[str, Any]) -> bytes:
-        """Return the PDF of a document."""
-        self.prints += 1
-        await self._show(html)
-        printed = await self._inspector.send("Page.printToPDF", layout)
+    async def print(self, head: str, html: str, layout: dict[str, Any]) -> bytes:
+        """Return the PDF of a document, under a head of ours."""
+        async with self._one_at_a_time:
+            self.prints += 1
+            self._told = self._told or TELLING.search(html) is not None
+            await self._show(head + html)
+            printed = await self._inspector.send("Page.printToPDF", layout)
         return b64decode(printed["data"])
 
     async def empty(self) -> None:
         """Let nothing of the last document stay."""
-        await self._show(EMPTY)
+        async with self._one_at_a_time:
+            await self._show(EMPTY)
 
     async def close(self) -> None:
         """Throw the page away with its context, and with that its process."""

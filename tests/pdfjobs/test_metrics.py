@@ -1,5 +1,7 @@
 """What Prometheus reads (PDF-12)."""
 
+from datetime import timedelta
+
 import pytest
 
 from lifecycle.models import Count
@@ -32,12 +34,17 @@ def test_folding_the_counts_changes_no_number(client, make_job) -> None:
     assert 'ptf_admin_pdf_failures_total{error_code="TEMPLATE_ERROR"} 2.0' in after
 
 
-def test_times_are_counted_in_their_bucket() -> None:
-    for seconds in (0.05, 0.3, 0.3, 12.0, 300.0):
-        RenderTiming.add(seconds)
+def test_times_are_counted_in_their_bucket(make_job) -> None:
+    took = (0.05, 0.1, 0.3, 0.3, 12.0, 300.0)
+    jobs = [make_job("succeeded") for _ in took]
+    RenderTiming.objects.all().delete()
+    for job, seconds in zip(jobs, took, strict=True):
+        PdfJob.objects.filter(pk=job.pk).update(finished_at=job.started_at + timedelta(seconds=seconds))
+
+        RenderTiming.add_of(job.pk)
 
     counted = dict(RenderTiming.objects.values_list("bound", "renders"))
-    assert counted == {0.1: 1, 0.5: 2, 30.0: 1, float("inf"): 1}
+    assert counted == {0.1: 2, 0.5: 2, 30.0: 1, float("inf"): 1}
 
 
 def test_a_render_is_timed_by_the_database(make_job) -> None:

@@ -260,12 +260,18 @@ def test_a_swept_worker_cannot_fail_the_next_ones_claim() -> None:
     assert told(holder) == ("running", "", 1)
 
 
-def test_a_worker_calls_others_to_the_rest(worker_lives, monkeypatch) -> None:
+def test_a_worker_calls_one_more_to_the_rest_and_that_one_calls_the_next(worker_lives, monkeypatch) -> None:
     monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
-    for number in range(3):
+    for number in range(4):
         new_job(number=number)
     rung = []
-    monkeypatch.setattr(bells, "ring_now", rung.append)
+
+    def ring(name: str) -> None:
+        rung.append(name)
+        if len(rung) == 1:
+            work.answer()  # the worker who was called, while the first has its first job in hand
+
+    monkeypatch.setattr(bells, "ring_now", ring)
 
     work.answer()
 

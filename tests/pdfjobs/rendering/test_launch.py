@@ -44,7 +44,7 @@ def test_a_launch_called_off_leaves_no_driver(slow_start) -> None:
     slow_start(30)
     mine = Renderer()
     before = set(psutil.Process().children())
-    printing = asyncio.run_coroutine_threadsafe(mine.session.print(PAGE, {}, limit=30), mine.loop)
+    printing = asyncio.run_coroutine_threadsafe(mine.session.print(("", PAGE), {}, limit=30), mine.loop)
     deadline = time.monotonic() + 20
     while not (begun := [child for child in set(psutil.Process().children()) - before if child.children()]):
         assert time.monotonic() < deadline

@@ -1,0 +1,194 @@
+"""A page is kept for its owner's next document, and nothing of the last one is on it (PDF-6, PDF-8)."""
+
+import asyncio
+import base64
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pdfjobs import documents, rendering
+from pdfjobs.rendering import RenderFault, renderer, session, tab
+from pdfjobs.rendering.fonts import font_files
+from tests.pdfjobs.rendering.conftest import MADE_AT, PAGE
+from tests.pdfjobs.rendering.test_failures import until, when_printing
+
+DOT = "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><rect width='9' height='9'/></svg>"
+FONT = base64.b64encode(font_files()[0].read_bytes()).decode()
+# Each leaves something behind that a careless page would show under the next document.
+LEAVING = {
+    "a title": "<title>Gizli</title><p>x</p>",
+    "a style": "<style>* { color: red !important; font-size: 40px } @page { margin: 90mm }</style><p>x</p>",
+    "a language": '<html lang="tr" dir="rtl"><body dir="rtl"><p>i</p>',
+    "a told language": '<meta http-equiv="content-language" content="ar"><p>i</p>',
+    "a base": '<base href="https://example.com/"><p>x</p>',
+    "a property": "<style>@property --a { syntax: '<length>'; inherits: true; initial-value: 40px }"
+    " @counter-style decimal { system: cyclic; symbols: Q } @layer b, a; p { font-size: var(--a) }</style><p>x</p>",
+    "quirks": "</p><!doctype html public '-//w3c//dtd html 3.2//en'><table><tr><td>x</table>",
+    "a font": f"<style>@font-face {{ font-family: Inter; src: url(data:font/ttf;base64,{FONT}) }}</style><p>x</p>",
+    "a counter": "<style>body { counter-reset: page 7 } @page { size: A6 landscape }</style><p>x</p>",
+    "an image": f'<img src="{DOT}"><p style="background: url({DOT})">x</p>',
+    "many pages": '<p style="break-after: page">x</p>' * 30,
+    "fixed": '<p style="position: fixed; top: 0">Gizli</p>',
+    "a frame": '<iframe srcdoc="Gizli"></iframe><object data="data:text/html,Gizli"></object>',
+    "a refresh": '<meta http-equiv="refresh" content="0;url=data:text/html,Gizli"><p>x</p>',
+    "a late refresh": '<meta http-equiv="refresh" content="1;url=data:text/html,Gizli"><p>x</p>',
+    "a request": '<img src="http://127.0.0.1:9/x">',
+    "a dialog": "<dialog open>Gizli</dialog><details open><summary>x</summary>Gizli</details><input autofocus>",
+    "a scheme": '<META name="color-scheme" content="dark"><p>x</p>',
+    "a viewport": '<meta\nname="viewport" content="width=2000"><p>x</p>',
+    "a style by name": '<meta http-equiv="default-style" content="a"><style title="a">p { color: red }</style><p>x</p>',
+}
+
+
+@pytest.fixture
+def print_for() -> Callable[..., bytes]:
+    """Render for an owner, as a worker does."""
+
+    def run(owner: int | None, html: str = PAGE, *, seconds: float = 30) -> bytes:
+        limit = timedelta(seconds=seconds)
+        return rendering.render(
+            html, rendering.PageOptions.read({}), made_at=MADE_AT, hard_timeout=limit, owner=owner
+        )
+
+    return run
+
+
+def kept() -> dict[Any, tab.Tab]:
+    """Return the pages that are kept."""
+    assert renderer._renderer
+    return dict(renderer._renderer.session._kept)
+
+
+def shown(page: tab.Tab) -> str:
+    assert renderer._renderer
+    return asyncio.run_coroutine_threadsafe(page.page.content(), renderer._renderer.loop).result(20)
+
+
+def pages_of(owners: list[int], print_for: Callable[..., bytes]) -> list[tab.Tab]:
+    """Return the page that each print was kept on."""
+    found = []
+    for owner in owners:
+        print_for(owner)
+        found.append(kept()[owner])
+    return found
+
+
+def test_an_owners_documents_follow_each_other_on_a_page_of_their_own(print_for) -> None:
+    ayse, mehmet, again, other = pages_of([21, 22, 21, 22], print_for)
+
+    assert (ayse is again, mehmet is other) == (True, True)
+    assert ayse.page.context is not mehmet.page.context
+
+
+def test_a_document_of_nobody_is_kept_for_nobody(print_for) -> None:
+    print_for(None)
+
+    assert None not in kept()
+
+
+@pytest.mark.parametrize("left", LEAVING)
+def test_pdf_8_nothing_of_a_document_is_under_the_next(print_for, left: str) -> None:
+    """The same bytes as on a page that nothing was ever on, and on one whose last document is a second old."""
+    plain = "<p>düz</p>"  # says nothing about itself, so that anything left would be seen
+    expected, report = print_for(None, plain), print_for(None)
+
+    print_for(7, LEAVING[left])
+
+    assert print_for(7, plain) == expected
+    time.sleep(1.2 if "late" in left else 0)
+    assert (print_for(7, plain), print_for(7)) == (expected, report)
+
+
+def test_every_document_is_the_same_on_a_used_page(print_for) -> None:
+    samples = [documents.document(name) for name in ("invoice", "offer", "cutting_sheet", "conversion_report")]
+    pages = [sample.html(sample.sample) for sample in samples]
+    fresh = [print_for(None, page) for page in pages]
+
+    assert [print_for(3, page) for page in [*pages, *reversed(pages)]] == [*fresh, *reversed(fresh)]
+
+
+def test_a_page_that_rests_is_emptied(print_for) -> None:
+    print_for(4, "<title>Gizli</title><p>Gizli</p>")
+
+    page = kept()[4]
+
+    until(lambda: "Gizli" not in shown(page))
+    assert kept()[4] is page
+
+
+@pytest.mark.parametrize("left", ["a refresh", "a request", "a scheme", "a viewport"])
+def test_a_page_on_which_something_may_stay_is_not_used_again(print_for, left: str) -> None:
+    print_for(5, "<p>x</p>")
+    before = kept()[5]
+    print_for(5, LEAVING[left])
+
+    print_for(5, "<p>x</p>")
+
+    assert kept()[5] is not before
+
+
+def test_a_page_led_away_under_a_document_is_not_believed(print_for, monkeypatch) -> None:
+    """What a used page prints while it goes elsewhere may be anything; a fresh one prints it again."""
+    expected = print_for(None)
+    print_for(6)
+    used = kept()[6]
+    prints = tab.Tab.print
+
+    async def led_away(self: tab.Tab, *page: Any) -> bytes:
+        pdf = await prints(self, *page)
+        if self is used:
+            self._stray()
+            return b"%PDF of another document"
+        return pdf
+
+    monkeypatch.setattr(tab.Tab, "print", led_away)
+
+    assert print_for(6) == expected
+    assert used.page.is_closed() or used is not kept().get(6)
+
+
+def test_a_page_is_used_up_after_its_share(print_for, monkeypatch) -> None:
+    monkeypatch.setattr(tab, "MOST_PRINTS", 3)
+    rendering.close()
+    contexts = []
+    for _ in range(7):
+        print_for(1)
+        contexts.append(kept().get(1))
+
+    assert [one is None for one in contexts] == [False, False, True, False, False, True, False]
+    assert contexts[0] is contexts[1]
+    assert contexts[1] is not contexts[3]
+
+
+def test_pages_of_the_owners_who_came_last_are_kept(print_for) -> None:
+    rendering.close()
+
+    pages = pages_of(list(range(session.MOST_KEPT + 2)), print_for)
+    pages_of([session.MOST_KEPT], print_for)  # comes again, and with that the oldest has left by now
+
+    assert len(kept()) <= session.MOST_KEPT
+    assert not {0, 1} & set(kept())
+    until(pages[0].page.is_closed)
+
+
+def test_a_page_on_which_something_failed_is_not_used_again(print_for, browser) -> None:
+    print_for(8)
+    before = kept()[8]
+    rendering_options = rendering.PageOptions.read({"pages": "7"})
+
+    with pytest.raises(RenderFault):
+        rendering.render(PAGE, rendering_options, made_at=MADE_AT, hard_timeout=timedelta(seconds=20), owner=8)
+    print_for(8)
+
+    assert kept()[8] is not before
+
+
+def test_a_page_whose_browser_died_is_forgotten(print_for, browser) -> None:
+    expected = print_for(9)
+    with when_printing(browser.kill), pytest.raises(RenderFault):
+        print_for(9)
+
+    assert print_for(9) == expected
