@@ -44,7 +44,10 @@ def enqueue(owner: "User", entry: Entry) -> tuple[PdfJob, bool]:
 
 
 def insert_or_find(owner: "User", entry: Entry, key: str) -> tuple[PdfJob | None, bool]:
-    """Insert a job unless its key is taken; return the one that has the key, and whether it is the new one."""
+    """Insert a job unless its key is taken; return the one that has the key, and whether it is the new one.
+
+    A new one is returned as it was stored, without reading all of it back.
+    """
     new = PdfJob(
         owner=owner,
         job_key=key,
@@ -57,10 +60,10 @@ def insert_or_find(owner: "User", entry: Entry, key: str) -> tuple[PdfJob | None
         PdfJob.objects.bulk_create([new], ignore_conflicts=True)
         bells.ring(PDF_JOBS.queue)
     # By its id first: a worker may be done with it, and its key free again, before we look.
-    found = PdfJob.objects.defer("payload", "options")  # the caller has just sent them
-    if stored := found.filter(pk=new.pk).first():
-        return stored, True
-    return found.owned_by(owner).live().filter(job_key=key).first(), False
+    if created := list(PdfJob.objects.filter(pk=new.pk).values_list("created_at", flat=True)):
+        (new.created_at,) = created
+        return new, True
+    return PdfJob.objects.owned_by(owner).live().filter(job_key=key).first(), False
 
 
 def has_file(job: PdfJob) -> bool:

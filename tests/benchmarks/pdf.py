@@ -30,7 +30,7 @@ from pdfjobs.states import UNFINISHED, Status
 from tests.benchmarks.harness import Figure, NotMeasured
 from tests.benchmarks.servers import PATIENCE, Web, started, web
 
-JOBS = 120  # of ours and of the bare page in a round
+JOBS = 80  # of ours and of the bare page in a round
 PEERS_JOBS = 12  # of a peer that takes ten times as long
 PAUSED_JOBS = 15  # of the latency: one after the other, each on an idle system
 CALLERS = 4
@@ -214,7 +214,7 @@ def _wait(question: Callable[[], bool]) -> None:
     while not question():
         if time.monotonic() > end:
             raise RuntimeError("nothing happened for a minute")
-        time.sleep(0.01)
+        time.sleep(0.03)
 
 
 LOOP = f"{PROCESSES} bare Playwright loops, each on one page that is used again and again"
