@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -13,6 +13,7 @@ from orchestrator.atomic import named_failures
 from orchestrator.collecting import file_clock
 from orchestrator.delivering import acknowledged, withdraw
 from orchestrator.excel import SheetFile, sheets_of, write_files
+from orchestrator.excel.template import check_template
 from orchestrator.faults import Code, Fault
 from orchestrator.fields import plain
 from orchestrator.folders import Folders
@@ -218,5 +219,15 @@ def spoken(figures: dict[str, Any]) -> str:
 
 
 def planned(job: Job, folders: Folders) -> Plan:
-    """Return the rows to cut, by the rules of this moment."""
-    return transform(order_from(job.payload), current_rules(), template=folders.template)
+    """Return the rows to cut, by the rules of this moment.
+
+    They are known from the step before, if the rules are still those: orders never change.
+    """
+    rules = current_rules()
+    made_by, plan = job.planned or (None, None)
+    if made_by is not rules or plan is None:
+        plan = transform(order_from(job.payload), rules, template=folders.template)
+        job.planned = rules, plan
+    else:
+        check_template(folders.template)
+    return cast("Plan", plan)

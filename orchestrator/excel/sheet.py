@@ -1,23 +1,28 @@
 """One batch as the bytes of an XLSX file: the same batch and template always give the same bytes."""
 
 import re
-from dataclasses import astuple
+from copy import copy
+from dataclasses import fields
 from datetime import datetime
 from decimal import Decimal
 from io import BytesIO
-from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+from operator import attrgetter
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from openpyxl.cell.cell import Cell, MergedCell
 from openpyxl.worksheet.worksheet import Worksheet
 from openpyxl.writer.excel import ExcelWriter
 
 from orchestrator.excel.template import FIRST_ROW, open_template
-from orchestrator.plan import Batch
+from orchestrator.plan import Batch, Row
 
 # Zip files cannot tell of earlier days.
 STAMP = datetime(1980, 1, 1)  # noqa: DTZ001 - neither zip nor Excel knows zones
 TEXT_FORMAT = "@"
 # Excel reads _x0041_ in text as the letter A.
+# As `dataclasses.astuple` does, which would copy every value of every row.
+cells_of = attrgetter(*(field.name for field in fields(Row)))
 ESCAPE_LOOKALIKE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)")
 
 
@@ -25,13 +30,14 @@ def sheet_bytes(template: bytes, batch: Batch) -> bytes:
     """Fill a batch into the template."""
     workbook, sheet = open_template(template)
     _remove_samples(sheet)
+    text = _text_style(sheet)
     for number, row in enumerate(batch.rows, start=FIRST_ROW):
-        for column, value in enumerate(astuple(row), start=1):
+        for column, value in enumerate(cells_of(row), start=1):
             if value is not None:
-                _write(sheet.cell(number, column), value)
+                _write(sheet.cell(number, column), value, text)
     workbook.properties.created = workbook.properties.modified = STAMP
     raw = BytesIO()
-    with ZipFile(raw, "w", ZIP_DEFLATED) as archive:
+    with ZipFile(raw, "w", ZIP_STORED) as archive:  # packed once, below
         ExcelWriter(workbook, archive).save()
     return _without_times(raw)
 
@@ -43,12 +49,19 @@ def _remove_samples(sheet: Worksheet) -> None:
     sheet.delete_rows(FIRST_ROW, max(1, sheet.max_row - FIRST_ROW + 1))
 
 
-def _write(cell: Cell | MergedCell, value: str | int | Decimal) -> None:
+def _text_style(sheet: Worksheet) -> Any:
+    """Return the style of text; found once for all cells, as openpyxl looks each up anew."""
+    cell = Cell(sheet, row=FIRST_ROW, column=1)
+    cell.number_format = TEXT_FORMAT
+    return copy(cell._style)  # type: ignore[attr-defined]
+
+
+def _write(cell: Cell | MergedCell, value: str | int | Decimal, text: Any) -> None:
     if isinstance(value, str):
         cell.value = ESCAPE_LOOKALIKE.sub("_x005F_", value)
         # openpyxl would take =1+1 for a formula and #N/A for an error; marked as text, Excel keeps it on editing too.
         cell.data_type = "s"
-        cell.number_format = TEXT_FORMAT
+        cell._style = text  # type: ignore[union-attr]
     else:
         cell.value = value
 

@@ -60,6 +60,9 @@ class Job(LeasedModel):
 
     objects = JobQuerySet.as_manager()
 
+    # The rules and what is to be cut by them: known to this instance alone, while a runner takes its steps.
+    planned: Any = None
+
     class Meta(LeasedModel.Meta):
         abstract = False
         triggers = [

@@ -69,7 +69,7 @@ class Stage:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    assert process.stdin  # noqa: S101 - a pipe
+    assert process.stdin
     process.stdin.close()
     process.wait(timeout=30)
 
@@ -189,8 +189,8 @@ def _rate(kind: str, pages: int) -> float:
 def _asked(process: subprocess.Popen[str], pages: list[str], name: object) -> list[float]:
     path = stage.folder / f"pages-{name}.json"
     path.write_text(json.dumps(pages))
-    assert process.stdin  # noqa: S101 - a pipe
-    assert process.stdout  # noqa: S101
+    assert process.stdin
+    assert process.stdout
     process.stdin.write(f"{path}\n")
     process.stdin.flush()
     return list(json.loads(process.stdout.readline()))

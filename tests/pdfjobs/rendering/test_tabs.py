@@ -15,7 +15,9 @@ from pdfjobs.rendering.fonts import font_files
 from tests.pdfjobs.rendering.conftest import MADE_AT, PAGE
 from tests.pdfjobs.rendering.test_failures import until, when_printing
 
-DOT = "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><rect width='9' height='9'/></svg>"
+DOT = (
+    "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><rect width='9' height='9'/></svg>"
+)
 FONT = base64.b64encode(font_files()[0].read_bytes()).decode()
 # Each leaves something behind that a careless page would show under the next document.
 LEAVING = {
@@ -49,9 +51,7 @@ def print_for() -> Callable[..., bytes]:
 
     def run(owner: int | None, html: str = PAGE, *, seconds: float = 30) -> bytes:
         limit = timedelta(seconds=seconds)
-        return rendering.render(
-            html, rendering.PageOptions.read({}), made_at=MADE_AT, hard_timeout=limit, owner=owner
-        )
+        return rendering.render(html, rendering.PageOptions.read({}), made_at=MADE_AT, hard_timeout=limit, owner=owner)
 
     return run
 

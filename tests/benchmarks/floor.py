@@ -1,0 +1,136 @@
+"""Panel cutting: a big order becomes sheets, against openpyxl alone; and what a job costs from NEW to DONE."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from django.test import override_settings
+from openpyxl import Workbook, load_workbook
+
+from orchestrator.enqueue import enqueue
+from orchestrator.folders import Folders
+from orchestrator.ground import folders_here
+from orchestrator.models import Customer, Job
+from orchestrator.order import read_order
+from orchestrator.runner import tick
+from orchestrator.states import State
+from tests.benchmarks.harness import Figure
+
+PARTS = 5_000
+COLOURS = ("Beyaz", "Antrasit", "Meşe", "Gümüş")
+JOBS = 200
+PHONE = "+905551234567"
+PLAYING = Path(__file__).resolve().parent.parent.parent / "orchestrator" / "optiplanning" / "playing.py"
+
+orders = count(1)
+cells: list[list[tuple[Any, ...]]] = []
+
+
+@contextmanager
+def on_floor() -> Iterator[None]:
+    """Lay out the folders of a factory, and know its customer."""
+    with TemporaryDirectory() as name:
+        root = Path(name)
+        command = f"{sys.executable} {PLAYING} --export {root / 'export'}"
+        places = {
+            "OPTI_IMPORT_FOLDER": root / "import",
+            "OPTI_EXPORT_FOLDER": root / "export",
+            "SAW_FOLDER": root / "saw",
+            "OPTI_COMMAND": command,
+            "FLOOR_POLL": 0.05,
+        }
+        with override_settings(**places):
+            for folder in Folders.from_settings().all().values():
+                folder.mkdir(parents=True)
+            Customer.objects.get_or_create(phone=PHONE, defaults={"name": "Bench"})
+            yield
+
+
+def order(parts: int, mode: str) -> Job:
+    """Store an order: of four colours, every fifth part a backing."""
+    body = {
+        "order_id": f"BENCH-{next(orders)}",
+        "customer_phone": PHONE,
+        "opti_mode": mode,
+        "parts": [
+            {
+                "id": f"p{number}",
+                "part_type": "ARKALIK" if number % 5 == 0 else "GOVDE",
+                "material_code": f"MAT-{number % 9:02d}",
+                "length_cm": 40 + number % 200 + 0.5,
+                "width_cm": 20 + number % 60,
+                "quantity": 1 + number % 12,
+                "grain": number % 4,
+                "color": COLOURS[number % len(COLOURS)],
+                "thickness_mm": 5 if number % 5 == 0 else 18,
+                **({} if number % 5 == 0 else {"edge_up": "1mm", "edge_lo": "1mm", "edge_sx": "040"}),
+                "iidesc": f"Dolap {number // 10}",
+                "desc1": f"Parça {number}",
+            }
+            for number in range(parts)
+        ],
+    }
+    return enqueue(read_order(body, default_mode="C"))[0]
+
+
+def sheets() -> float:
+    """Return the seconds from NEW to OPTI_IMPORTED; mode C holds there, for the operator to start OptiPlanning."""
+    job = order(PARTS, "C")
+    start = time.perf_counter()
+    tick(patient=True)
+    took = time.perf_counter() - start
+    job.refresh_from_db()
+    if job.status != State.HOLD or not job.files or job.imported_at is None:
+        raise RuntimeError(f"no sheets: {job.status} {job.error_code}")
+    if not cells:  # what openpyxl alone is to write: the same, read back once
+        cells.extend(written(job))
+    return took
+
+
+def written(job: Job) -> list[list[tuple[Any, ...]]]:
+    """Return every cell of a job's sheets."""
+    books = [load_workbook(folders_here().imports / sheet["name"]) for sheet in job.files]
+    return [[tuple(row) for row in book.worksheets[0].iter_rows(values_only=True)] for book in books]
+
+
+def openpyxl_alone() -> float:
+    """Return the seconds that openpyxl takes for the same cells in as many files."""
+    folder = folders_here().imports
+    start = time.perf_counter()
+    for number, rows in enumerate(cells):
+        book = Workbook()
+        sheet = book.worksheets[0]
+        for row in rows:
+            sheet.append(row)
+        book.save(folder / f".bench-{number}.xlsx")
+    return time.perf_counter() - start
+
+
+def overhead() -> float:
+    """Return the CPU seconds of a job from NEW to DONE: of this process alone, as OptiPlanning's are not ours."""
+    jobs = [order(1, "A").pk for _ in range(JOBS)]
+    before = time.process_time()
+    done = Job.objects.filter(pk__in=jobs, status=State.DONE)
+    folders = folders_here()
+    end = time.monotonic() + 600
+    while done.count() < JOBS:
+        tick(patient=True)
+        for xml in folders.inbox.glob("*.xml"):  # an instant saw
+            xml.replace(folders.processed / xml.name)
+        if time.monotonic() > end:
+            raise RuntimeError(
+                f"{done.count()} of {JOBS} are done: {set(Job.objects.values_list('status', flat=True))}"
+            )
+    return (time.process_time() - before) / JOBS
+
+
+ALONE = "openpyxl writing the same cells into as many files"
+FIGURES = [
+    Figure("xlsx", "s", sheets, openpyxl_alone, ALONE, at_most=1.5, on=on_floor),
+    Figure("orchestrator_overhead", "CPU s/job", overhead, on=on_floor, rounds=1, warm=False),
+]
