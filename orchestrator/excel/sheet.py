@@ -53,7 +53,7 @@ def _text_style(sheet: Worksheet) -> Any:
     """Return the style of text; found once for all cells, as openpyxl looks each up anew."""
     cell = Cell(sheet, row=FIRST_ROW, column=1)
     cell.number_format = TEXT_FORMAT
-    return copy(cell._style)  # type: ignore[attr-defined]
+    return copy(cell._style)  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 def _write(cell: Cell | MergedCell, value: str | int | Decimal, text: Any) -> None:
@@ -61,7 +61,7 @@ def _write(cell: Cell | MergedCell, value: str | int | Decimal, text: Any) -> No
         cell.value = ESCAPE_LOOKALIKE.sub("_x005F_", value)
         # openpyxl would take =1+1 for a formula and #N/A for an error; marked as text, Excel keeps it on editing too.
         cell.data_type = "s"
-        cell._style = text  # type: ignore[union-attr]
+        cell._style = text  # type: ignore[union-attr]  # noqa: SLF001
     else:
         cell.value = value
 

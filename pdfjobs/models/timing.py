@@ -8,7 +8,9 @@ from django.db import connection, models
 BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, float("inf"))
 
 ADD = """
-    WITH took AS (SELECT extract(epoch FROM finished_at - started_at)::float AS seconds FROM pdfjobs_pdfjob WHERE id = %s)
+    WITH took AS (
+      SELECT extract(epoch FROM finished_at - started_at)::float AS seconds FROM pdfjobs_pdfjob WHERE id = %s
+    )
     INSERT INTO pdfjobs_rendertiming AS timing (bound, renders, seconds)
     SELECT (SELECT min(bound) FROM unnest(%s::float[]) AS bounds (bound) WHERE took.seconds <= bound), 1, took.seconds
     FROM took
