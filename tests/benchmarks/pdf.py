@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import psutil
 from django.conf import settings
 from django.contrib.auth.models import Group, User
 
@@ -43,8 +44,9 @@ stage: "Stage"
 class Stage:
     """What all the figures stand on: web and workers as they come, and as many processes of each peer."""
 
-    def __init__(self, server: Web, folder: Path, stack: ExitStack) -> None:
+    def __init__(self, server: Web, workers: psutil.Process, folder: Path, stack: ExitStack) -> None:
         """Give each caller a connection of its own."""
+        self.server, self.workers = server, workers
         owner = User.objects.get_or_create(username="bench-pdf")[0]
         owner.groups.set(Group.objects.filter(name="operator"))
         key = ApiKey.objects.issue(owner, name="bench")[1]
@@ -82,9 +84,9 @@ def on_stage() -> Iterator[None]:
         raise NotMeasured("there is no headless Chromium here; `manage.py browser` installs one")
     with TemporaryDirectory() as folder, ExitStack() as stack:
         server = stack.enter_context(web(processes=settings.WEB_CONCURRENCY, KILIT_VAR=folder))
-        stack.enter_context(started(["manage.py", "runworkers"], KILIT_VAR=folder))
-        _wait(lambda: Heartbeat.objects.alive().exists())
-        stage = Stage(server, Path(folder), stack)
+        workers = stack.enter_context(started(["manage.py", "runworkers"], KILIT_VAR=folder))
+        _wait(lambda: Heartbeat.objects.alive().filter(pid=workers.pid).exists())
+        stage = Stage(server, workers, Path(folder), stack)
         yield
 
 
@@ -101,7 +103,12 @@ def missing(words: str) -> Callable[[], AbstractContextManager[None]]:
 
 def ours() -> float:
     """Return jobs a second, from the first POST to the last row that says succeeded."""
-    bodies = [asked() for _ in range(JOBS)]
+    return made(JOBS)
+
+
+def made(amount: int) -> float:
+    """Have documents made, and return how many a second were."""
+    bodies = [asked() for _ in range(amount)]
     start = time.perf_counter()
     with ThreadPoolExecutor(CALLERS) as pool:
         shares = [bodies[number::CALLERS] for number in range(CALLERS)]
@@ -109,9 +116,9 @@ def ours() -> float:
     rows = PdfJob.objects.filter(pk__in=jobs)
     _wait(lambda: not rows.filter(status__in=UNFINISHED).exists())
     took = time.perf_counter() - start
-    if rows.filter(status=Status.SUCCEEDED).count() != JOBS:
+    if rows.filter(status=Status.SUCCEEDED).count() != amount:
         raise RuntimeError(f"not all succeeded: {list(rows.values_list('error_detail', flat=True).distinct())}")
-    return JOBS / took
+    return amount / took
 
 
 def _post(caller: Web, bodies: list[Any]) -> list[str]:
