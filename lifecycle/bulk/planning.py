@@ -12,6 +12,7 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import connection, transaction
 from django.db.models import Count
+from django.utils import timezone
 
 from lifecycle.bulk.queues import BulkQueue, Verb, queues, verb_of
 from lifecycle.leases import new_lease
@@ -82,6 +83,7 @@ def plan(
         asked_by=user,
         filters=dict(filters),
         filters_told=filters_told[:1000],
+        zone=timezone.get_current_timezone_name(),
         reason=reason,
         options=dict(options),
     )
@@ -102,7 +104,8 @@ def plan_now(**asked: Any) -> BulkAction:
 def write_down(action: BulkAction) -> None:
     """Write down which rows match, and what would become of them; all of it or nothing."""
     queue, verb, user = queues[action.queue], verb_of(action.queue, action.action), action.asked_by
-    with transaction.atomic():
+    # A day of the filter is the operator's, also where no operator is: workers know no zone.
+    with transaction.atomic(), timezone.override(action.zone):
         if not action.hold():
             return  # cancelled, or another worker has it
         matching = queue.matching(user, action.filters, as_of=action.as_of).filter(created_at__lte=action.as_of)

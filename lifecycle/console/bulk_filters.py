@@ -1,6 +1,6 @@
 """The filters of a list, kept for a bulk action: what the screen would show, and nothing that narrows nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext as _
 
-from lifecycle.console.listing import moment
+from lifecycle.console.listing import moment, parameters_of
 
 # How a list is paged and sorted says nothing about which rows it shows.
 PAGING = {"p", "o", "e", "all", "after", "before"}
@@ -28,7 +28,7 @@ def frozen(model_admin: Any, user: Any, asked: QueryDict) -> dict[str, str]:
     if not given:
         raise Unusable(_("Set a filter first: no action is offered over everything there is."))
     with _request(user, given) as request:
-        known = {SEARCH_VAR, *(offered.parameter_name for offered in model_admin.get_list_filter(request))}
+        known = {SEARCH_VAR, *(name for name, _filter in _offered(model_admin, request))}
         if unknown := [name for name in given if name not in known]:
             raise Unusable(_("“%(name)s” is no filter of this list.") % {"name": unknown[0]})
         for name, rows, narrowed in _steps(model_admin, request, given):
@@ -44,12 +44,12 @@ def in_words(model_admin: Any, user: Any, filters: Mapping[str, str]) -> str:
     told = {SEARCH_VAR: _("search")}
     values = dict(filters)
     with _request(user, filters) as request:
-        for offered in model_admin.get_list_filter(request):
-            name = offered.parameter_name
+        for name, offered in _offered(model_admin, request):
             if name in filters:
                 spec = offered(request, {name: [filters[name]]}, model_admin.model, model_admin)
-                labels = {str(value): str(label) for value, label in spec.lookup_choices}
-                told[name], values[name] = str(spec.title), labels.get(filters[name], filters[name])
+                labels = {str(value): str(label) for value, label in getattr(spec, "lookup_choices", ())}
+                title = getattr(spec, "parameters", {}).get(name, spec.title)
+                told[name], values[name] = str(title), labels.get(filters[name], filters[name])
     return " · ".join(f"{told[name]}: {value}" for name, value in values.items())
 
 
@@ -82,13 +82,20 @@ def _request(user: Any, filters: Mapping[str, str]) -> Any:
 def _steps(model_admin: Any, request: HttpRequest, filters: Mapping[str, str]) -> Any:
     """Apply filter by filter; give each one's name, the rows before it and the rows after it."""
     rows = model_admin.get_queryset(request)
-    for offered in model_admin.get_list_filter(request):
-        if offered.parameter_name in filters:
-            given = {offered.parameter_name: [filters[offered.parameter_name]]}
-            spec = offered(request, given, model_admin.model, model_admin)
+    for name, offered in _offered(model_admin, request):
+        if name in filters:
+            # One name at a time, also of a filter with several: each has to narrow by itself.
+            spec = offered(request, {name: [filters[name]]}, model_admin.model, model_admin)
             narrowed = spec.queryset(request, rows)
-            yield offered.parameter_name, rows, narrowed
+            yield name, rows, narrowed
             rows = narrowed
     if SEARCH_VAR in filters:
         found, _distinct = model_admin.get_search_results(request, rows, filters[SEARCH_VAR])
         yield SEARCH_VAR, rows, found
+
+
+def _offered(model_admin: Any, request: HttpRequest) -> Iterator[tuple[str, Any]]:
+    """Give the list's filters, each by every name it has in the address."""
+    for offered in model_admin.get_list_filter(request):
+        for name in parameters_of(offered):
+            yield name, offered

@@ -294,8 +294,12 @@ class LongListAdmin(ReadOnlyAdmin):
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Take the filters that are offered, and no others from the address."""
-        names = (getattr(offered, "parameters", None) or [offered.parameter_name] for offered in self.list_filter)
-        return any(lookup in offered for offered in names)
+        return any(lookup in parameters_of(offered) for offered in self.list_filter)
+
+
+def parameters_of(offered: Any) -> tuple[str, ...]:
+    """Return the names that a filter has in the address."""
+    return tuple(getattr(offered, "parameters", ())) or (offered.parameter_name,)
 
 
 def first_id_at(time: datetime) -> UUID:

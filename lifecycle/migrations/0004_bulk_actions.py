@@ -32,6 +32,7 @@ class Migration(migrations.Migration):
                 ('reason', models.CharField(max_length=1000)),
                 ('filters', models.JSONField(help_text="The list's filters, as they were in its address.")),
                 ('filters_told', models.CharField(blank=True, help_text='The filters in the words of the list.', max_length=1000)),
+                ('zone', models.CharField(default='UTC', help_text='Whose midnights the days of the filters begin at.', max_length=64)),
                 ('as_of', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), help_text='Filters by age count from here.')),
                 ('scopes', models.JSONField(help_text='What the rows belong to, as sites; it decides who sees this.', null=True)),
                 ('dry_run', models.JSONField(default=dict, help_text='Rows found by state, and others that match.')),

@@ -72,6 +72,7 @@ class BulkAction(LeasedModel):
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="bulk_actions")
     filters = models.JSONField(help_text="The list's filters, as they were in its address.")
     filters_told = models.CharField(max_length=1000, blank=True, help_text="The filters in the words of the list.")
+    zone = models.CharField(max_length=64, default="UTC", help_text="Whose midnights the days of the filters begin at.")
     as_of = models.DateTimeField(db_default=Now(), help_text="Filters by age count from here.")
     scopes = models.JSONField(null=True, help_text="What the rows belong to, as sites; it decides who sees this.")
     dry_run = models.JSONField(default=dict, help_text="Rows found by state, and others that match.")

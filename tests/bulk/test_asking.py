@@ -58,7 +58,7 @@ def test_the_page_says_first_what_would_happen(make_person, make_site, make_fail
         "They go back to QUEUED with a fresh budget of attempts; the error stays on them.",
         "1 is QUEUED and will stay so.",
     ]
-    assert "date: Last 24 hours" in answer.content.decode()
+    assert "age: Last 24 hours" in answer.content.decode()
     assert not BulkAction.objects.exists(), "looking plans nothing"
 
 

@@ -1,0 +1,69 @@
+"""Filters with fields of their own under a bulk action: days, codes and error groups (CON-5, CON-6)."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from lifecycle.bulk import planning
+from lifecycle.console.listing import first_id_at
+from ociqueue.models import Conversion
+from tests.bulk.conftest import LIST, ask, asked, said, worked
+from tests.ociqueue.conftest import new_conversion
+
+pytestmark = pytest.mark.django_db
+
+
+def fail(site, time: datetime) -> Conversion:
+    """Make a row of some time ago that failed."""
+    row = new_conversion(site, id=first_id_at(time), created_at=time)
+    Conversion.objects.bulk_create([row])
+    rows = Conversion.objects.filter(pk=row.pk)
+    rows.claim(limit=1)
+    rows.ack_failed(code="INVALID_VALUE", category="VALIDATION", message="bad")
+    return rows.get()
+
+
+def test_an_error_group_is_retried_as_a_whole(make_person, site, make_failed) -> None:
+    make_failed(site, 3)
+    make_failed(site, 2, code="OTHER")
+    group = Conversion.objects.filter(provider_error_code="OTHER").values_list("error_group", flat=True)[0]
+
+    action = worked(asked(make_person(sites={site: "operator"}), query=f"group={group}"))
+
+    assert (action.total, action.moved_count) == (2, 2)
+    assert not Conversion.objects.filter(provider_error_code="OTHER", status="FAILED").exists()
+
+
+@pytest.mark.parametrize("query", ["from=nonsense", "to=nonsense", "from=2026-01-01&to=nonsense"])
+def test_each_end_of_a_range_has_to_narrow(query, make_person, site, make_failed) -> None:
+    """One end alone would act on more than was meant."""
+    make_failed(site, 1)
+
+    answer = ask(make_person(sites={site: "operator"}), query=query)
+
+    assert said(answer) == [
+        f"The filter “{query.rpartition('&')[2].split('=')[0]}” knows no “nonsense”, so it narrows nothing."
+    ]
+    assert Conversion.objects.filter(status="FAILED").count() == 1
+
+
+@pytest.mark.parametrize("most", [10_000, 0], ids=["written down at once", "written down by a worker"])
+def test_days_are_the_operators_wherever_rows_are_written_down(most, make_person, site, monkeypatch) -> None:
+    monkeypatch.setattr(planning, "MOST_LOOKED_AT", most)
+    second_of_march_in_istanbul = fail(site, datetime(2026, 3, 1, 22, tzinfo=UTC))
+    fail(site, datetime(2026, 3, 1, 20, tzinfo=UTC))
+    operator = make_person(sites={site: "operator"})
+    operator.cookies["kilit_zone"] = "Europe/Istanbul"
+
+    action = worked(asked(operator, query="from=2026-03-02&to=2026-03-02"))
+
+    assert action.total == 1
+    assert action.items.get().object_id == second_of_march_in_istanbul.pk
+
+
+def test_the_confirmation_calls_the_fields_by_their_labels(make_person, site, make_failed) -> None:
+    make_failed(site, 1)
+
+    answer = make_person(sites={site: "operator"}).get(f"{LIST}all/retry/?from=2026-01-01&code=INVALID_VALUE")
+
+    assert dict(answer.context["facts"])["Filter"] == "error code: INVALID_VALUE · From: 2026-01-01"
