@@ -1,0 +1,65 @@
+"""A job is planned once while a runner takes its steps, by the rules of the moment all the same (ORC-9)."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from orchestrator import steps
+from orchestrator.faults import Fault
+from orchestrator.models import Job
+from tests.orchestrator.conftest import make_job
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def rules(settings, tmp_path: Path) -> Path:
+    """Rules that a test may change."""
+    settings.OPTI_RULES = Path(shutil.copy(settings.OPTI_RULES, tmp_path / "rules.json"))
+    return settings.OPTI_RULES
+
+
+def test_the_second_step_takes_the_plan_of_the_first(floor, rules) -> None:
+    job = make_job()
+
+    assert steps.planned(job, floor) is steps.planned(job, floor)
+    assert steps.planned(Job.objects.get(), floor) is not steps.planned(job, floor)
+
+
+def test_rules_that_changed_between_two_steps_make_another_plan(floor, rules: Path) -> None:
+    job = make_job()
+    before = steps.planned(job, floor)
+    changed = json.loads(rules.read_text())
+    changed["trimByThickness"]["18"] = 12
+    rules.write_text(json.dumps(changed))
+
+    after = steps.planned(job, floor)
+
+    assert "TRIM_10.00" in before.batches[0].rows[0].idesc
+    assert "TRIM_12.00" in after.batches[0].rows[0].idesc
+
+
+def test_a_template_that_broke_between_two_steps_is_noticed(floor, rules, settings, tmp_path: Path) -> None:
+    job = make_job()
+    steps.planned(job, floor)
+    broken = tmp_path / "broken.xlsx"
+    broken.write_bytes(b"no template")
+    settings.OPTI_TEMPLATE = broken
+
+    with pytest.raises(Fault, match="template"):
+        steps.planned(job, type(floor).from_settings())
+
+
+def test_an_order_is_not_read_again_with_its_row(floor) -> None:
+    job = make_job()
+    order = job.payload
+
+    with CaptureQueriesContext(connection) as asked:
+        job.refresh_from_db()
+
+    assert all('"payload"' not in query["sql"] for query in asked)
+    assert job.payload is order
