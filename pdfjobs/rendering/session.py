@@ -126,7 +126,7 @@ class Session:
     async def _take(self, owner: Owner | None) -> Tab:
         """Return the owner's page, else the one made ahead, if its browser still lives, else a new one."""
         kept = None if owner is None else self._kept.pop(owner, None)
-        if kept and not kept.is_worn and self._alive():
+        if kept and self._is_usable(kept):
             return kept
         spare, self._spare = self._spare, None
         busy = spare is not None and not spare.done()
@@ -136,11 +136,15 @@ class Session:
                 tab = await spare
             except (Error, RenderFault):
                 tab = None  # its browser died or did not start; try once more, now on the job's account
-        if tab is None or tab.is_worn or not self._alive():
+        if tab is None or not self._is_usable(tab):
             tab = await self._open()
         if busy and self.jobs < RECYCLE_AFTER:
             self._prepare()  # jobs come faster than pages: make the next one beside this job, not after it
         return tab
+
+    def _is_usable(self, tab: Tab) -> bool:
+        """Tell whether a page can take a document; one made ahead may be of a browser that died, and not know it."""
+        return not tab.is_worn and self._alive() and tab.page.context.browser is self._connection
 
     def _prepare(self) -> None:
         if self._spare is None:
@@ -178,6 +182,7 @@ class Session:
         if self._connection and self._alive():
             return self._connection
         _kill(self.browser)  # half of it may still run
+        self._death.set()  # told to whoever still waits for it: a driver that died tells nobody
         self._doomed, self.jobs = False, 0
         self._kept.clear()
         arguments = launch_arguments()  # a missing browser is not a failed launch: it is told as what it is

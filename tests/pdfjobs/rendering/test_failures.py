@@ -165,8 +165,12 @@ def test_a_browser_that_died_between_two_pages_fails_neither(to_pdf: Callable[..
     assert to_pdf() == expected
 
 
-def test_a_driver_that_died_is_replaced(to_pdf: Callable[..., bytes], browser) -> None:
+@pytest.mark.parametrize("ahead", [False, True], ids=["at once", "after the next page was made ahead"])
+def test_a_driver_that_died_is_replaced(ahead, to_pdf: Callable[..., bytes], browser) -> None:
+    """A page made ahead does not always learn that its browser is gone."""
     expected = to_pdf()
+    if ahead:
+        until(lambda: renderer._renderer.session._spare is not None and renderer._renderer.session._spare.done())
     driver = renderer._renderer.session.driver
     session.kill_tree(driver)
     assert gone(driver)
