@@ -9,6 +9,7 @@ else could stay is thrown away (`is_worn`). This module loads Playwright: import
 import asyncio
 import re
 from base64 import b64decode
+from contextlib import suppress
 from typing import Any, Self
 
 from playwright.async_api import Browser, BrowserContext, CDPSession, Page, Route
@@ -52,8 +53,9 @@ class Tab:
             own = await context.new_cdp_session(page)
             await own.send("Page.enable")
             tree = await own.send("Page.getFrameTree")
-        except BaseException:
-            await context.close()
+        except Exception:
+            with suppress(Exception):  # of a browser that died there is nothing to close
+                await context.close()
             raise
         return cls(page, own, tree["frameTree"]["frame"]["id"])
 

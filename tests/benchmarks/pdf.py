@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from ctypes.util import find_library
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -224,8 +225,13 @@ def _wait(question: Callable[[], bool]) -> None:
         time.sleep(0.03)
 
 
+def _has_weasyprint() -> bool:
+    """Tell whether it is here with its library; it comes with the tools of development, Pango does not."""
+    return bool(find_spec("weasyprint") and find_library("pango-1.0"))
+
+
 LOOP = f"{PROCESSES} bare Playwright loops, each on one page that is used again and again"
-WEASYPRINT = on_stage if find_spec("weasyprint") else missing("WeasyPrint is not installed; `make peers` installs it")
+WEASYPRINT = on_stage if _has_weasyprint() else missing("WeasyPrint does not start here; it needs Pango: apt has it")
 WKHTMLTOPDF = on_stage if shutil.which("wkhtmltopdf") else missing("wkhtmltopdf is not installed; apt has it")
 
 FIGURES = [
