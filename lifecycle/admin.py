@@ -11,7 +11,7 @@ from unfold.admin import ModelAdmin
 
 from lifecycle.console.bulk_pages import BulkActionAdmin
 from lifecycle.console.listing import ReadOnlyAdmin
-from lifecycle.models import ApiKey, BulkAction, Event, RefusedRequest
+from lifecycle.models import ApiKey, BulkAction, Event, Pruning, RefusedRequest
 
 admin.site.register(BulkAction, BulkActionAdmin)
 
@@ -50,6 +50,15 @@ class RefusedRequestAdmin(ReadOnlyAdmin):
     list_per_page = 50
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
+
+
+@admin.register(Pruning)
+class PruningAdmin(ReadOnlyAdmin):
+    """What retention deleted, newest first."""
+
+    list_display = ["created_at", "queue", "rows", "events", "states", "before", "actor", "message"]
+    ordering = ["-id"]
+    show_full_result_count = False
 
 
 @admin.register(ApiKey)

@@ -55,6 +55,18 @@ RECORD = """
 """
 
 
+# What is pruned leaves its group.
+FORGET = """
+    EXECUTE $errors$
+      INSERT INTO lifecycle_errordelta (queue, scope, state, error_group, code, shape, change, entered, created_at)
+      SELECT {queue}, {old_scope}, o.status, o.error_group, min(o.{code}), lifecycle_error_shape(min(o.{message})),
+        -count(*), 0, now()
+      FROM old_rows o WHERE {old_fails} GROUP BY {old_scope}, o.status, o.error_group
+    $errors$;
+    RETURN NULL;
+"""
+
+
 @dataclass(frozen=True)
 class Failures:
     """Where a queue's rows keep their error, in which states they count as failed, and the column that narrows them."""
@@ -64,6 +76,7 @@ class Failures:
     code: str
     message: str
     scope: str | None = None
+    prunable: bool = False
 
     def __post_init__(self) -> None:
         """Refuse states to be born in: births are not looked at."""
@@ -101,7 +114,24 @@ class Failures:
                     old_scope=scope_of("o", self.scope),
                 ),
             ),
+            *([self._forget()] if self.prunable else []),
         ]
+
+    def _forget(self) -> pgtrigger.Trigger:
+        return pgtrigger.Trigger(
+            name="forget_errors",
+            level=pgtrigger.Statement,
+            when=pgtrigger.After,
+            operation=pgtrigger.Delete,
+            referencing=pgtrigger.Referencing(old="old_rows"),  # type: ignore[no-untyped-call]
+            func=FORGET.format(
+                queue=quote(self.table.queue),
+                code=self.code,
+                message=self.message,
+                old_fails=self._fails("o"),
+                old_scope=scope_of("o", self.scope),
+            ),
+        )
 
     def index(self, name: str) -> models.Index:
         """Return the index by which a list finds a group, newest first."""

@@ -1,16 +1,20 @@
 """The guard: every move is one conditional UPDATE, and the row count is the answer."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self, TypeVar, cast
 from uuid import UUID
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connections, models, transaction
+from django.db.models.base import ModelState
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 from django.db.models.sql import UpdateQuery
+from psycopg import adapters
+from psycopg.pq import Format
 
+import lifecycle.among  # noqa: F401 - lets every queryset say `filter(pk__among=ids)`
 from lifecycle.actor import tell_witness
 from lifecycle.identity import uuid7
 from lifecycle.table import Lifecycle, Move
@@ -40,15 +44,60 @@ class LifecycleQuerySet(models.QuerySet[Row]):
                 self._nothing_moved()
             return moved
 
-    def take(self, verb: str, /, *, limit: int, order: tuple[str, ...], **changes: Any) -> list[Row]:
-        """Move at most `limit` rows that nobody else is moving, first by `order`; return exactly those."""
+    def take(
+        self, verb: str, /, *, limit: int, order: tuple[str, ...], only: tuple[str, ...] = (), **changes: Any
+    ) -> list[Row]:
+        """Move at most `limit` rows that nobody else is moving, first by `order`; return exactly those.
+
+        With `only`, other columns are read when somebody asks for them.
+        """
+        fields = [field for field in self.model._meta.concrete_fields if not only or field.name in only]
+        names = [field.attname for field in fields]
+        rows = self._take(verb, fields, limit=limit, order=order, changes=changes)
+        return [_instance(self.model, self.db, names, row) for row in rows]
+
+    def take_values(
+        self, verb: str, /, *columns: str, limit: int, order: tuple[str, ...], **changes: Any
+    ) -> list[tuple[Any, ...]]:
+        """Do the same, and return these columns alone: instances of thousands would cost most of the time."""
+        fields = [self.model._meta.get_field(name) for name in columns]
+        return self._take(verb, fields, limit=limit, order=order, changes=changes)
+
+    def _take(
+        self, verb: str, fields: Sequence[Any], *, limit: int, order: tuple[str, ...], changes: dict[str, Any]
+    ) -> list[tuple[Any, ...]]:
         free = self.order_by(*order).select_for_update(skip_locked=True, of=("self",))
-        with self._witnessed(verb) as move:
-            sql, params = self._pick_and_update(free, move, changes, limit=limit)
-            rows = list(self.model._base_manager.using(self.db).raw(f"{sql} RETURNING *", params)) if sql else []
+        by: list[Any] = [self.model._meta.get_field(name) for name in order]
+        kept = ", ".join(dict.fromkeys(f'"{field.column}"' for field in (*fields, *by)))
+        wanted = ", ".join(f'"{field.column}"' for field in fields)
+        with self._witnessed(verb) as move, connections[self.db].cursor() as cursor:
+            picked, update, params = self._pick_and_update(free, move, changes, limit=limit)
+            if picked:
+                _read_times_fast(cursor)
+                in_order = ", ".join(f'"{field.column}"' for field in by)
+                moved = f"{picked}, moved AS ({update} RETURNING {kept})"
+                cursor.execute(f"{moved} SELECT {wanted} FROM moved ORDER BY {in_order}", params)  # noqa: S608
+            rows = cursor.fetchall() if picked else []
             if not rows:
                 self._nothing_moved()
-        return sorted(rows, key=lambda row: [getattr(row, name) for name in order])
+        return self._converted(fields, rows)
+
+    def _converted(self, fields: Sequence[Any], rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """Return values as fields read them from the database; most fields take what psycopg gives."""
+        connection = connections[self.db]
+        readers = {
+            place: (field.get_db_converters(connection), field.cached_col)
+            for place, field in enumerate(fields)
+            if field.get_db_converters(connection)
+        }
+        if not readers:
+            return rows
+        whole = [list(row) for row in rows]
+        for place, (converters, column) in readers.items():
+            for row in whole:
+                for converter in converters:
+                    row[place] = converter(row[place], column, connection)
+        return [tuple(row) for row in whole]
 
     def move_each(self, verb: str, /, **changes: Any) -> set[UUID]:
         """Move every row of this set that the verb applies to; return which moved.
@@ -57,10 +106,20 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         """
         ordered = self.order_by("pk").select_for_update(of=("self",))
         with self._witnessed(verb) as move, connections[self.db].cursor() as cursor:
-            sql, params = self._pick_and_update(ordered, move, changes)
-            if not sql:
+            picked, update, params = self._pick_and_update(ordered, move, changes)
+            if not picked:
                 self._nothing_moved()
                 return set()
+            cursor.execute(f"{picked} {update} RETURNING id", params)
+            return {row[0] for row in cursor.fetchall()}
+
+    def update_each(self, **changes: Any) -> set[UUID]:
+        """Write columns other than the state; return which rows were written."""
+        refuse_state(changes)
+        update = cast("UpdateQuery", self.query.chain(UpdateQuery))
+        update.add_update_values(changes)
+        sql, params = update.get_compiler(using=self.db).as_sql()
+        with connections[self.db].cursor() as cursor:
             cursor.execute(f"{sql} RETURNING id", params)
             return {row[0] for row in cursor.fetchall()}
 
@@ -97,8 +156,8 @@ class LifecycleQuerySet(models.QuerySet[Row]):
 
     def _pick_and_update(
         self, rows: Self, move: Move, changes: dict[str, Any], *, limit: int | None = None
-    ) -> tuple[str, tuple[Any, ...]]:
-        """Return the one statement that locks rows in their order and moves them, or none for no rows.
+    ) -> tuple[str, str, tuple[Any, ...]]:
+        """Return the two parts of the one statement that locks rows in their order and moves them; none for no rows.
 
         The pick is MATERIALIZED: otherwise the planner may run the LIMIT twice.
         """
@@ -107,12 +166,12 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         try:
             pick_sql, pick_params = picked.query.get_compiler(using=self.db).as_sql()
         except EmptyResultSet:  # Django knows without asking, as for `pk__in=[]`
-            return "", ()
+            return "", "", ()
         chosen = self.model._base_manager.filter(pk__in=RawSQL("SELECT picked.pk FROM picked", ()))
         update = cast("UpdateQuery", chosen.query.chain(UpdateQuery))
         update.add_update_values(self._changes(move, changes))
         update_sql, update_params = update.get_compiler(using=self.db).as_sql()
-        return f"WITH picked AS MATERIALIZED ({pick_sql}) {update_sql}", (*pick_params, *update_params)
+        return f"WITH picked AS MATERIALIZED ({pick_sql})", update_sql, (*pick_params, *update_params)
 
     @staticmethod
     def _changes(move: Move, changes: dict[str, Any]) -> dict[str, Any]:
@@ -158,6 +217,20 @@ class LifecycleModel(models.Model):
         if not moved:
             raise MoveRefused(self, verb, str(self.status))
         return self
+
+
+def _instance(model: type[Row], using: str, names: Sequence[str], values: Sequence[Any]) -> Row:
+    """Return a row as `from_db` does, in a tenth of its time: a queue's models do nothing when one is made."""
+    row, state = model.__new__(model), ModelState()
+    state.adding, state.db = False, using
+    row.__dict__.update(zip(names, values, strict=True), _state=state)
+    return row
+
+
+def _read_times_fast(cursor: Any) -> None:
+    """Read times by psycopg's own loader: Django's, in Python, takes longer than all the rest of a row."""
+    loader = adapters.get_loader(adapters.types["timestamptz"].oid, Format.TEXT)
+    cursor.cursor.adapters.register_loader("timestamptz", loader)
 
 
 def refuse_state(fields: Any) -> None:

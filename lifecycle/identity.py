@@ -2,6 +2,7 @@
 
 import os
 import time
+from datetime import datetime
 from uuid import UUID
 
 
@@ -12,3 +13,8 @@ def uuid7() -> UUID:
     value = value & ~(0xF << 76) | 0x7 << 76  # version
     value = value & ~(0x3 << 62) | 0x2 << 62  # variant
     return UUID(int=value)
+
+
+def first_at(moment: datetime) -> UUID:
+    """Return an identifier below every one that `uuid7` gave since that moment."""
+    return UUID(int=int(moment.timestamp() * 1000) << 80)

@@ -34,34 +34,68 @@ RECORD = """
     RETURN NULL;
 """
 
+# Rows that go take their events with them, leave the counts exact, and are told of for ever (models/pruning.py).
+PRUNE = """
+    EXECUTE $prune$
+      WITH gone AS MATERIALIZED (SELECT id, status AS state, {scope} AS scope, updated_at FROM old_rows),
+      forgotten AS (
+        DELETE FROM lifecycle_event WHERE queue = {queue} AND object_id IN (SELECT id FROM gone) RETURNING 1
+      ),
+      counted AS (
+        INSERT INTO lifecycle_countdelta (queue, scope, state, change, created_at)
+        SELECT {queue}, scope, state, -count(*), now() FROM gone GROUP BY scope, state
+      )
+      INSERT INTO lifecycle_pruning (queue, before, rows, events, states, oldest, newest, actor, message, created_at)
+      SELECT {queue}, $3, count(*), (SELECT count(*) FROM forgotten),
+        (SELECT jsonb_object_agg(state, number)
+          FROM (SELECT state, count(*) AS number FROM gone GROUP BY state) AS each),
+        min(updated_at), max(updated_at), $1, $2, now()
+      FROM gone HAVING count(*) > 0
+    $prune$ USING
+      coalesce(nullif(current_setting('kilit.actor', true), ''), session_user),
+      coalesce(current_setting('kilit.reason', true), ''),
+      nullif(current_setting('kilit.prune_before', true), '')::timestamptz;
+    RETURN NULL;
+"""
+# The one way to delete: the transaction names a time (lifecycle.pruning); what is younger than a day stays anyhow.
+KEPT = """
+    OLD.status NOT IN ({finished}) OR OLD.updated_at >= least(now() - interval '1 day',
+      coalesce(nullif(current_setting('kilit.prune_before', true), '')::timestamptz, '-infinity'))
+"""
+
 REFUSE = "RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = {message}, HINT = {hint};"
 
 
 def lifecycle_triggers(
-    table: Lifecycle, *, scope: str | None = None, facts: Iterable[str] = ()
+    table: Lifecycle, *, scope: str | None = None, facts: Iterable[str] = (), finished: Iterable[str] = ()
 ) -> list[pgtrigger.Trigger]:
     """Return the triggers that hold a model's rows to its table and record every move.
 
     `scope` names a column to count by (a site); `facts` are columns of the moved row worth keeping in each event.
+    Rows in one of the `finished` states may be pruned once they are old; all others stay for ever.
     """
+    subject, hint = f"rows of {table.queue}", "Move them instead."
     return [
         _legal_birth(table),
         _legal_arrow(table),
         _fixed_identity(table),
         _recorder(table, "record_birth", pgtrigger.Insert, scope=scope, facts=facts),
         _recorder(table, "record_move", pgtrigger.Update, scope=scope, facts=facts),
-        *never(pgtrigger.Delete, pgtrigger.Truncate, subject=f"rows of {table.queue}", hint="Move them instead."),
+        *(_prunable(table, scope=scope, finished=finished) if finished else []),
+        *([] if finished else never(pgtrigger.Delete, subject=subject, hint=hint)),
+        *never(pgtrigger.Truncate, subject=subject, hint=hint),
     ]
 
 
-def never(*operations: pgtrigger.Operation, subject: str, hint: str) -> list[pgtrigger.Trigger]:
-    """Return statement-level triggers that refuse whole operations on a table."""
+def never(*operations: pgtrigger.Operation, subject: str, hint: str, unless: str = "") -> list[pgtrigger.Trigger]:
+    """Return statement-level triggers that refuse whole operations on a table, but for one exception in SQL."""
     return [
         pgtrigger.Trigger(
             name=f"no_{str(operation).lower()}",
             level=pgtrigger.Statement,
             when=pgtrigger.Before,
             operation=operation,
+            condition=pgtrigger.Condition(f"NOT ({unless})") if unless else None,
             func=REFUSE.format(message=quote(f"{subject} cannot be {_past(operation)}"), hint=quote(hint)),
         )
         for operation in operations
@@ -152,6 +186,29 @@ def _recorder(
             facts="".join(f", {quote(fact)}, {fact}" for fact in facts),
         ),
     )
+
+
+def _prunable(table: Lifecycle, *, scope: str | None, finished: Iterable[str]) -> list[pgtrigger.Trigger]:
+    return [
+        pgtrigger.Trigger(
+            name="no_delete",
+            when=pgtrigger.Before,
+            operation=pgtrigger.Delete,
+            condition=pgtrigger.Condition(KEPT.format(finished=listed(finished))),
+            func=REFUSE.format(
+                message=f"format('rows of {table.queue} cannot be deleted: %s is %s', OLD.id, OLD.status)",
+                hint=quote("Finished rows that are old enough are pruned: docs/operations.md."),
+            ),
+        ),
+        pgtrigger.Trigger(
+            name="record_prune",
+            level=pgtrigger.Statement,
+            when=pgtrigger.After,
+            operation=pgtrigger.Delete,
+            referencing=pgtrigger.Referencing(old="old_rows"),  # type: ignore[no-untyped-call]
+            func=PRUNE.format(queue=quote(table.queue), scope=scope_of("old_rows", scope)),
+        ),
+    ]
 
 
 def _past(operation: pgtrigger.Operation) -> str:

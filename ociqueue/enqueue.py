@@ -9,10 +9,13 @@ from uuid import UUID
 
 from django.db import connection
 
+from lifecycle.births import insert_new
 from lifecycle.workers import bells
 from ociqueue.entry import Entry, read_entry
 from ociqueue.models import Conversion, Site
 from ociqueue.states import SyncMethod
+
+Columns = dict[str, Any]
 
 
 class FieldError(TypedDict):
@@ -47,40 +50,35 @@ def enqueue(site: Site, raw: Iterable[Any], *, dry_run: bool = False) -> Report:
     """Check all, insert the good ones in one statement, and tell of each what became of it."""
     now = database_now()
     entries = [read_entry(item, site=site, now=now) for item in raw]
-    good = [entry.conversion for entry in entries if entry.conversion]
+    good = [entry.columns for entry in entries if entry.columns]
     stored = known_ids(site, good) if dry_run else store(site, good)
     if good and not dry_run and site.sync_method == SyncMethod.API:
         bells.ring("oci_upload")
     return Report([_result(index, entry, stored, dry_run=dry_run) for index, entry in enumerate(entries)])
 
 
-def store(site: Site, conversions: list[Conversion]) -> dict[UUID, UUID]:
+def store(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
     """Insert what is new; return for each row the id it has in the table, its own or the earlier one's.
 
     The unique index decides, not a look before: of two requests with the same source key, one inserts. Both insert in
     the order of the keys, so that they wait for each other and never deadlock.
     """
-    in_order = sorted(conversions, key=lambda conversion: (conversion.action, conversion.source_key or ""))
-    Conversion.objects.bulk_create(in_order, ignore_conflicts=True)
-    created = set(
-        Conversion.objects.filter(pk__in=[conversion.pk for conversion in conversions]).values_list("pk", flat=True)
-    )
-    rest = [conversion for conversion in conversions if conversion.pk not in created]
-    return {pk: pk for pk in created} | known_ids(site, rest)
+    in_order = sorted(rows, key=lambda row: (row["action"], row["source_key"] or ""))
+    created = insert_new(Conversion, in_order)
+    return {pk: pk for pk in created} | known_ids(site, [row for row in rows if row["id"] not in created])
 
 
-def known_ids(site: Site, conversions: list[Conversion]) -> dict[UUID, UUID]:
+def known_ids(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
     """Return the ids of rows that are in the table already under the same source key."""
-    wanted = [conversion for conversion in conversions if conversion.source_key]
+    wanted = {row["id"]: (row["action"], row["source_key"]) for row in rows if row["source_key"]}
     if not wanted:
         return {}
     found = Conversion.objects.for_site(site).filter(
-        action__in={conversion.action for conversion in wanted},
-        source_key__in={conversion.source_key for conversion in wanted},
+        action__in={action for action, _ in wanted.values()},
+        source_key__in={key for _, key in wanted.values()},
     )
     known = {(action, key): pk for action, key, pk in found.values_list("action", "source_key", "pk")}
-    pairs = ((conversion.pk, known.get((conversion.action, conversion.source_key))) for conversion in wanted)
-    return {own: pk for own, pk in pairs if pk}
+    return {own: known[name] for own, name in wanted.items() if name in known}
 
 
 def database_now() -> datetime:
@@ -92,10 +90,10 @@ def database_now() -> datetime:
 
 
 def _result(index: int, entry: Entry, stored: dict[UUID, UUID], *, dry_run: bool) -> Result:
-    if entry.conversion is None:
+    if entry.columns is None:
         named: list[FieldError] = [{"field": name, "message": text} for name, text in entry.errors.items()]
         return {"index": index, "status": "invalid", "errors": named}
-    own = entry.conversion.pk
+    own = entry.columns["id"]
     earlier = stored.get(own, own) != own or (dry_run and own in stored)
     result: Result = {"index": index, "status": "duplicate" if earlier else "created"}
     if not dry_run or earlier:

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from functools import cached_property
 from typing import Any
+from uuid import UUID
 
+from lifecycle.identity import uuid7
 from ociqueue.currencies import CURRENCIES, MINOR_UNITS
 from ociqueue.models import Conversion, Site
 
@@ -15,9 +18,13 @@ OLDEST = timedelta(days=90)
 MOST = Decimal(10) ** 12
 REQUIRED = ("conversionName", "conversionTime", "conversionValue", "conversionCurrency")
 FIELDS = (*REQUIRED, *Conversion.CLICK_IDS, "sourceKey", "consent")
+KNOWN = frozenset(FIELDS)
 
 # Control characters and halves of surrogate pairs: they cannot be stored, or break what reads them later.
 UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+WHITE_SPACE = re.compile(r"\s")
+# Python reads more as a number than anybody means: 1_000, and digits of every alphabet.
+A_NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?|[-+]?(nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 
 
 class Wrong(ValueError):  # noqa: N818 - it is the answer about one field
@@ -28,9 +35,14 @@ class Wrong(ValueError):  # noqa: N818 - it is the answer about one field
 class Entry:
     """One conversion as sent: either a row that can be stored, or what is wrong with it."""
 
-    conversion: Conversion | None = None
+    columns: dict[str, Any] | None = None
     errors: dict[str, str] = field(default_factory=dict)
     defaulted: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def conversion(self) -> Conversion | None:
+        """The row as an instance, for who needs one: thousands are stored without."""
+        return None if self.columns is None else Conversion(**self.columns)
 
 
 def read_entry(raw: Any, *, site: Site, now: datetime) -> Entry:
@@ -38,7 +50,7 @@ def read_entry(raw: Any, *, site: Site, now: datetime) -> Entry:
     if not isinstance(raw, Mapping):
         return Entry(errors={"": "Expected an object."})
     entry = Entry()
-    for name in raw.keys() - set(FIELDS):
+    for name in raw.keys() - KNOWN:
         entry.errors[str(name)] = f"Unknown field; known are {', '.join(FIELDS)}."
     given = {name: value for name, value in raw.items() if value not in (None, "")}
 
@@ -63,15 +75,23 @@ def read_entry(raw: Any, *, site: Site, now: datetime) -> Entry:
     }
     columns["value"] = checked("conversionValue", read_value, columns["currency"] or "")
     if not entry.errors:
-        entry.conversion = Conversion(site=site, **columns)
-        entry.conversion.order_id = order_id(entry.conversion)
+        pk = uuid7()
+        named = stable_id(site.pk, columns["action"], columns["source_key"] or str(pk))
+        entry.columns = {"id": pk, "site_id": site.pk, "order_id": named, **columns}
     return entry
 
 
 def order_id(conversion: Conversion) -> str:
-    """Return the id by which Google counts once: it never depends on value or time (OCI-4)."""
-    source = conversion.source_key or str(conversion.pk)
-    text = "\n".join((str(conversion.site_id), conversion.action, source))
+    """Return the order id of a row made by hand."""
+    return stable_id(conversion.site_id, conversion.action, conversion.source_key or str(conversion.pk))
+
+
+def stable_id(site: UUID, action: str, source: str) -> str:
+    """Return the id by which Google counts once, from the source key or else the row's id (OCI-4).
+
+    It never depends on value or time.
+    """
+    text = "\n".join((str(site), action, source))
     return "oci_" + hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
@@ -103,7 +123,7 @@ def read_click_id(value: Any) -> str:
     text = read_text(value, 512)
     if text.lower() in {"null", "undefined", "none", "nan"}:
         raise Wrong(f"{text!r} is a missing value written as text.")
-    if re.search(r"\s", text):
+    if WHITE_SPACE.search(text):
         raise Wrong("A click id has no white space in it.")
     return text
 
@@ -143,8 +163,7 @@ def read_value(value: Any, currency: str) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         raise Wrong("Expected a number.")
     text = str(value).strip()
-    # Python reads more as a number than anybody means: 1_000, and digits of every alphabet.
-    if not re.fullmatch(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?|[-+]?(nan|inf|infinity)", text, re.IGNORECASE | re.ASCII):
+    if not A_NUMBER.fullmatch(text):
         raise Wrong("Expected a number.")
     try:
         amount = Decimal(text)

@@ -11,6 +11,9 @@ from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.models.queryset import OLDEST_FIRST
 
+# What an item is made of.
+COLUMNS = ("id", "order_id", *Conversion.CLICK_IDS, "action", "conversion_time", "value", "currency")
+
 
 class Item(TypedDict):
     """A conversion as the script reads it; absent click ids are empty strings."""
@@ -29,15 +32,15 @@ class Item(TypedDict):
 def claim_items(site: Site, *, limit: int) -> list[Item]:
     """Claim a site's oldest due rows."""
     zone = site.zone  # whatever could fail does so before rows are claimed
-    claimed = Conversion.objects.for_site(site).claim(limit=limit)
+    claimed = Conversion.objects.for_site(site).hand_out(*COLUMNS, limit=limit)
     site.note_export()
-    return [item(conversion, zone) for conversion in claimed]
+    return [item(row, zone) for row in claimed]
 
 
 def preview(site: Site, *, limit: int) -> dict[str, Any]:
     """Show what a claim would hand out, and why the rest waits; nothing is written."""
     rows = Conversion.objects.for_site(site)
-    due = rows.due().order_by(*OLDEST_FIRST)[:limit]
+    due = rows.due().order_by(*OLDEST_FIRST).values_list(*COLUMNS)[:limit]
     waits = rows.waiting().aggregate(
         all=Count("pk"),
         later=Count("pk", filter=Q(next_retry_at__gt=Now())),
@@ -46,7 +49,7 @@ def preview(site: Site, *, limit: int) -> dict[str, Any]:
     skipped = waits["later"] + waits["spent"]
     return {
         "siteId": site.public_id,
-        "items": [item(conversion, site.zone) for conversion in due],
+        "items": [item(row, site.zone) for row in due],
         "counts": {"queued": waits["all"] - skipped, "skipped": skipped},
         "warnings": list(_warnings(site, later=waits["later"], spent=waits["spent"])),
     }
@@ -61,18 +64,19 @@ def _warnings(site: Site, *, later: int, spent: int) -> Any:
         yield f"The site is paused: {site.pause_reason}"
 
 
-def item(conversion: Conversion, zone: ZoneInfo) -> Item:
-    """Return a conversion in the form that Google's uploads read."""
+def item(row: tuple[Any, ...], zone: ZoneInfo) -> Item:
+    """Return a conversion in the form that Google's uploads read, from its columns."""
+    pk, order_id, gclid, wbraid, gbraid, action, time, value, currency = row
     return {
-        "id": f"{PREFIX}{conversion.pk}",
-        "orderId": conversion.order_id,
-        "gclid": conversion.gclid,
-        "wbraid": conversion.wbraid,
-        "gbraid": conversion.gbraid,
-        "conversionName": conversion.action,
-        "conversionTime": spoken_time(conversion.conversion_time, zone),
-        "conversionValue": float(conversion.value),
-        "conversionCurrency": conversion.currency,
+        "id": f"{PREFIX}{pk}",
+        "orderId": order_id,
+        "gclid": gclid,
+        "wbraid": wbraid,
+        "gbraid": gbraid,
+        "conversionName": action,
+        "conversionTime": spoken_time(time, zone),
+        "conversionValue": float(value),
+        "conversionCurrency": currency,
     }
 
 

@@ -15,9 +15,8 @@ from lifecycle.models.count import CountDelta, MinuteCount
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.site import SILENT_AFTER, SiteQuerySet
-from ociqueue.states import CONVERSIONS, WAITING, Status, SyncMethod
+from ociqueue.states import CONVERSIONS, ENDED, WAITING, Status, SyncMethod
 
-ENDED = (Status.COMPLETED, Status.FAILED)
 LATELY = timedelta(hours=24)
 ALARMING = 0.2  # of what ended lately failed
 

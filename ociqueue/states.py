@@ -43,6 +43,7 @@ WAITING = (Status.QUEUED, Status.RETRY)
 LIVE = (*WAITING, Status.PROCESSING)
 # A row in one of these that has an error is one of a group of failures.
 FAILING = (Status.FAILED, Status.RETRY)
+ENDED = (Status.COMPLETED, Status.FAILED)  # nothing moves these by itself; once they are old they may be pruned
 # A script may say these of a row; the others are for the uploader, operators and sweeps.
 SCRIPT_CATEGORIES = (Category.VALIDATION, Category.TRANSIENT, Category.AUTH)
 

@@ -1,12 +1,16 @@
 """The queue's sweeps: each is one queryset verb with three doors, a command, an address and the clock."""
 
+from collections.abc import Iterator
 from datetime import timedelta
+from itertools import product
 
 from django.utils.translation import gettext_lazy as _
 
+from lifecycle import pruning
 from lifecycle.workers import bells, sweeps
-from ociqueue.models import Conversion, Credentials
-from ociqueue.models.queryset import STUCK_AFTER
+from ociqueue.models import Conversion, Credentials, Site
+from ociqueue.models.queryset import STUCK_AFTER, ConversionQuerySet
+from ociqueue.states import ENDED
 from ociqueue.uploader.checking import check_asked
 from ociqueue.uploader.due import due_sites
 from ociqueue.uploader.running import answer_bell
@@ -30,11 +34,18 @@ def requeue_transient() -> str:
     return f"Requeued {Conversion.objects.requeue_transient()}."
 
 
+def finished() -> Iterator[ConversionQuerySet]:
+    """Return what ended, site by site and state by state, as an index has it; what was replaced goes after its copy."""
+    for site, state in product(Site.objects.all(), ENDED):
+        yield Conversion.objects.for_site(site).filter(status=state, replacement=None)
+
+
 def register() -> None:
     """Declare when each runs by itself, and which bells the uploader answers.
 
     The web process registers the same and answers none, so it never loads Google's client.
     """
+    pruning.register(Conversion, finished=finished)
     bells.register("oci_upload", is_due=lambda: due_sites().exists(), answer=answer_bell)
     bells.register("oci_check_credentials", is_due=lambda: Credentials.objects.to_check().exists(), answer=check_asked)
     sweeps.register(

@@ -5,6 +5,7 @@ from lifecycle.models.count import Count, CountDelta, HourCount, MinuteCount
 from lifecycle.models.errors import ErrorDelta, ErrorGroup, ErrorHour
 from lifecycle.models.event import Event
 from lifecycle.models.key import ApiKey
+from lifecycle.models.pruning import Pruning
 from lifecycle.models.rate import RateWindow
 from lifecycle.models.refused import RefusalCode, RefusedRequest
 from lifecycle.models.worker import Bell, Heartbeat, SweepRun
@@ -23,6 +24,7 @@ __all__ = [
     "Heartbeat",
     "HourCount",
     "MinuteCount",
+    "Pruning",
     "RateWindow",
     "RefusalCode",
     "RefusedRequest",

@@ -5,12 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from django.conf import settings
 from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from lifecycle.actor import acting_as
+from lifecycle import pruning
+from lifecycle.actor import acting, acting_as
 from lifecycle.models import Count, ErrorGroup, RefusedRequest, SweepRun
 
 logger = logging.getLogger(__name__)
@@ -42,6 +44,9 @@ def register_own() -> None:
     register("fold_errors", every=timedelta(minutes=1), run=fold_errors, about=about)
     about = _("Deletes refusals that were kept long enough.")
     register("forget_refusals", every=timedelta(days=1), run=forget_refusals, about=about)
+    if settings.KEEP_FINISHED_DAYS:
+        about = _("Deletes conversions that ended long ago, with their events.")
+        register("prune", every=timedelta(hours=1), run=prune, about=about)
 
 
 def fold_counts() -> str:
@@ -64,6 +69,14 @@ def fold_errors() -> str:
 def forget_refusals() -> str:
     """Delete refusals that were kept long enough."""
     return f"Forgot {RefusedRequest.objects.forget_old()}."
+
+
+def prune() -> str:
+    """Delete what was finished longer ago than the retention, for about a minute."""
+    days = settings.KEEP_FINISHED_DAYS
+    with acting_as(acting().actor, reason=f"finished more than {days} days ago"):
+        gone = pruning.prune(older_than=timedelta(days=days), seconds=pruning.TIME_FOR_ALL)
+    return pruning.sentence(gone)
 
 
 def reconcile() -> None:

@@ -12,10 +12,12 @@ from lifecycle.triggers import lifecycle_triggers
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.queryset import ATTEMPTS, ConversionQuerySet
 from ociqueue.models.site import Site
-from ociqueue.states import CONVERSIONS, FAILING, LIVE, WAITING, Category, Status
+from ociqueue.states import CONVERSIONS, ENDED, FAILING, LIVE, WAITING, Category, Status
 
 PREFIX = "seal_"
-FAILURES = Failures(CONVERSIONS, states=FAILING, code="provider_error_code", message="last_error", scope="site_id")
+FAILURES = Failures(
+    CONVERSIONS, states=FAILING, code="provider_error_code", message="last_error", scope="site_id", prunable=True
+)
 CLICK_ID = Concat("gclid", "wbraid", "gbraid")  # the one there is, as an index knows it
 
 
@@ -33,7 +35,12 @@ class Conversion(LifecycleModel):
 
     CLICK_IDS: ClassVar = ("gclid", "wbraid", "gbraid")
 
-    site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="conversions")
+    site = models.ForeignKey(
+        Site,
+        db_index=False,  # the indexes for lists begin with it; one more would be written by every move
+        on_delete=models.PROTECT,
+        related_name="conversions",
+    )
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED, editable=False)
     action = models.CharField("conversion name", max_length=100)
     gclid = models.CharField(max_length=512, blank=True)
@@ -78,6 +85,7 @@ class Conversion(LifecycleModel):
                 CONVERSIONS,
                 scope="site_id",
                 facts=["attempt_count", "provider_error_code", "provider_error_category", "last_error"],
+                finished=ENDED,
             ),
             *FAILURES.triggers(),
         ]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -33,14 +34,21 @@ class PerRow:
     def __init__(self, values: Mapping[UUID, Mapping[str, Any]]) -> None:
         """Take the values by row."""
         self.ids = list(values)
-        self._json = json.dumps({str(pk): dict(told) for pk, told in values.items()})
+        self._values = values
+
+    @cached_property
+    def _json(self) -> str:
+        return json.dumps({str(pk): dict(told) for pk, told in self._values.items()})
 
     def rows_of(self, rows: Rows) -> Rows:
         """Return the rows that something is told of."""
-        return rows.filter(pk__in=self.ids)
+        return rows.filter(pk__among=self.ids)
 
-    def text(self, key: str) -> Told:
-        """Return a text."""
+    def text(self, key: str) -> "Told | Value":
+        """Return a text; one that was told of every row alike is not looked up for each."""
+        alike = {told.get(key) for told in self._values.values()}
+        if len(alike) == 1:
+            return Value(alike.pop(), output_field=CharField())
         return Told(self._json, key, cast="text", output_field=CharField())
 
     def is_true(self, key: str) -> Told:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import Case, DurationField, ExpressionWrapper, F, Q, Value, When
 from django.db.models.functions import Least, Now, Power, Random
 from django.db.models.lookups import GreaterThanOrEqual, LessThan
@@ -29,6 +28,24 @@ LONGEST_BACKOFF = timedelta(hours=24)
 ATTEMPTS = F("attempt_count") - F("attempts_forgiven")
 NO_ERROR = {"last_error": "", "provider_error_code": "", "provider_error_category": ""}
 RELEASED = {"open_batch": None}
+# What a provider is told of a row, and what settling it needs to know; the rest is read when somebody asks.
+SENT = (
+    *(
+        "id",
+        "site",
+        "status",
+        "action",
+        "gclid",
+        "wbraid",
+        "gbraid",
+        "conversion_time",
+        "value",
+        "currency",
+        "order_id",
+    ),
+    *("consent", "attempt_count", "outcome_unknown", "open_batch"),
+)
+CLAIMED = {"claimed_at": Now(), "attempt_count": F("attempt_count") + 1}
 FREE = {"claimed_at": None, "next_retry_at": None, **RELEASED}
 # The counter never goes down: an operator's retry forgives what was tried, and the cap compares the difference.
 FORGIVEN = {"attempts_forgiven": F("attempt_count")}
@@ -115,18 +132,16 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
 
         One statement claims, and nothing else counts an attempt (OCI-9, OCI-20).
         """
-        return (
-            self.due()
-            .sent_by(SyncMethod.API if batch else SyncMethod.SCRIPT)
-            .take(
-                "claim",
-                limit=limit,
-                order=OLDEST_FIRST,
-                claimed_at=Now(),
-                attempt_count=F("attempt_count") + 1,
-                open_batch=batch,
-            )
-        )
+        claimed = {**CLAIMED, "open_batch": batch}
+        return self._due_by(batch).take("claim", limit=limit, order=OLDEST_FIRST, only=SENT, **claimed)
+
+    def hand_out(self, *columns: str, limit: int) -> list[tuple[Any, ...]]:
+        """Claim for a script, which is told a few columns of each row."""
+        claimed = {**CLAIMED, **RELEASED}
+        return self._due_by(None).take_values("claim", *columns, limit=limit, order=OLDEST_FIRST, **claimed)
+
+    def _due_by(self, batch: UUID | None) -> Self:
+        return self.due().sent_by(SyncMethod.API if batch else SyncMethod.SCRIPT)
 
     def ack(self) -> set[UUID]:
         """Complete what the script says it uploaded; when Google took it only the API path can know (OCI-10)."""
@@ -138,10 +153,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
 
     def send(self) -> set[UUID]:
         """Flag what goes out now: until an answer is settled nobody knows, whoever takes the row meanwhile (OCI-23)."""
-        with transaction.atomic():
-            self.update(outcome_unknown=True)
-            # These rows are locked now, so that what is read is what was flagged.
-            return set(self.values_list("pk", flat=True))
+        return self.update_each(outcome_unknown=True)
 
     def accept(self, told: "PerRow") -> set[UUID]:
         """Complete what the provider says it has (OCI-21)."""

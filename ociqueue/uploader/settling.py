@@ -61,14 +61,16 @@ def settle(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome],
     refused = told.keys() - had - accepted - put_off
     with transaction.atomic():
         held = Conversion.objects.in_batch(batch)
-        held.lock_in_order()
+        if len(accepted) < len(told):  # one statement alone locks its rows in order by itself
+            held.lock_in_order()
         columns = {pk: _columns(told[pk], was_unknown=pk in unknown, is_probe=is_probe) for pk in told}
-        moved = held.accept(_per_row(columns, accepted))
-        with acting_as(acting().actor, reason=HAD_IT):
-            moved |= held.accept(_per_row(columns, had))
-        failed = held.refuse(_per_row(columns, refused))
-        waiting = held.put_off(_per_row(columns, put_off))
-        capped = Conversion.objects.filter(pk__in=waiting).cap() if waiting else 0
+        moved = held.accept(_per_row(columns, accepted)) if accepted else set()
+        if had:
+            with acting_as(acting().actor, reason=HAD_IT):
+                moved |= held.accept(_per_row(columns, had))
+        failed = held.refuse(_per_row(columns, refused)) if refused else set()
+        waiting = held.put_off(_per_row(columns, put_off)) if put_off else set()
+        capped = Conversion.objects.filter(pk__among=waiting).cap() if waiting else 0
         late = told.keys() - moved - failed - waiting
         _note_late(batch, {pk: told[pk] for pk in late})
         tally = Tally(len(moved), len(failed) + capped, len(waiting) - capped, len(late), batches=1)
@@ -126,7 +128,7 @@ def _note_late(batch: UUID, told: Mapping[UUID, Outcome]) -> None:
     for disposition in {outcome.disposition for outcome in told.values()}:
         rows = [pk for pk, outcome in told.items() if outcome.disposition == disposition]
         details = {"batch": str(batch), "answer": disposition, "request_id": told[rows[0]].request_id}
-        Event.objects.record_each(Conversion.objects.filter(pk__in=rows), "LATE_ANSWER", details=details)
+        Event.objects.record_each(Conversion.objects.filter(pk__among=rows), "LATE_ANSWER", details=details)
 
 
 def _note(outcomes: Sequence[Outcome]) -> str:

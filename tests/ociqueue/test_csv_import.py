@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from lifecycle.models import Event
 from ociqueue.csvfile import BATCH, LONGEST_LINE, Unreadable, derived_key, import_file
-from ociqueue.management.commands.oci_import import Bar
+from ociqueue.management.bar import Bar
 from ociqueue.models import Conversion
 
 pytestmark = pytest.mark.django_db
@@ -235,7 +235,7 @@ def test_the_bar_is_drawn_for_people_only() -> None:
 
     for out in (watched, piped):
         bar = Bar(out, 200)
-        bar.show(100, 1234)
+        bar.show(100, "1,234 lines")
         bar.clear()
 
     assert watched.getvalue() == f"\r\x1b[K{'█' * 15}{'░' * 15}  50%  1,234 lines\r\x1b[K"

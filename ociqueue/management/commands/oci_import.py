@@ -8,10 +8,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from lifecycle.actor import acting_as
 from ociqueue.csvfile import Tally, Unreadable, import_file
 from ociqueue.entry import FIELDS
+from ociqueue.management.bar import Bar
 from ociqueue.management.sites import site_called
 from ociqueue.models import Site
-
-WIDTH = 30
 
 
 class Command(BaseCommand):
@@ -49,7 +48,7 @@ class Command(BaseCommand):
                 bar.clear()
                 for refused in batch.refused:
                     self.stdout.write(str(refused))
-                bar.show(stream.tell(), told.lines)
+                bar.show(stream.tell(), f"{told.lines:,} lines")
         except KeyboardInterrupt:
             raise CommandError("Stopped; a second run stores the rest.", returncode=130) from None
         finally:
@@ -59,28 +58,3 @@ class Command(BaseCommand):
                 self.stdout.write(told.sentence(dry_run=dry_run))
         if not told.lines:
             self.stdout.write(told.sentence(dry_run=dry_run))
-
-
-class Bar:
-    """How far the file is read, for people: nothing is shown where nobody watches."""
-
-    def __init__(self, out: Any, size: int) -> None:
-        """Keep where to draw."""
-        self.out, self.size = out, size
-        self.watched = size > 0 and out.isatty()
-
-    def show(self, position: int, lines: int) -> None:
-        """Draw over what was drawn before."""
-        if self.watched:
-            share = min(1.0, position / self.size)
-            drawn = "█" * round(WIDTH * share)
-            self._write(f"{drawn:░<{WIDTH}} {share:4.0%}  {lines:,} lines")
-
-    def clear(self) -> None:
-        """Make room for a line of the report."""
-        if self.watched:
-            self._write("")
-
-    def _write(self, text: str) -> None:
-        self.out.write(f"\r\x1b[K{text}", str, ending="")  # `str`: not in the red of errors
-        self.out.flush()

@@ -1,0 +1,83 @@
+"""A database with a past: so many finished conversions, with their events and counts, as a year would leave them."""
+
+from django.db import connections
+
+from ociqueue.models import Site
+
+CHUNK = 1_000_000
+DAYS = 365
+
+ROWS = """
+    INSERT INTO offline_conversion_queue (id, site_id, status, action, gclid, wbraid, gbraid, conversion_time, value,
+      currency, order_id, consent, source_key, attempt_count, attempts_forgiven, last_error, provider_error_code,
+      provider_error_category, provider_request_id, claimed_at, created_at, updated_at)
+    SELECT
+      (lpad(to_hex((extract(epoch FROM born) * 1000)::bigint), 12, '0') || '7' || substr(seed, 1, 3) || '8'
+        || substr(seed, 4, 15))::uuid,
+      %(site)s, CASE WHEN failed THEN 'FAILED' ELSE 'COMPLETED' END, 'Satış', 'Cj0KCQ' || seed || seed, '', '', born,
+      120, 'TRY', 'oci_' || substr(seed || seed, 1, 40), 'UNSPECIFIED', 'order-' || seed, 1, 0,
+      CASE WHEN failed THEN 'the click id is too old' ELSE '' END, CASE WHEN failed THEN 'EXPIRED_EVENT' ELSE '' END,
+      CASE WHEN failed THEN 'PERMANENT' ELSE '' END, '', born + interval '1 hour', born, born + interval '2 hours'
+    FROM (
+      SELECT md5(number::text || random()) AS seed, number %% 50 = 0 AS failed,
+        now() - interval '1 day' - (%(total)s - number) * (interval '1 day' * %(days)s / %(total)s) AS born
+      FROM generate_series(%(first)s, %(last)s) AS number
+    ) AS numbered
+"""
+EVENTS = """
+    INSERT INTO lifecycle_event
+      (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)
+    SELECT 'conversion', id, kind.type, kind.was, coalesce(kind.becomes, status), 'key:site-bench', '', kind.details,
+      created_at + kind.after
+    FROM offline_conversion_queue, (VALUES
+      ('JOB_CREATED', '', 'QUEUED', '{"attempt_count": 0}'::jsonb, interval '0'),
+      ('STATE_PROCESSING', 'QUEUED', 'PROCESSING', '{"verb": "claim", "attempt_count": 1}', '1 hour'),
+      ('STATE_COMPLETED', 'PROCESSING', NULL, '{"verb": "ack", "attempt_count": 1}', '2 hours')
+    ) AS kind(type, was, becomes, details, after)
+    WHERE site_id = %(site)s
+"""
+COUNTS = """
+    INSERT INTO lifecycle_count (queue, scope, state, total, entered, changed_at)
+    SELECT 'conversion', %(site)s::text, status, count(*), count(*), now()
+    FROM offline_conversion_queue WHERE site_id = %(site)s GROUP BY status
+"""
+MINUTES = """
+    INSERT INTO lifecycle_minutecount (queue, scope, state, minute, entered)
+    SELECT 'conversion', %(site)s::text, state, date_trunc('minute', now()) - number * interval '1 minute', 5
+    FROM generate_series(1, 30 * 24 * 60) AS number, (VALUES ('QUEUED'), ('PROCESSING'), ('COMPLETED')) AS told(state)
+"""
+CROWDED = ("offline_conversion_queue", "lifecycle_event")
+
+
+def crowd(site: Site, total: int, *, using: str = "default") -> None:
+    """Store a past, with the guards off and the indexes made at the end: it is only there to be in the way."""
+    with connections[using].cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica; SET maintenance_work_mem = '512MB'")
+        indexes = [found for table in CROWDED for found in _drop_indexes(cursor, table)]
+        for first in range(1, total + 1, CHUNK):
+            last = min(first + CHUNK - 1, total)
+            cursor.execute(ROWS, {"site": site.pk, "first": first, "last": last, "total": total, "days": DAYS})
+        for statement in (EVENTS, COUNTS, MINUTES):
+            cursor.execute(statement, {"site": site.pk})
+        for definition in indexes:
+            cursor.execute(definition)
+        cursor.execute("SET session_replication_role = DEFAULT; RESET maintenance_work_mem")
+        # As autovacuum leaves it: a moment of its work in the middle of a round would say nothing about the size.
+        for table in (*CROWDED, "lifecycle_minutecount"):
+            cursor.execute(f"VACUUM ANALYZE {table}")
+        cursor.execute("CHECKPOINT")
+
+
+def _drop_indexes(cursor: object, table: str) -> list[str]:
+    """Drop what is not a constraint, and return how to make it again."""
+    run = cursor.execute  # type: ignore[attr-defined]
+    run(
+        "SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index"
+        " WHERE indrelid = %s::regclass AND NOT indisprimary"
+        " AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = indexrelid)",
+        [table],
+    )
+    found = cursor.fetchall()  # type: ignore[attr-defined]
+    for name, _ in found:
+        run(f"DROP INDEX {name}")
+    return [definition for _, definition in found]
