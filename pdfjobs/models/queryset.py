@@ -74,7 +74,7 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
 
     def claim(self, *, limit: int = 1) -> list["PdfJob"]:
         """Hand out what has waited longest; a job tried again waits behind its neighbours."""
-        lease = {"claim_token": uuid4(), "lease_until": Now() + F("timeout") + LEASE_BEYOND_TIMEOUT}
+        lease: dict[str, Any] = {"claim_token": uuid4(), "lease_until": Now() + F("timeout") + LEASE_BEYOND_TIMEOUT}
         return self.due().take("claim", limit=limit, order=("queued_at", "id"), started_at=Now(), **lease)
 
     def fail(self, *, code: str, detail: str) -> Failed:
