@@ -69,3 +69,33 @@ def redacted(text: str) -> str:
     for pattern, instead in SECRETS:
         text = pattern.sub(instead, text)
     return text
+
+
+def logging_to_stderr(level: str) -> dict[str, Any]:
+    """Return the settings of logging: a line of JSON for each thing that happened."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "filters": {
+            "context": {"()": "config.logs.ContextFilter"},
+            "exceptions_only": {"()": "config.logs.ExceptionsOnly"},
+        },
+        "formatters": {"json": {"()": "config.logs.JsonFormatter"}},
+        "handlers": {
+            "stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["context"]},
+        },
+        "root": {"handlers": ["stderr"], "level": level},
+        "loggers": {
+            # Django's own handlers would print a second, unstructured copy.
+            "django": {"handlers": [], "propagate": True},
+            "django.server": {"handlers": [], "propagate": True},
+            # Every request has its line already (config.middleware); what Django adds is the traceback.
+            "django.request": {"filters": ["exceptions_only"]},
+            # A line for each doorbell would drown the rest; our own log tells what was done.
+            "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+            # Google's client prints whole requests, click ids and all, when one fails.
+            "google.ads.googleads.client": {"level": "CRITICAL"},
+            # It tells each step of each login; what matters is at WARNING.
+            "axes": {"level": "WARNING"},
+        },
+    }

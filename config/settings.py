@@ -13,6 +13,7 @@ import django_stubs_ext
 from config.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 from config.console import CONSOLE
 from config.environment import Environment
+from config.logs import logging_to_stderr
 from config.secret import read_secret_key
 
 # `ModelAdmin[Conversion]` and `QuerySet[Conversion]` are only subscriptable at run time after this.
@@ -140,32 +141,7 @@ WSGI_APPLICATION = "config.wsgi.application"
 # Logging -------------------------------------------------------------------------------------------------------------
 
 LOG_LEVEL = env.one_of("KILIT_LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO")
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "filters": {
-        "context": {"()": "config.logs.ContextFilter"},
-        "exceptions_only": {"()": "config.logs.ExceptionsOnly"},
-    },
-    "formatters": {"json": {"()": "config.logs.JsonFormatter"}},
-    "handlers": {
-        "stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["context"]},
-    },
-    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
-    "loggers": {
-        # Django's own handlers would print a second, unstructured copy.
-        "django": {"handlers": [], "propagate": True},
-        "django.server": {"handlers": [], "propagate": True},
-        # Every request has its line already (config.middleware); what Django adds is the traceback.
-        "django.request": {"filters": ["exceptions_only"]},
-        # A line for each doorbell would drown the rest; our own log tells what was done.
-        "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
-        # Google's client prints whole requests, click ids and all, when one fails.
-        "google.ads.googleads.client": {"level": "CRITICAL"},
-        # It tells each step of each login; what matters is at WARNING.
-        "axes": {"level": "WARNING"},
-    },
-}
+LOGGING = logging_to_stderr(LOG_LEVEL)
 
 # Models --------------------------------------------------------------------------------------------------------------
 
