@@ -20,6 +20,7 @@ from lifecycle.console import bulk_filters
 from lifecycle.console.actions import Action, ReasonForm
 from lifecycle.console.bulk_filters import Unusable
 from lifecycle.console.dress import page
+from lifecycle.console.listing import LongListAdmin
 from lifecycle.models import BulkAction
 from lifecycle.models.bulk import MOST_WITHOUT_COUNT
 from lifecycle.table import Lifecycle
@@ -29,14 +30,11 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
 
-class BulkOffers:
+class BulkOffers(LongListAdmin):
     """Offers a queue's operations over everything that matches."""
 
     table: Lifecycle
-    operations: tuple[Action, ...]
-    model: Any
-    opts: Any
-    admin_site: Any
+    operations: tuple[Action, ...] = ()  # in the order in which they are offered
 
     def __init__(self, *args: Any) -> None:
         """Let workers find the rows by this list's filters."""
@@ -55,19 +53,15 @@ class BulkOffers:
         """Return the rows that the list shows a user for these filters."""
         return bulk_filters.matching(self, user, filters, as_of=as_of)
 
-    def scopes_seen_by(self, user: "User | AnonymousUser") -> list[str] | None:
-        """Return whose rows a user sees; none means everybody's."""
-        return None
-
     # The offer over the list
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Offer what applies to all that match, once something is filtered."""
         offered = {"bulk_offers": self._offers(request), **(extra_context or {})}
-        return super().changelist_view(request, offered)  # type: ignore[misc, no-any-return]
+        return super().changelist_view(request, offered)  # type: ignore[no-any-return]
 
     def _offers(self, request: HttpRequest) -> list[dict[str, str]]:
-        if not self.has_operate_permission(request):  # type: ignore[attr-defined]
+        if not self.has_operate_permission(request):
             return []
         try:
             filters = bulk_filters.frozen(self, request.user, request.GET)
@@ -75,7 +69,7 @@ class BulkOffers:
             return []
         state = filters.get("status")
         return [
-            {"label": action.label, "address": self._bulk_address(action, filters)}
+            {"label": action.label, "address": self.bulk_address(action, filters)}
             for action in self.operations
             if state is None or state in action.sources
         ]
@@ -87,14 +81,14 @@ class BulkOffers:
         action = next((action for action in self.operations if action.path == name), None)
         if action is None:
             raise Http404
-        if not self.has_operate_permission(request):  # type: ignore[attr-defined]
+        if not self.has_operate_permission(request):
             raise PermissionDenied
         try:
             filters = bulk_filters.frozen(self, request.user, request.GET)
             found = look(self, action, request.user, filters)
         except (Unusable, NotNow) as why:
             messages.error(request, str(why))
-            return HttpResponseRedirect(reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"))
+            return HttpResponseRedirect(self.address("changelist"))
         form = action.form(request.POST or None)
         if request.method == "POST" and form.is_valid() and found.eligible:
             asked = {
@@ -141,22 +135,19 @@ class BulkOffers:
             form=form,
             submit=submit if found.eligible else "",
             is_dangerous=action.is_dangerous,
-            post_to=self._bulk_address(action, filters),
+            post_to=self.bulk_address(action, filters),
             kept={},
-            back=f"{self._list_address()}?{encoded(filters)}",
+            back=f"{self.address('changelist')}?{encoded(filters)}",
         )
 
     def get_urls(self) -> list[Any]:
         """Give the page an address beside the list's own."""
         view = self.admin_site.admin_view(self.act_on_all)
-        name = f"{self.opts.app_label}_{self.opts.model_name}_act_on_all"
-        return [path("all/<str:name>/", view, name=name), *super().get_urls()]  # type: ignore[misc]
+        return [path("all/<str:name>/", view, name=self.named("act_on_all")), *super().get_urls()]
 
-    def _bulk_address(self, action: Action, filters: Mapping[str, str]) -> str:
-        return f"{self._list_address()}all/{action.path}/?{encoded(filters)}"
-
-    def _list_address(self) -> str:
-        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+    def bulk_address(self, action: Action, filters: Mapping[str, str]) -> str:
+        """Return the way to the page that asks about all that match."""
+        return f"{self.address('act_on_all', action.path)}?{encoded(filters)}"
 
 
 def foretold(action: Action, dry_run: Mapping[str, Any], *, is_capped: bool = False) -> list[str]:

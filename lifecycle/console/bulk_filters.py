@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext as _
 
-from lifecycle.console.listing import moment, parameters_of
+from lifecycle.console.filters import moment, parameters_of
 
 # How a list is paged and sorted says nothing about which rows it shows.
 PAGING = {"p", "o", "e", "all", "after", "before"}
@@ -47,9 +47,7 @@ def in_words(model_admin: Any, user: Any, filters: Mapping[str, str]) -> str:
         for name, offered in _offered(model_admin, request):
             if name in filters:
                 spec = offered(request, {name: [filters[name]]}, model_admin.model, model_admin)
-                labels = {str(value): str(label) for value, label in getattr(spec, "lookup_choices", ())}
-                title = getattr(spec, "parameters", {}).get(name, spec.title)
-                told[name], values[name] = str(title), labels.get(filters[name], filters[name])
+                told[name], values[name] = spec.in_words(name)
     return " · ".join(f"{told[name]}: {value}" for name, value in values.items())
 
 
@@ -77,6 +75,11 @@ def _request(user: Any, filters: Mapping[str, str]) -> Any:
         yield request
     except (ValidationError, ValueError) as error:
         raise Unusable(_("These filters cannot be used: %(error)s") % {"error": error}) from None
+
+
+def _offered(model_admin: Any, request: HttpRequest) -> list[tuple[str, Any]]:
+    """Return each filter of the list by its name in the address; one of several fields has several."""
+    return [(name, offered) for offered in model_admin.get_list_filter(request) for name in parameters_of(offered)]
 
 
 def _steps(model_admin: Any, request: HttpRequest, filters: Mapping[str, str]) -> Any:

@@ -23,7 +23,8 @@ from lifecycle.bulk.states import BULK_ACTIONS, State
 from lifecycle.console.actions import Action, left_as
 from lifecycle.console.bulk import count_field, encoded, foretold, typed
 from lifecycle.console.dress import badge, page, since, two_lines
-from lifecycle.console.listing import LongListAdmin, StateFilter
+from lifecycle.console.filters import StateFilter
+from lifecycle.console.listing import LongListAdmin
 from lifecycle.models import BulkAction, BulkItem, Event
 from lifecycle.models.bulk import MOST_WITHOUT_COUNT, BulkActionQuerySet
 from lifecycle.roles import Role, role_of

@@ -66,7 +66,7 @@ class Shown:
 
 def shown(panel: Panel, user: "User | AnonymousUser") -> Shown:
     """Ask a queue how it is doing, as far as a user may know."""
-    scopes = panel.scopes(user)
+    scopes = panel.scopes_seen_by(user)
     totals = totals_of(panel.table.queue, scopes)
     day = Count.objects.last_day(queue=panel.table.queue, well=panel.well, badly=panel.badly, scopes=scopes)
     return Shown(

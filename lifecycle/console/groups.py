@@ -2,21 +2,17 @@
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as lazily
 from django.utils.translation import ngettext
 
-from lifecycle.console.actions import Action
+from lifecycle.console.bulk import BulkOffers, encoded
 from lifecycle.console.dress import button, page
-from lifecycle.console.listing import LongListAdmin
 from lifecycle.failures import Failures
 from lifecycle.models import ErrorGroup
 from lifecycle.models.errors import TREND_HOURS, Group
-from lifecycle.table import Lifecycle
 
 MOST_GROUPS = 50
 BAR = 5  # of so many units in the picture, one of them air
@@ -83,12 +79,10 @@ class ShownGroup:
     states: list[tuple[Any, int]]  # a badge for each, and how many
 
 
-class ErrorGroupsAdmin(LongListAdmin):
-    """Rows whose failures are grouped, on a page beside the list."""
+class ErrorGroupsAdmin(BulkOffers):
+    """Rows whose failures are grouped, on a page beside the list; a group is one of its filters."""
 
-    table: Lifecycle
     failures: Failures
-    operations: tuple[Action, ...]
     # By their names in the address, what is offered for a group: verbs that try again, never those that end.
     for_groups: ClassVar[tuple[str, ...]] = ("retry", "approve")
 
@@ -96,14 +90,10 @@ class ErrorGroupsAdmin(LongListAdmin):
         """Return a state as the queue's pages show it."""
         return state
 
-    def scopes(self, request: HttpRequest) -> list[str] | None:
-        """Return whose failures a reader sees; none means everybody's."""
-        return None
-
     @button(description=lazily("Error groups"), icon="stacks", permissions=["view"], url_path="groups")
     def error_groups(self, request: HttpRequest) -> HttpResponse:
         """Show the largest groups."""
-        queue, scopes = self.table.queue, self.scopes(request)
+        queue, scopes = self.table.queue, self.scopes_seen_by(request.user)
         found = ErrorGroup.objects.largest(queue=queue, scopes=scopes, limit=MOST_GROUPS + 1)
         shown = found[:MOST_GROUPS]
         trends = ErrorGroup.objects.trend([group.name for group in shown], queue=queue, scopes=scopes)
@@ -117,27 +107,22 @@ class ErrorGroupsAdmin(LongListAdmin):
             groups=[self._shown(group, trends[group.name], may_act=may_act) for group in shown],
             are_more=len(found) > MOST_GROUPS,
             most=MOST_GROUPS,
-            list_href=self._list(),
+            list_href=self.address("changelist"),
             states=", ".join(map(str, self.failures.states)),
         )
 
     def _shown(self, group: Group, hours: list[int], *, may_act: bool) -> ShownGroup:
-        query = urlencode({"group": group.name})
+        filters = {"group": group.name}
         ways = [
-            Way(self._way(str(action.title), reach), f"{self._list()}all/{action.name}/?{query}")
+            Way(self._way(str(action.title), reach), self.bulk_address(action, filters))
             for action in self.operations
             if action.name in self.for_groups and (reach := sum(group.states.get(state, 0) for state in action.sources))
         ]
         states = [(self.badge(state), number) for state, number in sorted(group.states.items())]
-        return ShownGroup(group, Trend(hours), f"{self._list()}?{query}", ways if may_act else [], states)
+        listed = f"{self.address('changelist')}?{encoded(filters)}"
+        return ShownGroup(group, Trend(hours), listed, ways if may_act else [], states)
 
     @staticmethod
     def _way(title: str, reach: int) -> str:
         words = ngettext("%(title)s this group (%(number)s row)", "%(title)s this group (%(number)s rows)", reach)
         return words % {"title": title, "number": f"{reach:,}"}
-
-    def _list(self) -> str:
-        return reverse(f"admin:{self._prefix()}_changelist")
-
-    def _prefix(self) -> str:
-        return f"{self.opts.app_label}_{self.opts.model_name}"

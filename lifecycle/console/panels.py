@@ -63,8 +63,8 @@ class Panel(ABC):
         """Tell whether a user may see the queue at all."""
         return user.has_perm(f"{self.model._meta.app_label}.view_{self.model._meta.model_name}")
 
-    def scopes(self, user: "User | AnonymousUser") -> Collection[str] | None:
-        """Return the scopes whose numbers a user may see; none means all."""
+    def scopes_seen_by(self, user: "User | AnonymousUser") -> list[str] | None:
+        """Return whose rows a user sees; none means everybody's."""
         return None
 
     @abstractmethod

@@ -8,13 +8,12 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import path, reverse
+from django.urls import path
 from django.utils.functional import lazy
 from django.utils.translation import gettext as _
 
 from lifecycle.actor import acting, acting_as
 from lifecycle.console.actions import Action, ReasonForm
-from lifecycle.console.bulk import BulkOffers
 from lifecycle.console.deadletters import DeadLetters
 from lifecycle.console.dress import button, page
 from lifecycle.console.groups import ErrorGroupsAdmin
@@ -23,10 +22,9 @@ from lifecycle.models import RefusalCode
 from lifecycle.models.refused import mark_refused
 
 
-class QueueAdmin(DeadLetters, BulkOffers, ErrorGroupsAdmin, StandingAdmin):
+class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
     """Rows of a lifecycle, moved by an operator's verbs alone."""
 
-    operations: tuple[Action, ...] = ()  # in the order in which they are offered
     buttons: dict[str, Action]  # by the name of the method that a row's page shows as a button
     most_acted_on = 500
 
@@ -72,7 +70,7 @@ class QueueAdmin(DeadLetters, BulkOffers, ErrorGroupsAdmin, StandingAdmin):
         """Offer the verbs that apply to the row's state, and no others."""
         row = self.get_object(request, unquote(object_id))
         verbs = self.table.verbs_from(row.status) if row else ()
-        apply = {self._named(name) for name, action in self.buttons.items() if action.verb in verbs}
+        apply = {self.named(name) for name, action in self.buttons.items() if action.verb in verbs}
         return [offered for offered in super().get_actions_detail(request, object_id) if offered.action_name in apply]
 
     def response_action(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
@@ -128,7 +126,7 @@ class QueueAdmin(DeadLetters, BulkOffers, ErrorGroupsAdmin, StandingAdmin):
             form=form or action.form(),
             submit=f"{action.title} ({seen.eligible:,})" if seen.eligible else "",
             is_dangerous=action.is_dangerous,
-            post_to=self._address("act", action.verb),
+            post_to=self.address("act", action.verb),
             kept={"ids": ",".join(map(str, ids)), "filters": filters, "from_row": "1" if from_row else ""},
             back=self._back(ids, filters=filters, from_row=from_row),
         )
@@ -146,7 +144,7 @@ class QueueAdmin(DeadLetters, BulkOffers, ErrorGroupsAdmin, StandingAdmin):
         ids = list(dict.fromkeys(pk for pk in named if pk))
         if not 0 < len(ids) <= self.most_acted_on:
             messages.error(request, _("Select from 1 to %(most)s rows.") % {"most": f"{self.most_acted_on:,}"})
-            return HttpResponseRedirect(self._address("changelist"))
+            return HttpResponseRedirect(self.address("changelist"))
         filters, from_row = request.POST.get("filters", ""), bool(request.POST.get("from_row"))
         form = action.form(request.POST)
         self.note_beyond_reach(request, ids)
@@ -170,18 +168,12 @@ class QueueAdmin(DeadLetters, BulkOffers, ErrorGroupsAdmin, StandingAdmin):
     def get_urls(self) -> list[Any]:
         """Give the actions the address that their confirmations are sent to."""
         act = self.admin_site.admin_view(self.act)
-        return [path("act/<str:verb>/", act, name=self._named("act")), *super().get_urls()]
+        return [path("act/<str:verb>/", act, name=self.named("act")), *super().get_urls()]
 
     def _back(self, ids: list[UUID], *, filters: str, from_row: bool) -> str:
         if from_row:
-            return self._address("change", ids[0])
-        return self._address("changelist") + (f"?{filters}" if filters else "")
-
-    def _address(self, name: str, *args: Any) -> str:
-        return reverse(f"admin:{self._named(name)}", args=args)
-
-    def _named(self, name: str) -> str:
-        return f"{self.opts.app_label}_{self.opts.model_name}_{name}"
+            return self.address("change", ids[0])
+        return self.address("changelist") + (f"?{filters}" if filters else "")
 
 
 def _for_selected(action: Action) -> Any:

@@ -13,7 +13,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from lifecycle.console.dress import badge, breakable, since, two_lines
-from lifecycle.console.listing import AgeFilter, ChoiceFilter, LongListAdmin, first_id_at
+from lifecycle.console.filters import AgeFilter, ChoiceFilter, first_id_at
+from lifecycle.console.listing import LongListAdmin
 from ociqueue.admin.listing import SiteFilter
 from ociqueue.admin.showing import error, seal, state
 from ociqueue.insight import with_upload

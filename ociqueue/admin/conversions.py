@@ -70,9 +70,9 @@ class ConversionAdmin(QueueAdmin):
         sites = list(Site.objects.seen_by(request.user).values_list("pk", flat=True))
         return with_upload(super().get_queryset(request)).select_related("site").filter(site__in=sites)
 
-    def scopes(self, request: HttpRequest) -> list[str]:
-        """Membership narrows the error groups too."""
-        return [str(pk) for pk in Site.objects.seen_by(request.user).values_list("pk", flat=True)]
+    def scopes_seen_by(self, user: "User | AnonymousUser") -> list[str] | None:
+        """Membership narrows error groups and bulk actions too."""
+        return Site.objects.scopes_seen_by(user)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[CappedChangeList]:
         """List without a total, and with what holds rows back."""
@@ -107,10 +107,6 @@ class ConversionAdmin(QueueAdmin):
     def may_act(self, user: "User | AnonymousUser") -> bool:
         """Operators act, on rows of the sites they run."""
         return super().may_act(user) and may_operate(user)
-
-    def scopes_seen_by(self, user: "User | AnonymousUser") -> list[str] | None:
-        """Return the sites that a user sees."""
-        return [str(pk) for pk in Site.objects.seen_by(user).values_list("pk", flat=True)]
 
     def acted_on_by(self, request: HttpRequest) -> ConversionQuerySet:
         """Seeing a site's rows is not running it."""

@@ -9,7 +9,7 @@ from django.db.models.lookups import Exact
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from lifecycle.console.listing import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, StateFilter, TypedFilter
+from lifecycle.console.filters import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, StateFilter, TypedFilter
 from ociqueue.models import Site
 from ociqueue.models.conversion import CLICK_ID, PREFIX
 from ociqueue.models.queryset import ConversionQuerySet

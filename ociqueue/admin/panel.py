@@ -1,6 +1,6 @@
 """Conversions on the dashboard: of the sites that a user sees, and what keeps them from sending (CON-1)."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from django.db.models import F, Subquery
@@ -35,11 +35,9 @@ class ConversionPanel(Panel):
     oldest_means = gettext_lazy("Since the oldest that nobody has claimed came in, on any site, paused ones included.")
     stuck_means = gettext_lazy("Claimed 15 minutes ago or longer, and never reported; the next sweep brings them back.")
 
-    def scopes(self, user: "User | AnonymousUser") -> Collection[str] | None:
+    def scopes_seen_by(self, user: "User | AnonymousUser") -> list[str] | None:
         """Membership narrows the numbers; superusers see all."""
-        if user.is_superuser:
-            return None
-        return [str(pk) for pk in self._sites(user).values_list("pk", flat=True)]
+        return Site.objects.scopes_seen_by(user)
 
     def oldest(self, user: "User | AnonymousUser") -> Item | None:
         """Ask each site for its own oldest, which its index knows; together they may have rows by the million."""

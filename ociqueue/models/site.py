@@ -60,6 +60,12 @@ class SiteQuerySet(models.QuerySet["Site"]):
         """Return the sites a user may act on."""
         return self._with_role(user, MAY_ACT)
 
+    def scopes_seen_by(self, user: "AbstractBaseUser | AnonymousUser") -> list[str] | None:
+        """Return the sites of a user as counts, error groups and bulk actions name them; none means all there are."""
+        if getattr(user, "is_superuser", False):
+            return None
+        return [str(pk) for pk in self.seen_by(user).values_list("pk", flat=True)]
+
     def _with_role(self, user: "AbstractBaseUser | AnonymousUser", roles: tuple[Role, ...]) -> Self:
         if getattr(user, "is_superuser", False):
             return self.all()

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from lifecycle.console.listing import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, LeadingStateFilter
+from lifecycle.console.filters import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, LeadingStateFilter
 from orchestrator.faults import Code
 from orchestrator.fields import Wrong, phone
 from orchestrator.models.queryset import JobQuerySet

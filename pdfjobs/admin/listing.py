@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from lifecycle.console.listing import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, LeadingStateFilter
+from lifecycle.console.filters import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, LeadingStateFilter
 from pdfjobs.models.queryset import PdfJobQuerySet
 from pdfjobs.states import ErrorCode, Status
 

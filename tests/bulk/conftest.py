@@ -1,6 +1,6 @@
 """Failed conversions by the hundred, and operators who act on them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -9,6 +9,7 @@ from django.test import Client
 
 from lifecycle.bulk.running import work_due
 from lifecycle.models import BulkAction
+from ociqueue.admin.actions import RETRY
 from ociqueue.models import Conversion, Site
 from tests.ociqueue.conftest import make_conversion, make_person, make_site, new_conversion, site
 
@@ -30,6 +31,15 @@ def make_failed() -> Callable[..., list[Conversion]]:
         return list(rows.order_by("pk"))
 
     return make
+
+
+@pytest.fixture
+def small_batches() -> Iterator[None]:
+    """Let a few rows take several batches; actions are frozen, so past their guard."""
+    usual = RETRY.batch
+    object.__setattr__(RETRY, "batch", 2)
+    yield
+    object.__setattr__(RETRY, "batch", usual)
 
 
 def ask(client: Client, action: str = "retry", query: str = "status=FAILED", **fields: Any) -> Any:

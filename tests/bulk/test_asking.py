@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from lifecycle.bulk import planning
-from lifecycle.models import BulkAction, BulkItem
+from lifecycle.models import BulkAction, BulkItem, ErrorGroup
 from ociqueue.models import Conversion, SiteMembership
 from tests.bulk.conftest import LIST, PAGES, ask, asked, said, states, worked
 
@@ -30,6 +31,31 @@ def test_all_that_match_is_offered_once_something_is_filtered(make_person, site)
     ]
     assert len(offers(operator, "code=X")) == 3
     assert offers(make_person("can", role="viewer", sites={site: "operator"}), "status=FAILED") == []
+
+
+def test_filters_that_are_typed_in_reach_as_far_as_the_list(make_person, site, make_failed) -> None:
+    """CON-6: a group is retried by the filter that shows it, and so is a code or a span of days."""
+    make_failed(site, 2, code="NO_CLICK")
+    make_failed(site, 1)
+    operator = make_person(sites={site: "operator"})
+    ErrorGroup.objects.fold()
+    today = timezone.localdate().isoformat()
+    group = Conversion.objects.filter(provider_error_code="NO_CLICK")[0].error_group
+
+    by_code = operator.get(f"{LIST}all/retry/?code=NO_CLICK").context
+    by_day = operator.get(f"{LIST}all/retry/?from={today}&to={today}").context
+    by_group = operator.get(f"{LIST}all/retry/?group={group}").context
+    by_nonsense = operator.get(f"{LIST}all/retry/?from=tomorrow", follow=True)
+
+    assert by_code["sentences"][0] == by_group["sentences"][0] == "Retry: 2 that match (2 FAILED)."
+    assert by_day["sentences"][0] == "Retry: 3 that match (3 FAILED)."
+    told = [shown["facts"][0][1] for shown in (by_code, by_day, by_group)]
+    assert told == [
+        "Error code: NO_CLICK",
+        f"From: {today} · To, that day included: {today}",
+        "error group: NO_CLICK bad",
+    ]
+    assert said(by_nonsense) == ["The filter “from” knows no “tomorrow”, so it narrows nothing."]
 
 
 def test_con_4_a_list_of_one_state_offers_what_applies_to_it(make_person, site, make_failed) -> None:

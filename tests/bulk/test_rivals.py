@@ -1,0 +1,165 @@
+"""Several at the same rows: other operators, other workers, and those that are killed (CON-5)."""
+
+import time
+
+import pytest
+
+from lifecycle.bulk.running import run_batch, work, work_due
+from lifecycle.models import BulkAction
+from tests.bulk.conftest import PAGES, ask, asked, states
+from tests.bulk.telling import agrees, moves
+from tests.workers.conftest import Workers, wait_until, workers
+
+__all__ = ["workers"]
+
+pytestmark = pytest.mark.django_db
+
+
+def test_what_somebody_else_moved_meanwhile_is_told(make_person, site, make_failed) -> None:
+    rows = make_failed(site, 5)
+    first, second = (make_person(name, sites={site: "operator"}) for name in ("ayse", "can"))
+    mine = asked(first)
+    ask(second, "reset", f"q={rows[0].pk}")
+    work_due()
+    mine.refresh_from_db()
+
+    late = BulkAction.objects.latest("created_at")
+    page = second.get(f"{PAGES}{late.pk}/change/").content.decode()
+
+    assert (mine.moved_count, mine.left) == (5, {})
+    assert late.moved_count == 1, "reset applies to QUEUED too"
+    assert "Reset 1 of 1." in page
+
+
+def test_a_second_retry_of_the_same_rows_says_what_they_were(make_person, site, make_failed) -> None:
+    make_failed(site, 5)
+    first, second = (make_person(name, sites={site: "operator"}) for name in ("ayse", "can"))
+    actions = [asked(first), asked(second)]
+
+    work_due()
+
+    for action in actions:
+        action.refresh_from_db()
+    assert [action.moved_count for action in actions] == [5, 0]
+    assert actions[1].left == {"QUEUED": 5}
+    page = second.get(f"{PAGES}{actions[1].pk}/change/").content.decode()
+    assert "Retried 0 of 5; 5 were QUEUED." in page
+    agrees(second, actions[1])
+
+
+def test_a_worker_that_lost_its_claim_changes_nothing_more(make_person, site, make_failed, small_batches) -> None:
+    make_failed(site, 6)
+    operator = make_person(sites={site: "operator"})
+    asked(operator)
+    slow = BulkAction.objects.claim()
+    run_batch(slow)
+    BulkAction.objects.update(lease_until="2020-01-01T00:00Z")
+
+    quick = BulkAction.objects.claim()
+    work(slow)
+    work(quick)
+
+    quick.refresh_from_db()
+    assert (quick.status, quick.moved_count) == ("DONE", 6)
+    agrees(operator, quick)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_never_do_the_same_batch(make_person, site, make_failed, small_batches, in_threads) -> None:
+    """Each believes the other dead: the lease is over before every batch."""
+    make_failed(site, 60)
+    operator = make_person(sites={site: "operator"})
+    action = asked(operator)
+    claimed = [BulkAction.objects.claim()]
+    BulkAction.objects.update(lease_until="2020-01-01T00:00Z")
+    claimed.append(BulkAction.objects.claim())
+
+    def rival(number: int) -> None:
+        work(claimed[number])
+        for _ in range(20):
+            BulkAction.objects.filter(pk=action.pk, status="RUNNING").update(lease_until="2020-01-01T00:00Z")
+            work_due()
+
+    in_threads(rival, count=2)
+    work_due()
+
+    action.refresh_from_db()
+    assert (action.status, action.moved_count) == ("DONE", 60)
+    agrees(operator, action)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_operators_over_the_same_rows_at_once(make_person, make_site, make_failed, in_threads) -> None:
+    """Every row is moved by one of them, and told by the other."""
+    sites = [make_site() for _ in range(3)]
+    for site in sites:
+        make_failed(site, 200)
+    people = [make_person(name, sites=dict.fromkeys(sites, "operator")) for name in ("ayse", "can")]
+    actions = [asked(person, count="600") for person in people]
+
+    in_threads(lambda _: work_due(), count=2)
+
+    for action, person in zip(actions, people, strict=True):
+        action.refresh_from_db()
+        assert action.status == "DONE"
+        agrees(person, action)
+    assert sum(action.moved_count for action in actions) == 600
+    assert sum(action.left.get("QUEUED", 0) for action in actions) == 600
+    assert sum(sum(moves(action).values()) for action in actions) == 600
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_cancel_amid_a_batch_waits_for_its_end(make_person, site, make_failed, small_batches, in_threads) -> None:
+    make_failed(site, 40)
+    operator = make_person(sites={site: "operator"})
+    action = asked(operator)
+
+    def both(number: int) -> None:
+        if number:
+            wait_until(lambda: BulkAction.objects.filter(done_count__gt=0).exists())
+            BulkAction.objects.filter(pk=action.pk).cancel()
+        else:
+            work_due()
+
+    in_threads(both, count=2)
+
+    action.refresh_from_db()
+    assert action.status in ("CANCELLED", "DONE")
+    assert states().get("QUEUED", 0) == action.moved_count
+    agrees(operator, action)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_killed_workers_neither_repeat_nor_skip(make_person, site, make_failed, workers: Workers) -> None:
+    """SIGKILL of a real worker in the middle of a bulk action, twice; the next goes on after the last whole batch."""
+    total = 12_000  # more than a page counts, so that a worker writes them down too
+    for _ in range(4):
+        make_failed(site, total // 4)
+    operator = make_person(sites={site: "operator"})
+    action = asked(operator)
+    wait_until(lambda: BulkAction.objects.filter(status="READY").exists())
+    operator.post(f"{PAGES}{action.pk}/start/", {"count": f"{total:,}"})
+    killed_at = []
+    for _ in range(2):
+        done = killed_at[-1] if killed_at else 0
+        end = time.monotonic() + 90
+        while time.monotonic() < end:
+            action.refresh_from_db()
+            if action.done_count > done or action.status == "DONE":
+                break
+        if action.status == "DONE":
+            break
+        for busy in workers.titled("processing"):
+            busy.kill()
+        time.sleep(0.5)
+        action.refresh_from_db()
+        killed_at.append(action.done_count)
+
+    wait_until(lambda: BulkAction.objects.filter(status="DONE").exists(), seconds=150)
+
+    action.refresh_from_db()
+    assert killed_at
+    assert 0 < killed_at[0] < total, "it was killed on its way"
+    assert (action.total, action.done_count, action.moved_count, action.left) == (total, total, total, {})
+    assert states() == {"QUEUED": total}
+    agrees(operator, action)
