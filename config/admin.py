@@ -10,14 +10,13 @@ from django.contrib.auth.models import Group, User
 from django.db.models import QuerySet, Sum
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django_q.models import Failure, OrmQ, Schedule, Success
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from lifecycle.console.dress import number
+from lifecycle.console.dress import exactly, number
 from lifecycle.console.listing import ReadOnlyAdmin
 
 admin.site.unregister([User, Group])
@@ -71,7 +70,7 @@ class LockoutAdmin(ReadOnlyAdmin):
         until = attempt.attempt_time + settings.AXES_COOLOFF_TIME
         if failures < settings.AXES_FAILURE_LIMIT or until < timezone.now():
             return _("may try again")
-        return _("shut out until %(time)s") % {"time": date_format(timezone.localtime(until), "DATETIME_FORMAT")}
+        return _("shut out until %(time)s") % {"time": exactly(until)}
 
     def has_release_permission(self, request: HttpRequest) -> bool:
         """Admins alone let people in."""

@@ -107,6 +107,7 @@ USE_I18N = True
 # Numbers that people read are grouped where they are shown; grouping all would also break ids and addresses.
 USE_THOUSAND_SEPARATOR = False
 LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = "config.formats"
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LANGUAGE_COOKIE_HTTPONLY = True
 LANGUAGE_COOKIE_SAMESITE = "Lax"

@@ -30,7 +30,7 @@ def two_lines(first: str, second: str, *, title: str = "") -> SafeString:
     """Return a cell with a main line and a quiet one below."""
     return format_html(
         '<span title="{}"><span class="block whitespace-nowrap">{}</span>'
-        '<span class="block text-subtle text-xs whitespace-nowrap">{}</span></span>',
+        '<span class="kilit-second block text-subtle text-xs">{}</span></span>',
         title,
         first,
         second,
@@ -59,10 +59,14 @@ def verbatim(text: str) -> SafeString:
     return format_html('<pre class="break-words font-mono text-xs whitespace-pre-wrap">{}</pre>', text)
 
 
+def exactly(time: datetime) -> str:
+    """Return a time in the reader's zone and language."""
+    return date_format(localtime(time), "DATETIME_FORMAT")
+
+
 def since(time: datetime) -> SafeString:
     """Return how long ago it was, and exactly when under the pointer."""
-    exact = date_format(localtime(time), "DATETIME_FORMAT")
-    return format_html('<span class="whitespace-nowrap" title="{}">{}</span>', exact, timesince(time, depth=1))
+    return format_html('<span class="whitespace-nowrap" title="{}">{}</span>', exactly(time), timesince(time, depth=1))
 
 
 def ago(time: datetime | None) -> str:

@@ -1,4 +1,4 @@
-"""The side bar: the dashboard, then what each app has registered and the user may see, in an operator's order."""
+"""The side bar: the dashboard, what each app has registered and the user may see, and the API for who programs."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from lifecycle.console.workers import may_see_workers
 
 # Apps and models that are not named here come last, so that a new page has a place before somebody finds it a better.
-APPS = ("ociqueue", "pdfjobs", "orchestrator", "lifecycle", "auth")
+APPS = ("ociqueue", "pdfjobs", "orchestrator", "lifecycle", "auth", "axes")
 ICONS = {
     "conversion": "ads_click",
     "site": "storefront",
@@ -21,6 +21,8 @@ ICONS = {
     "bulkaction": "playlist_play",
     "event": "history",
     "apikey": "key",
+    "refusedrequest": "block",
+    "accessattempt": "lock_clock",
     "user": "person",
     "group": "badge",
 }
@@ -33,7 +35,9 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     if may_see_workers(request):
         first.append(_link(_("Workers and sweeps"), "monitor_heart", reverse("console:workers")))
     apps = sorted(admin.site.get_app_list(request), key=lambda app: _place(app["app_label"], APPS))
-    return [{"items": first}, *({"title": app["name"], "separator": True, "items": _models(app)} for app in apps)]
+    groups = [{"title": app["name"], "separator": True, "items": _models(app)} for app in apps]
+    programmes = {"separator": True, "items": [_link(_("API"), "api", reverse("api-docs"))]}
+    return [{"items": first}, *groups, programmes]
 
 
 def _models(app: dict[str, Any]) -> list[dict[str, Any]]:

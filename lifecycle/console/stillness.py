@@ -9,11 +9,10 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.timesince import timeuntil
-from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 
+from lifecycle.console.dress import exactly
 from lifecycle.models import Event, Heartbeat, SweepRun
 from lifecycle.workers.sweeps import sweeps
 
@@ -95,7 +94,7 @@ def held(until: datetime, timeline: list[Event], *, after: str) -> Reason:
 
 def moment(time: datetime) -> str:
     """Return a time in the reader's zone, and how far off it is."""
-    exact = date_format(localtime(time), "DATETIME_FORMAT")
+    exact = exactly(time)
     if time <= timezone.now():
         return exact
     return _("%(time)s (in %(span)s)") % {"time": exact, "span": timeuntil(time, depth=1)}

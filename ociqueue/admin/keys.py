@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from lifecycle.console.dress import page
+from lifecycle.console.dress import exactly, page
 from ociqueue.admin.reach import may_administer, site_of
 from ociqueue.adsscript import KEY_PLACEHOLDER, render_script
 from ociqueue.models import Site
@@ -97,7 +97,7 @@ def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int)
         model_admin.log_change(request, site, f"Revoked the key {held}.")
         messages.success(request, f"Revoked {held}." if revoked else f"{held} was revoked already.")
         return HttpResponseRedirect(_script_address(site))
-    used = f"It was last used on {held.used_at:%d %B %Y, %H:%M} UTC." if held.used_at else "It was never used."
+    used = f"It was last used on {exactly(held.used_at)}." if held.used_at else "It was never used."
     return page(
         model_admin,
         request,

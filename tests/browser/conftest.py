@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
-from django.test import override_settings
+from django.test import Client, override_settings
 from playwright.sync_api import Browser
 
 from config.demo import load_demo
-from lifecycle.models import Heartbeat
+from lifecycle.models import BulkAction, ErrorGroup, Heartbeat
 from ociqueue.demo import SHOWCASE
-from ociqueue.models import Conversion, Site
+from ociqueue.models import Circuit, Conversion, Site
+from ociqueue.states import Category, SyncMethod
 from orchestrator.faults import Code, Fault
 from orchestrator.models import Job
 from orchestrator.models.queryset import failure
@@ -32,12 +34,14 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class House:
-    """What is there to be seen: the demo, and a cutting job that waits for a person."""
+    """What is there to be seen: the demo, jobs that wait for a person, what somebody did in bulk, and was refused."""
 
     site: Site
     failed: Conversion
     held: Job
     broken: PdfJob
+    bulk: BulkAction
+    circuit: Circuit
     logins: dict[str, Any]
 
 
@@ -51,11 +55,22 @@ def house(transactional_db: None, tmp_path) -> House:
     site = Site.objects.get(name=SHOWCASE)
     held = Job.objects.get(order_id="DEMO-1004")
     held.move("hold", **failure(Fault(Code.CRM_NO_MATCH, "Nobody has the phone +905360001122.")))
+    circuit = Circuit.objects.trip(
+        Site.objects.get(sync_method=SyncMethod.API), code="NO_ACCESS", category=Category.AUTH, reason="No access."
+    )
+    ErrorGroup.objects.fold()
+    viewer, operator = Client(), Client()
+    viewer.force_login(User.objects.get(username="demo-viewer"))
+    viewer.post(f"/admin/ociqueue/conversion/{site.conversions.first().pk}/retry/")  # refused, and written down
+    operator.force_login(User.objects.get(username="demo-operator"))
+    operator.post("/admin/ociqueue/conversion/all/retry/?code=UPLOAD_EXCEPTION", {"reason": "It was a passing fault."})
     return House(
         site=site,
         failed=site.conversions.filter(status="FAILED").first(),
         held=held,
         broken=PdfJob.objects.get(status="failed"),
+        bulk=BulkAction.objects.get(),
+        circuit=circuit,
         logins=logins,
     )
 

@@ -1,29 +1,40 @@
 """The pages that are looked over and pictured; a new page is one more line here."""
 
-from typing import Any
-
 from tests.browser.conftest import House
 
 
 def places(house: House) -> dict[str, str]:
     """Return each page's name and address."""
-    site, row = f"/admin/ociqueue/site/{house.site.pk}", f"/admin/ociqueue/conversion/{house.failed.pk}"
-    found: dict[str, Any] = {
+    rows, site = "/admin/ociqueue/conversion/", f"/admin/ociqueue/site/{house.site.pk}"
+    row = f"{rows}{house.failed.pk}"
+    return {
         "dashboard": "/admin/",
-        "conversions": "/admin/ociqueue/conversion/",
+        "workers": "/admin/workers/",
+        "conversions": rows,
+        "failed-conversions": f"{rows}?status=FAILED",
+        "error-groups": f"{rows}groups/",
+        "import": f"{rows}import/",
         "conversion": f"{row}/change/",
         "confirm": f"{row}/retry/",
+        "bulk-confirm": f"{rows}all/retry/?status=FAILED",
+        "bulk-action": f"/admin/lifecycle/bulkaction/{house.bulk.pk}/change/",
+        "bulk-actions": "/admin/lifecycle/bulkaction/",
         "sites": "/admin/ociqueue/site/",
         "site": f"{site}/change/",
         "ads-script": f"{site}/ads-script/",
         "credentials": f"{site}/credentials/",
+        "circuit": f"/admin/ociqueue/site/{house.circuit.site_id}/circuit/",
         "pdf-jobs": "/admin/pdfjobs/pdfjob/",
         "pdf-job": f"/admin/pdfjobs/pdfjob/{house.broken.pk}/change/",
         "cutting-jobs": "/admin/orchestrator/job/",
         "cutting-job": f"/admin/orchestrator/job/{house.held.pk}/change/",
         "customers": "/admin/orchestrator/customer/",
+        "preflight": "/admin/orchestrator/job/preflight/",
+        "events": "/admin/lifecycle/event/",
+        "keys": "/admin/lifecycle/apikey/",
         "refusals": "/admin/lifecycle/refusedrequest/",
         "lockouts": "/admin/axes/accessattempt/",
+        "people": "/admin/auth/user/",
         "preferences": "/admin/preferences/",
+        "api": "/api/docs/",
     }
-    return found

@@ -1,0 +1,73 @@
+"""Thousands of rows acted on from a list, with a real worker: told first, typed, watched, told after (CON-5)."""
+
+import re
+
+from playwright.sync_api import expect
+
+from lifecycle.models import BulkAction, Event
+from ociqueue.models import Conversion
+from tests.browser.browsing import open_page
+from tests.ociqueue.conftest import new_conversion
+from tests.pdfjobs.working import real_workers
+
+ROWS = 5_000
+CODE = "CLICK_NOT_FOUND"
+LIST = "/admin/ociqueue/conversion/"
+
+
+def fail(site) -> None:
+    """Make the rows, claim them and fail them, as a script would."""
+    made = Conversion.objects.bulk_create([new_conversion(site) for _ in range(ROWS)])
+    rows = Conversion.objects.filter(pk__in=[row.pk for row in made])
+    rows.claim(limit=ROWS)
+    rows.ack_failed(code=CODE, category="VALIDATION", message="No click was found.")
+
+
+def test_five_thousand_rows_are_retried_by_filter(visitor, house, tmp_path) -> None:
+    fail(house.site)
+    page = visitor.enter("demo-operator")
+    open_page(page, f"{LIST}?code={CODE}&status=FAILED")
+
+    page.get_by_role("link", name="Retry — FAILED and RETRY only").click()
+    expect(page.locator("main")).to_contain_text("Retry: 5,000 that match (5,000 FAILED).")
+    expect(page.locator("main")).to_contain_text(f"Error code: {CODE}")
+    page.get_by_label("Reason").fill("The account was mended.")
+    page.get_by_label("Type 5,000 to confirm").fill("500")
+    page.get_by_role("button", name="Retry (5,000)").click()
+    expect(page.get_by_role("alert")).to_contain_text("Type 5,000: so many would be changed now.")
+    assert BulkAction.objects.count() == 1, "a wrong count leaves nothing behind"
+
+    page.get_by_label("Type 5,000 to confirm").fill("5,000")
+    page.get_by_role("button", name="Retry (5,000)").click()
+    expect(page).to_have_url(re.compile("/admin/lifecycle/bulkaction/"))
+    expect(page.locator("main")).to_contain_text("0 of 5,000 rows looked at (0 %)")
+    with real_workers(tmp_path):
+        # The page renews itself: nobody reloads it.
+        expect(page.locator("main")).to_contain_text("Retried 5,000 of 5,000.", timeout=120_000)
+
+    expect(page.locator("main")).to_contain_text("5,000 of 5,000 rows looked at (100 %)")
+    expect(page.get_by_role("button", name="Cancel the rest")).to_have_count(0)
+    with page.expect_download() as coming:
+        page.get_by_role("link", name="Results (CSV)").click()
+    lines = coming.value.path().read_text().splitlines()
+    assert len(lines) == ROWS + 1
+    assert sum(",moved," in line for line in lines) == ROWS
+    moved = Conversion.objects.filter(provider_error_code=CODE)
+    assert not moved.filter(status="FAILED").exists()
+    event = Event.objects.filter(object_id=moved[0].pk, to_state="QUEUED").latest("pk")
+    assert (event.actor, event.message[:23]) == ("operator:demo-operator", "The account was mended.")
+
+
+def test_a_group_of_failures_is_retried_from_its_own_page(visitor, house) -> None:
+    """CON-6: what looks alike is mended once, and retried once."""
+    page = visitor.enter("demo-operator")
+    open_page(page, f"{LIST}groups/")
+    group = page.locator("section").filter(has_text="INVALID_TIME_FORMAT")
+
+    group.get_by_role("link", name="Retry this group").click()
+    expect(page.locator("main")).to_contain_text("error group: INVALID_TIME_FORMAT Expected yyyy-mm-dd")
+    page.get_by_label("Reason").fill("The shop sends the right format now.")
+    page.get_by_role("button", name="Retry (").click()
+
+    expect(page).to_have_url(re.compile("/admin/lifecycle/bulkaction/"))
+    expect(page.locator("main")).to_contain_text("The shop sends the right format now.")
