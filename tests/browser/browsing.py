@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from pdfjobs.browser import find_browser
 
-PATIENCE = 15_000  # milliseconds, for everything that must happen by itself
+PATIENCE = 60_000  # milliseconds, for everything that must happen by itself on a busy machine
 WIDE, NARROW = 1280, 390
 SEVERE = {"serious", "critical"}
 EVERY_RULE = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice")

@@ -22,7 +22,7 @@ from pdfjobs.browser import find_browser
 from tests.commands import ROOT, fresh_environment
 
 IMAGES = ROOT / "docs" / "images"
-READY_WITHIN = 120  # seconds
+READY_WITHIN = 300  # seconds; a first start on a busy machine takes a while
 SETTLES_WITHIN = 60  # the demo's jobs run for a while before the pictures stay the same
 LARGEST = 200_000  # bytes of one picture
 
@@ -41,17 +41,24 @@ class Shot:
 
 
 FIRST_ROW = "#result_list tbody tr th a, #result_list tbody tr td.field-state a, #result_list a[href*='/change/']"
+LIST, BULK = "/admin/ociqueue/conversion/", "/admin/lifecycle/bulkaction/"
 SHOTS = [
     Shot("login", "/admin/login/", role=""),
     Shot("dashboard", "/admin/"),
     Shot("dashboard-dark", "/admin/", theme="dark"),
     Shot("dashboard-phone", "/admin/", width=390),
-    Shot("conversions", "/admin/ociqueue/conversion/"),
-    Shot("conversion", "/admin/ociqueue/conversion/?status=FAILED", click=FIRST_ROW),
+    Shot("conversions", f"{LIST}?status=FAILED"),
+    Shot("conversion", f"{LIST}?status=FAILED", click=FIRST_ROW),
+    Shot("conversion-phone", f"{LIST}?status=FAILED", click=FIRST_ROW, width=390),
+    Shot("error-groups", f"{LIST}groups/"),
+    Shot("bulk-confirm", f"{LIST}all/retry/?status=FAILED"),
+    Shot("bulk-action", BULK, click=FIRST_ROW),
     Shot("site", "/admin/ociqueue/site/?q=Ege", click=FIRST_ROW, role="admin"),
     Shot("pdf-job", "/admin/pdfjobs/pdfjob/?status=failed", click=FIRST_ROW),
     Shot("cutting-job", "/admin/orchestrator/job/?status=HOLD", click=FIRST_ROW),
+    Shot("cutting-job-dark", "/admin/orchestrator/job/?status=HOLD", click=FIRST_ROW, theme="dark"),
     Shot("cutting-jobs-turkish", "/admin/orchestrator/job/", language="tr"),
+    Shot("workers", "/admin/workers/"),
 ]
 
 
@@ -64,10 +71,11 @@ def main() -> None:
         variables = {"KILIT_VAR": folder, "PORT": str(free_port())}
         product = started(variables)
         try:
-            wait_for(f"http://localhost:{variables['PORT']}/readyz")
+            url = f"http://localhost:{variables['PORT']}"
+            wait_for(f"{url}/readyz")
             logins = json.loads(managed("demo", "--json", **variables))
             time.sleep(float(os.environ.get("SETTLE", SETTLES_WITHIN)))
-            take_all(f"http://localhost:{variables['PORT']}", logins)
+            take_all(url, logins)
         finally:
             stop(product)
 
@@ -76,6 +84,7 @@ def take_all(url: str, logins: dict[str, Any]) -> None:
     """Take every picture, and say how large it is."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+        retry_some(browser, url, logins)
         for shot in SHOTS:
             path = IMAGES / f"{shot.name}.png"
             page = entered(browser, url, shot, logins)
@@ -92,6 +101,16 @@ def take_all(url: str, logins: dict[str, Any]) -> None:
         browser.close()
 
 
+def retry_some(browser: Browser, url: str, logins: dict[str, Any]) -> None:
+    """Act on all that match, so that there is a bulk action to be seen."""
+    page = entered(browser, url, Shot("", ""), logins)
+    page.goto(f"{LIST}all/retry/?code=UPLOAD_EXCEPTION")
+    page.locator("#id_reason").fill("Google Ads is back.")
+    page.locator("#content form button[type=submit]").click()
+    page.get_by_text("Retried").wait_for(timeout=SETTLES_WITHIN * 1000)
+    page.context.close()
+
+
 def entered(browser: Browser, url: str, shot: Shot, logins: dict[str, Any]) -> Page:
     """Return a page of a fresh browser, logged in by the form as anybody is."""
     context = browser.new_context(
@@ -102,6 +121,7 @@ def entered(browser: Browser, url: str, shot: Shot, logins: dict[str, Any]) -> P
         viewport={"width": shot.width, "height": 800},
         reduced_motion="reduce",
     )
+    context.set_default_timeout(SETTLES_WITHIN * 1000)
     page = context.new_page()
     if shot.role:
         page.goto("/admin/login/")
