@@ -30,7 +30,7 @@ def test_five_thousand_rows_are_retried_by_filter(visitor, house, tmp_path) -> N
 
     page.get_by_role("link", name="Retry — FAILED and RETRY only").click()
     expect(page.locator("main")).to_contain_text("Retry: 5,000 that match (5,000 FAILED).")
-    expect(page.locator("main")).to_contain_text(f"Error code: {CODE}")
+    expect(page.locator("main")).to_contain_text(f"error code: {CODE}")
     page.get_by_label("Reason").fill("The account was mended.")
     page.get_by_label("Type 5,000 to confirm").fill("500")
     page.get_by_role("button", name="Retry (5,000)").click()

@@ -51,7 +51,7 @@ def test_filters_that_are_typed_in_reach_as_far_as_the_list(make_person, site, m
     assert by_day["sentences"][0] == "Retry: 3 that match (3 FAILED)."
     told = [shown["facts"][0][1] for shown in (by_code, by_day, by_group)]
     assert told == [
-        "Error code: NO_CLICK",
+        "error code: NO_CLICK",
         f"From: {today} · To, that day included: {today}",
         "error group: NO_CLICK bad",
     ]

@@ -80,24 +80,26 @@ def lists(large: Site, small: Site, sql: Any) -> list[dict[str, str]]:
     ]
 
 
+def look_over(client: Client, asked: dict[str, str]) -> int:
+    """Ask for a page, hold each of its questions to the bound, and return the last page's number."""
+    with CaptureQueriesContext(connection) as captured:
+        answer = client.get(LIST, asked)
+    assert answer.status_code == 200, asked
+    few = [query["sql"] for query in captured if "offline_conversion_queue" in query["sql"]]
+    assert len(few) <= 2, asked  # the count, and the page
+    for query in few:
+        assert "DISTINCT" not in query
+        plan = explained(query)
+        read = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+        assert read < MOST_BLOCKS, (asked, read, query)
+    return int(answer.context["cl"].paginator.num_pages)
+
+
 def test_no_page_of_the_list_walks_the_table(crowded: tuple[Site, Site], admin_client: Client, sql) -> None:
     for filters in lists(*crowded, sql):
-        first = admin_client.get(LIST, filters)
-        assert first.status_code == 200, filters
-        pages = first.context["cl"].paginator.num_pages
-        for page in sorted({1, pages // 2 or 1, pages}):
-            asked = {**filters, "p": str(page)}
-            with CaptureQueriesContext(connection) as captured:
-                answer = admin_client.get(LIST, asked)
-            assert answer.status_code == 200, asked
-            for query in captured:
-                assert "DISTINCT" not in query["sql"]
-                if "offline_conversion_queue" in query["sql"]:
-                    plan = explained(query["sql"])
-                    read = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
-                    assert read < MOST_BLOCKS, (asked, read, query["sql"])
-            few = [query for query in captured if "offline_conversion_queue" in query["sql"]]
-            assert len(few) <= 2, asked  # the count, and the page
+        last = look_over(admin_client, filters)
+        if last > 1:  # the deepest page passes all others
+            look_over(admin_client, {**filters, "p": str(last)})
     walk = explained("SELECT count(*) FROM offline_conversion_queue WHERE last_error = 'x'")
     assert walk["Shared Hit Blocks"] + walk["Shared Read Blocks"] > 2 * MOST_BLOCKS, (
         "the bound tells a walk from a page"
