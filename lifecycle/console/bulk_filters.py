@@ -1,6 +1,6 @@
 """The filters of a list, kept for a bulk action: what the screen would show, and nothing that narrows nothing."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -90,10 +90,3 @@ def _steps(model_admin: Any, request: HttpRequest, filters: Mapping[str, str]) -
     if SEARCH_VAR in filters:
         found, _distinct = model_admin.get_search_results(request, rows, filters[SEARCH_VAR])
         yield SEARCH_VAR, rows, found
-
-
-def _offered(model_admin: Any, request: HttpRequest) -> Iterator[tuple[str, Any]]:
-    """Give the list's filters, each by every name it has in the address."""
-    for offered in model_admin.get_list_filter(request):
-        for name in parameters_of(offered):
-            yield name, offered
