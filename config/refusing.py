@@ -7,7 +7,7 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from config.api.errors import page_of_refusal
 from config.lockout import client_address
@@ -73,7 +73,9 @@ def refused_as(request: HttpRequest, response: HttpResponse) -> Refused | None:
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer a form that did not come from our own page, or from a page that is too old."""
     mark_refused(request, RefusalCode.CSRF, reason)
-    message = _("This form was not sent from our own page, or the page was too old. Reload it and try again.")
+    message = gettext_noop(
+        "This form was not sent from our own page, or the page was too old. Reload it and try again."
+    )
     return page_of_refusal(request, 403, message)
 
 

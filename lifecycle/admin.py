@@ -6,14 +6,44 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
 from lifecycle.console.bulk_pages import BulkActionAdmin
+from lifecycle.console.dress import number
+from lifecycle.console.labels import label
 from lifecycle.console.listing import ReadOnlyAdmin
 from lifecycle.models import ApiKey, BulkAction, Event, Pruning, RefusedRequest
 
 admin.site.register(BulkAction, BulkActionAdmin)
+label(BulkAction, _("bulk action"), _("bulk actions"))
+label(
+    Event,
+    _("event"),
+    _("events"),
+    created_at=_("created at"),
+    queue=_("queue"),
+    object_id=_("object id"),
+    event_type=_("event type"),
+    from_state=_("from state"),
+    to_state=_("to state"),
+    actor=_("actor"),
+    message=_("message"),
+    details=_("details"),
+)
+label(
+    ApiKey,
+    _("API key"),
+    _("API keys"),
+    user=_("user"),
+    name=_("name"),
+    hint=_("hint"),
+    created_at=_("created at"),
+    expires_at=_("expires at"),
+    used_at=_("used at"),
+    revoked_at=_("revoked at"),
+)
 
 
 @admin.register(Event)
@@ -31,7 +61,7 @@ class EventAdmin(ReadOnlyAdmin):
         "message",
     ]
     search_fields = ["=object_id"]
-    search_help_text = "The id of a job"
+    search_help_text = _("The id of a job")
     ordering = ["-id"]
     # Both would count millions of rows to draw a page.
     show_full_result_count = False
@@ -85,11 +115,12 @@ class ApiKeyAdmin(ModelAdmin):
         text = None if change else obj.make_text()
         super().save_model(request, obj, form, change)
         if text:
-            messages.warning(request, f"Copy the key now, it is never shown again: {text}")
+            messages.warning(request, gettext("Copy the key now, it is never shown again: %(key)s") % {"key": text})
 
-    @admin.action(description="Revoke — keys still in force", permissions=["change"])
+    @admin.action(description=_("Revoke — keys still in force"), permissions=["change"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
         """End the selected keys."""
         asked = queryset.count()
         revoked = ApiKey.objects.filter(pk__in=queryset.values("pk")).revoke()
-        messages.success(request, f"Revoked {revoked} of {asked}; the others were revoked already.")
+        words = gettext("Revoked %(revoked)s of %(asked)s; the others were revoked already.")
+        messages.success(request, words % {"revoked": number(revoked), "asked": number(asked)})

@@ -2,13 +2,14 @@
 
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
+from django.utils.translation import gettext_lazy as _
 
 
 class LifecycleConfig(AppConfig):
     """Loads the sweeps that the lock itself needs and listens to the workers."""
 
     name = "lifecycle"
-    verbose_name = "Operations"
+    verbose_name = _("Operations")
 
     def ready(self) -> None:
         """Register once all models are known."""

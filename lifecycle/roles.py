@@ -5,14 +5,15 @@ from typing import Any
 from django.apps import AppConfig
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, Permission
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 
 class Role(models.TextChoices):
     """What a person is to the console, from least to most."""
 
-    VIEWER = "viewer"
-    OPERATOR = "operator"
-    ADMIN = "admin"
+    VIEWER = "viewer", _("Viewer")
+    OPERATOR = "operator", _("Operator")
+    ADMIN = "admin", _("Admin")
 
 
 # `view` and `operate` are the permissions of every queue; the admin role has all there are, people included.

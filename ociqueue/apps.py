@@ -1,13 +1,14 @@
 """The conversion queue, as a Django app."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class OciQueueConfig(AppConfig):
     """Registers the queue's sweeps."""
 
     name = "ociqueue"
-    verbose_name = "Offline conversions"
+    verbose_name = _("Offline conversions")
 
     def ready(self) -> None:
         """Register once all models are known."""

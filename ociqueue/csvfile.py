@@ -11,6 +11,9 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import IO, Any
 
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+
 from ociqueue.enqueue import enqueue
 from ociqueue.entry import FIELDS, REQUIRED
 from ociqueue.models import Conversion, Site
@@ -69,12 +72,24 @@ class Tally:
     def sentence(self, *, dry_run: bool) -> str:
         """Tell it in words; a currency is never assumed silently."""
         if not self.lines:
-            return "Nothing to import: the file has a header and no lines."
-        told = f"{'Would store' if dry_run else 'Stored'} {self.created:,} of {self.lines:,} lines"
-        told += f"; {self.duplicates:,} known already, {self.refused_lines:,} refused."
+            return _("Nothing to import: the file has a header and no lines.")
+        words = _("Stored %(stored)s of %(lines)s lines; %(known)s known already, %(refused)s refused.")
+        if dry_run:
+            words = _("Would store %(stored)s of %(lines)s lines; %(known)s known already, %(refused)s refused.")
+        counts = {
+            "stored": self.created,
+            "lines": self.lines,
+            "known": self.duplicates,
+            "refused": self.refused_lines,
+            "number": self.defaulted,
+        }
+        spoken = {name: number_format(count, force_grouping=True) for name, count in counts.items()}
+        told = [words % spoken]
         if self.defaulted:
-            told += f" {self.defaulted:,} came without a currency and take the site's."
-        return told + (" Nothing was stored: this was a dry run." if dry_run else "")
+            told.append(_("%(number)s came without a currency and take the site's.") % spoken)
+        if dry_run:
+            told.append(_("Nothing was stored: this was a dry run."))
+        return " ".join(told)
 
 
 def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iterator[Tally]:
@@ -133,7 +148,7 @@ def read_lines(
     numbered = enumerate(_physical_lines(stream), start=1)
     header = next(((number, text) for number, text in numbered if text.strip()), None)
     if header is None:
-        raise Unreadable("The file is empty.")
+        raise Unreadable(_("The file is empty."))
     delimiter, names = _read_header(header[1])
     _refuse_header(names, known=tuple(known), required=required, one_of=tuple(one_of))
     for number, text in numbered:
@@ -158,25 +173,26 @@ def _physical_lines(stream: IO[bytes]) -> Iterator[str]:
 
 def _read_header(text: str) -> tuple[str, list[str]]:
     if "\x00" in text or len(text) > LONGEST_LINE:
-        raise Unreadable(f"This is not a text file with a header line; {SAVE_AS_UTF_8}.")
+        raise Unreadable(_("This is not a text file with a header line; save the file as “CSV UTF-8”."))
     if NOT_UTF_8.search(text):
-        raise Unreadable(f"The file is not UTF-8; {SAVE_AS_UTF_8}.")
+        raise Unreadable(_("The file is not UTF-8; save the file as “CSV UTF-8”."))
     delimiter = ";" if text.count(";") > text.count(",") else ","
     try:
         return delimiter, _cells(text, delimiter)
     except csv.Error:
-        raise Unreadable("A quote in the header is never closed.") from None
+        raise Unreadable(_("A quote in the header is never closed.")) from None
 
 
 def _refuse_header(names: list[str], *, known: tuple[str, ...], required: Iterable[str], one_of: Any) -> None:
     if unknown := [name or "(empty)" for name in names if name not in known]:
-        raise Unreadable(f"Unknown columns: {', '.join(unknown)[:200]}; known are {', '.join(known)}.")
+        told = {"columns": ", ".join(unknown)[:200], "known": ", ".join(known)}
+        raise Unreadable(_("Unknown columns: %(columns)s; known are %(known)s.") % told)
     if missing := [name for name in required if name not in names]:
-        raise Unreadable(f"Missing columns: {', '.join(missing)}.")
+        raise Unreadable(_("Missing columns: %(columns)s.") % {"columns": ", ".join(missing)})
     if one_of and not set(one_of) & set(names):
-        raise Unreadable(f"A column {' or '.join(one_of)} is missing.")
+        raise Unreadable(_("One of these columns is missing: %(columns)s.") % {"columns": ", ".join(one_of)})
     if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise Unreadable(f"Columns named twice: {', '.join(repeated)}.")
+        raise Unreadable(_("Columns named twice: %(columns)s.") % {"columns": ", ".join(repeated)})
 
 
 def _read_line(number: int, text: str, delimiter: str, names: list[str]) -> Line:

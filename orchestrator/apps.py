@@ -2,13 +2,14 @@
 
 from django.apps import AppConfig
 from django.conf import settings
+from django.utils.translation import gettext_lazy as _
 
 
 class OrchestratorConfig(AppConfig):
     """Registers the queue's sweep, and its bell where the floor's folders are."""
 
     name = "orchestrator"
-    verbose_name = "Panel cutting"
+    verbose_name = _("Panel cutting")
 
     def ready(self) -> None:
         """Register once all models are known."""

@@ -8,6 +8,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import phonenumbers
+from django.utils.translation import gettext_noop
 
 LARGEST_MM = 5_000
 DIGITS = 28  # the precision of decimal arithmetic
@@ -100,10 +101,10 @@ def text(longest: int) -> Reader:
         if not isinstance(value, str):
             raise Wrong("Expected a string.")
         if UNSPEAKABLE.search(value):
-            raise Wrong("Control characters and broken Unicode are not allowed.")
+            raise Wrong(gettext_noop("Control characters and broken Unicode are not allowed."))
         clean = unicodedata.normalize("NFC", value).strip()
         if not clean:
-            raise Wrong("This may not be empty.")
+            raise Wrong(gettext_noop("This may not be empty."))
         if len(clean) > longest:
             raise Wrong(f"At most {longest} characters.")
         return clean
@@ -175,7 +176,7 @@ def size(*, mm_per_unit: int = 1) -> Reader:
 def phone(value: Any) -> str:
     """Return a phone number as E.164; `0555 123 45 67` and `00905551234567` are the same one."""
     spelt = text(40)(value)
-    wrong = Wrong("Not a phone number that exists, as 0555 123 45 67 or +90 555 123 45 67 would be.")
+    wrong = Wrong(gettext_noop("Not a phone number that exists, as 0555 123 45 67 or +90 555 123 45 67 would be."))
     if not PHONE.fullmatch(spelt):
         raise wrong
     try:

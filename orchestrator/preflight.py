@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from django.utils.translation import gettext as _
+
 from orchestrator.atomic import ASIDE
 from orchestrator.excel import check_template
 from orchestrator.faults import Fault
@@ -46,21 +48,22 @@ def preflight() -> list[Check]:
         *(check for name, folder in folders.all().items() for check in _folder(name, folder)),
         _template(folders.template),
         *_rules(),
-        _mode("mode A command", command_missing(), " ".join(folders.command), mode="A"),
-        _mode("mode B macro", macro_missing(), "Excel and the macro's workbook are here.", mode="B"),
+        _mode(_("mode A command"), command_missing(), " ".join(folders.command), mode="A"),
+        _mode(_("mode B macro"), macro_missing(), _("Excel and the macro's workbook are here."), mode="B"),
     ]
 
 
 def _folder(name: str, folder: Path) -> Iterator[Check]:
-    title = f"{name} folder"
+    title = _("%(name)s folder") % {"name": name}
     if wrong := _not_writable(folder):
         yield Check(title, Level.FAIL, f"{folder}: {wrong}.")
         return
-    yield Check(title, Level.PASS, f"{folder} can be read and written.")
+    yield Check(title, Level.PASS, _("%(path)s can be read and written.") % {"path": folder})
     free = shutil.disk_usage(folder).free
     if free < LITTLE_SPACE:
         level = Level.FAIL if free < NO_SPACE else Level.WARN
-        yield Check(f"{name} space", level, f"{folder}: {free / 1024**2:.0f} MB are free.")
+        told = {"path": folder, "number": f"{free / 1024**2:.0f}"}
+        yield Check(_("%(name)s space") % {"name": name}, level, _("%(path)s: %(number)s MB are free.") % told)
 
 
 def _not_writable(folder: Path) -> str | None:
@@ -87,22 +90,24 @@ def _template(path: Path) -> Check:
     try:
         check_template(path)
     except Fault as fault:
-        return Check("template", Level.FAIL, f"{path}: {fault.message}")
-    return Check("template", Level.PASS, f"{path} has the sheet and its tags.")
+        return Check(_("template"), Level.FAIL, f"{path}: {fault.message}")
+    return Check(_("template"), Level.PASS, _("%(path)s has the sheet and its tags.") % {"path": path})
 
 
 def _rules() -> Iterator[Check]:
     try:
         rules = current_rules()
     except Fault as fault:
-        yield Check("rules", Level.FAIL, fault.message)
+        yield Check(_("rules"), Level.FAIL, fault.message)
         return
     if rules.refusal:
-        yield Check("rules", Level.FAIL, f"{rules.refusal} This process still works by the last good rules.")
+        words = _("%(refusal)s This process still works by the last good rules.")
+        yield Check(_("rules"), Level.FAIL, words % {"refusal": rules.refusal})
     else:
-        yield Check("rules", Level.PASS, "The rules are read and whole.")
+        yield Check(_("rules"), Level.PASS, _("The rules are read and whole."))
     if rules.default_plate_size is None:
-        yield Check("default plate", Level.WARN, "No defaultPlateSize: orders that name none will be held.")
+        words = _("No defaultPlateSize: orders that name none will be held.")
+        yield Check(_("default plate"), Level.WARN, words)
 
 
 def _mode(name: str, wrong: str | None, fine: str, *, mode: str) -> Check:
@@ -113,4 +118,5 @@ def _mode(name: str, wrong: str | None, fine: str, *, mode: str) -> Check:
         is_default = current_rules().opti_mode_default == mode
     except Fault:
         is_default = False
-    return Check(name, Level.FAIL if is_default else Level.WARN, f"{wrong} Orders in mode {mode} will fail.")
+    words = _("%(wrong)s Orders in mode %(mode)s will fail.") % {"wrong": wrong, "mode": mode}
+    return Check(name, Level.FAIL if is_default else Level.WARN, words)

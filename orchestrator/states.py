@@ -1,6 +1,7 @@
 """The lifecycle of a cutting job (ORC-1)."""
 
 from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
 
 from lifecycle.table import Lifecycle, move
 
@@ -23,9 +24,9 @@ class State(TextChoices):
 class Mode(TextChoices):
     """How OptiPlanning is started."""
 
-    A = "A", "A: command line"
-    B = "B", "B: Excel macro"
-    C = "C", "C: by the operator"
+    A = "A", _("A: command line")
+    B = "B", _("B: Excel macro")
+    C = "C", _("C: by the operator")
 
 
 # The runner claims these when they are due; the rest wait for a person, or have ended.

@@ -1,13 +1,14 @@
 """The PDF queue, as a Django app."""
 
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class PdfJobsConfig(AppConfig):
     """Registers the queue's doorbell, sweeps and metrics."""
 
     name = "pdfjobs"
-    verbose_name = "PDF documents"
+    verbose_name = _("PDF documents")
 
     def ready(self) -> None:
         """Register once all models are known."""

@@ -1,6 +1,7 @@
 """The lifecycle of a PDF job, and why one fails (PDF-1, PDF-4)."""
 
 from django.db.models import TextChoices
+from django.utils.translation import gettext_noop
 
 from lifecycle.table import Lifecycle, move
 
@@ -16,13 +17,16 @@ class Status(TextChoices):
 
 
 class ErrorCode(TextChoices):
-    """What went wrong in the worker; it decides whether trying again can help."""
+    """What went wrong in the worker; it decides whether trying again can help.
 
-    BROWSER_LAUNCH_FAILED = "BROWSER_LAUNCH_FAILED", "the browser did not start, or died"
-    NAVIGATION_TIMEOUT = "NAVIGATION_TIMEOUT", "it did not finish in time"
-    TEMPLATE_ERROR = "TEMPLATE_ERROR", "it cannot be made as asked: template, image, page range or size"
-    UNSUPPORTED_PLATFORM = "UNSUPPORTED_PLATFORM", "PDFs cannot be made on this machine"
-    UNKNOWN = "UNKNOWN", "nobody knows"
+    The console translates the words; the API says them in English.
+    """
+
+    BROWSER_LAUNCH_FAILED = "BROWSER_LAUNCH_FAILED", gettext_noop("the browser did not start, or died")
+    NAVIGATION_TIMEOUT = "NAVIGATION_TIMEOUT", gettext_noop("it did not finish in time")
+    TEMPLATE_ERROR = "TEMPLATE_ERROR", gettext_noop("it cannot be made as asked: template, image, page range or size")
+    UNSUPPORTED_PLATFORM = "UNSUPPORTED_PLATFORM", gettext_noop("PDFs cannot be made on this machine")
+    UNKNOWN = "UNKNOWN", gettext_noop("nobody knows")
 
 
 class FailSafe(TextChoices):

@@ -7,6 +7,7 @@ from typing import Any
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils.translation import gettext, gettext_noop
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
@@ -30,7 +31,7 @@ CODES = {
 }
 
 DATABASE_DOWN = (OperationalError, InterfaceError)
-NO_DATABASE = "The database does not answer; nothing was changed."
+NO_DATABASE = gettext_noop("The database does not answer; nothing was changed.")
 
 
 def answer(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -76,27 +77,27 @@ def flat(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:
         yield path, str(detail)
 
 
-def page_of_refusal(request: HttpRequest, status: int, message: str) -> HttpResponse:
-    """Answer people with a page, and machines in the one shape."""
+def page_of_refusal(request: HttpRequest, status: int, message: str, **facts: str) -> HttpResponse:
+    """Answer people with a page in their language, and machines in the one shape."""
     # People look at the console; everything else is spoken to by machines, which are answered in JSON.
     if request.path.startswith("/admin/"):
-        return render(request, "error.html", {"status": status, "message": message}, status=status)
-    return JsonResponse(refusal(CODES[status], message), status=status)
+        return render(request, "error.html", {"status": status, "message": gettext(message) % facts}, status=status)
+    return JsonResponse(refusal(CODES[status], message % facts), status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer what Django itself refused: a bad host, too large a form."""
-    return page_of_refusal(request, 400, "The request is malformed.")
+    return page_of_refusal(request, 400, gettext_noop("The request is malformed."))
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer a refusal raised outside DRF."""
-    return page_of_refusal(request, 403, "You may not do this.")
+    return page_of_refusal(request, 403, gettext_noop("You may not do this."))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer an unknown route."""
-    return page_of_refusal(request, 404, f"There is nothing at {request.path}.")
+    return page_of_refusal(request, 404, gettext_noop("There is nothing at %(path)s."), path=request.path)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -105,4 +106,5 @@ def server_error(request: HttpRequest) -> HttpResponse:
         answer = page_of_refusal(request, 503, NO_DATABASE)
         answer.headers["Retry-After"] = "5"
         return answer
-    return page_of_refusal(request, 500, "Something failed on our side; the request id finds it in the log.")
+    message = gettext_noop("Something failed on our side; the request id finds it in the log.")
+    return page_of_refusal(request, 500, message)

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy, gettext_noop, ngettext
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from lifecycle.bulk.queues import NotNow, Outcome
+from lifecycle.console.dress import number as grouped
 from lifecycle.guard import LifecycleModel
 from lifecycle.table import Lifecycle
 
@@ -100,7 +101,7 @@ class Action(ABC):
             return Preview(0, [str(why)])
         eligible = sum(verdicts[state] for state in self.sources)
         first = _t("%(title)s: %(eligible)s of %(asked)s selected.")
-        told = [first % {"title": self.title, "eligible": f"{eligible:,}", "asked": f"{len(ids):,}"}]
+        told = [first % {"title": self.title, "eligible": grouped(eligible), "asked": grouped(len(ids))}]
         told += [str(self.effect)] if eligible else []
         told += self.staying(verdicts)
         if beyond := len(ids) - verdicts.total():
@@ -150,7 +151,7 @@ class Action(ABC):
         found = sorted(others.items(), key=lambda other: (order.get(other[0].split(" ", 1)[0], 0), other[0]))
         return [
             ngettext("%(number)s is %(state)s and will stay so.", "%(number)s are %(state)s and will stay so.", number)
-            % {"number": f"{number:,}", "state": verdict}
+            % {"number": grouped(number), "state": spoken(verdict)}
             for verdict, number in found
         ]
 
@@ -161,12 +162,14 @@ class Action(ABC):
     def not_found(self, number: int) -> str:
         """Say how many rows there are not, for this user."""
         words = ngettext("%(number)s is %(what)s", "%(number)s are %(what)s", number)
-        return words % {"number": f"{number:,}", "what": _t(self.beyond)}
+        return words % {"number": grouped(number), "what": _t(self.beyond)}
 
     def report(self, asked: int, moved: int, *more: str) -> Report:
         """Say how many rows were moved, and what else there is to say."""
         first = _t("%(done)s %(moved)s of %(asked)s")
-        sentence = "; ".join([first % {"done": self.done, "moved": f"{moved:,}", "asked": f"{asked:,}"}, *more]) + "."
+        sentence = (
+            "; ".join([first % {"done": self.done, "moved": grouped(moved), "asked": grouped(asked)}, *more]) + "."
+        )
         return Report(sentence, messages.SUCCESS if moved else messages.WARNING)
 
 
@@ -174,9 +177,15 @@ def left_as(verdicts: Mapping[str, int]) -> list[str]:
     """Say which states kept rows from being moved."""
     return [
         ngettext("%(number)s was %(state)s", "%(number)s were %(state)s", number)
-        % {"number": f"{number:,}", "state": verdict}
+        % {"number": grouped(number), "state": spoken(verdict)}
         for verdict, number in sorted(verdicts.items())
     ]
+
+
+def spoken(verdict: str) -> str:
+    """Return a verdict in the reader's language: a state, which is a word of the API, and why the row stays in it."""
+    state, _space, why = verdict.partition(" ")
+    return f"{state} {_t(why)}" if why else state
 
 
 def in_words(states: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ from lifecycle.bulk.queues import NotNow, register
 from lifecycle.console import bulk_filters
 from lifecycle.console.actions import Action, ReasonForm
 from lifecycle.console.bulk_filters import Unusable
+from lifecycle.console.dress import number as grouped
 from lifecycle.console.dress import page
 from lifecycle.console.listing import LongListAdmin
 from lifecycle.models import BulkAction
@@ -115,7 +116,9 @@ class BulkOffers(LongListAdmin):
                 return planned
             transaction.set_rollback(True)
         # Said about the count, which the form does not know as a field of its own.
-        form.add_error(None, _("Type %(number)s: so many would be changed now.") % {"number": f"{planned.eligible:,}"})
+        form.add_error(
+            None, _("Type %(number)s: so many would be changed now.") % {"number": grouped(planned.eligible or 0)}
+        )
         return None
 
     def _ask_for_all(
@@ -124,7 +127,7 @@ class BulkOffers(LongListAdmin):
         number = found.eligible.total()
         if MOST_WITHOUT_COUNT < number <= MOST_LOOKED_AT and not found.is_capped:
             form.fields["count"] = count_field(number)
-        submit = _("Count them first") if found.is_capped else f"{action.title} ({number:,})"
+        submit = _("Count them first") if found.is_capped else f"{action.title} ({grouped(number)})"
         return page(
             self,
             request,
@@ -156,15 +159,15 @@ def foretold(action: Action, dry_run: Mapping[str, Any], *, is_capped: bool = Fa
     if is_capped:
         told = [
             _("%(title)s: more than %(number)s that match. They are counted next, and then you decide.")
-            % {"title": action.title, "number": f"{MOST_LOOKED_AT:,}"}
+            % {"title": action.title, "number": grouped(MOST_LOOKED_AT)}
         ]
     else:
-        by_state = ", ".join(f"{number:,} {state}" for state, number in sorted(eligible.items()))
+        by_state = ", ".join(f"{grouped(number)} {state}" for state, number in sorted(eligible.items()))
         told = [
             _("%(title)s: %(number)s that match%(states)s.")
             % {
                 "title": action.title,
-                "number": f"{eligible.total():,}",
+                "number": grouped(eligible.total()),
                 "states": f" ({by_state})" if by_state else "",
             }
         ]
@@ -172,7 +175,7 @@ def foretold(action: Action, dry_run: Mapping[str, Any], *, is_capped: bool = Fa
     told += action.staying(dry_run.get("passed_by", {}))
     if dry_run.get("others_capped"):
         told.append(
-            _("More than %(number)s others match and will stay as they are.") % {"number": f"{MOST_LOOKED_AT:,}"}
+            _("More than %(number)s others match and will stay as they are.") % {"number": grouped(MOST_LOOKED_AT)}
         )
     else:
         told += action.staying(dry_run.get("others", {}))
@@ -183,7 +186,7 @@ def count_field(number: int) -> forms.CharField:
     """Ask for a number to be typed, so that nobody changes many rows by a slip."""
     return forms.CharField(
         required=False,
-        label=_("Type %(number)s to confirm") % {"number": f"{number:,}"},
+        label=_("Type %(number)s to confirm") % {"number": grouped(number)},
         widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "inputmode": "numeric"}),
     )
 

@@ -77,6 +77,11 @@ def _request(user: Any, filters: Mapping[str, str]) -> Any:
         raise Unusable(_("These filters cannot be used: %(error)s") % {"error": error}) from None
 
 
+def _offered(model_admin: Any, request: HttpRequest) -> list[tuple[str, Any]]:
+    """Return each filter of the list by its name in the address; one of several fields has several."""
+    return [(name, offered) for offered in model_admin.get_list_filter(request) for name in parameters_of(offered)]
+
+
 def _steps(model_admin: Any, request: HttpRequest, filters: Mapping[str, str]) -> Any:
     """Apply filter by filter; give each one's name, the rows before it and the rows after it."""
     rows = model_admin.get_queryset(request)

@@ -23,6 +23,7 @@ from lifecycle.bulk.states import BULK_ACTIONS, State
 from lifecycle.console.actions import Action, left_as
 from lifecycle.console.bulk import count_field, encoded, foretold, typed
 from lifecycle.console.dress import badge, page, since, two_lines
+from lifecycle.console.dress import number as grouped
 from lifecycle.console.filters import StateFilter
 from lifecycle.console.listing import LongListAdmin
 from lifecycle.models import BulkAction, BulkItem, Event
@@ -59,8 +60,8 @@ def state(row: BulkAction) -> SafeString:
 @display(description=gettext_lazy("progress"))
 def progress(row: BulkAction) -> SafeString:
     """Return how far it is, and how many rows it moved."""
-    of = f"{row.done_count:,} / {row.total:,}" if row.total is not None else "-"
-    return two_lines(of, _("%(number)s changed") % {"number": f"{row.moved_count:,}"})
+    of = f"{grouped(row.done_count)} / {grouped(row.total)}" if row.total is not None else "-"
+    return two_lines(of, _("%(number)s changed") % {"number": grouped(row.moved_count)})
 
 
 @display(description=gettext_lazy("asked by"))
@@ -135,7 +136,7 @@ class BulkActionAdmin(LongListAdmin):
         if started:
             bells.ring(BELL)
         elif rows.filter(status=State.READY).exists():
-            messages.error(request, _("Type %(number)s to start it.") % {"number": f"{action.eligible:,}"})
+            messages.error(request, _("Type %(number)s to start it.") % {"number": grouped(action.eligible or 0)})
         else:
             self._refused(request, rows.get())
         return self._to_page(action)
@@ -149,7 +150,7 @@ class BulkActionAdmin(LongListAdmin):
         if rows.cancel():
             done = rows.get()
             words = _("Cancelled. %(moved)s of %(total)s were changed before, and stay so.")
-            messages.success(request, words % {"moved": f"{done.moved_count:,}", "total": f"{done.total or 0:,}"})
+            messages.success(request, words % {"moved": grouped(done.moved_count), "total": grouped(done.total or 0)})
         else:
             self._refused(request, rows.get())
         return self._to_page(action)
@@ -223,7 +224,7 @@ class BulkActionAdmin(LongListAdmin):
 def _progress(action: BulkAction) -> str:
     """Say how far it is."""
     words = _("%(done)s of %(total)s rows looked at (%(percent)s %%)")
-    return words % {"done": f"{action.done_count:,}", "total": f"{action.total or 0:,}", "percent": action.percent}
+    return words % {"done": grouped(action.done_count), "total": grouped(action.total or 0), "percent": action.percent}
 
 
 def _report(verb: Action, action: BulkAction) -> str:

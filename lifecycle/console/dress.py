@@ -12,6 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 from django.utils.timezone import localtime
+from django.utils.translation import gettext as _
 from unfold.decorators import action
 from unfold.enums import ActionVariant
 
@@ -71,7 +72,7 @@ def since(time: datetime) -> SafeString:
 
 def ago(time: datetime | None) -> str:
     """Return how long ago it was, in words."""
-    return f"{timesince(time, depth=1)} ago" if time else "never"
+    return _("%(span)s ago") % {"span": timesince(time, depth=1)} if time else _("never")
 
 
 def number(value: int) -> str:

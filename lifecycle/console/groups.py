@@ -10,6 +10,7 @@ from django.utils.translation import ngettext
 
 from lifecycle.console.bulk import BulkOffers, encoded
 from lifecycle.console.dress import button, page
+from lifecycle.console.dress import number as grouped
 from lifecycle.failures import Failures
 from lifecycle.models import ErrorGroup
 from lifecycle.models.errors import TREND_HOURS, Group
@@ -46,7 +47,7 @@ class Trend:
     @property
     def sentence(self) -> str:
         """The bars in words."""
-        told = {"day": f"{sum(self.hours):,}", "hour": f"{self.hours[-1]:,}"}
+        told = {"day": grouped(sum(self.hours)), "hour": grouped(self.hours[-1])}
         return _("%(day)s in the last 24 hours, %(hour)s of them in the current hour") % told
 
     @property
@@ -125,4 +126,4 @@ class ErrorGroupsAdmin(BulkOffers):
     @staticmethod
     def _way(title: str, reach: int) -> str:
         words = ngettext("%(title)s this group (%(number)s row)", "%(title)s this group (%(number)s rows)", reach)
-        return words % {"title": title, "number": f"{reach:,}"}
+        return words % {"title": title, "number": grouped(reach)}

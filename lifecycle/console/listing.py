@@ -9,9 +9,11 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import cached_property
+from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
+from lifecycle.console.dress import number
 from lifecycle.console.filters import parameters_of
 
 MOST_COUNTED = 10_000
@@ -34,8 +36,12 @@ class CappedPaginator(Paginator[Any]):
         words = self._rows.model._meta
         name, names = words.verbose_name, words.verbose_name_plural
         if self.count > self.most:
-            return f"more than {self.most:,} {names}; narrow the filter to see the older ones"
-        return f"{self.count:,} {name if self.count == 1 else names}"
+            told = gettext("more than %(most)s %(names)s; narrow the filter to see the older ones")
+            return told % {"most": number(self.most), "names": names}
+        return gettext("%(number)s %(names)s") % {
+            "number": number(self.count),
+            "names": name if self.count == 1 else names,
+        }
 
     @property
     def _rows(self) -> Any:

@@ -16,6 +16,7 @@ from lifecycle.actor import acting, acting_as
 from lifecycle.console.actions import Action, ReasonForm
 from lifecycle.console.deadletters import DeadLetters
 from lifecycle.console.dress import button, page
+from lifecycle.console.dress import number as grouped
 from lifecycle.console.groups import ErrorGroupsAdmin
 from lifecycle.console.standing import StandingAdmin
 from lifecycle.models import RefusalCode
@@ -80,7 +81,7 @@ class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
         try:
             return super().response_action(request, queryset)  # type: ignore[no-any-return]
         except ValidationError:
-            raise BadRequest("Not an id.") from None
+            raise BadRequest(_("Not an id.")) from None
 
     # Asking
 
@@ -94,7 +95,7 @@ class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
         """Ask about the rows selected in the list; what is asked about is what will be acted on."""
         ids = list(rows.order_by().values_list("pk", flat=True)[: self.most_acted_on + 1])
         if len(ids) > self.most_acted_on:
-            messages.error(request, _("At most %(most)s rows at once.") % {"most": f"{self.most_acted_on:,}"})
+            messages.error(request, _("At most %(most)s rows at once.") % {"most": grouped(self.most_acted_on)})
             return None
         return self.ask(request, action, ids, filters=request.GET.urlencode())
 
@@ -124,7 +125,7 @@ class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
             title=action.label,
             sentences=seen.sentences,
             form=form or action.form(),
-            submit=f"{action.title} ({seen.eligible:,})" if seen.eligible else "",
+            submit=f"{action.title} ({grouped(seen.eligible)})" if seen.eligible else "",
             is_dangerous=action.is_dangerous,
             post_to=self.address("act", action.verb),
             kept={"ids": ",".join(map(str, ids)), "filters": filters, "from_row": "1" if from_row else ""},
@@ -143,7 +144,7 @@ class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
         named = (self.read_id(text) for text in request.POST.get("ids", "").split(","))
         ids = list(dict.fromkeys(pk for pk in named if pk))
         if not 0 < len(ids) <= self.most_acted_on:
-            messages.error(request, _("Select from 1 to %(most)s rows.") % {"most": f"{self.most_acted_on:,}"})
+            messages.error(request, _("Select from 1 to %(most)s rows.") % {"most": grouped(self.most_acted_on)})
             return HttpResponseRedirect(self.address("changelist"))
         filters, from_row = request.POST.get("filters", ""), bool(request.POST.get("from_row"))
         form = action.form(request.POST)

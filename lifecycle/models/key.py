@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -46,7 +47,7 @@ class ApiKey(models.Model):
     """One key of a user, usually of a service."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_keys")
-    name = models.CharField(max_length=100, help_text="What uses this key.")
+    name = models.CharField(max_length=100, help_text=_("What uses this key."))
     hint = models.CharField(max_length=4, editable=False)
     digest = models.CharField(max_length=64, unique=True, editable=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -57,7 +58,7 @@ class ApiKey(models.Model):
     objects = ApiKeyQuerySet.as_manager()
 
     class Meta:
-        verbose_name = "API key"
+        verbose_name = _("API key")
         default_permissions = ("view", "add", "change")
 
     def __str__(self) -> str:

@@ -1,5 +1,6 @@
 """The conversion queue in the console: sites and their senders, conversions with their actions, and uploads."""
 
+from ociqueue.admin import labels  # noqa: F401
 from ociqueue.admin.batches import UploadBatchAdmin
 from ociqueue.admin.conversions import ConversionAdmin
 from ociqueue.admin.panel import ConversionPanel

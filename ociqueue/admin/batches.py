@@ -11,8 +11,10 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from lifecycle.console.dress import badge, breakable, since, two_lines
+from lifecycle.console.dress import badge, breakable, number, since, two_lines
 from lifecycle.console.filters import AgeFilter, ChoiceFilter, first_id_at
 from lifecycle.console.listing import LongListAdmin
 from ociqueue.admin.listing import SiteFilter
@@ -27,8 +29,8 @@ LOOKED_BACK = timedelta(days=30)
 class AnswerFilter(ChoiceFilter):
     """By whether an answer came; no index knows that, so only so many days are looked through."""
 
-    title, parameter_name = "answer", "answer"
-    offered = [("none", f"No answer, last {LOOKED_BACK.days} days")]
+    title, parameter_name = gettext_lazy("answer"), "answer"
+    offered = [("none", gettext_lazy("No answer, last 30 days"))]
 
     def narrow(self, rows: Any, value: str) -> Any:
         """Keep what was sent and not answered."""
@@ -38,61 +40,61 @@ class AnswerFilter(ChoiceFilter):
 FILTERS = [SiteFilter, AnswerFilter, AgeFilter]
 
 
-@admin.display(description="upload")
+@admin.display(description=gettext_lazy("upload"))
 def upload(batch: UploadBatch) -> SafeString:
     """Return the end of the id, which tells uploads apart, over Google's id of the request."""
     return two_lines(f"…{str(batch.pk)[-12:]}", batch.request_id, title=str(batch.pk))
 
 
-@admin.display(description="site")
+@admin.display(description=gettext_lazy("site"))
 def site(batch: UploadBatch) -> str:
     """Return whose rows they are."""
     return batch.site.name
 
 
-@admin.display(description="rows")
+@admin.display(description=gettext_lazy("rows"))
 def size(batch: UploadBatch) -> SafeString:
     """Return how many rows were claimed, and whether it is a probe."""
-    return format_html("{} {}", f"{batch.size:,}", badge("probe", "info") if batch.is_probe else "")
+    return format_html("{} {}", number(batch.size), badge(_("probe"), "info") if batch.is_probe else "")
 
 
-@admin.display(description="sent")
+@admin.display(description=gettext_lazy("sent"))
 def sent(batch: UploadBatch) -> SafeString | str:
     """Return how long ago it went out."""
-    return since(batch.sent_at) if batch.sent_at else "not sent"
+    return since(batch.sent_at) if batch.sent_at else _("not sent")
 
 
-@admin.display(description="answer")
+@admin.display(description=gettext_lazy("answer"))
 def answer(batch: UploadBatch) -> SafeString:
     """Tell an answer from a call that failed, from an answer that may still come, and from one that never will."""
     if batch.answered_at and batch.note and not batch.request_id:
-        return badge("call failed", "warning", title=batch.note)
+        return badge(_("call failed"), "warning", title=batch.note)
     if batch.answered_at:
-        return badge("answered", "success")
+        return badge(_("answered"), "success")
     if not batch.sent_at:
-        return badge("not sent", title="Claimed, and never sent: its rows come back by themselves.")
+        return badge(_("not sent"), title=_("Claimed, and never sent: its rows come back by themselves."))
     if batch.sent_at > timezone.now() - timedelta(seconds=settings.TASK_TIMEOUT):
-        return badge("waiting for it", "info")
-    return badge("no answer: outcome unknown", "danger", title="Google may have taken its rows, or not.")
+        return badge(_("waiting for it"), "info")
+    return badge(_("no answer: outcome unknown"), "danger", title=_("Google may have taken its rows, or not."))
 
 
-@admin.display(description="accepted, failed, put off")
+@admin.display(description=gettext_lazy("accepted, failed, put off"))
 def result(batch: UploadBatch) -> SafeString | str:
     """Return what became of the rows."""
     if not batch.answered_at:
         return "-"
-    late = f"too late for {batch.late:,}" if batch.late else ""
-    return two_lines(f"{batch.accepted:,} / {batch.failed:,} / {batch.put_off:,}", late)
+    late = _("too late for %(number)s") % {"number": number(batch.late)} if batch.late else ""
+    return two_lines(" / ".join(map(number, (batch.accepted, batch.failed, batch.put_off))), late)
 
 
-@admin.display(description="note")
+@admin.display(description=gettext_lazy("note"))
 def note(batch: UploadBatch) -> SafeString | str:
     """Return the beginning of what was said of the whole request; all of it is on the page and under the pointer."""
     shown = batch.note if len(batch.note) <= 60 else f"{batch.note[:59]}…"  # noqa: PLR2004
     return format_html('<span title="{}">{}</span>', batch.note, shown) if batch.note else "-"
 
 
-@admin.display(description="id")
+@admin.display(description=gettext_lazy("id"))
 def whole_id(batch: UploadBatch) -> SafeString:
     """Return the id; rows that the upload holds name it."""
     return breakable(str(batch.pk))
@@ -100,7 +102,7 @@ def whole_id(batch: UploadBatch) -> SafeString:
 
 FIELDSETS: Any = [
     (None, {"fields": [(answer, "site"), (size, whole_id), ("created_at", "sent_at"), ("answered_at", "request_id")]}),
-    ("What became of the rows", {"fields": [("accepted", "failed"), ("put_off", "late"), "note"]}),
+    (gettext_lazy("What became of the rows"), {"fields": [("accepted", "failed"), ("put_off", "late"), "note"]}),
 ]
 READ_ONLY: Any = [field for field in flatten_fieldsets(FIELDSETS) if callable(field)]
 
@@ -112,7 +114,7 @@ class UploadBatchAdmin(LongListAdmin):
     list_display = [upload, site, size, sent, answer, result, note]
     list_filter = FILTERS
     list_select_related = ["site"]
-    search_help_text = "A whole id of an upload"
+    search_help_text = gettext_lazy("A whole id of an upload")
     change_form_outer_after_template = "admin/ociqueue/batch_rows.html"
     fieldsets = FIELDSETS
     readonly_fields = READ_ONLY
@@ -138,5 +140,6 @@ def rows_of(batch: UploadBatch) -> dict[str, Any]:
     found = {row.pk: row for row in mine}
     rows = [found[pk] for pk in ids[:MOST_ROWS] if pk in found]
     shown = [(row, seal(row), state(row), error(row)) for row in rows]
-    word = f"The first {MOST_ROWS:,} of {len(ids):,} rows" if len(ids) > MOST_ROWS else f"Rows ({len(ids):,})"
-    return {"batch_rows": shown, "batch_rows_word": word}
+    told = {"shown": number(MOST_ROWS), "all": number(len(ids))}
+    word = _("The first %(shown)s of %(all)s rows") if len(ids) > MOST_ROWS else _("Rows (%(all)s)")
+    return {"batch_rows": shown, "batch_rows_word": word % told}

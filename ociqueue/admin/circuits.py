@@ -11,6 +11,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince, timeuntil
+from django.utils.translation import gettext as _
 
 from lifecycle.console.dress import badge, page, two_lines
 from lifecycle.models import Event, Heartbeat
@@ -63,7 +64,7 @@ def circuit_page(model_admin: Any, request: HttpRequest, object_id: str) -> Http
         model_admin,
         request,
         "admin/ociqueue/circuit.html",
-        title=f"Circuit of {site}",
+        title=_("Circuit of %(site)s") % {"site": site},
         original=site,
         shown=[Shown(circuit, list(Event.objects.of(circuit).order_by("-id")[:MOST_EVENTS])) for circuit in circuits],
         **about(site, request),
@@ -92,7 +93,10 @@ def probe_now(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
             woken = circuits.probe_now()
             bells.ring(BELL)
         tell = messages.success if woken else messages.warning
-        tell(request, " ".join(what_follows(site, circuits)) if woken else f"No circuit of {site} is open.")
+        tell(
+            request,
+            " ".join(what_follows(site, circuits)) if woken else _("No circuit of %(site)s is open.") % {"site": site},
+        )
     return HttpResponseRedirect(reverse("admin:ociqueue_site_circuit", args=[site.pk]))
 
 
@@ -102,28 +106,30 @@ def what_follows(site: Site, circuits: CircuitQuerySet) -> Iterator[str]:
     rows = Conversion.objects.for_site(site).due()
     waiting = rows if Circuit.EVERY_ACTION in names else rows.filter(action__in=names)
     if site.is_paused:
-        yield "The site is paused: the probe goes out when somebody ends the pause."
+        yield _("The site is paused: the probe goes out when somebody ends the pause.")
     elif not Credentials.objects.filter(site=site).exists():
-        yield "The site has no login: store its credentials, and the probe goes out."
+        yield _("The site has no login: store its credentials, and the probe goes out.")
     elif not waiting.exists():
-        yield "No row is due: the next row is the probe."
+        yield _("No row is due: the next row is the probe.")
     elif not Heartbeat.objects.alive().exists():
-        yield "No worker is alive: the oldest waiting row is sent as the probe when one starts."
+        yield _("No worker is alive: the oldest waiting row is sent as the probe when one starts.")
     else:
-        yield "The oldest waiting row is sent as the probe within seconds."
+        yield _("The oldest waiting row is sent as the probe within seconds.")
 
 
 def held(circuit: Circuit) -> str:
     """Say what a circuit is about."""
-    return f"Conversions named {circuit.action}" if circuit.action else "All conversions of the site"
+    named = _("Conversions named %(name)s") % {"name": circuit.action}
+    return named if circuit.action else _("All conversions of the site")
 
 
 def next_probe(circuit: Circuit) -> str:
     """Say when one row tries again; one that is due waits for a worker and a row."""
     if circuit.next_probe_at is None:
-        return "none"
-    is_due = circuit.next_probe_at <= timezone.now()
-    return "with the next row that is due" if is_due else f"in {timeuntil(circuit.next_probe_at, depth=1)}"
+        return _("none")
+    if circuit.next_probe_at <= timezone.now():
+        return _("with the next row that is due")
+    return _("in %(span)s") % {"span": timeuntil(circuit.next_probe_at, depth=1)}
 
 
 # In the list of sites
@@ -132,13 +138,15 @@ def next_probe(circuit: Circuit) -> str:
 def flow(overview: Overview) -> SafeString:
     """Return how the way to Google is."""
     if circuit := overview.circuit:
-        told = f"API, circuit open for {timesince(circuit.opened_at, depth=1)}"  # type: ignore[arg-type]
-        return two_lines(told, f"{shortened(circuit.code)}, probe {next_probe(circuit)}", title=circuit.reason)
+        lasting = timesince(circuit.opened_at, depth=1)  # type: ignore[arg-type]
+        told = {"code": shortened(circuit.code), "when": next_probe(circuit)}
+        below = _("%(code)s, probe %(when)s") % told
+        return two_lines(_("API, circuit open for %(span)s") % {"span": lasting}, below, title=circuit.reason)
     if overview.needs_credentials:
-        return two_lines("API, no login", "")
+        return two_lines(_("API, no login"), "")
     if overview.circuits:
-        return two_lines("API, circuit closed", f"but for {', '.join(overview.circuits)}")
-    return two_lines("API, circuit closed", "")
+        return two_lines(_("API, circuit closed"), _("but for %(names)s") % {"names": ", ".join(overview.circuits)})
+    return two_lines(_("API, circuit closed"), "")
 
 
 def shortened(code: str) -> str:
@@ -150,8 +158,8 @@ def alarms(site: Site, overview: Overview) -> Iterator[SafeString]:
     """Return what keeps an API site from sending."""
     if overview.needs_credentials:
         address = reverse("admin:ociqueue_site_credentials", args=[site.pk])
-        yield badge("no login", "danger", title="Nothing is sent until credentials are stored", href=address)
+        yield badge(_("no login"), "danger", title=_("Nothing is sent until credentials are stored"), href=address)
     address = reverse("admin:ociqueue_site_circuit", args=[site.pk])
     for name, circuit in sorted(overview.circuits.items()):
-        word = f"{name}: circuit open" if name else "circuit open"
+        word = _("%(name)s: circuit open") % {"name": name} if name else _("circuit open")
         yield badge(word, "danger", title=f"{circuit.code}: {circuit.reason}", href=address)

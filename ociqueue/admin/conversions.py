@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 
 from lifecycle.console.dress import button
 from lifecycle.console.listing import CappedChangeList
@@ -57,7 +58,7 @@ class ConversionAdmin(QueueAdmin):
 
     list_display = showing.COLUMNS
     list_filter = FILTERS
-    search_help_text = "A whole id, order id or click id"
+    search_help_text = _("A whole id, order id or click id")
     actions_list = ["error_groups", "import_csv", "dead_letters"]
     fieldsets = showing.FIELDSETS
     readonly_fields = showing.READ_ONLY
@@ -121,7 +122,7 @@ class ConversionAdmin(QueueAdmin):
 
     # Pages of the list
 
-    @button(description="Import CSV", icon="upload", permissions=["operate"], url_path="import")
+    @button(description=_("Import CSV"), icon="upload", permissions=["operate"], url_path="import")
     def import_csv(self, request: HttpRequest) -> HttpResponse:
         """Store conversions from a file (OCI-7)."""
         return imports.import_page(self, request)

@@ -7,6 +7,8 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import override
 
 from lifecycle.console.dress import page
 from lifecycle.models import Heartbeat
@@ -44,7 +46,7 @@ def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> 
         model_admin,
         request,
         "admin/ociqueue/credentials.html",
-        title=f"Google Ads credentials of {site}",
+        title=_("Google Ads credentials of %(site)s") % {"site": site},
         original=site,
         form=form,
         kept=kept,
@@ -66,18 +68,22 @@ def ask_for_check(model_admin: Any, request: HttpRequest, object_id: str) -> Htt
         kept.ask_for_check()
         bells.ring("oci_check_credentials")
     elif request.method == "POST":
-        messages.warning(request, "There is nothing to check: no credentials are stored.")
+        messages.warning(request, _("There is nothing to check: no credentials are stored."))
     return HttpResponseRedirect(f"{_address(site)}#check")
 
 
 def _store(model_admin: Any, request: HttpRequest, site: Site, form: LoginForm) -> None:
     Credentials.objects.store(site, form.account())
-    what = f"Stored credentials: {', '.join(form.changes())}."
-    model_admin.log_change(request, site, what)
+    with override(None):  # the log is read by others, in their languages
+        model_admin.log_change(request, site, _stored(form))
     # The next probe is due at once; a check that was asked for before is, too.
     bells.ring("oci_upload")
     bells.ring("oci_check_credentials")
-    messages.success(request, what)
+    messages.success(request, _stored(form))
+
+
+def _stored(form: LoginForm) -> str:
+    return _("Stored credentials: %(parts)s.") % {"parts": ", ".join(form.changes())}
 
 
 def _opened(kept: Credentials | None) -> tuple[Account | None, str]:

@@ -8,9 +8,11 @@ from django import forms
 from django.core import signing
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget
 
-from lifecycle.console.dress import page
+from lifecycle.console.dress import number, page
 from ociqueue.csvfile import Tally, Unreadable, import_file
 from ociqueue.entry import FIELDS
 from ociqueue.models import Site
@@ -24,11 +26,13 @@ LOOKED_AT_FOR = timedelta(hours=1)
 class UploadForm(forms.Form):
     """Asks for a site that the user runs, and a file."""
 
-    site = forms.ModelChoiceField(queryset=Site.objects.none(), widget=UnfoldAdminSelectWidget)
+    site = forms.ModelChoiceField(
+        queryset=Site.objects.none(), label=gettext_lazy("Site"), widget=UnfoldAdminSelectWidget
+    )
     file = forms.FileField(
-        label="CSV file",
+        label=gettext_lazy("CSV file"),
         widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".csv,text/csv"}),
-        error_messages={"empty": "The file is empty."},
+        error_messages={"empty": gettext_lazy("The file is empty.")},
     )
     # Proof that this very file was looked at for this very site; without it nothing is stored.
     looked_at = forms.CharField(required=False)
@@ -42,7 +46,8 @@ class UploadForm(forms.Form):
         """Refuse what a request cannot store."""
         file: UploadedFile[bytes] = self.cleaned_data["file"]
         if (file.size or 0) > MEGABYTES * 1024**2:
-            raise forms.ValidationError(f"Larger than {MEGABYTES} MB; use manage.py oci_import on the server.")
+            words = _("Larger than %(most)s MB; use manage.py oci_import on the server.")
+            raise forms.ValidationError(words % {"most": MEGABYTES})
         return file
 
     def proof(self) -> str:
@@ -68,20 +73,20 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         stored = request.POST.get("step") == "import"
         if stored and not form.was_looked_at():
-            form.add_error("file", "This is not the file that was checked for this site. Check it first.")
+            form.add_error("file", _("This is not the file that was checked for this site. Check it first."))
         else:
             told = _import(form, dry_run=not stored)
     return page(
         model_admin,
         request,
         "admin/ociqueue/import.html",
-        title="Import conversions",
+        title=_("Import conversions"),
         form=form,
         faults=[f"{form[name].label}: {text}" for name, texts in form.errors.items() for text in texts],
         told=told,
         sentence=told.sentence(dry_run=not stored) if told else "",
         hidden=told.refused_lines - len({refused.line for refused in told.refused}) if told else 0,
-        submit=f"Import {told.created:,} lines" if told else "",
+        submit=_("Import %(number)s lines") % {"number": number(told.created)} if told else "",
         proof=form.proof() if told and told.created and not stored else "",
         fields=", ".join(FIELDS),
         megabytes=MEGABYTES,

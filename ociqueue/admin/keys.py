@@ -6,6 +6,8 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from lifecycle.console.dress import exactly, page
@@ -22,7 +24,8 @@ class KeyForm(forms.Form):
         max_length=100,
         initial="Ads Script",
         widget=UnfoldAdminTextInputWidget,
-        help_text="What uses this key; it is how you recognise it later.",
+        label=gettext_lazy("Name"),
+        help_text=gettext_lazy("What uses this key; it is how you recognise it later."),
     )
 
 
@@ -51,7 +54,7 @@ def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, k
         model_admin,
         request,
         "admin/ociqueue/ads_script.html",
-        title=f"Ads Script of {site}",
+        title=_("Ads Script of %(site)s") % {"site": site},
         original=site,
         script=script,
         has_key=bool(key),
@@ -68,20 +71,20 @@ def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
     if form.is_valid():
         text = site.issue_key(name=form.cleaned_data["name"])
         model_admin.log_change(request, site, f"Issued the key {form.cleaned_data['name']}.")
-        messages.warning(request, f"Copy the key now, it is never shown again: {text}")
+        messages.warning(request, _("Copy the key now, it is never shown again: %(key)s") % {"key": text})
         return ads_script_page(model_admin, request, object_id, key=text)
     return page(
         model_admin,
         request,
         "admin/console/confirm.html",
-        title=f"Issue a new key for {site}",
+        title=_("Issue a new key for %(site)s") % {"site": site},
         original=site,
         sentences=[
-            "The key opens this site's API: whoever has it can add, claim and acknowledge its conversions.",
-            "It is shown once, on the next page. Keys already issued stay in force until you revoke them.",
+            _("The key opens this site's API: whoever has it can add, claim and acknowledge its conversions."),
+            _("It is shown once, on the next page. Keys already issued stay in force until you revoke them."),
         ],
         form=form,
-        submit="Issue the key",
+        submit=_("Issue the key"),
         back=_script_address(site),
     )
 
@@ -95,17 +98,20 @@ def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int)
     if request.method == "POST":
         revoked = site.keys().filter(pk=key).revoke()
         model_admin.log_change(request, site, f"Revoked the key {held}.")
-        messages.success(request, f"Revoked {held}." if revoked else f"{held} was revoked already.")
+        words = _("Revoked %(key)s.") if revoked else _("%(key)s was revoked already.")
+        messages.success(request, words % {"key": held})
         return HttpResponseRedirect(_script_address(site))
-    used = f"It was last used on {exactly(held.used_at)}." if held.used_at else "It was never used."
+    used = _("It was never used.")
+    if held.used_at:
+        used = _("It was last used on %(time)s.") % {"time": exactly(held.used_at)}
     return page(
         model_admin,
         request,
         "admin/console/confirm.html",
-        title=f"Revoke the key {held}",
+        title=_("Revoke the key %(key)s") % {"key": held},
         original=site,
-        sentences=["Whatever uses this key is refused from now on. This cannot be undone.", used],
-        submit="Revoke the key",
+        sentences=[_("Whatever uses this key is refused from now on. This cannot be undone."), used],
+        submit=_("Revoke the key"),
         is_dangerous=True,
         back=_script_address(site),
     )

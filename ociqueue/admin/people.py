@@ -7,6 +7,7 @@ from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Concat
 from django.http import HttpRequest
 from django.utils.text import capfirst
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 
 from ociqueue.admin.reach import may_administer
@@ -22,9 +23,9 @@ class MembershipInline(TabularInline):
     extra = 0
     hide_title = True
     readonly_fields = ["person"]
-    verbose_name, verbose_name_plural = "person", "people"
+    verbose_name, verbose_name_plural = _("person"), _("people")
 
-    @admin.display(description="user")
+    @admin.display(description=_("user"))
     def person(self, membership: SiteMembership) -> str:
         """Return the name alone, for those who may not open the user."""
         return membership.user.get_username()

@@ -10,6 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
@@ -57,11 +59,11 @@ class SiteAdmin(ModelAdmin):
     list_filter = ["sync_method", "is_paused"]
     list_per_page = 50
     search_fields = ["name", "=public_id"]
-    search_help_text = "A name, or a whole public id"
+    search_help_text = gettext_lazy("A name, or a whole public id")
     fieldsets = [
         (None, {"fields": [*SETTINGS, "public_id"]}),
-        ("Pause", {"fields": list(PAUSE)}),
-        ("The script was here", {"fields": ["last_export_at", "last_ack_at", "created_at"]}),
+        (gettext_lazy("Pause"), {"fields": list(PAUSE)}),
+        (gettext_lazy("The script was here"), {"fields": ["last_export_at", "last_ack_at", "created_at"]}),
     ]
     add_fieldsets = [(None, {"fields": list(SETTINGS)})]
     inlines = [MembershipInline]
@@ -79,47 +81,51 @@ class SiteAdmin(ModelAdmin):
         """List with numbers."""
         return SiteChangeList
 
-    @admin.display(description="site", ordering="name")
+    @admin.display(description=gettext_lazy("site"), ordering="name")
     def site(self, site: Site) -> SafeString:
         """Return the name over the public id."""
         return two_lines(site.name, site.public_id)
 
-    @admin.display(description="state")
+    @admin.display(description=gettext_lazy("state"))
     def state(self, site: Site) -> SafeString:
         """Tell a paused site, and why, from a running one."""
-        return badge("paused", "warning", title=site.pause_reason) if site.is_paused else badge("running", "success")
+        return (
+            badge(_("paused"), "warning", title=site.pause_reason) if site.is_paused else badge(_("running"), "success")
+        )
 
-    @admin.display(description="waiting")
+    @admin.display(description=gettext_lazy("waiting"))
     def waiting(self, site: Site) -> int:
         """Rows that nobody has claimed."""
         return overview(site).waiting
 
-    @admin.display(description="failed")
+    @admin.display(description=gettext_lazy("failed"))
     def failed(self, site: Site) -> SafeString:
         """Dead letters, and the way to them."""
         address = reverse("admin:ociqueue_conversion_changelist", query={"site": site.pk, "status": Status.FAILED})
         return format_html('<a href="{}" class="{}">{}</a>', address, LINK, overview(site).totals[Status.FAILED])
 
-    @admin.display(description="stuck")
+    @admin.display(description=gettext_lazy("stuck"))
     def stuck(self, site: Site) -> int:
         """Rows that the next recover sweep brings back."""
         return overview(site).stuck
 
-    @admin.display(description="sent by", ordering="sync_method")
+    @admin.display(description=gettext_lazy("sent by"), ordering="sync_method")
     def sender(self, site: Site) -> SafeString:
         """Return how long ago the script pulled and reported, or how the way to Google is."""
         if site.sync_method == SyncMethod.API:
             return circuits.flow(overview(site))
-        return two_lines(f"script, export {ago(site.last_export_at)}", f"ack {ago(site.last_ack_at)}")
+        export = _("script, export %(when)s") % {"when": ago(site.last_export_at)}
+        return two_lines(export, _("ack %(when)s") % {"when": ago(site.last_ack_at)})
 
-    @admin.display(description="alarms")
+    @admin.display(description=gettext_lazy("alarms"))
     def alarms(self, site: Site) -> SafeString:
         """Say what needs a person (OCI-27)."""
         shown, alarms = overview(site), []
         if shown.is_alarming:
-            alarms.append(badge(f"errors {shown.error_rate:.0%}", "danger", title="Of what ended in the last 24 hours"))
+            rate = _("errors %(percent)s %%") % {"percent": f"{(shown.error_rate or 0) * 100:.0f}"}
+            alarms.append(badge(rate, "danger", title=_("Of what ended in the last 24 hours")))
         if shown.is_silent:
-            alarms.append(badge("script silent", "danger", title="Rows wait, and no script came for 24 hours"))
+            alarms.append(badge(_("script silent"), "danger", title=_("Rows wait, and no script came for 24 hours")))
         alarms += circuits.alarms(site, shown)
         return format_html_join(" ", "{}", ((alarm,) for alarm in alarms)) or SafeString("-")
 
@@ -157,17 +163,17 @@ class SiteAdmin(ModelAdmin):
 
     # Its sender
 
-    @button(description="Ads Script and keys", icon="code", url_path="ads-script")
+    @button(description=gettext_lazy("Ads Script and keys"), icon="code", url_path="ads-script")
     def ads_script(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Offer the script with the site's values filled in (OCI-25, CON-13)."""
         return keys.ads_script_page(self, request, object_id)
 
-    @button(description="Credentials", icon="passkey", url_path="credentials")
+    @button(description=gettext_lazy("Credentials"), icon="passkey", url_path="credentials")
     def credentials(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Take a login at Google Ads, and have it checked (OCI-19, CON-13)."""
         return credentials.credentials_page(self, request, object_id)
 
-    @button(description="Circuit", icon="electrical_services", url_path="circuit")
+    @button(description=gettext_lazy("Circuit"), icon="electrical_services", url_path="circuit")
     def circuit(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Show why nothing flows, and let a probe try (OCI-22)."""
         return circuits.circuit_page(self, request, object_id)

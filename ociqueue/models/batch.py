@@ -6,6 +6,7 @@ from uuid import UUID
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from lifecycle.identity import uuid7
 from ociqueue.models.site import Site
@@ -28,8 +29,8 @@ class UploadBatch(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="upload_batches")
-    size = models.PositiveIntegerField(help_text="Rows claimed for it.")
-    is_probe = models.BooleanField(default=False, help_text="One row, to see whether the circuit may close.")
+    size = models.PositiveIntegerField(help_text=_("Rows claimed for it."))
+    is_probe = models.BooleanField(default=False, help_text=_("One row, to see whether the circuit may close."))
     row_ids = ArrayField(models.UUIDField(), default=list, help_text="Rows sent.")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     sent_at = models.DateTimeField(null=True)
@@ -37,7 +38,7 @@ class UploadBatch(models.Model):
     accepted = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)
     put_off = models.PositiveIntegerField(default=0)
-    late = models.PositiveIntegerField(default=0, help_text="Rows that a sweep or an operator had taken back.")
+    late = models.PositiveIntegerField(default=0, help_text=_("Rows that a sweep or an operator had taken back."))
     is_lost = models.BooleanField(default=False, help_text="No answer came: two in a row are an outage.")
     request_id = models.CharField(max_length=64, blank=True)
     note = models.CharField(max_length=1000, blank=True)

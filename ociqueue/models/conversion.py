@@ -5,6 +5,7 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Concat
+from django.utils.translation import gettext_lazy as _
 
 from lifecycle.failures import Failures, error_group_field
 from lifecycle.guard import LifecycleModel
@@ -49,15 +50,15 @@ class Conversion(LifecycleModel):
     conversion_time = models.DateTimeField()
     value = models.DecimalField(max_digits=15, decimal_places=3)
     currency = models.CharField(max_length=3)
-    order_id = models.CharField(max_length=64, help_text="Google counts it once: it never changes.")
+    order_id = models.CharField(max_length=64, help_text=_("Google counts it once: it never changes."))
     consent = models.CharField(max_length=11, choices=Consent, default=Consent.UNSPECIFIED)
     source_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001 - unique only when given
     replaces = models.OneToOneField("self", null=True, blank=True, on_delete=models.PROTECT, related_name="replacement")
-    attempt_count = models.PositiveIntegerField(default=0, help_text="How often it was claimed.")
-    attempts_forgiven = models.PositiveIntegerField(default=0, help_text="Attempts before an operator's last retry.")
+    attempt_count = models.PositiveIntegerField(default=0, help_text=_("How often it was claimed."))
+    attempts_forgiven = models.PositiveIntegerField(default=0, help_text=_("Attempts before an operator's last retry."))
     claimed_at = models.DateTimeField(null=True)
     next_retry_at = models.DateTimeField(null=True)
-    uploaded_at = models.DateTimeField(null=True, help_text="When Google confirmed it; a script cannot know.")
+    uploaded_at = models.DateTimeField(null=True, help_text=_("When Google confirmed it; a script cannot know."))
     last_error = models.CharField(max_length=1000, blank=True)
     provider_error_code = models.CharField(max_length=64, blank=True)
     provider_error_category = models.CharField(max_length=10, choices=Category, blank=True)
@@ -69,10 +70,10 @@ class Conversion(LifecycleModel):
         db_index=False,  # finished rows have none, so the partial index below is all it takes
         on_delete=models.PROTECT,
         related_name="open_rows",
-        help_text="The upload that holds it: the uploader's proof of its claim.",
+        help_text=_("The upload that holds it: the uploader's proof of its claim."),
     )
     outcome_unknown = models.BooleanField(
-        db_default=False, help_text="It was sent once and no answer came: Google may have it."
+        db_default=False, help_text=_("It was sent once and no answer came: Google may have it.")
     )
 
     objects = ConversionQuerySet.as_manager()

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import models, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext
 
 from ociqueue.models.circuit import Circuit
 from ociqueue.models.sealing import Unreadable, reseal, seal, unseal
@@ -39,7 +40,7 @@ def spoken_customer(text: str) -> str:
     """Return a customer id without its dashes; ValueError when it is none."""
     digits = text.replace("-", "").strip()
     if not CUSTOMER.fullmatch(digits):
-        raise ValueError("A customer id has ten digits, as in 123-456-7890.")
+        raise ValueError(gettext("A customer id has ten digits, as in 123-456-7890."))
     return digits
 
 
@@ -49,11 +50,11 @@ def spoken_action(text: str, *, customer_id: str) -> str:
     resource = f"customers/{customer_id}/conversionActions/{text}" if text.isascii() and text.isdigit() else text
     found = ACTION.fullmatch(resource)
     if not found:
-        raise ValueError(
-            f"A conversion action is a number, or customers/{customer_id}/conversionActions/ and a number."
-        )
+        words = gettext("A conversion action is a number, or customers/%(customer)s/conversionActions/ and a number.")
+        raise ValueError(words % {"customer": customer_id})
     if found[1] != customer_id:
-        raise ValueError(f"This conversion action is of customer {found[1]}; uploads go to {customer_id}.")
+        words = gettext("This conversion action is of customer %(other)s; uploads go to %(customer)s.")
+        raise ValueError(words % {"other": found[1], "customer": customer_id})
     return resource
 
 

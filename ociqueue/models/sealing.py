@@ -5,6 +5,7 @@ import hashlib
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
+from django.utils.translation import gettext
 
 
 class Unreadable(Exception):  # noqa: N818 - the answer to a question, not a bug
@@ -21,7 +22,9 @@ def unseal(sealed: str) -> str:
     try:
         return _keys().decrypt(sealed.encode()).decode()
     except InvalidToken:
-        raise Unreadable("None of KILIT_CREDENTIAL_KEYS opens the stored credentials; enter them anew.") from None
+        raise Unreadable(
+            gettext("None of KILIT_CREDENTIAL_KEYS opens the stored credentials; enter them anew.")
+        ) from None
 
 
 def reseal(sealed: str) -> str:

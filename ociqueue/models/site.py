@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import connection, models, transaction
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from lifecycle.identity import uuid7
 from lifecycle.models import ApiKey
@@ -40,13 +41,13 @@ def new_public_id() -> str:
 def known_currency(code: str) -> None:
     """Refuse a currency that ISO 4217 does not have."""
     if code not in CURRENCIES:
-        raise ValidationError(f"{code} is not a currency of ISO 4217; TRY is one.")
+        raise ValidationError(_("%(code)s is not a currency of ISO 4217; TRY is one."), params={"code": code})
 
 
 def known_time_zone(name: str) -> None:
     """Refuse a zone that the time zone database does not have."""
     if name not in available_timezones():
-        raise ValidationError(f"{name} is not a time zone; Europe/Istanbul is one.")
+        raise ValidationError(_("%(name)s is not a time zone; Europe/Istanbul is one."), params={"name": name})
 
 
 class SiteQuerySet(models.QuerySet["Site"]):
@@ -89,19 +90,19 @@ class Site(models.Model):
         max_length=64,
         default="Europe/Istanbul",
         validators=[known_time_zone],
-        help_text="Conversion times are handed out in this zone, as in Europe/Istanbul.",
+        help_text=_("Conversion times are handed out in this zone, as in Europe/Istanbul."),
     )
     default_currency = models.CharField(
         max_length=3,
         blank=True,
         validators=[known_currency],
-        help_text="For conversions that come without a currency; empty means they are refused.",
+        help_text=_("For conversions that come without a currency; empty means they are refused."),
     )
     sync_method = models.CharField(max_length=10, choices=SyncMethod, default=SyncMethod.SCRIPT)
-    is_paused = models.BooleanField(default=False, help_text="Nothing is handed out or sent while paused.")
+    is_paused = models.BooleanField(default=False, help_text=_("Nothing is handed out or sent while paused."))
     pause_reason = models.CharField(max_length=200, blank=True)
     requeue_transient = models.BooleanField(
-        default=False, help_text="Let a sweep try rows again that failed for a passing reason."
+        default=False, help_text=_("Let a sweep try rows again that failed for a passing reason.")
     )
     last_export_at = models.DateTimeField(null=True, editable=False)
     last_ack_at = models.DateTimeField(null=True, editable=False)
@@ -125,7 +126,7 @@ class Site(models.Model):
     def clean(self) -> None:
         """Ask for the reason of a pause."""
         if self.is_paused and not self.pause_reason.strip():
-            raise ValidationError({"pause_reason": "Say why the site is paused."})
+            raise ValidationError({"pause_reason": _("Say why the site is paused.")})
 
     @property
     def zone(self) -> ZoneInfo:

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db.models import Case, CharField, F, Q, Value, When
 from django.db.models.functions import Concat
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from lifecycle.bulk.queues import NotNow, Outcome
 from lifecycle.console.actions import Action
@@ -21,6 +22,9 @@ from orchestrator.states import CANCELLABLE, JOBS, State
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
+
+
+WORKED_ON = gettext_noop("and being worked on")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +84,7 @@ class Cancel(JobAction):
     def judged(self, rows: JobQuerySet) -> JobQuerySet:
         """Tell jobs that a runner is at work on."""
         busy = Q(status__in=CANCELLABLE) & ~Job.objects.is_free_to_cancel()
-        told = Concat("status", Value(" and being worked on"))
+        told = Concat("status", Value(f" {WORKED_ON}"))
         return rows.annotate(verdict=Case(When(busy, then=told), default=F("status"), output_field=CharField()))
 
 

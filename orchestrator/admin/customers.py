@@ -5,6 +5,8 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
 from orchestrator.admin.showing import masked
@@ -24,7 +26,10 @@ class CustomerForm(forms.ModelForm[Customer]):
         super().__init__(*args, **options)
         if "phone" in self.fields:
             self.fields["phone"] = forms.CharField(
-                max_length=40, help_text="Any spelling; kept as +905551234567.", widget=self.fields["phone"].widget
+                label=_("Phone"),
+                max_length=40,
+                help_text=_("Any spelling; kept as +905551234567."),
+                widget=self.fields["phone"].widget,
             )
             self.fields["phone"].widget.attrs["maxlength"] = "40"
 
@@ -41,7 +46,7 @@ class CustomerForm(forms.ModelForm[Customer]):
         try:
             return str(read(value))
         except Wrong as wrong:
-            raise forms.ValidationError(str(wrong)) from None
+            raise forms.ValidationError(gettext(str(wrong))) from None
 
 
 @admin.register(Customer)
@@ -53,11 +58,11 @@ class CustomerAdmin(ModelAdmin):
     list_per_page = 50
     show_full_result_count = False
     search_fields = ["name", "=phone"]
-    search_help_text = "A name, or a whole phone"
+    search_help_text = _("A name, or a whole phone")
     ordering = ["name"]
     actions = None
 
-    @admin.display(description="phone")
+    @admin.display(description=_("phone"))
     def masked_phone(self, customer: Customer) -> str:
         """Return the end of the phone; the page shows it whole."""
         return masked(customer.phone)

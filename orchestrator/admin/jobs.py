@@ -9,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from lifecycle.console.dress import badge, button, page
 from lifecycle.console.queues import QueueAdmin
@@ -43,7 +44,7 @@ class JobAdmin(QueueAdmin):
     list_display = showing.COLUMNS
     list_filter = FILTERS
     list_select_related = ["customer"]
-    search_help_text = "A whole id, order id or phone"
+    search_help_text = gettext_lazy("A whole id, order id or phone")
     actions_list = ["error_groups", "preflight", "dead_letters"]
     change_form_outer_after_template = "admin/orchestrator/job.html"
     fieldsets = showing.FIELDSETS
@@ -91,12 +92,12 @@ class JobAdmin(QueueAdmin):
 
     # Pages
 
-    @button(description="Preflight", icon="fact_check", permissions=["view"], url_path="preflight")
+    @button(description=gettext_lazy("Preflight"), icon="fact_check", permissions=["view"], url_path="preflight")
     def preflight(self, request: HttpRequest) -> HttpResponse:
         """Show whether folders, template, rules and command are as jobs need them (ORC-23)."""
         checks = [(check, badge(check.level, LEVELS[check.level])) for check in preflight()]
         facts = {"checks": checks, "floor_is_here": settings.FLOOR_IS_HERE}
-        return page(self, request, "admin/orchestrator/preflight.html", title="Preflight", **facts)
+        return page(self, request, "admin/orchestrator/preflight.html", title=_("Preflight"), **facts)
 
     def solution_file(self, request: HttpRequest, object_id: str, number: int) -> HttpResponse:
         """Hand out one file of a job's solution."""

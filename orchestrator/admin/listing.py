@@ -18,7 +18,7 @@ class CodeFilter(ChoiceFilter):
 
     title, parameter_name, column = _("error"), "code", "error_code"
     leads = True
-    offered = [(code.value, code.label) for code in Code]
+    offered = [(code.value, _(code.label)) for code in Code]
 
 
 class ModeFilter(ChoiceFilter):

@@ -55,8 +55,7 @@ class CuttingPanel(Panel):
         """Return the jobs on HOLD, longest first."""
         held = self._jobs().filter(status=State.HOLD).order_by("id")[:SHOWN]
         items = [
-            Item(job.order_id, self.row_address(job.pk), str(Code(job.error_code).label), job.updated_at)
-            for job in held
+            Item(job.order_id, self.row_address(job.pk), _(Code(job.error_code).label), job.updated_at) for job in held
         ]
         hint = _("Each says on its page what to put right; then approve it.")
         everything = self.list_address(status=State.HOLD)

@@ -6,6 +6,9 @@ from django.contrib.admin import display
 from django.contrib.admin.utils import flatten_fieldsets
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from lifecycle.console.dress import badge, error_cell, since, two_lines
 from orchestrator.admin.dress import state_badge
@@ -20,119 +23,123 @@ def masked(phone: str) -> str:
     return f"…{phone[-SHOWN:]}"
 
 
-@display(description="order")
+@display(description=gettext_lazy("order"))
 def order(job: Job) -> SafeString:
     """Return the order over the end of the id, which tells jobs apart."""
-    revision = f" · revision {job.revision}" if job.revision else ""
+    revision = " · " + _("revision %(number)s") % {"number": job.revision} if job.revision else ""
     return two_lines(job.order_id, f"…{str(job.pk)[-12:]}{revision}", title=str(job.pk))
 
 
-@display(description="state")
+@display(description=gettext_lazy("state"))
 def state(job: Job) -> SafeString:
     """Return the state as word and colour."""
     return state_badge(job.status)
 
 
-@display(description="customer")
+@display(description=gettext_lazy("customer"))
 def customer(job: Job) -> SafeString:
     """Return who ordered."""
-    name = job.customer.name if job.customer else job.customer_snapshot_name or "unknown"
+    name = job.customer.name if job.customer else job.customer_snapshot_name or _("unknown")
     return two_lines(name, masked(job.customer_phone))
 
 
-@display(description="mode")
+@display(description=gettext_lazy("mode"))
 def mode(job: Job) -> SafeString:
     """Return how OptiPlanning is started."""
     return format_html('<span title="{}">{}</span>', job.get_opti_mode_display(), job.opti_mode)
 
 
-@display(description="parts")
+@display(description=gettext_lazy("parts"))
 def parts(job: Job) -> int:
     """Return how many lines the order has."""
     return job.part_count
 
 
-@display(description="retries")
+@display(description=gettext_lazy("retries"))
 def retries(job: Job) -> int:
     """Return how often it was retried."""
     return job.retry_count
 
 
-@display(description="error")
+@display(description=gettext_lazy("error"))
 def error(job: Job) -> SafeString | str:
     """Return the code, which opens to the whole text; the job's page shows it too."""
     return error_cell(job.error_code, job.error_message)
 
 
-@display(description="age")
+@display(description=gettext_lazy("age"))
 def age(job: Job) -> SafeString:
     """Return how long ago it came in."""
     return since(job.created_at)
 
 
-@display(description="in this state for")
+@display(description=gettext_lazy("in this state for"))
 def lasting(job: Job) -> SafeString:
     """Return how long nothing was written about it."""
     return since(job.updated_at)
 
 
-@display(description="state")
+@display(description=gettext_lazy("state"))
 def state_now(job: Job) -> SafeString:
     """Return the state, and whether a runner has the job."""
-    held = badge("held by a runner", "info", title=f"until {job.lease_until:%H:%M:%S}") if job.lease_until else ""
+    held = ""
+    if job.lease_until:
+        until = _("until %(time)s") % {"time": f"{localtime(job.lease_until):%H:%M:%S}"}
+        held = badge(_("held by a runner"), "info", title=until)
     return format_html("{} {}", state_badge(job.status), held)
 
 
-@display(description="customer")
+@display(description=gettext_lazy("customer"))
 def whole_customer(job: Job) -> str:
     """Return who ordered, with the whole phone."""
     if job.customer:
         return str(job.customer)
-    return f"{job.customer_snapshot_name or 'unknown'} ({job.customer_phone})"
+    return f"{job.customer_snapshot_name or _('unknown')} ({job.customer_phone})"
 
 
-@display(description="plate")
+@display(description=gettext_lazy("plate"))
 def plate(job: Job) -> str:
     """Return the board that is cut."""
     size = job.plate_size or job.payload.get("plate_size")
-    return f"{size['width_mm']} × {size['height_mm']} mm" if size else "of the rules"
+    return f"{size['width_mm']} × {size['height_mm']} mm" if size else _("of the rules")
 
 
-@display(description="started by the operator")
+@display(description=gettext_lazy("started by the operator"))
 def triggered(job: Job) -> str:
     """Return whether the operator's trigger was approved; only mode C asks for it."""
     if job.opti_mode != Mode.C:
-        return "not needed"
-    return "yes, approved" if job.manual_trigger_approved else "not yet"
+        return _("not needed")
+    return _("yes, approved") if job.manual_trigger_approved else _("not yet")
 
 
-@display(description="error")
+@display(description=gettext_lazy("error"))
 def whole_error(job: Job) -> str:
     """Return the code; its text is above. On a job that goes on, both of the last one."""
     if not job.error_code:
         return "-"
     rests = job.status in (State.HOLD, State.FAILED)
-    return job.error_code if rests else f"before: {job.error_code}: {job.error_message}"
+    told = {"code": job.error_code, "message": job.error_message}
+    return job.error_code if rests else _("before: %(code)s: %(message)s") % told
 
 
 FIGURES = {
-    "boards_m2": "Boards m²",
-    "drops_m2": "Drops m²",
-    "drop_kinds": "Kinds of drops",
-    "patterns": "Patterns",
-    "cycles": "Cycles",
-    "cuts": "Cuts",
-    "time_s": "Time s",
-    "cost": "Cost",
-    "algo": "Algorithm",
-    "name": "Name",
+    "boards_m2": gettext_lazy("Boards m²"),
+    "drops_m2": gettext_lazy("Drops m²"),
+    "drop_kinds": gettext_lazy("Kinds of drops"),
+    "patterns": gettext_lazy("Patterns"),
+    "cycles": gettext_lazy("Cycles"),
+    "cuts": gettext_lazy("Cuts"),
+    "time_s": gettext_lazy("Time s"),
+    "cost": gettext_lazy("Cost"),
+    "algo": gettext_lazy("Algorithm"),
+    "name": gettext_lazy("Name"),
 }
 
 
 def figures(solution: dict[str, Any] | None) -> list[tuple[str, Any]]:
     """Return what is known of the best solution, what operators ask for first."""
     known = solution or {}
-    return [(label, known[name]) for name, label in FIGURES.items() if known.get(name) not in (None, "")]
+    return [(str(label), known[name]) for name, label in FIGURES.items() if known.get(name) not in (None, "")]
 
 
 # Facts of the row that every event repeats; the timeline shows them where they came about.
@@ -154,22 +161,22 @@ def timeline(events: Any) -> list[Any]:
 
 
 PART_COLUMNS = {
-    "id": "Part",
-    "part_type": "Type",
-    "material_code": "Material",
-    "color": "Colour",
+    "id": gettext_lazy("Part"),
+    "part_type": gettext_lazy("Type"),
+    "material_code": gettext_lazy("Material"),
+    "color": gettext_lazy("Colour"),
     "thickness_mm": "mm",
-    "length_cm": "Length cm",
-    "width_cm": "Width cm",
-    "quantity": "Pieces",
-    "grain": "Grain",
+    "length_cm": gettext_lazy("Length cm"),
+    "width_cm": gettext_lazy("Width cm"),
+    "quantity": gettext_lazy("Pieces"),
+    "grain": gettext_lazy("Grain"),
     "edge_up": "Up",
     "edge_lo": "Lo",
     "edge_sx": "Sx",
     "edge_dx": "Dx",
-    "iidesc": "Description",
-    "desc1": "Note",
-    "delik_kodu": "Holes",
+    "iidesc": gettext_lazy("Description"),
+    "desc1": gettext_lazy("Note"),
+    "delik_kodu": gettext_lazy("Holes"),
 }
 
 
@@ -195,7 +202,7 @@ FIELDSETS: Any = [
         },
     ),
     (
-        "Times",
+        gettext_lazy("Times"),
         {
             "fields": [
                 ("created_at", "updated_at"),

@@ -3,12 +3,13 @@
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 
 class Customer(models.Model):
     """Somebody who orders cut panels."""
 
-    phone = models.CharField(max_length=16, unique=True, help_text="Any spelling; kept as +905551234567.")
+    phone = models.CharField(max_length=16, unique=True, help_text=_("Any spelling; kept as +905551234567."))
     name = models.CharField(max_length=200)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

@@ -1,5 +1,6 @@
 """The PDF queue in the console: jobs with their file, their timeline and their actions."""
 
+from pdfjobs.admin import labels  # noqa: F401
 from pdfjobs.admin.jobs import PdfJobAdmin
 from pdfjobs.admin.panel import PdfPanel
 

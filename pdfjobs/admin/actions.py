@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db.models import Case, CharField, Exists, F, OuterRef, Q, Value, When
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from lifecycle.bulk.queues import NotNow
 from lifecycle.console.actions import Action
@@ -17,7 +18,8 @@ from pdfjobs.models.queryset import PdfJobQuerySet
 from pdfjobs.states import LIVE, PDF_JOBS, Status
 from pdfjobs.store import StoreDown
 
-ASKED_ANEW = f"{Status.FAILED} and asked for anew meanwhile"
+ANEW = gettext_noop("and asked for anew meanwhile")
+ASKED_ANEW = f"{Status.FAILED} {ANEW}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import path, reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
 from lifecycle.console.queues import QueueAdmin
@@ -38,7 +40,7 @@ class PdfJobAdmin(QueueAdmin):
     list_filter = FILTERS
     list_select_related = ["owner"]
     list_before_template = "admin/pdfjobs/sandbox.html"
-    search_help_text = "A whole job id or job key, or an owner's name"
+    search_help_text = _("A whole job id or job key, or an owner's name")
     change_form_after_template = "admin/pdfjobs/preview.html"
     readonly_fields = showing.READ_ONLY
     dead_letter_columns = deadletters.COLUMNS
@@ -77,7 +79,7 @@ class PdfJobAdmin(QueueAdmin):
         try:
             return serve(request, row, as_attachment="download" in request.GET)
         except (FileLost, StoreDown):
-            return HttpResponse("The file is not there.", status=410, content_type="text/plain")
+            return HttpResponse(gettext("The file is not there."), status=410, content_type="text/plain; charset=utf-8")
 
     def dead_letter_cells(self, row: PdfJob) -> list[Any]:
         """Tell a failed job."""

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from lifecycle.console.dress import number
 from lifecycle.console.panels import Concern, Item, Panel, register
 from pdfjobs.admin.dress import COLOURS
 from pdfjobs.models import PdfJob
@@ -46,7 +47,7 @@ class PdfPanel(Panel):
         """Say when new jobs are refused, and when the browser runs unguarded."""
         if totals[Status.QUEUED] >= settings.PDF_QUEUE_LIMIT:
             hint = _("As many jobs wait as are allowed (KILIT_PDF_QUEUE_LIMIT); new ones are refused until some end.")
-            waiting = Item(_("%(rows)s jobs wait") % {"rows": totals[Status.QUEUED]})
+            waiting = Item(_("%(rows)s jobs wait") % {"rows": number(totals[Status.QUEUED])})
             yield Concern(_("The queue is full"), hint, [waiting], "danger", href=self.list_address(status="queued"))
         if warning := sandbox_warning():
             yield Concern(_("No sandbox"), "", [Item(warning)])

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from lifecycle.console.dress import number as grouped
 from lifecycle.console.stillness import Reason, ended, free, held, kept, moment, no_worker, overdue, waits
 from lifecycle.models import Event
 from pdfjobs.admin.showing import remedy
@@ -43,7 +44,9 @@ def _queued(row: PdfJob) -> Iterator[Reason]:
         return
     before = PdfJob.objects.due().filter(queued_at__lt=row.queued_at)[: MOST_COUNTED + 1].count()
     if before:
-        number = f"{before:,}" if before <= MOST_COUNTED else _("more than %(most)s") % {"most": f"{MOST_COUNTED:,}"}
+        number = (
+            grouped(before) if before <= MOST_COUNTED else _("more than %(most)s") % {"most": grouped(MOST_COUNTED)}
+        )
         yield waits(_("A worker takes it after those that wait before it: %(number)s.") % {"number": number})
     else:
         yield free(_("seconds"))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from pdfjobs.browser import PACKAGE, find_browser
 from pdfjobs.rendering import fonts
@@ -80,8 +81,11 @@ def sandbox_warning() -> str | None:
     """Return words for the operator when Chromium runs without its sandbox."""
     if _sandboxed():
         return None
-    reason = "workers run as root: run them as an ordinary user" if os.geteuid() == 0 else "KILIT_PDF_SANDBOX is off"
-    return f"Chromium renders PDFs without its sandbox, because {reason}."
+    if os.geteuid() == 0:
+        return _(
+            "Chromium renders PDFs without its sandbox, because workers run as root: run them as an ordinary user."
+        )
+    return _("Chromium renders PDFs without its sandbox, because KILIT_PDF_SANDBOX is off.")
 
 
 def _sandboxed() -> bool:
