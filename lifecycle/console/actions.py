@@ -11,8 +11,7 @@ from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.db.models import F
-from django.utils.translation import gettext as _t
-from django.utils.translation import gettext_lazy, gettext_noop, ngettext
+from django.utils.translation import gettext, gettext_lazy, gettext_noop, ngettext
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from lifecycle.bulk.queues import NotNow, Outcome
@@ -100,7 +99,7 @@ class Action(ABC):
         except NotNow as why:
             return Preview(0, [str(why)])
         eligible = sum(verdicts[state] for state in self.sources)
-        first = _t("%(title)s: %(eligible)s of %(asked)s selected.")
+        first = gettext("%(title)s: %(eligible)s of %(asked)s selected.")
         told = [first % {"title": self.title, "eligible": grouped(eligible), "asked": grouped(len(ids))}]
         told += [str(self.effect)] if eligible else []
         told += self.staying(verdicts)
@@ -142,7 +141,7 @@ class Action(ABC):
     @property
     def label(self) -> str:
         """The action and its reach."""
-        return _t("%(title)s — %(states)s only") % {"title": self.title, "states": in_words(self.sources)}
+        return gettext("%(title)s — %(states)s only") % {"title": self.title, "states": in_words(self.sources)}
 
     def staying(self, verdicts: Mapping[str, int]) -> list[str]:
         """Say of which rows nothing will be changed, in the order of the table."""
@@ -157,16 +156,16 @@ class Action(ABC):
 
     def untouched(self, number: int) -> str:
         """Say how many rows this user will not touch."""
-        return _t("%(these)s, and will not be touched.") % {"these": self.not_found(number)}
+        return gettext("%(these)s, and will not be touched.") % {"these": self.not_found(number)}
 
     def not_found(self, number: int) -> str:
         """Say how many rows there are not, for this user."""
         words = ngettext("%(number)s is %(what)s", "%(number)s are %(what)s", number)
-        return words % {"number": grouped(number), "what": _t(self.beyond)}
+        return words % {"number": grouped(number), "what": gettext(self.beyond)}
 
     def report(self, asked: int, moved: int, *more: str) -> Report:
         """Say how many rows were moved, and what else there is to say."""
-        first = _t("%(done)s %(moved)s of %(asked)s")
+        first = gettext("%(done)s %(moved)s of %(asked)s")
         sentence = (
             "; ".join([first % {"done": self.done, "moved": grouped(moved), "asked": grouped(asked)}, *more]) + "."
         )
@@ -185,10 +184,10 @@ def left_as(verdicts: Mapping[str, int]) -> list[str]:
 def spoken(verdict: str) -> str:
     """Return a verdict in the reader's language: a state, which is a word of the API, and why the row stays in it."""
     state, _space, why = verdict.partition(" ")
-    return f"{state} {_t(why)}" if why else state
+    return f"{state} {gettext(why)}" if why else state
 
 
 def in_words(states: Sequence[str]) -> str:
     """Return states as a list that can be read."""
     *most, last = states
-    return _t("%(most)s and %(last)s") % {"most": ", ".join(most), "last": last} if most else last
+    return gettext("%(most)s and %(last)s") % {"most": ", ".join(most), "last": last} if most else last

@@ -79,9 +79,9 @@ class Diagram:
         """The picture in words."""
         been = _("It went %(states)s.") % {"states": " → ".join(self.walked)}
         if not self.onward:
-            return f"{been} {_('No arrow leads on from here.')}"
+            return " ".join([been, _("No arrow leads on from here.")])
         ways = "; ".join(f"{', '.join(arrow.verbs)} → {arrow.target}" for arrow in self.onward)
-        return f"{been} {_('Arrows that lead on: %(ways)s.') % {'ways': ways}}"
+        return " ".join([been, _("Arrows that lead on: %(ways)s.") % {"ways": ways}])
 
 
 def draw(table: Lifecycle, state: str, timeline: Iterable[Event]) -> Diagram:

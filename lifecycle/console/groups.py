@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as lazily
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from lifecycle.console.bulk import BulkOffers, encoded
 from lifecycle.console.dress import button, page
@@ -91,7 +90,7 @@ class ErrorGroupsAdmin(BulkOffers):
         """Return a state as the queue's pages show it."""
         return state
 
-    @button(description=lazily("Error groups"), icon="stacks", permissions=["view"], url_path="groups")
+    @button(description=gettext_lazy("Error groups"), icon="stacks", permissions=["view"], url_path="groups")
     def error_groups(self, request: HttpRequest) -> HttpResponse:
         """Show the largest groups."""
         queue, scopes = self.table.queue, self.scopes_seen_by(request.user)

@@ -94,7 +94,8 @@ def whole_customer(job: Job) -> str:
     """Return who ordered, with the whole phone."""
     if job.customer:
         return str(job.customer)
-    return f"{job.customer_snapshot_name or _('unknown')} ({job.customer_phone})"
+    name = job.customer_snapshot_name or _("unknown")
+    return f"{name} ({job.customer_phone})"
 
 
 @display(description=gettext_lazy("plate"))
