@@ -4,7 +4,7 @@ from django.utils.translation import gettext_noop as _
 
 UNFOLD = (
     _("Add row"),
-    _("After you"),
+    _("After you've created a user, you’ll be able to edit more user options."),
     _("All applications"),
     _("Apply Filters"),
     _("Cancel"),
@@ -28,12 +28,17 @@ UNFOLD = (
     _("No results matching your query"),
     _("Previous"),
     _("Recent searches"),
+    _(
+        "Raw passwords are not stored, so there is no way to see this user’s password, but you can change the "
+        'password using <a href="{}" class="text-primary-600 dark:text-primary-500">this form</a>.'
+    ),
     _("Record picture"),
     _("Reset filters"),
     _("Return to site"),
     _("Run"),
     _("Search apps and models..."),
     _("Select action"),
+    _("Select action to run"),
     _("Select all %(total_count)s %(module_name)s"),
     _("Select all rows"),
     _("Select record"),

@@ -13,6 +13,7 @@ from typing import ClassVar, Protocol
 
 import psutil
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from orchestrator.faults import Code, Fault
 from orchestrator.folders import Folders
@@ -83,22 +84,24 @@ def command_missing() -> str | None:
     command = Folders.from_settings().command
     if not command:
         return (
-            "KILIT_OPTI_COMMAND is not set."
+            _("KILIT_OPTI_COMMAND is not set.")
             if not settings.OPTI_COMMAND
-            else "KILIT_OPTI_COMMAND is not a list of words."
+            else _("KILIT_OPTI_COMMAND is not a list of words.")
         )
-    return None if shutil.which(command[0]) else f"{command[0]} of KILIT_OPTI_COMMAND is not a program on this machine."
+    words = _("%(program)s of KILIT_OPTI_COMMAND is not a program on this machine.")
+    return None if shutil.which(command[0]) else words % {"program": command[0]}
 
 
 def macro_missing() -> str | None:
     """Say why mode B cannot work here, or nothing."""
     if os.name != "nt":
-        return "Excel macros run on Windows only."
+        return _("Excel macros run on Windows only.")
     if importlib.util.find_spec("win32com") is None:
-        return "pywin32 is not installed: pip install kilit[windows]."
+        return _("pywin32 is not installed: pip install kilit[windows].")
     if not settings.OPTI_MACRO:
-        return "KILIT_OPTI_MACRO is not set."
-    return None if Path(settings.OPTI_MACRO).is_file() else f"There is no file {settings.OPTI_MACRO}."
+        return _("KILIT_OPTI_MACRO is not set.")
+    words = _("There is no file %(path)s.") % {"path": settings.OPTI_MACRO}
+    return None if Path(settings.OPTI_MACRO).is_file() else words
 
 
 def _end_excel(pid_file: Path) -> None:

@@ -1,0 +1,93 @@
+"""The console as somebody reads it who chose Turkish: no page falls back into English (CON-11)."""
+
+import re
+from collections.abc import Iterator
+
+import polib
+import pytest
+from django.test import Client
+
+from lifecycle.models import RefusalCode, RefusedRequest
+from ociqueue.models import Conversion, Site
+from tests.commands import ROOT
+from tests.people.addresses import addresses, one_of_each
+from tests.people.reading import read
+
+pytestmark = pytest.mark.django_db
+
+FEWEST_WORDS = 3  # shorter ones may be a name, or a word of both languages
+PLACE = re.compile(r"%\(\w+\)[sd]|%%|</?code>|<a [^>]*>|</a>")
+PERMISSIONS = "/admin/auth/"  # Django keeps the names of permissions in the database, in English
+
+
+def english() -> set[str]:
+    """Return every piece of three words and more that stands between the places of an English sentence."""
+    entries = polib.pofile(str(ROOT / "locale" / "tr" / "LC_MESSAGES" / "django.po"))
+    pairs = {(entry.msgid, entry.msgstr or entry.msgstr_plural[0]) for entry in entries}
+    pieces = {piece.strip(" .:;,()") for told, turkish in pairs if told != turkish for piece in PLACE.split(told)}
+    return {piece for piece in pieces if len(piece.split()) >= FEWEST_WORDS}
+
+
+def turkish(client: Client) -> Client:
+    client.cookies["django_language"] = "tr"
+    return client
+
+
+@pytest.fixture
+def pages(demo, client_of) -> Iterator[tuple[str, str]]:
+    """Return every page that an admin can open, over rows in every state."""
+    RefusedRequest.objects.note(actor="viewer:ayse", method="GET", path="/admin/x/", code=RefusalCode.FORBIDDEN)
+    rows = {**one_of_each(), Site: list(Site.objects.values_list("pk", flat=True))}
+    client = turkish(client_of("admin"))
+
+    def opened() -> Iterator[tuple[str, str]]:
+        for page in addresses(rows):
+            answer = client.get(page.path) if page.name != "logout" else None
+            if answer and answer.status_code == 200 and answer["Content-Type"].startswith("text/html"):
+                yield page.path, answer.content.decode()
+
+    return opened()
+
+
+def test_no_page_says_an_english_sentence_that_has_turkish(pages) -> None:
+    leftovers, seen = english(), 0
+    found = set()
+
+    for path, page in pages:
+        seen += 1
+        assert '<html lang="tr"' in page or "<html" not in page, path
+        if path.startswith(PERMISSIONS):
+            continue
+        found |= {(path, piece) for text in read(page) for piece in leftovers if piece in text}
+
+    assert found == set()
+    assert seen > 100
+
+
+def test_an_action_asks_and_reports_in_turkish(client_of, showcase) -> None:
+    failed = showcase.conversions.filter(status="FAILED").first()
+    ended = showcase.conversions.filter(status="COMPLETED").first()
+    client = turkish(client_of("operator"))
+    ids = [str(failed.pk), str(ended.pk)]
+
+    asked = client.post("/admin/ociqueue/conversion/", {"action": "retry", "_selected_action": ids})
+    done = client.post(
+        "/admin/ociqueue/conversion/act/retry_selected/", {"ids": ",".join(ids), "reason": "Hesap düzeldi"}, follow=True
+    )
+
+    told = " ".join(read(asked.content.decode()))
+    assert "Yeniden dene — yalnız" in told
+    assert "Yeniden dene: seçilen 2 satırdan 1 tanesi." in told
+    assert "1 satır COMPLETED durumunda ve öyle kalacak." in told
+    assert "Yeniden denendi: 1 / 2; 1 satır COMPLETED durumundaydı." in " ".join(read(done.content.decode()))
+    assert Conversion.objects.get(pk=failed.pk).status == "QUEUED"
+
+
+def test_machines_are_answered_in_english(client_of, showcase) -> None:
+    client = turkish(client_of("operator"))
+
+    lost = client.get("/api/nowhere", headers={"accept-language": "tr"})
+    page = client.get("/admin/nowhere/at/all/", headers={"accept-language": "tr"})
+
+    assert lost.json()["error"]["message"] == "There is nothing at /api/nowhere."
+    assert "Bu adreste bir şey yok: /admin/nowhere/at/all/" in page.content.decode()
