@@ -190,7 +190,7 @@ def _refuse_header(names: list[str], *, known: tuple[str, ...], required: Iterab
     if missing := [name for name in required if name not in names]:
         raise Unreadable(_("Missing columns: %(columns)s.") % {"columns": ", ".join(missing)})
     if one_of and not set(one_of) & set(names):
-        raise Unreadable(_("One of these columns is missing: %(columns)s.") % {"columns": ", ".join(one_of)})
+        raise Unreadable(_("A column %(columns)s is missing.") % {"columns": _(" or ").join(one_of)})
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise Unreadable(_("Columns named twice: %(columns)s.") % {"columns": ", ".join(repeated)})
 

@@ -134,8 +134,8 @@ class LoginForm(forms.Form):
 
     def changes(self) -> list[str]:
         """Return what was entered or is to be removed, in words and without any value."""
-        entered = [str(label) for name, label in LABELS.items() if self.cleaned_data.get(name)]
-        return entered + [_("%(part)s removed") % {"part": LABELS[name]} for name in self._forgotten()]
+        entered = [str(label).lower() for name, label in LABELS.items() if self.cleaned_data.get(name)]
+        return entered + [_("%(part)s removed") % {"part": str(LABELS[name]).lower()} for name in self._forgotten()]
 
     def account(self) -> Account:
         """Return the whole login: what was entered over what is stored."""

@@ -122,7 +122,7 @@ class SiteAdmin(ModelAdmin):
         """Say what needs a person (OCI-27)."""
         shown, alarms = overview(site), []
         if shown.is_alarming:
-            rate = _("errors %(percent)s %%") % {"percent": f"{(shown.error_rate or 0) * 100:.0f}"}
+            rate = _("errors %(percent)s%%") % {"percent": f"{(shown.error_rate or 0) * 100:.0f}"}
             alarms.append(badge(rate, "danger", title=_("Of what ended in the last 24 hours")))
         if shown.is_silent:
             alarms.append(badge(_("script silent"), "danger", title=_("Rows wait, and no script came for 24 hours")))
