@@ -1,20 +1,16 @@
 """What a worker does with a job, with a real browser in this process (PDF-4, PDF-6, PDF-7)."""
 
 from collections.abc import Iterator
-from copy import copy
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.db import connection
-from django.db.models.functions import Now
 from django_q.models import OrmQ
 
-from lifecycle.guard import MoveRefused
 from lifecycle.models import Event
-from lifecycle.workers import bells, sweeps
+from lifecycle.workers import bells
 from pdfjobs import rendering, store, work
 from pdfjobs.documents.definition import _engine
 from pdfjobs.enqueue import enqueue
@@ -195,69 +191,6 @@ def test_a_full_store_is_told(monkeypatch) -> None:
 
     assert told(job) == ("failed", "UNKNOWN", 0)
     assert "No space left" in job.error_detail
-
-
-def lapse(job: PdfJob) -> None:
-    PdfJob.objects.filter(pk=job.pk).update(lease_until=Now() - timedelta(seconds=1))
-
-
-def test_pdf_7_the_reaper_brings_back_what_a_dead_worker_held_and_crashes_count() -> None:
-    job = new_job()
-    for _ in range(3):
-        PdfJob.objects.claim()
-        lapse(job)
-        sweeps.run("pdf_reap")
-
-    assert told(job) == ("failed", "NAVIGATION_TIMEOUT", 2)
-    assert PdfJob.objects.claim() == []
-
-
-def test_the_reaper_leaves_a_worker_in_its_time_alone(capsys) -> None:
-    new_job()
-    PdfJob.objects.claim()
-
-    assert sweeps.run("pdf_reap") == "Reaped 0, of which 0 are tried again."
-    call_command("pdf_reap", dry_run=True)
-    assert capsys.readouterr().out == "Would reap 0.\n"
-
-
-def test_the_command_reaps_and_looks(capsys) -> None:
-    job = new_job()
-    PdfJob.objects.claim()
-    lapse(job)
-
-    call_command("pdf_reap", dry_run=True)
-    call_command("pdf_reap")
-
-    assert capsys.readouterr().out == "Would reap 1.\nReaped 1, of which 1 are tried again.\n"
-
-
-def test_a_swept_worker_cannot_finish_and_takes_its_file_back(artifacts) -> None:
-    """PDF-9: only who holds the claim may finish; the next worker's claim is not its own."""
-    new_job()
-    (swept,) = PdfJob.objects.claim()
-    lapse(swept)
-    sweeps.run("pdf_reap")
-    (holder,) = PdfJob.objects.claim()
-
-    with pytest.raises(MoveRefused, match="under another claim"):
-        copy(swept).succeed(artifact_key="x", size=1, digest="d")
-    work.finish(swept, store.keep(store.new_key(swept.pk, swept.started_at), PDF))
-
-    assert files(artifacts) == []
-    assert told(holder)[0] == "running"
-
-
-def test_a_swept_worker_cannot_fail_the_next_ones_claim() -> None:
-    new_job()
-    (swept,) = PdfJob.objects.claim()
-    lapse(swept)
-    sweeps.run("pdf_reap")
-    (holder,) = PdfJob.objects.claim()
-
-    work.fail(swept, ErrorCode.UNKNOWN, "late")
-
-    assert told(holder) == ("running", "", 1)
 
 
 def test_a_worker_calls_one_more_to_the_rest_and_that_one_calls_the_next(worker_lives, monkeypatch) -> None:
