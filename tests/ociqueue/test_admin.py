@@ -49,7 +49,7 @@ def test_the_list_shows_state_error_and_age_and_masks_the_click_id(make_person, 
     assert "secret" not in shown
     assert "VALIDATION: &lt;b&gt;Google&lt;/b&gt; could not decode it" in shown
     for text in ("INVALID_CLICK_ID", "FAILED", "Mobilya", "Satış", "120.00 TRY", str(row)):
-        assert text in shown
+        assert text in shown.replace("<wbr>", "")
 
 
 def test_a_short_click_id_is_masked_whole(make_person, site, make_conversion) -> None:
