@@ -1,14 +1,22 @@
 """The schema, and a page to read it: for whoever is logged in, or has a key (CON-15)."""
 
+from threading import Lock
 from typing import Any
 
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from config.api.renderers import JSONRenderer
 
+# drf-spectacular keeps what it is making in objects that all threads of a process share.
+ONE_AT_A_TIME = Lock()
+
 
 class ApiSchemaView(SpectacularAPIView):
     """`GET /api/schema/`: YAML, or JSON for who accepts that."""
+
+    def _get_schema_response(self, request: Any) -> Any:
+        with ONE_AT_A_TIME:
+            return super()._get_schema_response(request)  # type: ignore[no-untyped-call]
 
     def handle_exception(self, exc: Exception) -> Any:
         """Refuse in JSON, as every address does."""

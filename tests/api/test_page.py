@@ -41,3 +41,13 @@ def test_the_page_needs_nothing_from_elsewhere_and_no_inline_script(admin_client
     assert all(finders.find(link.removeprefix("/static/")) for link in links if link.startswith("/static/"))
     assert re.search(r"<script>|\son\w+=", html) is None
     assert reverse("api-schema") in script.content.decode().replace("\\u002D", "-")
+
+
+def test_many_who_ask_at_once_get_the_schema(transactional_db, in_threads) -> None:
+    """drf-spectacular keeps what it is making where every thread of a process finds it."""
+    key = ApiKey.objects.issue(User.objects.create_user("shop"), name="test")[1]
+
+    def ask(_: int) -> bytes:
+        return bytes(Client().get(reverse("api-schema"), headers={"x-api-key": key}).content)
+
+    assert len(set(in_threads(ask, count=8))) == 1
