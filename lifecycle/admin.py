@@ -19,6 +19,21 @@ from lifecycle.models import ApiKey, BulkAction, Event, Pruning, RefusedRequest
 admin.site.register(BulkAction, BulkActionAdmin)
 label(BulkAction, _("bulk action"), _("bulk actions"))
 label(
+    Pruning,
+    _("pruned batch"),
+    _("pruned rows"),
+    queue=_("queue"),
+    rows=_("rows"),
+    events=_("events"),
+    states=_("states"),
+    before=_("finished before"),
+    oldest=_("oldest"),
+    newest=_("newest"),
+    actor=_("who"),
+    message=_("why"),
+    created_at=_("when"),
+)
+label(
     Event,
     _("event"),
     _("events"),

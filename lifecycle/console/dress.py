@@ -27,6 +27,11 @@ def badge(text: str, colour: str = "", *, title: str = "", href: str = "") -> Sa
     return render_to_string("unfold/helpers/label.html", context)
 
 
+def code_badge(code: str, colour: str = "") -> SafeString:
+    """Return a state or a code on a colour: a word of the API, whose capitals are English in every language."""
+    return format_html('<span lang="en">{}</span>', badge(code, colour))
+
+
 def two_lines(first: str, second: str, *, title: str = "") -> SafeString:
     """Return a cell with a main line and a quiet one below."""
     return format_html(

@@ -19,6 +19,7 @@ ICONS = {
     "job": "carpenter",
     "customer": "contacts",
     "bulkaction": "playlist_play",
+    "pruning": "auto_delete",
     "event": "history",
     "apikey": "key",
     "refusedrequest": "block",

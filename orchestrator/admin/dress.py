@@ -2,7 +2,7 @@
 
 from django.utils.safestring import SafeString
 
-from lifecycle.console.dress import badge
+from lifecycle.console.dress import code_badge
 from orchestrator.states import State
 
 COLOURS = {
@@ -21,4 +21,4 @@ COLOURS = {
 
 def state_badge(status: str) -> SafeString:
     """Return a state as all pages show it."""
-    return badge(status, COLOURS[State(status)])
+    return code_badge(status, COLOURS[State(status)])

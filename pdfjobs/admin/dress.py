@@ -2,7 +2,7 @@
 
 from django.utils.safestring import SafeString
 
-from lifecycle.console.dress import badge
+from lifecycle.console.dress import code_badge
 from pdfjobs.states import Status
 
 COLOURS = {
@@ -16,4 +16,4 @@ COLOURS = {
 
 def state_badge(status: str) -> SafeString:
     """Return a state as all pages show it."""
-    return badge(status, COLOURS[Status(status)])
+    return code_badge(status, COLOURS[Status(status)])
