@@ -102,7 +102,7 @@ def _kept_by_sender(row: Conversion) -> Iterator[Reason]:
     if not Credentials.objects.filter(site=row.site).exists():
         yield kept(_("The site sends through the Google Ads API and has no login."), **_site_link(row))
     for circuit in open_circuits([row.site_id]).filter(action__in=["", row.action]):
-        told = {"name": circuit.action, "code": circuit.code, "reason": circuit.reason}
+        told = {"name": circuit.action, "code": circuit.code, "reason": circuit.reason.rstrip(".")}
         told["time"] = moment(circuit.next_probe_at or timezone.now())
         words = (
             _("The circuit of %(name)s is open, because of %(code)s: %(reason)s. The next probe goes out at %(time)s.")

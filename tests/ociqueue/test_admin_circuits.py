@@ -146,17 +146,18 @@ def test_a_row_says_what_it_waits_for(make_person, make_conversion, api_site) ->
     trip(api_site, action="Teklif", reason="No such action.")
     viewer = make_person(sites={api_site: "viewer"})
 
-    assert "Waits: the circuit of Teklif is open because of INVALID_GRANT: No such" in html(viewer, row_page(held))
-    assert "Waits" not in html(viewer, row_page(other))
+    open_circuit = "The circuit of Teklif is open, because of INVALID_GRANT: No such action. The next probe goes out at"
+    assert open_circuit in html(viewer, row_page(held))
+    assert "circuit of" not in html(viewer, row_page(other))
     assert html(viewer, CONVERSIONS).count("held back") == 1
 
     trip(api_site)
     Credentials.objects.all().delete()
     Site.objects.update(is_paused=True, pause_reason="review")
     shown = html(viewer, row_page(other))
-    assert "Waits: the site&#x27;s circuit is open because of INVALID_GRANT: The login was revoked." in shown
+    assert "The site&#x27;s circuit is open, because of INVALID_GRANT: The login was revoked. The next probe" in shown
     assert "has no login" in shown
-    assert "the site is paused because: review" in shown
+    assert "The site is paused because: review" in shown
     assert html(viewer, CONVERSIONS).count("held back") == 2
 
 
