@@ -71,7 +71,8 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         kept = ", ".join(dict.fromkeys(f'"{field.column}"' for field in (*fields, *by)))
         wanted = ", ".join(f'"{field.column}"' for field in fields)
         with self._witnessed(verb) as move, connections[self.db].cursor() as cursor:
-            picked, update, params = self._pick_and_update(free, move, changes, limit=limit)
+            due = free.filter(status__in=move.sources)
+            picked, update, params = self._pick_and_update(due, self._changes(move, changes), limit=limit)
             if picked:
                 _read_times_fast(cursor)
                 in_order = ", ".join(f'"{field.column}"' for field in by)
@@ -106,7 +107,8 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         """
         ordered = self.order_by("pk").select_for_update(of=("self",))
         with self._witnessed(verb) as move, connections[self.db].cursor() as cursor:
-            picked, update, params = self._pick_and_update(ordered, move, changes)
+            apt = ordered.filter(status__in=move.sources)
+            picked, update, params = self._pick_and_update(apt, self._changes(move, changes))
             if not picked:
                 self._nothing_moved()
                 return set()
@@ -114,13 +116,17 @@ class LifecycleQuerySet(models.QuerySet[Row]):
             return {row[0] for row in cursor.fetchall()}
 
     def update_each(self, **changes: Any) -> set[UUID]:
-        """Write columns other than the state; return which rows were written."""
+        """Write columns other than the state; return which rows were written.
+
+        Rows are locked in the order of their ids, as by every verb, so that two over the same rows never deadlock.
+        """
         refuse_state(changes)
-        update = cast("UpdateQuery", self.query.chain(UpdateQuery))
-        update.add_update_values(changes)
-        sql, params = update.get_compiler(using=self.db).as_sql()
-        with connections[self.db].cursor() as cursor:
-            cursor.execute(f"{sql} RETURNING id", params)
+        ordered = self.order_by("pk").select_for_update(of=("self",))
+        picked, update, params = self._pick_and_update(ordered, changes)
+        if not picked:
+            return set()
+        with transaction.atomic(using=self.db), connections[self.db].cursor() as cursor:
+            cursor.execute(f"{picked} {update} RETURNING id", params)
             return {row[0] for row in cursor.fetchall()}
 
     def lock_in_order(self) -> None:
@@ -155,21 +161,21 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         tell_witness(verb="", using=self.db)
 
     def _pick_and_update(
-        self, rows: Self, move: Move, changes: dict[str, Any], *, limit: int | None = None
+        self, rows: Self, changes: dict[str, Any], *, limit: int | None = None
     ) -> tuple[str, str, tuple[Any, ...]]:
-        """Return the two parts of the one statement that locks rows in their order and moves them; none for no rows.
+        """Return the two parts of the one statement that locks rows in their order and writes them; none for no rows.
 
         The pick is MATERIALIZED: otherwise the planner may run the LIMIT twice.
         """
         # By the name `pk`: for an alias of our own Django would drop the OF of FOR UPDATE and lock joined tables too.
-        picked = rows.filter(status__in=move.sources).values("pk")[:limit]
+        picked = rows.values("pk")[:limit]
         try:
             pick_sql, pick_params = picked.query.get_compiler(using=self.db).as_sql()
         except EmptyResultSet:  # Django knows without asking, as for `pk__in=[]`
             return "", "", ()
         chosen = self.model._base_manager.filter(pk__in=RawSQL("SELECT picked.pk FROM picked", ()))
         update = cast("UpdateQuery", chosen.query.chain(UpdateQuery))
-        update.add_update_values(self._changes(move, changes))
+        update.add_update_values(changes)
         update_sql, update_params = update.get_compiler(using=self.db).as_sql()
         return f"WITH picked AS MATERIALIZED ({pick_sql})", update_sql, (*pick_params, *update_params)
 
