@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from lifecycle.bulk import planning
-from lifecycle.console.listing import first_id_at
+from lifecycle.console.filters import first_id_at
 from ociqueue.models import Conversion
 from tests.bulk.conftest import LIST, ask, asked, said, worked
 from tests.ociqueue.conftest import new_conversion
