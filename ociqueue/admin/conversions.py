@@ -63,6 +63,7 @@ class ConversionAdmin(QueueAdmin):
     fieldsets = showing.FIELDSETS
     readonly_fields = showing.READ_ONLY
     dead_letter_columns = deadletters.COLUMNS
+    dead_letter_cells = staticmethod(deadletters.cells)
 
     # What is shown
 
@@ -82,10 +83,6 @@ class ConversionAdmin(QueueAdmin):
     def search(self, rows: ConversionQuerySet, text: str) -> ConversionQuerySet:
         """Find whole ids only."""
         return search(rows, text)
-
-    def dead_letter_cells(self, row: Conversion) -> list[Any]:
-        """Tell a failed row whole (OCI-27)."""
-        return deadletters.cells(row)
 
     def badge(self, state: str) -> SafeString:
         """Return a state as all pages show it."""

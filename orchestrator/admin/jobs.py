@@ -50,6 +50,7 @@ class JobAdmin(QueueAdmin):
     fieldsets = showing.FIELDSETS
     readonly_fields = showing.READ_ONLY
     dead_letter_columns = deadletters.COLUMNS
+    dead_letter_cells = staticmethod(deadletters.cells)
 
     # What is shown
 
@@ -73,10 +74,6 @@ class JobAdmin(QueueAdmin):
             "figures": showing.figures(row.solution if row.xml_sha256 else None),
             "timeline": showing.timeline(told["timeline"]),
         }
-
-    def dead_letter_cells(self, row: Job) -> list[Any]:
-        """Tell a failed job."""
-        return deadletters.cells(row)
 
     def badge(self, state: str) -> SafeString:
         """Return a state as all pages show it."""

@@ -44,6 +44,7 @@ class PdfJobAdmin(QueueAdmin):
     change_form_after_template = "admin/pdfjobs/preview.html"
     readonly_fields = showing.READ_ONLY
     dead_letter_columns = deadletters.COLUMNS
+    dead_letter_cells = staticmethod(deadletters.cells)
     dead_letter_states = [Status.FAILED]
 
     # What is shown
@@ -80,10 +81,6 @@ class PdfJobAdmin(QueueAdmin):
             return serve(request, row, as_attachment="download" in request.GET)
         except (FileLost, StoreDown):
             return HttpResponse(gettext("The file is not there."), status=410, content_type="text/plain; charset=utf-8")
-
-    def dead_letter_cells(self, row: PdfJob) -> list[Any]:
-        """Tell a failed job."""
-        return deadletters.cells(row)
 
     def badge(self, state: str) -> SafeString:
         """Return a state as all pages show it."""
