@@ -9,7 +9,8 @@ from lifecycle.models import BulkAction
 from ociqueue.admin.actions import RETRY
 from ociqueue.models import Site
 from tests.bulk.conftest import user_of
-from tests.ociqueue.test_plans import BUFFERS_PER_ROW, crowded, explained, statements, walked
+from tests.ociqueue.test_plans import BUFFERS_PER_ROW, TABLE, crowded
+from tests.plans import blocks, explained, statements, walked
 
 __all__ = ["crowded"]
 
@@ -22,8 +23,8 @@ FEW = 2_000  # blocks; the table has ten times as many
 def check(statement: str, *, rows: int) -> None:
     """Explain a statement: it reads what it needs, and a walk ends early where nearly all rows are wanted anyway."""
     told = explained(statement)
-    read = told["Shared Hit Blocks"] + told["Shared Read Blocks"]
-    assert not list(walked(told)) or read < FEW, (read, statement)
+    read = blocks(told)
+    assert not walked(told, TABLE) or read < FEW, (read, statement)
     assert read < rows * BUFFERS_PER_ROW, (read, statement)
 
 
@@ -38,16 +39,16 @@ def test_nothing_of_a_bulk_action_walks_the_finished_rows(crowded: Site, make_pe
     for chosen in filters:
         plan(queue="conversion", action="retry", user=user, filters=chosen, filters_told="", reason="x", options={})
         action = BulkAction.objects.claim()
-        for statement in statements(lambda chosen=chosen: look(queue, RETRY, user, chosen)):
+        for statement in statements(lambda chosen=chosen: look(queue, RETRY, user, chosen), over=TABLE):
             check(statement, rows=10_000)
-        for statement in statements(lambda action=action: write_down(action)):
+        for statement in statements(lambda action=action: write_down(action), over=TABLE):
             check(statement, rows=11_000)
         action.refresh_from_db()
         write_down(action)
         assert action.total == (6_000 if {"code", "category"} & set(chosen) else 11_000)
         BulkAction.objects.filter(pk=action.pk).start(count=action.eligible)
         running = BulkAction.objects.claim()
-        for statement in statements(lambda running=running: run_batch(running)):
+        for statement in statements(lambda running=running: run_batch(running), over=TABLE):
             check(statement, rows=RETRY.batch)
         running.refresh_from_db()
         BulkAction.objects.filter(pk=action.pk).cancel()

@@ -31,6 +31,14 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def runs(process: psutil.Process) -> bool:
+    """Tell whether a process is still there; it may go at any moment, also between two questions."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 class Installation:
     """A Kilit of its own: a data folder, a port, and the processes below `manage.py up`."""
 
@@ -38,7 +46,8 @@ class Installation:
         self.folder, self.port = folder, free_port()
         self.variables = {"KILIT_VAR": str(folder), "PORT": str(self.port)}
         self.log = folder.parent / "up.log"
-        self.seen: set[psutil.Process] = set()
+        self.services: set[psutil.Process] = set()
+        self.database_processes: set[psutil.Process] = set()
 
     def up(self) -> None:
         with self.log.open("w") as log:
@@ -55,8 +64,9 @@ class Installation:
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() < end, self.log.read_text()
             time.sleep(0.2)
-        self.seen |= set(psutil.Process(self.process.pid).children(recursive=True))
-        self.seen |= set(self.postgres())
+        below = set(psutil.Process(self.process.pid).children(recursive=True))
+        self.database_processes |= set(self.postgres())
+        self.services |= below - self.database_processes
 
     @property
     def database(self) -> Path:
@@ -73,7 +83,7 @@ class Installation:
         return found
 
     def still_running(self) -> list[psutil.Process]:
-        return [p for p in self.seen if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+        return [process for process in self.services | self.database_processes if runs(process)]
 
     def address(self, path: str) -> str:
         return f"http://localhost:{self.port}{path}"
@@ -152,14 +162,13 @@ def test_a_second_start_here_is_refused_and_down_stops_the_first(installation: I
 
 def test_kill_of_up_takes_the_services_along_and_the_next_start_goes_on(installation: Installation) -> None:
     installation.up()
-    services = [p for p in installation.seen if p.name() != "postgres"]
 
     installation.process.kill()
     installation.process.wait(timeout=10)
 
     end = time.monotonic() + 20
-    while any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in services):
-        assert time.monotonic() < end, services
+    while any(runs(service) for service in installation.services):
+        assert time.monotonic() < end, installation.services
         time.sleep(0.2)
     installation.up()
     assert "Log out" in installation.login("viewer")

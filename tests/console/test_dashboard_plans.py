@@ -1,11 +1,8 @@
 """The first screen among very many finished rows, and five hundred busy sites (CON-2)."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
@@ -14,6 +11,7 @@ from tests.console.test_dashboard import BOARD
 from tests.ociqueue.test_plans import FILL as FILL_CONVERSIONS
 from tests.orchestrator.test_plans import FILL as FILL_JOBS
 from tests.pdfjobs.test_plans import FILL as FILL_PDFS
+from tests.plans import blocks, crowding, explained, walked
 
 pytestmark = pytest.mark.django_db
 
@@ -40,35 +38,17 @@ def crowded(sql, django_user_model) -> User:
     """Very many finished rows, a backlog, and sites with days of hours: born so, guards off."""
     admin = django_user_model.objects.create_superuser("root")
     Site.objects.bulk_create(Site(name=f"site {number}", default_currency="TRY") for number in range(SITES))
-    sql("SET LOCAL session_replication_role = replica")
-    sql(BY_SITE, 1, FINISHED, "COMPLETED", 1, "", "")
-    sql(BY_SITE, FINISHED + 1, FINISHED + WAITING, "QUEUED", 0, "", "")
-    sql(BY_SITE, FINISHED + WAITING + 1, FINISHED + WAITING + STUCK, "PROCESSING", 1, "", "")
-    sql(FILL_PDFS, admin.pk, 1, 50_000, "expired")
-    sql(FILL_PDFS, admin.pk, 50_001, 51_000, "queued")
-    sql(FILL_JOBS, 1, 50_000, "DONE")
-    sql(FILL_JOBS, 50_001, 50_050, "NEW")
-    sql(FILL_HOURS, DAYS * 24)
-    sql("SET LOCAL session_replication_role = DEFAULT")
-    for table in (*OURS, "ociqueue_site"):
-        sql(f"ANALYZE {table}")
+    with crowding(*OURS):
+        sql(BY_SITE, 1, FINISHED, "COMPLETED", 1, "", "")
+        sql(BY_SITE, FINISHED + 1, FINISHED + WAITING, "QUEUED", 0, "", "")
+        sql(BY_SITE, FINISHED + WAITING + 1, FINISHED + WAITING + STUCK, "PROCESSING", 1, "", "")
+        sql(FILL_PDFS, admin.pk, 1, 50_000, "expired")
+        sql(FILL_PDFS, admin.pk, 50_001, 51_000, "queued")
+        sql(FILL_JOBS, 1, 50_000, "DONE")
+        sql(FILL_JOBS, 50_001, 50_050, "NEW")
+        sql(FILL_HOURS, DAYS * 24)
+    sql("ANALYZE ociqueue_site")
     return admin
-
-
-def explained(statement: str) -> dict[str, Any]:
-    """Run a statement again, and return its plan with what it read."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.replace('%', '%%')}", [])
-        ((told,),) = cursor.fetchall()
-    return told[0]["Plan"]
-
-
-def walked(plan: dict[str, Any]) -> Iterator[str]:
-    """Return the large tables that a plan reads from end to end."""
-    if plan["Node Type"].endswith("Seq Scan") and plan["Relation Name"] in OURS:
-        yield plan["Relation Name"]
-    for part in plan.get("Plans", ()):
-        yield from walked(part)
 
 
 def asked_by(client: Client) -> list[str]:
@@ -92,7 +72,6 @@ def test_con_2_nothing_walks_the_finished_rows(crowded: User, make_person) -> No
             assert any(table in statement for statement in asked), table
         for statement in asked:
             plan = explained(statement)
-            assert list(walked(plan)) == [], statement
-            pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
-            assert pages < MOST_PAGES, (pages, statement)
-    assert list(walked(explained("SELECT count(*) FROM orchestrator_job WHERE error_message = 'x'"))) != []
+            assert walked(plan, *OURS) == [], statement
+            assert blocks(plan) < MOST_PAGES, (blocks(plan), statement)
+    assert walked(explained("SELECT count(*) FROM orchestrator_job WHERE error_message = 'x'"), *OURS) != []

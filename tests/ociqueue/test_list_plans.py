@@ -8,7 +8,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from ociqueue.models import Site
-from tests.ociqueue.test_plans import explained
+from tests.ociqueue.test_plans import TABLE
+from tests.plans import blocks, crowding, explained
 
 pytestmark = pytest.mark.django_db
 
@@ -46,11 +47,8 @@ FILL = """
 def crowded(make_site) -> tuple[Site, Site]:
     """A million rows over 29 days, as vacuum leaves them: born so, guards off."""
     large, small = make_site(name="Large"), make_site(name="Small")
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL session_replication_role = replica")
+    with crowding(TABLE), connection.cursor() as cursor:
         cursor.execute(FILL, {"large": large.pk, "small": small.pk, "rows": ROWS})
-        cursor.execute("SET LOCAL session_replication_role = DEFAULT")
-        cursor.execute("ANALYZE offline_conversion_queue")
     return large, small
 
 
@@ -85,12 +83,11 @@ def look_over(client: Client, asked: dict[str, str]) -> int:
     with CaptureQueriesContext(connection) as captured:
         answer = client.get(LIST, asked)
     assert answer.status_code == 200, asked
-    few = [query["sql"] for query in captured if "offline_conversion_queue" in query["sql"]]
+    few = [query["sql"] for query in captured if TABLE in query["sql"]]
     assert len(few) <= 2, asked  # the count, and the page
     for query in few:
         assert "DISTINCT" not in query
-        plan = explained(query)
-        read = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+        read = blocks(explained(query))
         assert read < MOST_BLOCKS, (asked, read, query)
     return int(answer.context["cl"].paginator.num_pages)
 
@@ -101,6 +98,4 @@ def test_no_page_of_the_list_walks_the_table(crowded: tuple[Site, Site], admin_c
         if last > 1:  # the deepest page passes all others
             look_over(admin_client, {**filters, "p": str(last)})
     walk = explained("SELECT count(*) FROM offline_conversion_queue WHERE last_error = 'x'")
-    assert walk["Shared Hit Blocks"] + walk["Shared Read Blocks"] > 2 * MOST_BLOCKS, (
-        "the bound tells a walk from a page"
-    )
+    assert blocks(walk) > 2 * MOST_BLOCKS, "the bound tells a walk from a page"

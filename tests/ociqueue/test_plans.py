@@ -1,20 +1,17 @@
 """Query plans at a million rows: what runs all day never walks the finished ones."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
-from django.db import connection, transaction
-from django.test.utils import CaptureQueriesContext
 
 from lifecycle.identity import uuid7
 from ociqueue import insight
 from ociqueue.admin.listing import search
 from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.uploader.due import due_sites
+from tests.plans import blocks, crowding, explained, statements, walked
 
 pytestmark = pytest.mark.django_db
 
+TABLE = "offline_conversion_queue"
 FINISHED = 1_000_000
 LIVE = 5_000
 WAITING = 100_000
@@ -46,39 +43,12 @@ KINDS = {
 def crowded(site: Site, sql) -> Site:
     """A million finished rows and some of every live kind, as vacuum leaves them: born so, guards off."""
     Site.objects.update(requeue_transient=True)
-    sql("SET LOCAL session_replication_role = replica")
     first = 1
-    for (status, attempts, code, category), rows in KINDS.items():
-        sql(FILL, site.pk, first, first + rows - 1, status, attempts, code, category)
-        first += rows
-    sql("SET LOCAL session_replication_role = DEFAULT")
-    sql("ANALYZE offline_conversion_queue")
+    with crowding(TABLE):
+        for (status, attempts, code, category), rows in KINDS.items():
+            sql(FILL, site.pk, first, first + rows - 1, status, attempts, code, category)
+            first += rows
     return site
-
-
-def explained(statement: str) -> dict[str, Any]:
-    """Run a statement, take it back, and return its plan with what it read."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.replace('%', '%%')}", [])
-        ((told,),) = cursor.fetchall()
-        transaction.set_rollback(True)
-    return told[0]["Plan"]
-
-
-def walked(plan: dict[str, Any]) -> Iterator[str]:
-    """Return the parts of a plan that read the whole table of conversions."""
-    if plan["Node Type"].endswith("Seq Scan") and plan["Relation Name"] == "offline_conversion_queue":
-        yield plan["Node Type"]
-    for part in plan.get("Plans", ()):
-        yield from walked(part)
-
-
-def statements(act) -> list[str]:
-    """Return the statements over conversions that something runs, and take back what it did."""
-    with CaptureQueriesContext(connection) as captured, transaction.atomic():
-        act()
-        transaction.set_rollback(True)
-    return [query["sql"] for query in captured if "offline_conversion_queue" in query["sql"]]
 
 
 def test_nothing_that_runs_all_day_walks_the_finished_rows(crowded: Site) -> None:
@@ -101,28 +71,23 @@ def test_nothing_that_runs_all_day_walks_the_finished_rows(crowded: Site) -> Non
     }
 
     for name, chore in chores.items():
-        ran = statements(chore)
+        ran = statements(chore, over=TABLE)
         assert ran, name
         for statement in ran:
             plan = explained(statement)
-            assert list(walked(plan)) == [], name
-            read = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
-            assert read < 1000 * BUFFERS_PER_ROW, (name, read)
+            assert walked(plan, TABLE) == [], name
+            assert blocks(plan) < 1000 * BUFFERS_PER_ROW, (name, blocks(plan))
     by_an_unindexed_column = "SELECT id FROM offline_conversion_queue WHERE last_error = 'x'"
-    assert list(walked(explained(by_an_unindexed_column))) != []
+    assert walked(explained(by_an_unindexed_column), TABLE) != []
 
 
 def test_rows_that_wait_for_their_time_cost_a_claim_nothing(make_site, sql) -> None:
     """The bell asks every second; hundreds of thousands of deferred rows must not be read each time."""
     site = make_site(sync_method="api")
     Credentials.objects.create(site=site, sealed="x")
-    sql("SET LOCAL session_replication_role = replica")
-    sql(FILL, site.pk, 1, WAITING, "RETRY", 1, "", "")
-    sql("SET LOCAL session_replication_role = DEFAULT")
-    sql("ANALYZE offline_conversion_queue")
+    with crowding(TABLE):
+        sql(FILL, site.pk, 1, WAITING, "RETRY", 1, "", "")
 
     for question in (lambda: due_sites().exists(), lambda: site.conversions.claim(limit=1000, batch=uuid7())):
-        for statement in statements(question):
-            plan = explained(statement)
-            # A handful in a clean table; dead entries that another test left in the indexes add some.
-            assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < WAITING / 100
+        for statement in statements(question, over=TABLE):
+            assert blocks(explained(statement)) < WAITING / 1000

@@ -161,7 +161,7 @@ def test_the_record_stays_for_ever(make_old, sql, statement: str) -> None:
 
 def test_a_row_that_was_replaced_goes_after_its_copy(make_old) -> None:
     original = make_old("claim", "ack")
-    copy = make_old("claim", "ack", replaces=original)
+    copy = make_old("claim", "ack", since=A_YEAR_AGO + timedelta(seconds=1), replaces=original)
 
     assert pruning.prune(older_than=MONTH) == {"conversion": 1}
     assert copy.pk not in ids()

@@ -1,20 +1,20 @@
 """Query plans over many finished jobs: what runs all day never walks them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
-from django.test.utils import CaptureQueriesContext
 
 from pdfjobs import cleanup, enqueue, work
 from pdfjobs.admin.listing import search
 from pdfjobs.models import PdfJob
 from tests.pdfjobs.conftest import some_user
+from tests.plans import blocks, crowding, explained, statements, walked
 
 pytestmark = pytest.mark.django_db
 
+TABLE = "pdfjobs_pdfjob"
 FINISHED = 200_000
 # Two hundred rows touched at most, each with its index entries, event and counts.
 MOST_BUFFERS = 20_000
@@ -39,39 +39,12 @@ KINDS = {"expired": FINISHED, "succeeded": 500, "failed": 500, "running": 100, "
 def crowded(sql) -> int:
     """Many finished jobs and some of every other kind, as vacuum leaves them: born so, guards off."""
     owner = some_user().pk
-    sql("SET LOCAL session_replication_role = replica")
     first = 1
-    for status, rows in KINDS.items():
-        sql(FILL, owner, first, first + rows - 1, status)
-        first += rows
-    sql("SET LOCAL session_replication_role = DEFAULT")
-    sql("ANALYZE pdfjobs_pdfjob")
+    with crowding(TABLE):
+        for status, rows in KINDS.items():
+            sql(FILL, owner, first, first + rows - 1, status)
+            first += rows
     return owner
-
-
-def explained(statement: str) -> dict[str, Any]:
-    """Run a statement, take it back, and return its plan with what it read."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.replace('%', '%%')}", [])
-        ((told,),) = cursor.fetchall()
-        transaction.set_rollback(True)
-    return told[0]["Plan"]
-
-
-def walked(plan: dict[str, Any]) -> Iterator[str]:
-    """Return the parts of a plan that read the whole table."""
-    if plan["Node Type"].endswith("Seq Scan") and plan["Relation Name"] == "pdfjobs_pdfjob":
-        yield plan["Node Type"]
-    for part in plan.get("Plans", ()):
-        yield from walked(part)
-
-
-def statements(act: Callable[[], Any]) -> list[str]:
-    """Return the statements over jobs that something runs, and take back what it did."""
-    with CaptureQueriesContext(connection) as captured, transaction.atomic():
-        act()
-        transaction.set_rollback(True)
-    return [query["sql"] for query in captured if "pdfjobs_pdfjob" in query["sql"]]
 
 
 def test_nothing_that_runs_all_day_walks_the_finished_jobs(crowded: int, monkeypatch) -> None:
@@ -93,11 +66,10 @@ def test_nothing_that_runs_all_day_walks_the_finished_jobs(crowded: int, monkeyp
     }
 
     for name, chore in chores.items():
-        ran = statements(chore)
+        ran = statements(chore, over=TABLE)
         assert ran, name
         for statement in ran:
             plan = explained(statement)
-            assert list(walked(plan)) == [], (name, statement)
-            read = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
-            assert read < MOST_BUFFERS, (name, read)
-    assert list(walked(explained("SELECT id FROM pdfjobs_pdfjob WHERE error_detail = 'x'"))) != []
+            assert walked(plan, TABLE) == [], (name, statement)
+            assert blocks(plan) < MOST_BUFFERS, (name, blocks(plan))
+    assert walked(explained("SELECT id FROM pdfjobs_pdfjob WHERE error_detail = 'x'"), TABLE) != []

@@ -1,0 +1,54 @@
+"""For tests of query plans: tables that hold what a test put there and nothing else, and what a statement read."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+
+@contextmanager
+def crowding(*tables: str) -> Iterator[None]:
+    """Fill tables with the guards off, as vacuum would leave them.
+
+    Dead rows of earlier tests would be read too; emptied within the test's transaction, the tables get new files, and
+    the rollback brings the old ones back.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        cursor.execute(f"TRUNCATE {', '.join(tables)} CASCADE")
+        yield
+        cursor.execute("SET LOCAL session_replication_role = DEFAULT")
+        for table in tables:
+            cursor.execute(f"ANALYZE {table}")
+
+
+def statements(act: Callable[[], Any], *, over: str = "") -> list[str]:
+    """Return the statements over a table that something runs, and take back what it did."""
+    with CaptureQueriesContext(connection) as captured, transaction.atomic():
+        act()
+        transaction.set_rollback(True)
+    return [query["sql"] for query in captured if over in query["sql"]]
+
+
+def explained(statement: str) -> dict[str, Any]:
+    """Run a statement, take it back, and return its plan with what it read."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.replace('%', '%%')}", [])
+        ((told,),) = cursor.fetchall()
+        transaction.set_rollback(True)
+    plan: dict[str, Any] = told[0]["Plan"]
+    return plan
+
+
+def blocks(plan: dict[str, Any]) -> int:
+    """Return how many pages of 8 kB a plan read, from memory or not."""
+    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
+
+
+def walked(plan: dict[str, Any], *tables: str) -> list[str]:
+    """Return those of the tables that a plan reads from end to end."""
+    here = [plan["Relation Name"]] if plan["Node Type"].endswith("Seq Scan") else []
+    below = [table for part in plan.get("Plans", ()) for table in walked(part, *tables)]
+    return [table for table in here if table in tables] + below
