@@ -86,8 +86,8 @@ class Action(ABC):
         return rows.annotate(verdict=F("status"))
 
     @abstractmethod
-    def move(self, rows: Any, options: Mapping[str, Any]) -> set[UUID]:
-        """Move those rows that the verb applies to."""
+    def apply(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: Mapping[str, Any]) -> Outcome:
+        """Act on rows; the verb itself asks again which rows it applies to."""
 
     # What is the same for all
 
@@ -106,14 +106,6 @@ class Action(ABC):
         if beyond := len(ids) - verdicts.total():
             told.append(self.untouched(beyond))
         return Preview(eligible, told)
-
-    def apply(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: Mapping[str, Any]) -> Outcome:
-        """Act on rows, all or none; the verb itself asks again which rows it applies to."""
-        with transaction.atomic():
-            rows = self.within_reach(self.model._default_manager.filter(pk__in=ids), user)
-            moved = self.move(rows, options)
-            left = self.judged(rows.exclude(pk__in=moved)).values_list("pk", "verdict")
-            return Outcome(moved, dict(left))
 
     def perform(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: Mapping[str, Any]) -> Report:
         """Act on rows, and say what was done."""
@@ -170,6 +162,22 @@ class Action(ABC):
             "; ".join([first % {"done": self.done, "moved": grouped(moved), "asked": grouped(asked)}, *more]) + "."
         )
         return Report(sentence, messages.SUCCESS if moved else messages.WARNING)
+
+
+class ActionAtOnce(Action):
+    """A verb that moves all its rows by one statement."""
+
+    @abstractmethod
+    def move(self, rows: Any, options: Mapping[str, Any]) -> set[UUID]:
+        """Move those rows that the verb applies to."""
+
+    def apply(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: Mapping[str, Any]) -> Outcome:
+        """Act on rows, all or none; the verb itself asks again which rows it applies to."""
+        with transaction.atomic():
+            rows = self.within_reach(self.model._default_manager.filter(pk__in=ids), user)
+            moved = self.move(rows, options)
+            left = self.judged(rows.exclude(pk__in=moved)).values_list("pk", "verdict")
+            return Outcome(moved, dict(left))
 
 
 def left_as(verdicts: Mapping[str, int]) -> list[str]:

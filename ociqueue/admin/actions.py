@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
-from lifecycle.console.actions import Action, ReasonForm
+from lifecycle.console.actions import ActionAtOnce, ReasonForm
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.states import CONVERSIONS, Category
@@ -54,7 +54,7 @@ class MarkFailedForm(ReasonForm):
         return {name: self.cleaned_data[name] for name in ("code", "category", "reason") if self.cleaned_data[name]}
 
 
-class ConversionAction(Action):
+class ConversionAction(ActionAtOnce):
     """A verb over conversions of the sites that a user runs."""
 
     table = CONVERSIONS

@@ -51,10 +51,6 @@ class JobAction(Action):
         left = self.judged(Job.objects.filter(pk__in=sentences)).values_list("pk", "verdict")
         return Outcome(moved, dict(left), sentences)
 
-    def move(self, rows: JobQuerySet, options: Mapping[str, Any]) -> set[UUID]:
-        """Decide on these jobs."""
-        raise NotImplementedError
-
 
 class Retry(JobAction):
     """Brings failed jobs back while that may help."""

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
 from lifecycle.bulk.queues import NotNow
-from lifecycle.console.actions import Action
+from lifecycle.console.actions import ActionAtOnce
 from lifecycle.workers import bells
 from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
@@ -23,7 +23,7 @@ ASKED_ANEW = f"{Status.FAILED} {ANEW}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PdfJobAction(Action):
+class PdfJobAction(ActionAtOnce):
     """A verb over jobs, whoever asked for them."""
 
     table = PDF_JOBS
