@@ -44,6 +44,8 @@ def main() -> None:
     try:
         results = dict(measure_all(figure for figure in figures.values() if figure.name in asked.only))
         sys.stdout.write(report(results, path=settings.BASE_DIR / "var" / "bench.json") + "\n")
+        if any("error" in result for result in results.values()):
+            sys.exit(1)
     finally:
         connection.creation.destroy_test_db(name, verbosity=0)
 

@@ -9,6 +9,7 @@ import json
 import statistics
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -88,7 +89,9 @@ def measure_all(figures: Iterable[Figure]) -> Iterator[tuple[str, Result]]:
         try:
             with on():
                 taken = _take_turns(together)
-        except NotMeasured as reason:
+        except Exception as reason:  # noqa: BLE001 - one figure must not cost the others
+            if not isinstance(reason, NotMeasured):
+                traceback.print_exc()
             _say(f"{names}: not measured: {reason}")
             yield from ((figure.name, {"error": str(reason), "must": figure.must()}) for figure in together)
             continue
