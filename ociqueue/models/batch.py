@@ -1,5 +1,6 @@
 """An upload to the provider, written down before it is sent: what was asked is known whatever crashes (OCI-23)."""
 
+from collections.abc import Collection
 from typing import Self
 from uuid import UUID
 
@@ -18,6 +19,11 @@ class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
     def answered(self) -> Self:
         """Return what came to an end, newest first."""
         return self.filter(answered_at__isnull=False).order_by("-created_at")
+
+    def keep(self, batches: Collection[UUID]) -> None:
+        """Lock uploads until the transaction ends: meanwhile none goes out, and none that does loses a row."""
+        if batches:
+            list(self.filter(pk__in=batches).order_by("pk").select_for_update(no_key=True).values_list("pk"))
 
     def send(self, batch: UUID, *, rows: list[UUID]) -> bool:
         """Write down that these rows go out now; false when that was written before."""

@@ -1,15 +1,19 @@
 """Questions about conversions, and their verbs in bulk."""
 
+from collections.abc import Callable, Sized
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Case, DurationField, ExpressionWrapper, F, Q, Value, When
+from django.db import transaction
+from django.db.models import Case, DurationField, Exists, ExpressionWrapper, F, OuterRef, Q, Value, When
 from django.db.models.functions import Least, Now, Power, Random
 from django.db.models.lookups import GreaterThanOrEqual, LessThan
 
 from lifecycle.guard import LifecycleQuerySet
+from ociqueue.models.batch import UploadBatch
 from ociqueue.models.perrow import PerRow
 from ociqueue.models.site import Site
 from ociqueue.states import LIVE, WAITING, Category, Status, SyncMethod
@@ -18,16 +22,20 @@ if TYPE_CHECKING:
     from ociqueue.models.conversion import Conversion
 
 OLDEST_FIRST = ("created_at", "id")
-BATCH = 1000  # rows a sweep moves in one statement
+BATCH = 1000  # rows a sweep moves at once
+# A sweep's order is never that of the primary key: the planner would walk all finished rows along it.
+BY_ATTEMPTS = ("attempt_count", "id")
 STUCK_AFTER = timedelta(minutes=15)
 # A script may run for half an hour: what it holds when its site moves to the API stays with it until it is surely dead.
 SCRIPT_DEAD_AFTER = timedelta(minutes=45)
 FIRST_BACKOFF = timedelta(minutes=5)
 LONGEST_BACKOFF = timedelta(hours=24)
 
+Changes = dict[str, Any]
+
 ATTEMPTS = F("attempt_count") - F("attempts_forgiven")
-NO_ERROR = {"last_error": "", "provider_error_code": "", "provider_error_category": ""}
-RELEASED = {"open_batch": None}
+NO_ERROR: Changes = {"last_error": "", "provider_error_code": "", "provider_error_category": ""}
+RELEASED: Changes = {"open_batch": None}
 # What a provider is told of a row, and what settling it needs to know; the rest is read when somebody asks.
 SENT = (
     *(
@@ -45,14 +53,15 @@ SENT = (
     ),
     *("consent", "attempt_count", "outcome_unknown", "open_batch"),
 )
-CLAIMED = {"claimed_at": Now(), "attempt_count": F("attempt_count") + 1}
-FREE = {"claimed_at": None, "next_retry_at": None, **RELEASED}
+CLAIMED: Changes = {"claimed_at": Now(), "attempt_count": F("attempt_count") + 1}
+FREE: Changes = {"claimed_at": None, "next_retry_at": None, **RELEASED}
 # The counter never goes down: an operator's retry forgives what was tried, and the cap compares the difference.
-FORGIVEN = {"attempts_forgiven": F("attempt_count")}
-# Taken from a script that has not reported: it may have been sent. What an upload sends is flagged when it is sent.
+FORGIVEN: Changes = {"attempts_forgiven": F("attempt_count")}
+# Taken from whoever may have sent it: a script that has not reported, or an upload that went out.
+WENT_OUT = Exists(UploadBatch.objects.filter(pk=OuterRef("open_batch"), sent_at__isnull=False))
 UNREPORTED = {
     "outcome_unknown": Case(
-        When(Q(status=Status.PROCESSING, open_batch=None), then=Value(True)),  # noqa: FBT003
+        When(Q(status=Status.PROCESSING, open_batch=None) | WENT_OUT, then=Value(True)),  # noqa: FBT003
         default=F("outcome_unknown"),
     )
 }
@@ -151,10 +160,6 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         """Fail what the script could not upload; the claim has counted the attempt already (OCI-11)."""
         return self.with_script().move_each("ack_failed", **failure(code, category, message))
 
-    def send(self) -> set[UUID]:
-        """Flag what goes out now: until an answer is settled nobody knows, whoever takes the row meanwhile (OCI-23)."""
-        return self.update_each(outcome_unknown=True)
-
     def accept(self, told: "PerRow") -> set[UUID]:
         """Complete what the provider says it has (OCI-21)."""
         return told.rows_of(self).move_each(
@@ -203,7 +208,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
 
     def reset_to_queued(self, *, clear_errors: bool = False) -> set[UUID]:
         """Queue again from any state but COMPLETED, forgetting the error when told to (OCI-15)."""
-        return self.move_each("reset_to_queued", **FREE, **FORGIVEN, **UNREPORTED, **(NO_ERROR if clear_errors else {}))
+        return self.take_back("reset_to_queued", **FREE, **FORGIVEN, **(NO_ERROR if clear_errors else {}))
 
     def mark_failed(
         self,
@@ -213,28 +218,44 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         reason: str = "MANUALLY_MARKED_FAILED",
     ) -> set[UUID]:
         """Fail by an operator's word (OCI-15)."""
-        return self.move_each(
-            "mark_failed", next_retry_at=None, **RELEASED, **UNREPORTED, **failure(code, category, reason)
-        )
+        return self.take_back("mark_failed", next_retry_at=None, **RELEASED, **failure(code, category, reason))
 
     def recover(self, *, min_age: timedelta = STUCK_AFTER) -> int:
         """Bring back what a dead script or worker left behind (OCI-16)."""
-        return self._sweep(self.stuck(min_age=min_age), "recover", order=("claimed_at", "id"), **FREE, **UNREPORTED)
+        stuck = self.stuck(min_age=min_age)
+        return _sweep(partial(stuck.take_back, "recover", limit=BATCH, order=("claimed_at", "id"), **FREE))
 
     def cap(self, *, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> int:
         """End what can never succeed (OCI-17); without a number, each path has its own."""
         error = failure("MAX_ATTEMPTS", Category.PERMANENT, "MAX_ATTEMPTS_EXCEEDED")
         rows = self.spent(max_attempts=max_attempts, min_age=min_age)
-        ended = {"next_retry_at": None, **RELEASED, **UNREPORTED}
-        return self._sweep(rows, "cap", order=("attempt_count", "id"), **ended, **error)
+        ended = {"next_retry_at": None, **RELEASED, **error}
+        return _sweep(partial(rows.take_back, "cap", limit=BATCH, order=BY_ATTEMPTS, **ended))
 
     def requeue_transient(self) -> int:
         """Try again what failed for a passing reason, on sites that want it, later each time."""
-        later = {"claimed_at": None, "next_retry_at": Now() + BACKOFF}
-        order = ("attempt_count", "id")
-        return sum(
-            self._sweep(self.passing_failures(path), "requeue_transient", order=order, **later) for path in SyncMethod
-        )
+        later: Changes = {"claimed_at": None, "next_retry_at": Now() + BACKOFF}
+        total = 0
+        for path in SyncMethod:
+            take = self.passing_failures(path).take
+            total += _sweep(partial(take, "requeue_transient", limit=BATCH, order=BY_ATTEMPTS, **later))
+        return total
+
+    def take_back(
+        self, verb: str, /, *, limit: int | None = None, order: tuple[str, ...] = ("id",), **changes: Any
+    ) -> set[UUID]:
+        """Move rows that somebody may hold, and remember of each whether it may have gone out (OCI-23).
+
+        These rows are locked, then the uploads that hold them: what one of those says of itself stays true from then
+        on. With a limit, rows that others are moving are left to them.
+        """
+        with transaction.atomic(using=self.db):
+            apt = self.filter(status__in=self.model.lifecycle.moves[verb].sources).order_by(*order)
+            locked = apt.select_for_update(skip_locked=limit is not None, of=("self",))
+            held = dict(locked.values_list("pk", "open_batch")[:limit])
+            UploadBatch.objects.keep(set(held.values()) - {None})
+            rows = self.model._default_manager.filter(pk__among=held)
+            return rows.move_each(verb, **changes, **UNREPORTED) if held else set()
 
     @staticmethod
     def is_spent(max_attempts: int | None = None) -> Q:
@@ -248,11 +269,10 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         lower_bound = GreaterThanOrEqual(ATTEMPTS, Value(min(script, api)))
         return Q(lower_bound) & Q(GreaterThanOrEqual(ATTEMPTS, cap))
 
-    @staticmethod
-    def _sweep(rows: "ConversionQuerySet", verb: str, *, order: tuple[str, ...], **changes: Any) -> int:
-        # In batches that skip what others hold: no claim waits for a sweep, and two sweeps share the work.
-        # The order is never that of the primary key: the planner would walk all finished rows along it.
-        total = 0
-        while moved := len(rows.take(verb, limit=BATCH, order=order, **changes)):
-            total += moved
-        return total
+
+def _sweep(take_some: Callable[[], Sized]) -> int:
+    """Go on until nothing is left, in batches that skip what others hold: no claim waits for a sweep."""
+    total = 0
+    while moved := len(take_some()):
+        total += moved
+    return total

@@ -156,7 +156,10 @@ def hold(batch: UUID, rows: Sequence[Conversion]) -> list[Conversion]:
     if not rows:
         return []
     with transaction.atomic():
-        held = Conversion.objects.in_batch(batch).send()
+        UploadBatch.objects.keep(
+            [batch]
+        )  # whoever takes a row back does so before this look, or knows that it went out
+        held = set(Conversion.objects.in_batch(batch).values_list("pk", flat=True))
         still = [row for row in rows if row.pk in held]
         sent = bool(still) and UploadBatch.objects.send(batch, rows=[row.pk for row in still])
     return still if sent else []

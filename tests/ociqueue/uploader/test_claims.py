@@ -1,12 +1,14 @@
 """Whose rows they are: uploaders, sweeps and operators at once, and sites side by side (rule 4)."""
 
 from datetime import timedelta
+from threading import Event as Signal
 
 import pytest
 from django.db import connection
 
 from lifecycle.models import Event
 from ociqueue.models import Conversion, UploadBatch
+from ociqueue.models.batch import UploadBatchQuerySet
 from ociqueue.states import Category
 from ociqueue.uploader import running
 from ociqueue.uploader.due import due_sites
@@ -121,3 +123,46 @@ def test_one_sites_accident_is_no_other_sites(google, make_api_site, make_rows, 
 
     assert "broke off" in str(tally)
     assert set(fine.conversions.values_list("status", flat=True)) == {"COMPLETED"}
+
+
+TAKEN_BACK = {
+    "recover": lambda: Conversion.objects.recover(min_age=-timedelta(minutes=1)),
+    "reset": lambda: Conversion.objects.filter(pk__isnull=False).reset_to_queued(),
+    "mark failed": lambda: Conversion.objects.filter(pk__isnull=False).mark_failed(),
+    "cap": lambda: Conversion.objects.cap(max_attempts=1),
+}
+
+
+@pytest.mark.parametrize("way", TAKEN_BACK)
+@pytest.mark.parametrize("is_guarded", [True, False], ids=["guarded", "without the guard"])
+def test_what_is_taken_back_while_it_goes_out_is_known_to_have_gone_out(
+    *, google, api_site, make_rows, in_threads, monkeypatch, way: str, is_guarded: bool
+) -> None:
+    """OCI-23: the upload has looked at its rows and is about to say that it is sent; the other comes in between."""
+    make_rows(api_site, count=2)
+    batch, rows = running.claim(api_site, running.turn_of(api_site))
+    looked, taken = Signal(), Signal()
+    send = UploadBatchQuerySet.send
+
+    def slowly(self, *args, **options):
+        looked.set()
+        taken.wait(1)  # with the guard nobody comes, and it goes on
+        return send(self, *args, **options)
+
+    monkeypatch.setattr(UploadBatchQuerySet, "send", slowly)
+    if not is_guarded:
+        monkeypatch.setattr(UploadBatchQuerySet, "keep", lambda _self, _batches: None)
+
+    def act(number: int) -> object:
+        if number:
+            looked.wait(30)
+            TAKEN_BACK[way]()
+            taken.set()
+            return None
+        return running.hold(batch, rows)
+
+    went, _ = in_threads(act, count=2)
+
+    assert len(went) == 2
+    assert set(Conversion.objects.values_list("status", flat=True)) != {"PROCESSING"}
+    assert set(Conversion.objects.values_list("outcome_unknown", flat=True)) == {is_guarded}
