@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from config.embedded.account import Account, Outcome, account_for
 from config.embedded.binaries import MAJOR_VERSION, binaries_for
 from config.embedded.lock import exclusive, hold
+from config.embedded.memory import shared_buffers
 from config.embedded.place import (
     DATA,
     STARTING_LOCK,
@@ -47,7 +48,9 @@ INITDB = (
     "--auth-host=reject",
     # Defaults that the operator may change in postgresql.conf.
     "--set=max_connections=200",
-    "--set=shared_buffers=128MB",
+    # Fewer checkpoints: after each, every page is written whole when it changes first.
+    "--set=max_wal_size=2GB",
+    "--set=checkpoint_timeout=15min",
     "--set=timezone=UTC",
     "--set=log_timezone=UTC",
     # A short log without anybody's data: Django writes values into its statements.
@@ -151,7 +154,9 @@ def _make_data(home: Path, *, account: Account, binaries: Path) -> None:
     for rest in home.glob(f"{HALF_MADE}*"):
         shutil.rmtree(rest, ignore_errors=True)
     draft = account.make_private_folder(within=home, prefix=HALF_MADE)
-    outcome = account.run(binaries / "initdb", *INITDB, "--pgdata", draft.name, folder=home)
+    outcome = account.run(
+        binaries / "initdb", *INITDB, f"--set=shared_buffers={shared_buffers()}", "--pgdata", draft.name, folder=home
+    )
     if not outcome.ok:
         shutil.rmtree(draft, ignore_errors=True)
         raise ImproperlyConfigured(f"The embedded PostgreSQL cannot make {home / DATA}: {outcome.last_line}")
