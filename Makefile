@@ -21,7 +21,7 @@ down: ## Stop what `make up` started, the embedded PostgreSQL included
 
 test: .venv/dev lint ## Check formatting, types and architecture, then run every test
 	@$(BIN)/python manage.py browser
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 15
 
 lint: .venv/dev ## Check without changing: ruff, mypy, import-linter, djlint
 	@$(BIN)/ruff format --check .
