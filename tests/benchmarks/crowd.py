@@ -3,6 +3,7 @@
 from django.db import connections
 
 from ociqueue.models import Site
+from tests.plans import indexes_at_the_end
 
 CHUNK = 1_000_000
 DAYS = 365
@@ -46,6 +47,11 @@ MINUTES = """
     SELECT 'conversion', %(site)s::text, state, date_trunc('minute', now()) - number * interval '1 minute', 5
     FROM generate_series(1, 30 * 24 * 60) AS number, (VALUES ('QUEUED'), ('PROCESSING'), ('COMPLETED')) AS told(state)
 """
+HOURS = """
+    INSERT INTO lifecycle_hourcount (queue, scope, state, hour, entered)
+    SELECT 'conversion', %(site)s::text, state, date_trunc('hour', now()) - number * interval '1 hour', 300
+    FROM generate_series(1, 30 * 24) AS number, (VALUES ('QUEUED'), ('PROCESSING'), ('COMPLETED')) AS told(state)
+"""
 CROWDED = ("offline_conversion_queue", "lifecycle_event")
 
 
@@ -53,31 +59,14 @@ def crowd(site: Site, total: int, *, using: str = "default") -> None:
     """Store a past, with the guards off and the indexes made at the end: it is only there to be in the way."""
     with connections[using].cursor() as cursor:
         cursor.execute("SET session_replication_role = replica; SET maintenance_work_mem = '512MB'")
-        indexes = [found for table in CROWDED for found in _drop_indexes(cursor, table)]
-        for first in range(1, total + 1, CHUNK):
-            last = min(first + CHUNK - 1, total)
-            cursor.execute(ROWS, {"site": site.pk, "first": first, "last": last, "total": total, "days": DAYS})
-        for statement in (EVENTS, COUNTS, MINUTES):
-            cursor.execute(statement, {"site": site.pk})
-        for definition in indexes:
-            cursor.execute(definition)
+        with indexes_at_the_end(cursor, *CROWDED):
+            for first in range(1, total + 1, CHUNK):
+                last = min(first + CHUNK - 1, total)
+                cursor.execute(ROWS, {"site": site.pk, "first": first, "last": last, "total": total, "days": DAYS})
+            for statement in (EVENTS, COUNTS, MINUTES, HOURS):
+                cursor.execute(statement, {"site": site.pk})
         cursor.execute("SET session_replication_role = DEFAULT; RESET maintenance_work_mem")
         # As autovacuum leaves it: a moment of its work in the middle of a round would say nothing about the size.
         for table in (*CROWDED, "lifecycle_minutecount"):
             cursor.execute(f"VACUUM ANALYZE {table}")
         cursor.execute("CHECKPOINT")
-
-
-def _drop_indexes(cursor: object, table: str) -> list[str]:
-    """Drop what is not a constraint, and return how to make it again."""
-    run = cursor.execute  # type: ignore[attr-defined]
-    run(
-        "SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index"
-        " WHERE indrelid = %s::regclass AND NOT indisprimary"
-        " AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = indexrelid)",
-        [table],
-    )
-    found = cursor.fetchall()  # type: ignore[attr-defined]
-    for name, _ in found:
-        run(f"DROP INDEX {name}")
-    return [definition for _, definition in found]
