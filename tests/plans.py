@@ -27,7 +27,7 @@ def crowding(*tables: str) -> Iterator[None]:
 
 @contextmanager
 def indexes_at_the_end(cursor: Any, *tables: str) -> Iterator[None]:
-    """Fill tables without their indexes, but for those of constraints, and make these from what is there: it is faster."""
+    """Fill tables without their indexes, but for those of constraints, and make them at the end, which is faster."""
     cursor.execute(
         "SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index"
         " WHERE indrelid = ANY(%s::regclass[]) AND NOT indisprimary"
