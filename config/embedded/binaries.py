@@ -36,6 +36,11 @@ def binaries_for(account: Account) -> Path:
     raise ImproperlyConfigured(f"The embedded PostgreSQL cannot run here ({outcome.last_line}): set DATABASE_URL.")
 
 
+def wheel_programs() -> Path:
+    """Return the folder of PostgreSQL's programs as they were installed, for those that we run as ourselves."""
+    return _wheel() / PROGRAMS / "bin"
+
+
 def _wheel() -> Path:
     # Found, not imported: the import makes lock files.
     spec = importlib.util.find_spec(PACKAGE)

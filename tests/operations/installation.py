@@ -1,0 +1,123 @@
+"""Whole installations for the operations' tests: web, workers and database in processes of their own, ended by pid."""
+
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from config.embedded.place import home_of
+from config.embedded.server import Server
+from lifecycle.processes import kill_group
+from tests.commands import ROOT, fresh_environment
+
+PATIENCE = 90  # seconds, for everything that must happen by itself
+
+
+def wait_until(question: Callable[[], Any], *, seconds: float = PATIENCE) -> None:
+    """Wait for the answer yes, and fail when it does not come."""
+    end = time.monotonic() + seconds
+    while not question():
+        assert time.monotonic() < end, f"not within {seconds} s: {question}"
+        time.sleep(0.2)
+
+
+class Installation:
+    """A data folder, its database, and the processes that this test started on it."""
+
+    def __init__(self, room: Path) -> None:
+        self.folder, self.log = room / "var", room / "log.txt"
+        self.started: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return fresh_environment(
+            DJANGO_SETTINGS_MODULE="tests.settings",
+            KILIT_VAR=str(self.folder),
+            SECRET_KEY="tests",
+            KILIT_RATE_PER_MINUTE="1000000",
+            KILIT_WORKERS="2",
+        )
+
+    def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "manage.py", *arguments]
+        return subprocess.run(
+            command, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=180, check=False
+        )
+
+    def must(self, *arguments: str) -> str:
+        ended = self.manage(*arguments)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        return ended.stdout
+
+    def start(self, *command: str | Path, **options: Any) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            process = subprocess.Popen(
+                [*map(str, command)],
+                cwd=ROOT,
+                env={**self.environment, **options.pop("variables", {})},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                **options,
+            )
+        self.started.append(process)
+        return process
+
+    def workers(self) -> subprocess.Popen[bytes]:
+        """Start workers, and wait until a task went through them."""
+        process = self.start(sys.executable, "manage.py", "runworkers")
+        alive = "SELECT count(*) FROM lifecycle_heartbeat WHERE pid = %s AND alive_at > now() - interval '30 s'"
+        wait_until(lambda: self.ask(alive, process.pid) == [(1,)])
+        return process
+
+    def connect(self) -> psycopg.Connection[Any]:
+        address = Server(self.folder / "postgres").ensure_running()
+        return psycopg.connect(**address, dbname="kilit", autocommit=True)
+
+    def ask(self, statement: str, *params: Any) -> list[tuple[Any, ...]]:
+        with self.connect() as connection:
+            cursor = connection.execute(statement, params or None)
+            return cursor.fetchall() if cursor.description else []
+
+    def stop(self) -> None:
+        for process in self.started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in self.started:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=45)
+            kill_group(process.pid)  # a supervisor's cluster, in a group of its own, ends with it
+            process.wait(timeout=10)
+        Server(self.folder / "postgres").stop()
+        if (home := home_of(self.folder / "postgres")) != self.folder / "postgres":
+            shutil.rmtree(home, ignore_errors=True)
+
+
+@contextmanager
+def installation() -> Iterator[Installation]:
+    """Name an installation of this test's own, and leave nothing of it."""
+    # Not pytest's tmp_path: root's is closed to the user that runs PostgreSQL.
+    room = Path(tempfile.mkdtemp(prefix="kilit-operations-", dir="/tmp"))
+    room.chmod(0o755)
+    made = Installation(room)
+    try:
+        yield made
+    finally:
+        made.stop()
+        shutil.rmtree(room, ignore_errors=True)
+
+
+def listening() -> socket.socket:
+    """Listen as systemd's socket unit does, on a port that is free."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
+    listener.set_inheritable(True)
+    return listener

@@ -1,0 +1,209 @@
+"""A backup is one moment of database and files, and what is restored from it is that moment and works on."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.backup.manifest import NAME
+from tests.operations.installation import Installation, installation, wait_until
+
+JOBS = 40
+SEED = """
+from tests.pdfjobs.conftest import new_job
+from tests.parcels.models import Parcel
+for number in range({first}, {first} + {count}):
+    new_job(number=number)
+    Parcel.objects.create(work=0.05)
+"""
+TABLES = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' ORDER BY 1"
+# What decides how a database behaves, in words: the same words are the same behaviour.
+BEHAVIOUR = {
+    "triggers": "SELECT tgrelid::regclass::text, tgname, tgenabled, pg_get_triggerdef(oid), obj_description(oid)"
+    " FROM pg_trigger WHERE NOT tgisinternal",
+    "functions": "SELECT proname, pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
+    "constraints": "SELECT conrelid::regclass::text, conname, convalidated, pg_get_constraintdef(oid)"
+    " FROM pg_constraint WHERE connamespace = 'public'::regnamespace",
+    "indexes": "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'",
+    "columns": "SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns"
+    " WHERE table_schema = 'public'",
+    "sequences": "SELECT sequencename, last_value FROM pg_sequences WHERE schemaname = 'public'",
+    "options": "SELECT relname, reloptions FROM pg_class WHERE relnamespace = 'public'::regnamespace",
+}
+LIVE = "SELECT count(*) FROM pdfjobs_pdfjob WHERE status IN ('queued', 'running')"
+
+
+def contents(kilit: Installation) -> dict[str, Counter[str]]:
+    """Return every row of every table, and every rule, in words."""
+    found = {name: Counter(map(str, kilit.ask(question))) for name, question in BEHAVIOUR.items()}
+    with kilit.connect() as connection:
+        for (table,) in connection.execute(TABLES).fetchall():
+            rows = connection.execute(f'SELECT to_jsonb(each)::text FROM "{table}" each').fetchall()
+            found[table] = Counter(text for (text,) in rows)
+    return found
+
+
+def files(kilit: Installation) -> dict[str, bytes]:
+    root = kilit.folder / "artifacts"
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def seed(kilit: Installation, *, count: int = JOBS, first: int = 0) -> None:
+    kilit.must("shell", "-c", SEED.format(count=count, first=first))
+
+
+def torn(kilit: Installation) -> dict[str, list[Any]]:
+    """Return what contradicts itself: rows against events, counts against rows, rows against files."""
+    have = files(kilit)
+    last = """
+        SELECT job.id, job.status, last.to_state FROM pdfjobs_pdfjob job JOIN LATERAL (SELECT to_state
+        FROM lifecycle_event WHERE queue = 'pdf' AND object_id = job.id ORDER BY id DESC LIMIT 1) last ON true
+        WHERE job.status <> last.to_state
+    """
+    counted = """
+        SELECT state, sum(now) FROM (SELECT state, total AS now FROM lifecycle_count WHERE queue = 'pdf' UNION ALL
+        SELECT state, change FROM lifecycle_countdelta WHERE queue = 'pdf') each GROUP BY 1 HAVING sum(now) <> 0
+    """
+    rows = "SELECT status, count(*) FROM pdfjobs_pdfjob GROUP BY 1"
+    made = kilit.ask("SELECT artifact_key, artifact_size FROM pdfjobs_pdfjob WHERE status = 'succeeded'")
+    return {
+        "events": kilit.ask(last),
+        "counts": sorted(set(kilit.ask(counted)) ^ set(kilit.ask(rows))),
+        "files": [key for key, size in made if len(have.get(key, b"")) != size],
+    }
+
+
+@pytest.fixture(scope="module")
+def quiet() -> Any:
+    """An installation with finished, failed and waiting jobs, and nobody at work."""
+    with installation() as kilit:
+        kilit.must("migrate", "--verbosity", "0")
+        kilit.must("demo")
+        seed(kilit, count=6)
+        workers = kilit.workers()
+        wait_until(lambda: kilit.ask("SELECT count(*) FROM pdfjobs_pdfjob WHERE status = 'succeeded'") >= [(6,)])
+        workers.terminate()
+        workers.wait(timeout=60)
+        yield kilit
+
+
+def test_what_is_restored_is_what_was_backed_up_row_by_row(quiet, tmp_path: Path) -> None:
+    backup = tmp_path / "backup"
+    quiet.must("backup", str(backup))
+
+    with installation() as fresh:
+        told = fresh.must("restore", str(backup))
+
+        assert "Restored" in told
+        was, now = contents(quiet), contents(fresh)
+        assert now.keys() == was.keys()
+        assert {name: (was[name] - now[name], now[name] - was[name]) for name in was if was[name] != now[name]} == {}
+        assert sum(was["triggers"].values()) > 30
+        assert files(fresh) == files(quiet) != {}
+        again = fresh.manage("restore", str(backup))
+        assert again.returncode == 1
+        assert "Restore into an empty one, or say --replace" in again.stderr
+        fresh.ask("DELETE FROM django_session")
+        fresh.ask("CREATE TABLE of_a_later_version (id int)")
+        fresh.must("restore", "--replace", str(backup))
+        assert contents(fresh) == was
+
+
+def test_a_backup_under_load_is_one_moment_and_its_jobs_end_after_the_restore(tmp_path: Path) -> None:
+    backup = tmp_path / "backup"
+    with installation() as kilit:
+        kilit.must("migrate", "--verbosity", "0")
+        kilit.workers()
+        seed(kilit)
+        wait_until(lambda: kilit.ask("SELECT count(*) FROM pdfjobs_pdfjob WHERE status = 'succeeded'") > [(0,)])
+        kilit.must("backup", str(backup))
+        refused = kilit.manage("restore", "--replace", str(backup))
+        assert "stop web, workers and runners first" in refused.stderr
+        history = dict(kilit.ask("SELECT id, to_jsonb(each)::text FROM lifecycle_event each"))
+
+    with installation() as fresh:
+        fresh.must("restore", str(backup))
+        left = fresh.ask(LIVE)[0][0]
+        restored = dict(fresh.ask("SELECT id, to_jsonb(each)::text FROM lifecycle_event each"))
+
+        assert torn(fresh) == {"events": [], "counts": [], "files": []}
+        assert left > 0
+        assert restored.items() <= history.items()
+        fresh.workers()
+        wait_until(lambda: fresh.ask(LIVE) == [(0,)], seconds=180)
+        assert fresh.ask("SELECT status, count(*) FROM pdfjobs_pdfjob GROUP BY 1") == [("succeeded", JOBS)]
+        wait_until(lambda: torn(fresh) == {"events": [], "counts": [], "files": []})
+
+
+@pytest.mark.parametrize("harm", ["dump", "file", "gone", "manifest", "escape"])
+def test_a_damaged_backup_is_refused_before_anything_is_touched(harm: str, quiet, tmp_path: Path) -> None:
+    backup = tmp_path / "backup"
+    quiet.must("backup", str(backup))
+    (some_file, *_) = backup.rglob("*.pdf")
+    facts = json.loads((backup / NAME).read_text())
+    match harm:
+        case "dump":
+            (backup / "database.dump").write_bytes((backup / "database.dump").read_bytes()[:-1] + b"!")
+        case "file":
+            some_file.write_bytes(some_file.read_bytes() + b" ")
+        case "gone":
+            some_file.unlink()
+        case "manifest":
+            (backup / NAME).write_text("{")
+        case "escape":
+            facts["sums"]["artifacts/../../escape.pdf"] = "0"
+            (backup / NAME).write_text(json.dumps(facts))
+    before = contents(quiet)
+
+    checked = quiet.manage("restore", "--check", str(backup))
+    restored = quiet.manage("restore", "--replace", str(backup))
+
+    assert (checked.returncode, restored.returncode) == (1, 1)
+    assert "damaged" in restored.stderr
+    assert "Traceback" not in restored.stderr
+    assert contents(quiet) == before
+
+
+def test_what_was_there_comes_back_when_a_restore_fails_in_the_middle(quiet, tmp_path: Path) -> None:
+    backup = tmp_path / "backup"
+    quiet.must("backup", str(backup))
+    facts = json.loads((backup / NAME).read_text())
+    facts["rows"]["auth_user"] += 1  # so that the comparison at the end fails
+    (backup / NAME).write_text(json.dumps(facts))
+    before = contents(quiet)
+
+    ended = quiet.manage("restore", "--replace", str(backup))
+
+    assert ended.returncode == 1
+    assert "auth_user" in ended.stderr
+    assert contents(quiet) == before
+
+
+def test_a_file_that_is_lost_is_told_and_its_job_expires_with_the_restore(quiet, tmp_path: Path) -> None:
+    (key, *_) = files(quiet)
+    place = quiet.folder / "artifacts" / key
+    content = place.read_bytes()
+    place.write_bytes(b"not what its row says")
+    try:
+        ended = quiet.manage("backup", str(tmp_path / "backup"))
+    finally:
+        place.write_bytes(content)
+
+    assert ended.returncode == 1
+    assert key in ended.stderr
+    with installation() as fresh:
+        assert "1 PDF jobs were expired" in fresh.must("restore", str(tmp_path / "backup"))
+        assert torn(fresh) == {"events": [], "counts": [], "files": []}
+        expired = fresh.ask(
+            "SELECT actor, message FROM lifecycle_event WHERE to_state = 'expired' AND actor = 'restore'"
+        )
+        assert expired == [("restore", "Its file was not in the backup that was restored.")]
+
+
+def test_a_backup_never_writes_over_another(quiet, tmp_path: Path) -> None:
+    ended = quiet.manage("backup", str(tmp_path))
+
+    assert ended.returncode == 1
+    assert "is there already" in ended.stderr
