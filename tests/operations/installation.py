@@ -2,7 +2,6 @@
 
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,7 +18,7 @@ from config.embedded.server import Server
 from lifecycle.processes import kill_group
 from tests.commands import ROOT, fresh_environment
 
-PATIENCE = 90  # seconds, for everything that must happen by itself
+PATIENCE = 180  # seconds, for everything that must happen by itself
 
 
 def wait_until(question: Callable[[], Any], *, seconds: float = PATIENCE) -> None:
@@ -50,7 +49,7 @@ class Installation:
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "manage.py", *arguments]
         return subprocess.run(
-            command, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=180, check=False
+            command, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=300, check=False
         )
 
     def must(self, *arguments: str) -> str:
@@ -114,10 +113,3 @@ def installation() -> Iterator[Installation]:
     finally:
         made.stop()
         shutil.rmtree(room, ignore_errors=True)
-
-
-def listening() -> socket.socket:
-    """Listen as systemd's socket unit does, on a port that is free."""
-    listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
-    listener.set_inheritable(True)
-    return listener

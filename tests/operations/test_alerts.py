@@ -1,0 +1,166 @@
+"""Every alert names metrics that are there, is silent when all is well, and fires on the state it is for."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import promql_parser as promql
+import pytest
+import yaml
+from django.db import connection
+from django.db.models.functions import Now
+from django.test import Client
+
+from lifecycle.models import Heartbeat, SweepRun
+from lifecycle.table import Lifecycle
+from lifecycle.workers import sweeps
+from ociqueue.states import CIRCUITS, CONVERSIONS
+from orchestrator.states import JOBS
+from pdfjobs.states import PDF_JOBS
+from tests.commands import ROOT
+from tests.operations.promql import Scrape, evaluate, selectors
+
+pytestmark = pytest.mark.django_db
+
+(GROUP,) = yaml.safe_load((ROOT / "deploy" / "alerts.yml").read_text())["groups"]
+ALERTS = {rule["alert"]: rule for rule in GROUP["rules"]}
+TABLES: dict[str, Lifecycle] = {table.queue: table for table in (CONVERSIONS, CIRCUITS, PDF_JOBS, JOBS)}
+EXPORTED = {
+    "up": {"job"},
+    "kilit_rows": {"queue", "state"},
+    "kilit_moves_total": {"queue", "state"},
+    "kilit_heartbeat_age_seconds": {"supervisor"},
+    "kilit_sweep_age_seconds": {"sweep"},
+    "kilit_sweep_succeeded": {"sweep"},
+    "ptf_admin_pdf_jobs_total": {"status"},
+    "ptf_admin_pdf_queue_depth": set(),
+}
+
+
+def scrape(**options: int) -> Scrape:
+    return Scrape(Client().get("/metrics").content.decode(), **options)
+
+
+def firing(before: Scrape, now: Scrape) -> set[str]:
+    return {name for name, rule in ALERTS.items() if evaluate(promql.parse(rule["expr"]), now, before)}
+
+
+def count(queue: str, **states: tuple[int, int]) -> None:
+    """Say how many rows a queue has in a state, and how many ever came into it, as the recorder does."""
+    for state, (total, entered) in states.items():
+        scope = "UNKNOWN" if (queue, state) == ("pdf", "failed") else ""  # PDF failures are counted by code
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM lifecycle_count WHERE queue = %s AND state = %s", [queue, state])
+            cursor.execute(
+                "INSERT INTO lifecycle_count (queue, scope, state, total, entered, changed_at)"
+                " VALUES (%s, %s, %s, %s, %s, now())",
+                [queue, scope, state, total, entered],
+            )
+
+
+@pytest.fixture
+def well() -> Scrape:
+    """A day's work behind, a little of everything under way, everybody alive; scraped a while ago."""
+    Heartbeat.objects.create(name="here:1", beat_at=Now(), alive_at=Now())
+    Heartbeat.objects.create(name="killed:2", beat_at=Now() - timedelta(hours=5))
+    for sweep in sweeps.sweeps.values():
+        SweepRun.objects.create(name=sweep.name, finished_at=Now() - sweep.every - timedelta(minutes=1), succeeded=True)
+    count("conversion", QUEUED=(5, 900), PROCESSING=(2, 890), COMPLETED=(700, 700), FAILED=(20, 20))
+    count("circuit", CLOSED=(3, 5), OPEN=(0, 2))
+    count("pdf", queued=(2, 500), running=(2, 498), succeeded=(400, 400), failed=(10, 10))
+    count("cutting_job", NEW=(1, 60), PREPARED=(1, 59), DONE=(40, 40), HOLD=(0, 3))
+    return scrape()
+
+
+def work_on() -> None:
+    """Let an hour of ordinary work pass."""
+    count("conversion", PROCESSING=(2, 990), COMPLETED=(790, 790), FAILED=(30, 30))
+    count("pdf", running=(2, 598), succeeded=(490, 490), failed=(15, 15))
+    count("cutting_job", PREPARED=(1, 70), DONE=(50, 50))
+
+
+def test_all_is_silent_when_all_is_well(well: Scrape) -> None:
+    work_on()
+
+    assert firing(well, scrape()) == set()
+
+
+def test_all_is_silent_before_the_first_job() -> None:
+    Heartbeat.objects.create(name="here:1", beat_at=Now(), alive_at=Now())
+
+    assert firing(scrape(), scrape()) == set()
+
+
+def everybody_is_silent() -> None:
+    Heartbeat.objects.update(beat_at=Now() - timedelta(minutes=5))
+
+
+def sweep_is(**columns: Any) -> Callable[[], None]:
+    return lambda: SweepRun.objects.filter(name="pdf_cleanup").update(**columns) and None
+
+
+BAD: dict[str, dict[str, Callable[[], Any]]] = {
+    "KilitNoWorkers": {"silent": everybody_is_silent, "never started": lambda: Heartbeat.objects.all().delete()},
+    "KilitSweepFails": {"failed": sweep_is(succeeded=False)},
+    "KilitSweepOverdue": {
+        "a rare one": sweep_is(finished_at=Now() - timedelta(hours=30)),
+        "a frequent one": lambda: SweepRun.objects.filter(name="pdf_reap").update(
+            finished_at=Now() - timedelta(hours=2)
+        ),
+    },
+    "KilitConversionsFail": {"a third": lambda: count("conversion", COMPLETED=(740, 740), FAILED=(40, 40))},
+    "KilitConversionsWait": {"no claim": lambda: count("conversion", PROCESSING=(0, 890))},
+    "KilitCircuitOpen": {"one": lambda: count("circuit", CLOSED=(2, 5), OPEN=(1, 3))},
+    "KilitPdfFails": {"a third": lambda: count("pdf", succeeded=(440, 440), failed=(30, 30))},
+    "KilitPdfQueueLong": {"nearly full": lambda: count("pdf", queued=(900, 1500))},
+    "KilitPdfStandsStill": {"none begun": lambda: count("pdf", running=(0, 498))},
+    "KilitCuttingOnHold": {"one": lambda: count("cutting_job", HOLD=(1, 4))},
+    "KilitCuttingStandsStill": {"no runner": lambda: count("cutting_job", PREPARED=(1, 59), DONE=(40, 40))},
+}
+
+
+@pytest.mark.parametrize(("alert", "how"), [(alert, how) for alert, ways in BAD.items() for how in ways])
+def test_an_alert_fires_on_the_state_it_is_for_and_alone(alert: str, how: str, well: Scrape) -> None:
+    work_on()
+
+    BAD[alert][how]()
+
+    assert firing(well, scrape()) == {alert}
+
+
+def test_a_web_service_that_does_not_answer_is_told(well: Scrape) -> None:
+    work_on()
+
+    assert firing(well, scrape(up=0)) == {"KilitDown"}
+
+
+def test_every_alert_has_a_state_that_it_fires_on() -> None:
+    assert set(ALERTS) == {"KilitDown", *BAD}
+
+
+@pytest.mark.parametrize("alert", ALERTS)
+def test_an_alert_names_what_the_product_exports(alert: str, well: Scrape) -> None:
+    exported = {name: dict(labels) for name, labels, _ in well.samples}
+
+    for selector in selectors(promql.parse(ALERTS[alert]["expr"])):
+        assert selector.name in exported
+        named = {each.name: each.value.split("|") for each in selector.matchers.matchers}
+        assert named.keys() <= EXPORTED[selector.name] == exported[selector.name].keys()
+        table = TABLES.get(named.get("queue", ["pdf"])[0])
+        assert table
+        assert set(named.get("state", [])) | set(named.get("status", [])) <= set(table.states.values)
+        assert set(named.get("sweep", [])) <= sweeps.sweeps.keys()
+    assert ALERTS[alert]["labels"]["severity"] in {"page", "ticket"}
+    assert ALERTS[alert]["for"]
+    assert ALERTS[alert]["annotations"]["summary"]
+
+
+def test_every_sweep_would_be_noticed() -> None:
+    """Whatever sweep stops for more than a day, an alert says so; one that runs at its time is not accused."""
+    Heartbeat.objects.create(name="here:1", beat_at=Now(), alive_at=Now())
+    for sweep in sweeps.sweeps.values():
+        SweepRun.objects.create(name=sweep.name, finished_at=Now() - timedelta(hours=30), succeeded=True)
+
+    overdue = evaluate(promql.parse(ALERTS["KilitSweepOverdue"]["expr"]), scrape(), scrape())
+
+    assert {dict(labels)["sweep"] for labels in overdue} == sweeps.sweeps.keys()

@@ -1,0 +1,94 @@
+"""Container, compose file and units run what the Procfile runs, as nobody special, and stop as slowly as they must."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from django.conf import settings
+
+from config.stack import procfile
+from tests.commands import ROOT
+
+DEPLOY = ROOT / "deploy"
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
+SERVICES = dict(procfile(ROOT))
+UNITS = {"web": "kilit-web.service", "worker": "kilit-worker@.service", "runner": "kilit-runner.service"}
+GUNICORN = (ROOT / "config" / "gunicorn.py").read_text()
+# How long each may need to finish what it has begun, in seconds.
+GRACE = {
+    "web": int(re.search(r"^graceful_timeout = (\d+)", GUNICORN, re.MULTILINE)[1]),
+    "worker": settings.TASK_TIMEOUT + 5,
+    "runner": 30,
+}
+
+
+def unit(name: str) -> dict[str, str]:
+    lines = (DEPLOY / "systemd" / name).read_text().splitlines()
+    return {key: value for key, sign, value in (line.partition("=") for line in lines) if sign and key[:1] != "#"}
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_every_door_runs_the_procfiles_command(service: str) -> None:
+    assert " ".join(COMPOSE[service]["command"]) == SERVICES[service]
+    assert unit(UNITS[service])["ExecStart"] == f"/opt/kilit/.venv/bin/{SERVICES[service]}"
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_every_service_is_given_the_time_to_finish(service: str) -> None:
+    assert int(COMPOSE[service]["stop_grace_period"].removesuffix("s")) > GRACE[service]
+    assert int(unit(UNITS[service])["TimeoutStopSec"]) > GRACE[service]
+    # A signal to the whole group would cut running tasks off.
+    assert unit(UNITS[service])["KillMode"] == "mixed"
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_nothing_runs_as_root_or_may_become_it(service: str) -> None:
+    assert re.search(r"^USER 10001:10001$", DOCKERFILE, re.MULTILINE)
+    assert "user" not in COMPOSE[service]
+    assert COMPOSE[service]["cap_drop"] == ["ALL"]
+    assert unit(UNITS[service])["User"] == "kilit"
+    assert unit(UNITS[service])["NoNewPrivileges"] == "true"
+
+
+def test_images_are_pinned_by_version() -> None:
+    bases = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+
+    assert bases
+    assert all(re.fullmatch(r"[a-z]+:\d+\.\d+[\w.-]*", image) for image in [*bases, COMPOSE["database"]["image"]])
+    assert "--require-hashes" in DOCKERFILE
+
+
+def test_the_image_holds_every_package_and_nothing_of_the_builders_machine() -> None:
+    copied = set(re.findall(r"^COPY (?!--from)(\S+)", DOCKERFILE, re.MULTILINE))
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests"}
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+
+    assert packages <= copied
+    assert "*" in ignored
+    assert {line.removeprefix("!") for line in ignored if line.startswith("!")} == copied
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (DEPLOY / "systemd").iterdir()))
+def test_systemd_understands(name: str, tmp_path: Path) -> None:
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("no systemd here")
+    for path in (DEPLOY / "systemd").iterdir():
+        # Where this machine has the programs, and a user that it knows.
+        text = path.read_text().replace("/opt/kilit", str(ROOT)).replace("User=kilit", "User=daemon")
+        (tmp_path / path.name).write_text(text.replace("Group=kilit", "Group=daemon"))
+
+    ended = subprocess.run(
+        ["systemd-analyze", "verify", name.replace("@.", "@1.")],
+        cwd=tmp_path,
+        env={"SYSTEMD_UNIT_PATH": f"{tmp_path}:", "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")

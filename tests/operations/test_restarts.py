@@ -1,0 +1,156 @@
+"""A new version is rolled out under load: no request fails, and no job is lost or begun twice.
+
+Each way of docs/deployment.md is gone as it is written there, with signals and by pid.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.operations.clients import Clients
+from tests.operations.installation import Installation, installation, wait_until
+
+ROUNDS = 2
+GUNICORN = (Path(sys.executable).with_name("gunicorn"), "config.wsgi", "--config", "config/gunicorn.py")
+
+
+class Web:
+    """The web service, and how it is restarted."""
+
+    def __init__(self, kilit: Installation) -> None:
+        self.kilit = kilit
+        # systemd's socket unit, played by the test: the kernel keeps who knocks meanwhile.
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
+        self.port = self.listener.getsockname()[1]
+        self.pid_file = kilit.folder.parent / f"web-{self.port}.pid"
+
+    def close(self) -> None:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            os.kill(int(self.pid_file.read_text()), signal.SIGTERM)
+        self.listener.close()
+
+    def start(self) -> None:
+        """Start as systemd does, with the socket as descriptor 3."""
+        number = self.listener.fileno()
+        script = f'exec 3<&{number}; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@"'
+        command = ("sh", "-c", script, "sh", *GUNICORN, "--pid", self.pid_file)
+        self.process = self.kilit.start(*command, pass_fds=(number,))
+        wait_until(self.pid_file.exists)
+        wait_until(lambda: self.workers(self.process.pid))
+
+    def restart_by_socket(self) -> None:
+        """Stop the old one, then start the new one on the same socket: `systemctl restart kilit-web`."""
+        self.process.terminate()
+        assert self.process.wait(timeout=60) == 0
+        self.start()
+
+    def restart_by_usr2(self) -> None:
+        """Start the new one beside the old one, and stop the old one when the new one has workers."""
+        old = int(self.pid_file.read_text())
+        os.kill(old, signal.SIGUSR2)
+        newer = self.pid_file.with_name(f"{self.pid_file.name}.2")
+        wait_until(newer.exists)
+        new = int(newer.read_text())
+        wait_until(lambda: len(self.workers(new)) >= 2)
+        os.kill(old, signal.SIGTERM)
+        wait_until(lambda: not psutil.pid_exists(old) or psutil.Process(old).status() == psutil.STATUS_ZOMBIE)
+        wait_until(lambda: self.pid_file.exists() and int(self.pid_file.read_text()) == new)
+
+    def renew_by_hup(self) -> None:
+        """Let the same version put fresh processes in place of its own."""
+        master = int(self.pid_file.read_text())
+        before = set(self.workers(master))
+        os.kill(master, signal.SIGHUP)
+        wait_until(lambda: len(now := set(self.workers(master))) >= 2 and not now & before)
+
+    @staticmethod
+    def workers(master: int) -> list[int]:
+        return [child.pid for child in psutil.Process(master).children()]
+
+
+@pytest.fixture(scope="module")
+def kilit() -> Iterator[Installation]:
+    with installation() as made:
+        made.must("migrate", "--verbosity", "0")
+        made.logins = json.loads(made.must("demo", "--json"))
+        yield made
+
+
+WAYS: dict[str, Callable[[Web], None]] = {
+    "restarted behind systemd's socket": Web.restart_by_socket,
+    "replaced by USR2": Web.restart_by_usr2,
+    "renewed by HUP": Web.renew_by_hup,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_request_fails_and_no_job_is_lost_while_all_is(way: str, kilit) -> None:
+    with closing(Web(kilit)) as web:
+        web.start()
+        workers = kilit.workers()
+        with Clients(web.port, kilit.logins, round_name=f"{way[:8]}-{time.time()}") as clients:
+            clients.wait_for_answers(30)
+            for _ in range(ROUNDS):
+                WAYS[way](web)
+                clients.wait_for_answers(30)
+            younger = kilit.workers()
+            workers.terminate()
+            assert workers.wait(timeout=150) == 0
+            clients.wait_for_answers(30)
+
+        assert clients.failures == []
+        assert len(clients.documents) > 3
+        documents = "SELECT id::text, status FROM pdfjobs_pdfjob WHERE id = ANY(%s)"
+        live = "SELECT count(*) FROM pdfjobs_pdfjob WHERE status IN ('queued', 'running')"
+        wait_until(lambda: kilit.ask(live) == [(0,)], seconds=180)
+        ended = kilit.ask(documents, list(clients.documents))
+        younger.terminate()
+        assert younger.wait(timeout=150) == 0
+        assert {status for _, status in ended} == {"succeeded"}
+        assert {job for job, _ in ended} == clients.documents
+        # A worker that is told to stop finishes what it has, so the reaper found nothing.
+        assert kilit.ask("SELECT count(*) FROM lifecycle_event WHERE actor = 'sweep:pdf_reap'") == [(0,)]
+        ids = [each.removeprefix("seal_") for each in clients.conversions]
+        rows = dict(kilit.ask("SELECT id::text, status FROM offline_conversion_queue WHERE id = ANY(%s)", ids))
+        assert rows.keys() == set(ids)
+        completed = {f"seal_{row}" for row, status in rows.items() if status == "COMPLETED"}
+        assert completed == clients.conversions & clients.acknowledged
+
+
+def test_a_runner_that_is_told_to_stop_lets_go_of_its_job_and_the_next_one_goes_on(kilit) -> None:
+    """ORC-19: nothing waits for a lease to lapse."""
+    simulator = kilit.start(sys.executable, "manage.py", "optiplanning_simulator")
+    command = kilit.must(
+        "shell", "-c", "from orchestrator.demo import simulators_command as c; print(c())"
+    ).splitlines()
+    variables = {"KILIT_OPTI_COMMAND": command[-1]}
+    watch = (sys.executable, "manage.py", "orchestrator_tick", "--watch")
+    live = "SELECT count(*) FROM orchestrator_job WHERE status NOT IN ('DONE', 'FAILED', 'HOLD')"
+    held = "SELECT count(*) FROM orchestrator_job WHERE claim_token IS NOT NULL"
+    assert kilit.ask(live) != [(0,)]
+
+    for _ in range(3):
+        runner = kilit.start(*watch, variables=variables)
+        end = time.monotonic() + 20
+        while kilit.ask(held) == [(0,)] and kilit.ask(live) != [(0,)] and time.monotonic() < end:
+            time.sleep(0.05)
+        runner.send_signal(signal.SIGTERM)
+        assert runner.wait(timeout=60) == 0
+        assert kilit.ask(held) == [(0,)]
+
+    last = kilit.start(*watch, variables=variables)
+    wait_until(lambda: kilit.ask(live) == [(0,)], seconds=180)
+    for process in (last, simulator):
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=30)
