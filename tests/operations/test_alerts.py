@@ -148,7 +148,7 @@ def test_an_alert_names_what_the_product_exports(alert: str, well: Scrape) -> No
         assert named.keys() <= EXPORTED[selector.name] == exported[selector.name].keys()
         table = TABLES.get(named.get("queue", ["pdf"])[0])
         assert table
-        assert set(named.get("state", [])) | set(named.get("status", [])) <= set(table.states.values)
+        assert set(named.get("state", [])) | set(named.get("status", [])) <= set(table.states)
         assert set(named.get("sweep", [])) <= sweeps.sweeps.keys()
     assert ALERTS[alert]["labels"]["severity"] in {"page", "ticket"}
     assert ALERTS[alert]["for"]

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
-from django.db import OperationalError, connections
+from django.db import DatabaseError, OperationalError, connections
 from psycopg.errors import LockNotAvailable
 
 # A change that waits for a lock makes everybody after it wait too; so it gives up soon, and tries again.
@@ -50,5 +50,6 @@ def short_locks(alias: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with connection.cursor() as cursor:
+        # A connection that broke has nothing to put back, and what broke it is to be told.
+        with suppress(DatabaseError), connection.cursor() as cursor:
             cursor.execute("SELECT set_config('lock_timeout', %s, false)", [before])
