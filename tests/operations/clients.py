@@ -79,7 +79,7 @@ class Clients:
         body = {"template_name": "offer", "variables": variables}
         job = self.ask("POST", "/pdf/jobs", key=self.logins["service"]["api_key"], body=body)
         self.documents.add(job["job_id"])
-        time.sleep(0.4)
+        time.sleep(1.5)
 
     def send_conversions(self, number: int) -> None:
         site = self.logins["script_site"]
