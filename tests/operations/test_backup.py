@@ -155,7 +155,7 @@ def test_a_backup_under_load_is_one_moment_and_its_jobs_end_after_the_restore(tm
         assert left > 0
         assert restored.items() <= history.items()
         fresh.workers()
-        wait_until(lambda: fresh.ask(LIVE) == [(0,)], seconds=180)
+        wait_until(lambda: fresh.ask(LIVE) == [(0,)], seconds=400)
         # On a machine that is too busy to start a browser in time some fail, with words of their own; all end.
         ended = dict(fresh.ask("SELECT status, count(*) FROM pdfjobs_pdfjob GROUP BY 1"))
         assert ended["succeeded"] + ended.get("failed", 0) == JOBS
