@@ -88,6 +88,8 @@ class Clients:
         conversion |= {"conversionValue": 10, "conversionCurrency": "TRY"}
         body = {"siteId": site["public_id"], "conversions": [conversion]}
         answer = self.ask("POST", "/api/oci/conversions", key=site["api_key"], body=body)
+        if refused := [each for each in answer["results"] if "id" not in each]:
+            raise http.client.HTTPException(f"refused: {refused}")
         self.conversions |= {each["id"] for each in answer["results"]}
 
     def work_conversions(self, number: int) -> None:

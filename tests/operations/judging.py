@@ -37,6 +37,9 @@ TAKES_AWAY = (
 )
 MAKES_A_FUNCTION = re.compile(r"^\s*CREATE OR REPLACE FUNCTION\b", re.IGNORECASE)
 FILLS = re.compile(r"^\s*INSERT INTO\s+(\w+)", re.IGNORECASE)
+# How a table is stored is written into the catalogue alone, under a lock that stops neither readers nor writers.
+SETTING = r"(?:fillfactor|autovacuum_\w+) = [\d.]+"
+STORES = re.compile(rf"^ALTER TABLE \w+ SET \({SETTING}(?:, ?{SETTING})*\)$")
 
 
 def faults(migration: migrations.Migration, before: ProjectState) -> Iterator[str]:
@@ -90,10 +93,10 @@ def fault_of_column(field: models.Field) -> str | None:
 
 
 def fault_of_sql(operation: migrations.RunSQL, app: str, born: set[str]) -> str | None:
-    """Allow SQL that makes functions or fills tables of this very migration."""
+    """Allow SQL that makes functions, says how a table is stored, or fills tables of this very migration."""
     statements = operation.sql if isinstance(operation.sql, list | tuple) else [operation.sql]
     for statement in statements:
-        if MAKES_A_FUNCTION.match(statement):
+        if MAKES_A_FUNCTION.match(statement) or STORES.match(statement):
             continue
         filled = FILLS.match(statement)
         if not (filled and filled[1].removeprefix(f"{app}_") in born):
@@ -102,7 +105,7 @@ def fault_of_sql(operation: migrations.RunSQL, app: str, born: set[str]) -> str 
 
 
 def changes_the_table(operation: Operation, app: str, state: ProjectState, after: ProjectState) -> bool:
-    """Tell whether a change of a field, such as its words, is one of the table."""
+    """Tell whether a change of a field, such as its words, is one of the table; to drop an index is quick."""
     with connection.schema_editor(collect_sql=True, atomic=False) as editor:
         operation.database_forwards(app, editor, state, after)
-        return any(not line.startswith("--") for line in editor.collected_sql)
+        return any(not line.startswith(("--", "DROP INDEX ")) for line in editor.collected_sql)

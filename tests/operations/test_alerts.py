@@ -1,13 +1,15 @@
 """Every alert names metrics that are there, is silent when all is well, and fires on the state it is for."""
 
+import shutil
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import promql_parser as promql
 import pytest
 import yaml
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.test import Client
 
@@ -18,6 +20,7 @@ from ociqueue.states import CIRCUITS, CONVERSIONS
 from orchestrator.states import JOBS
 from pdfjobs.states import PDF_JOBS
 from tests.commands import ROOT
+from tests.operations import promtool
 from tests.operations.promql import Scrape, evaluate, selectors
 
 pytestmark = pytest.mark.django_db
@@ -132,6 +135,25 @@ def test_a_web_service_that_does_not_answer_is_told(well: Scrape) -> None:
     work_on()
 
     assert firing(well, scrape(up=0)) == {"KilitDown"}
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="no promtool here")
+def test_prometheus_itself_says_the_same_of_every_state(well: Scrape, tmp_path: Path) -> None:
+    """With `for` and the extrapolation of `increase`, which our evaluator leaves out."""
+    work_on()
+    tests = [promtool.rule_test("all is well", well, scrape(), set())]
+    tests += [promtool.rule_test("down", well, scrape(up=0), {"KilitDown"})]
+    for alert, ways in BAD.items():
+        for how, spoil in ways.items():
+            with transaction.atomic():
+                spoil()
+                tests.append(promtool.rule_test(f"{alert}: {how}", well, scrape(), {alert}))
+                transaction.set_rollback(True)
+
+    checked, ran = promtool.check_rules(), promtool.run_tests(tests, tmp_path)
+
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def test_every_alert_has_a_state_that_it_fires_on() -> None:

@@ -66,6 +66,8 @@ UNSAFE = {
     "a table that goes": migrations.DeleteModel("RenderTiming"),
     "an update": migrations.RunSQL("UPDATE pdfjobs_pdfjob SET retry_count = 0"),
     "SQL that locks": migrations.RunSQL(["CREATE INDEX made_up ON pdfjobs_pdfjob (template_name)"]),
+    "a table that is moved": migrations.RunSQL("ALTER TABLE pdfjobs_pdfjob SET TABLESPACE pg_default"),
+    "settings, and something else": migrations.RunSQL("ALTER TABLE pdfjobs_pdfjob SET (fillfactor = 50), SET LOGGED"),
     "a program": migrations.RunPython(migrations.RunPython.noop),
     "SQL in a wrapper": migrations.SeparateDatabaseAndState([migrations.RunSQL("LOCK pdfjobs_pdfjob")]),
 }
@@ -74,6 +76,7 @@ SAFE = {
     "a column with a constant": migrations.AddField("pdfjob", "made_up", models.TextField(db_default="")),
     "an index beside writers": postgres.AddIndexConcurrently("pdfjob", index()),
     "a constraint for new rows": postgres.AddConstraintNotValid("pdfjob", check),
+    "how a table is stored": migrations.RunSQL("ALTER TABLE pdfjobs_pdfjob SET (fillfactor = 50)"),
     "other words": migrations.AlterField("pdfjob", "job_key", models.CharField(max_length=64, help_text="Else.")),
     "a function": migrations.RunSQL("CREATE OR REPLACE FUNCTION made_up() RETURNS int LANGUAGE sql AS 'SELECT 1'"),
 }

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -21,6 +21,12 @@ from tests.operations.clients import Clients
 from tests.operations.installation import Installation, installation, wait_until
 
 ROUNDS = 2
+HANDS = 2  # of one supervisor's cluster
+# Tasks of some seconds: when more are under way than the younger workers have hands for, the older ones have one.
+LONG_TASKS = "from tests.parcels.models import Parcel; [Parcel.objects.create(work=5) for _ in range(6)]"
+CARRIED = "SELECT count(*) FROM parcels_parcel WHERE status = 'CARRIED'"
+LIVE = "SELECT count(*) FROM pdfjobs_pdfjob WHERE status IN ('queued', 'running')"
+DOCUMENTS = "SELECT id::text, concat_ws(': ', status, nullif(error_detail, '')) FROM pdfjobs_pdfjob WHERE id = ANY(%s)"
 GUNICORN = (Path(sys.executable).with_name("gunicorn"), "config.wsgi", "--config", "config/gunicorn.py")
 
 HAND_OVER = """
@@ -93,7 +99,30 @@ def kilit() -> Iterator[Installation]:
     with installation() as made:
         made.must("migrate", "--verbosity", "0")
         made.logins = json.loads(made.must("demo", "--json"))
+        made.crew = made.workers()
         yield made
+
+
+@contextmanager
+def asked_by_clients(web: Web) -> Iterator[Clients]:
+    """Serve clients of all kinds during the block, and find afterwards that each got all it was promised."""
+    kilit = web.kilit
+    web.start()
+    with Clients(web.port, kilit.logins, round_name=f"round-{time.time()}") as clients:
+        clients.wait_for_answers(30)
+        yield clients
+        clients.wait_for_answers(30)
+    assert clients.failures == []
+    assert clients.documents
+    wait_until(lambda: kilit.ask(LIVE) == [(0,)])
+    ended = kilit.ask(DOCUMENTS, list(clients.documents))
+    assert {job for job, _ in ended} == clients.documents
+    assert [why for _, why in ended if why != "succeeded"] == []
+    ids = [each.removeprefix("seal_") for each in clients.conversions]
+    rows = dict(kilit.ask("SELECT id::text, status FROM offline_conversion_queue WHERE id = ANY(%s)", ids))
+    assert rows.keys() == set(ids)
+    completed = {f"seal_{row}" for row, status in rows.items() if status == "COMPLETED"}
+    assert completed == clients.conversions & clients.acknowledged
 
 
 WAYS: dict[str, Callable[[Web], None]] = {
@@ -104,38 +133,27 @@ WAYS: dict[str, Callable[[Web], None]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_no_request_fails_and_no_job_is_lost_while_all_is(way: str, kilit) -> None:
-    with closing(Web(kilit, by_socket=WAYS[way] is Web.restart_by_socket)) as web:
-        web.start()
-        workers = kilit.workers()
-        with Clients(web.port, kilit.logins, round_name=f"{way[:8]}-{time.time()}") as clients:
-            clients.wait_for_answers(30)
-            for _ in range(ROUNDS):
-                WAYS[way](web)
-                clients.wait_for_answers(30)
-            younger = kilit.workers()
-            workers.terminate()
-            assert workers.wait(timeout=150) == 0
-            clients.wait_for_answers(30)
+def test_no_request_fails_while_the_web_service_is(way: str, kilit) -> None:
+    with closing(Web(kilit, by_socket=WAYS[way] is Web.restart_by_socket)) as web, asked_by_clients(web) as clients:
+        for _ in range(ROUNDS):
+            WAYS[way](web)
+            clients.wait_for_answers(20)
 
-        assert clients.failures == []
-        assert clients.documents
-        documents = "SELECT id::text, status FROM pdfjobs_pdfjob WHERE id = ANY(%s)"
-        live = "SELECT count(*) FROM pdfjobs_pdfjob WHERE status IN ('queued', 'running')"
-        wait_until(lambda: kilit.ask(live) == [(0,)], seconds=400)
-        ended = kilit.ask(documents, list(clients.documents))
-        younger.terminate()
-        assert younger.wait(timeout=150) == 0
-        # On a machine that is too busy to start a browser in time some fail, with words of their own; all end.
-        assert "succeeded" in {status for _, status in ended} <= {"succeeded", "failed"}
-        assert {job for job, _ in ended} == clients.documents
-        # A worker that is told to stop finishes what it has, so the reaper found nothing.
-        assert kilit.ask("SELECT count(*) FROM lifecycle_event WHERE actor = 'sweep:pdf_reap'") == [(0,)]
-        ids = [each.removeprefix("seal_") for each in clients.conversions]
-        rows = dict(kilit.ask("SELECT id::text, status FROM offline_conversion_queue WHERE id = ANY(%s)", ids))
-        assert rows.keys() == set(ids)
-        completed = {f"seal_{row}" for row, status in rows.items() if status == "COMPLETED"}
-        assert completed == clients.conversions & clients.acknowledged
+
+def test_no_job_is_lost_or_begun_twice_while_workers_are_replaced(kilit) -> None:
+    with closing(Web(kilit, by_socket=True)) as web, asked_by_clients(web) as clients:
+        younger = kilit.workers()
+        kilit.must("shell", "-c", LONG_TASKS)
+        wait_until(lambda: kilit.ask(CARRIED)[0][0] > HANDS)
+        kilit.crew.terminate()
+        assert kilit.crew.wait(timeout=150) == 0
+        kilit.crew = younger
+        clients.wait_for_answers(20)
+        wait_until(lambda: kilit.ask("SELECT count(*) FROM parcels_parcel WHERE status <> 'DELIVERED'") == [(0,)])
+
+    # A worker that is told to stop finishes what it has: nothing was taken from it, and nothing begun anew.
+    assert kilit.ask("SELECT DISTINCT attempt_count FROM parcels_parcel") == [(1,)]
+    assert kilit.ask("SELECT count(*) FROM lifecycle_event WHERE actor = 'sweep:pdf_reap'") == [(0,)]
 
 
 def test_a_runner_that_is_told_to_stop_lets_go_of_its_job_and_the_next_one_goes_on(kilit) -> None:
