@@ -50,13 +50,21 @@ class Manifest:
             raise BadBackup(f"{folder / NAME} is damaged: {error}.") from error
         if not isinstance(facts, dict) or facts.get("format") != FORMAT:
             raise BadBackup(f"{folder / NAME} is not of format {FORMAT}: restore it with the Kilit that made it.")
-        try:
-            found = cls(**facts)
-        except TypeError as error:
-            raise BadBackup(f"{folder / NAME} is damaged: {error}.") from error
+        if fault := cls._fault(facts):
+            raise BadBackup(f"{folder / NAME} is damaged: {fault}.")
+        found = cls(**facts)
         if DUMP not in found.sums or not all(_is_plain(name) for name in found.sums):
             raise BadBackup(f"{folder / NAME} is damaged: it names other files than a backup has.")
         return found
+
+    @classmethod
+    def _fault(cls, facts: dict[str, Any]) -> str | None:
+        """Say which fact is not what a manifest has, or not of its kind."""
+        kinds = {name: type(value) for name, value in asdict(cls()).items()}
+        if unknown := sorted(facts.keys() - kinds.keys()):
+            return f"it has {unknown[0]!r}"
+        wrong = (name for name, kind in kinds.items() if not isinstance(facts.get(name), kind))
+        return next((f"{name!r} is not as a backup writes it" for name in wrong), None)
 
     def verify(self, folder: Path) -> None:
         """Read every file and refuse the whole when one is missing or differs."""

@@ -27,9 +27,7 @@ class Refused(Exception):  # noqa: N818 - an answer, not a mistake of ours
 
 def restore(folder: Path, *, replace: bool = False) -> tuple[Manifest, list[str]]:
     """Restore database and files; return the manifest and what an operator has to be told."""
-    manifest = Manifest.read(folder)
-    refuse_newer(manifest)
-    manifest.verify(folder)
+    manifest = look_through(folder)
     refuse_company()
     refuse_cut_short()
     if not replace:
@@ -46,6 +44,14 @@ def restore(folder: Path, *, replace: bool = False) -> tuple[Manifest, list[str]
 
 # The schema is there already, and belongs to whoever owns this database.
 AS_US = ("--no-owner", "--no-privileges", "--schema=public")
+
+
+def look_through(folder: Path) -> Manifest:
+    """Read all of a backup, and refuse one that is damaged or newer than this code."""
+    manifest = Manifest.read(folder)
+    refuse_newer(manifest)
+    manifest.verify(folder)
+    return manifest
 
 
 def refuse_newer(manifest: Manifest) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from django.db import connection, transaction
+from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from config.backup import programs
@@ -19,6 +20,10 @@ UNFINISHED = ".part"
 LOOK_AGAIN = 5  # times, a second apart: a cleanup deletes a file a moment before its row says so
 
 
+class NothingThere(Exception):  # noqa: N818 - a fact about the database, not a mistake of ours
+    """The database has no tables of ours."""
+
+
 class Wanted(NamedTuple):
     """A file that a row speaks of."""
 
@@ -28,6 +33,8 @@ class Wanted(NamedTuple):
 
 def take(folder: Path, *, with_files: bool = True) -> Manifest:
     """Make a backup in a new folder; it has its name only when it is whole and on disk."""
+    if not MigrationRecorder(connection).has_table():
+        raise NothingThere("the database is empty (see DATABASE_URL and KILIT_VAR)")
     draft = folder.with_name(f"{folder.name}{UNFINISHED}")
     draft.mkdir(mode=0o700, parents=True)  # it holds everybody's data
     try:

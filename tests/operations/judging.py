@@ -105,7 +105,7 @@ def fault_of_sql(operation: migrations.RunSQL, app: str, born: set[str]) -> str 
 
 
 def changes_the_table(operation: Operation, app: str, state: ProjectState, after: ProjectState) -> bool:
-    """Tell whether a change of a field, such as its words, is one of the table; to drop an index is quick."""
+    """Tell whether a change of a field, such as its words, is one of the table."""
     with connection.schema_editor(collect_sql=True, atomic=False) as editor:
         operation.database_forwards(app, editor, state, after)
-        return any(not line.startswith(("--", "DROP INDEX ")) for line in editor.collected_sql)
+        return any(not line.startswith("--") for line in editor.collected_sql)

@@ -3,20 +3,29 @@
 import json
 import re
 import shutil
+import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
-from config.backup.manifest import NAME
+from config.backup.manifest import NAME, BadBackup
+from config.backup.restoring import Refused, look_through
 from tests.operations.installation import Installation, installation, wait_until
 
-JOBS = 25
-SEED = """
+# Work that never ends: there is always some waiting and some under way.
+FEED = """
+import itertools, time
+from pdfjobs.models import PdfJob
 from tests.pdfjobs.conftest import new_job
 from tests.parcels.models import Parcel
-for number in range({first}, {first} + {count}):
+for number in itertools.count():
+    while PdfJob.objects.filter(status__in=["queued", "running"]).count() >= 6:
+        time.sleep(0.02)
     new_job(number=number)
     Parcel.objects.create(work=0.05)
 """
@@ -33,6 +42,9 @@ BEHAVIOUR = {
     " WHERE table_schema = 'public'",
     "options": "SELECT relname, reloptions FROM pg_class WHERE relnamespace = 'public'::regnamespace",
 }
+WHOLE = {"events": [], "counts": [], "files": []}
+HISTORY = "SELECT id, to_jsonb(each)::text FROM lifecycle_event each"
+STATES = "SELECT status, count(*) FROM pdfjobs_pdfjob GROUP BY 1"
 LIVE = "SELECT count(*) FROM pdfjobs_pdfjob WHERE status IN ('queued', 'running')"
 
 
@@ -60,10 +72,6 @@ def files(kilit: Installation) -> dict[str, bytes]:
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
-def seed(kilit: Installation, *, count: int = JOBS, first: int = 0) -> None:
-    kilit.must("shell", "-c", SEED.format(count=count, first=first))
-
-
 def torn(kilit: Installation) -> dict[str, list[Any]]:
     """Return what contradicts itself: rows against events, counts against rows, rows against files."""
     have = files(kilit)
@@ -86,17 +94,39 @@ def torn(kilit: Installation) -> dict[str, list[Any]]:
 
 
 @pytest.fixture(scope="module")
-def quiet() -> Any:
-    """An installation with finished, failed and waiting jobs, and nobody at work."""
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """An installation with jobs in every state and nobody at work; it was backed up once while all were."""
     with installation() as kilit:
         kilit.must("migrate", "--verbosity", "0")
         kilit.must("demo")
-        seed(kilit, count=3)
         workers = kilit.workers()
-        wait_until(lambda: kilit.ask("SELECT count(*) FROM pdfjobs_pdfjob WHERE status = 'succeeded'") >= [(3,)])
+        feeder = kilit.start(sys.executable, "manage.py", "shell", "-c", FEED)
+        wait_until(lambda: kilit.ask("SELECT count(*) FROM pdfjobs_pdfjob WHERE status = 'succeeded'") >= [(5,)])
+        kilit.busy = tmp_path_factory.mktemp("backups") / "busy"
+        kilit.must("backup", str(kilit.busy))
+        kilit.refused = kilit.manage("restore", "--replace", str(kilit.busy))
+        assert feeder.poll() is None
+        feeder.kill()
         workers.terminate()
-        workers.wait(timeout=60)
+        assert workers.wait(timeout=150) == 0
         yield kilit
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> Iterator[Installation]:
+    """Another machine to restore on."""
+    with installation() as kilit:
+        yield kilit
+
+
+@pytest.fixture
+def fresh(elsewhere: Installation) -> Installation:
+    """The same, with nothing in it."""
+    with suppress(psycopg.OperationalError):  # the first to come finds no database yet
+        elsewhere.ask("DROP SCHEMA public CASCADE")
+        elsewhere.ask("CREATE SCHEMA public")
+    shutil.rmtree(elsewhere.folder / "artifacts", ignore_errors=True)
+    return elsewhere
 
 
 @pytest.fixture(scope="module")
@@ -113,57 +143,69 @@ def backup(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path / "backup"))
 
 
-def test_what_is_restored_is_what_was_backed_up_row_by_row(quiet, backup: Path) -> None:
-    with installation() as fresh:
-        told = fresh.must("restore", str(backup))
+def test_what_is_restored_is_what_was_backed_up_row_by_row(quiet, backup: Path, fresh: Installation) -> None:
+    told = fresh.must("restore", str(backup))
 
-        assert "Restored" in told
-        was, now = contents(quiet), contents(fresh)
-        assert now.keys() == was.keys()
-        assert {name: (was[name] - now[name], now[name] - was[name]) for name in was if was[name] != now[name]} == {}
-        assert sum(was["triggers"].values()) > 30
-        behind = {name: last for name, last in sequences(quiet).items() if sequences(fresh)[name] < last}
-        assert behind == {}
-        assert files(fresh) == files(quiet) != {}
-        again = fresh.manage("restore", str(backup))
-        assert again.returncode == 1
-        assert "Restore into an empty one, or say --replace" in again.stderr
-        fresh.ask("DELETE FROM django_session")
-        fresh.ask("CREATE TABLE of_a_later_version (id int)")
-        fresh.must("restore", "--replace", str(backup))
-        assert contents(fresh) == was
-
-
-def test_a_backup_under_load_is_one_moment_and_its_jobs_end_after_the_restore(tmp_path: Path) -> None:
-    backup = tmp_path / "backup"
-    with installation() as kilit:
-        kilit.must("migrate", "--verbosity", "0")
-        kilit.workers()
-        seed(kilit)
-        wait_until(lambda: kilit.ask("SELECT count(*) FROM pdfjobs_pdfjob WHERE status = 'succeeded'") > [(0,)])
-        kilit.must("backup", str(backup))
-        refused = kilit.manage("restore", "--replace", str(backup))
-        assert "stop web, workers and runners first" in refused.stderr
-        history = dict(kilit.ask("SELECT id, to_jsonb(each)::text FROM lifecycle_event each"))
-
-    with installation() as fresh:
-        fresh.must("restore", str(backup))
-        left = fresh.ask(LIVE)[0][0]
-        restored = dict(fresh.ask("SELECT id, to_jsonb(each)::text FROM lifecycle_event each"))
-
-        assert torn(fresh) == {"events": [], "counts": [], "files": []}
-        assert left > 0
-        assert restored.items() <= history.items()
-        fresh.workers()
-        wait_until(lambda: fresh.ask(LIVE) == [(0,)], seconds=400)
-        # On a machine that is too busy to start a browser in time some fail, with words of their own; all end.
-        ended = dict(fresh.ask("SELECT status, count(*) FROM pdfjobs_pdfjob GROUP BY 1"))
-        assert ended["succeeded"] + ended.get("failed", 0) == JOBS
-        wait_until(lambda: torn(fresh) == {"events": [], "counts": [], "files": []})
+    assert "Restored" in told
+    was, now = contents(quiet), contents(fresh)
+    assert now.keys() == was.keys()
+    assert {name: (was[name] - now[name], now[name] - was[name]) for name in was if was[name] != now[name]} == {}
+    assert sum(was["triggers"].values()) > 30
+    behind = {name: last for name, last in sequences(quiet).items() if sequences(fresh)[name] < last}
+    assert behind == {}
+    assert files(fresh) == files(quiet) != {}
+    again = fresh.manage("restore", str(backup))
+    assert again.returncode == 1
+    assert "Restore into an empty one, or say --replace" in again.stderr
+    assert contents(fresh) == was
+    fresh.ask("DELETE FROM django_session")
+    fresh.ask("CREATE TABLE of_a_later_version (id int)")
+    fresh.must("restore", "--replace", str(backup))
+    assert contents(fresh) == was
 
 
-@pytest.mark.parametrize("harm", ["dump", "file", "gone", "manifest", "escape"])
-def test_a_damaged_backup_is_refused_before_anything_is_touched(harm: str, quiet, backup: Path) -> None:
+def test_a_backup_under_load_is_one_moment_and_its_jobs_end_after_the_restore(quiet, fresh: Installation) -> None:
+    fresh.must("restore", str(quiet.busy))
+
+    assert torn(fresh) == WHOLE
+    assert fresh.ask(LIVE) > [(0,)]
+    assert dict(fresh.ask(HISTORY)).items() <= dict(quiet.ask(HISTORY)).items()
+    before = dict(fresh.ask(STATES))
+    workers = fresh.workers()
+    wait_until(lambda: fresh.ask(LIVE) == [(0,)])
+    # The demo has a job that fails; of the others each is made.
+    assert dict(fresh.ask(STATES)).get("failed", 0) == before.get("failed", 0)
+    wait_until(lambda: torn(fresh) == WHOLE)
+    workers.terminate()
+    assert workers.wait(timeout=150) == 0
+
+
+def test_nothing_is_restored_under_those_who_work(quiet) -> None:
+    assert quiet.refused.returncode == 1
+    assert "stop web, workers and runners first" in quiet.refused.stderr
+
+
+WORDS = {
+    "dump": "database.dump missing or changed",
+    "file": ".pdf missing or changed",
+    "gone": ".pdf missing or changed",
+    "manifest": "manifest.json is damaged",
+    "kind": "'rows' is not as a backup writes it",
+    "escape": "it names other files than a backup has",
+    "newer": "made by a newer Kilit: it has pdfjobs.9999_later",
+    "unfinished": "is no backup: No such file or directory (manifest.json)",
+}
+
+
+@pytest.mark.parametrize("harm", WORDS)
+def test_a_bad_backup_is_told_by_what_is_wrong_with_it(harm: str, backup: Path) -> None:
+    spoil(backup, harm)
+
+    with pytest.raises((BadBackup, Refused), match=re.escape(WORDS[harm])):
+        look_through(backup)
+
+
+def spoil(backup: Path, harm: str) -> None:
     (some_file, *_) = backup.rglob("*.pdf")
     facts = json.loads((backup / NAME).read_text())
     match harm:
@@ -175,15 +217,26 @@ def test_a_damaged_backup_is_refused_before_anything_is_touched(harm: str, quiet
             some_file.unlink()
         case "manifest":
             (backup / NAME).write_text("{")
+        case "kind":
+            (backup / NAME).write_text(json.dumps({**facts, "rows": None}))
+        case "newer":
+            facts["migrations"].append("pdfjobs.9999_later")
+            (backup / NAME).write_text(json.dumps(facts))
+        case "unfinished":
+            (backup / NAME).unlink()
         case "escape":
             facts["sums"]["artifacts/../../escape.pdf"] = "0"
             (backup / NAME).write_text(json.dumps(facts))
+
+
+def test_a_bad_backup_is_refused_before_anything_is_touched(quiet, backup: Path) -> None:
+    spoil(backup, "file")
     before = contents(quiet)
 
     restored = quiet.manage("restore", "--replace", str(backup))
 
     assert restored.returncode == 1
-    assert "damaged" in restored.stderr
+    assert WORDS["file"] in restored.stderr
     assert "Traceback" not in restored.stderr
     assert contents(quiet) == before
 
@@ -205,8 +258,10 @@ def test_what_was_there_comes_back_when_a_restore_fails_in_the_middle(quiet, bac
     assert contents(quiet) == before
 
 
-def test_a_file_that_is_lost_is_told_and_its_job_expires_with_the_restore(quiet, tmp_path: Path) -> None:
-    (key, *_) = files(quiet)
+def test_a_file_that_is_lost_is_told_and_its_job_expires_with_the_restore(
+    quiet, fresh: Installation, tmp_path: Path
+) -> None:
+    ((key,), *_) = quiet.ask("SELECT artifact_key FROM pdfjobs_pdfjob WHERE status = 'succeeded'")
     place = quiet.folder / "artifacts" / key
     content = place.read_bytes()
     place.write_bytes(b"not what its row says")
@@ -217,13 +272,18 @@ def test_a_file_that_is_lost_is_told_and_its_job_expires_with_the_restore(quiet,
 
     assert ended.returncode == 1
     assert key in ended.stderr
-    with installation() as fresh:
-        assert "1 PDF jobs were expired" in fresh.must("restore", str(tmp_path / "backup"))
-        assert torn(fresh) == {"events": [], "counts": [], "files": []}
-        expired = fresh.ask(
-            "SELECT actor, message FROM lifecycle_event WHERE to_state = 'expired' AND actor = 'restore'"
-        )
-        assert expired == [("restore", "Its file was not in the backup that was restored.")]
+    assert "1 PDF jobs were expired" in fresh.must("restore", str(tmp_path / "backup"))
+    assert torn(fresh) == WHOLE
+    expired = fresh.ask("SELECT message FROM lifecycle_event WHERE to_state = 'expired' AND actor = 'restore'")
+    assert expired == [("Its file was not in the backup that was restored.",)]
+
+
+def test_an_empty_database_is_not_backed_up(fresh: Installation, tmp_path: Path) -> None:
+    ended = fresh.manage("backup", str(tmp_path / "backup"))
+
+    assert ended.returncode == 1
+    assert "No backup was made: the database is empty" in ended.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_backup_never_writes_over_another(quiet, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from config.backup.programs import ProgramFailed
-from config.backup.taking import take
+from config.backup.taking import NothingThere, take
 from pdfjobs.store import StoreDown
 
 
@@ -33,7 +33,7 @@ class Command(BaseCommand):
             raise CommandError(
                 f"{error.filename} is there: another backup runs, or one was killed; remove it."
             ) from None
-        except (OSError, ProgramFailed, StoreDown) as error:
+        except (OSError, NothingThere, ProgramFailed, StoreDown) as error:
             raise CommandError(f"No backup was made: {error}") from error
         files = len(list(manifest.artifacts()))
         self.stdout.write(f"Backed up {sum(manifest.rows.values())} rows and {files} files to {folder}.")

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from config.backup.manifest import BadBackup, Manifest
+from config.backup.manifest import BadBackup
 from config.backup.programs import ProgramFailed
-from config.backup.restoring import Refused, restore
+from config.backup.restoring import Refused, look_through, restore
 from pdfjobs.store import StoreDown
 
 
@@ -21,15 +21,18 @@ class Command(BaseCommand):
         """Take the folder, and how far to go."""
         parser.add_argument("folder", type=Path, help="what `manage.py backup` made")
         parser.add_argument("--replace", action="store_true", help="what is in the database now is lost")
-        parser.add_argument("--check", action="store_true", help="only read every file and compare its checksum")
+        parser.add_argument(
+            "--check",
+            action="store_true",
+            help="only read every file and compare its checksum; the database is not touched",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Check or restore, and say what is there now."""
         folder: Path = options["folder"].absolute()
         try:
             if options["check"]:
-                manifest = Manifest.read(folder)
-                manifest.verify(folder)
+                manifest = look_through(folder)
                 self.stdout.write(f"The backup of {manifest.made_at} is whole: {len(manifest.sums)} files.")
                 return
             manifest, told = restore(folder, replace=options["replace"])
