@@ -131,6 +131,28 @@ def test_an_alert_fires_on_the_state_it_is_for_and_alone(alert: str, how: str, w
     assert firing(well, scrape()) == {alert}
 
 
+FINE: dict[str, Callable[[], None]] = {
+    "a few failures, though nothing else ended": lambda: ended(completed=0, failed=5),
+    "many failures among very many": lambda: ended(completed=500, failed=40),
+    "nearly a fifth": lambda: ended(completed=82, failed=18),
+}
+
+
+def ended(*, completed: int, failed: int) -> None:
+    """Say how many of an hour's conversions and PDFs ended how."""
+    count("conversion", COMPLETED=(700, 700 + completed), FAILED=(20, 20 + failed))
+    count("pdf", succeeded=(400, 400 + completed), failed=(10, 10 + failed))
+
+
+@pytest.mark.parametrize("how", FINE)
+def test_no_alert_fires_on(how: str, well: Scrape) -> None:
+    work_on()
+
+    FINE[how]()
+
+    assert firing(well, scrape()) == set()
+
+
 def test_a_web_service_that_does_not_answer_is_told(well: Scrape) -> None:
     work_on()
 

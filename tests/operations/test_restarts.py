@@ -20,7 +20,7 @@ import pytest
 from tests.operations.clients import Clients
 from tests.operations.installation import Installation, installation, wait_until
 
-ROUNDS = 2
+ROUNDS = 1
 HANDS = 2  # of one supervisor's cluster
 # Tasks of some seconds: when more are under way than the younger workers have hands for, the older ones have one.
 LONG_TASKS = "from tests.parcels.models import Parcel; [Parcel.objects.create(work=5) for _ in range(6)]"
@@ -168,7 +168,7 @@ def test_a_runner_that_is_told_to_stop_lets_go_of_its_job_and_the_next_one_goes_
     held = "SELECT count(*) FROM orchestrator_job WHERE claim_token IS NOT NULL"
     assert kilit.ask(live) != [(0,)]
 
-    for _ in range(3):
+    for _ in range(2):
         runner = kilit.start(*watch, variables=variables)
         end = time.monotonic() + 20
         while kilit.ask(held) == [(0,)] and kilit.ask(live) != [(0,)] and time.monotonic() < end:
