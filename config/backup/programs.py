@@ -33,8 +33,13 @@ def run(name: str, *arguments: str | Path) -> None:
     command = [program(name).path, *arguments, f"--dbname={info.dsn}"]
     ended = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if ended.returncode:
-        lines = ended.stderr.decode(errors="replace").strip().splitlines()
-        raise ProgramFailed(f"{name}: {lines[-1] if lines else f'exit code {ended.returncode}'}")
+        raise ProgramFailed(said(ended.stderr.decode(errors="replace")) or f"{name}: exit code {ended.returncode}")
+
+
+def said(stderr: str) -> str:
+    """Return the line that says what went wrong; the statement that it went wrong in may follow it, over many lines."""
+    lines = stderr.strip().splitlines()
+    return next((line for line in lines if "error: " in line), lines[-1] if lines else "")
 
 
 def program(name: str) -> Program:

@@ -4,17 +4,17 @@ import json
 import re
 import shutil
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
 
 from config.backup.manifest import NAME, BadBackup
+from config.backup.programs import said
 from config.backup.restoring import Refused, look_through
+from tests.operations.comparing import WHOLE, contents, files, sequences, torn
 from tests.operations.installation import Installation, installation, wait_until
 
 # Work that never ends: there is always some waiting and some under way.
@@ -29,68 +29,9 @@ for number in itertools.count():
     new_job(number=number)
     Parcel.objects.create(work=0.05)
 """
-TABLES = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' ORDER BY 1"
-# What decides how a database behaves, in words: the same words are the same behaviour.
-BEHAVIOUR = {
-    "triggers": "SELECT tgrelid::regclass::text, tgname, tgenabled, pg_get_triggerdef(oid), obj_description(oid)"
-    " FROM pg_trigger WHERE NOT tgisinternal",
-    "functions": "SELECT proname, pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
-    "constraints": "SELECT conrelid::regclass::text, conname, convalidated, pg_get_constraintdef(oid)"
-    " FROM pg_constraint WHERE connamespace = 'public'::regnamespace",
-    "indexes": "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'",
-    "columns": "SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns"
-    " WHERE table_schema = 'public'",
-    "options": "SELECT relname, reloptions FROM pg_class WHERE relnamespace = 'public'::regnamespace",
-}
-WHOLE = {"events": [], "counts": [], "files": []}
 HISTORY = "SELECT id, to_jsonb(each)::text FROM lifecycle_event each"
 STATES = "SELECT status, count(*) FROM pdfjobs_pdfjob GROUP BY 1"
 LIVE = "SELECT count(*) FROM pdfjobs_pdfjob WHERE status IN ('queued', 'running')"
-
-
-def contents(kilit: Installation) -> dict[str, Counter[str]]:
-    """Return every row of every table, and every rule, in words."""
-    found = {name: Counter(same_words(str(row)) for row in kilit.ask(ask)) for name, ask in BEHAVIOUR.items()}
-    with kilit.connect() as connection:
-        for (table,) in connection.execute(TABLES).fetchall():
-            rows = connection.execute(f'SELECT to_jsonb(each)::text FROM "{table}" each').fetchall()
-            found[table] = Counter(text for (text,) in rows)
-    return found
-
-
-def same_words(rule: str) -> str:
-    """Leave out what PostgreSQL writes one way when a rule is made, and another way when it is made again."""
-    return re.sub(r"::(character varying|text)|\[\]|[()]", "", rule)
-
-
-def sequences(kilit: Installation) -> dict[str, int]:
-    return {name: last or 0 for name, last in kilit.ask("SELECT sequencename, last_value FROM pg_sequences")}
-
-
-def files(kilit: Installation) -> dict[str, bytes]:
-    root = kilit.folder / "artifacts"
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
-
-
-def torn(kilit: Installation) -> dict[str, list[Any]]:
-    """Return what contradicts itself: rows against events, counts against rows, rows against files."""
-    have = files(kilit)
-    last = """
-        SELECT job.id, job.status, last.to_state FROM pdfjobs_pdfjob job JOIN LATERAL (SELECT to_state
-        FROM lifecycle_event WHERE queue = 'pdf' AND object_id = job.id ORDER BY id DESC LIMIT 1) last ON true
-        WHERE job.status <> last.to_state
-    """
-    counted = """
-        SELECT state, sum(now) FROM (SELECT state, total AS now FROM lifecycle_count WHERE queue = 'pdf' UNION ALL
-        SELECT state, change FROM lifecycle_countdelta WHERE queue = 'pdf') each GROUP BY 1 HAVING sum(now) <> 0
-    """
-    rows = "SELECT status, count(*) FROM pdfjobs_pdfjob GROUP BY 1"
-    made = kilit.ask("SELECT artifact_key, artifact_size FROM pdfjobs_pdfjob WHERE status = 'succeeded'")
-    return {
-        "events": kilit.ask(last),
-        "counts": sorted(set(kilit.ask(counted)) ^ set(kilit.ask(rows))),
-        "files": [key for key, size in made if len(have.get(key, b"")) != size],
-    }
 
 
 @pytest.fixture(scope="module")
@@ -278,12 +219,20 @@ def test_a_file_that_is_lost_is_told_and_its_job_expires_with_the_restore(
     assert expired == [("Its file was not in the backup that was restored.",)]
 
 
+def test_postgresqls_own_words_are_told_without_the_statement_around_them() -> None:
+    stderr = "pg_restore: error: could not execute query: ERROR:  it is there\nCommand was: CREATE FUNCTION\n  $$;\n"
+
+    assert said(stderr) == "pg_restore: error: could not execute query: ERROR:  it is there"
+    assert said("") == ""
+
+
 def test_an_empty_database_is_not_backed_up(fresh: Installation, tmp_path: Path) -> None:
     ended = fresh.manage("backup", str(tmp_path / "backup"))
 
     assert ended.returncode == 1
     assert "No backup was made: the database is empty" in ended.stderr
     assert list(tmp_path.iterdir()) == []
+    assert "has no tables yet" in fresh.manage("alive").stderr
 
 
 def test_a_backup_never_writes_over_another(quiet, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import socket
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import ProgrammingError
 
 from lifecycle.models import Heartbeat
 
@@ -17,6 +18,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Ask the database, which heard of every task that went through."""
         host = socket.gethostname()[:64]
-        if not Heartbeat.objects.alive().filter(name__startswith=f"{host}:").exists():
+        try:
+            alive = Heartbeat.objects.alive().filter(name__startswith=f"{host}:").exists()
+        except ProgrammingError as error:
+            raise CommandError("The database has no tables yet: run manage.py migrate.") from error
+        if not alive:
             raise CommandError(f"No supervisor of {host} proved itself in the last 30 seconds.")
         self.stdout.write("Alive.")
