@@ -18,7 +18,11 @@ CONSOLE: dict[str, Any] = {
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
     "STYLES": [lambda _: static("console/console.css")],
-    "SCRIPTS": [lambda _: static("console/zone.js"), lambda _: static("console/dashboard.js")],
+    "SCRIPTS": [
+        lambda _: static("console/strict.js"),
+        lambda _: static("console/zone.js"),
+        lambda _: static("console/dashboard.js"),
+    ],
     "DASHBOARD_CALLBACK": "lifecycle.console.dashboard.on_index",
     "SHOW_LANGUAGES": True,
     "ACCOUNT": {

@@ -121,6 +121,7 @@ ALLOWED_HOSTS = env.words(
 )
 MIDDLEWARE = [
     "config.middleware.RequestLog",
+    "config.policies.BrowserPolicies",
     "config.middleware.Probes",
     "config.middleware.RefuseUnreadable",
     "django.middleware.security.SecurityMiddleware",

@@ -1,0 +1,1 @@
+"""Each threat of docs/security.md, tried."""

@@ -1,0 +1,117 @@
+"""Garbage at the doors that have no property test of their own: files of conversions, cursors, the Ads Script."""
+
+import base64
+import json
+from io import BytesIO
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ociqueue.adsscript import render_script
+from ociqueue.csvfile import Tally, Unreadable, import_file
+from ociqueue.insight import read_cursor
+from ociqueue.models import Conversion, Site
+from tests.ociqueue.ads_runtime import ACK, ACK_FAILED, EXPORT, run_under_node
+from tests.ociqueue.conftest import Api, make_person, make_site, site  # noqa: F401 - a site and people
+from tests.orchestrator.floor.test_garbage import damaged, spoilt, values
+
+GOOD = (
+    "conversionName,gclid,wbraid,conversionTime,conversionValue,conversionCurrency,sourceKey\r\n"
+    "Satış,Cj0KCQ-a,,2026-11-14T10:00:00Z,99.90,TRY,order-1\r\n"
+    '"Satış, büyük",,CkQKC-b,2026-11-14T10:00:00+03:00,5,TRY,\r\n'
+).encode()
+CELLS = st.sampled_from(["", '"', "NaN", "1e999", "-1", "=1+1", "\x00", "2026-13-40", "🙈", "a" * 600]) | st.text(max_size=9)
+SEPARATORS = st.sampled_from([",", ";", "\t"])
+
+
+@st.composite
+def tables(draw: Any) -> bytes:
+    """Return a file with a good header and cells of any kind below it."""
+    lines = draw(st.lists(st.lists(CELLS, max_size=9), max_size=5))
+    separator = draw(SEPARATORS)
+    header = GOOD.splitlines()[0].decode().replace(",", separator)
+    return "\n".join([header, *(separator.join(cells) for cells in lines)]).encode("utf-8", "surrogatepass")
+
+
+@pytest.mark.django_db
+@given(content=damaged(GOOD) | tables() | st.binary(max_size=300), dry_run=st.booleans())
+def test_oci_7_every_file_is_imported_or_refused_in_words(site: Site, content: bytes, dry_run: bool) -> None:  # noqa: F811, FBT001
+    before, told = Conversion.objects.count(), Tally()
+
+    try:
+        for batch in import_file(site, BytesIO(content), dry_run=dry_run):
+            told.add(batch, most=1000)
+    except Unreadable as reason:
+        assert str(reason)
+
+    assert told.lines == told.created + told.duplicates + told.refused_lines
+    assert all(refused.reason for refused in told.refused)
+    assert Conversion.objects.count() == before + (0 if dry_run else told.created)
+
+
+@given(text=st.text(max_size=64) | st.binary(max_size=20).map(lambda raw: base64.urlsafe_b64encode(raw).decode()))
+def test_every_cursor_is_an_id_or_refused_in_words(text: str) -> None:
+    try:
+        assert isinstance(read_cursor(text), UUID)
+    except ValueError as reason:
+        assert str(reason) == "This cursor is not one of ours."
+
+
+@pytest.mark.django_db
+@settings(max_examples=40)
+@given(cursor=st.text(max_size=80), limit=st.integers() | st.text(max_size=5), status=st.text(max_size=12))
+def test_no_cursor_limit_or_state_is_a_fault_of_ours(world: Api, cursor: str, limit: Any, status: str) -> None:
+    answer = world.get("oci/queue-rows", siteId=world.site.public_id, cursor=cursor, limit=limit, status=status)
+
+    assert answer.status_code in (200, 400), answer.content
+
+
+@pytest.fixture
+def world(site, make_person) -> Api:  # noqa: F811
+    api = Api(client=make_person(sites={site: "viewer"}))
+    api.site = site  # type: ignore[attr-defined]
+    return api
+
+
+KEY = "kilit_a-key-that-nobody-may-see"
+ROW = {
+    "id": "seal_1",
+    "gclid": "Cj0KCQ-secret",
+    "conversionName": "Satış",
+    "conversionTime": "2026-11-14 10:00:00+03:00",
+    "conversionValue": 99.9,
+    "conversionCurrency": "TRY",
+    "orderId": "order-1",
+}
+SCRIPT = render_script(base_url="http://127.0.0.1:9", site_id="a" * 32, api_key=KEY, time_zone="Europe/Istanbul")
+OTHERS = [ROW | {"id": f"seal_{number}", "gclid": f"Cj0KCQ-secret-{number}"} for number in (2, 3)]
+
+
+@settings(max_examples=40, derandomize=True)
+@given(
+    exported=spoilt([ROW, *OTHERS]) | values,
+    acked=st.just({"ok": True, "updated": 1}) | values,
+    status=st.sampled_from([200, 200, 200, 204, 302, 400, 500]),
+)
+def test_oci_25_whatever_the_server_answers_the_script_ends_in_words(exported: Any, acked: Any, status: int) -> None:
+    """Each row it was given is uploaded and acknowledged, or reported; nothing is uploaded that is no conversion."""
+    answers = [{"path": EXPORT, "times": 9, "status": status, "body": json.dumps(exported)}]
+    answers += [{"path": path, "times": 99, "status": 200, "body": json.dumps(acked)} for path in (ACK, ACK_FAILED)]
+
+    run = run_under_node(SCRIPT, answers=answers)
+
+    said = "\n".join([*run.logs, run.error or ""])
+    assert not any(word in said for word in (KEY, "Cj0KCQ", "undefined", "[object", "Cannot read", "is not a")), said
+    assert run.logs[-1].startswith("Claimed ")
+    for upload in run.uploads:
+        for click_id, name, time, value, currency, order in upload["rows"]:
+            assert all(isinstance(cell, str) and cell.strip() for cell in (click_id, name, time, currency, order))
+            assert value >= 0
+    uploaded = sum(len(upload["rows"]) for upload in run.uploads)
+    acknowledged = [each for sent in run.bodies(ACK) for each in sent["queueIds"]]
+    reported = [each for sent in run.bodies(ACK_FAILED) for each in sent["queueIds"]]
+    assert len(set(acknowledged)) <= uploaded
+    assert all(isinstance(each, str) and each for each in acknowledged + reported)

@@ -1,0 +1,122 @@
+"""What every answer tells the browser: no scripts, no frames, no guessing, no sensors."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from config.policies import own_styles, page_policy
+from lifecycle.models import ApiKey
+from pdfjobs.models import PdfJob
+from tests.pdfjobs.conftest import _own_store, bring, new_job, some_user  # noqa: F401 - a store of the test's own
+
+pytestmark = pytest.mark.django_db
+
+ADDRESSES = ["/", "/admin/", "/admin/login/", "/healthz", "/metrics", "/jobs", "/api/schema/", "/nothing", "/a%00b"]
+ALWAYS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+def directives(policy: str) -> dict[str, set[str]]:
+    return {words.split()[0]: set(words.split()[1:]) for words in policy.split(";")}
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_every_answer_has_its_policies(address: str) -> None:
+    answer = Client().get(address)
+    policy = directives(answer.headers["Content-Security-Policy"])
+
+    assert policy["default-src"] == {"'none'"}
+    assert policy["frame-ancestors"] == {"'none'"}
+    assert "camera=()" in answer.headers["Permissions-Policy"]
+    assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("address", ["/admin/login/", "/jobs", "/nothing"])
+def test_every_answer_has_djangos_own_headers(address: str) -> None:
+    answer = Client().get(address)
+
+    assert ALWAYS.items() <= dict(answer.headers).items()
+    assert answer.headers["X-Frame-Options"] == "DENY"
+
+
+def test_answers_that_are_no_pages_may_do_nothing_at_all() -> None:
+    assert Client().get("/jobs").headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
+
+
+def test_the_policy_of_pages_lets_in_no_inline_script_and_nobody_else() -> None:
+    policy = directives(page_policy())
+
+    assert policy["script-src"] == {"'self'", "'unsafe-eval'"}
+    assert "'unsafe-inline'" not in policy["style-src"]
+    assert [each for each in policy["style-src"] if each.startswith("'sha256-")]
+    assert policy["base-uri"] == {"'none'"}
+    assert policy["form-action"] == {"'self'"}
+    elsewhere = {word for words in policy.values() for word in words if ":" in word} - {"data:"}
+    assert elsewhere == set()
+
+
+def test_the_hashes_are_of_the_styles_that_pages_come_with(admin_client) -> None:
+    page = admin_client.get("/admin/").content.decode()
+
+    assert any(style in page for style in own_styles() if "--color-" in style)
+
+
+def test_a_pdf_is_framed_by_our_own_pages_alone(admin_client) -> None:
+    job = bring(new_job(), "succeeded")
+    key = ApiKey.objects.issue(some_user(), name="test")[1]
+
+    shown = admin_client.get(reverse("admin:pdfjobs_pdfjob_file", args=[job.pk]))
+    fetched = Client(headers={"x-api-key": key}).get(reverse("pdf-download", args=[job.pk]))
+
+    assert PdfJob.objects.get().status == "succeeded"
+    assert directives(shown.headers["Content-Security-Policy"])["frame-ancestors"] == {"'self'"}
+    assert directives(fetched.headers["Content-Security-Policy"])["frame-ancestors"] == {"'none'"}
+    for answer in (shown, fetched):
+        answer.getvalue()  # reads the file to its end, and closes it
+        assert answer.headers["Content-Type"] == "application/pdf"
+        assert "script-src" not in answer.headers["Content-Security-Policy"]
+
+
+def test_sessions_are_out_of_reach_of_scripts_and_other_sites(django_user_model) -> None:
+    django_user_model.objects.create_superuser("ayse", password="a long enough one")
+    client = Client()
+
+    client.post("/admin/login/", {"username": "ayse", "password": "a long enough one"})
+
+    cookie = client.cookies["sessionid"]
+    assert cookie["httponly"]
+    assert cookie["samesite"] == "Lax"
+    assert int(cookie["max-age"]) <= 12 * 3600
+
+
+def test_a_login_gets_a_session_of_its_own_and_a_logout_ends_it(django_user_model) -> None:
+    django_user_model.objects.create_superuser("ayse", password="a long enough one")
+    client = Client()
+    client.get("/admin/login/")
+    client.session.save()
+    planted = client.cookies.get("sessionid")
+
+    client.post("/admin/login/", {"username": "ayse", "password": "a long enough one"})
+    given = client.cookies["sessionid"].value
+    assert planted is None or planted.value != given
+    assert client.get("/admin/").status_code == 200
+
+    client.post("/admin/logout/")
+    thief = Client()
+    thief.cookies["sessionid"] = given
+    assert thief.get("/admin/").status_code == 302
+
+
+def test_a_changed_password_ends_every_other_session(django_user_model) -> None:
+    user = django_user_model.objects.create_superuser("ayse", password="a long enough one")
+    client = Client()
+    client.force_login(user)
+    assert client.get("/admin/").status_code == 200
+
+    user.set_password("another long one")
+    user.save()
+
+    assert client.get("/admin/").status_code == 302

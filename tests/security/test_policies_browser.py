@@ -1,0 +1,108 @@
+"""The content security policy in a real browser: the console works under it, and what is injected does not."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import ConsoleMessage, Page
+
+from pdfjobs.models import PdfJob
+from tests.browser.browsing import NARROW, open_page
+from tests.browser.places import places
+from tests.pdfjobs.conftest import bring
+
+# Runs in every page before its own scripts: what the policy has stopped.
+WATCH = """
+window.stopped = [];
+document.addEventListener("securitypolicyviolation", (event) => {
+  window.stopped.push(`${event.effectiveDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`);
+});
+"""
+# What somebody would put into a page who found a hole in it; each sets `hacked`, or sends the reader elsewhere.
+INJECTED = """
+<script>window.hacked = "script"</script>
+<img src="/static/none.png" onerror="window.hacked = 'handler'">
+<iframe srcdoc="<script>parent.hacked = 'frame'</script>"></iframe>
+<a id="injected-link" href="javascript:window.hacked='link'">x</a>
+<script src="http://127.0.0.1:9/evil.js"></script>
+<script src="data:text/javascript,window.hacked='data'"></script>
+<base href="http://127.0.0.1:9/">
+<style>body { --hacked: style }</style>
+<div hx-on:load="window.hacked = 'htmx'" hx-get="/healthz" hx-trigger="load" hx-vals="js:{x: window.hacked = 'vals'}"></div>
+<form id="injected-form" action="http://127.0.0.1:9/"><button>x</button></form>
+"""
+
+
+@pytest.fixture
+def made_pdf(house, settings, tmp_path) -> PdfJob:
+    """A job whose page shows its PDF."""
+    artifacts = {"BACKEND": "pdfjobs.storage.FileArtifacts", "OPTIONS": {"location": tmp_path / "artifacts"}}
+    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts}
+    return bring(PdfJob.objects.filter(status="queued").first(), "succeeded")
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What browsers said in their console, for tests that fill it."""
+    return []
+
+
+def watched(page: Page, complaints: list[str]) -> Page:
+    """Return the page, with all that the policy stops written down."""
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type == "error" and "Content Security Policy" in message.text:
+            complaints.append(f"{page.url}: {message.text}")
+
+    page.on("console", note)
+    page.context.add_init_script(WATCH)
+    return page
+
+
+def stopped(page: Page) -> list[str]:
+    return [f"{page.url}: {fault}" for fault in page.evaluate("window.stopped")]
+
+
+@pytest.mark.parametrize("width", [1280, NARROW])
+def test_no_page_of_the_console_breaks_its_own_policy(visitor, house, made_pdf, complaints, width: int) -> None:
+    page = watched(visitor.enter(width=width), complaints)
+    found = stopped(open_page(page, "/admin/login/"))
+
+    page = watched(visitor.enter("demo-admin", width=width), complaints)
+    more = {
+        "api": "/api/docs/",
+        "missing": "/admin/nothing/",
+        "person": "/admin/auth/user/add/",
+        "import": f"/admin/ociqueue/site/{house.site.pk}/import/",
+        "keys": "/admin/lifecycle/apikey/add/",
+        "workers": "/admin/workers/",
+        "pdf": f"/admin/pdfjobs/pdfjob/{made_pdf.pk}/change/",
+        "events": "/admin/lifecycle/event/",
+    }
+    for address in (places(house) | more).values():
+        found += stopped(open_page(page, address))
+
+    assert found + complaints == []
+
+
+def test_what_is_injected_into_a_page_does_nothing(visitor, house) -> None:
+    page = watched(visitor.enter("demo-admin"), [])
+    visitor.faults.clear()
+
+    def spoil(route: Any) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.text().replace("</body>", INJECTED + "</body>"))
+
+    page.route("**/admin/ociqueue/conversion/", spoil)
+    open_page(page, "/admin/ociqueue/conversion/")
+    page.locator("#injected-link").dispatch_event("click")
+    page.locator("#injected-form button").dispatch_event("click")
+    page.wait_for_timeout(300)  # for what would come of the clicks
+
+    assert page.evaluate("window.hacked") is None
+    assert page.evaluate("getComputedStyle(document.body).getPropertyValue('--hacked')") == ""
+    assert page.evaluate("document.baseURI").startswith(visitor.url)
+    assert page.url.startswith(visitor.url)
+    said = " ".join(stopped(page))
+    for directive in ("script-src-elem", "script-src-attr", "style-src-elem", "base-uri", "form-action"):
+        assert directive in said, said
+

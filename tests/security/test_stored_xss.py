@@ -1,0 +1,151 @@
+"""Stored scripts: what outsiders write into any field is shown as text, in a real browser and without the policy's help."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from axes.models import AccessAttempt
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.test import Client
+from playwright.sync_api import Page
+
+from lifecycle.models import ApiKey, RefusalCode, RefusedRequest
+from ociqueue.models import Conversion, Site
+from orchestrator.models import Customer, Job
+from pdfjobs.models import PdfJob
+from tests.browser.browsing import PATIENCE, open_page
+from tests.orchestrator.conftest import GOVDE, order_body
+from tests.pdfjobs.conftest import body
+from tests.people.addresses import addresses, one_of_each
+
+# Closes an attribute, a tag, a script and a comment; tries a handler, a script, and Alpine's attributes.
+EVIL = "'\"--></script><img src=x onerror=hacked=1><b x-data x-init=hacked=2>{{7*7}}"
+RAW = "<img src=x onerror"
+
+
+def post(client: Client, address: str, what: Any) -> Any:
+    return client.post(address, what, content_type="application/json")
+
+
+def outsiders_write(site: Site) -> None:
+    """Write it into every field that somebody without a login to the console can fill, by the doors they have."""
+    script = Client(headers={"x-api-key": site.issue_key(name=EVIL)})
+    item = {
+        "conversionName": EVIL,
+        "conversionTime": "2026-11-14T10:00:00Z",
+        "conversionValue": 1,
+        "conversionCurrency": "TRY",
+    }
+    items = [item | {"gclid": f"xss-{number}", "sourceKey": EVIL + str(number)} for number in range(2)]
+    told = post(script, "/api/oci/conversions", {"siteId": site.public_id, "conversions": items}).json()
+    assert told["created"] == 2, told
+    Conversion.objects.filter(gclid__startswith="xss-").claim(limit=10)
+    ids = [str(row) for row in Conversion.objects.filter(gclid__startswith="xss-")]
+    failed = {"siteId": site.public_id, "queueIds": ids[:1], "errorCategory": "VALIDATION"}
+    failed |= {"errorCode": EVIL[:64], "errorMessage": EVIL}
+    assert post(script, "/api/oci/ack-failed", failed).status_code in (200, 400)
+    assert post(script, "/api/oci/ack-failed", failed | {"errorCode": "X"}).status_code == 200
+
+    shop = Client(headers={"x-api-key": ApiKey.objects.issue(User.objects.get(username="demo-service"), name=EVIL)[1]})
+    part = GOVDE | {"color": EVIL[:60], "id": EVIL[:40], "material_code": EVIL[:40], "note": EVIL, "info": EVIL}
+    for number, parts in enumerate(([part], [GOVDE | {"color": EVIL[:60]}])):
+        post(shop, "/jobs", order_body(order_id=f"{EVIL[:40]}{number}", parts=parts))
+    post(shop, "/jobs", order_body(order_id="xss"))
+    post(shop, "/customers", {"phone": "0532 111 22 33", "name": EVIL})
+    sample = body()["variables"]
+    variables = {name: EVIL if isinstance(value, str) and "date" not in name else value for name, value in sample.items()}
+    post(shop, "/pdf/jobs", body(variables=variables))
+    post(shop, "/pdf/jobs", body(variables=sample | {"notes": EVIL}))
+
+    Client().post("/admin/login/", {"username": EVIL, "password": "x"}, headers={"user-agent": EVIL})
+    RefusedRequest.objects.note(actor=EVIL, method="GET", path=f"/admin/{EVIL}", code=RefusalCode.FORBIDDEN)
+
+
+def fill_the_rest(site: Site) -> None:
+    """Write it where our own programs copy outsiders' words to, whatever the doors let through."""
+    hold = Job.objects.filter(status="HOLD").first()
+    Job.objects.filter(pk=hold.pk).update(error_message=EVIL)
+    Customer.objects.create(phone="+905321112244", name=EVIL)
+    Site.objects.filter(pk=site.pk).update(name=EVIL, pause_reason=EVIL)
+    User.objects.filter(username="demo-viewer").update(username=EVIL, first_name=EVIL)
+
+
+@pytest.fixture
+def spoilt(house) -> Site:
+    outsiders_write(house.site)
+    fill_the_rest(house.site)
+    return house.site
+
+
+@pytest.fixture
+def unguarded(browser, house, live_server) -> Iterator[Page]:
+    """A page of an admin's browser that keeps to no policy, so that escaping alone has to hold."""
+    context = browser.new_context(base_url=live_server.url, bypass_csp=True)
+    context.set_default_timeout(PATIENCE)
+    client = Client()
+    client.force_login(User.objects.get(username="demo-admin"))
+    context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}])
+    yield context.new_page()
+    context.close()
+
+
+def test_no_page_of_the_console_holds_it_unescaped(spoilt) -> None:
+    client = Client()
+    client.force_login(User.objects.get(username="demo-admin"))
+    rows = one_of_each()
+    rows[Conversion] += [row.pk for row in Conversion.objects.filter(gclid__startswith="xss-")]
+    rows[Job] += list(Job.objects.filter(order_id__startswith=EVIL[:10]).values_list("pk", flat=True))
+    rows[PdfJob] += list(PdfJob.objects.filter(payload__icontains="onerror").values_list("pk", flat=True))
+    rows[Customer] += list(Customer.objects.filter(name=EVIL).values_list("pk", flat=True))
+    rows[AccessAttempt] = list(AccessAttempt.objects.values_list("pk", flat=True))
+    shown = set()
+
+    for page in addresses(rows):
+        if page.name == "logout":
+            continue
+        answer = client.get(page.path)
+        if not answer.get("Content-Type", "").startswith("text/html") or answer.streaming:
+            continue
+        html = answer.content.decode()
+        assert RAW not in html, page
+        if "&lt;img src=x onerror" in html:
+            shown.add(page.model)
+    for model in admin.site._registry:
+        reflected = client.get(f"/admin/{model._meta.app_label}/{model._meta.model_name}/", {"q": EVIL, "e": EVIL})
+        assert RAW not in reflected.content.decode(), model
+
+    # It was really there to be seen.
+    assert {Conversion, Job, PdfJob, Customer, Site, User, AccessAttempt, RefusedRequest} <= shown
+
+
+def test_in_a_browser_without_the_policy_it_stays_text(spoilt, unguarded) -> None:
+    row = Conversion.objects.filter(gclid__startswith="xss-", status="FAILED").get()
+    pages = [
+        "/admin/",
+        "/admin/ociqueue/conversion/",
+        f"/admin/ociqueue/conversion/{row.pk}/change/",
+        f"/admin/ociqueue/conversion/{row.pk}/retry/",
+        "/admin/ociqueue/site/",
+        f"/admin/ociqueue/site/{spoilt.pk}/change/",
+        f"/admin/ociqueue/site/{spoilt.pk}/ads-script/",
+        "/admin/pdfjobs/pdfjob/",
+        *(f"/admin/pdfjobs/pdfjob/{job.pk}/change/" for job in PdfJob.objects.filter(payload__icontains="onerror")),
+        "/admin/orchestrator/job/",
+        *(f"/admin/orchestrator/job/{job.pk}/change/" for job in Job.objects.filter(error_message=EVIL)),
+        "/admin/orchestrator/customer/",
+        "/admin/axes/accessattempt/",
+        "/admin/lifecycle/refusedrequest/",
+        "/admin/lifecycle/event/",
+        "/admin/lifecycle/apikey/",
+        "/admin/auth/user/",
+    ]
+    seen = 0
+
+    for address in pages:
+        open_page(unguarded, address)
+        assert unguarded.evaluate("window.hacked") is None, address
+        assert unguarded.locator("img[src=x], b[x-init]").count() == 0, address
+        seen += "onerror=hacked" in unguarded.locator("body").inner_text()
+
+    assert seen >= 10
