@@ -5,7 +5,7 @@ UV_VERSION := 0.13.7
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help up up-google down test lint fmt messages screenshots bench bench-full lock
+.PHONY: help up up-google down test fuzz lint fmt messages screenshots bench bench-full lock
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,10 @@ down: ## Stop what `make up` started, the embedded PostgreSQL included
 test: .venv/dev lint ## Check formatting, types and architecture, then run every test
 	@$(BIN)/python manage.py browser
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 15
+
+fuzz: .venv/dev ## Try every property, and every request that the schema allows, with many more examples (EXAMPLES=500)
+	@KILIT_SCHEMATHESIS_EXAMPLES=$(or $(EXAMPLES),100) $(BIN)/python -m pytest tests/api/test_schemathesis.py
+	@EXAMPLES=$(or $(EXAMPLES),500) $(BIN)/python -m pytest -m hypothesis --hypothesis-profile=fuzz
 
 lint: .venv/dev ## Check without changing: ruff, mypy, import-linter, djlint
 	@$(BIN)/ruff format --check .

@@ -5,6 +5,7 @@ from base64 import b64encode
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
+from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
@@ -83,8 +84,9 @@ def page_policy() -> str:
 
 def own_styles() -> list[str]:
     """Return the text of every <style> block that our pages come with, as they render it."""
-    site = admin.site
-    context = Context({"colors": site._get_colors("COLORS", None), "border_radius": site._get_config("BORDER_RADIUS")})
+    site: Any = admin.site  # unfold's
+    colours, radius = site._get_colors("COLORS", None), site._get_config("BORDER_RADIUS", None)  # noqa: SLF001
+    context = Context({"colors": colours, "border_radius": radius})
     engine = Engine.get_default()
     sources = (get_template(name).template.source for name in STYLED)
     return [engine.from_string(block).render(context) for source in sources for block in STYLE_BLOCK.findall(source)]

@@ -1,5 +1,6 @@
 """Fixtures shared by all tests."""
 
+import os
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -16,6 +17,7 @@ from tests.api import conformance
 # The conformance suite is one set of properties that several classes inherit.
 SUPPRESSED = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors]
 settings.register_profile("kilit", deadline=None, suppress_health_check=SUPPRESSED)
+settings.register_profile("fuzz", settings.get_profile("kilit"), max_examples=int(os.environ.get("EXAMPLES", "500")))
 settings.load_profile("kilit")
 
 # Made by migrations, so a flush between tests must leave them.

@@ -101,7 +101,13 @@ function claimPage() {
 function settlePage(rows, tally) {
   const failures = new Map();
   const uploadable = {gclid: [], wbraid: [], gbraid: []};
-  rows.forEach(row => {
+  // One that cannot be named in a report would have the server refuse the report of all others with it.
+  const named = rows.filter(row => row && isText(row.id));
+  if (named.length < rows.length) {
+    log(`${rows.length - named.length} rows came without an id and are left alone; the server hands them out again.`);
+    tally.unreported += rows.length - named.length;
+  }
+  named.forEach(row => {
     const failed = CHECKS.find(([, , passes]) => !passes(row));
     if (failed) {
       addFailure(failures, row, failed[0], failed[1], 'VALIDATION');
@@ -178,6 +184,7 @@ function report(path, body, tally) {
   const count = body.queueIds.length;
   try {
     const answer = call('post', path, Object.assign({siteId: CONFIG.siteId}, body), REPORTING);
+    if (!answer || !Number.isInteger(answer.updated)) throw new Error(`${path}: the answer tells no count.`);
     if (answer.updated < count) log(`${path}: ${count - answer.updated} of ${count} rows were no longer PROCESSING.`);
     return null;
   } catch (error) {
@@ -235,7 +242,7 @@ function readJson(text) {
 function describeFault({status, json, reason}) {
   if (status === 0) return `no answer (${reason})`;
   const {code, message} = json && json.error || {};
-  return code ? `HTTP ${status} ${code}: ${message}` : `HTTP ${status} without the server's JSON`;
+  return isText(code) && isText(message) ? `HTTP ${status} ${code}: ${message}` : `HTTP ${status} without the server's JSON`;
 }
 
 function clickIdKinds(row) {

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +91,7 @@ def test_an_order_takes_no_column_that_is_ours() -> None:
     shop.post("/jobs", order_body(order_id="S-2"), content_type="application/json")
 
     assert Job.objects.filter(order_id="S-2").exists()
-    assert {(job.status, job.attempt_count) for job in Job.objects.all()} == {("NEW", 0)}
+    assert {(job.status, job.retry_count) for job in Job.objects.all()} == {("NEW", 0)}
 
 
 def test_a_document_takes_no_owner_but_its_caller(settings: Any) -> None:
@@ -128,7 +127,7 @@ class Trap:
 def test_a_task_that_we_did_not_sign_is_not_unpickled(tmp_path: Path) -> None:
     trap = Trap(tmp_path / "sprung")
     forged = core_signing.dumps(trap, key="guessed", salt="kilit", serializer=PickleSerializer)
-    pickle.loads(pickle.dumps(trap))
+    PickleSerializer.loads(PickleSerializer.dumps(trap))
     (tmp_path / "sprung").unlink()  # it works
 
     with pytest.raises(BadSignature):
@@ -136,7 +135,7 @@ def test_a_task_that_we_did_not_sign_is_not_unpickled(tmp_path: Path) -> None:
     stored = OrmQ(key="kilit", payload=forged)
 
     assert not (tmp_path / "sprung").exists()
-    assert stored.task() if callable(stored.task) else stored.task is not None
+    assert "task_id" not in repr(stored.task)  # what it tells instead is that the signature is bad
     assert not (tmp_path / "sprung").exists()
 
 

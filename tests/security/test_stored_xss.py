@@ -1,4 +1,4 @@
-"""Stored scripts: what outsiders write into any field is shown as text, in a real browser and without the policy's help."""
+"""Stored scripts: what outsiders write is shown as text, in a real browser and without the policy's help."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -54,7 +54,9 @@ def outsiders_write(site: Site) -> None:
     post(shop, "/jobs", order_body(order_id="xss"))
     post(shop, "/customers", {"phone": "0532 111 22 33", "name": EVIL})
     sample = body()["variables"]
-    variables = {name: EVIL if isinstance(value, str) and "date" not in name else value for name, value in sample.items()}
+    variables = {
+        name: EVIL if isinstance(value, str) and "date" not in name else value for name, value in sample.items()
+    }
     post(shop, "/pdf/jobs", body(variables=variables))
     post(shop, "/pdf/jobs", body(variables=sample | {"notes": EVIL}))
 
@@ -82,7 +84,7 @@ def spoilt(house) -> Site:
 def unguarded(browser, house, live_server) -> Iterator[Page]:
     """A page of an admin's browser that keeps to no policy, so that escaping alone has to hold."""
     context = browser.new_context(base_url=live_server.url, bypass_csp=True)
-    context.set_default_timeout(PATIENCE)
+    context.set_default_timeout(4 * PATIENCE)
     client = Client()
     client.force_login(User.objects.get(username="demo-admin"))
     context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}])
