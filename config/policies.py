@@ -10,7 +10,6 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.template import Context, Engine
-from django.template.loader import get_template
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -54,7 +53,7 @@ class BrowserPolicies:
         response = self.get_response(request)
         framed_by = "'self'" if response.headers.get("X-Frame-Options") == "SAMEORIGIN" else "'none'"
         media = response.headers.get("Content-Type", "").partition(";")[0].strip()
-        policy = {"text/html": page_policy, "application/pdf": lambda: PDF}.get(media, lambda: DATA)()
+        policy = page_policy() if media == "text/html" else PDF if media == "application/pdf" else DATA
         response.headers.setdefault("Content-Security-Policy", f"{policy}; frame-ancestors {framed_by}")
         response.headers.setdefault("Permissions-Policy", PERMISSIONS)
         response.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
@@ -88,7 +87,7 @@ def own_styles() -> list[str]:
     colours, radius = site._get_colors("COLORS", None), site._get_config("BORDER_RADIUS", None)  # noqa: SLF001
     context = Context({"colors": colours, "border_radius": radius})
     engine = Engine.get_default()
-    sources = (get_template(name).template.source for name in STYLED)
+    sources = (engine.get_template(name).source for name in STYLED)
     return [engine.from_string(block).render(context) for source in sources for block in STYLE_BLOCK.findall(source)]
 
 
