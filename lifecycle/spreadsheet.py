@@ -8,8 +8,8 @@ from django.http import StreamingHttpResponse
 from django.utils import timezone
 
 CHUNK = 1000
-# A spreadsheet takes a cell that begins so for a formula, and runs it.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# A spreadsheet takes a cell that begins so for a formula, and runs it; the wide signs are those of East Asian keyboards.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 class Echo:

@@ -3,6 +3,7 @@
 import unicodedata
 from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 from openpyxl import Workbook, load_workbook
 from openpyxl.worksheet.worksheet import Worksheet
@@ -27,6 +28,7 @@ TAGS = (
 )
 FIRST_ROW = 3  # of data; above are the tags and the headings
 BIGGEST_FILE = 5 * 1024**2
+MOST_UNPACKED = 50 * 1024**2  # a small file can unfold into gigabytes
 
 
 def check_template(path: Path) -> None:
@@ -49,9 +51,14 @@ def read_template(path: Path) -> bytes:
 def open_template(content: bytes) -> tuple[Workbook, Worksheet]:
     """Return the workbook and its sheet, or raise what is wrong with them."""
     try:
-        workbook = load_workbook(BytesIO(content))
+        # What the archive says of itself is what its reader keeps to: nothing unfolds beyond it.
+        with ZipFile(BytesIO(content)) as archive:
+            unpacked = sum(entry.file_size for entry in archive.infolist())
+        workbook = load_workbook(BytesIO(content)) if unpacked <= MOST_UNPACKED else None
     except Exception as error:  # noqa: BLE001 - a broken file breaks the reader in every way there is
         raise _invalid(f"It is not a readable XLSX file ({type(error).__name__}).") from None
+    if workbook is None:
+        raise _invalid(f"It would unfold to more than {MOST_UNPACKED // 1024**2} MB.")
     sheet = next((s for s in workbook.worksheets if unicodedata.normalize("NFC", s.title) == SHEET), None)
     if sheet is None:
         raise _invalid(f"It has no sheet {SHEET}; its sheets are {', '.join(workbook.sheetnames)}.")

@@ -54,7 +54,7 @@ def test_a_failed_row_is_told_whole(make_person, site) -> None:
     assert told["errorMessage"] == 'two\nlines, and a "quote"'
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＠"])
 def test_no_cell_is_taken_for_a_formula(make_person, site, start: str) -> None:
     make_failed(site, message=f"{start}HYPERLINK()", action="=cmd|x")
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ociqueue.entry import FIELDS, read_entry
 from ociqueue.models import Conversion, Site
+from tests.examples import few
 from tests.ociqueue.conftest import new_conversion
 
 pytestmark = pytest.mark.django_db
@@ -234,7 +235,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200)
+@few(200)
 @given(st.dictionaries(st.sampled_from(FIELDS) | st.text(), JSON) | JSON)
 def test_no_input_is_a_fault_of_ours(raw: Any) -> None:
     entry = read_entry(raw, site=Site(name="x"), now=NOW)

@@ -7,13 +7,14 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ociqueue.adsscript import render_script
 from ociqueue.csvfile import Tally, Unreadable, import_file
 from ociqueue.insight import read_cursor
 from ociqueue.models import Conversion, Site
+from tests.examples import few
 from tests.ociqueue.ads_runtime import ACK, ACK_FAILED, EXPORT, run_under_node
 from tests.ociqueue.conftest import Api, make_person, make_site, site  # noqa: F401 - a site and people
 from tests.orchestrator.floor.test_garbage import answer, damaged, spoilt, values
@@ -63,7 +64,7 @@ def test_every_cursor_is_an_id_or_refused_in_words(text: str) -> None:
 
 
 @pytest.mark.django_db
-@settings(max_examples=40)
+@few(40)
 @given(cursor=st.text(max_size=80), limit=st.integers() | st.text(max_size=5), status=st.text(max_size=12))
 def test_no_cursor_limit_or_state_is_a_fault_of_ours(world: Api, cursor: str, limit: Any, status: str) -> None:
     asked = {"cursor": cursor, "limit": limit, "status": status}
@@ -94,7 +95,7 @@ SCRIPT = render_script(base_url="http://127.0.0.1:9", site_id="a" * 32, api_key=
 OTHERS = [ROW | {"id": f"seal_{number}", "gclid": f"Cj0KCQ-secret-{number}"} for number in (2, 3)]
 
 
-@settings(max_examples=25, derandomize=True)
+@few(25, derandomize=True)
 @example(exported=[None, ROW], acked={"ok": True, "updated": 1}, status=200)
 @example(exported=[ROW | {"id": None}, *OTHERS], acked=None, status=200)
 @example(exported={"error": {"code": {}, "message": []}}, acked={}, status=400)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.collecting import Collected
@@ -16,6 +16,7 @@ from orchestrator.folders import Folders, read_command
 from orchestrator.order import Order, OrderFaults, read_order
 from orchestrator.rulebook import Rules, Unreadable, read_rules
 from orchestrator.solution import Unusable, read_solution
+from tests.examples import few
 from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
 from tests.orchestrator.floor.conftest import age, collect_twice
 from tests.orchestrator.floor.rules import SHIPPED as RULES
@@ -87,7 +88,7 @@ def test_orc_17_every_file_is_a_solution_or_refused_in_words(content: bytes) -> 
     assert isinstance(found, dict) or str(found)
 
 
-@settings(max_examples=50)
+@few(50)
 @given(damaged(GOOD) | st.binary(max_size=200))
 def test_orc_17_the_collector_answers_whatever_lies_there(floor: Folders, content: bytes) -> None:
     path = floor.export / f"{JOB}.xml"
@@ -99,7 +100,7 @@ def test_orc_17_the_collector_answers_whatever_lies_there(floor: Folders, conten
     assert isinstance(found, Collected) or found.code == Code.XML_INVALID
 
 
-@settings(max_examples=50)
+@few(50)
 @given(damaged(Path(TEMPLATE).read_bytes()))
 def test_orc_13_every_template_is_opened_or_refused_in_words(content: bytes) -> None:
     found = answer(open_template, content, refusal=Fault)

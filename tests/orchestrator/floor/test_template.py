@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 from openpyxl import Workbook, load_workbook
@@ -87,3 +88,13 @@ def test_orc_13_a_template_of_an_absurd_size_is_not_read(tmp_path: Path) -> None
         file.truncate(200 * 1024**2)
 
     assert "larger than 5 MB" in reason(path)
+
+
+def test_orc_13_a_small_template_that_unfolds_into_a_large_one_is_not_opened(template: Any) -> None:
+    path = template()
+    with ZipFile(path, "a", ZIP_DEFLATED) as archive, archive.open("xl/media/image1.png", "w") as bomb:
+        for _ in range(51):
+            bomb.write(bytes(1024**2))
+    assert path.stat().st_size < 1024**2
+
+    assert "would unfold to more than 50 MB" in reason(path)

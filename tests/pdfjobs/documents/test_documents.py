@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from django.conf import settings as project
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pdfjobs import documents
 from pdfjobs.documents import DocumentFault, UnknownDocument, document, schema
 from pdfjobs.documents.definition import Document, _engine
 from pdfjobs.documents.schema import Group, Rows, Text
+from tests.examples import few
 
 NAMES = ["invoice", "offer", "cutting_sheet", "conversion_report"]
 TEMPLATES = Path(project.BASE_DIR) / "templates" / "pdf"
@@ -48,7 +49,7 @@ def changed(sample: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     return variables
 
 
-@settings(max_examples=100)
+@few(100)
 @given(name=st.text(max_size=20) | st.sampled_from(NAMES), allowed=st.sets(st.sampled_from(NAMES)))
 def test_only_names_on_the_list_are_rendered(settings, name: str, allowed: set[str]) -> None:
     """Feature: pdf-render-worker, Property 5: Allowlist Doğrulaması. An empty list refuses all."""

@@ -5,10 +5,11 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pdfjobs.documents import document
+from tests.examples import few
 
 NASTY = [
     "<script>alert(1)</script>",
@@ -52,7 +53,7 @@ class Shown(HTMLParser):
         self.texts.append(data)
 
 
-@settings(max_examples=150)
+@few(150)
 @given(text=TEXTS)
 @pytest.mark.parametrize(
     ("name", "path"),

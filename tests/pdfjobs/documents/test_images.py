@@ -8,10 +8,11 @@ import zlib
 from collections.abc import Callable, Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pdfjobs.documents import DocumentFault, document, fetching, images
+from tests.examples import few
 
 
 def png(width: int = 2, height: int = 1) -> bytes:
@@ -103,7 +104,7 @@ def refusal(address: str) -> str:
     return str(fault.value)
 
 
-@settings(max_examples=100)
+@few(100)
 @given(
     path=st.text("abc/.?#", max_size=10),
     patterns=st.lists(st.sampled_from([r"https://cdn\.example/a.*", r"https://x"])),
