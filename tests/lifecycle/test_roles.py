@@ -2,7 +2,7 @@
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import AnonymousUser, Group, User
+from django.contrib.auth.models import AnonymousUser, Group, Permission, User
 from django.test import override_settings
 
 from lifecycle.models import Event
@@ -85,13 +85,19 @@ def test_an_admin_cannot_become_a_superuser(client) -> None:
     root = User.objects.create_superuser("root", password="secret-of-root")
     client.force_login(admin)
 
-    client.post(f"/admin/auth/user/{admin.pk}/change/", {"username": "ayse", "is_active": "on", "is_superuser": "on"})
+    own = {"username": "ayse", "first_name": "Ayşe", "is_active": "on", "is_staff": "on", "is_superuser": "on"}
+    every = [permission.pk for permission in Permission.objects.filter(content_type__app_label="django_q")]
+    own |= {"groups": [group.pk for group in admin.groups.all()], "user_permissions": every}
+    own |= {"date_joined_0": "2026-11-01", "date_joined_1": "10:00:00"}
+    assert client.post(f"/admin/auth/user/{admin.pk}/change/", own).status_code == 302
     password = {"password1": "a-new-password-1", "password2": "a-new-password-1"}
     client.post(f"/admin/auth/user/{root.pk}/password/", password)
 
     admin.refresh_from_db()
     root.refresh_from_db()
+    assert admin.first_name == "Ayşe"  # the form was taken, but for what is not an admin's to give
     assert not admin.is_superuser
+    assert not admin.user_permissions.exists()
     assert root.check_password("secret-of-root")
     assert client.get(f"/admin/auth/user/{root.pk}/change/").status_code == 302
 

@@ -12,6 +12,8 @@ from uuid import uuid4
 import boto3
 import pytest
 from botocore.config import Config
+from django.core.exceptions import SuspiciousFileOperation
+from django.core.files.base import ContentFile
 from django.core.files.storage import storages
 from django.utils import timezone
 from moto.server import ThreadedMotoServer
@@ -153,9 +155,19 @@ def test_a_full_disk_is_told_as_such(monkeypatch) -> None:
         store.keep(store.new_key(uuid4(), NOON), PDF)
 
 
-def test_a_key_cannot_leave_the_folder() -> None:
-    with pytest.raises(Exception, match="path traversal"):
-        storages["artifacts"].save("../../etc/passwd", None)
+@pytest.mark.parametrize("key", ["../outside.pdf", "pdfs/../../outside.pdf", "{folder}/outside.pdf"])
+def test_a_key_cannot_leave_the_folder(key: str) -> None:
+    artifacts = storages["artifacts"]
+    outside = Path(artifacts.location).parent / "outside.pdf"
+    outside.write_bytes(PDF)
+    key = key.format(folder=outside.parent)
+
+    for door in (artifacts.open, artifacts.exists, artifacts.delete):
+        with pytest.raises(SuspiciousFileOperation):
+            door(key)
+    with pytest.raises(SuspiciousFileOperation):
+        artifacts.save(key, ContentFile(b"other"))
+    assert outside.read_bytes() == PDF
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import pytest
 from axes.models import AccessAttempt
 from django.contrib import admin
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from playwright.sync_api import Page
 
@@ -26,6 +27,13 @@ RAW = "<img src=x onerror"
 
 def post(client: Client, address: str, what: Any) -> Any:
     return client.post(address, what, content_type="application/json")
+
+
+# Files of conversions come from shops: a bad header is quoted back, and so is a bad cell.
+FILES = {
+    "header.csv": f"conversionName;gclid;{EVIL}\n".encode(),
+    "cell.csv": f"conversionName;gclid;conversionTime;conversionValue\nX;y;{EVIL};{EVIL}\n".encode(),
+}
 
 
 def outsiders_write(site: Site) -> None:
@@ -94,6 +102,7 @@ def unguarded(browser, house, live_server) -> Iterator[Page]:
 
 
 def test_no_page_of_the_console_holds_it_unescaped(spoilt) -> None:
+    site = spoilt
     client = Client()
     client.force_login(User.objects.get(username="demo-admin"))
     rows = one_of_each()
@@ -117,6 +126,15 @@ def test_no_page_of_the_console_holds_it_unescaped(spoilt) -> None:
         reflected = client.get(f"/admin/{model._meta.app_label}/{model._meta.model_name}/", {"q": EVIL, "e": EVIL})
         assert RAW not in reflected.content.decode(), model
 
+    for name, content in FILES.items():
+        form = {"site": site.pk, "step": "check", "file": SimpleUploadedFile(name, content)}
+        answered = client.post("/admin/ociqueue/conversion/import/", form).content.decode()
+        assert RAW not in answered, name
+        assert "&lt;img src=x onerror" in answered or name == "cell.csv"
+    stranger = Client().post("/admin/login/", {"username": EVIL, "password": "y", "next": EVIL})
+    for answer in (stranger, client.get(f"/admin/{EVIL}/"), client.get("/admin/", {"next": EVIL})):
+        assert RAW not in answer.content.decode()
+
     # It was really there to be seen.
     assert {Conversion, Job, PdfJob, Customer, Site, User, AccessAttempt, RefusedRequest} <= shown
 
@@ -128,6 +146,7 @@ def test_in_a_browser_without_the_policy_it_stays_text(spoilt, unguarded) -> Non
         "/admin/ociqueue/conversion/",
         f"/admin/ociqueue/conversion/{row.pk}/change/",
         f"/admin/ociqueue/conversion/{row.pk}/retry/",
+        "/admin/ociqueue/conversion/groups/",
         "/admin/ociqueue/site/",
         f"/admin/ociqueue/site/{spoilt.pk}/change/",
         f"/admin/ociqueue/site/{spoilt.pk}/ads-script/",
@@ -135,7 +154,10 @@ def test_in_a_browser_without_the_policy_it_stays_text(spoilt, unguarded) -> Non
         *(f"/admin/pdfjobs/pdfjob/{job.pk}/change/" for job in PdfJob.objects.filter(status="failed")),
         "/admin/orchestrator/job/",
         *(f"/admin/orchestrator/job/{job.pk}/change/" for job in Job.objects.filter(error_message=EVIL)),
+        *(f"/admin/orchestrator/job/{job.pk}/change/" for job in Job.objects.filter(order_id__startswith=EVIL[:10])),
+        "/admin/orchestrator/job/groups/",
         "/admin/orchestrator/customer/",
+        *(f"/admin/orchestrator/customer/{each.pk}/change/" for each in Customer.objects.filter(name=EVIL)[:1]),
         "/admin/axes/accessattempt/",
         "/admin/lifecycle/refusedrequest/",
         "/admin/lifecycle/event/",
@@ -144,10 +166,21 @@ def test_in_a_browser_without_the_policy_it_stays_text(spoilt, unguarded) -> Non
     ]
     seen = 0
 
-    for address in pages:
-        open_page(unguarded, address)
-        assert unguarded.evaluate("window.hacked") is None, address
-        assert unguarded.locator("img[src=x], b[x-init]").count() == 0, address
+    def look(at: str) -> None:
+        nonlocal seen
+        assert unguarded.evaluate("window.hacked") is None, at
+        assert unguarded.locator("img[src=x], b[x-init]").count() == 0, at
         seen += "onerror=hacked" in unguarded.locator("body").inner_text()
 
-    assert seen >= 10
+    for address in pages:
+        open_page(unguarded, address)
+        look(address)
+    for name, content in FILES.items():
+        open_page(unguarded, "/admin/ociqueue/conversion/import/")
+        unguarded.locator("select[name=site]").select_option(str(spoilt.pk))
+        unguarded.locator("input[type=file]").set_input_files({"name": name, "mimeType": "text/csv", "buffer": content})
+        unguarded.locator("button[value=check]").click()
+        unguarded.locator("#report > *").first.wait_for()
+        look(name)
+
+    assert seen >= 12

@@ -116,6 +116,8 @@ def test_only_addresses_matched_whole_are_allowed(settings, path: str, patterns:
     expected = r"https://cdn\.example/a.*" in patterns and path.startswith("a")
     assert images.is_allowed(f"https://cdn.example/{path}") is expected
     assert not images.is_allowed(f"https://evil.example/?https://cdn.example/{path}")
+    settings.PDF_ASSET_PATTERNS = [r"https://cdn\.example"]  # a pattern without an end is no beginning of others
+    assert not images.is_allowed(f"https://cdn.example.evil.example/{path}")
 
 
 @pytest.mark.parametrize(
