@@ -61,13 +61,24 @@ def test_nonsense_is_named_with_what_is_allowed(env, monkeypatch, read, word: st
     assert "\n" not in str(refusal.value)
 
 
-def test_a_bad_database_url_does_not_show_its_password(env, monkeypatch) -> None:
-    monkeypatch.setenv("KILIT_X", "postgres://kilit:s3cret@host:notaport/kilit")
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgres://kilit:s3cret@host:notaport/kilit",
+        "postgres://kilit:s3cret@host:5432/",
+        "mysql://kilit:s3cret@host/kilit",
+        "nosuch://kilit:s3cret@host/kilit",
+        "kilit:s3cret@host/kilit",
+    ],
+)
+def test_a_bad_database_url_does_not_show_its_password(env, monkeypatch, caplog, recwarn, capfd, address: str) -> None:
+    monkeypatch.setenv("KILIT_X", address)
 
     with pytest.raises(ImproperlyConfigured) as refusal:
         env.database("KILIT_X")
 
-    assert "s3cret" not in str(refusal.value)
+    told = (refusal.value, caplog.text, *(warning.message for warning in recwarn), *capfd.readouterr())
+    assert "s3cret" not in " ".join(map(str, told))
 
 
 def test_the_process_wins_over_the_file(tmp_path, monkeypatch) -> None:
