@@ -78,8 +78,11 @@ def test_a_conversion_takes_no_column_that_is_ours(api, site) -> None:  # noqa: 
         "conversionCurrency": "TRY",
     }
 
-    api.post("oci/conversions", {"siteId": site.public_id, "conversions": [item | OWN_COLUMNS, item]})
+    told = api.post("oci/conversions", {"siteId": site.public_id, "conversions": [item | OWN_COLUMNS, item]}).json()
 
+    refused, taken = told["results"]
+    assert {error["field"] for error in refused["errors"]} == OWN_COLUMNS.keys()
+    assert taken["status"] == "created"
     for row in Conversion.objects.all():
         assert (row.status, row.attempt_count, row.site, row.order_id != "mine") == ("QUEUED", 0, site, True)
         assert row.pk.int != 0
@@ -88,7 +91,10 @@ def test_a_conversion_takes_no_column_that_is_ours(api, site) -> None:  # noqa: 
 
 def test_an_order_takes_no_column_that_is_ours() -> None:
     shop = caller("shop")
-    shop.post("/jobs", order_body() | OWN_COLUMNS | {"order_id": "S-1"}, content_type="application/json")
+    own = {name: value for name, value in OWN_COLUMNS.items() if name != "order_id"}
+    told = shop.post("/jobs", order_body(order_id="S-1") | own, content_type="application/json")
+    assert told.status_code == 422
+    assert {fault.partition(":")[0] for fault in told.json()["error"]["faults"]} == own.keys()
     shop.post("/jobs", order_body(order_id="S-2"), content_type="application/json")
 
     assert Job.objects.filter(order_id="S-2").exists()
@@ -99,7 +105,9 @@ def test_a_document_takes_no_owner_but_its_caller(settings: Any) -> None:
     shop, other = caller("shop"), some_user("other")
     changes = OWN_COLUMNS | {"status": "succeeded", "owner": other.pk, "owner_id": other.pk, "artifact_key": "x"}
 
-    shop.post("/pdf/jobs", body() | changes, content_type="application/json")
+    told = shop.post("/pdf/jobs", body() | changes, content_type="application/json")
+    assert told.status_code in (400, 422)
+    assert all(name in told.content.decode() for name in changes)
     shop.post("/pdf/jobs", body("offer"), content_type="application/json")
 
     assert not PdfJob.objects.exclude(owner__username="shop", status="queued", artifact_key="").exists()

@@ -11,7 +11,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from playwright.sync_api import Page
 
-from lifecycle.models import ApiKey, RefusalCode, RefusedRequest
+from lifecycle.actor import acting_as
+from lifecycle.models import ApiKey, Event, RefusalCode, RefusedRequest
 from ociqueue.models import Conversion, Site
 from orchestrator.models import Customer, Job
 from pdfjobs.models import PdfJob
@@ -78,6 +79,13 @@ def fill_the_rest(site: Site) -> None:
     Job.objects.filter(pk=hold.pk).update(error_message=EVIL)
     Customer.objects.create(phone="+905321112244", name=EVIL)
     PdfJob.objects.filter(status="failed").update(payload={"number": EVIL, EVIL: [EVIL]})
+    with acting_as(EVIL):
+        for row in (
+            hold,
+            *Conversion.objects.filter(gclid__startswith="xss-"),
+            PdfJob.objects.filter(status="failed").first(),
+        ):
+            Event.objects.record(row, "NOTED", message=EVIL)
     Site.objects.filter(pk=site.pk).update(name=EVIL, pause_reason=EVIL)
     User.objects.filter(username="demo-viewer").update(username=EVIL, first_name=EVIL)
 
@@ -106,6 +114,7 @@ def test_no_page_of_the_console_holds_it_unescaped(spoilt) -> None:
     client = Client()
     client.force_login(User.objects.get(username="demo-admin"))
     rows = one_of_each()
+    rows[Site] = [site.pk]
     rows[Conversion] += [row.pk for row in Conversion.objects.filter(gclid__startswith="xss-")]
     rows[Job] += list(Job.objects.filter(order_id__startswith=EVIL[:10]).values_list("pk", flat=True))
     rows[Customer] += list(Customer.objects.filter(name=EVIL).values_list("pk", flat=True))

@@ -1,6 +1,7 @@
 """The uploader's doors: command, rehearsal, address, clock and bell (OCI-18, OCI-24)."""
 
 import io
+import logging
 import subprocess
 import sys
 
@@ -159,12 +160,17 @@ def test_the_web_process_never_loads_googles_client() -> None:
 def test_click_ids_never_reach_the_logs(google, api_site, make_rows, caplog, capfd) -> None:
     """Neither ours nor those of Google's client, whatever fails, at any level."""
     caplog.set_level("DEBUG")
+    theirs = logging.getLogger("google.ads.googleads.client")
+    theirs.addHandler(caplog.handler)  # Google's loggers hand nothing on to ours
     make_rows(api_site, "CjSecretClick1", "CjSecretClick2")
     google.errors["CjSecretClick1"] = [{"family": "conversion_upload_error", "name": "EXPIRED_EVENT"}]
     google.replies.append(lambda call: call.refuse("INVALID_ARGUMENT", {"family": "field_error", "name": "REQUIRED"}))
     google.replies.append(accept)
 
-    upload()
+    try:
+        upload()
+    finally:
+        theirs.removeHandler(caplog.handler)
 
     printed = capfd.readouterr()
     assert len(google.calls) > 1
