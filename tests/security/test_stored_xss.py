@@ -86,7 +86,7 @@ def fill_the_rest(site: Site) -> None:
             PdfJob.objects.filter(status="failed").first(),
         ):
             Event.objects.record(row, "NOTED", message=EVIL)
-    Site.objects.filter(pk=site.pk).update(name=EVIL, pause_reason=EVIL)
+    Site.objects.filter(pk=site.pk).update(name=EVIL, is_paused=True, pause_reason=EVIL)
     User.objects.filter(username="demo-viewer").update(username=EVIL, first_name=EVIL)
 
 
