@@ -8,7 +8,7 @@ from django.http import StreamingHttpResponse
 from django.utils import timezone
 
 CHUNK = 1000
-# A spreadsheet takes a cell that begins so for a formula, and runs it; the wide signs are those of East Asian keyboards.
+# A spreadsheet takes a cell that begins so for a formula, and runs it; wide signs are those of East Asian keyboards.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
