@@ -1,0 +1,104 @@
+"""`make chaos`: one run by a seed; exit 1 and the breaches when anything did not hold."""
+
+import argparse
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.chaos import world as worlds
+from tests.chaos.stage import CLIENTS, SERVICES, Stage, free_port
+
+SETTINGS = {"": "config.settings", "claim": "tests.chaos.without.claim", "token": "tests.chaos.without.token"}
+CALM = 0.45  # of the whole time, at the end
+
+
+def read_arguments() -> argparse.Namespace:
+    """Read what is asked."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--seed", type=int, default=random.randrange(10_000), help="repeats the strikes of a run")
+    parser.add_argument("--seconds", type=float, default=120.0, help="of the storm itself")
+    parser.add_argument("--limit", type=float, default=290.0, help="seconds for everything")
+    parser.add_argument("--without", choices=[name for name in SETTINGS if name], default="", help="a guard to remove")
+    parser.add_argument("--keep", action="store_true", help="leave the folder of the run, with its logs")
+    return parser.parse_args()
+
+
+def in_own_mounts() -> None:
+    """Start again in a mount namespace of our own, where root may mount small disks."""
+    if os.geteuid() or os.environ.get("CHAOS_OWN_MOUNTS") or not shutil.which("unshare"):
+        return
+    again = [sys.executable, "-m", "tests.chaos", *sys.argv[1:]]
+    script = 'mount -t tmpfs tmpfs /mnt 2>/dev/null && umount /mnt && CHAOS_OWN_MOUNTS=1 || CHAOS_OWN_MOUNTS=0; export CHAOS_OWN_MOUNTS; exec "$@"'
+    try:
+        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", *again])
+    except OSError:
+        os.environ["CHAOS_OWN_MOUNTS"] = "0"
+
+
+def main() -> int:
+    """Run, check, tell."""
+    asked = read_arguments()
+    in_own_mounts()
+    folder = Path(tempfile.mkdtemp(prefix="kilit-chaos-"))
+    folder.chmod(0o711)  # PostgreSQL's own user must pass through it to its data
+    try:
+        return run(asked, folder)
+    finally:
+        if not asked.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def run(asked: argparse.Namespace, folder: Path) -> int:
+    """Set the stage, let the storm rage, let it calm down, and check."""
+    from tests.googleads.server import GoogleAdsServer  # noqa: PLC0415 - Google's messages take a while to load
+
+    begun = time.monotonic()
+    disks = worlds.mount_disks(folder)
+    google = GoogleAdsServer(folder).start()
+    port = int(os.environ.get("PORT") or free_port())
+    environment = worlds.environment(folder, port=port, settings=SETTINGS[asked.without], google=google.environment)
+    os.environ.clear()
+    os.environ.update(environment)
+    import django  # noqa: PLC0415 - its settings read the environment made above
+
+    django.setup()
+    from config.embedded.base import configured_server  # noqa: PLC0415
+    from tests.chaos import calm, checking, strikes  # noqa: PLC0415
+
+    stage = Stage(environment, folder / "logs")
+    storm = strikes.Storm(stage, google, disks, folder / "var" / "floor")
+    try:
+        world = worlds.furnish(folder, seed=asked.seed, port=port, seconds=asked.seconds)
+        print(f"chaos: seed {asked.seed}, {folder}", flush=True)
+        stage.start(*SERVICES)
+        stage.wait_for(f"http://127.0.0.1:{port}/readyz", seconds=90)
+        stage.start(*CLIENTS)
+        time.sleep(2)
+        print(f"chaos: the storm begins after {time.monotonic() - begun:.0f} s", flush=True)
+        storm.rage(strikes.schedule(asked.seed, asked.seconds))
+        calm_at = time.monotonic()
+        print(f"chaos: calm after {calm_at - begun:.0f} s", flush=True)
+        calm.settle(stage, world, folder, end=max(begun + asked.limit - 15, calm_at + 20))
+        report = checking.check(asked.seed, folder, storm, seconds=asked.seconds)
+        report.notes.append(f"{time.monotonic() - begun:.0f} s in all, {stage.restarts} services started again")
+        report.notes.append(
+            "the full disk was a tmpfs of 12 MB" if disks else "no mounts: the full disk was RLIMIT_FSIZE of 0"
+        )
+    finally:
+        stage.stop()
+        google.stop()
+        from django.db import connection  # noqa: PLC0415
+
+        connection.close()
+        configured_server().stop()
+    print(report.told())
+    return 0 if report.is_kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

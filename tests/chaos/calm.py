@@ -1,0 +1,72 @@
+"""After the storm: the power goes and comes back, time passes, and everything is given the chance to end."""
+
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.models import Count as Number
+
+from lifecycle.actor import acting_as
+from lifecycle.workers.sweeps import run, sweeps
+from ociqueue.models import Conversion
+from tests.chaos import leaps
+from tests.chaos.clients import Client, ack, export
+from tests.chaos.invariants import QUEUES
+from tests.chaos.ledger import Ledger
+from tests.chaos.stage import CLIENTS, SERVICES, Stage
+
+logger = logging.getLogger(__name__)
+
+
+def settle(stage: Stage, world: dict[str, Any], folder: Path, *, end: float) -> None:
+    """Bring everything to its end, as the days after an outage would."""
+    # Nobody keeps what it held: then all leases may lapse, and none is taken from the living any more.
+    stage.kill(*[name for name in (*CLIENTS, *SERVICES) if name in stage.running])
+    connection.close()
+    leaps.lapse()
+    stage.start(*SERVICES)
+    stage.wait_for(f"http://127.0.0.1:{world['port']}/healthz", seconds=60)
+    client = Client(world, world["script_site"]["api_key"], Ledger(folder / "ledger", "calm"))
+    while waiting() and time.monotonic() < end:
+        stage.tend()
+        try:
+            take_turn(world, client)
+        except DatabaseError:
+            logger.warning("the database does not answer", exc_info=True)
+            connection.close()
+        time.sleep(0.5)
+    stage.kill(*SERVICES)
+    clean_up()
+
+
+def take_turn(world: dict[str, Any], client: Client) -> None:
+    """Let waiting times pass, sweep, and have a script send what is left."""
+    leaps.make_due()
+    for name in ("oci_recover_processing", "pdf_reap", "orchestrator_release_lapsed"):
+        run(name)
+    with acting_as("sweep:chaos"):
+        Conversion.objects.cap()
+    ack(world, client, export(world, client, limit=200))
+
+
+def clean_up() -> None:
+    """Run every sweep once more; files of nobody are old by then."""
+    leaps.age_files(settings.KILIT_VAR / "artifacts")
+    for name in sorted(set(sweeps) - {"oci_upload"}):
+        run(name)
+
+
+def waiting() -> int:
+    """Return how many rows have not ended and wait for nobody."""
+    return sum(model.objects.exclude(status__in=ends).count() for _, model, _, ends in QUEUES)
+
+
+def states() -> dict[str, dict[str, int]]:
+    """Return how rows ended, by queue."""
+    return {
+        table.queue: dict(model.objects.values_list("status").annotate(Number("pk")).order_by())
+        for table, model, *_ in QUEUES
+    }

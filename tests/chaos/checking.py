@@ -1,0 +1,38 @@
+"""Runs every check of a finished run."""
+
+import inspect
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.chaos import calm, ledger
+from tests.chaos.invariants import INSIDE
+from tests.chaos.outside import OUTSIDE, World
+from tests.chaos.report import Finding, Report
+from tests.chaos.strikes import Storm
+
+
+def check(seed: int, folder: Path, storm: Storm, *, seconds: float) -> Report:
+    """Ask every invariant."""
+    calls = [call for call in storm.google.calls if not call.request.validate_only]
+    world = World(
+        ledger=folder / "ledger",
+        saw=storm.floor / "saw",
+        saw_log=folder / "logs" / "saw.log",
+        sent=Counter(row.order_id for call in calls for row in call.request.conversions),
+        applied=set(storm.google.applied),
+    )
+    report = Report(seed, seconds, storm.struck, storm.missed, storm.stage.restarts, calm.states())
+    report.findings = [finding(ask) for ask in INSIDE] + [finding(ask, world) for ask in OUTSIDE]
+    refused = Counter(line["status"] for line in ledger.lines(world.ledger, "refused"))
+    report.notes.append(f"clients met {dict(sorted(refused.items()))} while something was away" if refused else "no 5xx")
+    twice = sum(number > 1 for number in world.sent.values())
+    report.notes.append(f"Google received {len(world.sent)} conversions, {twice} of them more than once, counted once")
+    report.notes.append(f"{storm.missed} strikes found nobody to strike")
+    return report
+
+
+def finding(ask: Any, *world: World) -> Finding:
+    """Ask one; its docstring is what it promises."""
+    about = " ".join(inspect.getdoc(ask).split())  # type: ignore[union-attr]
+    return Finding(ask.__name__.replace("_", " "), about.rstrip("."), ask(*world))

@@ -1,0 +1,185 @@
+"""Clients over HTTP, each a process that may be killed: a producer of jobs, and scripts that export and acknowledge.
+
+What they are about to ask and what they were told goes into the ledger; a request without an answer is sent again, as
+a careful integrator does.
+"""
+
+import http.client
+import json
+import os
+import random
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from lifecycle.processes import die_with_parent
+from tests.chaos.ledger import Ledger
+
+NO_ANSWER = 0
+STRANGER = "+905360001122"
+# What becomes of an order at OptiPlanning and at the saw; most go well.
+WISHES = ["", "", "", "", "sim:half", "sim:saw-failed", "sim:crash", "sim:invalid"]
+
+
+class Client:
+    """Speaks to the web server of the run, and does not mind when it is away."""
+
+    def __init__(self, world: dict[str, Any], key: str, ledger: Ledger) -> None:
+        """Connect anew for each request: servers come and go here."""
+        self.port, self.key, self.ledger = world["port"], key, ledger
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Return the status and the answer; 0 when nobody answered."""
+        headers = {"X-API-Key": self.key, "Content-Type": "application/json", "Connection": "close"}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body).encode(), headers)
+            answer = connection.getresponse()
+            text = answer.read()
+            status = answer.status
+            told = json.loads(text) if text and "json" in answer.headers.get("Content-Type", "") else None
+        except (OSError, http.client.HTTPException, ValueError):
+            status, told = NO_ANSWER, None
+        finally:
+            connection.close()
+        if status >= 500:
+            self.ledger.note("refused", path=path.partition("?")[0], status=status, told=told)
+        return status, told
+
+
+def produce(world: dict[str, Any], rng: random.Random, ledger: Ledger) -> Callable[[], None]:
+    """Return the producer's turn: conversions for both sites, now and then a PDF or an order."""
+    clients = {site: Client(world, world[site]["api_key"], ledger) for site in ("script_site", "api_site")}
+    service = Client(world, world["service_key"], ledger)
+    left = {"pdf": world["most_pdfs"], "order": world["most_orders"]}
+    again: list[tuple[Callable[..., bool], Any]] = []
+
+    def conversions(asked: tuple[str, list[dict[str, Any]]]) -> bool:
+        site, items = asked
+        body = {"siteId": world[site]["public_id"], "conversions": items}
+        status, told = clients[site].ask("POST", "/api/oci/conversions", body)
+        if status == 200:
+            keys = [items[result["index"]]["sourceKey"] for result in told["results"] if result.get("id")]
+            ledger.note("made", queue="conversion", ids=keys)
+        return status == 200
+
+    def job(asked: tuple[str, str, Any]) -> bool:
+        queue, path, body = asked
+        status, told = service.ask("POST", path, body)
+        if status in (200, 201, 202):
+            found = told.get("job_id") or told.get("job", {}).get("id")
+            ledger.note("made", queue=queue, ids=[found])
+        return status in (200, 201, 202, 400, 409, 422)
+
+    def turn() -> None:
+        todo = again[:]
+        again.clear()
+        site = rng.choice(["script_site", "api_site"])
+        todo.append((conversions, (site, [conversion(rng, site) for _ in range(rng.randint(1, 6))])))
+        if rng.random() < 0.35 and left["pdf"]:
+            left["pdf"] -= 1
+            todo.append((job, ("pdf", "/pdf/jobs", pdf(world, rng))))
+        if rng.random() < 0.25 and left["order"]:
+            left["order"] -= 1
+            todo.append((job, ("cutting_job", "/jobs", order(rng, left["order"]))))
+        again.extend((send, asked) for send, asked in todo if not send(asked))
+        time.sleep(rng.uniform(0.2, 0.8))
+
+    return turn
+
+
+def conversion(rng: random.Random, site: str) -> dict[str, Any]:
+    """Return a conversion with a source key of its own; some of those for Google it will refuse."""
+    click = f"click-{uuid4()}"
+    if site == "api_site" and rng.random() < 0.1:
+        click = f"FAIL-{rng.choice(['UNPARSEABLE_GCLID', 'EXPIRED_EVENT'])}-{uuid4()}"
+    return {
+        "conversionName": "Satış",
+        "gclid": click,
+        "conversionTime": (datetime.now(UTC) - timedelta(hours=1)).isoformat(),
+        "conversionValue": rng.randint(1, 500),
+        "sourceKey": str(uuid4()),
+    }
+
+
+def pdf(world: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    """Return a document; its margin makes it another one, or now and then the same as before."""
+    margin = {"margin": {"top": rng.randint(5, 40)}}
+    return {**rng.choice(world["documents"]), "options": {**margin, "timeout": 20, "fail_safe": "strict"}}
+
+
+def order(rng: random.Random, number: int) -> dict[str, Any]:
+    """Return an order; some wait for a person: of a stranger, or started by the operator."""
+    part = {
+        "id": "p1",
+        "part_type": "GOVDE",
+        "material_code": "MDF-18-BYZ",
+        "length_cm": 60 + number % 50,
+        "width_cm": 35,
+        "quantity": 1 + number % 3,
+        "grain": 0,
+        "color": "Beyaz",
+        "thickness_mm": 18,
+        "desc1": rng.choice(WISHES),
+    }
+    phone = STRANGER if rng.random() < 0.1 else "+905321112233"
+    mode = "C" if rng.random() < 0.1 else "A"
+    return {"order_id": f"CHAOS-{uuid4()}", "customer_phone": phone, "opti_mode": mode, "parts": [part]}
+
+
+def script(world: dict[str, Any], rng: random.Random, ledger: Ledger) -> Callable[[], None]:
+    """Return a script's turn: export, then acknowledge most of it, fail some, and forget the rest."""
+    client = Client(world, world["script_site"]["api_key"], ledger)
+
+    def turn() -> None:
+        handed = export(world, client, limit=rng.randint(1, 10))
+        time.sleep(rng.uniform(0.0, 0.5))
+        good = [row for row in handed if rng.random() < 0.8]
+        bad = [row for row in handed if row not in good and rng.random() < 0.7]
+        ack(world, client, good)
+        if bad:
+            body = {"errorCode": "INVALID_GCLID", "errorCategory": "VALIDATION", "errorMessage": "bad"}
+            client.ask(
+                "POST", "/api/oci/ack-failed", {"siteId": world["script_site"]["public_id"], "queueIds": bad, **body}
+            )
+        time.sleep(rng.uniform(0.1, 0.6))
+
+    return turn
+
+
+def export(world: dict[str, Any], client: Client, *, limit: int) -> list[str]:
+    """Claim rows, and note which this script was handed."""
+    site = world["script_site"]["public_id"]
+    path = f"/api/oci/google-ads-export?siteId={site}&limit={limit}&markAsExported=true"
+    status, told = client.ask("GET", path)
+    handed = [item["id"] for item in told] if status == 200 else []
+    if handed:
+        client.ledger.note("handed", ids=handed)
+    return handed
+
+
+def ack(world: dict[str, Any], client: Client, ids: list[str]) -> None:
+    """Acknowledge rows, noted before they are: whoever is killed in between has said it."""
+    if ids:
+        client.ledger.note("acked", ids=ids)
+        client.ask("POST", "/api/oci/ack", {"siteId": world["script_site"]["public_id"], "queueIds": ids})
+
+
+def main(role: str) -> None:
+    """Take turns until killed."""
+    die_with_parent()
+    folder = Path(os.environ["CHAOS_FOLDER"])
+    world = json.loads((folder / "world.json").read_text())
+    name = os.environ["CHAOS_NAME"]
+    rng = random.Random(f"{world['seed']} {name}")
+    turn = {"producer": produce, "script": script}[role](world, rng, Ledger(folder / "ledger", name))
+    while True:
+        turn()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

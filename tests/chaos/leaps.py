@@ -1,0 +1,51 @@
+"""Leaps of time, so that a run need not wait for a night: what is measured against the clock is moved to the past.
+
+Nothing else is written: no state, no claim, no counter.
+"""
+
+import os
+import time
+from pathlib import Path
+
+from django.db import connection
+
+LEASES = ("pdfjobs_pdfjob", "orchestrator_job", "lifecycle_bulkaction")
+AN_AGE = 3 * 3600  # seconds
+
+
+def lapse(*, share: float = 1.0) -> None:
+    """Let leases and claims grow old, of all rows or of about a share of them."""
+    with connection.cursor() as cursor:
+        for table in LEASES:
+            cursor.execute(
+                f"UPDATE {table} SET lease_until = now() - interval '1 second'"
+                " WHERE lease_until IS NOT NULL AND random() < %s",
+                [share],
+            )
+        cursor.execute(
+            "UPDATE offline_conversion_queue SET claimed_at = claimed_at - interval '1 hour'"
+            " WHERE status = 'PROCESSING' AND random() < %s",
+            [share],
+        )
+    make_due()
+
+
+def make_due() -> None:
+    """Let the time come that rows wait for: retries, the next look into a folder, probes."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE offline_conversion_queue SET next_retry_at = now() WHERE status = 'RETRY' AND next_retry_at > now()"
+        )
+        cursor.execute(
+            "UPDATE orchestrator_job SET next_run_at = now() WHERE claim_token IS NULL AND next_run_at > now()"
+            " AND status <> 'OPTI_IMPORTED'"
+        )
+        cursor.execute("UPDATE ociqueue_circuit SET next_probe_at = now() WHERE status = 'OPEN'")
+
+
+def age_files(folder: Path) -> None:
+    """Let files look old, so that a cleanup that spares the young finds those of nobody."""
+    then = time.time() - AN_AGE
+    for path in folder.rglob("*"):
+        if path.is_file():
+            os.utime(path, (then, then))

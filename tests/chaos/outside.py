@@ -1,0 +1,118 @@
+"""What must hold between the database and the world: files, the saw, Google, and what clients were told."""
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ociqueue.models import Conversion
+from ociqueue.models.conversion import PREFIX
+from orchestrator.models import Job
+from pdfjobs import store
+from pdfjobs.models import PdfJob
+from tests.chaos import ledger
+from tests.chaos.invariants import Check, rows
+
+TOOK = "The saw took "
+
+
+@dataclass
+class World:
+    """What the run saw outside the database."""
+
+    ledger: Path
+    saw: Path
+    saw_log: Path
+    sent: Counter[str] = field(default_factory=Counter)  # order ids, as often as Google received them
+    applied: set[str] = field(default_factory=set)  # order ids that Google counts
+
+
+def nothing_is_lost(world: World) -> list[str]:
+    """What a client was told is stored is there, once."""
+    found = []
+    for line in ledger.lines(world.ledger, "made"):
+        model = {"pdf": PdfJob, "cutting_job": Job}.get(line["queue"])
+        key = "pk__in" if model else "source_key__in"
+        there = (model or Conversion).objects.filter(**{key: line["ids"]}).count()
+        if there != len(set(line["ids"])):
+            found.append(f"{line['queue']}: {line['ids']} were taken, {there} are there")
+    return found
+
+
+def each_order_is_delivered_once(world: World) -> list[str]:
+    """The saw got each solution of an order that is DONE once, and of no order more than one."""
+    found = []
+    took = Counter(
+        line.removeprefix(TOOK).rstrip(".") for line in _saw_lines(world.saw_log) if line.startswith(TOOK)
+    )
+    found += [f"the saw took {name} {number} times" for name, number in took.items() if number > 1]
+    processed = Counter(path.name[:36] for path in (world.saw / "processed").glob("*.xml"))
+    inbox = Counter(path.name[:36] for path in (world.saw / "inbox").glob("*.xml"))
+    for job in Job.objects.defer("payload"):
+        pk = str(job.pk)
+        if processed[pk] > 1:
+            found.append(f"job {pk}: {processed[pk]} solutions were cut")
+        if job.status == "DONE" and (processed[pk], inbox[pk]) != (1, 0):
+            found.append(f"job {pk} is DONE: {processed[pk]} in processed/, {inbox[pk]} in inbox/")
+        if job.status == "DONE" and job.solution_files.filter(acknowledged_as="").exists():
+            found.append(f"job {pk} is DONE without the saw's answer")
+    known = {str(pk) for pk in Job.objects.values_list("pk", flat=True)}
+    found += [f"the saw has a file of nobody: {pk}" for pk in (processed | inbox) if pk not in known]
+    return found
+
+
+def each_document_has_its_file(world: World) -> list[str]:
+    """Each succeeded document has its file, whole, and each file its document."""
+    del world
+    found = []
+    told = dict(PdfJob.objects.exclude(artifact_key="").values_list("artifact_key", "artifact_digest"))
+    there = {file.key for file in store.stored()}
+    found += [f"no file {key}" for key in sorted(told.keys() - there)]
+    found += [f"a file of nobody: {key}" for key in sorted(there - told.keys())]
+    for key in told.keys() & there:
+        with store.open_file(key) as file:
+            if hashlib.sha256(file.read()).hexdigest() != told[key]:
+                found.append(f"{key} is not as it was written")
+    return found
+
+
+def scripts_were_handed_what_they_claimed(world: World) -> list[str]:
+    """No row was handed out more often than it was claimed, and no row is COMPLETED that no script acknowledged."""
+    handed, acked = ledger.counted(world.ledger, "handed"), ledger.counted(world.ledger, "acked")
+    found = []
+    for row in Conversion.objects.filter(site__sync_method="script"):
+        name = f"{PREFIX}{row.pk}"
+        if handed[name] > row.attempt_count:
+            found.append(f"{name} was handed out {handed[name]} times, claimed {row.attempt_count} times")
+        if row.status == "COMPLETED" and not (acked[name] and handed[name]):
+            found.append(f"{name} is COMPLETED, but no script was handed it and said so")
+    return found
+
+
+def google_has_what_is_completed(world: World) -> list[str]:
+    """COMPLETED means that Google counts it; what Google counts is COMPLETED, or told as unknown; none is sent twice
+    for one claim.
+    """
+    found = []
+    for row in Conversion.objects.filter(site__sync_method="api"):
+        if row.status == "COMPLETED" and row.order_id not in world.applied:
+            found.append(f"{row} is COMPLETED, but Google has it not")
+        if row.status != "COMPLETED" and row.order_id in world.applied and not row.outcome_unknown:
+            found.append(f"{row} is {row.status}, but Google has it and nobody is told")
+        if world.sent[row.order_id] > row.attempt_count:
+            found.append(f"{row} was sent {world.sent[row.order_id]} times, claimed {row.attempt_count} times")
+    twice = rows("SELECT order_id, count(*) FROM offline_conversion_queue GROUP BY order_id HAVING count(*) > 1")
+    return found + [f"{number} rows share the order id {order_id}" for order_id, number in twice]
+
+
+def _saw_lines(log: Path) -> list[str]:
+    return log.read_text(errors="replace").splitlines() if log.exists() else []
+
+
+OUTSIDE: list[Check] = [
+    nothing_is_lost,
+    each_order_is_delivered_once,
+    each_document_has_its_file,
+    scripts_were_handed_what_they_claimed,
+    google_has_what_is_completed,
+]

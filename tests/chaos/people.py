@@ -1,0 +1,117 @@
+"""Operators who act on rows one by one and in bulk, and a sweeper who runs every sweep far more often than a clock."""
+
+import logging
+import os
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import django
+from django.apps import apps
+
+if not apps.ready:
+    django.setup()
+
+import json
+
+from django.contrib.auth.models import User
+from django.db import DatabaseError, connection
+
+from lifecycle.actor import acting_as
+from lifecycle.bulk import planning
+from lifecycle.models import BulkAction
+from lifecycle.processes import die_with_parent
+from lifecycle.workers.sweeps import run, sweeps
+from ociqueue import settling
+from ociqueue.models import Conversion, Site
+from pdfjobs.models import PdfJob
+from tests.chaos.clients import Client
+from tests.chaos.ledger import Ledger
+
+logger = logging.getLogger(__name__)
+
+BULK = [
+    ("conversion", "retry", "FAILED"),
+    ("conversion", "retry", "FAILED"),
+    ("conversion", "mark_failed", "RETRY"),
+    ("pdf", "retry", "failed"),
+    ("pdf", "expire", "failed"),
+]
+# What talks to others is rung, not run here.
+CHORES = sorted(set(sweeps) - {"oci_upload"})
+
+
+def act_on_conversions(rng: random.Random, _: Any) -> None:
+    """Retry, reset or fail a few rows of a site, whatever they are."""
+    site = rng.choice(list(Site.objects.all()))
+    rows = [row.pk for row in Conversion.objects.for_site(site).order_by("?")[: rng.randint(1, 8)]]
+    verb: Any = rng.choice([lambda q: q.retry_selected(), lambda q: q.reset_to_queued(), lambda q: q.mark_failed()])
+    settling.settle(site, rows, verb)
+
+
+def act_on_pdfs(rng: random.Random, _: Any) -> None:
+    """Queue failed documents again."""
+    failed = PdfJob.objects.filter(status="failed").order_by("?").values_list("pk", flat=True)[: rng.randint(1, 3)]
+    PdfJob.objects.filter(pk__in=list(failed)).retry_selected()
+
+
+def act_on_orders(rng: random.Random, service: Client) -> None:
+    """Decide about orders over HTTP: retry, approve, and now and then cancel."""
+    verb = rng.choice(["retry", "retry", "approve", "cancel"])
+    state = {"retry": "FAILED", "approve": "HOLD", "cancel": ""}[verb]
+    status, told = service.ask("GET", f"/jobs?limit=20{f'&state={state}' if state else ''}")
+    if status == 200 and told["jobs"]:
+        service.ask("POST", f"/jobs/{rng.choice(told['jobs'])['id']}/{verb}", {"reason": "chaos"})
+
+
+def act_in_bulk(rng: random.Random, _: Any) -> None:
+    """Ask for everything that matches a filter; some plans are started, some cancelled, some left."""
+    queue, action, state = rng.choice(BULK)
+    user = User.objects.get(username="demo-admin")
+    asked = {"queue": queue, "action": action, "user": user, "filters": {"status": state}, "filters_told": state}
+    make = rng.choice([planning.plan, planning.plan_now])
+    planned = make(**asked, reason="chaos", options={})
+    time.sleep(rng.uniform(0, 1))
+    planned.refresh_from_db()
+    mine = BulkAction.objects.filter(pk=planned.pk)
+    if rng.random() < 0.75:
+        mine.start(count=planned.eligible)
+        planning.bells.ring(planning.BELL)
+    elif rng.random() < 0.5:
+        mine.cancel()
+
+
+def sweep(rng: random.Random, _: Any) -> None:
+    """Run a sweep beside the workers' own."""
+    run(rng.choice(CHORES))
+
+
+ROLES = {
+    "operator": [act_on_conversions, act_on_conversions, act_on_pdfs, act_on_orders, act_in_bulk],
+    "sweeper": [sweep],
+}
+
+
+def main(role: str) -> None:
+    """Take turns until killed; a database that is away is no reason to stop."""
+    die_with_parent()
+    folder = Path(os.environ["CHAOS_FOLDER"])
+    world = json.loads((folder / "world.json").read_text())
+    rng = random.Random(f"{world['seed']} {role}")
+    service = Client(world, world["service_key"], Ledger(folder / "ledger", role))
+    while True:
+        try:
+            with acting_as(f"{role}:chaos"):
+                rng.choice(ROLES[role])(rng, service)
+        except DatabaseError:
+            connection.close()
+        except Exception:
+            logger.exception("%s stumbled", role)
+            connection.close()
+        time.sleep(rng.uniform(0.3, 1.2))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

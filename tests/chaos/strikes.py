@@ -1,0 +1,253 @@
+"""The storm: what strikes, when and whom is decided by the seed alone, before anything starts."""
+
+import logging
+import os
+import random
+import resource
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+from django.db import DatabaseError, connection
+
+from config.embedded.base import configured_server
+from config.embedded.place import DATA, home_of
+from config.embedded.postmaster import find_postmaster
+from tests.chaos import leaps
+from tests.chaos.stage import CLIENTS, SERVICES, Stage
+from tests.googleads.server import Call, GoogleAdsServer, accept
+
+logger = logging.getLogger(__name__)
+
+# How likely each is, relative to the others.
+WEIGHTS = {
+    "kill": 6,  # SIGKILL to one process
+    "kill all of": 3,  # SIGKILL to a whole service
+    "pause": 6,  # SIGSTOP, and SIGCONT some seconds later
+    "terminate connections": 4,  # pg_terminate_backend
+    "restart PostgreSQL": 1,
+    "crash PostgreSQL": 1,  # SIGKILL to the postmaster
+    "fill the disk": 2,
+    "take the saw's folder away": 2,
+    "let leases lapse": 4,  # under living holders
+    "cut the wire to Google": 2,
+    "Google is ill": 2,
+}
+# Struck more often: those who hold something.
+TARGETS = [*SERVICES, *CLIENTS, "worker-1", "worker-2", "runner-1", "runner-2"]
+
+
+@dataclass(frozen=True)
+class Strike:
+    """One strike; `pick` chooses among what runs at that moment."""
+
+    at: float
+    kind: str
+    target: str
+    pick: int
+    length: float
+
+
+def schedule(seed: int, seconds: float) -> list[Strike]:
+    """Return the strikes of a seed: the same each time."""
+    rng = random.Random(seed)
+    strikes, at = [], 1.0
+    while at < seconds:
+        kind = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
+        strikes.append(Strike(at, kind, rng.choice(TARGETS), rng.randrange(1000), rng.uniform(1.0, 5.0)))
+        at += rng.uniform(0.5, 2.0)
+    # However short a run is, each kind strikes once.
+    missing = [kind for kind in WEIGHTS if kind not in {strike.kind for strike in strikes}]
+    for kind in missing:
+        at = rng.uniform(1.0, seconds)
+        strikes.append(Strike(at, kind, rng.choice(TARGETS), rng.randrange(1000), rng.uniform(1.0, 3.0)))
+    return sorted(strikes, key=lambda strike: strike.at)
+
+
+@dataclass
+class Storm:
+    """Strikes the stage, and mends afterwards what a strike took away for a while."""
+
+    stage: Stage
+    google: GoogleAdsServer
+    disks: list[Path]  # small file systems of the run's own; none where they cannot be mounted
+    floor: Path
+    struck: Counter[str] = field(default_factory=Counter)
+    missed: int = 0
+    mending: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
+
+    def rage(self, strikes: list[Strike]) -> None:
+        """Strike at each one's time."""
+        begun = time.monotonic()
+        waiting = list(strikes)
+        while waiting or self.mending:
+            now = time.monotonic() - begun
+            while waiting and waiting[0].at <= now:
+                self.strike(waiting.pop(0), now)
+            due = [mend for at, mend in self.mending if at <= now]
+            self.mending = [(at, mend) for at, mend in self.mending if at > now]
+            for mend in due:
+                mend()
+            self.stage.tend()
+            time.sleep(0.1)
+
+    def strike(self, strike: Strike, now: float) -> None:
+        """Do one; what it takes away comes back after its time."""
+        try:
+            mend = STRIKES[strike.kind](self, strike)
+        except (psutil.Error, ProcessLookupError, DatabaseError, OSError) as error:
+            # Whom it was meant for has just died of another strike.
+            logger.info("missed: %s (%s)", strike, error)
+            self.missed += 1
+            connection.close()
+            return
+        self.struck[strike.kind] += 1
+        if mend:
+            self.mending.append((now + strike.length, mend))
+
+    def victim(self, strike: Strike) -> psutil.Process:
+        """Return the process that a strike is for."""
+        members = self.stage.members(strike.target)
+        if not members:
+            raise psutil.NoSuchProcess(0)
+        return members[strike.pick % len(members)]
+
+
+def kill(storm: Storm, strike: Strike) -> None:
+    """Kill one process of a service: a leader, a worker, a browser."""
+    storm.victim(strike).kill()
+
+
+def kill_all(storm: Storm, strike: Strike) -> None:
+    """Kill a whole service; it is started again at the next look."""
+    for process in storm.stage.members(strike.target):
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
+def pause(storm: Storm, strike: Strike) -> Callable[[], None]:
+    """Stop a process, so that it goes on later as if nothing had happened."""
+    victim = storm.victim(strike)
+    victim.suspend()
+
+    def go_on() -> None:
+        with suppress(psutil.NoSuchProcess):
+            victim.resume()
+
+    return go_on
+
+
+def terminate(_: Storm, strike: Strike) -> None:
+    """End a third of the connections in the middle of whatever they do."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid() AND (pid + %s) %% 3 = 0",
+            [strike.pick],
+        )
+
+
+def restart_postgres(*_: Any) -> None:
+    """Stop the server of this run; whoever connects next starts it."""
+    connection.close()
+    configured_server().stop()
+
+
+def crash_postgres(*_: Any) -> None:
+    """Kill the server of this run without a word."""
+    connection.close()
+    postmaster = find_postmaster(home_of(configured_server().folder) / DATA)
+    if postmaster is None:
+        raise ProcessLookupError
+    os.kill(postmaster.pid, signal.SIGKILL)
+
+
+def fill(storm: Storm, _: Strike) -> Callable[[], None]:
+    """Fill the small disks; without them, forbid workers and runners to let a file grow."""
+    if not storm.disks:
+        return forbid_growth(storm)
+    fillers = [disk / ".filler" for disk in storm.disks]
+    for filler in fillers:
+        with filler.open("wb", buffering=0) as file, suppress(OSError):
+            while True:
+                file.write(bytes(65536))
+
+    def empty() -> None:
+        for filler in fillers:
+            filler.unlink(missing_ok=True)
+
+    return empty
+
+
+def forbid_growth(storm: Storm) -> Callable[[], None]:
+    """Stand in for a full disk: RLIMIT_FSIZE of 0, so that each write to a file fails."""
+    names = [name for name in SERVICES if name.startswith(("worker", "runner"))]
+    found = [process for name in names for process in storm.stage.members(name) if "python" in process.name()]
+
+    def limit(size: int) -> None:
+        for process in found:
+            with suppress(ProcessLookupError, psutil.NoSuchProcess):
+                _, most = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, most))
+
+    limit(0)
+    return lambda: limit(resource.RLIM_INFINITY)
+
+
+def take_away(storm: Storm, _: Strike) -> Callable[[], None]:
+    """Let the saw's folder be gone for a while, as a share is; slower than any slow one."""
+    place, aside = storm.floor / "saw", storm.floor / "saw-away"
+    place.rename(aside)
+
+    def bring_back() -> None:
+        if place.exists():  # somebody made an empty one meanwhile: what lies in it goes along
+            for made in place.rglob("*.xml"):
+                made.rename(aside / made.relative_to(place))
+            place.rename(storm.floor / f"saw-made-meanwhile-{time.monotonic_ns()}")
+        aside.rename(place)
+
+    return bring_back
+
+
+def lapse(*_: Any) -> None:
+    """Let time pass for holders only, so that sweeps take from the living what they hold."""
+    leaps.lapse(share=0.5)
+
+
+def cut(storm: Storm, _: Strike) -> None:
+    """Cut every connection to Google, whatever is on its way."""
+    storm.google.wire.cut()
+
+
+def ill(storm: Storm, strike: Strike) -> None:
+    """Let Google answer the next uploads badly: not at all, or after it took them."""
+
+    def unavailable(call: Call) -> Any:
+        return call.refuse("UNAVAILABLE")
+
+    def forgetful(call: Call) -> Any:
+        accept(call)
+        return call.refuse("INTERNAL")
+
+    storm.google.replies.append(unavailable if strike.pick % 2 else forgetful)
+
+
+STRIKES: dict[str, Callable[[Storm, Strike], Callable[[], None] | None]] = {
+    "kill": kill,
+    "kill all of": kill_all,
+    "pause": pause,
+    "terminate connections": terminate,
+    "restart PostgreSQL": restart_postgres,
+    "crash PostgreSQL": crash_postgres,
+    "fill the disk": fill,
+    "take the saw's folder away": take_away,
+    "let leases lapse": lapse,
+    "cut the wire to Google": cut,
+    "Google is ill": ill,
+}

@@ -1,0 +1,91 @@
+"""The world of a run: a folder of its own, an environment of its own, and what clients have to know."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.chaos.stage import ROOT
+from tests.commands import fresh_environment
+
+DISK = "size=12m,mode=0755"
+
+
+def environment(folder: Path, *, port: int, settings: str, google: dict[str, str]) -> dict[str, str]:
+    """Return the environment of every process of the run; nothing of the shell's own gets in."""
+    floor = folder / "var" / "floor"
+    playing = [sys.executable, str(ROOT / "orchestrator" / "optiplanning" / "playing.py"), "--export"]
+    return fresh_environment(
+        DJANGO_SETTINGS_MODULE=settings,
+        KILIT_VAR=str(folder / "var"),
+        CHAOS_FOLDER=str(folder),
+        SECRET_KEY="chaos",
+        PORT=str(port),
+        WEB_CONCURRENCY="1",
+        KILIT_WORKERS="2",
+        KILIT_TASK_TIMEOUT="40",
+        KILIT_GOOGLE_ADS_TIMEOUT="5",
+        KILIT_FLOOR_POLL="1",
+        KILIT_RATE_PER_MINUTE="1000000",
+        KILIT_LOG_LEVEL="WARNING",
+        KILIT_OPTI_COMMAND=json.dumps([*playing, str(floor / "export")]),
+        PYTHONUNBUFFERED="1",
+        **google,
+    )
+
+
+def mount_disks(folder: Path) -> list[Path]:
+    """Mount small file systems where documents and the floor's files lie; none where that is not allowed.
+
+    The run has a mount namespace of its own, so that they are gone with its last process, however it ends.
+    """
+    disks = [folder / "var" / "artifacts", folder / "var" / "floor"]
+    for disk in disks:
+        disk.mkdir(parents=True)
+    if os.environ.get("CHAOS_OWN_MOUNTS") != "1":
+        return []
+    for disk in disks:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", DISK, "tmpfs", str(disk)], check=True)
+    return disks
+
+
+def furnish(folder: Path, *, seed: int, port: int, seconds: float) -> dict[str, Any]:
+    """Make database, sites, people and keys, and write down what clients need to know."""
+    from django.contrib.auth.models import Group, User  # noqa: PLC0415 - Django is set up by now
+    from django.core.management import call_command  # noqa: PLC0415
+
+    from lifecycle.models import ApiKey  # noqa: PLC0415
+    from lifecycle.roles import Role  # noqa: PLC0415
+    from ociqueue.demo import DEMO_ACCOUNT  # noqa: PLC0415
+    from ociqueue.models import Credentials, Site  # noqa: PLC0415
+    from ociqueue.states import SyncMethod  # noqa: PLC0415
+    from orchestrator.models import Customer  # noqa: PLC0415
+    from pdfjobs.documents import documents  # noqa: PLC0415
+
+    call_command("migrate", verbosity=0, interactive=False)
+    service = User.objects.create_user("chaos-service")
+    service.groups.set(Group.objects.filter(name=Role.OPERATOR))
+    User.objects.create_superuser("demo-admin")
+    Customer.objects.create(phone="+905321112233", name="Ege Mobilya")
+    sites = {
+        "script_site": Site.objects.create(name="Script", default_currency="TRY"),
+        "api_site": Site.objects.create(name="API", default_currency="TRY", sync_method=SyncMethod.API),
+    }
+    Credentials.objects.store(sites["api_site"], DEMO_ACCOUNT)
+    world = {
+        "seed": seed,
+        "port": port,
+        "service_key": ApiKey.objects.issue(service, name="chaos")[1],
+        "documents": [{"template_name": known.name, "variables": known.sample} for known in documents()],
+        "most_pdfs": round(seconds / 2),
+        "most_orders": round(seconds / 6),
+        **{
+            name: {"public_id": site.public_id, "api_key": site.issue_key(name="chaos")} for name, site in sites.items()
+        },
+    }
+    (folder / "ledger").mkdir()
+    (folder / "logs").mkdir()
+    (folder / "world.json").write_text(json.dumps(world))
+    return world
