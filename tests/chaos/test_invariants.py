@@ -1,0 +1,240 @@
+"""Each check of a chaos run finds what it is for: the rule is broken by SQL, past the guards, and it says so."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from lifecycle.bulk import planning
+from lifecycle.bulk.running import work_due
+from lifecycle.identity import uuid7
+from lifecycle.models import BulkAction
+from ociqueue import settling
+from ociqueue.models import Conversion, Site, UploadBatch
+from ociqueue.models.perrow import PerRow
+from orchestrator.faults import Code, Fault
+from orchestrator.models import Job
+from pdfjobs import store
+from pdfjobs.models import PdfJob
+from tests.chaos import invariants, outside
+from tests.chaos.invariants import INSIDE
+from tests.chaos.outside import OUTSIDE, World
+from tests.ociqueue.conftest import make_conversion, make_site
+from tests.orchestrator.conftest import make_job
+from tests.pdfjobs.conftest import PDF, _own_store
+from tests.pdfjobs.conftest import make_job as make_pdf
+
+__all__ = ["_own_store", "make_conversion", "make_pdf", "make_site"]
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def past_the_guards(sql) -> Callable[..., None]:
+    """Run SQL that no trigger sees; the product has no such switch."""
+
+    def run(statement: str) -> None:
+        sql("SET LOCAL session_replication_role = replica")
+        sql(statement)
+        sql("SET LOCAL session_replication_role = DEFAULT")
+
+    return run
+
+
+@pytest.fixture
+def world(make_site, make_conversion, make_pdf, tmp_path: Path) -> World:
+    """Return what is left after a good day: something in each queue, all of it ended."""
+    script, api = make_site(), make_site(name="API", sync_method="api")
+    sent, failed = make_conversion(script, gclid="a"), make_conversion(script, gclid="b")
+    Conversion.objects.for_site(script).claim(limit=2)
+    settling.ack(script, [sent.pk])
+    settling.ack_failed(script, [failed.pk], code="BAD", category="VALIDATION", message="bad")
+    uploaded = upload(api, make_conversion(api, gclid="c"))
+    make_document(make_pdf())
+    hand_over(make_job(), tmp_path / "saw")
+    act_in_bulk()
+    (tmp_path / "ledger").mkdir()
+    lines = [
+        {"what": "made", "queue": "pdf", "ids": [str(PdfJob.objects.get().pk)]},
+        {"what": "handed", "ids": [f"seal_{sent.pk}", f"seal_{failed.pk}"]},
+        {"what": "acked", "ids": [f"seal_{sent.pk}"]},
+    ]
+    (tmp_path / "ledger" / "client.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    (tmp_path / "saw.log").write_text(f"The saw took {Job.objects.get().pk}_a1.xml.\n")
+    return World(
+        tmp_path / "ledger",
+        tmp_path / "saw",
+        tmp_path / "saw.log",
+        sent=Counter([uploaded.order_id]),
+        applied={uploaded.order_id},
+    )
+
+
+def upload(site: Site, row: Conversion) -> Conversion:
+    """Have Google take a row."""
+    batch = UploadBatch.objects.create(pk=uuid7(), site=site, size=1)
+    Conversion.objects.for_site(site).claim(limit=1, batch=batch.pk)
+    Conversion.objects.in_batch(batch.pk).accept(PerRow({row.pk: {"request_id": "r-1"}}))
+    return row
+
+
+def make_document(job: PdfJob) -> None:
+    """Make a document as a worker does."""
+    (claimed,) = PdfJob.objects.filter(pk=job.pk).claim()
+    kept = store.keep(store.new_key(claimed.pk, claimed.started_at), PDF)
+    claimed.succeed(artifact_key=kept.artifact_key, size=kept.size, digest=kept.digest)
+
+
+def hand_over(job: Job, saw: Path) -> None:
+    """Fail an order that the saw has, as one whose runners all died."""
+    for name in ("inbox", "processed", "failed"):
+        (saw / name).mkdir(parents=True)
+    (saw / "processed" / f"{job.pk}_a1.xml").write_text("<x/>")
+    held = Job.objects.claim()
+    held.fail(Fault(Code.UNKNOWN, "lost"))
+
+
+def act_in_bulk() -> None:
+    """Retry what failed, mark it failed again: all in bulk."""
+    admin = User.objects.create_superuser("root")
+    for action, state in (("retry", "FAILED"), ("mark_failed", "QUEUED")):
+        asked = {"queue": "conversion", "action": action, "user": admin, "filters": {"status": state}}
+        planned = planning.plan_now(**asked, filters_told=state, reason="mended", options={})
+        BulkAction.objects.filter(pk=planned.pk).start(count=1)
+        work_due()
+
+
+def test_after_a_good_day_nothing_is_found(world) -> None:
+    assert [check() for check in INSIDE] == [[]] * len(INSIDE)
+    assert [check(world) for check in OUTSIDE] == [[]] * len(OUTSIDE)
+
+
+DONE = "UPDATE orchestrator_job SET status = 'DONE', handed_at = now(), finished_at = now(), xml_sha256 = 'x'"
+BROKEN_INSIDE: list[tuple[Any, str]] = [
+    (invariants.every_job_ended, "UPDATE orchestrator_job SET status = 'NEW'"),
+    (
+        invariants.every_job_ended,
+        "UPDATE pdfjobs_pdfjob SET status = 'running', artifact_key = '', finished_at = NULL,"
+        " claim_token = gen_random_uuid(), lease_until = now()",
+    ),
+    (
+        invariants.no_move_outside_the_tables,
+        "UPDATE lifecycle_event SET to_state = 'DONE' WHERE queue = 'cutting_job' AND from_state = 'NEW'",
+    ),
+    (
+        invariants.no_move_outside_the_tables,
+        "UPDATE lifecycle_event SET from_state = 'PROCESSING' WHERE details->>'verb' = 'claim'",
+    ),
+    (invariants.events_replay, "UPDATE orchestrator_job SET status = 'HOLD', error_code = 'E_CRM_NO_MATCH'"),
+    (invariants.events_replay, "DELETE FROM lifecycle_event WHERE queue = 'conversion' AND to_state = 'PROCESSING'"),
+    (invariants.events_replay, "DELETE FROM lifecycle_event WHERE queue = 'pdf'"),
+    (invariants.totals_are_exact, "UPDATE lifecycle_countdelta SET change = change + 1 WHERE change > 0"),
+    (invariants.totals_are_exact, "DELETE FROM lifecycle_countdelta WHERE queue = 'pdf'"),
+    (invariants.claims_equal_attempts, "UPDATE offline_conversion_queue SET attempt_count = attempt_count + 1"),
+    (invariants.claims_equal_attempts, "UPDATE orchestrator_job SET retry_count = 1"),
+    (invariants.claims_equal_attempts, "DELETE FROM lifecycle_event WHERE queue = 'pdf' AND to_state = 'running'"),
+    (invariants.one_holder_at_a_time, "UPDATE lifecycle_event SET from_state = to_state"),
+    (invariants.one_holder_at_a_time, "UPDATE pdfjobs_pdfjob SET started_at = started_at + interval '1 second'"),
+    (invariants.one_holder_at_a_time, "UPDATE ociqueue_uploadbatch SET size = 2"),
+    (
+        invariants.one_holder_at_a_time,
+        "INSERT INTO lifecycle_event (queue, object_id, event_type, from_state, to_state, actor, details)"
+        " SELECT 'cutting_job', gen_random_uuid(), 'x', 'OPTI_IMPORTED', 'OPTI_RUNNING', 'x', '{}'"
+        " FROM generate_series(1, 2)",
+    ),
+    (invariants.sums_add_up, "UPDATE lifecycle_errordelta SET change = change + 1"),
+    (invariants.sums_add_up, "UPDATE lifecycle_bulkitem SET outcome = 'left'"),
+    (invariants.sums_add_up, "DELETE FROM lifecycle_event WHERE message LIKE '%(bulk action %'"),
+]
+
+
+@pytest.mark.parametrize(("check", "statement"), BROKEN_INSIDE, ids=lambda value: getattr(value, "__name__", ""))
+def test_a_broken_rule_is_found(check, statement, world, past_the_guards) -> None:
+    past_the_guards(statement.replace("%", "%%"))
+
+    assert check()
+
+
+BROKEN_OUTSIDE: list[tuple[Any, str]] = [
+    (outside.each_order_is_delivered_once, f"{DONE}, error_code = ''"),
+    (outside.each_document_has_its_file, "UPDATE pdfjobs_pdfjob SET artifact_key = 'pdfs/else.pdf'"),
+    (outside.each_document_has_its_file, "UPDATE pdfjobs_pdfjob SET artifact_digest = 'else'"),
+    (
+        outside.scripts_were_handed_what_they_claimed,
+        "UPDATE offline_conversion_queue SET status = 'COMPLETED' WHERE status = 'FAILED'",
+    ),
+    (
+        outside.google_has_what_is_completed,
+        "UPDATE offline_conversion_queue SET status = 'FAILED', uploaded_at = NULL, provider_error_code = 'X'",
+    ),
+    (outside.google_has_what_is_completed, "UPDATE offline_conversion_queue SET order_id = 'same'"),
+]
+
+
+@pytest.mark.parametrize(("check", "statement"), BROKEN_OUTSIDE, ids=lambda value: getattr(value, "__name__", ""))
+def test_a_row_that_does_not_fit_the_world_is_found(check, statement, world, past_the_guards) -> None:
+    if "DONE" in statement:
+        (world.saw / "processed").joinpath(f"{Job.objects.get().pk}_a1.xml").unlink()
+    past_the_guards(statement)
+
+    assert check(world)
+
+
+def twice_at_the_saw(world: World) -> None:
+    world.saw_log.write_text(world.saw_log.read_text() * 2)
+
+
+def two_solutions(world: World) -> None:
+    (world.saw / "processed" / f"{Job.objects.get().pk}_a2.xml").write_text("<x/>")
+
+
+def a_file_of_nobody(_: World) -> None:
+    store.keep("pdfs/0/of-nobody.pdf", PDF)
+
+
+def handed_twice(world: World) -> None:
+    path = world.ledger / "client.jsonl"
+    path.write_text(path.read_text() * 2)
+
+
+def sent_twice(world: World) -> None:
+    world.sent = Counter({name: 2 for name in world.sent})
+
+
+def google_lost_it(world: World) -> None:
+    world.applied = set()
+
+
+def a_job_that_is_not_there(world: World) -> None:
+    line = json.dumps({"what": "made", "queue": "cutting_job", "ids": [str(uuid7())]})
+    (world.ledger / "other.jsonl").write_text(f"{line}\n")
+
+
+@pytest.mark.parametrize(
+    ("check", "happen"),
+    [
+        (outside.each_order_is_delivered_once, twice_at_the_saw),
+        (outside.each_order_is_delivered_once, two_solutions),
+        (outside.each_document_has_its_file, a_file_of_nobody),
+        (outside.scripts_were_handed_what_they_claimed, handed_twice),
+        (outside.google_has_what_is_completed, sent_twice),
+        (outside.google_has_what_is_completed, google_lost_it),
+        (outside.nothing_is_lost, a_job_that_is_not_there),
+    ],
+    ids=lambda value: value.__name__,
+)
+def test_a_world_that_does_not_fit_the_rows_is_found(check, happen, world) -> None:
+    happen(world)
+
+    assert check(world)
+
+
+def test_a_lost_conversion_is_found(world) -> None:
+    line = json.dumps({"what": "made", "queue": "conversion", "ids": ["a key"]})
+    (world.ledger / "other.jsonl").write_text(f"{line}\n")
+
+    assert outside.nothing_is_lost(world)
