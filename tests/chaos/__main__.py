@@ -31,9 +31,12 @@ def in_own_mounts() -> None:
     if os.geteuid() or os.environ.get("CHAOS_OWN_MOUNTS") or not shutil.which("unshare"):
         return
     again = [sys.executable, "-m", "tests.chaos", *sys.argv[1:]]
-    script = 'mount -t tmpfs tmpfs /mnt 2>/dev/null && umount /mnt && CHAOS_OWN_MOUNTS=1 || CHAOS_OWN_MOUNTS=0; export CHAOS_OWN_MOUNTS; exec "$@"'
+    tried = "mount -t tmpfs tmpfs /mnt 2>/dev/null && umount /mnt"
+    script = f'if {tried}; then CHAOS_OWN_MOUNTS=1; else CHAOS_OWN_MOUNTS=0; fi; export CHAOS_OWN_MOUNTS; exec "$@"'
     try:
-        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", *again])
+        os.execvp(  # noqa: S606 - the same program again
+            "unshare", ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", *again]
+        )
     except OSError:
         os.environ["CHAOS_OWN_MOUNTS"] = "0"
 
@@ -50,6 +53,12 @@ def main() -> int:
     finally:
         if not asked.keep:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def tell(words: str) -> None:
+    """Say it at once: a run takes minutes."""
+    sys.stdout.write(f"{words}\n")
+    sys.stdout.flush()
 
 
 def run(asked: argparse.Namespace, folder: Path) -> int:
@@ -73,15 +82,15 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
     storm = strikes.Storm(stage, google, disks, folder / "var" / "floor")
     try:
         world = worlds.furnish(folder, seed=asked.seed, port=port, seconds=asked.seconds)
-        print(f"chaos: seed {asked.seed}, {folder}", flush=True)
+        tell(f"chaos: seed {asked.seed}, {folder}")
         stage.start(*SERVICES)
         stage.wait_for(f"http://127.0.0.1:{port}/readyz", seconds=90)
         stage.start(*CLIENTS)
         time.sleep(2)
-        print(f"chaos: the storm begins after {time.monotonic() - begun:.0f} s", flush=True)
+        tell(f"chaos: the storm begins after {time.monotonic() - begun:.0f} s")
         storm.rage(strikes.schedule(asked.seed, asked.seconds))
         calm_at = time.monotonic()
-        print(f"chaos: calm after {calm_at - begun:.0f} s", flush=True)
+        tell(f"chaos: calm after {calm_at - begun:.0f} s")
         calm.settle(stage, world, folder, end=max(begun + asked.limit - 15, calm_at + 20))
         report = checking.check(asked.seed, folder, storm, seconds=asked.seconds)
         report.notes.append(f"{time.monotonic() - begun:.0f} s in all, {stage.restarts} services started again")
@@ -95,7 +104,7 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
 
         connection.close()
         configured_server().stop()
-    print(report.told())
+    tell(report.told())
     return 0 if report.is_kept else 1
 
 

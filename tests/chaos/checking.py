@@ -18,14 +18,16 @@ def check(seed: int, folder: Path, storm: Storm, *, seconds: float) -> Report:
     world = World(
         ledger=folder / "ledger",
         saw=storm.floor / "saw",
-        saw_log=folder / "logs" / "saw.log",
+        saw_log=folder / "logs" / "machines.log",
         sent=Counter(row.order_id for call in calls for row in call.request.conversions),
         applied=set(storm.google.applied),
     )
     report = Report(seed, seconds, storm.struck, storm.missed, storm.stage.restarts, calm.states())
     report.findings = [finding(ask) for ask in INSIDE] + [finding(ask, world) for ask in OUTSIDE]
     refused = Counter(line["status"] for line in ledger.lines(world.ledger, "refused"))
-    report.notes.append(f"clients met {dict(sorted(refused.items()))} while something was away" if refused else "no 5xx")
+    report.notes.append(
+        f"clients met {dict(sorted(refused.items()))} while something was away" if refused else "no 5xx"
+    )
     twice = sum(number > 1 for number in world.sent.values())
     report.notes.append(f"Google received {len(world.sent)} conversions, {twice} of them more than once, counted once")
     report.notes.append(f"{storm.missed} strikes found nobody to strike")

@@ -25,7 +25,6 @@ QUEUES: list[tuple[Lifecycle, Any, str, set[str]]] = [
     (BULK_ACTIONS, BulkAction, "''", {"DONE", "CANCELLED", "FAILED", "READY"}),
     (CIRCUITS, Circuit, "site_id::text", {"CLOSED", "OPEN"}),
 ]
-MOST_TOLD = 5
 
 
 def rows(sql: str, *params: Any) -> list[tuple[Any, ...]]:
@@ -108,9 +107,11 @@ def totals_are_exact() -> list[str]:
             )
         }
         told = {(t.scope, t.state): t.now for t in Count.objects.totals(queue=table.queue) if t.now}
-        for key in sorted(counted.keys() | told.keys()):
-            if counted.get(key, 0) != told.get(key, 0):
-                found.append(f"{table.queue} {key}: told {told.get(key, 0)}, there are {counted.get(key, 0)}")
+        found += [
+            f"{table.queue} {key}: told {told.get(key, 0)}, there are {counted.get(key, 0)}"
+            for key in sorted(counted.keys() | told.keys())
+            if counted.get(key, 0) != told.get(key, 0)
+        ]
     return found
 
 

@@ -42,9 +42,7 @@ def nothing_is_lost(world: World) -> list[str]:
 def each_order_is_delivered_once(world: World) -> list[str]:
     """The saw got each solution of an order that is DONE once, and of no order more than one."""
     found = []
-    took = Counter(
-        line.removeprefix(TOOK).rstrip(".") for line in _saw_lines(world.saw_log) if line.startswith(TOOK)
-    )
+    took = Counter(line.removeprefix(TOOK).rstrip(".") for line in _saw_lines(world.saw_log) if line.startswith(TOOK))
     found += [f"the saw took {name} {number} times" for name, number in took.items() if number > 1]
     processed = Counter(path.name[:36] for path in (world.saw / "processed").glob("*.xml"))
     inbox = Counter(path.name[:36] for path in (world.saw / "inbox").glob("*.xml"))
@@ -90,9 +88,7 @@ def scripts_were_handed_what_they_claimed(world: World) -> list[str]:
 
 
 def google_has_what_is_completed(world: World) -> list[str]:
-    """COMPLETED means that Google counts it; what Google counts is COMPLETED, or told as unknown; none is sent twice
-    for one claim.
-    """
+    """What is COMPLETED Google has, what Google has is COMPLETED or told as unknown, and a claim sends it once."""
     found = []
     for row in Conversion.objects.filter(site__sync_method="api"):
         if row.status == "COMPLETED" and row.order_id not in world.applied:

@@ -110,7 +110,7 @@ def main(role: str) -> None:
         except Exception:
             logger.exception("%s stumbled", role)
             connection.close()
-        time.sleep(rng.uniform(0.3, 1.2))
+        time.sleep(rng.uniform(0.1, 0.6))
 
 
 if __name__ == "__main__":

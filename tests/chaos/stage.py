@@ -26,7 +26,8 @@ SERVICES = {
     "worker-2": [*MANAGE, "runworkers"],
     "runner-1": [*MANAGE, "orchestrator_tick", "--watch"],
     "runner-2": [*MANAGE, "orchestrator_tick", "--watch"],
-    "saw": [*MANAGE, "optiplanning_simulator", "--only", "saw", "--saw-delay", "0"],
+    # The saw, and whoever starts OptiPlanning by hand for orders of mode C.
+    "machines": [*MANAGE, "optiplanning_simulator", "--opti-delay", "3", "--saw-delay", "0"],
 }
 # Who uses them.
 CLIENTS = {
@@ -97,9 +98,9 @@ class Stage:
         try:
             leader = psutil.Process(self.running[name].pid)
             below = sorted(leader.children(recursive=True), key=lambda process: (process.name(), process.pid))
-            return [leader, *below]
         except (KeyError, psutil.NoSuchProcess):
             return []
+        return [leader, *below]
 
     def wait_for(self, address: str, *, seconds: float) -> None:
         """Wait until an address answers with success."""

@@ -118,8 +118,8 @@ BROKEN_INSIDE: list[tuple[Any, str]] = [
     (invariants.every_job_ended, "UPDATE orchestrator_job SET status = 'NEW'"),
     (
         invariants.every_job_ended,
-        "UPDATE pdfjobs_pdfjob SET status = 'running', artifact_key = '', finished_at = NULL,"
-        " claim_token = gen_random_uuid(), lease_until = now()",
+        """UPDATE pdfjobs_pdfjob SET status = 'running', artifact_key = '', finished_at = NULL,
+        claim_token = gen_random_uuid(), lease_until = now()""",
     ),
     (
         invariants.no_move_outside_the_tables,
@@ -142,9 +142,9 @@ BROKEN_INSIDE: list[tuple[Any, str]] = [
     (invariants.one_holder_at_a_time, "UPDATE ociqueue_uploadbatch SET size = 2"),
     (
         invariants.one_holder_at_a_time,
-        "INSERT INTO lifecycle_event (queue, object_id, event_type, from_state, to_state, actor, details)"
-        " SELECT 'cutting_job', gen_random_uuid(), 'x', 'OPTI_IMPORTED', 'OPTI_RUNNING', 'x', '{}'"
-        " FROM generate_series(1, 2)",
+        """INSERT INTO lifecycle_event (queue, object_id, event_type, from_state, to_state, actor, details)
+        SELECT 'cutting_job', gen_random_uuid(), 'x', 'OPTI_IMPORTED', 'OPTI_RUNNING', 'x', '{}'
+        FROM generate_series(1, 2)""",
     ),
     (invariants.sums_add_up, "UPDATE lifecycle_errordelta SET change = change + 1"),
     (invariants.sums_add_up, "UPDATE lifecycle_bulkitem SET outcome = 'left'"),
@@ -202,7 +202,7 @@ def handed_twice(world: World) -> None:
 
 
 def sent_twice(world: World) -> None:
-    world.sent = Counter({name: 2 for name in world.sent})
+    world.sent = Counter(dict.fromkeys(world.sent, 2))
 
 
 def google_lost_it(world: World) -> None:

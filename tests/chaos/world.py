@@ -11,6 +11,12 @@ from tests.chaos.stage import ROOT
 from tests.commands import fresh_environment
 
 DISK = "size=12m,mode=0755"
+# A run has no twenty minutes for a solution that never comes, nor five for a saw that does not answer.
+IMPATIENT = {
+    "timeouts": {"optiXmlMinutes": 0.6, "osiAckMinutes": 0.4},
+    "retry_count_max": 3,
+    "retry_backoff_minutes": [0.02, 0.05, 0.1],
+}
 
 
 def environment(folder: Path, *, port: int, settings: str, google: dict[str, str]) -> dict[str, str]:
@@ -28,6 +34,7 @@ def environment(folder: Path, *, port: int, settings: str, google: dict[str, str
         KILIT_TASK_TIMEOUT="75",
         KILIT_GOOGLE_ADS_TIMEOUT="5",
         KILIT_FLOOR_POLL="1",
+        KILIT_OPTI_RULES=str(folder / "rules.json"),
         KILIT_RATE_PER_MINUTE="1000000",
         KILIT_LOG_LEVEL="WARNING",
         KILIT_OPTI_COMMAND=json.dumps([*playing, str(floor / "export")]),
@@ -85,6 +92,8 @@ def furnish(folder: Path, *, seed: int, port: int, seconds: float) -> dict[str, 
             name: {"public_id": site.public_id, "api_key": site.issue_key(name="chaos")} for name, site in sites.items()
         },
     }
+    rules = json.loads((ROOT / "orchestrator" / "rules.json").read_text())
+    (folder / "rules.json").write_text(json.dumps({**rules, **IMPATIENT}))
     (folder / "ledger").mkdir()
     (folder / "logs").mkdir()
     (folder / "world.json").write_text(json.dumps(world))
