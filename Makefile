@@ -5,7 +5,7 @@ UV_VERSION := 0.13.7
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help up up-google down test fuzz lint fmt messages screenshots bench bench-full chaos lock
+.PHONY: help up up-google down test fuzz lint fmt messages screenshots bench bench-full chaos load lock
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ bench-full: .venv/dev ## The same with ten million rows and longer runs
 
 chaos: .venv/dev ## Strike real processes for five minutes at most, then check every promise (SEED= repeats a run, SECONDS=)
 	@$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(WITHOUT),--without $(WITHOUT))
+
+load: .venv/dev ## 200 clients over all endpoints for two minutes: no 5xx, no row lost, memory flat
+	@$(BIN)/python -m tests.chaos.load
 
 lock: $(BIN)/uv ## Pin every package with hashes, from pyproject.toml
 	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \

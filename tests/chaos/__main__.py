@@ -79,12 +79,12 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
     from tests.chaos import calm, checking, strikes  # noqa: PLC0415
 
     stage = Stage(environment, folder / "logs")
-    storm = strikes.Storm(stage, google, disks, folder / "var" / "floor")
+    storm = strikes.Storm(stage, google, disks, folder / "floor")
     try:
         world = worlds.furnish(folder, seed=asked.seed, port=port, seconds=asked.seconds)
         tell(f"chaos: seed {asked.seed}, {folder}")
         stage.start(*SERVICES)
-        stage.wait_for(f"http://127.0.0.1:{port}/readyz", seconds=90)
+        stage.wait_for(f"http://127.0.0.1:{port}/readyz", seconds=180)
         stage.start(*CLIENTS)
         time.sleep(2)
         tell(f"chaos: the storm begins after {time.monotonic() - begun:.0f} s")

@@ -28,7 +28,7 @@ def settle(stage: Stage, world: dict[str, Any], folder: Path, *, end: float) -> 
     connection.close()
     leaps.lapse()
     stage.start(*SERVICES)
-    stage.wait_for(f"http://127.0.0.1:{world['port']}/healthz", seconds=60)
+    stage.wait_for(f"http://127.0.0.1:{world['port']}/healthz", seconds=120)
     client = Client(world, world["script_site"]["api_key"], Ledger(folder / "ledger", "calm"))
     while waiting() and time.monotonic() < end:
         stage.tend()

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,7 @@ class Storm:
     floor: Path
     struck: Counter[str] = field(default_factory=Counter)
     missed: int = 0
-    mending: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
+    mending: list[tuple[float, Callable[[], Any]]] = field(default_factory=list)
 
     def rage(self, strikes: list[Strike]) -> None:
         """Strike at each one's time."""
@@ -200,19 +201,11 @@ def forbid_growth(storm: Storm) -> Callable[[], None]:
     return lambda: limit(resource.RLIM_INFINITY)
 
 
-def take_away(storm: Storm, _: Strike) -> Callable[[], None]:
+def take_away(storm: Storm, _: Strike) -> Callable[[], Any]:
     """Let the saw's folder be gone for a while, as a share is; slower than any slow one."""
     place, aside = storm.floor / "saw", storm.floor / "saw-away"
     place.rename(aside)
-
-    def bring_back() -> None:
-        if place.exists():  # somebody made an empty one meanwhile: what lies in it goes along
-            for made in place.rglob("*.xml"):
-                made.rename(aside / made.relative_to(place))
-            place.rename(storm.floor / f"saw-made-meanwhile-{time.monotonic_ns()}")
-        aside.rename(place)
-
-    return bring_back
+    return partial(aside.rename, place)
 
 
 def lapse(*_: Any) -> None:
@@ -238,7 +231,7 @@ def ill(storm: Storm, strike: Strike) -> None:
     storm.google.replies.append(unavailable if strike.pick % 2 else forgetful)
 
 
-STRIKES: dict[str, Callable[[Storm, Strike], Callable[[], None] | None]] = {
+STRIKES: dict[str, Callable[[Storm, Strike], Callable[[], Any] | None]] = {
     "kill": kill,
     "kill all of": kill_all,
     "pause": pause,

@@ -21,11 +21,12 @@ IMPATIENT = {
 
 def environment(folder: Path, *, port: int, settings: str, google: dict[str, str]) -> dict[str, str]:
     """Return the environment of every process of the run; nothing of the shell's own gets in."""
-    floor = folder / "var" / "floor"
+    floor = folder / "floor"  # not below KILIT_VAR: the product makes no folders of a factory
     playing = [sys.executable, str(ROOT / "orchestrator" / "optiplanning" / "playing.py"), "--export"]
     return fresh_environment(
         DJANGO_SETTINGS_MODULE=settings,
         KILIT_VAR=str(folder / "var"),
+        KILIT_FLOOR=str(floor),
         CHAOS_FOLDER=str(folder),
         SECRET_KEY="chaos",
         PORT=str(port),
@@ -48,14 +49,15 @@ def mount_disks(folder: Path) -> list[Path]:
 
     The run has a mount namespace of its own, so that they are gone with its last process, however it ends.
     """
-    disks = [folder / "var" / "artifacts", folder / "var" / "floor"]
+    disks = [folder / "var" / "artifacts", folder / "floor"]
+    may_mount = os.environ.get("CHAOS_OWN_MOUNTS") == "1"
     for disk in disks:
         disk.mkdir(parents=True)
-    if os.environ.get("CHAOS_OWN_MOUNTS") != "1":
-        return []
-    for disk in disks:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", DISK, "tmpfs", str(disk)], check=True)
-    return disks
+        if may_mount:
+            subprocess.run(["mount", "-t", "tmpfs", "-o", DISK, "tmpfs", str(disk)], check=True)
+    for name in ("import", "export", "saw/inbox", "saw/processed", "saw/failed"):
+        (folder / "floor" / name).mkdir(parents=True)
+    return disks if may_mount else []
 
 
 def furnish(folder: Path, *, seed: int, port: int, seconds: float) -> dict[str, Any]:

@@ -21,7 +21,7 @@ class WithoutClaim(AppConfig):
             with self._witnessed(verb) as move:
                 found = self.filter(status__in=move.sources).order_by(*order)[:limit]
                 ids = list(found.values_list("pk", flat=True))
-                time.sleep(0.2)
+                time.sleep(1.0)
                 rows = self.model.objects.filter(pk__in=ids)
                 super(LifecycleQuerySet, rows).update(**self._changes(move, changes))
                 if not ids:
