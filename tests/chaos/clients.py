@@ -73,17 +73,19 @@ def produce(world: dict[str, Any], rng: random.Random, ledger: Ledger) -> Callab
         if status in (200, 201, 202):
             found = told.get("job_id") or told.get("job", {}).get("id")
             ledger.note("made", queue=queue, ids=[found])
-        return status in (200, 201, 202, 400, 409, 422)
+        if 400 <= status < 429:
+            ledger.note("mistaken", path=path, status=status, told=told)
+        return status in (200, 201, 202)
 
     def turn() -> None:
         todo = again[:]
         again.clear()
         site = rng.choice(["script_site", "api_site"])
         todo.append((conversions, (site, [conversion(rng, site) for _ in range(rng.randint(1, 6))])))
-        if rng.random() < 0.35 and left["pdf"]:
+        if (rng.random() < 0.35 or left["pdf"] == world["most_pdfs"]) and left["pdf"]:
             left["pdf"] -= 1
             todo.append((job, ("pdf", "/pdf/jobs", pdf(world, rng))))
-        if rng.random() < 0.25 and left["order"]:
+        if (rng.random() < 0.25 or left["order"] == world["most_orders"]) and left["order"]:
             left["order"] -= 1
             todo.append((job, ("cutting_job", "/jobs", order(rng, left["order"]))))
         again.extend((send, asked) for send, asked in todo if not send(asked))
@@ -114,7 +116,7 @@ def pdf(world: dict[str, Any], rng: random.Random) -> dict[str, Any]:
 
 def order(rng: random.Random, number: int) -> dict[str, Any]:
     """Return an order; some wait for a person: of a stranger, or started by the operator."""
-    part = {
+    part: dict[str, Any] = {
         "id": "p1",
         "part_type": "GOVDE",
         "material_code": "MDF-18-BYZ",
@@ -124,8 +126,9 @@ def order(rng: random.Random, number: int) -> dict[str, Any]:
         "grain": 0,
         "color": "Beyaz",
         "thickness_mm": 18,
-        "desc1": rng.choice(WISHES),
     }
+    if wish := rng.choice(WISHES):
+        part["desc1"] = wish
     phone = STRANGER if rng.random() < 0.1 else "+905321112233"
     mode = "C" if rng.random() < 0.1 else "A"
     return {"order_id": f"CHAOS-{uuid4()}", "customer_phone": phone, "opti_mode": mode, "parts": [part]}
@@ -175,8 +178,10 @@ def main(role: str) -> None:
     folder = Path(os.environ["CHAOS_FOLDER"])
     world = json.loads((folder / "world.json").read_text())
     name = os.environ["CHAOS_NAME"]
-    rng = random.Random(f"{world['seed']} {name}")
-    turn = {"producer": produce, "script": script}[role](world, rng, Ledger(folder / "ledger", name))
+    ledger = Ledger(folder / "ledger", name)
+    # One that is started again does not repeat itself.
+    rng = random.Random(f"{world['seed']} {name} {os.fstat(ledger.file).st_size}")
+    turn = {"producer": produce, "script": script}[role](world, rng, ledger)
     while True:
         turn()
 

@@ -28,8 +28,10 @@ class World:
 
 
 def nothing_is_lost(world: World) -> list[str]:
-    """What a client was told is stored is there, once."""
-    found = []
+    """What a client was told is stored is there, once; and no good request was refused."""
+    found = [
+        f"{line['path']} answered {line['status']}: {line['told']}" for line in ledger.lines(world.ledger, "mistaken")
+    ]
     for line in ledger.lines(world.ledger, "made"):
         model = {"pdf": PdfJob, "cutting_job": Job}.get(line["queue"])
         key = "pk__in" if model else "source_key__in"

@@ -99,7 +99,7 @@ def main(role: str) -> None:
     die_with_parent()
     folder = Path(os.environ["CHAOS_FOLDER"])
     world = json.loads((folder / "world.json").read_text())
-    rng = random.Random(f"{world['seed']} {role}")
+    rng = random.Random(f"{world['seed']} {role} {os.getpid()}")
     service = Client(world, world["service_key"], Ledger(folder / "ledger", role))
     while True:
         try:
