@@ -77,9 +77,6 @@ def produce(world: dict[str, Any], rng: random.Random, ledger: Ledger) -> Callab
             ledger.note("mistaken", path=path, status=status, told=told)
         return status in (200, 201, 202)
 
-    # A heap to begin with, so that several scripts and workers reach for the same rows.
-    again += [(conversions, (site, [conversion(rng, site) for _ in range(30)])) for site in clients]
-
     def turn() -> None:
         todo = again[:]
         again.clear()

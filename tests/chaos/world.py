@@ -2,11 +2,13 @@
 
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from tests.chaos.clients import conversion, order, pdf
 from tests.chaos.stage import ROOT
 from tests.commands import fresh_environment
 
@@ -83,7 +85,7 @@ def furnish(folder: Path, *, seed: int, port: int, seconds: float) -> dict[str, 
         "api_site": Site.objects.create(name="API", default_currency="TRY", sync_method=SyncMethod.API),
     }
     Credentials.objects.store(sites["api_site"], DEMO_ACCOUNT)
-    world = {
+    world: dict[str, Any] = {
         "seed": seed,
         "port": port,
         "service_key": ApiKey.objects.issue(service, name="chaos")[1],
@@ -99,4 +101,21 @@ def furnish(folder: Path, *, seed: int, port: int, seconds: float) -> dict[str, 
     (folder / "ledger").mkdir()
     (folder / "logs").mkdir()
     (folder / "world.json").write_text(json.dumps(world))
+    heap_up(world, sites, service, rng=random.Random(seed), seconds=seconds)
     return world
+
+
+def heap_up(world: dict[str, Any], sites: dict[str, Any], service: Any, *, rng: random.Random, seconds: float) -> None:
+    """Bring rows before the storm, however slow the machine is: many reach for the same ones from its first moment."""
+    from ociqueue.enqueue import enqueue as enqueue_conversions  # noqa: PLC0415
+    from orchestrator.enqueue import enqueue as enqueue_order  # noqa: PLC0415
+    from orchestrator.order import read_order  # noqa: PLC0415
+    from pdfjobs.enqueue import enqueue as enqueue_document  # noqa: PLC0415
+    from pdfjobs.entry import read_entry  # noqa: PLC0415
+
+    for name, site in sites.items():
+        enqueue_conversions(site, [conversion(rng, name) for _ in range(round(seconds * 5))])
+    for _ in range(round(seconds / 5)):
+        enqueue_document(service, read_entry(pdf(world, rng)))
+    for number in range(round(seconds / 8)):
+        enqueue_order(read_order(order(rng, number), default_mode="C"))
