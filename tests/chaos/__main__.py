@@ -4,6 +4,7 @@ import argparse
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -46,6 +47,7 @@ def main() -> int:
     asked = read_arguments()
     in_own_mounts()
     os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # processes are started while the server's threads run
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("chaos: told to stop"))  # and everything is stopped on the way
     folder = Path(tempfile.mkdtemp(prefix="kilit-chaos-"))
     folder.chmod(0o711)  # PostgreSQL's own user must pass through it to its data
     try:
