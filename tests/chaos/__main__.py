@@ -106,6 +106,8 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
 
         connection.close()
         configured_server().stop()
+        if not asked.keep:
+            worlds.unmount(disks)
     tell(report.told())
     return 0 if report.is_kept else 1
 

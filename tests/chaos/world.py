@@ -62,6 +62,12 @@ def mount_disks(folder: Path) -> list[Path]:
     return disks if may_mount else []
 
 
+def unmount(disks: list[Path]) -> None:
+    """Let the small file systems go, so that the folder of the run can be deleted."""
+    for disk in disks:
+        subprocess.run(["umount", "--lazy", str(disk)], check=False)
+
+
 def furnish(folder: Path, *, seed: int, port: int, seconds: float) -> dict[str, Any]:
     """Make database, sites, people and keys, and write down what clients need to know."""
     from django.contrib.auth.models import Group, User  # noqa: PLC0415 - Django is set up by now
