@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 BULK = [
     ("conversion", "retry", "FAILED"),
     ("conversion", "retry", "FAILED"),
-    ("conversion", "mark_failed", "RETRY"),
+    ("conversion", "mark_failed", "QUEUED"),
     ("pdf", "retry", "failed"),
     ("pdf", "expire", "failed"),
 ]
@@ -74,13 +74,12 @@ def act_in_bulk(rng: random.Random, _: Any) -> None:
     make = rng.choice([planning.plan, planning.plan_now])
     planned = make(**asked, reason="chaos", options={})
     time.sleep(rng.uniform(0, 1))
-    planned.refresh_from_db()
-    mine = BulkAction.objects.filter(pk=planned.pk)
-    if rng.random() < 0.75:
-        mine.start(count=planned.eligible)
-        planning.bells.ring(planning.BELL)
-    elif rng.random() < 0.5:
-        mine.cancel()
+    if rng.random() < 0.2:
+        BulkAction.objects.filter(pk=planned.pk).cancel()
+    # Whatever was found by now, also by plans of earlier turns.
+    for ready in BulkAction.objects.filter(status="READY", eligible__gt=0):
+        BulkAction.objects.filter(pk=ready.pk).start(count=ready.eligible)
+    planning.bells.ring(planning.BELL)
 
 
 def sweep(rng: random.Random, _: Any) -> None:
