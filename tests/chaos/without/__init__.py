@@ -17,18 +17,20 @@ class WithoutClaim(AppConfig):
         """Replace the one statement by two, with a moment in between."""
         from lifecycle.guard import LifecycleQuerySet  # noqa: PLC0415 - models are known now
 
-        def take(self: Any, verb: str, /, *, limit: int, order: tuple[str, ...], **changes: Any) -> list[Any]:
+        def take(
+            self: Any, verb: str, fields: Any, *, limit: int, order: tuple[str, ...], changes: dict[str, Any]
+        ) -> list[tuple[Any, ...]]:
             with self._witnessed(verb) as move:
                 found = self.filter(status__in=move.sources).order_by(*order)[:limit]
                 ids = list(found.values_list("pk", flat=True))
-                time.sleep(1.0)
+                time.sleep(1.0 if ids else 0.0)
                 rows = self.model.objects.filter(pk__in=ids)
                 super(LifecycleQuerySet, rows).update(**self._changes(move, changes))
                 if not ids:
                     self._nothing_moved()
-            return list(self.model.objects.filter(pk__in=ids))
+            return list(rows.order_by(*order).values_list(*(field.attname for field in fields)))
 
-        LifecycleQuerySet.take = take  # type: ignore[method-assign]
+        LifecycleQuerySet._take = take  # type: ignore[method-assign]
 
 
 class WithoutToken(AppConfig):
