@@ -29,7 +29,7 @@ def test_a_storm_breaks_no_promise() -> None:
 @pytest.mark.parametrize("guard", ["claim"])
 def test_without_a_guard_the_run_fails(guard) -> None:
     """Claims that read, judge and then write hand the same row to two scripts, and the run says so."""
-    ended = chaos("--seed", "7", "--without", guard)
+    ended = chaos("--seed", "7", "--without", guard, "--limit", "200")
 
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert "was claimed while it was held" in ended.stdout
