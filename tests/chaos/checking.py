@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.chaos import calm, ledger
 from tests.chaos.invariants import INSIDE
-from tests.chaos.outside import OUTSIDE, World
+from tests.chaos.outside import OUTSIDE, World, why_sent_again
 from tests.chaos.report import Finding, Report
 from tests.chaos.strikes import Storm
 
@@ -30,6 +30,7 @@ def check(seed: int, folder: Path, storm: Storm, *, seconds: float) -> Report:
     )
     twice = sum(number > 1 for number in world.sent.values())
     report.notes.append(f"Google received {len(world.sent)} conversions, {twice} of them more than once, counted once")
+    report.notes += [f"claims of those ended by {why}" for why in why_sent_again(world)]
     report.notes.append(f"{storm.missed} strikes found nobody to strike")
     return report
 

@@ -103,6 +103,24 @@ def google_has_what_is_completed(world: World) -> list[str]:
     return found + [f"{number} rows share the order id {order_id}" for order_id, number in twice]
 
 
+SENT_AGAIN = """
+    SELECT before.verb, before.code, count(*) FROM (
+      SELECT details->>'verb' AS verb, coalesce(details->>'provider_error_code', '') AS code, to_state, object_id,
+        lead(to_state) OVER (PARTITION BY object_id ORDER BY id) AS after FROM (
+          SELECT * FROM lifecycle_event WHERE queue = 'conversion' AND (from_state = 'PROCESSING' OR to_state = 'PROCESSING')
+            AND from_state <> to_state) AS moves
+    ) AS before JOIN offline_conversion_queue r ON r.id = before.object_id
+    WHERE before.to_state <> 'PROCESSING' AND before.after = 'PROCESSING' AND r.order_id = ANY(%s)
+    GROUP BY 1, 2 ORDER BY 3 DESC
+"""
+
+
+def why_sent_again(world: World) -> list[str]:
+    """Return how claims ended that were followed by another one, of what Google received more than once."""
+    twice = [order_id for order_id, number in world.sent.items() if number > 1]
+    return [f"{verb} {code}: {number}".replace(" :", ":") for verb, code, number in rows(SENT_AGAIN, twice)]
+
+
 def _saw_lines(log: Path) -> list[str]:
     return log.read_text(errors="replace").splitlines() if log.exists() else []
 
