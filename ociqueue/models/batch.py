@@ -29,6 +29,10 @@ class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
         """Write down that these rows go out now; false when that was written before."""
         return bool(self.filter(pk=batch, sent_at=None).update(sent_at=Now(), row_ids=rows))
 
+    def answer(self, batch: UUID) -> bool:
+        """Write down that the answer is settled now; false when that was written before."""
+        return bool(self.filter(pk=batch, answered_at=None).update(answered_at=Now()))
+
 
 class UploadBatch(models.Model):
     """One upload: claimed, then sent, then answered; sent and never answered means that nobody knows."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import QuerySet
 
 from lifecycle.actor import acting, acting_as
@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 ACTOR = "uploader"
 OUTAGE = 2  # uploads lost in a row; one alone may be a hiccup
+TRY_AGAIN_AFTER = 0.5  # seconds
 
 
 def upload_due(*, sites: QuerySet[Site] | None = None, seconds: float | None = None) -> Tally:
@@ -96,7 +97,7 @@ class Run:
         if not rows:
             return False
         outcomes = ask(provider, rows)
-        tally = settle(batch, rows, outcomes, is_probe=turn.probe is not None)
+        tally = write_down(batch, rows, outcomes, is_probe=turn.probe is not None)
         self.tally.add(tally)
         logger.info("upload of site %s: %s", site.public_id, tally)
         stopped = circuits.learn(site, rows, outcomes, probe=turn.probe, outage=is_outage(site))
@@ -199,6 +200,23 @@ def _ask(provider: Provider, rows: Sequence[Conversion]) -> list[Outcome]:
                 whole_request=True,
             )
         ] * len(rows)
+
+
+def write_down(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome], *, is_probe: bool) -> Tally:
+    """Settle an answer; a connection that was lost while the provider was asked must not lose it, or all is sent again.
+
+    The task has this time: `answer_bell` leaves the last batch twice as much after its call.
+    """
+    end = time.monotonic() + (settings.TASK_TIMEOUT - settings.GOOGLE_ADS_TIMEOUT) / 4
+    while True:
+        try:
+            return settle(batch, rows, outcomes, is_probe=is_probe)
+        except (OperationalError, InterfaceError):
+            if connection.in_atomic_block or time.monotonic() > end:
+                raise
+            logger.warning("the database does not answer; the answer to upload %s is kept", batch, exc_info=True)
+            connection.close()
+            time.sleep(TRY_AGAIN_AFTER)
 
 
 def is_outage(site: Site) -> bool:

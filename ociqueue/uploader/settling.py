@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models.functions import Now
 
 from lifecycle.actor import acting, acting_as, speakable
 from lifecycle.models import Event
@@ -51,7 +50,10 @@ class Tally:
 
 
 def settle(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome], *, is_probe: bool = False) -> Tally:
-    """Move each row to where its outcome says; rows that were taken back meanwhile are left alone, with an event."""
+    """Move each row to where its outcome says; rows that were taken back meanwhile are left alone, with an event.
+
+    An answer settles once: whoever lost the connection while it was written may call again.
+    """
     told = {row.pk: outcome for row, outcome in zip(rows, outcomes, strict=True)}
     # As it was when the row was claimed: since then it is unknown for every row of the batch.
     unknown = {row.pk for row in rows if row.outcome_unknown}
@@ -60,6 +62,8 @@ def settle(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome],
     put_off = {pk for pk in told if told[pk].disposition in PUT_OFF}
     refused = told.keys() - had - accepted - put_off
     with transaction.atomic():
+        if not UploadBatch.objects.answer(batch):
+            return _tally_of(UploadBatch.objects.get(pk=batch))
         held = Conversion.objects.in_batch(batch)
         if len(accepted) < len(told):  # one statement alone locks its rows in order by itself
             held.lock_in_order()
@@ -75,7 +79,6 @@ def settle(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome],
         _note_late(batch, {pk: told[pk] for pk in late})
         tally = Tally(len(moved), len(failed) + capped, len(waiting) - capped, len(late), batches=1)
         UploadBatch.objects.filter(pk=batch).update(
-            answered_at=Now(),
             accepted=tally.accepted,
             failed=tally.failed,
             put_off=tally.put_off,
@@ -85,6 +88,10 @@ def settle(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome],
             note=_note(outcomes),
         )
     return tally
+
+
+def _tally_of(batch: UploadBatch) -> Tally:
+    return Tally(batch.accepted, batch.failed, batch.put_off, batch.late, batches=1)
 
 
 def is_lost(outcomes: Sequence[Outcome]) -> bool:

@@ -107,8 +107,8 @@ SENT_AGAIN = """
     SELECT before.verb, before.code, count(*) FROM (
       SELECT details->>'verb' AS verb, coalesce(details->>'provider_error_code', '') AS code, to_state, object_id,
         lead(to_state) OVER (PARTITION BY object_id ORDER BY id) AS after FROM (
-          SELECT * FROM lifecycle_event WHERE queue = 'conversion' AND (from_state = 'PROCESSING' OR to_state = 'PROCESSING')
-            AND from_state <> to_state) AS moves
+          SELECT * FROM lifecycle_event
+            WHERE queue = 'conversion' AND from_state <> to_state AND 'PROCESSING' IN (from_state, to_state)) AS moves
     ) AS before JOIN offline_conversion_queue r ON r.id = before.object_id
     WHERE before.to_state <> 'PROCESSING' AND before.after = 'PROCESSING' AND r.order_id = ANY(%s)
     GROUP BY 1, 2 ORDER BY 3 DESC

@@ -54,6 +54,46 @@ def test_a_swept_uploader_cannot_settle_what_it_no_longer_holds(google, api_site
     assert list(UploadBatch.objects.order_by("created_at").values_list("late", "accepted")) == [(3, 0), (0, 3)]
 
 
+def terminate(pid: int) -> None:
+    """End another thread's connection, as an administrator or a restart does."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
+    connection.close()
+
+
+def test_an_answer_outlives_the_connection_that_was_lost_meanwhile(google, api_site, make_rows, sql) -> None:
+    """Google has said what became of the rows: nothing is sent again because the database was away for a moment."""
+    make_rows(api_site, count=3)
+    ((pid,),) = sql("SELECT pg_backend_pid()")
+
+    def lose(call):
+        terminate(pid)
+        return accept(call)
+
+    google.replies.append(lose)
+
+    tally = upload_due()
+
+    assert tally.accepted == 3
+    assert set(Conversion.objects.values_list("status", "attempt_count")) == {("COMPLETED", 1)}
+    assert len(google.calls) == 1
+
+
+def test_an_answer_settles_once(google, api_site, make_rows) -> None:
+    """The connection may be lost when all is written but nobody was told: settling again changes and tells nothing."""
+    make_rows(api_site, count=2)
+    batch, rows = running.claim(api_site, running.turn_of(api_site))
+    running.hold(batch, rows)
+    taken = [Outcome(Disposition.ACCEPTED)] * 2
+
+    first = running.settle(batch, rows, taken)
+    again = running.settle(batch, rows, taken)
+
+    assert (again.accepted, again.late) == (first.accepted, first.late) == (2, 0)
+    assert UploadBatch.objects.get().accepted == 2
+    assert not Event.objects.filter(event_type="LATE_ANSWER").exists()
+
+
 def test_a_swept_uploader_cannot_settle_the_next_ones_claim(google, api_site, make_rows) -> None:
     """Rule 4: the rows are PROCESSING again, but for another batch; only that one's answer counts."""
     make_rows(api_site, count=2)
