@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.chaos import world as worlds
 from tests.chaos.stage import CLIENTS, SERVICES, Stage, free_port
 
+GRACE = 10  # seconds to tell what was found, and to stop everything
 SETTINGS = {"": "config.settings", "claim": "tests.chaos.without.claim", "token": "tests.chaos.without.token"}
 
 
@@ -48,6 +49,9 @@ def main() -> int:
     in_own_mounts()
     os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # processes are started while the server's threads run
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("chaos: told to stop"))  # and everything is stopped on the way
+    # Whatever hangs, the run does not.
+    signal.signal(signal.SIGALRM, lambda *_: sys.exit(f"chaos: not over within {asked.limit:.0f} s"))
+    signal.alarm(round(asked.limit) + GRACE)
     folder = Path(tempfile.mkdtemp(prefix="kilit-chaos-"))
     folder.chmod(0o711)  # PostgreSQL's own user must pass through it to its data
     try:
@@ -90,11 +94,16 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
         stage.start(*CLIENTS)
         time.sleep(2)
         tell(f"chaos: the storm begins after {time.monotonic() - begun:.0f} s")
-        storm.rage(strikes.schedule(asked.seed, asked.seconds))
+        breach = checking.Breach()
+        storm.rage(strikes.schedule(asked.seed, asked.seconds), until=breach if asked.without else lambda: False)
         calm_at = time.monotonic()
         tell(f"chaos: calm after {calm_at - begun:.0f} s")
-        calm.settle(stage, world, folder, end=max(begun + asked.limit - 15, calm_at + 20))
-        report = checking.check(asked.seed, folder, storm, seconds=asked.seconds)
+        if breach.seen:
+            stage.stop()
+            report = checking.check_moment(asked.seed, storm, seconds=asked.seconds)
+        else:
+            calm.settle(stage, world, folder, end=max(begun + asked.limit - 15, calm_at + 20))
+            report = checking.check(asked.seed, folder, storm, seconds=asked.seconds)
         report.notes.append(f"{time.monotonic() - begun:.0f} s in all, {stage.restarts} services started again")
         report.notes.append(
             "the full disk was a tmpfs of 12 MB" if disks else "no mounts: the full disk was RLIMIT_FSIZE of 0"

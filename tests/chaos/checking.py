@@ -1,19 +1,32 @@
 """Runs every check of a finished run."""
 
 import inspect
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from django.db import DatabaseError, connection
+
 from tests.chaos import calm, ledger
-from tests.chaos.invariants import INSIDE
+from tests.chaos.invariants import ALWAYS, INSIDE
 from tests.chaos.outside import OUTSIDE, World, why_sent_again
 from tests.chaos.report import Finding, Report
 from tests.chaos.strikes import Storm
 
+LOOK_EVERY = 1.0  # seconds
+
+
+def check_moment(seed: int, storm: Storm, *, seconds: float) -> Report:
+    """Ask what must hold at any moment: nothing has ended yet."""
+    connection.close()  # the storm may have struck it
+    report = Report(seed, seconds, storm.struck, storm.missed, storm.stage.restarts, calm.states())
+    report.findings = [finding(ask) for ask in ALWAYS]
+    return report
+
 
 def check(seed: int, folder: Path, storm: Storm, *, seconds: float) -> Report:
-    """Ask every invariant."""
+    """Ask every invariant of a run that has come to rest."""
     calls = [call for call in storm.google.calls if not call.request.validate_only]
     world = World(
         ledger=folder / "ledger",
@@ -33,6 +46,24 @@ def check(seed: int, folder: Path, storm: Storm, *, seconds: float) -> Report:
     report.notes += [f"claims of those ended by {why}" for why in why_sent_again(world)]
     report.notes.append(f"{storm.missed} strikes found nobody to strike")
     return report
+
+
+class Breach:
+    """Looks now and then whether something is broken already: a run without a guard need not go on then."""
+
+    def __init__(self) -> None:
+        """Have seen nothing."""
+        self.seen, self.next_look = False, 0.0
+
+    def __call__(self) -> bool:
+        """Tell whether a breach was seen."""
+        if not self.seen and time.monotonic() > self.next_look:
+            self.next_look = time.monotonic() + LOOK_EVERY
+            try:
+                self.seen = any(ask() for ask in ALWAYS)
+            except DatabaseError:  # struck just now
+                connection.close()
+        return self.seen
 
 
 def finding(ask: Any, *world: World) -> Finding:

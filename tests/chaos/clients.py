@@ -31,11 +31,12 @@ class Client:
 
     def __init__(self, world: dict[str, Any], key: str, ledger: Ledger) -> None:
         """Connect anew for each request: servers come and go here."""
-        self.port, self.key, self.ledger = world["port"], key, ledger
+        self.port, self.ledger = world["port"], ledger
+        self.headers = {"X-API-Key": key}
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Return the status and the answer; 0 when nobody answered."""
-        headers = {"X-API-Key": self.key, "Content-Type": "application/json", "Connection": "close"}
+        headers = {**self.headers, "Content-Type": "application/json", "Connection": "close"}
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         try:
             connection.request(method, path, None if body is None else json.dumps(body).encode(), headers)
@@ -149,11 +150,7 @@ def script(world: dict[str, Any], rng: random.Random, ledger: Ledger) -> Callabl
         good = [row for row in handed if rng.random() < 0.8]
         bad = [row for row in handed if row not in good and rng.random() < 0.7]
         ack(world, client, good)
-        if bad:
-            body = {"errorCode": "INVALID_GCLID", "errorCategory": "VALIDATION", "errorMessage": "bad"}
-            client.ask(
-                "POST", "/api/oci/ack-failed", {"siteId": world["script_site"]["public_id"], "queueIds": bad, **body}
-            )
+        ack_failed(world, client, bad)
         time.sleep(rng.uniform(0.1, 0.6))
 
     return turn
@@ -175,6 +172,13 @@ def ack(world: dict[str, Any], client: Client, ids: list[str]) -> None:
     if ids:
         client.ledger.note("acked", ids=ids)
         client.ask("POST", "/api/oci/ack", {"siteId": world["script_site"]["public_id"], "queueIds": ids})
+
+
+def ack_failed(world: dict[str, Any], client: Client, ids: list[str]) -> None:
+    """Say that rows could not be uploaded."""
+    if ids:
+        why = {"errorCode": "INVALID_GCLID", "errorCategory": "VALIDATION", "errorMessage": "bad"}
+        client.ask("POST", "/api/oci/ack-failed", {"siteId": world["script_site"]["public_id"], "queueIds": ids, **why})
 
 
 def main(role: str) -> None:

@@ -226,3 +226,5 @@ INSIDE: list[Check] = [
     one_holder_at_a_time,
     sums_add_up,
 ]
+# What holds at any moment, also while everything runs.
+ALWAYS: list[Check] = [no_move_outside_the_tables, one_holder_at_a_time]

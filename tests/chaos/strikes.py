@@ -83,11 +83,11 @@ class Storm:
     missed: int = 0
     mending: list[tuple[float, Callable[[], Any]]] = field(default_factory=list)
 
-    def rage(self, strikes: list[Strike]) -> None:
-        """Strike at each one's time."""
+    def rage(self, strikes: list[Strike], *, until: Callable[[], bool] = lambda: False) -> None:
+        """Strike at each one's time, until all has come or enough is seen."""
         begun = time.monotonic()
         waiting = list(strikes)
-        while waiting or self.mending:
+        while (waiting or self.mending) and not until():
             now = time.monotonic() - begun
             while waiting and waiting[0].at <= now:
                 self.strike(waiting.pop(0), now)
