@@ -42,8 +42,8 @@ def check(seed: int, folder: Path, storm: Storm, *, seconds: float) -> Report:
         f"clients met {dict(sorted(refused.items()))} while something was away" if refused else "no 5xx"
     )
     twice = sum(number > 1 for number in world.sent.values())
-    report.notes.append(f"Google received {len(world.sent)} conversions, {twice} of them more than once, counted once")
-    report.notes += [f"claims of those ended by {why}" for why in why_sent_again(world)]
+    received = f"Google received {len(world.sent)} conversions, {twice} of them more than once, counted once"
+    report.notes.append(f"{received}{why_sent_again(world)}")
     report.notes.append(f"{storm.missed} strikes found nobody to strike")
     return report
 

@@ -105,7 +105,8 @@ def google_has_what_is_completed(world: World) -> list[str]:
 
 SENT_AGAIN = """
     SELECT before.verb, before.code, count(*) FROM (
-      SELECT details->>'verb' AS verb, coalesce(details->>'provider_error_code', '') AS code, to_state, object_id,
+      SELECT details->>'verb' AS verb, to_state, object_id,
+        CASE WHEN details->>'verb' IN ('defer', 'ack_failed') THEN details->>'provider_error_code' ELSE '' END AS code,
         lead(to_state) OVER (PARTITION BY object_id ORDER BY id) AS after FROM (
           SELECT * FROM lifecycle_event
             WHERE queue = 'conversion' AND from_state <> to_state AND 'PROCESSING' IN (from_state, to_state)) AS moves
@@ -115,10 +116,11 @@ SENT_AGAIN = """
 """
 
 
-def why_sent_again(world: World) -> list[str]:
+def why_sent_again(world: World) -> str:
     """Return how claims ended that were followed by another one, of what Google received more than once."""
     twice = [order_id for order_id, number in world.sent.items() if number > 1]
-    return [f"{verb} {code}: {number}".replace(" :", ":") for verb, code, number in rows(SENT_AGAIN, twice)]
+    ends = [f"{verb} {code}".strip() + f" {number}" for verb, code, number in rows(SENT_AGAIN, twice)]
+    return f"; their earlier claims ended by {', '.join(ends)}" if ends else ""
 
 
 def _saw_lines(log: Path) -> list[str]:

@@ -40,7 +40,7 @@ class WithoutToken(AppConfig):
     label = "chaos_without"
 
     def ready(self) -> None:
-        """Let whoever once held a document finish it."""
+        """Let whoever once held a document finish it, slowly enough that it may be somebody else's by then."""
         from django.db.models.functions import Now  # noqa: PLC0415
 
         from lifecycle.leases import no_lease  # noqa: PLC0415
@@ -48,6 +48,7 @@ class WithoutToken(AppConfig):
         from pdfjobs.models.timing import RenderTiming  # noqa: PLC0415
 
         def succeed(self: Any, *, artifact_key: str, size: int, digest: str) -> Any:
+            time.sleep(4.0)
             artifact = {"artifact_key": artifact_key, "artifact_size": size, "artifact_digest": digest}
             with transaction.atomic():
                 PdfJob.objects.filter(pk=self.pk).move("succeed", finished_at=Now(), **artifact, **no_lease())
