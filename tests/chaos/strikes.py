@@ -5,12 +5,12 @@ import os
 import random
 import resource
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,24 +81,19 @@ class Storm:
     floor: Path
     struck: Counter[str] = field(default_factory=Counter)
     missed: int = 0
-    mending: list[tuple[float, Callable[[], Any]]] = field(default_factory=list)
+    mending: list[threading.Timer] = field(default_factory=list)
 
     def rage(self, strikes: list[Strike], *, until: Callable[[], bool] = lambda: False) -> None:
         """Strike at each one's time, until all has come or enough is seen."""
         begun = time.monotonic()
         waiting = list(strikes)
-        while (waiting or self.mending) and not until():
-            now = time.monotonic() - begun
-            while waiting and waiting[0].at <= now:
-                self.strike(waiting.pop(0), now)
-            due = [mend for at, mend in self.mending if at <= now]
-            self.mending = [(at, mend) for at, mend in self.mending if at > now]
-            for mend in due:
-                mend()
+        while (waiting or any(timer.is_alive() for timer in self.mending)) and not until():
+            while waiting and waiting[0].at <= time.monotonic() - begun:
+                self.strike(waiting.pop(0))
             self.stage.tend()
             time.sleep(0.1)
 
-    def strike(self, strike: Strike, now: float) -> None:
+    def strike(self, strike: Strike) -> None:
         """Do one; what it takes away comes back after its time."""
         try:
             mend = STRIKES[strike.kind](self, strike)
@@ -110,7 +105,11 @@ class Storm:
             return
         self.struck[strike.kind] += 1
         if mend:
-            self.mending.append((now + strike.length, mend))
+            # By a thread of its own: this one may wait for a lock that a stopped process holds until it goes on.
+            timer = threading.Timer(strike.length, mend)
+            timer.daemon = True
+            timer.start()
+            self.mending.append(timer)
 
     def victim(self, strike: Strike) -> psutil.Process:
         """Return the process that a strike is for."""
@@ -201,11 +200,16 @@ def forbid_growth(storm: Storm) -> Callable[[], None]:
     return lambda: limit(resource.RLIM_INFINITY)
 
 
-def take_away(storm: Storm, _: Strike) -> Callable[[], Any]:
+def take_away(storm: Storm, _: Strike) -> Callable[[], None]:
     """Let the saw's folder be gone for a while, as a share is; slower than any slow one."""
     place, aside = storm.floor / "saw", storm.floor / "saw-away"
     place.rename(aside)
-    return partial(aside.rename, place)
+
+    def bring_back() -> None:
+        with suppress(FileNotFoundError):  # the run is over, and its folder gone
+            aside.rename(place)
+
+    return bring_back
 
 
 def lapse(*_: Any) -> None:
