@@ -14,7 +14,7 @@ from tests.chaos import world as worlds
 from tests.chaos.stage import CLIENTS, SERVICES, Stage, free_port
 
 GRACE = 10  # seconds to tell what was found, and to stop everything
-SETTINGS = {"": "config.settings", "claim": "tests.chaos.without.claim", "token": "tests.chaos.without.token"}
+SETTINGS = {"": "config.settings", "claim": "tests.chaos.without.claim"}
 
 
 def read_arguments() -> argparse.Namespace:

@@ -31,6 +31,7 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=120.0)
     asked = parser.parse_args()
+    os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # processes are started while the server's threads run
     folder = Path(tempfile.mkdtemp(prefix="kilit-load-"))
     folder.chmod(0o711)
     try:

@@ -1,10 +1,9 @@
-"""Guards taken away, to see that a run notices: settings that put one of these apps beside the product's own."""
+"""A guard taken away, to see that a run notices: settings that put this app beside the product's own."""
 
 import time
 from typing import Any
 
 from django.apps import AppConfig
-from django.db import transaction
 
 
 class WithoutClaim(AppConfig):
@@ -31,28 +30,3 @@ class WithoutClaim(AppConfig):
             return list(rows.order_by(*order).values_list(*(field.attname for field in fields)))
 
         LifecycleQuerySet._take = take  # type: ignore[method-assign]
-
-
-class WithoutToken(AppConfig):
-    """Holders that prove nothing: the claim's token is not in the WHERE."""
-
-    name = "tests.chaos.without"
-    label = "chaos_without"
-
-    def ready(self) -> None:
-        """Let whoever once held a document finish it, slowly enough that it may be somebody else's by then."""
-        from django.db.models.functions import Now  # noqa: PLC0415
-
-        from lifecycle.leases import no_lease  # noqa: PLC0415
-        from pdfjobs.models import PdfJob  # noqa: PLC0415
-        from pdfjobs.models.timing import RenderTiming  # noqa: PLC0415
-
-        def succeed(self: Any, *, artifact_key: str, size: int, digest: str) -> Any:
-            time.sleep(4.0)
-            artifact = {"artifact_key": artifact_key, "artifact_size": size, "artifact_digest": digest}
-            with transaction.atomic():
-                PdfJob.objects.filter(pk=self.pk).move("succeed", finished_at=Now(), **artifact, **no_lease())
-                RenderTiming.add_of(self.pk)
-            return self
-
-        PdfJob.succeed = succeed  # type: ignore[method-assign]
