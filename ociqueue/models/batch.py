@@ -1,7 +1,7 @@
 """An upload to the provider, written down before it is sent: what was asked is known whatever crashes (OCI-23)."""
 
 from collections.abc import Collection
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
@@ -29,9 +29,9 @@ class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
         """Write down that these rows go out now; false when that was written before."""
         return bool(self.filter(pk=batch, sent_at=None).update(sent_at=Now(), row_ids=rows))
 
-    def answer(self, batch: UUID) -> bool:
-        """Write down that the answer is settled now; false when that was written before."""
-        return bool(self.filter(pk=batch, answered_at=None).update(answered_at=Now()))
+    def answer(self, batch: UUID, **told: Any) -> bool:
+        """Write down that the answer is settled now, and what it did; false when that was written before."""
+        return bool(self.filter(pk=batch, answered_at=None).update(answered_at=Now(), **told))
 
 
 class UploadBatch(models.Model):

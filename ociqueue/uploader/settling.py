@@ -54,31 +54,11 @@ def settle(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome],
 
     An answer settles once: whoever lost the connection while it was written may call again.
     """
-    told = {row.pk: outcome for row, outcome in zip(rows, outcomes, strict=True)}
-    # As it was when the row was claimed: since then it is unknown for every row of the batch.
-    unknown = {row.pk for row in rows if row.outcome_unknown}
-    had = {pk for pk in unknown if told[pk].disposition == Disposition.DUPLICATE}
-    accepted = {pk for pk in told if told[pk].disposition == Disposition.ACCEPTED}
-    put_off = {pk for pk in told if told[pk].disposition in PUT_OFF}
-    refused = told.keys() - had - accepted - put_off
     with transaction.atomic():
-        if not UploadBatch.objects.answer(batch):
-            return _tally_of(UploadBatch.objects.get(pk=batch))
-        held = Conversion.objects.in_batch(batch)
-        if len(accepted) < len(told):  # one statement alone locks its rows in order by itself
-            held.lock_in_order()
-        columns = {pk: _columns(told[pk], was_unknown=pk in unknown, is_probe=is_probe) for pk in told}
-        moved = held.accept(_per_row(columns, accepted)) if accepted else set()
-        if had:
-            with acting_as(acting().actor, reason=HAD_IT):
-                moved |= held.accept(_per_row(columns, had))
-        failed = held.refuse(_per_row(columns, refused)) if refused else set()
-        waiting = held.put_off(_per_row(columns, put_off)) if put_off else set()
-        capped = Conversion.objects.filter(pk__among=waiting).cap() if waiting else 0
-        late = told.keys() - moved - failed - waiting
-        _note_late(batch, {pk: told[pk] for pk in late})
-        tally = Tally(len(moved), len(failed) + capped, len(waiting) - capped, len(late), batches=1)
-        UploadBatch.objects.filter(pk=batch).update(
+        tally = _move(batch, rows, outcomes, is_probe=is_probe)
+        # At the end: whoever takes rows back locks them first and then their upload, too.
+        is_first = UploadBatch.objects.answer(
+            batch,
             accepted=tally.accepted,
             failed=tally.failed,
             put_off=tally.put_off,
@@ -87,7 +67,33 @@ def settle(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome],
             request_id=next((outcome.request_id for outcome in outcomes if outcome.request_id), ""),
             note=_note(outcomes),
         )
-    return tally
+        if not is_first:
+            transaction.set_rollback(True)
+    return tally if is_first else _tally_of(UploadBatch.objects.get(pk=batch))
+
+
+def _move(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome], *, is_probe: bool) -> Tally:
+    told = {row.pk: outcome for row, outcome in zip(rows, outcomes, strict=True)}
+    # As it was when the row was claimed: since then it is unknown for every row of the batch.
+    unknown = {row.pk for row in rows if row.outcome_unknown}
+    had = {pk for pk in unknown if told[pk].disposition == Disposition.DUPLICATE}
+    accepted = {pk for pk in told if told[pk].disposition == Disposition.ACCEPTED}
+    put_off = {pk for pk in told if told[pk].disposition in PUT_OFF}
+    refused = told.keys() - had - accepted - put_off
+    held = Conversion.objects.in_batch(batch)
+    if len(accepted) < len(told):  # one statement alone locks its rows in order by itself
+        held.lock_in_order()
+    columns = {pk: _columns(told[pk], was_unknown=pk in unknown, is_probe=is_probe) for pk in told}
+    moved = held.accept(_per_row(columns, accepted)) if accepted else set()
+    if had:
+        with acting_as(acting().actor, reason=HAD_IT):
+            moved |= held.accept(_per_row(columns, had))
+    failed = held.refuse(_per_row(columns, refused)) if refused else set()
+    waiting = held.put_off(_per_row(columns, put_off)) if put_off else set()
+    capped = Conversion.objects.filter(pk__among=waiting).cap() if waiting else 0
+    late = told.keys() - moved - failed - waiting
+    _note_late(batch, {pk: told[pk] for pk in late})
+    return Tally(len(moved), len(failed) + capped, len(waiting) - capped, len(late), batches=1)
 
 
 def _tally_of(batch: UploadBatch) -> Tally:

@@ -206,3 +206,33 @@ def test_what_is_taken_back_while_it_goes_out_is_known_to_have_gone_out(
     assert len(went) == 2
     assert set(Conversion.objects.values_list("status", flat=True)) != {"PROCESSING"}
     assert set(Conversion.objects.values_list("outcome_unknown", flat=True)) == {is_guarded}
+
+
+def test_an_answer_and_whoever_takes_the_rows_back_do_not_lock_each_other_out(
+    google, api_site, make_rows, in_threads, monkeypatch
+) -> None:
+    """Both lock rows first and then the upload; the other way round one of them would be a deadlock's victim."""
+    make_rows(api_site, count=3)
+    batch, rows = running.claim(api_site, running.turn_of(api_site))
+    rows = running.hold(batch, rows)
+    rows_locked, never = Signal(), Signal()
+    keep = UploadBatchQuerySet.keep
+
+    def slowly(self, batches):
+        rows_locked.set()
+        never.wait(1)  # time for the answer to come as far as it comes
+        return keep(self, batches)
+
+    monkeypatch.setattr(UploadBatchQuerySet, "keep", slowly)
+
+    def act(number: int) -> object:
+        if number:
+            return Conversion.objects.recover(min_age=-timedelta(minutes=1))
+        rows_locked.wait(30)
+        return running.settle(batch, rows, [Outcome(Disposition.ACCEPTED)] * 3)
+
+    tally, recovered = in_threads(act, count=2)
+
+    assert recovered == 3
+    assert (tally.accepted, tally.late) == (0, 3)
+    assert set(Conversion.objects.values_list("status", "outcome_unknown")) == {("RETRY", True)}
