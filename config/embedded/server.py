@@ -48,6 +48,8 @@ INITDB = (
     "--auth-host=reject",
     # Defaults that the operator may change in postgresql.conf.
     "--set=max_connections=200",
+    # No disk turns any more: else a deep page of a list would be read by a walk of the whole table.
+    "--set=random_page_cost=1.1",
     # Fewer checkpoints: after each, every page is written whole when it changes first.
     "--set=max_wal_size=2GB",
     "--set=checkpoint_timeout=15min",
