@@ -23,7 +23,7 @@ CLAIM = f"""
       ORDER BY created_at, id LIMIT %s FOR UPDATE SKIP LOCKED
     )
     UPDATE {BARE} SET status = 'PROCESSING', claimed_at = now(), attempt_count = attempt_count + 1, updated_at = now()
-    WHERE id IN (SELECT id FROM picked)
+    WHERE id = ANY(ARRAY(SELECT id FROM picked))
     RETURNING id, order_id, gclid, wbraid, gbraid, action, conversion_time, value, currency
 """
 ACK = f"""

@@ -20,7 +20,7 @@ BARE_CLAIM = """
     )
     UPDATE bare_parcel SET status = 'CARRIED', updated_at = now(), attempt_count = attempt_count + 1,
       claim_token = gen_random_uuid(), lease_until = now() + interval '8 seconds'
-    WHERE id IN (SELECT picked_id FROM picked) RETURNING *
+    WHERE id = ANY(ARRAY(SELECT picked_id FROM picked)) RETURNING *
 """
 BARE_DELIVER = """
     UPDATE bare_parcel SET status = 'DELIVERED', updated_at = now(), claim_token = NULL, lease_until = NULL

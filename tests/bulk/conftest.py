@@ -25,7 +25,7 @@ def make_failed() -> Callable[..., list[Conversion]]:
 
     def make(site: Site, number: int, *, code: str = "INVALID_VALUE") -> list[Conversion]:
         made = Conversion.objects.bulk_create([new_conversion(site) for _ in range(number)])
-        rows = Conversion.objects.filter(pk__in=[row.pk for row in made])
+        rows = Conversion.objects.filter(pk__among=[row.pk for row in made])
         rows.claim(limit=number)
         rows.ack_failed(code=code, category="VALIDATION", message="bad")
         return list(rows.order_by("pk"))

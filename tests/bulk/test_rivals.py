@@ -132,7 +132,7 @@ def test_a_cancel_amid_a_batch_waits_for_its_end(make_person, site, make_failed,
 @pytest.mark.django_db(transaction=True)
 def test_killed_workers_neither_repeat_nor_skip(make_person, site, make_failed, workers: Workers) -> None:
     """SIGKILL of a real worker in the middle of a bulk action, twice; the next goes on after the last whole batch."""
-    total = 12_000  # more than a page counts, so that a worker writes them down too
+    total = 10_400  # more than a page counts, so that a worker writes them down too
     for _ in range(4):
         make_failed(site, total // 4)
     operator = make_person(sites={site: "operator"})

@@ -10,6 +10,7 @@ from django.utils import timezone
 from lifecycle.models import Count, Event
 from ociqueue.models import Conversion
 from ociqueue.settling import ack
+from tests.benchmarks.conversions import fill
 from tests.ociqueue.conftest import Api, new_conversion
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,7 +22,7 @@ ROWS = 20_000
 def test_sixteen_exporters_hand_out_every_row_exactly_once_per_claim(site, site_key, in_threads) -> None:
     """OCI-9: half of the exporters lose their first answer and pull again, as a script does after a timeout."""
     key = site_key(site)
-    Conversion.objects.bulk_create((new_conversion(site, gclid=f"c{n}") for n in range(ROWS)), batch_size=5000)
+    fill(Conversion._meta.db_table, site, ROWS)
 
     def pull(number: int) -> list[tuple[str, int]]:
         api = Api(key)

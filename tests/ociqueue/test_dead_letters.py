@@ -24,7 +24,7 @@ ADDRESS = "/admin/ociqueue/conversion/dead-letters/"
 
 def make_failed(site: Site, number: int = 1, *, code: str = "INVALID_VALUE", message: str = "bad", **columns: Any):
     rows = Conversion.objects.bulk_create([new_conversion(site, **columns) for _ in range(number)])
-    chosen = Conversion.objects.filter(pk__in=[row.pk for row in rows])
+    chosen = Conversion.objects.filter(pk__among=[row.pk for row in rows])
     chosen.claim(limit=number)
     chosen.ack_failed(code=code, category="VALIDATION", message=message)
     return list(chosen.order_by("pk"))
