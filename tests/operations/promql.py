@@ -71,7 +71,7 @@ def evaluate(node: Any, now: Scrape, before: Scrape) -> Vector | float:  # noqa:
             return {labels: value - earlier[labels] for labels, value in later.items() if labels in earlier}
         case promql.BinaryExpr() if not (node.modifier and (node.modifier.matching or node.modifier.return_bool)):
             return combine(str(node.op), evaluate(node.lhs, now, before), evaluate(node.rhs, now, before))
-    raise NotImplementedError(node.prettify())
+    raise TypeError(f"these tests cannot evaluate {node.prettify()}")
 
 
 def combine(sign: str, left: Vector, right: Vector | float) -> Vector:
