@@ -159,7 +159,10 @@ def test_a_web_service_that_does_not_answer_is_told(well: Scrape) -> None:
     assert firing(well, scrape(up=0)) == {"KilitDown"}
 
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool comes with Prometheus, which is not here; the tests above evaluate the same rules")
+@pytest.mark.skipif(
+    not shutil.which("promtool"),
+    reason="promtool comes with Prometheus, which is not here; the tests above evaluate the same rules",
+)
 def test_prometheus_itself_says_the_same_of_every_state(well: Scrape, tmp_path: Path) -> None:
     """With `for` and the extrapolation of `increase`, which our evaluator leaves out."""
     work_on()
