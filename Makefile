@@ -4,6 +4,9 @@ PYTHON ?= python3
 UV_VERSION := 0.13.7
 BIN := .venv/bin
 
+# Every start would compile the product anew where Python may not write its caches.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help up up-google down test fuzz lint fmt messages screenshots bench bench-full chaos load lock
 

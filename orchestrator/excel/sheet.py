@@ -1,4 +1,7 @@
-"""One batch as the bytes of an XLSX file: the same batch and template always give the same bytes."""
+"""One batch as the bytes of an XLSX file: the same batch and template always give the same bytes.
+
+This module loads openpyxl: import it late.
+"""
 
 import re
 from copy import copy
@@ -20,9 +23,9 @@ from orchestrator.plan import Batch, Row
 # Zip files cannot tell of earlier days.
 STAMP = datetime(1980, 1, 1)  # noqa: DTZ001 - neither zip nor Excel knows zones
 TEXT_FORMAT = "@"
-# Excel reads _x0041_ in text as the letter A.
 # As `dataclasses.astuple` does, which would copy every value of every row.
 cells_of = attrgetter(*(field.name for field in fields(Row)))
+# Excel reads _x0041_ in text as the letter A.
 ESCAPE_LOOKALIKE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)")
 
 

@@ -3,12 +3,14 @@
 import unicodedata
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
-from openpyxl import Workbook, load_workbook
-from openpyxl.worksheet.worksheet import Worksheet
-
 from orchestrator.faults import Code, Fault
+
+if TYPE_CHECKING:
+    from openpyxl import Workbook
+    from openpyxl.worksheet.worksheet import Worksheet
 
 SHEET = "ŞABLON"
 # The misspelt one is right: it is what OptiPlanning looks for.
@@ -48,8 +50,10 @@ def read_template(path: Path) -> bytes:
     return content
 
 
-def open_template(content: bytes) -> tuple[Workbook, Worksheet]:
+def open_template(content: bytes) -> "tuple[Workbook, Worksheet]":
     """Return the workbook and its sheet, or raise what is wrong with them."""
+    from openpyxl import load_workbook  # noqa: PLC0415 - it takes long to load, and few processes need it
+
     try:
         # What the archive says of itself is what its reader keeps to: nothing unfolds beyond it.
         with ZipFile(BytesIO(content)) as archive:

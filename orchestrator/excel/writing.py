@@ -12,7 +12,6 @@ from uuid import UUID
 
 from orchestrator.atomic import digest_of, named_failures, sweep_leftovers, sync_folder, write_aside
 from orchestrator.excel.naming import file_names
-from orchestrator.excel.sheet import sheet_bytes
 from orchestrator.excel.template import read_template
 from orchestrator.folders import Folders
 from orchestrator.plan import Plan
@@ -67,6 +66,8 @@ def write_files(
 def _filled(
     job_id: UUID, plan: Plan, folders: Folders, keep_alive: Callable[[], None] | None
 ) -> Iterator[tuple[SheetFile, bytes]]:
+    from orchestrator.excel.sheet import sheet_bytes  # noqa: PLC0415 - only whoever writes files loads openpyxl
+
     template = read_template(folders.template)
     for name, batch in zip(file_names(job_id, plan.batches), plan.batches, strict=True):
         with named_failures(Path(tempfile.gettempdir())):  # openpyxl writes there first

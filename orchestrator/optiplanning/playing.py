@@ -15,8 +15,6 @@ from pathlib import Path
 from uuid import uuid4
 from xml.sax.saxutils import quoteattr
 
-from openpyxl import load_workbook
-
 JOB_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 WISH = re.compile(r"\bsim:([a-z0-9-]+)")
 # Of OptiPlanning: no XML; XML that is none; half of it, then the rest; another job's; a crash; no end.
@@ -40,6 +38,8 @@ class Work:
 
 def read_sheets(files: list[Path]) -> Work:
     """Add up the rows of the sheets."""
+    from openpyxl import load_workbook  # noqa: PLC0415 - it takes long to load, and whoever starts a player needs it not
+
     work = Work()
     for path in files:
         book = load_workbook(path, read_only=True)

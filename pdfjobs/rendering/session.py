@@ -147,7 +147,8 @@ class Session:
         return not tab.is_worn and self._alive() and tab.page.context.browser is self._connection
 
     def _prepare(self) -> None:
-        if self._spare is None:
+        # Not after a failed launch: another one in the background would keep the next job waiting.
+        if self._spare is None and self._playwright:
             self._spare = self._later(self._open())
 
     async def _open(self) -> Tab:

@@ -147,6 +147,7 @@ def test_killed_workers_neither_repeat_nor_skip(make_person, site, make_failed, 
             action.refresh_from_db()
             if action.done_count > done or action.status == "DONE":
                 break
+            time.sleep(0.02)
         if action.status == "DONE":
             break
         for busy in workers.titled("processing"):

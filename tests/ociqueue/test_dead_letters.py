@@ -100,11 +100,25 @@ def test_the_list_offers_the_file_with_its_own_filters(make_person, site) -> Non
     assert f'href="{ADDRESS}?site={site.pk}"' in answer.content.decode()
 
 
+def test_no_row_costs_a_question_of_its_own(make_person, site) -> None:
+    def questions(number: int) -> int:
+        make_failed(site, number)
+        with CaptureQueriesContext(connection) as asked:
+            downloaded(viewer)
+        return len(asked)
+
+    viewer = make_person(sites={site: "viewer"})
+
+    assert questions(1) == questions(10)
+
+
 def test_memory_stays_the_same_for_any_number_of_rows(site) -> None:
+    rows = Conversion.objects.for_site(site).select_related("site")
+
     def most_memory(number: int) -> int:
         make_failed(site, number, message="x" * 900)
         tracemalloc.start()
-        lines = sum(1 for _ in CONSOLE.dead_letter_lines(Conversion.objects.for_site(site)))
+        lines = sum(1 for _ in CONSOLE.dead_letter_lines(rows))
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert lines == 1 + Conversion.objects.count()
@@ -115,5 +129,5 @@ def test_memory_stays_the_same_for_any_number_of_rows(site) -> None:
 
     assert many < 1.5 * few
     with CaptureQueriesContext(connection) as asked:
-        next(CONSOLE.dead_letter_lines(Conversion.objects.for_site(site)))
+        next(CONSOLE.dead_letter_lines(rows))
     assert not asked.captured_queries, "the head comes before the rows are asked for"

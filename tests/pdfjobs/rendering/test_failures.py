@@ -197,14 +197,16 @@ def test_without_a_browser_the_fault_says_what_to_install(to_pdf: Callable[..., 
 def test_a_browser_that_does_not_start(to_pdf: Callable[..., bytes], monkeypatch, tmp_path: Path, binary: str) -> None:
     rendering.close()
     with monkeypatch.context() as patch:
-        patch.setenv("KILIT_CHROMIUM", script(tmp_path / "chromium", binary))
-        patch.setattr(session, "LAUNCH_LIMIT", 2.0)
+        patch.setenv("KILIT_CHROMIUM", script(tmp_path / "chromium", f"echo >>{tmp_path}/starts; {binary}"))
+        patch.setattr(session, "LAUNCH_LIMIT", 4.0)
         patch.setattr(engine, "LAUNCH_LIMIT", 1.5)
 
         with pytest.raises(RenderFault) as fault:
             to_pdf()
+        until(lambda: not renderer._renderer.session._chores)
 
     assert fault.value.code == "BROWSER_LAUNCH_FAILED"
+    assert (tmp_path / "starts").read_text() == "\n"
     left = [child for child in psutil.Process().children(recursive=True) if child.name() == "sleep"]
     assert all(child.status() == psutil.STATUS_ZOMBIE for child in left)
     assert to_pdf().startswith(b"%PDF")
