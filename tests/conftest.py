@@ -23,6 +23,23 @@ settings.load_profile("kilit")
 # Made by migrations, so a flush between tests must leave them.
 KEPT = {"auth_group", "auth_permission", "auth_group_permissions", "django_content_type"}
 
+# They take minutes, mostly of waiting: begun last, one of them would keep a whole run waiting alone.
+LONGEST = (
+    "tests/browser/test_access.py",
+    "tests/chaos/test_chaos.py",
+    "tests/config/test_up.py",
+    "tests/ociqueue/test_list_plans.py",
+    "tests/operations/test_backup.py",
+    "tests/operations/test_restarts.py",
+    "tests/test_docs.py",
+    "tests/workers/test_kills.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, Any, Any]:

@@ -13,7 +13,7 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -102,19 +102,46 @@ class Installation:
             .decode()
         )
 
-    def clean_up(self) -> None:
+    def stop(self) -> None:
         with suppress(ProcessLookupError, AttributeError):
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait(timeout=10)
         manage("down", **self.variables)
-        shutil.rmtree(self.database, ignore_errors=True)
+
+
+@contextmanager
+def stopped_behind(folder: Path) -> Iterator[Installation]:
+    made = Installation(folder)
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
+@contextmanager
+def removed_behind(folder: Path) -> Iterator[Path]:
+    yield folder
+    shutil.rmtree(home_of(folder / "postgres"), ignore_errors=True)
 
 
 @pytest.fixture
-def installation(tmp_path_factory) -> Iterator[Installation]:
-    made = Installation(tmp_path_factory.mktemp("installation") / "var")
-    yield made
-    made.clean_up()
+def first_time(tmp_path_factory) -> Iterator[Installation]:
+    """An installation that never ran."""
+    with removed_behind(tmp_path_factory.mktemp("first-time") / "var") as empty, stopped_behind(empty) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Iterator[Path]:
+    with removed_behind(tmp_path_factory.mktemp("installation") / "var") as used:
+        yield used
+
+
+@pytest.fixture
+def installation(folder: Path) -> Iterator[Installation]:
+    """An installation that may have run before: its database is there already, which is most of a first start."""
+    with stopped_behind(folder) as made:
+        yield made
 
 
 def wait_for_a_cut_order(installation: Installation) -> None:
@@ -130,19 +157,19 @@ def wait_for_a_cut_order(installation: Installation) -> None:
         time.sleep(0.5)
 
 
-def test_an_empty_folder_becomes_a_running_product_and_ctrl_c_ends_it(installation: Installation) -> None:
-    installation.up()
+def test_an_empty_folder_becomes_a_running_product_and_ctrl_c_ends_it(first_time: Installation) -> None:
+    first_time.up()
 
-    assert urllib.request.urlopen(installation.address("/readyz"), timeout=10).status == 200
-    assert "Log out" in installation.login("operator")
-    with urllib.request.urlopen(installation.address("/static/admin/css/base.css"), timeout=10) as static:
+    assert urllib.request.urlopen(first_time.address("/readyz"), timeout=10).status == 200
+    assert "Log out" in first_time.login("operator")
+    with urllib.request.urlopen(first_time.address("/static/admin/css/base.css"), timeout=10) as static:
         assert static.status == 200
-    wait_for_a_cut_order(installation)
+    wait_for_a_cut_order(first_time)
 
-    installation.process.send_signal(signal.SIGINT)
+    first_time.process.send_signal(signal.SIGINT)
 
-    assert installation.process.wait(timeout=40) == 0
-    assert installation.still_running() == []
+    assert first_time.process.wait(timeout=40) == 0
+    assert first_time.still_running() == []
 
 
 def test_a_second_start_here_is_refused_and_down_stops_the_first(installation: Installation) -> None:
