@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import Any, Self
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
@@ -25,9 +26,10 @@ class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
         if batches:
             list(self.filter(pk__in=batches).order_by("pk").select_for_update(no_key=True).values_list("pk"))
 
-    def send(self, batch: UUID, *, rows: list[UUID]) -> bool:
+    def send(self, batch: UUID, *, rows: "models.QuerySet[Any]") -> bool:
         """Write down that these rows go out now; false when that was written before."""
-        return bool(self.filter(pk=batch, sent_at=None).update(sent_at=Now(), row_ids=rows))
+        ids = ArraySubquery(rows.order_by("pk").values("pk"))
+        return bool(self.filter(pk=batch, sent_at=None).update(sent_at=Now(), row_ids=ids))
 
     def answer(self, batch: UUID, **told: Any) -> bool:
         """Write down that the answer is settled now, and what it did; false when that was written before."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from datetime import UTC
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -25,12 +26,23 @@ LOGIN_TIMEOUT = 20.0
 TOKEN_EXPIRED = "OAUTH_TOKEN_EXPIRED"  # noqa: S105 - an error code
 
 
+@cache
+def load_client() -> None:
+    """Load Google's client, once a process."""
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # or it tells of every process that a worker starts
+    from google.ads.googleads import client  # noqa: F401, PLC0415
+
+    # It stays for good: without this the collector would walk all of it several times a batch.
+    gc.collect()
+    gc.freeze()
+
+
 class GoogleAds:
     """Uploads for one account."""
 
     def __init__(self, account: Account) -> None:
         """Make ready; nothing is asked of Google yet."""
-        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # or it tells of every process that a worker starts
+        load_client()
         from google.ads.googleads.client import GoogleAdsClient  # noqa: PLC0415
         from google.oauth2.credentials import Credentials  # noqa: PLC0415
 
@@ -72,11 +84,11 @@ class GoogleAds:
         end = time.monotonic() + settings.GOOGLE_ADS_TIMEOUT
         return halving.settled(list(batch), lambda rows: self._request(rows, dry_run=dry_run, end=end))
 
-    def alike(self, row: Conversion) -> set[tuple[str, ...]]:
+    def alike(self, row: Conversion) -> set[tuple[Hashable, ...]]:
         """Return what Google knows a row by: of rows that share any of it in one request it would take none."""
         return {
             ("order", row.order_id),
-            ("click", row.click_id, self.account.action_of(row.action), _spoken_time(row)),
+            ("click", row.click_id, self.account.action_of(row.action), row.conversion_time.timestamp() // 1),
         }
 
     def _request(self, rows: list[Conversion], *, dry_run: bool, end: float, again: bool = True) -> list[Outcome]:

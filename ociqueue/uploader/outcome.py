@@ -1,6 +1,6 @@
 """What a provider says: one outcome per row, whatever happened to the request."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -74,5 +74,5 @@ class Provider(Protocol):
     def upload(self, batch: Sequence["Conversion"], *, dry_run: bool) -> list[Outcome]:
         """Send rows and return one outcome for each, in their order; never raise for what the provider answered."""
 
-    def alike(self, row: "Conversion") -> set[tuple[str, ...]]:
+    def alike(self, row: "Conversion") -> set[tuple[Hashable, ...]]:
         """Return what the provider knows a row by: rows that share any of it may not meet in one request."""

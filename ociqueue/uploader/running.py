@@ -6,7 +6,7 @@ Nothing is open in the database while the provider is asked, and every step leav
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 ACTOR = "uploader"
 OUTAGE = 2  # uploads lost in a row; one alone may be a hiccup
 TRY_AGAIN_AFTER = 0.5  # seconds
+TWIN = Outcome(Disposition.UNSENT, code="TWIN_IN_BATCH", category=Category.TRANSIENT, message="Its twin is sent first.")
 
 
 def upload_due(*, sites: QuerySet[Site] | None = None, seconds: float | None = None) -> Tally:
@@ -156,37 +157,38 @@ def hold(batch: UUID, rows: Sequence[Conversion]) -> list[Conversion]:
     """Write down that the upload goes out, and return what it still holds: a sweep may have been faster."""
     if not rows:
         return []
+    held = Conversion.objects.in_batch(batch)
     with transaction.atomic():
-        UploadBatch.objects.keep(
-            [batch]
-        )  # whoever takes a row back does so before this look, or knows that it went out
-        held = set(Conversion.objects.in_batch(batch).values_list("pk", flat=True))
-        still = [row for row in rows if row.pk in held]
-        sent = bool(still) and UploadBatch.objects.send(batch, rows=[row.pk for row in still])
+        # Whoever takes a row back does so before this look, or knows that it went out.
+        UploadBatch.objects.keep([batch])
+        still = list(rows) if held.count() == len(rows) else _still_held(held, rows)
+        sent = bool(still) and UploadBatch.objects.send(batch, rows=held)
     return still if sent else []
+
+
+def _still_held(held: ConversionQuerySet, rows: Sequence[Conversion]) -> list[Conversion]:
+    ids = set(held.values_list("pk", flat=True))
+    return [row for row in rows if row.pk in ids]
 
 
 def ask(provider: Provider, rows: Sequence[Conversion]) -> list[Outcome]:
     """Ask the provider; of rows that it would take for one another only the first is sent."""
-    seen: set[tuple[str, ...]] = set()
-    outcomes = {}
-    sent = []
+    seen: set[tuple[Hashable, ...]] = set()
+    is_twin = []
     for row in rows:
         names = provider.alike(row)
-        if names & seen:
-            outcomes[row.pk] = Outcome(
-                Disposition.UNSENT, code="TWIN_IN_BATCH", category=Category.TRANSIENT, message="Its twin is sent first."
-            )
-        else:
-            sent.append(row)
+        is_twin.append(not seen.isdisjoint(names))
         seen |= names
-    outcomes |= dict(zip((row.pk for row in sent), _ask(provider, sent), strict=True))
-    return [outcomes[row.pk] for row in rows]
+    told = iter(_ask(provider, [row for row, twin in zip(rows, is_twin, strict=True) if not twin]))
+    return [TWIN if twin else next(told) for twin in is_twin]
 
 
 def _ask(provider: Provider, rows: Sequence[Conversion]) -> list[Outcome]:
     try:
-        return provider.upload(rows, dry_run=False)
+        told = provider.upload(rows, dry_run=False)
+        if len(told) != len(rows):
+            raise ValueError(f"{len(told)} outcomes for {len(rows)} rows")  # noqa: TRY301
+        return told  # noqa: TRY300
     except Exception as error:
         # Whatever a provider's library may throw, rows do not stay claimed: nobody knows whether they were sent.
         logger.exception("the provider failed with an error of its own")

@@ -1,6 +1,6 @@
 """An answer, written down: every row of it in one statement each way, matched on the claim (OCI-20, OCI-23)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -21,6 +21,7 @@ PROBE_AGAIN_AFTER = timedelta(minutes=30)
 HAD_IT = "Google has it already: the answer to an earlier upload was lost."
 UNHARMED = (*GATES, Disposition.UNSENT)
 PUT_OFF = (Disposition.RETRY, Disposition.DEFER, *UNHARMED)
+Told = list[tuple[Conversion, Outcome]]
 
 
 @dataclass
@@ -73,27 +74,40 @@ def settle(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome],
 
 
 def _move(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome], *, is_probe: bool) -> Tally:
-    told = {row.pk: outcome for row, outcome in zip(rows, outcomes, strict=True)}
-    # As it was when the row was claimed: since then it is unknown for every row of the batch.
-    unknown = {row.pk for row in rows if row.outcome_unknown}
-    had = {pk for pk in unknown if told[pk].disposition == Disposition.DUPLICATE}
-    accepted = {pk for pk in told if told[pk].disposition == Disposition.ACCEPTED}
-    put_off = {pk for pk in told if told[pk].disposition in PUT_OFF}
-    refused = told.keys() - had - accepted - put_off
     held = Conversion.objects.in_batch(batch)
-    if len(accepted) < len(told):  # one statement alone locks its rows in order by itself
+    accepted, had, refused, put_off = _sorted(rows, outcomes)
+    if len(accepted) < len(rows):  # one statement alone locks its rows in order by itself
         held.lock_in_order()
-    columns = {pk: _columns(told[pk], was_unknown=pk in unknown, is_probe=is_probe) for pk in told}
-    moved = held.accept(_per_row(columns, accepted)) if accepted else set()
+    moved = held.accept(_requests(accepted)) if accepted else set()
     if had:
         with acting_as(acting().actor, reason=HAD_IT):
-            moved |= held.accept(_per_row(columns, had))
-    failed = held.refuse(_per_row(columns, refused)) if refused else set()
-    waiting = held.put_off(_per_row(columns, put_off)) if put_off else set()
+            moved |= held.accept(_requests(had))
+    failed = held.refuse(_errors(refused, is_probe=is_probe)) if refused else set()
+    waiting = held.put_off(_errors(put_off, is_probe=is_probe)) if put_off else set()
     capped = Conversion.objects.filter(pk__among=waiting).cap() if waiting else 0
-    late = told.keys() - moved - failed - waiting
-    _note_late(batch, {pk: told[pk] for pk in late})
-    return Tally(len(moved), len(failed) + capped, len(waiting) - capped, len(late), batches=1)
+    late = len(rows) - len(moved) - len(failed) - len(waiting)
+    if late:
+        settled = moved | failed | waiting
+        _note_late(batch, {row.pk: told for row, told in zip(rows, outcomes, strict=True) if row.pk not in settled})
+    return Tally(len(moved), len(failed) + capped, len(waiting) - capped, late, batches=1)
+
+
+def _sorted(rows: Sequence[Conversion], outcomes: Sequence[Outcome]) -> tuple[Told, Told, Told, Told]:
+    """Return what the provider took, what it had before, what it refuses, and what is tried again."""
+    accepted: Told = []
+    had: Told = []
+    refused: Told = []
+    put_off: Told = []
+    for row, outcome in zip(rows, outcomes, strict=True):
+        kind = outcome.disposition
+        if kind == Disposition.ACCEPTED:
+            accepted.append((row, outcome))
+        # As it was when the row was claimed: since then it is unknown for every row of the batch.
+        elif kind == Disposition.DUPLICATE and row.outcome_unknown:
+            had.append((row, outcome))
+        else:
+            (put_off if kind in PUT_OFF else refused).append((row, outcome))
+    return accepted, had, refused, put_off
 
 
 def _tally_of(batch: UploadBatch) -> Tally:
@@ -106,8 +120,14 @@ def is_lost(outcomes: Sequence[Outcome]) -> bool:
     return first.whole_request and first.disposition == Disposition.RETRY and first.category == Category.TRANSIENT
 
 
-def _per_row(columns: Mapping[UUID, dict[str, Any]], rows: Iterable[UUID]) -> PerRow:
-    return PerRow({pk: columns[pk] for pk in rows})
+def _requests(told: Told) -> PerRow:
+    return PerRow({row.pk: {"request_id": outcome.request_id[:64]} for row, outcome in told})
+
+
+def _errors(told: Told, *, is_probe: bool) -> PerRow:
+    return PerRow(
+        {row.pk: _columns(outcome, was_unknown=row.outcome_unknown, is_probe=is_probe) for row, outcome in told}
+    )
 
 
 def _columns(outcome: Outcome, *, was_unknown: bool, is_probe: bool) -> dict[str, Any]:

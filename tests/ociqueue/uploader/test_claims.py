@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from threading import Event as Signal
+from unittest.mock import Mock
 
 import pytest
 from django.db import connection
@@ -12,6 +13,7 @@ from ociqueue.models.batch import UploadBatchQuerySet
 from ociqueue.states import Category
 from ociqueue.uploader import running
 from ociqueue.uploader.due import due_sites
+from ociqueue.uploader.googleads import GoogleAds
 from ociqueue.uploader.outcome import Disposition, Outcome
 from ociqueue.uploader.running import upload_due
 from tests.googleads.server import accept
@@ -119,6 +121,31 @@ def test_a_batch_that_was_swept_before_it_was_sent_is_not_sent(google, api_site,
     assert running.hold(batch, rows) == []
     assert UploadBatch.objects.get().sent_at is None
     assert not Conversion.objects.filter(outcome_unknown=True).exists()
+
+
+def test_a_batch_that_lost_a_row_before_it_was_sent_sends_the_others(google, api_site, make_rows) -> None:
+    lost, *kept = make_rows(api_site, count=3)
+    batch, rows = running.claim(api_site, running.turn_of(api_site))
+    Conversion.objects.filter(pk=lost.pk).reset_to_queued()
+
+    still = running.hold(batch, rows)
+
+    assert {row.pk for row in still} == set(UploadBatch.objects.get().row_ids) == {row.pk for row in kept}
+
+
+@pytest.mark.parametrize("answer", [RuntimeError("a bug of theirs"), [Outcome(Disposition.ACCEPTED)]])
+def test_a_provider_that_fails_by_itself_leaves_no_row_claimed(
+    google, api_site, make_rows, monkeypatch, answer
+) -> None:
+    """Nobody knows what it sent: each row is tried again, as it may have gone out."""
+    make_rows(api_site, count=2)
+    monkeypatch.setattr(GoogleAds, "upload", Mock(side_effect=[answer]))
+
+    tally = upload_due()
+
+    assert tally.put_off == 2
+    told = set(Conversion.objects.values_list("status", "outcome_unknown", "provider_error_code"))
+    assert told == {("RETRY", True, "UPLOADER_ERROR")}
 
 
 def test_an_operator_who_resets_while_rows_go_out_leaves_them_unknown(google, api_site, make_rows, in_threads) -> None:
