@@ -77,6 +77,18 @@ def test_a_bad_file_is_told_in_a_sentence(make_person, site, content: bytes, fau
     assert answer.context["proof"] == ""
 
 
+def test_what_a_file_says_is_text_on_the_page(make_person, site) -> None:
+    operator = make_person(sites={site: "operator"})
+
+    line = send(operator, site, f"{HEADER}Satış,first,{TIME},1,<B>\n").content.decode()
+    header = send(operator, site, f"{HEADER.strip()},<img src=x onerror=run()>\n").content.decode()
+
+    assert "&#x27;&lt;B&gt;&#x27; is not a currency" in line
+    assert "&lt;img src=x onerror=run()&gt;" in header
+    assert "<B>" not in line
+    assert "<img src=x" not in header
+
+
 def test_a_file_too_large_for_a_request_is_sent_to_the_command(make_person, site, monkeypatch) -> None:
     monkeypatch.setattr(imports, "MEGABYTES", 0)
 
