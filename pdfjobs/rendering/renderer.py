@@ -18,6 +18,7 @@ from pdfjobs.states import ErrorCode
 GRACE = 5.0  # seconds between the browser's end and the worker's
 MOST_HTML = 5 * 1024 * 1024  # bytes; this much takes Chromium 4 s and over 1 GB, ten times as much never ends
 END_LIMIT = 10.0  # seconds
+SOON = 1.0  # seconds, in which a loop hears that all it drove is gone
 logger = logging.getLogger(__name__)
 
 
@@ -57,11 +58,9 @@ class Renderer:
             raise
 
     def leave(self) -> None:
-        """Kill all this thread drives, and forget it."""
-        from pdfjobs.rendering.session import kill_tree  # noqa: PLC0415 - loaded already
-
-        self.session.kill()
-        kill_tree(self.session.driver)
+        """Kill all this thread drives, and forget it; should it come to life again, it ends soon."""
+        self.session.leave()
+        self.loop.call_soon_threadsafe(self.loop.call_later, SOON, self.loop.stop)
         _forget(self)
 
     def close(self) -> None:
@@ -70,7 +69,7 @@ class Renderer:
         try:
             ending.result(timeout=END_LIMIT)
         except Exception:  # noqa: BLE001 - whatever it is, nothing may be left running
-            self.leave()
+            self.session.leave()
         _forget(self)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join(END_LIMIT)

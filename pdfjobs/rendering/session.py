@@ -1,11 +1,10 @@
 """The browser of one render thread: started when needed, replaced when it fails, with pages kept and made ahead.
 
-Everything here runs in the render thread's event loop, save `kill`. This module loads Playwright: import it late.
+Everything here runs in the render thread's event loop, save `kill` and `leave`.
+This module loads Playwright: import it late.
 """
 
 import asyncio
-import os
-import signal
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -14,6 +13,7 @@ from playwright.async_api import Browser, CDPSession, Error, Playwright, async_p
 
 from pdfjobs.rendering.engine import LAUNCH_LIMIT, launch_arguments
 from pdfjobs.rendering.faults import RenderFault
+from pdfjobs.rendering.processes import is_driver, is_up, kill, kill_tree
 from pdfjobs.rendering.tab import Tab
 from pdfjobs.states import ErrorCode
 
@@ -35,7 +35,7 @@ class Session:
         self.jobs = 0
         self.browser: psutil.Process | None = None
         self.driver: psutil.Process | None = None
-        self._doomed = False
+        self._doomed = self._left = False
         self._playwright: Playwright | None = None
         self._connection: Browser | None = None
         self._death = asyncio.Event()
@@ -78,7 +78,13 @@ class Session:
     def kill(self) -> None:
         """End the browser at once, from any thread; the next page gets a new one."""
         self._doomed = True
-        _kill(self.browser)
+        kill(self.browser)
+
+    def leave(self) -> None:
+        """End all of it for good, from any thread: should its own come to life again, it starts nothing more."""
+        self._left = True
+        self.kill()
+        kill_tree(self.driver)
 
     async def stop(self) -> None:
         """End the browser, politely at first."""
@@ -89,14 +95,14 @@ class Session:
             async with asyncio.timeout(CLOSE_LIMIT):
                 await connection.close()
         except (TimeoutError, Error):
-            _kill(browser)
+            kill(browser)
 
     async def end(self) -> None:
         """End the browser and Playwright's driver."""
         for chore in self._chores:
             chore.cancel()
         await self.stop()
-        if self._playwright and _is_up(self.driver):
+        if self._playwright and is_up(self.driver):
             await self._playwright.stop()
 
     def _fault(self, error: Exception, limit: float) -> RenderFault:
@@ -175,21 +181,23 @@ class Session:
 
     def _alive(self) -> bool:
         """Tell whether the browser can be given a page."""
-        healthy = not self._doomed and not self._death.is_set() and _is_up(self.driver) and _is_up(self.browser)
+        healthy = not self._doomed and not self._death.is_set() and is_up(self.driver) and is_up(self.browser)
         return bool(healthy and self._connection and self._connection.is_connected())
 
     async def _running(self) -> Browser:
         """Return the browser, started if there is none."""
+        if self._left:
+            raise RenderFault(ErrorCode.BROWSER_LAUNCH_FAILED, "Nobody waits for this browser any more.")
         if self._connection and self._alive():
             return self._connection
-        _kill(self.browser)  # half of it may still run
+        kill(self.browser)  # half of it may still run
         self._death.set()  # told to whoever still waits for it: a driver that died tells nobody
         self._doomed, self.jobs = False, 0
         self._kept.clear()
         arguments = launch_arguments()  # a missing browser is not a failed launch: it is told as what it is
         try:
             async with asyncio.timeout(LAUNCH_LIMIT):
-                if not _is_up(self.driver):
+                if not is_up(self.driver):
                     await self._start_driver()
                 self._connection = await self._start_browser(arguments)
         except (TimeoutError, OSError, Error) as error:
@@ -207,7 +215,7 @@ class Session:
             self._playwright = await async_playwright().start()
         finally:  # it may run already when the start is called off
             started = set(psutil.Process().children()) - children
-            self.driver = next((child for child in started if _is_driver(child)), None)
+            self.driver = next((child for child in started if is_driver(child)), None)
 
     async def _start_browser(self, arguments: dict[str, Any]) -> Browser:
         assert self._playwright  # noqa: S101 - _running starts it first
@@ -257,38 +265,3 @@ class Session:
         # Looked at here, or Python would complain of an error that nobody asked for.
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return task
-
-
-def _is_up(process: psutil.Process | None) -> bool:
-    try:
-        return process is not None and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-def _is_driver(process: psutil.Process) -> bool:
-    try:
-        return "run-driver" in process.cmdline()
-    except psutil.Error:
-        return False
-
-
-def _kill(process: psutil.Process | None) -> None:
-    """Kill a browser with its helpers: Playwright starts each as the leader of a group."""
-    if process is None or not process.is_running():  # also false for another process with the same number
-        return
-    try:
-        leads = os.getpgid(process.pid) == process.pid
-        (os.killpg if leads else os.kill)(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-
-
-def kill_tree(process: psutil.Process | None) -> None:
-    """Kill a driver and all it started."""
-    try:
-        found = [] if process is None else [*process.children(recursive=True), process]
-    except psutil.NoSuchProcess:
-        return
-    for child in found:
-        _kill(child)

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from orchestrator import collecting, runner, steps
 from orchestrator.decisions import approve, retry
-from orchestrator.excel import writing
+from orchestrator.excel import sheet as excel_sheet
 from orchestrator.models import Job, queryset
 from orchestrator.models import job as models_job
 from orchestrator.runner import is_due, tick
@@ -34,14 +34,14 @@ def test_a_job_of_more_sheets_than_fit_a_lease_keeps_its_claim(floor, customer, 
     monkeypatch.setattr(queryset, "LEASE", timedelta(seconds=1))
     monkeypatch.setattr(models_job, "LEASE", timedelta(seconds=1))
     monkeypatch.setattr(runner, "RENEW_EVERY", 0.1)
-    fill, lapsed = writing.sheet_bytes, []
+    fill, lapsed = excel_sheet.sheet_bytes, []
 
     def slowly(*args):
         time.sleep(0.3)
         lapsed.append(Job.objects.lapsed().count())
         return fill(*args)
 
-    monkeypatch.setattr(writing, "sheet_bytes", slowly)
+    monkeypatch.setattr(excel_sheet, "sheet_bytes", slowly)
     job = make_job(opti_mode="C", parts=colourful(6))
 
     tick(patient=True)

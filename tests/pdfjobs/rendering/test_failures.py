@@ -1,6 +1,7 @@
 """What goes wrong while rendering ends in its code, and the next page renders at once (PDF-4, PDF-6, PDF-7)."""
 
 import asyncio
+import gc
 import signal
 import threading
 import time
@@ -15,7 +16,7 @@ import pytest
 from playwright.async_api import BrowserContext, CDPSession
 
 from pdfjobs import rendering
-from pdfjobs.rendering import RenderFault, engine, renderer, session
+from pdfjobs.rendering import RenderFault, engine, processes, renderer, session
 from tests.pdfjobs.rendering.conftest import current_browser
 
 
@@ -172,7 +173,7 @@ def test_a_driver_that_died_is_replaced(ahead, to_pdf: Callable[..., bytes], bro
     if ahead:
         until(lambda: renderer._renderer.session._spare is not None and renderer._renderer.session._spare.done())
     driver = renderer._renderer.session.driver
-    session.kill_tree(driver)
+    processes.kill_tree(driver)
     assert gone(driver)
 
     assert to_pdf() == expected
@@ -262,6 +263,13 @@ def test_a_loop_that_no_longer_answers_is_left_behind(to_pdf: Callable[..., byte
     assert answer == expected
     assert renderer._renderer is not stuck
     assert gone(browser)
+    stuck.thread.join(20)
+    assert not stuck.thread.is_alive()
+    assert [driver for driver in psutil.Process().children() if processes.is_driver(driver)] == [
+        renderer._renderer.session.driver
+    ]
+    del stuck
+    gc.collect()  # whatever it left open complains here, and not in another test
 
 
 def test_threads_of_one_process_take_turns(to_pdf: Callable[..., bytes], in_threads) -> None:
