@@ -13,8 +13,8 @@ from django.template import Context, Engine
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
-# Pages are unfold's and Swagger's; each <style> block they come with is let in by its hash, so that no other is.
-STYLED = ("unfold/layouts/skeleton.html", "drf_spectacular/swagger_ui.html")
+# The <style> blocks of unfold's pages are let in by their hashes, so that no other is.
+STYLED = "unfold/layouts/skeleton.html"
 STYLE_BLOCK = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
 
 DATA = "default-src 'none'"
@@ -87,8 +87,8 @@ def own_styles() -> list[str]:
     colours, radius = site._get_colors("COLORS", None), site._get_config("BORDER_RADIUS", None)  # noqa: SLF001
     context = Context({"colors": colours, "border_radius": radius})
     engine = Engine.get_default()
-    sources = (engine.get_template(name).source for name in STYLED)
-    return [engine.from_string(block).render(context) for source in sources for block in STYLE_BLOCK.findall(source)]
+    blocks = STYLE_BLOCK.findall(engine.get_template(STYLED).source)
+    return [engine.from_string(block).render(context) for block in blocks]
 
 
 def _digest(style: str) -> str:
