@@ -35,13 +35,13 @@ def settle(
 
     With `late`, each row that was left although it is not where the verb would have ended leaves an event of that name.
     """
-    wanted = sorted(set(ids), key=attrgetter("int"))  # comparing uuids themselves would take ten times as long
+    wanted = set(ids)
     if not wanted:
         return Outcome(moved=0, left=[])
     with transaction.atomic():
         rows = Conversion.objects.for_site(site).filter(pk__among=wanted)
         moved = verb(rows)
-        rest = [pk for pk in wanted if pk not in moved]
+        rest = sorted(wanted - moved, key=attrgetter("int")) if len(moved) < len(wanted) else []
         left = {row.pk: row for row in rows.filter(pk__among=rest).only("pk", "status")} if rest else {}
         if late and left:
             Event.objects.record_each([row for row in left.values() if row.status != ends], late)

@@ -33,7 +33,6 @@ class PerRow:
 
     def __init__(self, values: Mapping[UUID, Mapping[str, Any]]) -> None:
         """Take the values by row."""
-        self.ids = list(values)
         self._values = values
 
     @cached_property
@@ -42,7 +41,7 @@ class PerRow:
 
     def rows_of(self, rows: Rows) -> Rows:
         """Return the rows that something is told of."""
-        return rows.filter(pk__among=self.ids)
+        return rows.filter(pk__among=self._values.keys())
 
     def text(self, key: str) -> "Told | Value":
         """Return a text; one that was told of every row alike is not looked up for each."""
