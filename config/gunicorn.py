@@ -1,9 +1,11 @@
 """The web server's settings; gunicorn reads this file, the environment overrides by GUNICORN_CMD_ARGS."""
 
+import gc
 import os
 from typing import Any
 
 from django.conf import settings
+from django.urls import get_resolver
 
 from config.readable import one_line_errors
 from lifecycle.processes import die_with_parent
@@ -25,3 +27,10 @@ loglevel = "warning"
 def on_starting(server: Any) -> None:
     """Under `manage.py up`, end when it ends."""
     die_with_parent()
+
+
+def when_ready(server: Any) -> None:
+    """Keep what is loaded out of the collector's way: workers would walk it, and by that copy what they share."""
+    get_resolver().url_patterns  # loads every view, once for all workers
+    gc.collect()
+    gc.freeze()
