@@ -18,7 +18,6 @@ from pdfjobs.states import ErrorCode
 GRACE = 5.0  # seconds between the browser's end and the worker's
 MOST_HTML = 5 * 1024 * 1024  # bytes; this much takes Chromium 4 s and over 1 GB, ten times as much never ends
 END_LIMIT = 10.0  # seconds
-SOON = 1.0  # seconds, in which a loop hears that all it drove is gone
 logger = logging.getLogger(__name__)
 
 
@@ -58,9 +57,8 @@ class Renderer:
             raise
 
     def leave(self) -> None:
-        """Kill all this thread drives, and forget it; should it come to life again, it ends soon."""
+        """Kill all this thread drives, and forget it: should it come to life again, it has nothing to do."""
         self.session.leave()
-        self.loop.call_soon_threadsafe(self.loop.call_later, SOON, self.loop.stop)
         _forget(self)
 
     def close(self) -> None:

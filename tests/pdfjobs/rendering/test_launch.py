@@ -57,6 +57,7 @@ def test_a_launch_called_off_leaves_no_driver(slow_start) -> None:
         assert alive == []
     finally:
         mine.leave()
+        mine.loop.call_soon_threadsafe(mine.loop.stop)
         mine.thread.join(10)
         del mine, printing
         gc.collect()
