@@ -2,10 +2,10 @@
 
 import gc
 import os
+from importlib import import_module
 from typing import Any
 
 from django.conf import settings
-from django.urls import get_resolver
 
 from config.readable import one_line_errors
 from lifecycle.processes import die_with_parent
@@ -31,6 +31,6 @@ def on_starting(server: Any) -> None:
 
 def when_ready(server: Any) -> None:
     """Keep what is loaded out of the collector's way: workers would walk it, and by that copy what they share."""
-    get_resolver().url_patterns  # loads every view, once for all workers
+    import_module(settings.ROOT_URLCONF)  # every view, once for all workers
     gc.collect()
     gc.freeze()
