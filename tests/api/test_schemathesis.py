@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
@@ -36,7 +37,7 @@ CHECKS = [
 ]
 EXAMPLES = int(os.environ.get("KILIT_SCHEMATHESIS_EXAMPLES", "5"))
 LOADED = schemathesis.openapi.from_dict(described())
-LOADED.app = WSGIHandler()
+HANDLER = WSGIHandler()
 OPERATIONS = {
     f"{method.upper()} {path}": operation
     for path, methods in described()["paths"].items()
@@ -52,6 +53,15 @@ CASES = [pytest.param(label, ALLOWED, id=f"{label} allowed") for label in OPERAT
 PEOPLE = ("/api/oci/queue-stats", "/api/oci/queue-rows", "/api/oci/queue-actions")
 
 pytestmark = pytest.mark.django_db
+
+
+def read_and_close(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+    """Close an answer when it is read, as servers do and schemathesis does not: files would stay open."""
+    with closing(HANDLER(environ, start_response)) as answer:
+        return [b"".join(answer)]
+
+
+LOADED.app = read_and_close
 
 
 @pytest.fixture(autouse=True)
