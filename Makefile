@@ -25,7 +25,7 @@ down: ## Stop what `make up` started, the embedded PostgreSQL included
 test: .venv/dev lint ## Check formatting, types and architecture, then run every test
 	@$(BIN)/python manage.py browser
 	@# More than two cores would take: many tests wait for processes that they started.
-	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --durations 25
+	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 25
 
 fuzz: .venv/dev ## Try every property, and every request that the schema allows, with many more examples (EXAMPLES=500)
 	@KILIT_SCHEMATHESIS_EXAMPLES=$(or $(EXAMPLES),100) $(BIN)/python -m pytest tests/api/test_schemathesis.py

@@ -1,5 +1,6 @@
 """Whole installations for the operations' tests: web, workers and database in processes of their own, ended by pid."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import psycopg
 
 from config.embedded.place import home_of
 from config.embedded.server import Server
-from lifecycle.processes import kill_group
+from lifecycle.processes import PARENT, kill_group
 from tests.commands import ROOT, fresh_environment
 
 PATIENCE = 180  # seconds, for everything that must happen by itself
@@ -73,7 +74,8 @@ class Installation:
 
     def workers(self) -> subprocess.Popen[bytes]:
         """Start workers, and wait until a task went through them."""
-        process = self.start(sys.executable, "manage.py", "runworkers")
+        # A test run that is killed takes them along.
+        process = self.start(sys.executable, "manage.py", "runworkers", variables={PARENT: str(os.getpid())})
         alive = "SELECT count(*) FROM lifecycle_heartbeat WHERE pid = %s AND alive_at > now() - interval '30 s'"
         wait_until(lambda: self.ask(alive, process.pid) == [(1,)])
         return process

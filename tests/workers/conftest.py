@@ -16,7 +16,7 @@ import pytest
 from django.db import connection
 
 from lifecycle.models import Heartbeat
-from lifecycle.processes import kill_group
+from lifecycle.processes import PARENT, kill_group
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE = 60  # seconds, for everything that must happen by itself
@@ -50,6 +50,7 @@ class Workers:
             "DJANGO_SETTINGS_MODULE": "tests.settings",
             "DATABASE_URL": database_url(),
             "KILIT_TASK_TIMEOUT": str(self.task_timeout),
+            PARENT: str(os.getpid()),  # a test run that is killed takes them along
         }
         command = [sys.executable, "manage.py", "runworkers"]
         self.popen = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
