@@ -82,6 +82,6 @@ $(BIN)/uv:
 
 .venv/dev: requirements-dev.txt | $(BIN)/uv
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.txt
-	@# Tests start hundreds of processes: where Python may not write its caches, each would compile everything anew.
+	@# Compiled by all cores at once, rather than by the first of the hundreds of processes that tests start.
 	@$(BIN)/python -m compileall -q -j 0 -x 'google/ads|/moto/' .venv/lib || true
 	@touch $@ .venv/runtime

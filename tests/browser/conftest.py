@@ -27,7 +27,7 @@ from tests.browser.browsing import Visitor, started_browser
 def browser() -> Iterator[Browser]:
     """Run one browser for a file of tests, and no longer: others trip over the loop that this thread then has."""
     if not find_browser():
-        pytest.skip("no headless Chromium here; `manage.py browser` gets one, and `make test` runs it first")
+        pytest.fail("no headless Chromium here; `manage.py browser` gets one, and `make test` runs it first")
     with started_browser() as started:
         yield started
 

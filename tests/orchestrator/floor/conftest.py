@@ -52,7 +52,9 @@ def mounted() -> Iterator[Callable[..., None]]:
     def mount(folder: Path, *options: str) -> None:
         command = ["mount", "-t", "tmpfs", "-o", ",".join(("size=64k", *options)), "tmpfs", str(folder)]
         if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
-            pytest.skip("this machine does not let us mount")
+            pytest.skip(
+                "only root may mount the small file system that gets full, and some containers forbid it to root, too"
+            )
         done.append(folder)
 
     yield mount
