@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.waiting import PATIENCE
+
 ROOT = Path(__file__).resolve().parent.parent
 # What the shell or the test run itself may have set, and a fresh machine has not.
 FOREIGN = ("KILIT_", "DJANGO_", "DATABASE_URL", "SECRET_KEY", "PORT", "ALLOWED_HOSTS", "CSRF_")
@@ -15,7 +17,7 @@ def fresh_environment(**variables: str) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)} | variables
 
 
-def manage(*arguments: str, timeout: float = 60, **variables: str) -> subprocess.CompletedProcess[str]:
+def manage(*arguments: str, timeout: float = PATIENCE, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end with the product's own settings."""
     return subprocess.run(
         [sys.executable, "manage.py", *arguments],

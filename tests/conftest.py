@@ -12,6 +12,7 @@ from django.test import Client
 from hypothesis import HealthCheck, settings
 
 from tests.api import conformance
+from tests.waiting import PATIENCE
 
 # Examples take as long as the database does, and each rolls itself back.
 # The conformance suite is one set of properties that several classes inherit.
@@ -100,7 +101,8 @@ def in_threads() -> Callable[..., list[Any]]:
                 connections.close_all()
 
         with ThreadPoolExecutor(count) as pool:
-            return [task.result(timeout=60) for task in [pool.submit(with_own_connection, n) for n in range(count)]]
+            tasks = [pool.submit(with_own_connection, number) for number in range(count)]
+            return [task.result(timeout=PATIENCE) for task in tasks]
 
     return run
 

@@ -12,7 +12,7 @@ from pdfjobs.models import PdfJob
 from tests.browser.browsing import NARROW, open_page
 from tests.browser.places import places
 from tests.pdfjobs.working import real_workers
-from tests.workers.conftest import wait_until
+from tests.waiting import wait_until
 
 REASON = "The template is mended."
 
@@ -73,7 +73,7 @@ def test_a_failed_document_is_retried_made_by_a_worker_and_seen_in_the_page(visi
     page.get_by_role("link", name="Retry").first.click()
     confirm(page, "Retry")
     with real_workers(tmp_path):
-        wait_until(lambda: PdfJob.objects.get(pk=house.broken.pk).status == "succeeded", seconds=120)
+        wait_until(lambda: PdfJob.objects.get(pk=house.broken.pk).status == "succeeded")
     page.reload()
 
     expect(page.get_by_label("The PDF", exact=True)).to_be_visible()

@@ -8,7 +8,8 @@ from lifecycle.bulk.running import run_batch, work, work_due
 from lifecycle.models import BulkAction
 from tests.bulk.conftest import PAGES, ask, asked, states
 from tests.bulk.telling import agrees, moves
-from tests.workers.conftest import Workers, wait_until, workers
+from tests.waiting import wait_until
+from tests.workers.conftest import Workers, workers
 
 __all__ = ["workers"]
 
@@ -159,7 +160,7 @@ def test_killed_workers_neither_repeat_nor_skip(make_person, site, make_failed, 
             lease_until="2020-01-01T00:00Z"
         )  # or it lapses by itself later
 
-    wait_until(lambda: BulkAction.objects.filter(status="DONE").exists(), seconds=150)
+    wait_until(lambda: BulkAction.objects.filter(status="DONE").exists())
 
     action.refresh_from_db()
     assert killed_at

@@ -21,8 +21,7 @@ import pytest
 
 from config.embedded.place import home_of
 from tests.commands import ROOT, fresh_environment, manage
-
-READY_WITHIN = 90  # seconds
+from tests.waiting import PATIENCE, wait_until
 
 
 def free_port() -> int:
@@ -59,7 +58,7 @@ class Installation:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        end = time.monotonic() + READY_WITHIN
+        end = time.monotonic() + PATIENCE
         while "Kilit is ready at" not in self.log.read_text():
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() < end, self.log.read_text()
@@ -93,11 +92,11 @@ class Installation:
         username, password = re.search(rf"{role}\s+(\S+)\s+(\S+)", self.log.read_text()).groups()
         jar = http.cookiejar.CookieJar()
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
-        browser.open(self.address("/admin/login/"), timeout=10)
+        browser.open(self.address("/admin/login/"), timeout=PATIENCE)
         token = next(cookie.value for cookie in jar if cookie.name == "csrftoken")
         form = {"username": username, "password": password, "csrfmiddlewaretoken": token}
         return (
-            browser.open(self.address("/admin/login/"), urllib.parse.urlencode(form).encode(), timeout=10)
+            browser.open(self.address("/admin/login/"), urllib.parse.urlencode(form).encode(), timeout=PATIENCE)
             .read()
             .decode()
         )
@@ -105,7 +104,7 @@ class Installation:
     def stop(self) -> None:
         with suppress(ProcessLookupError, AttributeError):
             os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait(timeout=10)
+            self.process.wait(timeout=PATIENCE)
         manage("down", **self.variables)
 
 
@@ -148,27 +147,21 @@ def wait_for_a_cut_order(installation: Installation) -> None:
     """Wait until the simulator has brought a demo order to the saw."""
     key = json.loads((installation.folder / "demo.json").read_text())["service"]
     jobs = urllib.request.Request(installation.address("/jobs?order_id=DEMO-1001"), headers={"x-api-key": key})
-    end = time.monotonic() + READY_WITHIN
-    while True:
-        (job,) = json.load(urllib.request.urlopen(jobs, timeout=10))["jobs"]
-        if job["state"] == "DONE":
-            return
-        assert time.monotonic() < end, job
-        time.sleep(0.5)
+    wait_until(lambda: json.load(urllib.request.urlopen(jobs, timeout=PATIENCE))["jobs"][0]["state"] == "DONE")
 
 
 def test_an_empty_folder_becomes_a_running_product_and_ctrl_c_ends_it(first_time: Installation) -> None:
     first_time.up()
 
-    assert urllib.request.urlopen(first_time.address("/readyz"), timeout=10).status == 200
+    assert urllib.request.urlopen(first_time.address("/readyz"), timeout=PATIENCE).status == 200
     assert "Log out" in first_time.login("operator")
-    with urllib.request.urlopen(first_time.address("/static/admin/css/base.css"), timeout=10) as static:
+    with urllib.request.urlopen(first_time.address("/static/admin/css/base.css"), timeout=PATIENCE) as static:
         assert static.status == 200
     wait_for_a_cut_order(first_time)
 
     first_time.process.send_signal(signal.SIGINT)
 
-    assert first_time.process.wait(timeout=40) == 0
+    assert first_time.process.wait(timeout=PATIENCE) == 0
     assert first_time.still_running() == []
 
 
@@ -183,7 +176,7 @@ def test_a_second_start_here_is_refused_and_down_stops_the_first(installation: I
     assert second.stderr.strip() == "CommandError: Kilit is up already here; `make down` stops it."
     assert f"Port {installation.port} is taken; choose another" in other_folder.stderr
     assert (down.stdout.strip(), down_again.stdout.strip()) == ("Stopped.", "Nothing was running.")
-    assert installation.process.wait(timeout=10) == 0
+    assert installation.process.wait(timeout=PATIENCE) == 0
     assert installation.still_running() == []
 
 
@@ -191,12 +184,9 @@ def test_kill_of_up_takes_the_services_along_and_the_next_start_goes_on(installa
     installation.up()
 
     installation.process.kill()
-    installation.process.wait(timeout=10)
+    installation.process.wait(timeout=PATIENCE)
 
-    end = time.monotonic() + 20
-    while any(runs(service) for service in installation.services):
-        assert time.monotonic() < end, installation.services
-        time.sleep(0.2)
+    wait_until(lambda: not any(runs(service) for service in installation.services))
     installation.up()
     assert "Log out" in installation.login("viewer")
 
@@ -207,6 +197,6 @@ def test_a_service_that_dies_ends_the_rest(installation: Installation) -> None:
 
     web.kill()
 
-    assert installation.process.wait(timeout=40) == 1
+    assert installation.process.wait(timeout=PATIENCE) == 1
     assert "kilit: web ended, so everything is stopped." in installation.log.read_text()
     assert installation.still_running() == []

@@ -7,7 +7,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import distribution
 from pathlib import Path
@@ -19,9 +18,7 @@ from config.embedded.binaries import PACKAGE
 from config.embedded.place import OPEN_PLACE, home_of
 from config.embedded.postmaster import find_postmaster
 from config.embedded.server import Server
-
-PATIENCE_SECONDS = 60
-
+from tests.waiting import PATIENCE, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -53,6 +50,7 @@ import multiprocessing, os, pwd, sys, time
 from pathlib import Path
 import psycopg
 from config.embedded.server import Server
+from tests.waiting import PATIENCE, wait_until
 
 if user := sys.argv[2]:
     os.setgroups([])
@@ -116,14 +114,14 @@ class Client:
     def read(self) -> str:
         """Return the next line the process prints."""
         assert self.process.stdout
-        readable, _, _ = select.select([self.process.stdout], [], [], PATIENCE_SECONDS)
+        readable, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
         assert readable, "the process said nothing in time"
         return self.process.stdout.readline().strip()
 
     def leave(self) -> None:
         """Let the process end by itself."""
         if self.process.stdout and not self.process.stdout.closed:
-            self.process.communicate(timeout=PATIENCE_SECONDS)
+            self.process.communicate(timeout=PATIENCE)
 
     def kill(self) -> None:
         """End the process without giving it a say."""
@@ -198,7 +196,4 @@ def parents(path: Path) -> dict[Path, str]:
 
 def wait_until_stopped(folder: Path) -> None:
     """Wait for another process to stop the server."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while Server(folder).is_running():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: not Server(folder).is_running(), every=0.05)

@@ -12,7 +12,6 @@ from config.embedded.postmaster import PID_FILE
 from config.embedded.server import LOG, Server
 from tests.embedded.conftest import (
     OTHER_USER,
-    PATIENCE_SECONDS,
     STARTED_AT,
     MakeFolder,
     Start,
@@ -21,6 +20,7 @@ from tests.embedded.conftest import (
     postmaster,
     wait_until_stopped,
 )
+from tests.waiting import PATIENCE
 
 
 def test_the_first_connection_makes_a_server_without_network_that_knows_turkish(folder: Path, start: Start):
@@ -103,7 +103,7 @@ answer()
 """,
     )
     started_at = client.read()
-    client.process.wait(timeout=PATIENCE_SECONDS)
+    client.process.wait(timeout=PATIENCE)
 
     assert client.ask(STARTED_AT) == started_at
     client.leave()

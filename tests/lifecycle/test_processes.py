@@ -4,7 +4,7 @@ import os
 import sys
 
 from lifecycle.processes import _family, _kill_each, group_members, kill_group, start_group
-from tests.workers.conftest import wait_until
+from tests.waiting import PATIENCE, wait_until
 
 SLEEP = "import time; time.sleep(60)"
 A_FAMILY = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {SLEEP!r}]); {SLEEP}"
@@ -17,13 +17,13 @@ def pids(processes) -> set[int]:
 def test_a_family_is_the_group_that_windows_does_not_have() -> None:
     leader = start_group([sys.executable, "-c", A_FAMILY], environment=os.environ)
     try:
-        wait_until(lambda: len(group_members(leader.pid)) == 2, seconds=20)
+        wait_until(lambda: len(group_members(leader.pid)) == 2)
 
         assert pids(_family(leader.pid)) == pids(group_members(leader.pid))
         assert len(_family(leader.pid)) == 2
 
         _kill_each(_family(leader.pid))
-        leader.wait(timeout=5)
-        wait_until(lambda: group_members(leader.pid) == [], seconds=5)
+        leader.wait(timeout=PATIENCE)
+        wait_until(lambda: group_members(leader.pid) == [])
     finally:
         kill_group(leader.pid)

@@ -12,6 +12,7 @@ from ociqueue.models import Conversion
 from ociqueue.settling import ack
 from tests.benchmarks.conversions import fill
 from tests.ociqueue.conftest import Api, new_conversion
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -106,9 +107,9 @@ def test_a_sweep_takes_no_lock_that_a_claim_waits_for(site, in_threads) -> None:
             with transaction.atomic():
                 capped = Conversion.objects.cap()
                 holding.set()
-                assert claimed.wait(timeout=20)
+                assert claimed.wait(timeout=PATIENCE)
                 return capped
-        assert holding.wait(timeout=20)
+        assert holding.wait(timeout=PATIENCE)
         rows = Conversion.objects.for_site(site).claim(limit=100)
         claimed.set()
         return len(rows)

@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any, Self
 
 from pdfjobs.documents import document
+from tests.waiting import PATIENCE
 
 YESTERDAY = (datetime.now(UTC) - timedelta(days=1)).isoformat(timespec="seconds")
 
@@ -36,18 +37,18 @@ class Clients:
     def __exit__(self, *_: object) -> None:
         self.stopping.set()
         for thread in self.threads:
-            thread.join(timeout=60)
+            thread.join(timeout=PATIENCE)
 
     def wait_for_answers(self, number: int) -> None:
         """Wait until that many more came."""
-        goal, end = self.answers + number, time.monotonic() + 60
+        goal, end = self.answers + number, time.monotonic() + PATIENCE
         while self.answers < goal and not self.failures:
             assert time.monotonic() < end, "clients get no answers"
             time.sleep(0.05)
 
     def ask(self, method: str, path: str, *, key: str = "", body: Any = None) -> Any:
         """Send one request, once."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=45)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         headers = {"x-api-key": key, "Content-Type": "application/json"} if key else {}
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers)

@@ -6,8 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -18,16 +17,7 @@ from config.embedded.place import home_of
 from config.embedded.server import Server
 from lifecycle.processes import PARENT, kill_group
 from tests.commands import ROOT, fresh_environment
-
-PATIENCE = 180  # seconds, for everything that must happen by itself
-
-
-def wait_until(question: Callable[[], Any], *, seconds: float = PATIENCE) -> None:
-    """Wait for the answer yes, and fail when it does not come."""
-    end = time.monotonic() + seconds
-    while not question():
-        assert time.monotonic() < end, f"not within {seconds} s: {question}"
-        time.sleep(0.2)
+from tests.waiting import PATIENCE, wait_until
 
 
 class Installation:
@@ -97,7 +87,7 @@ class Installation:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=45)
             kill_group(process.pid)  # a supervisor's cluster, in a group of its own, ends with it
-            process.wait(timeout=10)
+            process.wait(timeout=PATIENCE)
         Server(self.folder / "postgres").stop()
         if (home := home_of(self.folder / "postgres")) != self.folder / "postgres":
             shutil.rmtree(home, ignore_errors=True)

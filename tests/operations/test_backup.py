@@ -15,7 +15,8 @@ from config.backup.manifest import NAME, BadBackup
 from config.backup.programs import said
 from config.backup.restoring import Refused, look_through
 from tests.operations.comparing import WHOLE, contents, files, sequences, torn
-from tests.operations.installation import Installation, installation, wait_until
+from tests.operations.installation import Installation, installation
+from tests.waiting import PATIENCE, wait_until
 
 # Work that never ends: there is always some waiting and some under way.
 FEED = """
@@ -49,7 +50,7 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
         assert feeder.poll() is None
         feeder.kill()
         workers.terminate()
-        assert workers.wait(timeout=150) == 0
+        assert workers.wait(timeout=PATIENCE) == 0
         yield kilit
 
 
@@ -119,7 +120,7 @@ def test_a_backup_under_load_is_one_moment_and_its_jobs_end_after_the_restore(qu
     assert dict(fresh.ask(STATES)).get("failed", 0) == before.get("failed", 0)
     wait_until(lambda: torn(fresh) == WHOLE)
     workers.terminate()
-    assert workers.wait(timeout=150) == 0
+    assert workers.wait(timeout=PATIENCE) == 0
 
 
 def test_nothing_is_restored_under_those_who_work(quiet) -> None:

@@ -12,8 +12,9 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.models.functions import Now
 
 from tests.commands import ROOT
-from tests.operations.installation import Installation, installation, wait_until
+from tests.operations.installation import Installation, installation
 from tests.operations.judging import faults
+from tests.waiting import PATIENCE, wait_until
 
 APPS = ["lifecycle", "ociqueue", "pdfjobs", "orchestrator"]
 # Why each of these may be what the rules forbid. A migration of a version that installations run is added here only
@@ -138,7 +139,7 @@ def test_a_migration_that_waits_for_a_lock_does_not_make_the_others_wait(half_mi
         assert migrating.poll() is None
         reader.rollback()
 
-    assert migrating.wait(timeout=90) == 0
+    assert migrating.wait(timeout=PATIENCE) == 0
     assert "is tried again" in kilit.log.read_text()
     assert "error_group" in str(kilit.ask("SELECT column_name FROM information_schema.columns"))
 

@@ -19,7 +19,8 @@ import pytest
 
 from lifecycle.workers.supervisor import BUSY
 from tests.operations.clients import Clients
-from tests.operations.installation import Installation, installation, wait_until
+from tests.operations.installation import Installation, installation
+from tests.waiting import PATIENCE, wait_until
 
 ROUNDS = 1
 LONG_TASKS = "from tests.parcels.models import Parcel; [Parcel.objects.create(work=5) for _ in range(6)]"
@@ -65,7 +66,7 @@ class Web:
     def restart_by_socket(self) -> None:
         """Stop the old one, then start the new one on the same socket: `systemctl restart kilit-web`."""
         self.process.terminate()
-        assert self.process.wait(timeout=60) == 0
+        assert self.process.wait(timeout=PATIENCE) == 0
         self.start()
 
     def restart_by_usr2(self) -> None:
@@ -159,7 +160,7 @@ def test_no_job_is_lost_or_begun_twice_while_workers_are_replaced(kilit) -> None
         kilit.must("shell", "-c", LONG_TASKS)
         wait_until(lambda: has_a_long_task(kilit.crew))
         kilit.crew.terminate()
-        assert kilit.crew.wait(timeout=150) == 0
+        assert kilit.crew.wait(timeout=PATIENCE) == 0
         kilit.crew = younger
         clients.wait_for_answers(20)
         wait_until(lambda: kilit.ask("SELECT count(*) FROM parcels_parcel WHERE status <> 'DELIVERED'") == [(0,)])
@@ -184,12 +185,12 @@ def test_a_runner_that_is_told_to_stop_lets_go_of_its_job_and_the_next_one_goes_
         runner = kilit.start(*watch, variables={"KILIT_OPTI_COMMAND": slow})
         wait_until(lambda: kilit.ask(running) == [(1,)])
         runner.send_signal(signal.SIGTERM)
-        assert runner.wait(timeout=60) == 0
+        assert runner.wait(timeout=PATIENCE) == 0
         assert kilit.ask(running) == [(0,)]
 
     simulator = kilit.start(sys.executable, "manage.py", "optiplanning_simulator")
     last = kilit.start(*watch, variables={"KILIT_OPTI_COMMAND": quick})
-    wait_until(lambda: kilit.ask(live) == [(0,)], seconds=400)
+    wait_until(lambda: kilit.ask(live) == [(0,)])
     for process in (last, simulator):
         process.terminate()
         with suppress(subprocess.TimeoutExpired):

@@ -23,6 +23,7 @@ from django.db import connections
 from orchestrator import collecting, runner, steps
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet
+from tests.waiting import PATIENCE
 
 
 def fork_doomed(state: str, point: str, *, meanwhile: Callable[[], Any]) -> int:
@@ -36,7 +37,7 @@ def fork_doomed(state: str, point: str, *, meanwhile: Callable[[], Any]) -> int:
             runner.watch(threading.Event())
         finally:
             os._exit(1)
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE
     while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
         meanwhile()
         if time.monotonic() > end:

@@ -15,8 +15,7 @@ from orchestrator.models import Job
 from orchestrator.optiplanning import playing
 from orchestrator.runner import tick
 from tests.orchestrator.conftest import make_job
-
-PATIENCE = 30  # seconds
+from tests.waiting import PATIENCE
 
 
 def command(folders: Folders, *arguments: str) -> str:
@@ -30,9 +29,9 @@ def player(folders: Folders, **options: Any) -> Player:
     return Player(folders, asked | options, tell=lambda _: None)
 
 
-def work_until(job: Job, *states: str, machines: Player | None = None, seconds: float = PATIENCE) -> Job:
+def work_until(job: Job, *states: str, machines: Player | None = None) -> Job:
     """Tick, and let the machines play, until the job is in one of the states."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + PATIENCE
     while True:
         job.refresh_from_db()
         if job.status in states:

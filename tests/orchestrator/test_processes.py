@@ -24,7 +24,8 @@ from tests.commands import ROOT
 from tests.orchestrator.conftest import make_job
 from tests.orchestrator.doomed import fork_doomed
 from tests.orchestrator.playing import command, player, work_until
-from tests.workers.conftest import database_url, wait_until
+from tests.waiting import PATIENCE, wait_until
+from tests.workers.conftest import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -61,7 +62,7 @@ def run(floor, world) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     yield start
     for process in started:
         kill_group(process.pid)
-        process.wait(timeout=10)
+        process.wait(timeout=PATIENCE)
 
 
 def let_leases_lapse() -> None:
@@ -102,14 +103,14 @@ def test_a_killed_runner_takes_optiplanning_with_it_and_the_next_starts_it_again
     settings.OPTI_COMMAND = exclusive(log, floor, seconds=60)
     job = make_job()
     doomed = run("-m", "tests.orchestrator.doomed")
-    wait_until(log.exists, seconds=30)
+    wait_until(log.exists)
     programs = programs_of(log)
     assert programs
 
     doomed.kill()
     doomed.wait()
 
-    wait_until(lambda: not any(program.is_running() for program in programs), seconds=10)
+    wait_until(lambda: not any(program.is_running() for program in programs))
     (log.with_suffix(".lock")).unlink()
     settings.OPTI_COMMAND = exclusive(log, floor, seconds=0)
     let_leases_lapse()
@@ -127,7 +128,7 @@ def test_two_runners_and_twenty_jobs(run, floor, settings, tmp_path) -> None:
 
     for _ in range(2):
         run("-m", "tests.orchestrator.doomed")
-    wait_until(lambda: machines.look() or Job.objects.filter(status="DONE").count() == len(jobs), seconds=150)
+    wait_until(lambda: machines.look() or Job.objects.filter(status="DONE").count() == len(jobs))
 
     lines = [line.split() for line in log.read_text().splitlines()]
     assert [word for word, _, _ in lines] == ["began", "ended"] * len(jobs)
@@ -150,10 +151,10 @@ def test_the_command_watches_until_told_to_stop(run, floor, settings) -> None:
     job = make_job()
     machines = player(floor, only="saw")
 
-    wait_until(lambda: machines.look() or Job.objects.filter(status="DONE").exists(), seconds=40)
+    wait_until(lambda: machines.look() or Job.objects.filter(status="DONE").exists())
     watcher.send_signal(signal.SIGTERM)
 
-    assert watcher.wait(timeout=10) == 0
+    assert watcher.wait(timeout=PATIENCE) == 0
     assert states_of(job) == STATES
 
 

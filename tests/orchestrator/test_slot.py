@@ -14,6 +14,7 @@ from orchestrator.runner import tick
 from tests.orchestrator import test_lifecycle
 from tests.orchestrator.conftest import make_job
 from tests.orchestrator.playing import command, due_again
+from tests.waiting import PATIENCE
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
 
@@ -40,7 +41,7 @@ def test_of_runners_that_race_for_the_slot_one_gets_it_and_nobody_fails(transact
 
     def race(_: int) -> bool:
         held = Job.objects.claim()
-        start.wait(timeout=20)
+        start.wait(timeout=PATIENCE)
         return Job.objects.take_slot(held)
 
     assert sorted(in_threads(race, count=6)) == [False] * 5 + [True]
@@ -58,7 +59,7 @@ def test_without_the_look_before_the_index_alone_lets_one_in(transactional_db, i
 
     def race(_: int) -> bool:
         held = Job.objects.claim()
-        start.wait(timeout=20)
+        start.wait(timeout=PATIENCE)
         return Job.objects.take_slot(held)
 
     # Around all threads: patches that overlap put back each other's.

@@ -21,7 +21,8 @@ from pdfjobs.documents import document
 from pdfjobs.models import PdfJob
 from tests.pdfjobs.conftest import Api, body, some_user
 from tests.pdfjobs.working import browsers_in, ended, endless_body, long_body, moves, real_workers
-from tests.workers.conftest import Workers, wait_until
+from tests.waiting import wait_until
+from tests.workers.conftest import Workers
 
 
 @pytest.fixture(scope="module")

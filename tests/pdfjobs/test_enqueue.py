@@ -13,6 +13,7 @@ from pdfjobs.entry import read_entry
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import PdfJobQuerySet
 from tests.pdfjobs.conftest import Api, body, bring, some_user
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -21,7 +22,7 @@ def test_fifty_identical_requests_at_once_make_one_job(api, worker_lives, in_thr
     together = threading.Barrier(50)
 
     def post(_: int) -> tuple[int, str]:
-        together.wait(timeout=30)
+        together.wait(timeout=PATIENCE)
         answer = Api.post(api)
         return answer.status_code, answer.json()["job_id"]
 
@@ -41,7 +42,7 @@ def test_looking_first_and_inserting_then_would_make_many(in_threads, sql) -> No
 
     def look_and_insert(number: int) -> int:
         seen = PdfJob.objects.filter(job_key="k").count()
-        start.wait(timeout=30)
+        start.wait(timeout=PATIENCE)
         with connection.cursor() as cursor:
             cursor.execute(
                 "INSERT INTO pdfjobs_pdfjob (id, owner_id, job_key, status, template_name, payload, options, timeout,"
@@ -100,7 +101,7 @@ def test_a_job_in_the_middle_of_its_retry_keeps_its_key(api, worker_lives, in_th
     def fail_or_post(number: int) -> Any:
         if number == 0:
             return PdfJob.objects.filter(pk=job.pk).fail(code="NAVIGATION_TIMEOUT", detail="slow").retried
-        assert is_failed.wait(timeout=20)
+        assert is_failed.wait(timeout=PATIENCE)
         found = Api.post(api).json()["job_id"]
         is_answered.set()
         return found

@@ -12,7 +12,8 @@ from lifecycle.models import Heartbeat
 from pdfjobs.models import PdfJob
 from tests.pdfjobs.conftest import body
 from tests.pdfjobs.working import browsers_in, ended, long_body, moves, real_workers
-from tests.workers.conftest import Workers, wait_until
+from tests.waiting import wait_until
+from tests.workers.conftest import Workers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

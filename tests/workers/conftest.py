@@ -5,8 +5,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
@@ -17,17 +16,9 @@ from django.db import connection
 
 from lifecycle.models import Heartbeat
 from lifecycle.processes import PARENT, kill_group
+from tests.waiting import PATIENCE, wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PATIENCE = 60  # seconds, for everything that must happen by itself
-
-
-def wait_until(question: Callable[[], bool], *, seconds: float = PATIENCE) -> None:
-    """Wait for the answer yes, and fail when it does not come."""
-    end = time.monotonic() + seconds
-    while not question():
-        assert time.monotonic() < end, f"not within {seconds} s: {question}"
-        time.sleep(0.2)
 
 
 def database_url() -> str:
@@ -98,7 +89,7 @@ class Workers:
                 self.popen.wait(timeout=45)
         for group in self.groups:
             kill_group(group)
-        self.popen.wait(timeout=10)
+        self.popen.wait(timeout=PATIENCE)
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from django.utils import timezone
 from lifecycle.models import Count, Event, Heartbeat
 from lifecycle.workers.supervisor import STALE_AFTER
 from tests.parcels.models import Parcel
-from tests.workers.conftest import Workers, wait_until
+from tests.waiting import PATIENCE, wait_until
+from tests.workers.conftest import Workers
 
 AFTER_THE_PIPES = timedelta(seconds=1)  # what was in a pipe at the kill may still come through
 
@@ -38,10 +39,7 @@ VICTIMS: dict[str, Callable[[Workers], list[psutil.Process]]] = {
 
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_work_goes_on_after_the_death_of(victim: str, workers: Workers) -> None:
-    wait_until(lambda: bool(VICTIMS[victim](workers)))  # a worker may be busy with a sweep
-
-    victims = VICTIMS[victim](workers)
-    kill(*victims)
+    kill(*wait_until(lambda: VICTIMS[victim](workers)))  # a worker may be busy with a sweep
     killed_at = timezone.now()
     Parcel.objects.bulk_create(Parcel() for _ in range(20))
 
@@ -54,15 +52,14 @@ def test_work_goes_on_after_the_death_of(victim: str, workers: Workers) -> None:
 
 
 def test_work_goes_on_after_the_death_of_a_busy_worker(workers: Workers) -> None:
-    Parcel.objects.create(work=2)
+    Parcel.objects.create(work=5)
     wait_until(lambda: Parcel.objects.filter(status="CARRIED").exists())
-    (busy,) = workers.titled("processing")
 
-    kill(busy)
+    kill(*workers.titled("processing"))  # another may be at a sweep
     Parcel.objects.bulk_create(Parcel() for _ in range(20))
 
     wait_until(all_delivered)
-    carried_twice = Parcel.objects.get(work=2)
+    carried_twice = Parcel.objects.get(work=5)
     verbs = [event.details.get("verb") for event in Event.objects.of(carried_twice)]
     assert verbs == [None, "claim", "recover", "claim", "deliver"]
     assert carried_twice.attempt_count == 2
@@ -74,8 +71,8 @@ def test_a_killed_supervisor_takes_its_cluster_along_and_a_new_one_goes_on(worke
 
     kill(workers.supervisor)
 
-    workers.popen.wait(timeout=5)
-    wait_until(lambda: workers.running() == [], seconds=10)
+    workers.popen.wait(timeout=PATIENCE)
+    wait_until(lambda: workers.running() == [])
     workers.start()
     wait_until(all_delivered)
 
@@ -86,7 +83,7 @@ def test_everything_killed_at_once_loses_nothing(workers: Workers) -> None:
 
     kill(*workers.all())
 
-    workers.popen.wait(timeout=5)
+    workers.popen.wait(timeout=PATIENCE)
     workers.start()
     wait_until(all_delivered)
     assert Event.objects.filter(to_state="DELIVERED").count() == 20

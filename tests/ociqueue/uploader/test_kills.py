@@ -13,7 +13,8 @@ from ociqueue.models import Conversion, UploadBatch
 from ociqueue.uploader.running import upload_due
 from tests.commands import ROOT
 from tests.googleads.server import accept
-from tests.workers.conftest import database_url, wait_until
+from tests.waiting import PATIENCE, wait_until
+from tests.workers.conftest import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,7 +46,7 @@ def uploader(google) -> Iterator[subprocess.Popen]:
 
         def kill(self) -> None:
             self.process.kill()
-            self.process.wait(timeout=10)
+            self.process.wait(timeout=PATIENCE)
 
     started = Uploader()
     yield started
@@ -93,12 +94,12 @@ def test_killed_during_the_call(google, api_site, make_rows, uploader) -> None:
     def slow(call):
         answer = accept(call)
         asked.set()
-        go_on.wait(30)
+        go_on.wait(PATIENCE)
         return answer
 
     google.replies.append(slow)
     uploader.start()
-    assert asked.wait(30)
+    assert asked.wait(PATIENCE)
     uploader.kill()
     go_on.set()
 

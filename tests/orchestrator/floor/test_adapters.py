@@ -16,7 +16,7 @@ import pytest
 from orchestrator.faults import Code, Fault
 from orchestrator.optiplanning import adapter
 from tests.commands import ROOT
-from tests.workers.conftest import wait_until
+from tests.waiting import wait_until
 
 A_WHILE = timedelta(seconds=60)
 # Starts a child of its own, notes both, and sleeps.

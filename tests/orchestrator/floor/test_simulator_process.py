@@ -17,7 +17,7 @@ from orchestrator.folders import Folders
 from orchestrator.optiplanning import adapter, playing
 from tests.commands import ROOT, fresh_environment
 from tests.orchestrator.floor.machines import A_MINUTE, Floor
-from tests.workers.conftest import wait_until
+from tests.waiting import wait_until
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import asyncio
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -17,23 +16,16 @@ from playwright.async_api import BrowserContext, CDPSession
 from pdfjobs import rendering
 from pdfjobs.rendering import RenderFault, engine, processes, renderer, session
 from tests.pdfjobs.rendering.conftest import current_browser
+from tests.waiting import PATIENCE, wait_until
 
 
 def gone(process: psutil.Process) -> bool:
     """Tell whether a process ends within a few seconds."""
     try:
-        process.wait(10)
+        process.wait(PATIENCE)
     except psutil.TimeoutExpired:
         return False
     return True
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Wait for what happens by itself after a page, while nobody waits."""
-    deadline = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def script(path: Path, text: str) -> str:
@@ -121,10 +113,10 @@ def fatal_pages(monkeypatch) -> Callable[[], list[psutil.Process]]:
 
 def test_a_browser_that_dies_of_a_page_made_ahead_fails_nobody(to_pdf: Callable[..., bytes], fatal_pages) -> None:
     expected = to_pdf()
-    until(lambda: renderer._renderer.session._spare is not None and renderer._renderer.session._spare.done())
+    wait_until(lambda: renderer._renderer.session._spare is not None and renderer._renderer.session._spare.done())
     killed = fatal_pages()
     assert to_pdf() == expected
-    until(lambda: killed != [])
+    wait_until(lambda: killed != [])
 
     assert to_pdf() == expected
     assert gone(killed[0])
@@ -170,7 +162,7 @@ def test_a_driver_that_died_is_replaced(ahead, to_pdf: Callable[..., bytes], bro
     """A page made ahead does not always learn that its browser is gone."""
     expected = to_pdf()
     if ahead:
-        until(lambda: renderer._renderer.session._spare is not None and renderer._renderer.session._spare.done())
+        wait_until(lambda: renderer._renderer.session._spare is not None and renderer._renderer.session._spare.done())
     driver = renderer._renderer.session.driver
     processes.kill_tree(driver)
     assert gone(driver)
@@ -198,12 +190,12 @@ def test_a_browser_that_does_not_start(to_pdf: Callable[..., bytes], monkeypatch
     rendering.close()
     with monkeypatch.context() as patch:
         patch.setenv("KILIT_CHROMIUM", script(tmp_path / "chromium", f"echo >>{tmp_path}/starts; {binary}"))
-        patch.setattr(session, "LAUNCH_LIMIT", 4.0)
-        patch.setattr(engine, "LAUNCH_LIMIT", 1.5)
+        patch.setattr(session, "LAUNCH_LIMIT", 20.0)
+        patch.setattr(engine, "LAUNCH_LIMIT", 3.0)
 
         with pytest.raises(RenderFault) as fault:
             to_pdf()
-        until(lambda: not renderer._renderer.session._chores)
+        wait_until(lambda: not renderer._renderer.session._chores)
 
     assert fault.value.code == "BROWSER_LAUNCH_FAILED"
     assert (tmp_path / "starts").read_text() == "\n"
@@ -262,7 +254,8 @@ def test_a_loop_that_no_longer_answers_is_left_behind(to_pdf: Callable[..., byte
     assert answer == expected
     assert renderer._renderer is not stuck
     assert gone(browser)
-    asyncio.run_coroutine_threadsafe(asyncio.sleep(1), stuck.loop).result(20)  # it lives again, and starts nothing
+    # It lives again, and starts nothing.
+    asyncio.run_coroutine_threadsafe(asyncio.sleep(1), stuck.loop).result(PATIENCE)
     assert [driver for driver in psutil.Process().children() if processes.is_driver(driver)] == [
         renderer._renderer.session.driver
     ]

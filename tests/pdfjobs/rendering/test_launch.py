@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from pdfjobs import rendering
 from pdfjobs.browser import find_browser
 from pdfjobs.rendering.renderer import Renderer
 from tests.pdfjobs.rendering.conftest import PAGE
+from tests.waiting import PATIENCE, wait_until
 
 
 @pytest.fixture
@@ -30,10 +30,10 @@ def slow_start(tmp_path: Path, monkeypatch) -> Callable[[int], None]:
 
 
 def test_a_short_limit_begins_when_the_browser_is_up(slow_start, to_pdf: Callable[..., bytes]) -> None:
-    slow_start(4)
+    slow_start(6)
 
     try:
-        assert to_pdf(seconds=6).startswith(b"%PDF-")  # of which the page may take three
+        assert to_pdf(seconds=10).startswith(b"%PDF-")  # of which the page may take five
     finally:
         rendering.close()
 
@@ -41,19 +41,16 @@ def test_a_short_limit_begins_when_the_browser_is_up(slow_start, to_pdf: Callabl
 # The driver is killed, and what asyncio kept of it is thrown away here, not in the middle of another test.
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_launch_called_off_leaves_no_driver(slow_start) -> None:
-    slow_start(30)
+    slow_start(60)
     mine = Renderer()
     before = set(psutil.Process().children())
-    printing = asyncio.run_coroutine_threadsafe(mine.session.print(("", PAGE), {}, limit=30), mine.loop)
-    deadline = time.monotonic() + 20
-    while not (begun := [child for child in set(psutil.Process().children()) - before if child.children()]):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    printing = asyncio.run_coroutine_threadsafe(mine.session.print(("", PAGE), {}, limit=60), mine.loop)
+    begun = wait_until(lambda: [one for one in set(psutil.Process().children()) - before if one.children()], every=0.05)
 
     printing.cancel()
 
     try:
-        _, alive = psutil.wait_procs(begun, timeout=10)
+        _, alive = psutil.wait_procs(begun, timeout=PATIENCE)
         assert alive == []
     finally:
         mine.leave()

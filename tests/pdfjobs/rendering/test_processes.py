@@ -15,6 +15,7 @@ from pdfjobs import rendering
 from pdfjobs.rendering import engine
 from tests.commands import ROOT, fresh_environment
 from tests.pdfjobs.rendering.conftest import MADE_AT, PAGE, current_browser
+from tests.waiting import PATIENCE
 
 # Renders in a process of its own, says what came out and which browser made it, and does as told.
 WORKER = """
@@ -66,8 +67,8 @@ def told(process: subprocess.Popen[str]) -> tuple[str, psutil.Process]:
 
 
 def ended(processes: list[psutil.Process]) -> bool:
-    """Tell whether all end within half a minute, the longest that Playwright's driver gives a browser."""
-    _, alive = psutil.wait_procs(processes, timeout=35)
+    """Tell whether all end; Playwright's driver gives a browser half a minute."""
+    _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
     return all(process.status() == psutil.STATUS_ZOMBIE for process in alive if process.is_running())
 
 
@@ -93,7 +94,7 @@ def test_a_worker_that_ends_leaves_nothing_running(worker, then: str) -> None:
     process = worker(then)
     _, browser = told(process)
 
-    process.wait(40)
+    process.wait(PATIENCE)
 
     assert ended([browser])
 
@@ -107,7 +108,7 @@ def test_a_killed_worker_leaves_nothing_running(worker, hung) -> None:
         browser.suspend()
 
     process.kill()
-    process.wait(10)
+    process.wait(PATIENCE)
 
     assert browser in family
     assert ended(family)
@@ -129,7 +130,7 @@ def test_a_forked_worker_gets_a_browser_of_its_own(to_pdf: Callable[..., bytes])
 
     report = os.read(reading, 16)
     os.close(reading)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while os.waitpid(pid, os.WNOHANG) == (0, 0):
         if time.monotonic() > deadline:
             os.kill(pid, signal.SIGKILL)

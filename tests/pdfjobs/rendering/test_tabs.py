@@ -13,7 +13,8 @@ from pdfjobs import documents, rendering
 from pdfjobs.rendering import RenderFault, renderer, session, tab
 from pdfjobs.rendering.fonts import font_files
 from tests.pdfjobs.rendering.conftest import MADE_AT, PAGE
-from tests.pdfjobs.rendering.test_failures import until, when_printing
+from tests.pdfjobs.rendering.test_failures import when_printing
+from tests.waiting import PATIENCE, wait_until
 
 DOT = (
     "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><rect width='9' height='9'/></svg>"
@@ -64,7 +65,7 @@ def kept() -> dict[Any, tab.Tab]:
 
 def shown(page: tab.Tab) -> str:
     assert renderer._renderer
-    return asyncio.run_coroutine_threadsafe(page.page.content(), renderer._renderer.loop).result(20)
+    return asyncio.run_coroutine_threadsafe(page.page.content(), renderer._renderer.loop).result(PATIENCE)
 
 
 def pages_of(owners: list[int], print_for: Callable[..., bytes]) -> list[tab.Tab]:
@@ -115,7 +116,7 @@ def test_a_page_that_rests_is_emptied(print_for) -> None:
 
     page = kept()[4]
 
-    until(lambda: "Gizli" not in shown(page))
+    wait_until(lambda: "Gizli" not in shown(page))
     assert kept()[4] is page
 
 
@@ -171,7 +172,7 @@ def test_pages_of_the_owners_who_came_last_are_kept(print_for) -> None:
 
     assert len(kept()) <= session.MOST_KEPT
     assert not {0, 1} & set(kept())
-    until(pages[0].page.is_closed)
+    wait_until(pages[0].page.is_closed)
 
 
 def test_a_page_on_which_something_failed_is_not_used_again(print_for, browser) -> None:
