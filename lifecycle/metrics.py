@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from lifecycle.models import Count, Heartbeat, SweepRun
+from lifecycle.models import Count, Heartbeat, Runner, SweepRun
 
 # Apps add collectors of their own; the default registry would tell this process's memory instead of the queues.
 registry = CollectorRegistry()
@@ -33,20 +33,23 @@ class CountsCollector(Collector):
 
 
 class WorkersCollector(Collector):
-    """How long ago each supervisor's cluster proved itself, and how each sweep ended."""
+    """How long ago each supervisor's cluster proved itself and each runner gave a sign, and how each sweep ended."""
 
     def collect(self) -> Iterator[Metric]:
         """Read ages as the database sees them."""
         silence = GaugeMetricFamily("kilit_heartbeat_age_seconds", "Since a task went through", labels=["supervisor"])
         for name, age in _ages(Heartbeat.objects.exclude(beat_at=None), "beat_at"):
             silence.add_metric([name], age)
+        runners = GaugeMetricFamily("kilit_runner_age_seconds", "Since a runner's last sign", labels=["runner"])
+        for name, age in _ages(Runner.objects.all(), "alive_at"):
+            runners.add_metric([name], age)
         since = GaugeMetricFamily("kilit_sweep_age_seconds", "Since a sweep last ended", labels=["sweep"])
         for name, age in _ages(SweepRun.objects.exclude(finished_at=None), "finished_at"):
             since.add_metric([name], age)
         good = GaugeMetricFamily("kilit_sweep_succeeded", "Whether a sweep's last run succeeded", labels=["sweep"])
         for name, succeeded in SweepRun.objects.exclude(succeeded=None).values_list("name", "succeeded"):
             good.add_metric([name], 1 if succeeded else 0)
-        return iter((silence, since, good))
+        return iter((silence, runners, since, good))
 
 
 def _ages(rows: QuerySet[Any], column: str) -> list[tuple[str, float]]:

@@ -16,6 +16,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 
 from lifecycle.actor import acting_as
 from lifecycle.guard import MoveRefused
+from lifecycle.workers.presence import present
 from orchestrator.faults import HOLD_CODES, Code, Fault
 from orchestrator.folders import Folders
 from orchestrator.handing import take_back
@@ -135,16 +136,21 @@ def answer() -> None:
 
 def watch(stop: threading.Event) -> None:
     """Tick until told to stop: in one thread what is quick, in another what has to wait for OptiPlanning."""
-    patient = threading.Thread(target=_watch, args=(stop,), kwargs={"patient": True}, name="patient")
-    patient.start()
-    _watch(stop, patient=False)
-    patient.join()
+    with present(JOBS.queue) as sign:
+        patient = threading.Thread(target=_watch, args=(stop, sign), kwargs={"patient": True}, name="patient")
+        patient.start()
+        _watch(stop, sign, patient=False)
+        patient.join()
 
 
-def _watch(stop: threading.Event, *, patient: bool) -> None:
-    while not stop.is_set():
+def _watch(stop: threading.Event, sign: Callable[[], None], *, patient: bool) -> None:
+    def stopping() -> bool:
+        sign()  # asked between two jobs and often during a long step
+        return stop.is_set()
+
+    while not stopping():
         try:
-            tick(patient=patient, stopping=stop.is_set)
+            tick(patient=patient, stopping=stopping)
         except DatabaseError:
             logger.warning("the database does not answer", exc_info=True)
             connection.close()

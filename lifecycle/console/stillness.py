@@ -61,11 +61,11 @@ def free(within: str) -> Reason:
     return Reason(sentence, Kind.FREE)
 
 
-def no_worker(*, needed_for: str = "") -> list[Reason]:
+def no_worker() -> list[Reason]:
     """Say so when no worker lives."""
     if Heartbeat.objects.alive().exists():
         return []
-    sentence = needed_for or _("No worker is alive. Start one: manage.py runworkers.")
+    sentence = _("No worker is alive. Start one: manage.py runworkers.")
     return [kept(sentence, link=_("Workers"), href=reverse("console:workers"))]
 
 

@@ -14,7 +14,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from lifecycle.models import Bell, Heartbeat, SweepRun
+from lifecycle.console.panels import Words, panels
+from lifecycle.models import Bell, Heartbeat, Runner, SweepRun
 from lifecycle.models.worker import ALIVE_FOR
 from lifecycle.workers.bells import RING_AGAIN_AFTER, doorbells
 from lifecycle.workers.sweeps import Sweep, sweeps
@@ -40,6 +41,17 @@ class Condition:
         return self.colour == "danger"
 
 
+def host_of(name: str) -> str:
+    """Return the machine that a process runs on, by the process's name."""
+    return name.rsplit(":", 2)[0]
+
+
+def silent() -> Condition:
+    """Say that nothing was heard of a process."""
+    hint = _("No sign of life: it was killed, lost its machine or the database. It is forgotten after a day.")
+    return Condition(_("silent"), "danger", hint)
+
+
 @dataclass(frozen=True)
 class Supervisor:
     """A supervisor, and how its cluster is."""
@@ -50,7 +62,7 @@ class Supervisor:
     @property
     def host(self) -> str:
         """The machine it runs on."""
-        return self.heartbeat.name.rsplit(":", 2)[0]
+        return host_of(self.heartbeat.name)
 
     @property
     def condition(self) -> Condition:
@@ -60,8 +72,32 @@ class Supervisor:
             return Condition(_("alive"), "success", _("Tasks go all the way through its workers."))
         if alive_at is None and started_at > self.now - STARTS_WITHIN:
             return Condition(_("starting"), "info", _("It was started just now; its first task is on the way."))
-        hint = _("No sign of life: it was killed, lost its machine or the database. It is forgotten after a day.")
-        return Condition(_("silent"), "danger", hint)
+        return silent()
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A runner, and whether it still looks after its queue."""
+
+    runner: Runner
+    now: datetime
+
+    @property
+    def host(self) -> str:
+        """The machine it runs on."""
+        return host_of(self.runner.name)
+
+    @property
+    def queue(self) -> Words:
+        """What its queue is called."""
+        return next((panel.title for panel in panels if panel.table.queue == self.runner.queue), self.runner.queue)
+
+    @property
+    def condition(self) -> Condition:
+        """Whether it gave a sign lately."""
+        if self.runner.alive_at > self.now - ALIVE_FOR:
+            return Condition(_("alive"), "success", _("It looks for due jobs every second."))
+        return silent()
 
 
 @dataclass(frozen=True)
@@ -135,6 +171,7 @@ class Workers:
     """Everything that works by itself, at one moment."""
 
     supervisors: Sequence[Supervisor]
+    runners: Sequence[Watch]
     chores: Sequence[Chore]
     rings: Sequence[Ring]
 
@@ -145,6 +182,7 @@ class Workers:
         bells = {bell.name: bell.rung_at for bell in Bell.objects.all()}
         return cls(
             supervisors=[Supervisor(beat, now) for beat in Heartbeat.objects.order_by("-started_at", "name")],
+            runners=[Watch(runner, now) for runner in Runner.objects.order_by("-started_at", "name")],
             chores=[Chore(sweep, runs.get(name) or SweepRun(name=name), now) for name, sweep in sweeps.items()],
             rings=[Ring(name, bells.get(name), now) for name in sorted({*doorbells, *bells})],
         )
@@ -155,9 +193,15 @@ class Workers:
         return sum(supervisor.condition.colour == "success" for supervisor in self.supervisors)
 
     @property
+    def watching(self) -> int:
+        """How many runners live."""
+        return sum(not watch.condition.is_bad for watch in self.runners)
+
+    @property
     def silent(self) -> int:
-        """How many supervisors gave no sign lately."""
-        return sum(supervisor.condition.is_bad for supervisor in self.supervisors)
+        """How many supervisors and runners gave no sign lately."""
+        conditions = [each.condition for each in self.supervisors] + [each.condition for each in self.runners]
+        return sum(condition.is_bad for condition in conditions)
 
     @property
     def bad_chores(self) -> Sequence[Chore]:

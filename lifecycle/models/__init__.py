@@ -8,7 +8,7 @@ from lifecycle.models.key import ApiKey
 from lifecycle.models.pruning import Pruning
 from lifecycle.models.rate import RateWindow
 from lifecycle.models.refused import RefusalCode, RefusedRequest
-from lifecycle.models.worker import Bell, Heartbeat, SweepRun
+from lifecycle.models.worker import Bell, Heartbeat, Runner, SweepRun
 
 __all__ = [
     "ApiKey",
@@ -28,5 +28,6 @@ __all__ = [
     "RateWindow",
     "RefusalCode",
     "RefusedRequest",
+    "Runner",
     "SweepRun",
 ]

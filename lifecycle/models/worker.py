@@ -10,15 +10,15 @@ ALIVE_FOR = timedelta(seconds=30)
 FORGET_AFTER = timedelta(days=1)
 
 
-class HeartbeatQuerySet(models.QuerySet["Heartbeat"]):
-    """Questions about which supervisors live."""
+class LifeQuerySet(models.QuerySet[Any]):
+    """Questions about who lives."""
 
     def alive(self) -> Self:
-        """Return the supervisors whose cluster proved itself lately."""
+        """Return who gave a sign lately."""
         return self.filter(alive_at__gt=Now() - ALIVE_FOR)
 
     def long_gone(self) -> Self:
-        """Return the supervisors that nobody has heard of for a day."""
+        """Return those that nobody has heard of for a day."""
         return self.annotate(seen_at=Coalesce("alive_at", "started_at")).filter(seen_at__lt=Now() - FORGET_AFTER)
 
 
@@ -36,10 +36,28 @@ class Heartbeat(models.Model):
     beat_at = models.DateTimeField(null=True)
     alive_at = models.DateTimeField(null=True)
 
-    objects = HeartbeatQuerySet.as_manager()
+    objects = LifeQuerySet.as_manager()
 
     class Meta:
         default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Runner(models.Model):
+    """A process that works one queue by itself, beside the workers; it says so every few seconds while it runs."""
+
+    name = models.CharField(max_length=90, primary_key=True)
+    queue = models.CharField(max_length=32)
+    pid = models.IntegerField()
+    started_at = models.DateTimeField(db_default=Now())
+    alive_at = models.DateTimeField(db_default=Now())
+
+    objects = LifeQuerySet.as_manager()
+
+    class Meta:
+        default_permissions = ()
 
     def __str__(self) -> str:
         return self.name

@@ -3,9 +3,7 @@
 import logging
 import os
 import re
-import secrets
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,9 +19,10 @@ from django.db.models.functions import Now
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
-from lifecycle.models import Heartbeat
+from lifecycle.models import Heartbeat, Runner
 from lifecycle.processes import PARENT, group_members, kill_group, start_group
 from lifecycle.workers import bells, sweeps
+from lifecycle.workers.presence import own_name
 
 logger = logging.getLogger(__name__)
 
@@ -38,8 +37,7 @@ class Supervisor:
 
     def __init__(self) -> None:
         """Take a name that no other supervisor has."""
-        # A restarted container has its old host name and pid again.
-        self.name = f"{socket.gethostname()[:64]}:{os.getpid()}:{secrets.token_hex(3)}"
+        self.name = own_name()
         self.stopping = threading.Event()
         self.cluster: subprocess.Popen[bytes] | None = None
         self.patient_until = 0.0
@@ -50,7 +48,8 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         sweeps.reconcile()
-        Heartbeat.objects.long_gone().delete()
+        for signs in (Heartbeat, Runner):
+            signs.objects.long_gone().delete()
         # Bells in a queue that nobody reads any more; what they rang for is found by looking.
         OrmQ.objects.exclude(key__in=Heartbeat.objects.values("name")).delete()
         Heartbeat.objects.create(name=self.name, pid=os.getpid())

@@ -9,11 +9,12 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from lifecycle.console.stillness import Reason, ended, free, held, kept, moment, no_worker, overdue, waits
-from lifecycle.models import Event
+from lifecycle.console.stillness import Reason, ended, free, held, kept, moment, overdue, waits
+from lifecycle.models import Event, Heartbeat, Runner
 from orchestrator.advice import advice
 from orchestrator.models import Job
-from orchestrator.states import Mode, State
+from orchestrator.states import JOBS, State
+from orchestrator.steps import takes_long
 
 
 def reasons(job: Job, timeline: list[Event]) -> Iterator[Reason]:
@@ -77,17 +78,18 @@ def _waits_for_slot(job: Job) -> Iterator[Reason]:
 
 
 def _nobody_works(job: Job) -> Iterator[Reason]:
-    """Say who would have to work; runners leave no heartbeat, the workers do."""
+    """Say so when nobody lives who could take it; a runner can take everything, the workers what is quick and here."""
+    if Runner.objects.alive().filter(queue=JOBS.queue).exists():
+        return
     if not settings.FLOOR_IS_HERE:
-        yield waits(_("The floor's folders are on another machine: its runner takes it (orchestrator_tick --watch)."))
-    elif job.status == State.OPTI_IMPORTED and job.opti_mode != Mode.C:
-        yield waits(_("Only a runner that may wait for OptiPlanning starts it: manage.py orchestrator_tick --watch."))
+        sentence = _("The floor is on another machine, and no runner lives there: manage.py orchestrator_tick --watch.")
+    elif takes_long(job):
+        sentence = _("Its next step takes long, and no runner is alive: manage.py orchestrator_tick --watch.")
+    elif Heartbeat.objects.alive().exists():
+        return
     else:
-        yield from no_worker(
-            needed_for=_(
-                "No worker is alive, so only a runner takes it: manage.py runworkers, or orchestrator_tick --watch."
-            )
-        )
+        sentence = _("No worker and no runner is alive: manage.py runworkers, or orchestrator_tick --watch.")
+    yield kept(sentence, link=_("Workers"), href=reverse("console:workers"))
 
 
 def holdings(job: Job) -> list[tuple[str, Any]]:

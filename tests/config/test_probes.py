@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from django.test import Client, override_settings
 
 from config import views
-from lifecycle.models import Count, Heartbeat
+from lifecycle.models import Count, Heartbeat, Runner
 from tests.parcels.models import Parcel
 
 pytestmark = pytest.mark.django_db
@@ -76,6 +76,12 @@ def test_metrics_tell_how_long_ago_the_workers_beat() -> None:
     Heartbeat.objects.create(name="here:1", beat_at=Now())
 
     assert 0 <= metric("kilit_heartbeat_age_seconds", supervisor="here:1") < 60
+
+
+def test_metrics_tell_how_long_ago_a_runner_gave_a_sign() -> None:
+    Runner.objects.create(name="here:1", queue="parcel", pid=1)
+
+    assert 0 <= metric("kilit_runner_age_seconds", runner="here:1") < 60
 
 
 def test_metrics_may_be_kept_for_who_has_the_token() -> None:

@@ -9,8 +9,8 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from lifecycle.console.workers import ENDS_WITHIN, LATE_AFTER, Chore, Ring, Supervisor
-from lifecycle.models import Bell, Heartbeat, SweepRun
+from lifecycle.console.workers import ENDS_WITHIN, LATE_AFTER, Chore, Ring, Supervisor, Watch
+from lifecycle.models import Bell, Heartbeat, Runner, SweepRun
 from lifecycle.workers import sweeps
 from lifecycle.workers.bells import RING_AGAIN_AFTER
 from tests.console.test_dashboard import text_of
@@ -74,6 +74,28 @@ def test_a_supervisor_is_alive_starting_or_silent(columns: dict[str, Any], word:
     assert Supervisor(beat, NOW).host == "cutter:pc"
 
 
+@pytest.mark.parametrize(("seconds", "word"), [(29, "alive"), (31, "silent")])
+def test_a_runner_is_alive_or_silent(seconds: int, word: str) -> None:
+    runner = Runner(name="opti:pc:7:abc", queue="cutting_job", pid=7, alive_at=NOW - timedelta(seconds=seconds))
+
+    assert Watch(runner, NOW).condition.word == word
+    assert Watch(runner, NOW).host == "opti:pc"
+    assert str(Watch(runner, NOW).queue) == "Panel cutting"
+
+
+@pytest.mark.django_db
+def test_runners_are_shown_here_and_on_the_dashboard(admin_client) -> None:
+    assert "None runs." in text_of(admin_client, PAGE)
+    assert "is alive." not in text_of(admin_client, "/admin/")
+
+    Runner.objects.create(name="opti-pc:4712:abc", queue="cutting_job", pid=4712)
+    Runner.objects.create(name="opti-pc:4:def", queue="cutting_job", pid=4, alive_at=Now() - timedelta(minutes=5))
+
+    for word in ("opti-pc", "process 4712", "process 4", "Panel cutting", "alive", "silent"):
+        assert word in text_of(admin_client, PAGE)
+    assert "1 runner is alive. 1 is silent." in text_of(admin_client, "/admin/")
+
+
 def test_a_bell_is_quiet_rings_or_is_not_answered() -> None:
     assert Ring("x", None, NOW).condition.word == "quiet"
     assert Ring("x", NOW - SOON, NOW).condition.word == "ringing"
@@ -125,6 +147,7 @@ def test_the_page_asks_the_same_of_one_supervisor_and_of_many(admin_client) -> N
     for number in range(20):
         Heartbeat.objects.create(name=f"pc:{number}:b", alive_at=Now())
         Bell.objects.create(name=f"bell {number}", rung_at=Now())
+        Runner.objects.create(name=f"pc:{number}:r", queue="cutting_job", pid=number)
 
     assert asked() == before
 

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.test import Client
 
-from lifecycle.models import Heartbeat, SweepRun
+from lifecycle.models import Heartbeat, Runner, SweepRun
 from lifecycle.table import Lifecycle
 from lifecycle.workers import sweeps
 from ociqueue.states import CIRCUITS, CONVERSIONS
@@ -33,6 +33,7 @@ EXPORTED = {
     "kilit_rows": {"queue", "state"},
     "kilit_moves_total": {"queue", "state"},
     "kilit_heartbeat_age_seconds": {"supervisor"},
+    "kilit_runner_age_seconds": {"runner"},
     "kilit_sweep_age_seconds": {"sweep"},
     "kilit_sweep_succeeded": {"sweep"},
     "ptf_admin_pdf_jobs_total": {"status"},
@@ -66,6 +67,8 @@ def well() -> Scrape:
     """A day's work behind, a little of everything under way, everybody alive; scraped a while ago."""
     Heartbeat.objects.create(name="here:1", beat_at=Now(), alive_at=Now())
     Heartbeat.objects.create(name="killed:2", beat_at=Now() - timedelta(hours=5))
+    Runner.objects.create(name="cutter:3", queue="cutting_job", pid=3)
+    Runner.objects.create(name="killed:4", queue="cutting_job", pid=4, alive_at=Now() - timedelta(hours=5))
     for sweep in sweeps.sweeps.values():
         SweepRun.objects.create(name=sweep.name, finished_at=Now() - sweep.every - timedelta(minutes=1), succeeded=True)
     count("conversion", QUEUED=(5, 900), PROCESSING=(2, 890), COMPLETED=(700, 700), FAILED=(20, 20))
@@ -104,6 +107,7 @@ def sweep_is(**columns: Any) -> Callable[[], None]:
 
 BAD: dict[str, dict[str, Callable[[], Any]]] = {
     "KilitNoWorkers": {"silent": everybody_is_silent, "never started": lambda: Heartbeat.objects.all().delete()},
+    "KilitRunnersSilent": {"all": lambda: Runner.objects.update(alive_at=Now() - timedelta(minutes=5))},
     "KilitSweepFails": {"failed": sweep_is(succeeded=False)},
     "KilitSweepOverdue": {
         "a rare one": sweep_is(finished_at=Now() - timedelta(hours=30)),

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
 from lifecycle.leases import new_lease
-from lifecycle.models import Heartbeat
+from lifecycle.models import Heartbeat, Runner
 from orchestrator.faults import Code, Fault
 from orchestrator.models import Job
 from orchestrator.models.queryset import LEASE, failure
@@ -64,12 +64,44 @@ def test_a_next_run_in_the_future_and_nobody_to_work_are_told(make_person) -> No
 
     reasons = told(client, job)
     assert reasons[0][1].startswith("It is looked at again at ")
-    assert reasons[1][1].startswith("No worker is alive, so only a runner takes it")
+    assert reasons[1] == (
+        "kept",
+        "No worker and no runner is alive: manage.py runworkers, or orchestrator_tick --watch.",
+    )
     Job.objects.filter(pk=job.pk).update(next_run_at=Now())
     Heartbeat.objects.create(name="here", alive_at=Now())
     assert told(client, job) == [
         ("free", "Nothing keeps it: it is due, and a worker should take it within seconds."),
     ]
+
+
+WATCH = "manage.py orchestrator_tick --watch."
+NEEDS_A_RUNNER = {
+    "OptiPlanning is to be started": ("OPTI_IMPORTED", {"opti_mode": "A"}, "Its next step takes long, and no runner"),
+    "OptiPlanning ran with one that is gone": ("OPTI_RUNNING", {"opti_mode": "B"}, "Its next step takes long, and no"),
+    "very many sheets": ("PREPARED", {"batch_count": 101}, "Its next step takes long, and no runner is alive"),
+    "the floor is elsewhere": ("NEW", {}, "The floor is on another machine, and no runner lives there"),
+}
+
+
+@pytest.mark.parametrize("why", NEEDS_A_RUNNER)
+def test_con_8_a_job_that_only_a_runner_takes_says_whether_one_lives(why: str, make_person, settings) -> None:
+    state, columns, sentence = NEEDS_A_RUNNER[why]
+    job, client = row_in(state), make_person("viewer")
+    Job.objects.filter(pk=job.pk).update(**columns)
+    settings.FLOOR_IS_HERE = "elsewhere" not in why
+    Heartbeat.objects.create(name="here", alive_at=Now())  # workers do not help
+
+    (kept,) = (told for kind, told in told(client, job) if kind == "kept")
+    assert kept.startswith(sentence)
+    assert kept.endswith(WATCH)
+    Runner.objects.create(name="killed", queue="cutting_job", pid=1, alive_at=Now() - timedelta(minutes=1))
+    Runner.objects.create(name="of another queue", queue="parcel", pid=2)
+    assert ("kept", kept) in told(client, job)
+
+    Runner.objects.create(name="here", queue="cutting_job", pid=3)
+
+    assert "kept" not in dict(told(client, job))
 
 
 def test_a_lease_says_until_when_it_is_held(make_person) -> None:

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from django.db.models.functions import Now
 
-from lifecycle.models import Event
+from lifecycle.models import Event, Runner
 from lifecycle.processes import kill_group
 from orchestrator import collecting
 from orchestrator.models import Customer, Job
@@ -152,9 +152,11 @@ def test_the_command_watches_until_told_to_stop(run, floor, settings) -> None:
     machines = player(floor, only="saw")
 
     wait_until(lambda: machines.look() or Job.objects.filter(status="DONE").exists())
+    assert Runner.objects.alive().get(queue="cutting_job").pid == watcher.pid
     watcher.send_signal(signal.SIGTERM)
 
     assert watcher.wait(timeout=PATIENCE) == 0
+    assert not Runner.objects.exists()
     assert states_of(job) == STATES
 
 

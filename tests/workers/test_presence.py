@@ -1,0 +1,80 @@
+"""A runner is seen while it runs, and not one moment longer than anybody can know."""
+
+import os
+from datetime import timedelta
+
+import pytest
+from django.db import OperationalError, connection
+from django.db.models.functions import Now
+
+from lifecycle.models import Runner
+from lifecycle.workers import presence
+from lifecycle.workers.presence import present
+
+LONG_AGO = Now() - timedelta(hours=1)
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_runner_is_seen_from_its_first_sign_to_its_end() -> None:
+    with present("parcel") as sign:
+        assert not Runner.objects.exists()
+        sign()
+        assert Runner.objects.alive().get(queue="parcel").pid == os.getpid()
+
+    assert not Runner.objects.exists()
+
+
+def test_signs_are_written_every_few_seconds_however_often_they_are_given(
+    monkeypatch, django_assert_num_queries
+) -> None:
+    with present("parcel") as sign:
+        sign()
+        Runner.objects.update(alive_at=LONG_AGO)
+        with django_assert_num_queries(0):
+            sign()
+        assert not Runner.objects.alive().exists()
+
+        monkeypatch.setattr(presence, "SIGN_EVERY", timedelta(0))
+        now = presence.time.monotonic() + 60
+        monkeypatch.setattr(presence.time, "monotonic", lambda: now)
+        sign()
+
+        assert Runner.objects.alive().exists()
+
+
+def test_two_of_one_machine_are_two(monkeypatch) -> None:
+    with present("parcel") as first, present("parcel") as second:
+        first()
+        second()
+
+        assert Runner.objects.count() == 2
+
+
+def test_one_that_was_forgotten_meanwhile_is_seen_again(monkeypatch) -> None:
+    monkeypatch.setattr(presence, "SIGN_EVERY", timedelta(0))
+    with present("parcel") as sign:
+        sign()
+        Runner.objects.all().delete()
+        sign()
+
+        assert Runner.objects.alive().exists()
+
+
+def test_who_was_not_heard_of_for_a_day_is_forgotten_by_the_next() -> None:
+    for hours in (23, 25):
+        Runner.objects.create(name=f"{hours}", queue="parcel", pid=hours, alive_at=Now() - timedelta(hours=hours))
+
+    with present("parcel"):
+        assert Runner.objects.get().name == "23"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_is_away_is_no_reason_to_stop() -> None:
+    def away(*_: object) -> None:
+        raise OperationalError("the connection is closed")
+
+    with connection.execute_wrapper(away), present("parcel") as sign:
+        sign()
+
+    assert not Runner.objects.exists()
