@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from django.conf import settings
+
 from orchestrator.atomic import named_failures
 from orchestrator.delivering import acknowledged, deliver, delivery_name, withdraw
 from orchestrator.faults import Code, Fault
@@ -54,6 +56,16 @@ def take_back(job: Job, folders: Folders) -> None:
                 _remember(ours[name], name)
         except (Fault, OSError) as error:
             logger.warning("%s could not be taken back from the saw: %s", name, error)
+
+
+def release_lapsed() -> int:
+    """Let jobs of runners that are gone go on, and end those that cost too many; return how many of both (ORC-20)."""
+    # Of what was handed to the saw whoever reaches its folders says the end, so that it can be taken back.
+    spent = Job.objects.all() if settings.FLOOR_IS_HERE else Job.objects.filter(delivery_names=[])
+    failed = spent.fail_spent()
+    for job in Job.objects.filter(pk__in=failed).exclude(delivery_names=[]):
+        take_back(job, Folders.from_settings())
+    return len(failed) + Job.objects.release_lapsed()
 
 
 def is_cut_in_part(job: Job) -> bool:

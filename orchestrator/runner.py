@@ -19,7 +19,7 @@ from lifecycle.guard import MoveRefused
 from lifecycle.workers.presence import present
 from orchestrator.faults import HOLD_CODES, Code, Fault
 from orchestrator.folders import Folders
-from orchestrator.handing import take_back
+from orchestrator.handing import release_lapsed, take_back
 from orchestrator.models import Job
 from orchestrator.models.job import ClaimLost
 from orchestrator.models.queryset import LEASE
@@ -51,7 +51,7 @@ def tick(*, patient: bool, stopping: Callable[[], bool] = never) -> int:
     """
     if not settings.FLOOR_IS_HERE:
         return 0  # every door comes through here, and the folders are on another machine
-    Job.objects.release_lapsed()
+    release_lapsed()
     Job.objects.wake_next()
     worked = 0
     jobs = Job.objects.all() if patient else Job.objects.brief()

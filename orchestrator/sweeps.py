@@ -5,12 +5,12 @@ from datetime import timedelta
 from django.utils.translation import gettext_lazy as _
 
 from lifecycle.workers import sweeps
-from orchestrator.models import Job
+from orchestrator import handing
 
 
 def release_lapsed() -> str:
     """Let jobs go on that a dead runner held (ORC-20)."""
-    return f"Released {Job.objects.release_lapsed()}."
+    return f"Released {handing.release_lapsed()}."
 
 
 def register() -> None:

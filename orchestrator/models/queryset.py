@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
+from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
@@ -100,13 +101,15 @@ class JobQuerySet(LeasedQuerySet["Job"]):
         """Let go of a job that has to wait; it is due again in a moment, and others go on meanwhile (ORC-19)."""
         return bool(self.held_by(job).update(next_run_at=Now() + after, **no_lease()))
 
-    def release_lapsed(self) -> int:
-        """Take claims from runners that are gone; the jobs go on from the state they are in (ORC-20)."""
+    def fail_spent(self) -> set[UUID]:
+        """End the jobs that have cost too many runners; return which."""
         poison = Fault(Code.UNKNOWN, f"{MOST_LAPSES} runners ended, or lost touch, while they held this job.")
         spent = self.lapsed().filter(lapse_count__gte=MOST_LAPSES - 1)
-        failed = spent.move("fail", **failure(poison), **no_lease(), lapse_count=0)
-        lost = {"lapse_count": F("lapse_count") + 1, "next_run_at": Now()}
-        return failed + self.lapsed().update(**lost, **no_lease())
+        return spent.move_each("fail", **failure(poison), **no_lease(), lapse_count=0)
+
+    def release_lapsed(self) -> int:
+        """Take claims from runners that are gone; the jobs go on from the state they are in (ORC-20)."""
+        return self.lapsed().update(lapse_count=F("lapse_count") + 1, next_run_at=Now(), **no_lease())
 
     def wake_next(self) -> int:
         """Make the job that waits longest for OptiPlanning due when the slot is free; the others may sleep on."""

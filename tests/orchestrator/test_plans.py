@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from orchestrator import insight
+from orchestrator.handing import release_lapsed
 from orchestrator.models import Job
 from orchestrator.runner import is_due
 from tests.plans import crowding, explained, statements, walked
@@ -38,7 +39,7 @@ QUESTIONS: dict[str, Callable[[], Any]] = {
     "claim of the workers": lambda: Job.objects.brief().claim(),
     "is anything due": is_due,
     "wake the next": Job.objects.wake_next,
-    "release lapsed": Job.objects.release_lapsed,
+    "release lapsed": release_lapsed,
     "list": lambda: insight.page(limit=50, state=None, order_id=None, cursor=None),
     "list of a state": lambda: insight.page(limit=50, state="HOLD", order_id=None, cursor=None),
     "list of an order": lambda: insight.page(limit=50, state=None, order_id="S-7", cursor=None),

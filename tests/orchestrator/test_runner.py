@@ -15,6 +15,7 @@ from lifecycle.leases import new_lease
 from orchestrator import runner
 from orchestrator.decisions import cancel
 from orchestrator.faults import Code, Fault
+from orchestrator.handing import release_lapsed
 from orchestrator.models import Job
 from orchestrator.models.job import ClaimLost
 from orchestrator.models.queryset import MOST_LAPSES
@@ -147,7 +148,7 @@ def test_a_job_that_takes_every_runner_down_comes_to_an_end() -> None:
     for _ in range(MOST_LAPSES):
         assert Job.objects.claim().pk == job.pk
         let_leases_lapse()
-        Job.objects.release_lapsed()
+        release_lapsed()
 
     job.refresh_from_db()
     assert (job.status, job.error_code, job.claim_token) == ("FAILED", "E_UNKNOWN", None)

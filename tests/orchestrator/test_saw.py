@@ -10,10 +10,12 @@ from django.db.models.functions import Now
 
 from orchestrator import steps
 from orchestrator.decisions import cancel, retry
+from orchestrator.handing import release_lapsed
 from orchestrator.models import Job
+from orchestrator.models.queryset import MOST_LAPSES
 from orchestrator.runner import tick
 from tests.orchestrator.conftest import make_job
-from tests.orchestrator.playing import command, due_again, player, work_until
+from tests.orchestrator.playing import command, due_again, let_leases_lapse, player, work_until
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
 
@@ -121,6 +123,27 @@ def test_a_file_that_could_not_be_taken_back_is_never_cut_twice(floor, customer,
     assert len(list(floor.processed.iterdir())) == 1
     assert list(floor.inbox.iterdir()) == []
     assert job.delivery_names[: len(first)] == first
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_a_job_that_cost_too_many_runners_is_taken_back_from_the_saw(floor, customer, settings, here) -> None:
+    """ORC-18, ORC-20: a job that says FAILED is not cut; whoever cannot reach the folder leaves it to who can."""
+    settings.OPTI_COMMAND = command(floor)
+    job = make_job()
+    work_until(job, "XML_READY")
+    tick(patient=True)
+    assert len(list(floor.inbox.iterdir())) == 1
+    due_again(job)
+    assert Job.objects.claim().pk == job.pk
+    Job.objects.filter(pk=job.pk).update(lapse_count=MOST_LAPSES - 1)
+    let_leases_lapse()
+    settings.FLOOR_IS_HERE = here
+
+    assert release_lapsed() == 1
+
+    job.refresh_from_db()
+    assert job.status == ("FAILED" if here else "XML_READY")
+    assert len(list(floor.inbox.iterdir())) == (0 if here else 1)
 
 
 EXPORT_BY_TIME = 'echo "<a><Solution/></a>" > {}/$(basename "$1" | cut -c-36)_$(date +%s%N).xml'

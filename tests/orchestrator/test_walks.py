@@ -16,6 +16,7 @@ from lifecycle.models import Count, Event
 from lifecycle.refusals import Refusal
 from orchestrator import collecting, decisions
 from orchestrator.folders import Folders
+from orchestrator.handing import release_lapsed
 from orchestrator.models import Customer, Job
 from orchestrator.runner import work
 from orchestrator.states import JOBS
@@ -74,7 +75,7 @@ class World:
         """Let a runner work a job, die over one, or be found dead."""
         if action == "lapse":
             Job.objects.exclude(lease_until=None).update(lease_until=Now() - timedelta(seconds=1))
-            Job.objects.release_lapsed()
+            release_lapsed()
             return
         Job.objects.update(next_run_at=Now())
         job = Job.objects.claim()
