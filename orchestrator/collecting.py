@@ -80,13 +80,20 @@ class Candidate:
     modified_at: datetime
 
 
-def collect(job_id: UUID, *, newer_than: datetime, expected: Sequence[str], folders: Folders) -> Collected | None:
-    """Return the job's solution, or none when it is not there or not whole yet.
+@dataclass(frozen=True)
+class Wanted:
+    """Which files are the solution of a job's attempt."""
 
-    One file is enough, unless `expected` names sheets: then each of them has one of its own.
-    """
+    job_id: UUID
+    newer_than: datetime
+    sheets: Sequence[str]  # names of the job's files for OptiPlanning
+    each: bool  # whether every sheet has a solution of its own, or one is enough for all of them
+
+
+def collect(wanted: Wanted, folders: Folders) -> Collected | None:
+    """Return the job's solution, or none when it is not there or not whole yet."""
     try:
-        ordered = _chosen(job_id, newer_than, expected, folders.export)
+        ordered = _chosen(wanted, folders.export)
         now = file_clock(folders.export) if ordered else None
     except (OSError, Fault) as error:
         # A share that is away for a minute fails no job; one that stays away ends in the timeout.
@@ -107,23 +114,48 @@ def collect(job_id: UUID, *, newer_than: datetime, expected: Sequence[str], fold
     return Collected(tuple(ordered), together(figures), digest.hexdigest())
 
 
-def is_there(job_id: UUID, *, newer_than: datetime, expected: Sequence[str], folders: Folders) -> bool:
+def is_there(wanted: Wanted, folders: Folders) -> bool:
     """Tell whether every file of the solution has been begun, whole or not."""
     try:
-        return bool(_chosen(job_id, newer_than, expected, folders.export))
+        return bool(_chosen(wanted, folders.export))
     except OSError:
         return False
 
 
-def _chosen(job_id: UUID, newer_than: datetime, expected: Sequence[str], folder: Path) -> list[Path]:
+def missing(wanted: Wanted, folders: Folders) -> list[str]:
+    """Return the sheets without a solution, when others have one."""
+    try:
+        found = _by_sheet(wanted, _candidates(wanted, folders.export))
+    except OSError:
+        return []
+    return [name for name in wanted.sheets if not found[name]] if any(found.values()) else []
+
+
+def _chosen(wanted: Wanted, folder: Path) -> list[Path]:
     """Return the files of the solution, in the order of their names; none unless each of them is there."""
-    found = _candidates(job_id, newer_than, folder)
-    chosen = [_newest(found, Path(name).stem) for name in expected] if expected else [_newest(found)]
-    return [] if None in chosen else sorted({one.path for one in chosen if one}, key=lambda path: path.name)
+    found = _candidates(wanted, folder)
+    by_sheet = _by_sheet(wanted, found)
+    named = {one.path for ones in by_sheet.values() for one in ones}
+    for_all = [one for one in found if len(wanted.sheets) == 1 or one.path not in named]
+    # A file that is named after one of several sheets solves that one: taken for the whole, the others were never cut.
+    each = wanted.each or (bool(named) and not for_all)
+    chosen = [_newest(ones) for ones in by_sheet.values()] if each else [_newest(for_all)]
+    return [] if None in chosen else sorted((one.path for one in chosen if one), key=lambda path: path.name)
 
 
-def _candidates(job_id: UUID, newer_than: datetime, folder: Path) -> list[Candidate]:
-    ours = whole_token(str(job_id))
+def _by_sheet(wanted: Wanted, found: list[Candidate]) -> dict[str, list[Candidate]]:
+    """Return the files that name a sheet, each under the longest name that it holds."""
+    longest_first = sorted(wanted.sheets, key=len, reverse=True)
+    by_sheet: dict[str, list[Candidate]] = {name: [] for name in wanted.sheets}
+    for one in found:
+        named = (name for name in longest_first if whole_token(Path(name).stem).search(one.path.name))
+        if name := next(named, None):
+            by_sheet[name].append(one)
+    return by_sheet
+
+
+def _candidates(wanted: Wanted, folder: Path) -> list[Candidate]:
+    ours = whole_token(str(wanted.job_id))
     found = []
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -133,7 +165,7 @@ def _candidates(job_id: UUID, newer_than: datetime, folder: Path) -> list[Candid
                 continue
             with suppress(FileNotFoundError):
                 modified_at = datetime.fromtimestamp(entry.stat(follow_symlinks=False).st_mtime, UTC)
-                if modified_at >= newer_than:
+                if modified_at >= wanted.newer_than:
                     found.append(Candidate(Path(entry.path), modified_at))
     return found
 
@@ -143,9 +175,8 @@ def whole_token(text: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![0-9A-Za-z]){re.escape(text)}(?![0-9A-Za-z])", re.IGNORECASE)
 
 
-def _newest(found: list[Candidate], token: str | None = None) -> Candidate | None:
-    named = [one for one in found if token is None or whole_token(token).search(one.path.name)]
-    return max(named, key=lambda one: (one.modified_at, one.path.name), default=None)
+def _newest(found: list[Candidate]) -> Candidate | None:
+    return max(found, key=lambda one: (one.modified_at, one.path.name), default=None)
 
 
 def _read_whole(path: Path, now: datetime, digest: "hashlib._Hash") -> Figures | None:

@@ -13,7 +13,7 @@ from lifecycle.refusals import Refusal
 from orchestrator.enqueue import ring
 from orchestrator.faults import PERMANENT_CODES, Code, Fault
 from orchestrator.folders import Folders
-from orchestrator.handing import take_back
+from orchestrator.handing import is_cut_in_part, take_back
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet
 from orchestrator.rules import Rules, current_rules
@@ -60,12 +60,15 @@ def approve(pk: UUID) -> Job:
 def cancel(pk: UUID) -> Job:
     """End a job that the saw has not got, with E_CANCELLED and the reason given."""
     waiting = Job.objects.filter(pk=pk, status__in=CANCELLABLE).exclude(delivery_names=[]).first()
-    if waiting:
-        # Of earlier attempts, because this one has handed over nothing yet.
-        take_back(waiting, Folders.from_settings())
-    job = decided(pk, lambda jobs: jobs.cancel(message=acting().reason or "Cancelled by an operator."))
+    # Of earlier attempts, because this one has handed over nothing yet.
+    taken = take_back(waiting, Folders.from_settings()) if waiting else []
+    reason = acting().reason or "Cancelled by an operator."
+    job = None if taken else decided(pk, lambda jobs: jobs.cancel(message=reason))
     if job is None:
         job = find(pk)
+        if taken or (job.status in CANCELLABLE and is_cut_in_part(job)):
+            message = f"{job} cannot be cancelled: the saw has taken {', '.join(taken) or 'a part of it'}."
+            raise Refusal(409, "MOVE_REFUSED", message, id=str(pk), state=job.status)
         if job.status in CANCELLABLE:
             busy = f"{job} is being worked on at this moment; try again in a minute."
             raise Refusal(409, "JOB_IS_BUSY", busy, retry_after=60, id=str(pk), state=job.status)

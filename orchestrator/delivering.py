@@ -1,6 +1,7 @@
 """Hands solutions to the saw through its folders, and takes them back (ORC-18)."""
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
@@ -24,8 +25,12 @@ def delivery_name(job_id: UUID, attempt: int, source: Path) -> str:
     return "_".join(part for part in parts if part) + ".xml"
 
 
-def deliver(source: Path, name: str, folders: Folders) -> None:
-    """Copy a solution into the inbox, whole or not at all; what was handed over once is left alone."""
+def deliver(source: Path, name: str, folders: Folders, *, prove: Callable[[], None] = lambda: None) -> None:
+    """Copy a solution into the inbox, whole or not at all; what was handed over once is left alone.
+
+    `prove` raises when the job is no longer the caller's: it is asked last, because copying to a share may take long
+    enough for somebody else to go on.
+    """
     with named_failures(folders.saw):
         sweep_leftovers(folders.inbox)
         if _handed_over(name, folders):
@@ -34,6 +39,7 @@ def deliver(source: Path, name: str, folders: Folders) -> None:
         try:
             # Asked again: whoever held the job before us may have been slow, and the saw may have been fast.
             if not _handed_over(name, folders):
+                prove()
                 with suppress(FileExistsError):
                     place(aside, folders.inbox / name)
         finally:

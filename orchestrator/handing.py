@@ -33,8 +33,7 @@ def settle_earlier_attempts(job: Job, folders: Folders) -> None:
             folder.stat()  # a share that is away says nothing about its files
     ours = _files_by_name(job)
     for name in _earlier_names(job):
-        in_inbox = (folders.inbox / name).exists()
-        if not (withdraw if in_inbox else acknowledged)(name, folders):
+        if not _settle(name, folders):
             continue
         if name not in ours:
             raise Fault(
@@ -44,18 +43,21 @@ def settle_earlier_attempts(job: Job, folders: Folders) -> None:
         _remember(ours[name], name)
 
 
-def take_back(job: Job, folders: Folders) -> None:
-    """Take out of the inbox what can be taken: a job that ends here should not be cut any more.
+def take_back(job: Job, folders: Folders) -> list[str]:
+    """Take out of the inbox what can be taken: a job that ends here should not be cut any more. Tell what the saw has.
 
     Best effort: the names stay noted, and whoever retries the job settles them before anything else is handed over.
     """
-    ours = _files_by_name(job)
+    ours, taken = _files_by_name(job), []
     for name in job.delivery_names:
         try:
-            if (folders.inbox / name).exists() and withdraw(name, folders) and name in ours:
-                _remember(ours[name], name)
+            if _settle(name, folders):
+                taken.append(name)
+                if name in ours:
+                    _remember(ours[name], name)
         except (Fault, OSError) as error:
             logger.warning("%s could not be taken back from the saw: %s", name, error)
+    return taken
 
 
 def release_lapsed() -> int:
@@ -73,13 +75,13 @@ def is_cut_in_part(job: Job) -> bool:
     return job.solution_files.exclude(acknowledged_as="").exists()
 
 
-def lay_into_inbox(waiting: dict[SolutionFile, str], folders: Folders) -> None:
-    """Give the saw its files; those it has, or had, are left alone."""
+def lay_into_inbox(waiting: dict[SolutionFile, str], folders: Folders, *, prove: Callable[[], None]) -> None:
+    """Give the saw its files, proving the claim before each; those it has, or had, are left alone."""
     with TemporaryDirectory(prefix="kilit-") as aside:
         for file, name in waiting.items():
             source = Path(aside) / "solution.xml"
             source.write_bytes(bytes(file.content))
-            deliver(source, name, folders)
+            deliver(source, name, folders, prove=prove)
 
 
 def heard(
@@ -99,6 +101,11 @@ def heard(
     if faults:
         raise faults[0]
     return answers
+
+
+def _settle(name: str, folders: Folders) -> bool:
+    """Take a file back if it is still in the inbox; tell whether the saw has it."""
+    return bool((withdraw if (folders.inbox / name).exists() else acknowledged)(name, folders))
 
 
 def _remember(file: SolutionFile, name: str) -> None:

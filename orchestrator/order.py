@@ -164,9 +164,9 @@ def _jsonable(value: Any) -> Any:
     return value
 
 
-def payload_hash(order: Order) -> str:
-    """Return the sha256 by which two orders are the same one (ORC-6)."""
-    text = json.dumps(canonical(order), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+def payload_hash(payload: Mapping[str, Any]) -> str:
+    """Return the sha256 by which two orders, each in its one form, are the same (ORC-6)."""
+    text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -23,6 +23,7 @@ from orchestrator.handing import release_lapsed, take_back
 from orchestrator.models import Job
 from orchestrator.models.job import ClaimLost
 from orchestrator.models.queryset import LEASE
+from orchestrator.rules import current_rules
 from orchestrator.solving import KeepAlive
 from orchestrator.states import JOBS, State
 from orchestrator.steps import STEPS, takes_long
@@ -53,6 +54,8 @@ def tick(*, patient: bool, stopping: Callable[[], bool] = never) -> int:
         return 0  # every door comes through here, and the folders are on another machine
     release_lapsed()
     Job.objects.wake_next()
+    if not has_rules():
+        return 0
     worked = 0
     jobs = Job.objects.all() if patient else Job.objects.brief()
     while not stopping() and (job := jobs.claim()):
@@ -60,6 +63,19 @@ def tick(*, patient: bool, stopping: Callable[[], bool] = never) -> int:
             work(job, patient=patient, stopping=stopping)
         worked += 1
     return worked
+
+
+def has_rules() -> bool:
+    """Tell whether there are rules to work by; a process that began with a broken file has not even old ones.
+
+    Jobs wait for the file to be mended then: failed, each would cost a retry, and the saw's files would be taken back.
+    """
+    try:
+        current_rules()
+    except Fault as fault:
+        logger.warning("cutting jobs wait: %s", fault.message)
+        return False
+    return True
 
 
 def work(job: Job, *, patient: bool, stopping: Callable[[], bool] = never) -> None:

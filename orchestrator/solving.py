@@ -3,12 +3,11 @@
 import hashlib
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import Any
 
 from django.db import transaction
 from django.db.models.functions import Now
 
-from orchestrator.collecting import Collected, collect, is_there
+from orchestrator.collecting import Collected, Wanted, collect, is_there, missing
 from orchestrator.faults import Code, Fault
 from orchestrator.ground import advance, age, folders_here, poll
 from orchestrator.handing import is_cut_in_part
@@ -37,7 +36,7 @@ def optimise(job: Job, keep_alive: KeepAlive) -> timedelta | None:
             adapter(job.opti_mode).run(files, keep_alive=keep_alive, time_limit=left)
         except Fault as fault:
             if fault.code == Code.OPTI_XML_TIMEOUT:
-                raise too_late() from fault  # the program was told what was left; people are told the limit
+                raise too_late(job) from fault  # the program was told what was left; people are told the limit
             raise
         job.note(opti_ended_at=Now())
         found = solution_of(job)
@@ -61,21 +60,21 @@ def first_look(job: Job) -> tuple[Collected | None, bool]:
         if fault.code != Code.XML_INVALID:
             raise
         return None, False
-    return found, found is None and is_there(job.pk, **wanted(job))
+    return found, found is None and is_there(wanted(job), folders_here())
 
 
 def solution_of(job: Job) -> Collected | None:
     """Look for the solution of this attempt."""
-    return collect(job.pk, **wanted(job))
+    return collect(wanted(job), folders_here())
 
 
-def wanted(job: Job) -> dict[str, Any]:
+def wanted(job: Job) -> Wanted:
     """Return which files are a solution of this attempt."""
-    expected = [sheet["name"] for sheet in job.files] if current_rules().xml_expected == "batch" else []
     newer_than = job.attempt_started_at
     if newer_than is None:  # the database refuses a running job without it
         raise Fault(Code.UNKNOWN, "The attempt has no beginning.")
-    return {"newer_than": newer_than, "expected": expected, "folders": folders_here()}
+    sheets = [sheet["name"] for sheet in job.files]
+    return Wanted(job.pk, newer_than, sheets, each=current_rules().xml_expected == "batch")
 
 
 def store(job: Job, found: Collected) -> bool:
@@ -113,11 +112,13 @@ def refuse_late_solution(job: Job) -> timedelta:
     """Return what is left of OptiPlanning's time, or end the waiting when it is over."""
     left = current_rules().opti_xml_after - age(job, "opti_started_at")
     if left <= timedelta(0):
-        raise too_late()
+        raise too_late(job)
     return left
 
 
-def too_late() -> Fault:
+def too_late(job: Job) -> Fault:
     """Return what ends the waiting for OptiPlanning."""
     minutes = current_rules().opti_xml_after.total_seconds() / 60
-    return Fault(Code.OPTI_XML_TIMEOUT, f"OptiPlanning brought no solution within {minutes:g} min.")
+    lacking = missing(wanted(job), folders_here())
+    of_what = f" of {', '.join(lacking)}, though of the other sheets" if lacking else ""
+    return Fault(Code.OPTI_XML_TIMEOUT, f"OptiPlanning brought no solution{of_what} within {minutes:g} min.")

@@ -14,7 +14,7 @@ from orchestrator.collecting import file_clock
 from orchestrator.delivering import acknowledged, withdraw
 from orchestrator.excel import SheetFile, sheets_of, write_files
 from orchestrator.excel.template import check_template
-from orchestrator.faults import Code, Fault
+from orchestrator.faults import HOLD_CODES, Code, Fault
 from orchestrator.fields import plain
 from orchestrator.folders import Folders
 from orchestrator.ground import advance, age, folders_here, poll
@@ -73,8 +73,9 @@ def import_files(job: Job, keep_alive: KeepAlive) -> timedelta | None:
     try:
         lay_sheets(job, folders, planned(job, folders), keep_alive)
     except Fault as fault:
-        if fault.code == Code.TEMPLATE_INVALID and isinstance(fault.__cause__, OSError):
-            # It was good a moment ago, and somebody has it open: not for good, as E_TEMPLATE_INVALID would be here.
+        if fault.code in HOLD_CODES:
+            # All was well when the job was prepared: somebody has the template open, or changed the rules. A retry asks
+            # every gate again, and holds the job; from here it could only fail, and with some of these codes for good.
             raise Fault(Code.UNKNOWN, fault.message) from fault
         raise
     return None
@@ -163,10 +164,9 @@ def lay_out(job: Job, folders: Folders) -> None:
     """Lay the files into the inbox, and note that they are there."""
     settle_earlier_attempts(job, folders)
     waiting = named(job, attempt=job.retry_count + 1)
-    # Noted before the saw can see them, and never forgotten: by these names an attempt is settled later. It also proves
-    # and renews the claim, just before what cannot be undone.
+    # Noted before the saw can see them, and never forgotten: by these names an attempt is settled later.
     job.note(delivery_names=list(dict.fromkeys([*job.delivery_names, *waiting.values()])))
-    lay_into_inbox(waiting, folders)
+    lay_into_inbox(waiting, folders, prove=job.renew)
     job.note(handed_at=Now())
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 WORKED_ON = gettext_noop("and being worked on")
+WITH_THE_SAW = gettext_noop("and in part with the saw")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,10 +79,11 @@ class Cancel(JobAction):
     """Ends jobs that the saw has not got."""
 
     def judged(self, rows: JobQuerySet) -> JobQuerySet:
-        """Tell jobs that a runner is at work on."""
-        busy = Q(status__in=CANCELLABLE) & ~Job.objects.is_free_to_cancel()
-        told = Concat("status", Value(f" {WORKED_ON}"))
-        return rows.annotate(verdict=Case(When(busy, then=told), default=F("status"), output_field=CharField()))
+        """Tell jobs that a runner is at work on, and jobs that are cut in part."""
+        may_end = Q(status__in=CANCELLABLE)
+        busy = When(may_end & ~Job.objects.is_free_to_cancel(), then=Concat("status", Value(f" {WORKED_ON}")))
+        cut = When(may_end & Q(Job.objects.is_with_the_saw()), then=Concat("status", Value(f" {WITH_THE_SAW}")))
+        return rows.annotate(verdict=Case(cut, busy, default=F("status"), output_field=CharField()))
 
 
 APPROVE = JobAction(

@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from typing import Any, cast
 from uuid import UUID
 
 from django.http import HttpResponse
@@ -26,7 +27,8 @@ class JobsView(QueueView):
     def post(self, request: Request) -> Response:
         """Store an order; the same one again is the same job."""
         order = read_order(request.data, default_mode=decisions.rules_in_force().opti_mode_default)
-        job, is_known = enqueue(order)
+        body = cast("dict[str, Any]", request.data)  # anything else is no order
+        job, is_known = enqueue(order, mode_is_given=body.get("opti_mode") is not None)
         return Response({"job": insight.shown(job), "deduplicated": is_known}, status=200 if is_known else 201)
 
     def get(self, request: Request) -> Response:

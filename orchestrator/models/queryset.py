@@ -88,7 +88,7 @@ class JobQuerySet(LeasedQuerySet["Job"]):
         longer = self.model.objects.waited_longer().filter(imported_at__lt=OuterRef("imported_at"))
         taken = self.model.objects.filter(status=State.OPTI_RUNNING)
         mine = self.held_by(job).filter(~Exists(longer), ~Exists(taken))
-        started = {"opti_started_at": Now(), "opti_ended_at": None, "lease_until": Now() + LEASE}
+        started = {"opti_started_at": Now(), "opti_ended_at": None, "lease_until": Now() + LEASE, "lapse_count": 0}
         try:
             with transaction.atomic():
                 return bool(mine.move("start", **started))
@@ -144,11 +144,16 @@ class JobQuerySet(LeasedQuerySet["Job"]):
         """Return the question whether nobody works on a job but OptiPlanning."""
         return Q(claim_token=None) | Q(status=State.OPTI_RUNNING)
 
+    def is_with_the_saw(self) -> Exists:
+        """Return the question whether the saw has taken something of a job."""
+        files = self.model.solution_files.rel.related_model.objects.filter(job=OuterRef("pk"))  # type: ignore[attr-defined]
+        return Exists(files.exclude(acknowledged_as=""))
+
     def cancel(self, *, message: str) -> int:
         """End jobs that the saw has not got and nobody holds, or holds only to wait for OptiPlanning.
 
         Its runner learns so when it renews the lease, and ends the program.
         """
-        return self.filter(self.is_free_to_cancel()).move(
+        return self.filter(self.is_free_to_cancel(), ~self.is_with_the_saw()).move(
             "cancel", **failure(Fault(Code.CANCELLED, message)), **no_lease()
         )

@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 
 from orchestrator import collecting
-from orchestrator.collecting import Collected
+from orchestrator.collecting import Collected, Wanted
 from orchestrator.folders import Folders
 
 JOB = UUID("11111111-2222-3333-4444-555555555555")
@@ -75,11 +75,11 @@ def time_passes(seconds: float) -> None:
     seen.update({path: (known, since - seconds) for path, (known, since) in seen.items()})
 
 
-def collect_twice(*args: Any, **options: Any) -> collecting.Collected | None:
+def collect_twice(wanted: Wanted, folders: Folders) -> Collected | None:
     """Look, and again a minute later: at the first look nothing is said about a file."""
-    collecting.collect(*args, **options)
+    collecting.collect(wanted, folders)
     time_passes(60)
-    return collecting.collect(*args, **options)
+    return collecting.collect(wanted, folders)
 
 
 @pytest.fixture
@@ -96,8 +96,8 @@ def put(floor: Folders) -> Callable[..., Path]:
 
 @pytest.fixture
 def look(floor: Folders) -> Callable[..., Collected | None]:
-    def look(*expected: str, newer_than: datetime = BEFORE) -> Collected | None:
-        return collect_twice(JOB, newer_than=newer_than, expected=expected, folders=floor)
+    def look(*sheets: str, newer_than: datetime = BEFORE, each: bool = False) -> Collected | None:
+        return collect_twice(Wanted(JOB, newer_than, sheets, each=each), floor)
 
     return look
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from django.core.management import call_command
 
-from orchestrator.collecting import file_clock
+from orchestrator.collecting import Wanted, file_clock
 from orchestrator.delivering import deliver, delivery_name
 from orchestrator.excel import write_files
 from orchestrator.folders import Folders
@@ -40,8 +40,8 @@ class Floor:
         )
         return told.getvalue()
 
-    def collect(self, *expected: str) -> Any:
-        return collect_twice(self.job, newer_than=self.begun_at, expected=expected, folders=self.folders)
+    def collect(self, *sheets: str) -> Any:
+        return collect_twice(Wanted(self.job, self.begun_at, sheets, each=bool(sheets)), self.folders)
 
     def rest(self, seconds: float = 5) -> None:
         """Let time pass for what is in the folders, by calling the attempt and the files older."""

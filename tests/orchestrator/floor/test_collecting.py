@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator import collecting
-from orchestrator.collecting import Collected, collect, file_clock
+from orchestrator.collecting import Collected, Wanted, collect, file_clock
 from orchestrator.faults import Code, Fault
 from orchestrator.folders import Folders
 from tests.orchestrator.floor.conftest import BEFORE, GOOD, JOB, XML, age, time_passes
@@ -60,7 +60,7 @@ def test_orc_17_a_file_counts_when_it_was_left_alone_for_two_seconds(put: Any, l
 
 
 def once(floor: Folders) -> Collected | None:
-    return collect(JOB, newer_than=BEFORE, expected=[], folders=floor)
+    return collect(Wanted(JOB, BEFORE, [], each=False), floor)
 
 
 @pytest.mark.parametrize("content", [GOOD, GOOD[:60], b"no xml at all"], ids=["whole", "cut short", "none"])
@@ -217,14 +217,53 @@ def test_orc_17_a_file_that_changes_while_it_is_read_is_not_yet(put: Any, look: 
     assert look() is None
 
 
-def test_orc_17_one_for_each_sheet_when_the_rules_say_so(put: Any, look: Any, floor: Folders) -> None:
-    sheets = (f"{JOB}_GOVDE_Beyaz_18mm.xlsx", f"{JOB}_GOVDE_Beyaz_8mm.xlsx")
-    put(name=f"{JOB}_GOVDE_Beyaz_18mm_solution.xml")
-    put(name=f"{JOB}_GOVDE_Beyaz_18mm.xml", seconds=9)
-    assert look(*sheets) is None
+SHEETS = (f"{JOB}_GOVDE_Beyaz_18mm.xlsx", f"{JOB}_GOVDE_Beyaz_8mm.xlsx")
+
+
+def test_orc_17_a_solution_of_one_sheet_is_not_taken_for_all(put: Any, look: Any, floor: Folders) -> None:
+    """Also when the rules speak of one: the panels of the others would never be cut, and nobody would be told."""
+    put(name=f"{JOB}_GOVDE_Beyaz_18mm.xml")
+    wanted = Wanted(JOB, BEFORE, SHEETS, each=False)
+    assert look(*SHEETS) is None
+    assert collecting.missing(wanted, floor) == [SHEETS[1]]
 
     put(name=f"{JOB}_GOVDE_Beyaz_8mm.xml")
-    found = look(*sheets)
+
+    assert len(look(*SHEETS).paths) == 2
+    assert collecting.missing(wanted, floor) == []
+
+
+def test_orc_17_a_solution_of_the_job_is_one_whatever_lies_beside_it(put: Any, look: Any) -> None:
+    whole = put(name=f"{JOB}_solution.xml", seconds=60)
+    put(name=f"{JOB}_GOVDE_Beyaz_18mm.xml")
+
+    assert look(*SHEETS).paths == (whole,)
+
+
+def test_orc_17_a_job_of_one_sheet_takes_either_name(put: Any, look: Any) -> None:
+    named = put(name=f"{JOB}_GOVDE_Beyaz_18mm.xml")
+
+    assert look(SHEETS[0]).paths == (named,)
+
+
+def test_orc_17_a_name_within_a_name_is_not_taken_for_it(put: Any, look: Any) -> None:
+    """The shorter sheet waits for its own, though the longer one's solution holds its name, too."""
+    sheets = (f"{JOB}_GOVDE_Gumus.xlsx", f"{JOB}_GOVDE_Gumus_1f2e.xlsx")
+    put(name=f"{JOB}_GOVDE_Gumus_1f2e.xml")
+    assert look(*sheets, each=True) is None
+
+    put(name=f"{JOB}_GOVDE_Gumus.xml")
+
+    assert len(look(*sheets, each=True).paths) == 2
+
+
+def test_orc_17_one_for_each_sheet_when_the_rules_say_so(put: Any, look: Any, floor: Folders) -> None:
+    put(name=f"{JOB}_GOVDE_Beyaz_18mm_solution.xml")
+    put(name=f"{JOB}_GOVDE_Beyaz_18mm.xml", seconds=9)
+    assert look(*SHEETS, each=True) is None
+
+    put(name=f"{JOB}_GOVDE_Beyaz_8mm.xml")
+    found = look(*SHEETS, each=True)
 
     assert [path.name for path in found.paths] == [f"{JOB}_GOVDE_Beyaz_18mm.xml", f"{JOB}_GOVDE_Beyaz_8mm.xml"]
     assert (found.solution["patterns"], found.solution["boards_m2"]) == (14, "35.28")

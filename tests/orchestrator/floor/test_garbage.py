@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.collecting import Collected
+from orchestrator.collecting import Collected, Wanted
 from orchestrator.excel.template import open_template
 from orchestrator.faults import Code, Fault
 from orchestrator.fields import UNSPEAKABLE
@@ -95,7 +95,7 @@ def test_orc_17_the_collector_answers_whatever_lies_there(floor: Folders, conten
     path.write_bytes(content)
     age(path, 60)
 
-    found = answer(collect_twice, JOB, newer_than=BEFORE, expected=(), folders=floor, refusal=Fault)
+    found = answer(collect_twice, Wanted(JOB, BEFORE, (), each=False), floor, refusal=Fault)
 
     assert isinstance(found, Collected) or found.code == Code.XML_INVALID
 

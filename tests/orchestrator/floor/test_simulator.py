@@ -12,7 +12,7 @@ from orchestrator.delivering import acknowledged, delivery_name, withdraw
 from orchestrator.faults import Code, Fault
 from orchestrator.folders import Folders
 from orchestrator.optiplanning import playing
-from tests.orchestrator.floor.conftest import age, collect_twice
+from tests.orchestrator.floor.conftest import age
 from tests.orchestrator.floor.machines import Floor
 from tests.orchestrator.floor.rules import SHIPPED
 
@@ -26,7 +26,7 @@ def test_orc_22_sheets_become_a_solution_and_the_saw_takes_it(here: Floor) -> No
     assert here.simulate() == f"The saw took {name}.\n"
 
     assert acknowledged(name, here.folders) is True
-    figures = collect_twice(here.job, newer_than=here.begun_at, expected=(), folders=here.folders).solution
+    figures = here.collect().solution
     assert (figures["algo"], figures["patterns"], figures["boards_m2"]) == ("BEST", 2, "5.88")
     # Area: 2 × 1.205 × 0.4 + 1.18 × 0.3825 m².
     assert figures["drops_m2"] == "4.46"

@@ -1,0 +1,205 @@
+"""Mishaps between the rules, the runner and the saw: no order is lost, and none is cut twice (ORC-6, 17, 18, 20)."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db.models.functions import Now
+
+from lifecycle.refusals import Refusal
+from orchestrator import delivering, rules, steps
+from orchestrator.decisions import cancel, retry
+from orchestrator.models import Job
+from orchestrator.models.queryset import MOST_LAPSES
+from orchestrator.runner import tick
+from tests.orchestrator import test_lifecycle
+from tests.orchestrator.conftest import make_job, order_body
+from tests.orchestrator.playing import command, due_again, let_leases_lapse, player, work_until
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def rules_file(settings, tmp_path) -> Path:
+    """A copy of the rules for a test to change."""
+    copy = tmp_path / "rules.json"
+    copy.write_text(settings.OPTI_RULES.read_text())
+    settings.OPTI_RULES = copy
+    return copy
+
+
+def change(file: Path, **entries: Any) -> None:
+    file.write_text(json.dumps({**json.loads(file.read_text()), **entries}))
+
+
+ONE_XML_PER_SHEET = 'for f in "$@"; do echo "<a><Solution/></a>" > {}/$(basename "$f" .xlsx).xml; done'
+
+
+def test_orc_17_a_solution_for_each_sheet_is_taken_whole_though_the_rules_expect_one(floor, customer, settings) -> None:
+    settings.OPTI_COMMAND = json.dumps(["sh", "-c", ONE_XML_PER_SHEET.format(floor.export), "optiplanning"])
+    job = make_job()
+
+    work_until(job, "DONE", "FAILED", machines=player(floor, only="saw"))
+
+    assert (job.status, job.batch_count) == ("DONE", 2)
+    assert len(list(floor.processed.iterdir())) == 2
+
+
+def test_orc_17_a_sheet_without_a_solution_is_named_when_the_time_is_over(floor, customer, settings) -> None:
+    only_one = ONE_XML_PER_SHEET.replace("done", "break; done").format(floor.export)
+    settings.OPTI_COMMAND = json.dumps(["sh", "-c", only_one, "optiplanning"])
+    job = make_job()
+    tick(patient=True)
+    job.refresh_from_db()
+    assert job.status == "OPTI_RUNNING"
+
+    Job.objects.filter(pk=job.pk).update(opti_started_at=Now() - timedelta(minutes=21), next_run_at=Now())
+    tick(patient=True)
+
+    job.refresh_from_db()
+    (lacking,) = (
+        sheet["name"] for sheet in job.files if not (floor.export / sheet["name"]).with_suffix(".xml").exists()
+    )
+    assert (job.status, job.error_code) == ("FAILED", "E_OPTI_XML_TIMEOUT")
+    assert f"no solution of {lacking}, though of the other sheets" in job.error_message
+
+
+def test_orc_20_a_runner_that_lost_its_claim_while_it_copied_lays_nothing(
+    floor, customer, settings, monkeypatch
+) -> None:
+    """ORC-18: its PC slept, and meanwhile the order failed, was retried and cut; a second file would be cut, too."""
+    settings.OPTI_COMMAND = command(floor)
+    job = make_job()
+    copies = delivering.write_aside
+
+    def copies_slowly(*given: Any) -> Path:
+        aside = copies(*given)
+        monkeypatch.setattr(delivering, "write_aside", copies)
+        let_leases_lapse()
+        tick(patient=True)  # another runner
+        Job.objects.filter(pk=job.pk).update(handed_at=Now() - timedelta(minutes=6), next_run_at=Now())
+        tick(patient=True)
+        job.refresh_from_db()
+        assert job.error_code == "E_OSI_ACK_TIMEOUT"
+        retry(job.pk)
+        due_again(job)
+        work_until(job, "DONE", machines=player(floor, only="saw"))
+        return aside
+
+    monkeypatch.setattr(delivering, "write_aside", copies_slowly)
+    work_until(job, "DONE", "FAILED")
+
+    assert delivering.write_aside is copies
+    assert list(floor.inbox.iterdir()) == []
+    assert len(list(floor.processed.iterdir())) == 1
+
+
+@pytest.mark.parametrize(("before", "after"), [("C", "A"), ("A", "C")])
+def test_orc_6_an_order_that_names_no_mode_is_the_same_whatever_the_default(api, rules_file, before, after) -> None:
+    body = order_body()
+    body.pop("opti_mode", None)
+    change(rules_file, optiModeDefault=before)
+    first = api.post("jobs", body).json()
+    change(rules_file, optiModeDefault=after)
+
+    again, spelt = api.post("jobs", body), api.post("jobs", {**body, "opti_mode": before})
+    other = api.post("jobs", {**body, "opti_mode": after})
+
+    assert [again.status_code, spelt.status_code, other.status_code] == [200, 200, 201]
+    assert again.json()["job"]["id"] == spelt.json()["job"]["id"] == first["job"]["id"]
+    assert first["job"]["opti_mode"] == before
+
+
+def test_a_process_that_has_never_seen_good_rules_leaves_jobs_alone(floor, customer, settings, rules_file) -> None:
+    """ORC-9: mended, they go on; failed, each would cost a retry, and the saw's files would be taken back."""
+    settings.OPTI_COMMAND = command(floor)
+    at_the_saw, fresh = make_job(), make_job(revision=1)
+    work_until(at_the_saw, "XML_READY")
+    tick(patient=True)
+    assert len(list(floor.inbox.iterdir())) >= 1
+    good = rules_file.read_text()
+    rules_file.write_text(good.replace("trimByThickness", "trimByThicknes"))
+    rules._last.clear()  # as in a process that was just started
+    Job.objects.update(next_run_at=Now())
+    before = list(Job.objects.order_by("pk").values_list("status", "error_code", "retry_count"))
+
+    assert tick(patient=True) == 0
+
+    assert list(Job.objects.order_by("pk").values_list("status", "error_code", "retry_count")) == before
+    rules_file.write_text(good)
+    for job in (at_the_saw, fresh):
+        work_until(job, "DONE", machines=player(floor, only="saw"))
+
+
+def test_rules_that_change_after_the_gates_fail_no_order_for_good(floor, customer, settings, rules_file) -> None:
+    """ORC-9: a retry asks every gate again, and holds the job until the rules are mended."""
+    settings.OPTI_COMMAND = command(floor)
+    job = make_job(plate_size=None)
+    steps.prepare(Job.objects.claim(), lambda: None)
+    let_leases_lapse()
+    change(rules_file, defaultPlateSize=None)
+    tick(patient=True)
+    job.refresh_from_db()
+    assert (job.status, job.error_code) == ("FAILED", "E_UNKNOWN")
+
+    retry(job.pk)
+    due_again(job)
+    work_until(job, "HOLD", "FAILED")
+
+    assert job.error_code == "E_PLATE_SIZE_MISSING"
+
+
+def test_an_order_that_the_saw_has_cut_in_part_is_not_cancelled(floor, customer, settings, rules_file) -> None:
+    """ORC-8: somebody would send it again, and the part would be cut twice."""
+    change(rules_file, xml_expected="batch")
+    settings.OPTI_COMMAND = json.dumps(["sh", "-c", ONE_XML_PER_SHEET.format(floor.export), "optiplanning"])
+    job = make_job()
+    work_until(job, "XML_READY")
+    tick(patient=True)
+    taken, refused = sorted(floor.inbox.iterdir())
+    taken.rename(floor.processed / taken.name)
+    refused.rename(floor.failed / refused.name)
+    due_again(job)
+    work_until(job, "FAILED")
+    retry(job.pk)
+
+    with pytest.raises(Refusal, match=f"the saw has taken {taken.name}"):
+        cancel(job.pk)
+
+    job.refresh_from_db()
+    assert job.status == "NEW"
+    assert Job.objects.filter(pk=job.pk).cancel(message="by hand") == 0, "the row itself refuses"
+
+
+@pytest.mark.parametrize("solution", ["this", "an earlier"])
+def test_an_order_that_the_saw_took_unseen_is_not_cancelled(floor, customer, settings, solution) -> None:
+    """The share was away when the time was over; the saw has the file by now, and nobody has looked."""
+    settings.OPTI_COMMAND = command(floor)
+    job = make_job()
+    work_until(job, "XML_READY")
+    tick(patient=True)
+    (handed,) = floor.inbox.iterdir()
+    Job.objects.filter(pk=job.pk).update(next_run_at=Now())
+    held = Job.objects.claim()
+    Job.objects.filter(pk=held.pk).update(lapse_count=MOST_LAPSES - 1)
+    if solution == "an earlier":
+        job.solution_files.update(name="another.xml")
+    handed.rename(floor.processed / handed.name)
+    let_leases_lapse()
+    tick(patient=True)
+    retry(job.pk)
+
+    with pytest.raises(Refusal, match=f"the saw has taken {handed.name}"):
+        cancel(job.pk)
+
+
+def test_runners_lost_before_a_move_are_forgotten_by_it() -> None:
+    job = test_lifecycle.TestJobs.specimen.row_in("OPTI_IMPORTED")
+    Job.objects.update(lapse_count=MOST_LAPSES - 1, next_run_at=Now(), attempt_started_at=Now())
+
+    assert Job.objects.take_slot(Job.objects.claim())
+
+    job.refresh_from_db()
+    assert (job.status, job.lapse_count) == ("OPTI_RUNNING", 0)
