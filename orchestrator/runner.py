@@ -17,8 +17,10 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from lifecycle.actor import acting_as
 from lifecycle.guard import MoveRefused
 from lifecycle.workers.presence import present
+from orchestrator.absences import Absences
 from orchestrator.faults import HOLD_CODES, Code, Fault
 from orchestrator.folders import Folders
+from orchestrator.ground import poll
 from orchestrator.handing import release_lapsed, take_back
 from orchestrator.models import Job
 from orchestrator.models.job import ClaimLost
@@ -36,8 +38,15 @@ RENEW_EVERY = LEASE.total_seconds() / 10
 WORKERS_TURN = timedelta(seconds=30)
 
 
+# Here nothing but folders is waited for; later states have times of their own.
+UNSTARTED = (State.NEW, State.PREPARED)
+
+
 class Stopping(Exception):  # noqa: N818 - a wish, not an error
     """Somebody asked the runner to stop while OptiPlanning was running."""
+
+
+absences = Absences()
 
 
 def never() -> bool:
@@ -105,6 +114,10 @@ def take_steps(job: Job, *, patient: bool, keep_alive: KeepAlive) -> timedelta |
             wait = step(job, keep_alive)
         except Stopping:
             return timedelta(0)  # the next runner starts OptiPlanning again
+        except Fault as fault:
+            if job.status in UNSTARTED and absences.is_short(job.pk, fault):
+                return poll()
+            raise
         if wait is not None:
             return wait
     return None

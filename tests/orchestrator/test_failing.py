@@ -196,15 +196,15 @@ def test_a_database_that_is_gone_fails_no_job(floor, customer) -> None:
     assert (job.status, job.error_code) == ("NEW", "")
 
 
-def test_a_template_that_breaks_between_two_steps_fails_for_good(floor, customer) -> None:
-    """PREPARED has no arrow to HOLD, so a fault that would be held elsewhere fails here."""
+def test_a_template_that_breaks_between_two_steps_does_not_fail_for_good(floor, customer) -> None:
+    """PREPARED has no arrow to HOLD, so a fault that would be held elsewhere fails here, and the retry holds it."""
     job = make_job()
 
     with patch.object(steps, "write_files", side_effect=Fault(Code.TEMPLATE_INVALID, "gone")):
         tick(patient=True)
 
     job.refresh_from_db()
-    assert (job.status, job.error_code) == ("FAILED", "E_TEMPLATE_INVALID")
+    assert (job.status, job.error_code, job.error_message) == ("FAILED", "E_UNKNOWN", "gone")
 
 
 def test_a_template_that_somebody_has_open_for_a_moment_may_be_retried(floor, customer, settings, tmp_path) -> None:

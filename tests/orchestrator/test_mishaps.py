@@ -9,7 +9,8 @@ import pytest
 from django.db.models.functions import Now
 
 from lifecycle.refusals import Refusal
-from orchestrator import delivering, rules, steps
+from orchestrator import delivering, rules, runner, steps
+from orchestrator.absences import AWAY_FOR, Absences
 from orchestrator.decisions import cancel, retry
 from orchestrator.models import Job
 from orchestrator.models.queryset import MOST_LAPSES
@@ -171,6 +172,34 @@ def test_an_order_that_the_saw_has_cut_in_part_is_not_cancelled(floor, customer,
     job.refresh_from_db()
     assert job.status == "NEW"
     assert Job.objects.filter(pk=job.pk).cancel(message="by hand") == 0, "the row itself refuses"
+
+
+@pytest.mark.parametrize("folder", ["imports", "export"])
+def test_a_share_that_is_away_for_a_while_fails_no_order(floor, customer, settings, monkeypatch, folder) -> None:
+    """ORC-20: it waits where it is, and fails only when the share stays away; nothing of it is half-written."""
+    settings.OPTI_COMMAND = command(floor)
+    monkeypatch.setattr(runner, "absences", Absences())
+    job, patient_job = make_job(), make_job(revision=1)
+    here = getattr(floor, folder)
+    away = here.with_name("away")
+    here.rename(away)
+
+    tick(patient=True)
+
+    for each in (job, patient_job):
+        each.refresh_from_db()
+        assert (each.status, each.error_code, each.claim_token) == (each.status, "", None)
+        assert each.status in ("NEW", "PREPARED")
+    runner.absences._since[job.pk] -= AWAY_FOR.total_seconds() + 1
+    Job.objects.filter(pk=job.pk).update(next_run_at=Now())
+    tick(patient=True)
+    job.refresh_from_db()
+    assert (job.status, job.error_code) == ("FAILED", "E_UNKNOWN")
+    assert "Cannot use the folder" in job.error_message
+
+    away.rename(here)
+    due_again(patient_job)
+    work_until(patient_job, "DONE", machines=player(floor, only="saw"))
 
 
 @pytest.mark.parametrize("solution", ["this", "an earlier"])
