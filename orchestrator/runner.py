@@ -24,7 +24,6 @@ from orchestrator.ground import poll
 from orchestrator.handing import release_lapsed, take_back
 from orchestrator.models import Job
 from orchestrator.models.job import ClaimLost
-from orchestrator.models.queryset import LEASE
 from orchestrator.rules import current_rules
 from orchestrator.solving import KeepAlive
 from orchestrator.states import JOBS, State
@@ -33,7 +32,7 @@ from orchestrator.steps import STEPS, takes_long
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY = 1.0  # seconds
-RENEW_EVERY = LEASE.total_seconds() / 10
+RENEW_EVERY = 2.0  # seconds; so long the program of a cancelled job may outlive it
 # A worker's task has an end; what is still due then rings again.
 WORKERS_TURN = timedelta(seconds=30)
 

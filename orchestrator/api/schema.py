@@ -153,7 +153,10 @@ approve = decision(
 cancel = decision(
     "End a job before the saw has it",
     about="It fails with E_CANCELLED and the reason.",
-    conflicts={**MOVE_REFUSED, "JOB_IS_BUSY": "A runner works on it at this moment; ask again after `Retry-After`."},
+    conflicts={
+        "MOVE_REFUSED": "The job is in another state, and this is the one; or the saw has taken something of it.",
+        "JOB_IS_BUSY": "A runner works on it at this moment; ask again after `Retry-After`.",
+    },
     more={},
     may_wait=[409],
 )
