@@ -95,6 +95,8 @@ def render(
     if sum(len(part.encode()) for part in page) > MOST_HTML:
         raise RenderFault(ErrorCode.TEMPLATE_ERROR, f"The document has over {MOST_HTML:,} bytes of HTML.")
     hard = hard_timeout.total_seconds()
+    if options.tagged:
+        owner = None  # a page numbers structure on from its last document's: only a fresh one begins anew
     with _one_at_a_time:
         pdf = _mine().print(page, layout(options), limit=graceful(hard), hard=hard, owner=owner)
     if page_count(pdf) > MOST_PAGES:

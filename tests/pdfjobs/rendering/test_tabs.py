@@ -16,6 +16,7 @@ from tests.pdfjobs.rendering.conftest import MADE_AT, PAGE
 from tests.pdfjobs.rendering.test_failures import when_printing
 from tests.waiting import PATIENCE, wait_until
 
+TEMPLATES = ("invoice", "offer", "cutting_sheet", "conversion_report")
 DOT = (
     "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><rect width='9' height='9'/></svg>"
 )
@@ -50,9 +51,9 @@ LEAVING = {
 def print_for() -> Callable[..., bytes]:
     """Render for an owner, as a worker does."""
 
-    def run(owner: int | None, html: str = PAGE, *, seconds: float = 30) -> bytes:
-        limit = timedelta(seconds=seconds)
-        return rendering.render(html, rendering.PageOptions.read({}), made_at=MADE_AT, hard_timeout=limit, owner=owner)
+    def run(owner: int | None, html: str = PAGE, *, seconds: float = 30, **options: Any) -> bytes:
+        limit, read = timedelta(seconds=seconds), rendering.PageOptions.read(options)
+        return rendering.render(html, read, made_at=MADE_AT, hard_timeout=limit, owner=owner)
 
     return run
 
@@ -104,11 +105,26 @@ def test_pdf_8_nothing_of_a_document_is_under_the_next(print_for, left: str) -> 
 
 
 def test_every_document_is_the_same_on_a_used_page(print_for) -> None:
-    samples = [documents.document(name) for name in ("invoice", "offer", "cutting_sheet", "conversion_report")]
+    samples = [documents.document(name) for name in TEMPLATES]
     pages = [sample.html(sample.sample) for sample in samples]
     fresh = [print_for(None, page) for page in pages]
 
     assert [print_for(3, page) for page in [*pages, *reversed(pages)]] == [*fresh, *reversed(fresh)]
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_pdf_8_a_tagged_document_is_the_same_after_any_other(print_for, name: str) -> None:
+    """Its structure is numbered by the page it is on, which goes on counting from one document to the next."""
+    sample = documents.document(name)
+    page = sample.html(sample.sample)
+    expected = print_for(None, page, tagged=True)
+
+    twice = [print_for(10, page, tagged=True) for _ in range(2)]
+    print_for(10)
+    after = print_for(10, page, tagged=True)
+
+    assert (*twice, after) == (expected,) * 3
+    assert print_for(10, page) == print_for(None, page)
 
 
 def test_a_page_that_rests_is_emptied(print_for) -> None:
