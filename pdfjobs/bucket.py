@@ -22,6 +22,11 @@ class S3Artifacts(S3Storage):  # type: ignore[misc]
         super().__init__(**{"default_acl": None, "file_overwrite": True, **options})
         self.client_config = self.client_config.merge(PATIENCE)
 
+    def is_away(self, prefix: str) -> bool:
+        """Ask the bucket about an object that need not be there; any answer will do, and an error is none."""
+        self.exists(f"{prefix}/any.pdf")
+        return False
+
     def stored(self, prefix: str) -> Iterator[Stored]:
         """Return every object, a thousand for each request."""
         for item in self.bucket.objects.filter(Prefix=f"{prefix}/"):

@@ -46,6 +46,12 @@ class FileArtifacts(FileSystemStorage):
         self._was_there = True
         return True
 
+    def is_away(self, prefix: str) -> bool:
+        """Tell whether the folder of all files was there and is not any more."""
+        is_there = Path(self.location, prefix).is_dir()
+        self._was_there = self._was_there or is_there
+        return self._was_there and not is_there
+
     def _open(self, name: str, mode: str = "rb") -> File[Any]:
         try:
             file: File[Any] = super()._open(name, mode)  # type: ignore[misc]

@@ -73,6 +73,14 @@ def exists(key: str) -> bool:
         raise StoreDown(str(error)) from error
 
 
+def is_away() -> bool:
+    """Tell whether nothing can be stored, because the place does not answer."""
+    try:
+        return bool(_storage().is_away(PREFIX))
+    except NOT_REACHED:
+        return True
+
+
 def delete(key: str) -> None:
     """Remove a file; one that is gone already is no fault."""
     try:

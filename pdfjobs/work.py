@@ -17,7 +17,7 @@ from pdfjobs.documents import DocumentFault, UnknownDocument, document
 from pdfjobs.jobkey import job_key
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import OptionsFault, PageOptions, RenderFault, render
-from pdfjobs.states import PDF_JOBS, ErrorCode
+from pdfjobs.states import MAX_RETRIES, PDF_JOBS, ErrorCode
 
 logger = logging.getLogger(__name__)
 
@@ -40,13 +40,18 @@ def is_due() -> bool:
 
 def answer() -> None:
     """Work jobs one after the other, and call one more worker to the rest; that one calls the next."""
+    if store.is_away():
+        # Each job would be rendered and lost; they wait, and the supervisor rings again in a moment.
+        logger.warning("the store of PDF files does not answer; jobs wait until it is back")
+        return
     end, alone = time.monotonic() + TURN, True
     with acting_as(ACTOR):
         while claimed := PdfJob.objects.claim(limit=1):
             if alone and is_due():
                 bells.ring_now(BELL)
                 alone = False  # whoever stores a job rings too: asking again at each would find the same answer
-            work(claimed[0])
+            if not work(claimed[0]):
+                return  # without a ring: what the store refused is not tried again at once
             if time.monotonic() > end:
                 break
         else:
@@ -55,8 +60,8 @@ def answer() -> None:
         bells.ring_now(BELL)
 
 
-def work(job: PdfJob) -> None:
-    """Bring a claimed job to its end."""
+def work(job: PdfJob) -> bool:
+    """Bring a claimed job to its end, and tell whether another can follow: not while its file could not be stored."""
     try:
         pdf = make(job)
         # Kept before the row says so: a crash in between leaves a file of nobody, which the cleanup finds.
@@ -66,12 +71,16 @@ def work(job: PdfJob) -> None:
     except (DocumentFault, UnknownDocument) as fault:
         fail(job, ErrorCode.TEMPLATE_ERROR, str(fault))
     except store.StoreDown as fault:
-        fail(job, ErrorCode.UNKNOWN, f"The file could not be stored: {fault}")
+        # A disk or bucket that is away comes back: what was not finished in time is tried again, as after a crash.
+        code = ErrorCode.NAVIGATION_TIMEOUT if job.retry_count < MAX_RETRIES else ErrorCode.UNKNOWN
+        fail(job, code, f"The file could not be stored: {fault}")
+        return False
     except Exception as error:
         logger.exception("pdf job failed", extra={"job_id": job.job_id})
         fail(job, ErrorCode.UNKNOWN, f"{type(error).__name__}: {error}")
     else:
         finish(job, kept)
+    return True
 
 
 def make(job: PdfJob) -> bytes:

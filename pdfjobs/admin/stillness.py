@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from lifecycle.console.dress import number as grouped
 from lifecycle.console.stillness import Reason, ended, free, held, kept, moment, no_worker, overdue, waits
 from lifecycle.models import Event
+from pdfjobs import store
 from pdfjobs.admin.showing import remedy
 from pdfjobs.models import PdfJob
 from pdfjobs.states import Status
@@ -41,6 +42,9 @@ def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Reason]:
 def _queued(row: PdfJob) -> Iterator[Reason]:
     if without := no_worker():
         yield from without
+        return
+    if store.is_away():
+        yield kept(_("The store of PDF files does not answer; workers take jobs again when it is back."))
         return
     before = PdfJob.objects.due().filter(queued_at__lt=row.queued_at)[: MOST_COUNTED + 1].count()
     if before:

@@ -44,6 +44,17 @@ def test_every_state_has_a_reason_and_a_diagram(make_person, make_job, state: st
     assert f"● {state}" in client.get(f"{LIST}{job.pk}/change/").content.decode()
 
 
+@pytest.mark.usefixtures("worker_lives")
+def test_a_job_that_waits_for_the_store_says_so(make_person, make_job, artifacts) -> None:
+    make_job("succeeded")
+    job, client = make_job(), make_person()
+    assert told(client, job)[0].startswith("Nothing keeps it")
+
+    (artifacts / "pdfs").rename(artifacts / "away")
+
+    assert told(client, job) == ["The store of PDF files does not answer; workers take jobs again when it is back."]
+
+
 def test_con_9_a_hand_made_post_changes_no_field(admin_client, make_job) -> None:
     job = make_job()
     before = PdfJob.objects.filter(pk=job.pk).values().get()

@@ -242,6 +242,25 @@ def test_nothing_is_stored_on_the_bare_mount_point(artifacts, unmount) -> None:
     assert files(artifacts) == [kept.artifact_key]
 
 
+def test_a_store_that_was_never_used_is_not_away(anywhere) -> None:
+    assert not store.is_away()
+
+
+def test_a_disk_is_away_until_it_is_back(unmount) -> None:
+    store.keep(store.new_key(uuid4(), NOON), PDF)
+    seen = [store.is_away()]
+    for _ in range(2):
+        unmount()
+        seen.append(store.is_away())
+
+    assert seen == [False, True, False]
+
+
+@pytest.mark.usefixtures("silent_bucket")
+def test_a_bucket_that_says_nothing_is_away() -> None:
+    assert store.is_away()
+
+
 def test_a_disk_that_cannot_be_read_has_lost_nothing(artifacts) -> None:
     key = store.keep(store.new_key(uuid4(), NOON), PDF).artifact_key
     folder = (artifacts / key).parent

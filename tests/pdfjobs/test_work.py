@@ -178,19 +178,54 @@ def test_a_key_is_the_same_for_the_worker_who_reads_the_job_back(monkeypatch, ra
     assert told(job) == ("succeeded", "", 0)
 
 
-def test_a_full_store_is_told(monkeypatch) -> None:
-    job = new_job()
+def test_a_store_that_refuses_is_told_after_its_retries(monkeypatch) -> None:
+    """PDF-4: what may pass is tried again twice, but not at once; what is left after that, nobody foresaw."""
+    job, behind = new_job(number=1), new_job(number=2)
     monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
 
     def full(*_: Any) -> None:
         raise store.StoreDown("No space left on device")
 
     monkeypatch.setattr(store, "keep", full)
-
     work.answer()
 
-    assert told(job) == ("failed", "UNKNOWN", 0)
+    assert (told(job), told(behind)) == (("queued", "", 1), ("queued", "", 0))
+    for _ in range(5):
+        work.answer()
+    assert told(job) == told(behind) == ("failed", "UNKNOWN", 2)
     assert "No space left" in job.error_detail
+    assert [event.details.get("error_code") for event in Event.objects.of(job) if event.to_state == "failed"] == [
+        "NAVIGATION_TIMEOUT",
+        "NAVIGATION_TIMEOUT",
+        "UNKNOWN",
+    ]
+
+
+def test_pdf_9_no_job_is_lost_while_the_disk_is_away(artifacts, monkeypatch) -> None:
+    """One is being rendered when the disk goes: it waits with the others, however often the bell rings."""
+    monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
+    first = new_job(number=0)
+    work.answer()
+    assert told(first)[0] == "succeeded"
+    rendered = []
+
+    def lose_the_disk(*_: Any, **__: Any) -> bytes:
+        rendered.append((artifacts / "pdfs").rename(artifacts / "away"))
+        return PDF
+
+    monkeypatch.setattr(work, "render", lose_the_disk)
+    jobs = [new_job(number=number) for number in (1, 2)]
+    for _ in range(10):
+        work.answer()
+
+    assert len(rendered) == 1
+    assert [told(job) for job in jobs] == [("queued", "", 1), ("queued", "", 0)]
+
+    (artifacts / "away").rename(artifacts / "pdfs")
+    monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
+    work.answer()
+
+    assert [told(job)[0] for job in jobs] == ["succeeded", "succeeded"]
 
 
 def test_a_worker_calls_one_more_to_the_rest_and_that_one_calls_the_next(worker_lives, monkeypatch) -> None:
