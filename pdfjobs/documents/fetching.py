@@ -18,8 +18,11 @@ MOST_BYTES = 1024 * 1024
 TIME_LIMIT = 5.0  # seconds, for all of it
 MOST_REDIRECTS = 3
 REDIRECTS = (301, 302, 303, 307, 308)
-# Ways to write an IPv4 address as IPv6: judged by the address inside.
-TRANSLATED = [ipaddress.ip_network(net) for net in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")]
+# What no server of the internet has, although Python (some versions of it) takes it for global: networks set aside by
+# standards, relays, and ways to write an IPv4 address, a private one too, as IPv6.
+SET_ASIDE = ("192.0.0.0/24", "192.88.99.0/24", "fec0::/10", "3fff::/20")
+TRANSLATED = ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
+REFUSED = [ipaddress.ip_network(network) for network in (*SET_ASIDE, *TRANSLATED)]
 
 
 class FetchFault(Exception):  # noqa: N818 - it is an answer, not an error of ours
@@ -45,11 +48,10 @@ def fetch(address: str, *, allowed: Callable[[str], bool]) -> bytes:
 def is_public(host: str) -> bool:
     """Tell addresses of the internet from those of this machine and its neighbours."""
     address = ipaddress.ip_address(host)
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped:
-            address = address.ipv4_mapped
-        elif any(address in network for network in TRANSLATED):
-            return False
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        address = address.ipv4_mapped
+    if any(address in network for network in REFUSED):
+        return False
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 
