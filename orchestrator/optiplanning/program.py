@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,8 +20,11 @@ from orchestrator.optiplanning import guardian
 GUARDIAN = Path(guardian.__file__)
 KEEP_ALIVE_EVERY = 1.0  # seconds
 TAIL = 2000  # bytes of what the program said last
-# The program of somebody else has no use for these.
-SECRETS = ("SECRET_KEY", "DATABASE_URL")
+# The program of somebody else has no use for our settings, nor for what else may open a door. The rest it may need: a
+# licence server's address, and on Windows SystemRoot, TEMP, USERPROFILE and more than anybody can list.
+OURS = re.compile(
+    r"(KILIT_|AWS_|PG|DJANGO_|DATABASE)|.*(SECRET|TOKEN|PASSW|PASSPHRASE|CREDENTIAL|_KEY|_DSN)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ def run_program(command: Sequence[str], *, keep_alive: Callable[[], None], time_
     the guardian, when this process dies.
     """
     end = time.monotonic() + time_limit.total_seconds()
-    environment = {name: value for name, value in os.environ.items() if name not in SECRETS}
+    environment = {name: value for name, value in os.environ.items() if not OURS.match(name)}
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             [sys.executable, "-I", str(GUARDIAN), *command],
