@@ -6,6 +6,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.http import HttpResponse
+from django.utils.http import content_disposition_header
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -17,6 +18,7 @@ from orchestrator.api import schema
 from orchestrator.api.access import QueueView, read
 from orchestrator.api.serializers import ListSerializer, ReasonSerializer
 from orchestrator.enqueue import enqueue
+from orchestrator.fields import UNSPEAKABLE
 from orchestrator.order import read_order
 
 
@@ -111,7 +113,9 @@ class XmlView(QueueView):
 def download(name: str, content: bytes, content_type: str) -> HttpResponse:
     """Answer a file to be saved, never to be shown: it came from a folder that others write to."""
     answer = HttpResponse(content, content_type=content_type)
-    answer.headers["Content-Disposition"] = f'attachment; filename="{name.encode("ascii", "replace").decode()}"'
+    # Those others also chose its name: quotes, line breaks and all.
+    saved_as = content_disposition_header(as_attachment=True, filename=UNSPEAKABLE.sub("_", name))
+    answer.headers["Content-Disposition"] = saved_as or ""
     answer.headers["X-Content-Type-Options"] = "nosniff"
     return answer
 

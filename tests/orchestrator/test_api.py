@@ -200,6 +200,26 @@ def test_a_job_without_a_solution_has_no_xml(api) -> None:
     assert error(answer)["state"] == "NEW"
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("plan.xml", 'filename="plan.xml"'),
+        ('a"; x="b.xml', r'filename="a\"; x=\"b.xml"'),
+        ("a\r\nSet-Cookie: b.xml", 'filename="a__Set-Cookie: b.xml"'),
+        ("Gümüş\n.xml", "filename*=utf-8''G%C3%BCm%C3%BC%C5%9F_.xml"),
+    ],
+)
+def test_orc_7_a_solution_is_answered_whatever_its_name(api, name: str, told: str) -> None:
+    job = make_job()
+    Job.objects.update(xml_sha256="0" * 64)
+    job.solution_files.create(name=name, content=b"<a/>", sha256="0" * 64)
+
+    answer = api.get(f"jobs/{job.pk}/xml")
+
+    assert (answer.status_code, answer.content) == (200, b"<a/>")
+    assert answer["Content-Disposition"] == f"attachment; {told}"
+
+
 def test_viewers_look_and_do_not_act(make_api) -> None:
     viewer, job = make_api("viewer"), make_job()
 
