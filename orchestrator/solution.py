@@ -32,6 +32,7 @@ AMOUNTS = {
     "mqDrops": "drops_m2",
     "diffDrops": "drop_kinds",
 }
+COUNT = re.compile("[0-9]{1,12}", re.ASCII)
 WORDS = ("name", "algo")
 LONGEST_WORD = 100
 
@@ -52,7 +53,7 @@ def read_solution(chunks: Iterable[bytes]) -> Figures:
     handler = _Solutions()
     parser = create_parser(forbid_dtd=False, forbid_entities=True, forbid_external=True)
     parser.setContentHandler(handler)
-    at_end, length = False, 0
+    at_end, length, chunk = False, 0, b""
     try:
         for chunk in chunks:
             parser.feed(chunk)
@@ -61,9 +62,9 @@ def read_solution(chunks: Iterable[bytes]) -> Figures:
         parser.close()
     except SAXParseException as error:
         code = getattr(error.getException(), "code", None)
-        raise Unusable(
-            f"line {error.getLineNumber()}: {error.getMessage()}", cut_short=at_end and code in CUT_SHORT
-        ) from None
+        # Some copies have their full size from the beginning: what has not come yet is zeros.
+        cut_short = (at_end and code in CUT_SHORT) or chunk.endswith(b"\0")
+        raise Unusable(f"line {error.getLineNumber()}: {error.getMessage()}", cut_short=cut_short) from None
     except DefusedXmlException:
         raise Unusable("it declares entities or refers to other files") from None
     except (SAXException, ValueError, LookupError) as error:
@@ -93,7 +94,7 @@ class _Solutions(ContentHandler):
             self.solutions += 1
             if self.first is None:
                 self.first = dict(attrs.items())
-            if self.best is None and attrs.get("best", "").strip() in ("1", "true"):
+            if self.best is None and attrs.get("best", "").strip().lower() in ("1", "true"):
                 self.best = dict(attrs.items())
 
     def endElement(self, name: str) -> None:  # noqa: N802 - SAX calls it
@@ -107,10 +108,14 @@ class _Solutions(ContentHandler):
 
 def _figures(attributes: Mapping[str, str]) -> Figures:
     found: Figures = {word: attributes[word][:LONGEST_WORD] for word in WORDS if attributes.get(word)}
-    for attribute, name in (COUNTS | AMOUNTS).items():
+    for attribute, name in COUNTS.items():
+        # By its digits alone: nobody can tell whether 1,234 is a thousand, or one and a bit.
+        if COUNT.fullmatch(count := attributes.get(attribute, "").strip()):
+            found[name] = int(count)
+    for attribute, name in AMOUNTS.items():
         amount = _amount(attributes.get(attribute, ""))
         if amount is not None:
-            found[name] = int(amount) if attribute in COUNTS else plain(amount)
+            found[name] = plain(amount)
     return found
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator import collecting
 from tests.orchestrator.floor.conftest import GOOD
 from tests.orchestrator.floor.test_collecting import reason
 
@@ -46,6 +47,23 @@ def test_orc_17_an_invalid_file_still_being_written_is_not_yet(put: Any, look: A
     assert look() is None
 
 
+@pytest.mark.parametrize("zeros", [1, 300, 2 * collecting.CHUNK])
+@pytest.mark.parametrize("begun", [b"", b"<a><Solution be", GOOD[:-9], GOOD], ids=["nothing", "half", "most", "all"])
+def test_orc_17_zeros_at_the_end_are_what_is_not_copied_yet(put: Any, look: Any, begun: bytes, zeros: int) -> None:
+    """Some copies have their full size from the beginning; E_XML_INVALID is for good, so they get longer."""
+    put(begun + b"\0" * zeros)
+    assert look() is None
+
+    put(begun + b"\0" * zeros, seconds=60)
+    assert "is no solution: line" in reason(look)
+
+
+def test_orc_17_zeros_in_the_middle_were_written(put: Any, look: Any) -> None:
+    put(b"<a><Solution>\0</Solution></a>")
+
+    assert "invalid token" in reason(look)
+
+
 def test_orc_17_a_solution_without_figures_is_one(put: Any, look: Any) -> None:
     put(b"<Plan><Board/></Plan>")
 
@@ -58,3 +76,18 @@ def test_orc_17_the_only_solution_is_the_best_and_of_several_unmarked_none_is(pu
 
     put(b'<a><Solution patterns="3"/><Solution patterns="4"/></a>')
     assert look().solution == {}
+
+
+@pytest.mark.parametrize("count", ["1,234", "1.234", "12.0", "-1", "1e3", "٣", "3 4", "9" * 13, ""])
+def test_orc_17_a_count_is_digits_or_left_out(put: Any, look: Any, count: str) -> None:
+    """Nobody can tell whether 1,234 is a thousand, or one and a bit."""
+    put(f'<a><Solution patterns="{count}" zcuts=" 81 " mqBoards="17,64"/></a>'.encode())
+
+    assert look().solution == {"cuts": 81, "boards_m2": "17.64"}
+
+
+@pytest.mark.parametrize("best", ["1", "true", "True", " TRUE "])
+def test_orc_17_the_best_is_marked_in_any_case(put: Any, look: Any, best: str) -> None:
+    put(f'<a><Solution best="0" patterns="3"/><Solution best="{best}" patterns="4"/></a>'.encode())
+
+    assert look().solution == {"patterns": 4}
