@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 NO_MACRO = 3  # the exit code for it
+EXCELS_OWN = -2146827284  # error 1004: among others "Cannot run the macro. The macro may not be available"
 MACRO = "RunOptiPlanning"
 
 
@@ -17,32 +18,51 @@ def main(pid_file: Path, workbook: Path, files: list[Path]) -> int:
     client: Any = importlib.import_module("win32com.client")
     errors: Any = importlib.import_module("pywintypes")
     process: Any = importlib.import_module("win32process")
-    # Not the Excel that the operator has open.
-    excel = client.DispatchEx("Excel.Application")
+    try:
+        # Not the Excel that the operator has open.
+        excel = client.DispatchEx("Excel.Application")
+    except errors.com_error as error:
+        return refuse(NO_MACRO, f"Excel cannot be started: {error}")
+    is_known = has_run = False
     try:
         pid_file.write_text(str(process.GetWindowThreadProcessId(excel.Hwnd)[1]))
         excel.DisplayAlerts = False
         book = excel.Workbooks.Open(str(workbook), ReadOnly=True)
-        if not has_macro(book):
-            sys.stderr.write(f"{workbook.name} has no macro {MACRO}.\n")
-            return NO_MACRO
+        modules = modules_of(book)
+        is_known = modules is not None
+        if modules is not None and not any(MACRO in text for text in modules):
+            return refuse(NO_MACRO, f"{workbook.name} has no macro {MACRO}.")
         for file in files:
             excel.Run(f"'{book.Name}'!{MACRO}", str(file))
+            has_run = True
     except errors.com_error as error:
-        sys.stderr.write(f"Excel: {error}\n")
-        return 1
+        # A macro that is not there is told like any fault of Excel's; once it has been seen or run, it is no reason.
+        is_missing = not is_known and not has_run and scode(error) == EXCELS_OWN
+        return refuse(NO_MACRO if is_missing else 1, f"Excel: {error}")
     finally:
         excel.Quit()
     return 0
 
 
-def has_macro(book: Any) -> bool:
-    """Look for the macro; where Excel does not let us look, running it will tell."""
+def modules_of(book: Any) -> list[str] | None:
+    """Return the code in a workbook; none where Excel does not let us look, and running the macro has to tell."""
     try:
         modules = [component.CodeModule for component in book.VBProject.VBComponents]
     except Exception:  # noqa: BLE001 - "programmatic access is not trusted" comes as any kind of COM error
-        return True
-    return any(MACRO in module.Lines(1, module.CountOfLines) for module in modules if module.CountOfLines)
+        return None
+    return [module.Lines(1, module.CountOfLines) for module in modules if module.CountOfLines]
+
+
+def scode(error: Any) -> int | None:
+    """Return the number that Excel gave a COM error; its words are in the language of the machine."""
+    facts = getattr(error, "excepinfo", None)
+    return facts[5] if facts and len(facts) > 5 else None  # noqa: PLR2004 - the last of pywin32's six
+
+
+def refuse(code: int, words: str) -> int:
+    """Say why, and return the exit code."""
+    sys.stderr.write(f"{words}\n")
+    return code
 
 
 if __name__ == "__main__":

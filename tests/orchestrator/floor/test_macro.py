@@ -21,7 +21,10 @@ def test_orc_16_mode_b_elsewhere_than_on_windows_is_told() -> None:
 # An Excel made of files: it notes what it is told to do.
 FAKE_EXCEL = {
     "win32com/__init__.py": "",
-    "pywintypes.py": "class com_error(Exception): pass\n",
+    "pywintypes.py": """
+class com_error(Exception):
+    excepinfo = property(lambda error: error.args[2] if len(error.args) > 2 else None)
+""",
     "win32process.py": "def GetWindowThreadProcessId(window):\n    return 1, 4_000_000 + window\n",
     "win32com/client.py": """
 import os
@@ -40,24 +43,34 @@ class Component:
     def __init__(self, code): self.CodeModule = Module(code)
 class Book:
     def __init__(self, path):
-        self.Name = os.path.basename(path)
+        self.Name, self.code = os.path.basename(path), Path(path).read_text()
+    @property
+    def VBProject(self):
+        if "EXCEL_CLOSED" in os.environ:
+            raise pywintypes.com_error("Programmatic access to Visual Basic Project is not trusted")
         project = type("Project", (), {})()
-        project.VBComponents = [Component(Path(path).read_text())]
-        self.VBProject = project
+        project.VBComponents = [Component(self.code)]
+        return project
 class Books:
     def Open(self, path, ReadOnly):
         log(f"open {os.path.basename(path)}")
-        return Book(path)
+        Excel.book = Book(path)
+        return Excel.book
 class Excel:
     Hwnd = 7
     Workbooks = Books()
     def Run(self, macro, file):
         log(f"run {macro} {file}")
+        if macro.partition("!")[2] not in self.book.code or "1004" in file:
+            own = (0, "Microsoft Excel", "Makro calistirilamiyor.", "xlmain11.chm", 0, -2146827284)
+            raise pywintypes.com_error(-2147352567, "Ozel durum olustu.", own, None)
         if "bad" in file:
             raise pywintypes.com_error("the macro failed")
     def Quit(self): log("quit")
 def DispatchEx(name):
     log(name)
+    if "EXCEL_MISSING" in os.environ:
+        raise pywintypes.com_error(-2147221005, "Gecersiz sinif dizesi", None, None)
     return Excel()
 """,
 }
@@ -109,3 +122,49 @@ def test_orc_16_mode_b_whose_macro_fails_is_told(excel: Any) -> None:
     assert fault.code == Code.OPTI_RUNNER_FAILED
     assert fault.message == "OptiPlanning failed, exit code 1: Excel: the macro failed"
     assert excel()[-1] == "quit"
+
+
+def test_orc_16_mode_b_without_excel_is_told(excel: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("EXCEL_MISSING", "1")
+
+    fault = fault_of("B", files=[Path("/in/a.xlsx")])
+
+    assert fault.code == Code.OPTI_MODE_B_MACRO_MISSING
+    assert fault.message.startswith("Excel cannot be started: (-2147221005, 'Gecersiz sinif dizesi'")
+    assert excel() == ["Excel.Application"]
+
+
+@pytest.fixture
+def closed(monkeypatch: Any) -> None:
+    """Let nobody look into the workbook's code, as Excel does unless it is told to."""
+    monkeypatch.setenv("EXCEL_CLOSED", "1")
+
+
+@pytest.mark.usefixtures("closed")
+def test_orc_16_mode_b_where_excel_lets_nobody_look_runs_the_macro(excel: Any) -> None:
+    run("B", files=[Path("/in/a.xlsx")])
+
+    assert excel()[-2:] == ["run 'RunOptiPlanning.xls'!RunOptiPlanning /in/a.xlsx", "quit"]
+
+
+@pytest.mark.usefixtures("closed")
+def test_orc_16_mode_b_where_excel_lets_nobody_look_running_tells_that_it_is_missing(excel: Any, settings: Any) -> None:
+    Path(settings.OPTI_MACRO).write_text("Sub SomethingElse()")
+
+    fault = fault_of("B", files=[Path("/in/a.xlsx")])
+
+    assert fault.code == Code.OPTI_MODE_B_MACRO_MISSING
+    assert "Makro calistirilamiyor." in fault.message
+    assert excel()[-1] == "quit"
+
+
+@pytest.mark.usefixtures("closed")
+@pytest.mark.parametrize("files", [["bad"], ["a", "1004"]], ids=["a fault of the macro's", "after it has run"])
+def test_orc_16_mode_b_a_macro_that_fails_is_not_missing(excel: Any, files: list[str]) -> None:
+    fault = fault_of("B", files=[Path(f"/in/{name}.xlsx") for name in files])
+
+    assert fault.code == Code.OPTI_RUNNER_FAILED
+
+
+def test_orc_16_mode_b_a_macro_that_was_seen_is_not_missing(excel: Any) -> None:
+    assert fault_of("B", files=[Path("/in/1004.xlsx")]).code == Code.OPTI_RUNNER_FAILED
