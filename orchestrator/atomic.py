@@ -6,7 +6,6 @@ import os
 import re
 import secrets
 import stat
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -69,10 +68,25 @@ def sync_folder(folder: Path) -> None:
 
 def sweep_leftovers(folder: Path) -> None:
     """Remove what killed processes of ours left aside; the folders are shared, so nothing else is touched."""
-    for leftover in folder.glob(f".*{ASIDE}"):
-        with suppress(OSError):
-            if OURS.match(leftover.name) and leftover.lstat().st_mtime < time.time() - LEFTOVER_AFTER:
-                leftover.unlink()
+    ours = [aside for aside in folder.glob(f".*{ASIDE}") if OURS.match(aside.name)]
+    if not ours:
+        return
+    with suppress(OSError):  # read-only for us: then nothing of ours can be removed either
+        now = _stamp_of_now(folder)
+        for aside in ours:
+            with suppress(OSError):
+                if aside.lstat().st_mtime < now - LEFTOVER_AFTER:
+                    aside.unlink()
+
+
+def _stamp_of_now(folder: Path) -> float:
+    """Return how a file made now is stamped: a share has a clock of its own, by which others' files look old or new."""
+    probe = folder / f".kilit-{secrets.token_hex(4)}{ASIDE}"
+    try:
+        probe.touch(exist_ok=False)
+        return probe.stat().st_mtime
+    finally:
+        probe.unlink(missing_ok=True)
 
 
 def chunks(path: Path) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import time
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -273,3 +274,20 @@ def test_orc_18_what_killed_processes_left_is_swept_and_nothing_else(floor: Fold
     deliver(source, NAME, floor)
 
     assert names_in(floor.inbox) == sorted([NAME, *(path.name for path in others)])
+
+
+@pytest.mark.parametrize("hours_ahead", [-3, 3])
+def test_orc_18_leftovers_are_old_by_the_clock_that_stamped_them(
+    floor: Folders, source: Path, monkeypatch: Any, hours_ahead: int
+) -> None:
+    """Ours may be hours ahead of the share's: another runner's file in the making must not look old for that."""
+    old, in_the_making = floor.inbox / f".{JOB}_a8.xml.0a1b2c3d.part", floor.inbox / f".{JOB}_a9.xml.0a1b2c3d.part"
+    old.touch()
+    age(old, 7200)
+    in_the_making.touch()
+    now = time.time() + hours_ahead * 3600
+    monkeypatch.setattr(time, "time", lambda: now)
+
+    deliver(source, NAME, floor)
+
+    assert names_in(floor.inbox) == [in_the_making.name, NAME]
