@@ -92,6 +92,12 @@ def shown(name: Any) -> str:
     return UNSPEAKABLE.sub("?", str(name))[:64]
 
 
+def is_visible(text: str) -> bool:
+    """Tell whether anything of a text can be seen: spaces, joiners and marks alone cannot."""
+    categories = map(unicodedata.category, text)
+    return any(category != "Cf" and category[0] not in "ZM" for category in categories)
+
+
 def text(longest: int) -> Reader:
     """Return a reader of trimmed, non-empty text; composed and decomposed letters are the same."""
 
@@ -103,7 +109,7 @@ def text(longest: int) -> Reader:
         if UNSPEAKABLE.search(value):
             raise Wrong(gettext_noop("Control characters and broken Unicode are not allowed."))
         clean = unicodedata.normalize("NFC", value).strip()
-        if not clean:
+        if not is_visible(clean):
             raise Wrong(gettext_noop("This may not be empty."))
         if len(clean) > longest:
             raise Wrong(f"At most {longest} characters.")

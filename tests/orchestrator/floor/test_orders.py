@@ -80,6 +80,9 @@ def test_orc_5_what_is_no_phone_is_refused(phone: Any) -> None:
         ({"part_type": "KAPAK"}, "part_type: Expected one of GOVDE, ARKALIK."),
         ({"part_type": ["GOVDE"]}, "part_type: Expected one of GOVDE, ARKALIK."),
         ({"material_code": "   "}, "material_code: This may not be empty."),
+        ({"material_code": "\u200b\u200b"}, "material_code: This may not be empty."),
+        ({"material_code": "\u00ad \u2060\ufeff"}, "material_code: This may not be empty."),
+        ({"material_code": "\ufe0f\u034f"}, "material_code: This may not be empty."),
         ({"material_code": 7}, "material_code: Expected a string."),
         ({"color": "x" * 101}, "color: At most 100 characters."),
         ({"color": "Be\x00yaz"}, "color: Control characters and broken Unicode are not allowed."),
@@ -94,6 +97,11 @@ def test_orc_5_what_is_no_phone_is_refused(phone: Any) -> None:
 )
 def test_orc_5_a_fault_is_told_with_its_place(changes: dict[str, Any], fault: str) -> None:
     assert faults_with(**changes) == [f"parts.0.{fault}"]
+
+
+@pytest.mark.parametrize("spelt", ["-", "7", "👩\u200d🔧", "🪵\ufe0f", "a\u200bb", "\ue000", "İ"])
+def test_orc_5_what_can_be_seen_is_text(spelt: str) -> None:
+    assert read_order(order_body(order_id=spelt), default_mode="C").order_id == spelt
 
 
 def test_orc_5_all_faults_are_told_at_once() -> None:
