@@ -72,14 +72,14 @@ def sweep_leftovers(folder: Path) -> None:
     if not ours:
         return
     with suppress(OSError):  # read-only for us: then nothing of ours can be removed either
-        now = _stamp_of_now(folder)
+        now = stamp_of_now(folder)
         for aside in ours:
             with suppress(OSError):
                 if aside.lstat().st_mtime < now - LEFTOVER_AFTER:
                     aside.unlink()
 
 
-def _stamp_of_now(folder: Path) -> float:
+def stamp_of_now(folder: Path) -> float:
     """Return how a file made now is stamped: a share has a clock of its own, by which others' files look old or new."""
     probe = folder / f".kilit-{secrets.token_hex(4)}{ASIDE}"
     try:

@@ -4,7 +4,6 @@ import hashlib
 import logging
 import os
 import re
-import secrets
 import stat
 import threading
 import time
@@ -17,7 +16,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from orchestrator.atomic import ASIDE, named_failures
+from orchestrator.atomic import named_failures, stamp_of_now
 from orchestrator.faults import Code, Fault
 from orchestrator.folders import Folders
 from orchestrator.solution import Figures, Unusable, read_solution, together
@@ -228,16 +227,11 @@ def _invalid(path: Path, reason: str) -> Fault:
 
 def file_clock(folder: Path) -> datetime:
     """Return the time by the clock that stamps files in this folder, which need not be ours."""
-    probe = folder / f".kilit-{secrets.token_hex(4)}{ASIDE}"
     with named_failures(folder):
         try:
-            probe.touch(exist_ok=False)
-            return datetime.fromtimestamp(probe.stat().st_mtime, UTC)
+            return datetime.fromtimestamp(stamp_of_now(folder), UTC)
         except FileNotFoundError:
             raise
         except OSError:
             # Read-only for us: our own clock has to do.
             return datetime.fromtimestamp(time.time(), UTC)
-        finally:
-            with suppress(OSError):
-                probe.unlink()
