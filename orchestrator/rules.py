@@ -9,7 +9,7 @@ from django.conf import settings
 from orchestrator.faults import Code, Fault
 from orchestrator.rulebook import Rules, Unreadable, read_rules
 
-__all__ = ["Rules", "current_rules"]
+__all__ = ["Rules", "current_rules", "mistake"]
 
 BIGGEST_FILE = 1024**2
 
@@ -35,6 +35,14 @@ def current_rules() -> Rules:
             return replace(known[1], refusal=reason)
         _last[path] = (content, rules)
         return rules
+
+
+def mistake() -> str:
+    """Return what is wrong with the rules on disk, or nothing; whoever has read good ones works by those meanwhile."""
+    try:
+        return current_rules().refusal or ""
+    except Fault as fault:
+        return fault.message
 
 
 def _content(path: Path) -> bytes:

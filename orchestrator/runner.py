@@ -4,6 +4,7 @@ A command, the workers' bell and the watching runner call the same `tick`.
 """
 
 import logging
+import math
 import os
 import socket
 import threading
@@ -32,6 +33,7 @@ from orchestrator.steps import STEPS, takes_long
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY = 1.0  # seconds
+TELL_EVERY = 60.0  # seconds between two lines of the same complaint
 RENEW_EVERY = 2.0  # seconds; so long the program of a cancelled job may outlive it
 # A worker's task has an end; what is still due then rings again.
 WORKERS_TURN = timedelta(seconds=30)
@@ -46,6 +48,7 @@ class Stopping(Exception):  # noqa: N818 - a wish, not an error
 
 
 absences = Absences()
+_told: dict[str, float] = {}
 
 
 def never() -> bool:
@@ -81,7 +84,9 @@ def has_rules() -> bool:
     try:
         current_rules()
     except Fault as fault:
-        logger.warning("cutting jobs wait: %s", fault.message)
+        if _told.get(fault.message, -math.inf) < time.monotonic() - TELL_EVERY:
+            _told[fault.message] = time.monotonic()
+            logger.error("cutting jobs wait: %s", fault.message)  # noqa: TRY400 - the words are all there is to say
         return False
     return True
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.db.models.functions import Now
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -13,6 +14,7 @@ from orchestrator.admin.dress import COLOURS
 from orchestrator.faults import Code
 from orchestrator.models import Job
 from orchestrator.models.queryset import ORDER, JobQuerySet
+from orchestrator.rules import mistake
 from orchestrator.states import JOBS, State
 
 if TYPE_CHECKING:
@@ -60,6 +62,10 @@ class CuttingPanel(Panel):
         hint = _("Each says on its page what to put right; then approve it.")
         everything = self.list_address(status=State.HOLD)
         yield Concern(_("On HOLD, waiting for a person"), hint, items, "warning", totals[State.HOLD], everything)
+        if wrong := mistake():
+            hint = _("Whoever has read good rules works by those; a process that is started now lets all jobs wait.")
+            where = reverse("admin:orchestrator_job_preflight")
+            yield Concern(_("Rules with a mistake"), hint, [Item(wrong, where)], "danger", href=where)
 
     @staticmethod
     def _jobs() -> JobQuerySet:

@@ -13,6 +13,7 @@ from lifecycle.console.stillness import Reason, ended, free, held, kept, moment,
 from lifecycle.models import Event, Heartbeat, Runner
 from orchestrator.advice import advice
 from orchestrator.models import Job
+from orchestrator.rules import mistake
 from orchestrator.states import JOBS, State
 from orchestrator.steps import takes_long
 
@@ -42,7 +43,7 @@ def _working(job: Job, timeline: list[Event]) -> Iterator[Reason]:
     awaited = list(_awaited(job))
     yield from awaited
     if not job.lease_until:
-        nobody = list(_nobody_works(job))
+        nobody = [*_rules_are_wrong(), *_nobody_works(job)]
         yield from nobody
         if not awaited and not nobody and job.next_run_at <= timezone.now():
             yield free(_("seconds"))
@@ -75,6 +76,13 @@ def _waits_for_slot(job: Job) -> Iterator[Reason]:
             link=_("Order %(order)s") % {"order": first.order_id},
             href=reverse("admin:orchestrator_job_change", args=[first.pk]),
         )
+
+
+def _rules_are_wrong() -> Iterator[Reason]:
+    if wrong := mistake():
+        told = _("The rules have a mistake, and a runner or worker that has not read good ones before waits: %(why)s")
+        where = {"link": _("Preflight"), "href": reverse("admin:orchestrator_job_preflight")}
+        yield kept(told % {"why": wrong}, **where)
 
 
 def _nobody_works(job: Job) -> Iterator[Reason]:

@@ -113,7 +113,9 @@ def test_orc_6_an_order_that_names_no_mode_is_the_same_whatever_the_default(api,
     assert first["job"]["opti_mode"] == before
 
 
-def test_a_process_that_has_never_seen_good_rules_leaves_jobs_alone(floor, customer, settings, rules_file) -> None:
+def test_a_process_that_has_never_seen_good_rules_leaves_jobs_alone(
+    floor, customer, settings, rules_file, make_person
+) -> None:
     """ORC-9: mended, they go on; failed, each would cost a retry, and the saw's files would be taken back."""
     settings.OPTI_COMMAND = command(floor)
     at_the_saw, fresh = make_job(), make_job(revision=1)
@@ -129,6 +131,11 @@ def test_a_process_that_has_never_seen_good_rules_leaves_jobs_alone(floor, custo
     assert tick(patient=True) == 0
 
     assert list(Job.objects.order_by("pk").values_list("status", "error_code", "retry_count")) == before
+    viewer = make_person("viewer")
+    for page in ("/admin/", f"/admin/orchestrator/job/{fresh.pk}/change/"):
+        shown = viewer.get(page).content.decode()
+        assert "trimByThickness" in shown
+        assert "/admin/orchestrator/job/preflight/" in shown
     rules_file.write_text(good)
     for job in (at_the_saw, fresh):
         work_until(job, "DONE", machines=player(floor, only="saw"))
