@@ -21,15 +21,20 @@ def settled(rows: "list[Conversion]", ask: "Ask") -> list[Outcome]:
     """Ask for all rows at once, and for halves of what is refused whole, until each row has an outcome of its own."""
     parts: list[Part] = [(rows, ask(rows))]
     while any(is_to_be_halved(told) for _, told in parts):
-        if len(parts) < PARTS_THAT_TELL or not all(is_refused(told) for _, told in parts):
+        if len(parts) < PARTS_THAT_TELL or is_looked_at(parts) or any(is_too_large(told) for _, told in parts):
             parts = [smaller for part in parts for smaller in _halves(part, ask)]
-        elif is_to_be_halved(parts[0][1]):
-            parts = [*_halves(parts[0], ask), *parts[1:]]
-        else:
+        elif any(is_refused(told) and len(told) == 1 for _, told in parts):
             break  # refused even for a single row: it is the request itself
-    told = [outcome for _, outcomes in parts for outcome in outcomes]
-    looked_at = any(not is_refused(outcomes) for _, outcomes in parts)
-    return [_judged(outcome, looked_at=looked_at) for outcome in told]
+        else:
+            at = next(number for number, (_, told) in enumerate(parts) if is_to_be_halved(told))
+            parts = [*parts[:at], *_halves(parts[at], ask), *parts[at + 1 :]]
+    looked_at = is_looked_at(parts)
+    return [_judged(outcome, looked_at=looked_at) for _, told in parts for outcome in told]
+
+
+def is_looked_at(parts: "Sequence[Part]") -> bool:
+    """Tell whether Google looked at the rows of any part; one that was lost, or stopped by a gate, proves nothing."""
+    return any(not told[0].whole_request for _, told in parts)
 
 
 def is_refused(told: Sequence[Outcome]) -> bool:
@@ -37,9 +42,14 @@ def is_refused(told: Sequence[Outcome]) -> bool:
     return told[0].whole_request and told[0].disposition == Disposition.FATAL
 
 
+def is_too_large(told: Sequence[Outcome]) -> bool:
+    """Tell a request that Google wants smaller; a single row cannot be smaller."""
+    return len(told) > 1 and told[0].disposition == Disposition.SPLIT
+
+
 def is_to_be_halved(told: Sequence[Outcome]) -> bool:
-    """Tell whether smaller requests may say more; a single row cannot be smaller."""
-    return len(told) > 1 and (is_refused(told) or told[0].disposition == Disposition.SPLIT)
+    """Tell whether smaller requests may say more."""
+    return is_too_large(told) or (len(told) > 1 and is_refused(told))
 
 
 def _halves(part: "Part", ask: "Ask") -> "Iterator[Part]":

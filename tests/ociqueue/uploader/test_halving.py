@@ -152,6 +152,40 @@ def test_a_request_that_is_refused_whatever_is_in_it_opens_the_circuit_and_harms
     assert Circuit.objects.open().get().category == Category.VALIDATION
 
 
+@pytest.mark.parametrize("hiccup", ["UNAVAILABLE", "PERMISSION_DENIED"])
+@pytest.mark.parametrize("rows", [2, 40])
+def test_a_hiccup_while_halving_proves_nothing_against_the_other_rows(
+    google, api_site, make_rows, rows, hiccup
+) -> None:
+    """OCI-22: the account is at fault and one answer was lost; Google has looked at no row, so none may fail."""
+    make_rows(api_site, count=rows)
+    refuse = [lambda call: call.refuse("INVALID_ARGUMENT")]
+    google.replies.extend([*refuse * 2, lambda call: call.refuse(hiccup), *refuse * 100])
+
+    upload_due()
+
+    assert set(states(api_site)) == {"RETRY"}
+    assert len(google.calls) < 30, "one part alone is looked into"
+    assert Circuit.objects.open().exists()
+
+
+def test_time_that_runs_out_while_halving_proves_nothing_either(
+    google, api_site, make_rows, settings, monkeypatch
+) -> None:
+    def slowly(call):
+        if len(google.calls) == 2:
+            monkeypatch.setattr(googleads, "SHORTEST_CALL", settings.GOOGLE_ADS_TIMEOUT)  # what is left is less
+        call.refuse("INVALID_ARGUMENT")
+
+    make_rows(api_site, count=2)
+    google.replies.extend([slowly] * 10)
+
+    upload_due()
+
+    assert len(google.calls) == 2
+    assert states(api_site) == ["RETRY", "RETRY"]
+
+
 def test_a_request_that_is_too_large_is_sent_in_halves(google, api_site, make_rows) -> None:
     make_rows(api_site, count=8)
     too_many = {"family": "conversion_upload_error", "name": "TOO_MANY_CONVERSIONS_IN_REQUEST"}
