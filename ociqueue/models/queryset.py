@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ociqueue.models.conversion import Conversion
 
 OLDEST_FIRST = ("created_at", "id")
+# A probe's: a row that failed as a probe steps behind the others, or a bad one would hold its site back for ever.
+LEAST_TRIED_FIRST = ("attempt_count", *OLDEST_FIRST)
 BATCH = 1000  # rows a sweep moves at once
 # A sweep's order is never that of the primary key: the planner would walk all finished rows along it.
 BY_ATTEMPTS = ("attempt_count", "id")
@@ -136,13 +138,15 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         """Return what an upload still holds: the uploader's proof of its claim."""
         return self.filter(open_batch=batch, status=Status.PROCESSING)
 
-    def claim(self, *, limit: int, batch: UUID | None = None) -> list["Conversion"]:
-        """Hand out the oldest due rows, to an upload or else to a script.
+    def claim(
+        self, *, limit: int, batch: UUID | None = None, order: tuple[str, ...] = OLDEST_FIRST
+    ) -> list["Conversion"]:
+        """Hand out due rows, the oldest first unless told otherwise, to an upload or else to a script.
 
         One statement claims, and nothing else counts an attempt (OCI-9, OCI-20).
         """
         claimed = {**CLAIMED, "open_batch": batch}
-        return self._due_by(batch).take("claim", limit=limit, order=OLDEST_FIRST, only=SENT, **claimed)
+        return self._due_by(batch).take("claim", limit=limit, order=order, only=SENT, **claimed)
 
     def hand_out(self, *columns: str, limit: int) -> list[tuple[Any, ...]]:
         """Claim for a script, which is told a few columns of each row."""

@@ -18,7 +18,7 @@ from lifecycle.actor import acting, acting_as
 from lifecycle.identity import uuid7
 from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
 from ociqueue.models.circuit import CircuitQuerySet
-from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.models.queryset import LEAST_TRIED_FIRST, OLDEST_FIRST, ConversionQuerySet
 from ociqueue.models.sealing import Unreadable
 from ociqueue.states import Category
 from ociqueue.uploader import circuits
@@ -146,8 +146,9 @@ def turn_of(site: Site) -> Turn | None:
 def claim(site: Site, turn: Turn) -> tuple[UUID, list[Conversion]]:
     """Claim rows for a new upload: both are there, or neither."""
     batch = uuid7()
+    order = LEAST_TRIED_FIRST if turn.probe else OLDEST_FIRST
     with transaction.atomic():
-        rows = turn.rows.claim(limit=turn.limit, batch=batch)
+        rows = turn.rows.claim(limit=turn.limit, batch=batch, order=order)
         if rows:
             UploadBatch.objects.create(pk=batch, site=site, size=len(rows), is_probe=turn.probe is not None)
     return batch, rows

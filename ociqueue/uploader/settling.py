@@ -17,7 +17,6 @@ from ociqueue.states import Category
 from ociqueue.uploader.outcome import GATES, Disposition, Outcome
 
 TOO_EARLY_AFTER = timedelta(hours=6)  # what Google asks for when a click or an action is too fresh
-PROBE_AGAIN_AFTER = timedelta(minutes=30)
 HAD_IT = "Google has it already: the answer to an earlier upload was lost."
 UNHARMED = (*GATES, Disposition.UNSENT)
 PUT_OFF = (Disposition.RETRY, Disposition.DEFER, *UNHARMED)
@@ -134,7 +133,7 @@ def _columns(outcome: Outcome, *, was_unknown: bool, is_probe: bool) -> dict[str
     # A probe that proves nothing about the account pays for its attempt, so that a row that always does so ends.
     pays = is_probe and outcome.category == Category.VALIDATION
     columns = failure(outcome.code, outcome.category or "", speakable(outcome.message))
-    wait = _wait(outcome, is_probe=is_probe)
+    wait = _wait(outcome)
     return {
         "code": columns["provider_error_code"],
         "category": columns["provider_error_category"],
@@ -146,13 +145,12 @@ def _columns(outcome: Outcome, *, was_unknown: bool, is_probe: bool) -> dict[str
     }
 
 
-def _wait(outcome: Outcome, *, is_probe: bool) -> timedelta | None:
+def _wait(outcome: Outcome) -> timedelta | None:
     """Return how long a row waits, or nothing for the usual backoff."""
     if outcome.disposition == Disposition.DEFER:
         return max(outcome.retry_after or TOO_EARLY_AFTER, TOO_EARLY_AFTER)
     if outcome.disposition in UNHARMED:
-        # At once; but the next probe is another row's turn.
-        return PROBE_AGAIN_AFTER if is_probe else timedelta(0)
+        return timedelta(0)
     return outcome.retry_after
 
 

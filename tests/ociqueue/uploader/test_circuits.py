@@ -243,6 +243,29 @@ def test_the_next_probe_is_another_rows_turn(google, api_site, make_rows) -> Non
     assert [call.request.conversions[0].gclid for call in google.calls[1:]] == ["first", "second"]
 
 
+def test_a_row_that_always_fails_as_a_probe_does_not_hold_its_site_back(google, api_site, make_rows) -> None:
+    """OCI-22: it was alone for days and is the oldest of all; whoever comes after it gets the next probe."""
+    make_rows(api_site, "bad")
+    google.errors["bad"] = [{"family": "authorization_error", "name": "USER_PERMISSION_DENIED"}]
+    upload_due()
+    for _ in range(3):
+        Circuit.objects.all().probe_now()
+        upload_due()
+    assert [len(call.request.conversions) for call in google.calls] == [1] * 4, "no wait of its own delays a probe"
+    make_rows(api_site, "good", "fine")
+
+    Circuit.objects.all().probe_now()
+    upload_due()
+
+    assert google.calls[4].request.conversions[0].gclid == "good"
+    assert dict(Conversion.objects.values_list("gclid", "status")) == {
+        "bad": "RETRY",
+        "good": "COMPLETED",
+        "fine": "COMPLETED",
+    }
+    assert not Circuit.objects.open().exists()
+
+
 def test_an_outage_is_noticed_over_several_runs(google, api_site, make_rows) -> None:
     """A small site sends one batch a run: its rows must not use up their attempts on a Google that is away."""
     make_rows(api_site, count=3)
