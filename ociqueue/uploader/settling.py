@@ -130,8 +130,6 @@ def _errors(told: Told, *, is_probe: bool) -> PerRow:
 
 
 def _columns(outcome: Outcome, *, was_unknown: bool, is_probe: bool) -> dict[str, Any]:
-    # A probe that proves nothing about the account pays for its attempt, so that a row that always does so ends.
-    pays = is_probe and outcome.category == Category.VALIDATION
     columns = failure(outcome.code, outcome.category or "", speakable(outcome.message))
     wait = _wait(outcome)
     return {
@@ -140,9 +138,22 @@ def _columns(outcome: Outcome, *, was_unknown: bool, is_probe: bool) -> dict[str
         "message": columns["last_error"],
         "request_id": outcome.request_id[:64],
         "unknown": was_unknown or outcome.ambiguous,
-        "unharmed": outcome.disposition in UNHARMED and not pays,
+        "unharmed": _is_unharmed(outcome, is_probe=is_probe),
         **({} if wait is None else {"wait": f"{wait.total_seconds()} seconds"}),
     }
+
+
+def _is_unharmed(outcome: Outcome, *, is_probe: bool) -> bool:
+    """Tell whether a row gets its attempt back: while the circuit is open rows wait, however long it takes."""
+    if not is_probe:
+        return outcome.disposition in UNHARMED
+    whole = outcome.whole_request
+    if outcome.disposition == Disposition.GATE:
+        # Refused whole without a word about the account: it may be the row, and one that always does so ends.
+        return not (whole and outcome.category == Category.VALIDATION)
+    if outcome.disposition == Disposition.RETRY:
+        return outcome.category == Category.RATE_LIMIT or (whole and outcome.category == Category.TRANSIENT)
+    return outcome.disposition in UNHARMED
 
 
 def _wait(outcome: Outcome) -> timedelta | None:

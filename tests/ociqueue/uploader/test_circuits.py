@@ -91,45 +91,6 @@ def test_claimed_rows_go_back_unharmed(google, api_site, make_rows) -> None:
         assert (row.provider_error_code, row.outcome_unknown) == ("USER_PERMISSION_DENIED", False)
 
 
-def test_a_failed_probe_uses_one_row_and_waits_longer_each_time(google, api_site, make_rows, sql) -> None:
-    make_rows(api_site, count=3)
-    google.replies.extend([gate] * 4)
-    upload_due()
-    waits = []
-    for _ in range(3):
-        Circuit.objects.all().probe_now()
-        upload_due()
-        ((seconds,),) = sql("SELECT extract(epoch FROM next_probe_at - now()) FROM ociqueue_circuit")
-        waits.append(round(seconds / 600))
-
-    assert [len(call.request.conversions) for call in google.calls] == [3, 1, 1, 1]
-    assert waits == [1, 2, 4]
-    assert not Conversion.objects.exclude(attempts_forgiven=0).filter(status="FAILED").exists()
-
-
-def test_of_many_uploaders_one_gets_the_probe(google, api_site, make_rows, in_threads) -> None:
-    make_rows(api_site, count=3)
-    google.replies.extend([gate] * 5)
-    upload_due()
-    Circuit.objects.all().probe_now()
-
-    in_threads(lambda _: upload_due(), count=4)
-
-    assert [len(call.request.conversions) for call in google.calls] == [3, 1]
-
-
-def test_a_row_that_fails_on_its_own_closes_the_circuit_too(google, api_site, make_rows) -> None:
-    """The probe asks whether the account works: Google looked at the row, so it does."""
-    make_rows(api_site, "FAIL-UNPARSEABLE_GCLID-1")
-    Circuit.objects.trip(api_site, code="X", category=Category.AUTH, reason="why")
-    Circuit.objects.all().probe_now()
-
-    upload_due()
-
-    assert states(api_site) == ["FAILED"]
-    assert not Circuit.objects.open().exists()
-
-
 @pytest.mark.parametrize("level", ["request", "row"])
 def test_an_account_that_is_not_on_googles_list_is_told_in_plain_words(google, api_site, make_rows, level) -> None:
     """New integrations need the Data Manager API; the user is told so, not CUSTOMER_NOT_ALLOWLISTED."""
@@ -207,18 +168,6 @@ def test_what_is_not_due(google, make_api_site, make_site, make_rows) -> None:
     assert google.calls == []
 
 
-def test_a_probe_that_is_lost_on_the_way_closes_nothing(google, api_site, make_rows) -> None:
-    make_rows(api_site, count=3)
-    Circuit.objects.trip(api_site, code="X", category=Category.AUTH, reason="why")
-    Circuit.objects.all().probe_now()
-    google.replies.append(lambda call: call.refuse("UNAVAILABLE"))
-
-    upload_due()
-
-    assert len(google.calls) == 1
-    assert Circuit.objects.open().get().reason == "why"
-
-
 def test_a_broken_conversion_name_does_not_keep_the_sites_circuit_open(google, api_site, make_rows) -> None:
     make_rows(api_site, "a", action="Broken")
     make_rows(api_site, "c", "d", action="Fine")
@@ -232,40 +181,6 @@ def test_a_broken_conversion_name_does_not_keep_the_sites_circuit_open(google, a
     assert Circuit.objects.open().get().action == "Broken"
 
 
-def test_the_next_probe_is_another_rows_turn(google, api_site, make_rows) -> None:
-    make_rows(api_site, "first", "second")
-    google.replies.extend([gate] * 3)
-    upload_due()
-    for _ in range(2):
-        Circuit.objects.all().probe_now()
-        upload_due()
-
-    assert [call.request.conversions[0].gclid for call in google.calls[1:]] == ["first", "second"]
-
-
-def test_a_row_that_always_fails_as_a_probe_does_not_hold_its_site_back(google, api_site, make_rows) -> None:
-    """OCI-22: it was alone for days and is the oldest of all; whoever comes after it gets the next probe."""
-    make_rows(api_site, "bad")
-    google.errors["bad"] = [{"family": "authorization_error", "name": "USER_PERMISSION_DENIED"}]
-    upload_due()
-    for _ in range(3):
-        Circuit.objects.all().probe_now()
-        upload_due()
-    assert [len(call.request.conversions) for call in google.calls] == [1] * 4, "no wait of its own delays a probe"
-    make_rows(api_site, "good", "fine")
-
-    Circuit.objects.all().probe_now()
-    upload_due()
-
-    assert google.calls[4].request.conversions[0].gclid == "good"
-    assert dict(Conversion.objects.values_list("gclid", "status")) == {
-        "bad": "RETRY",
-        "good": "COMPLETED",
-        "fine": "COMPLETED",
-    }
-    assert not Circuit.objects.open().exists()
-
-
 def test_an_outage_is_noticed_over_several_runs(google, api_site, make_rows) -> None:
     """A small site sends one batch a run: its rows must not use up their attempts on a Google that is away."""
     make_rows(api_site, count=3)
@@ -277,17 +192,6 @@ def test_an_outage_is_noticed_over_several_runs(google, api_site, make_rows) -> 
     upload_due()
 
     assert Circuit.objects.open().get().category == Category.TRANSIENT
-
-
-def test_a_probe_that_proves_nothing_closes_nothing(google, api_site, make_rows) -> None:
-    make_rows(api_site, count=1)
-    Circuit.objects.trip(api_site, code="X", category=Category.AUTH, reason="why")
-    Circuit.objects.all().probe_now()
-    google.replies.append(lambda call: call.accept(results=0))
-
-    upload_due()
-
-    assert Circuit.objects.open().exists()
 
 
 @pytest.mark.parametrize("action", ["", "Satış"])

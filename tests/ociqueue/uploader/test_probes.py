@@ -1,0 +1,141 @@
+"""An open circuit lets one row through at a time: whose turn that is, and what it costs the row (OCI-22)."""
+
+import pytest
+
+from ociqueue.models import Circuit, Conversion
+from ociqueue.states import Category
+from ociqueue.uploader.running import upload_due
+from tests.ociqueue.uploader.conftest import states
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def gate(call):
+    call.refuse("PERMISSION_DENIED", {"family": "authorization_error", "name": "USER_PERMISSION_DENIED"})
+
+
+def test_a_failed_probe_uses_one_row_and_waits_longer_each_time(google, api_site, make_rows, sql) -> None:
+    make_rows(api_site, count=3)
+    google.replies.extend([gate] * 4)
+    upload_due()
+    waits = []
+    for _ in range(3):
+        Circuit.objects.all().probe_now()
+        upload_due()
+        ((seconds,),) = sql("SELECT extract(epoch FROM next_probe_at - now()) FROM ociqueue_circuit")
+        waits.append(round(seconds / 600))
+
+    assert [len(call.request.conversions) for call in google.calls] == [3, 1, 1, 1]
+    assert waits == [1, 2, 4]
+    assert not Conversion.objects.exclude(attempts_forgiven=0).filter(status="FAILED").exists()
+
+
+def test_of_many_uploaders_one_gets_the_probe(google, api_site, make_rows, in_threads) -> None:
+    make_rows(api_site, count=3)
+    google.replies.extend([gate] * 5)
+    upload_due()
+    Circuit.objects.all().probe_now()
+
+    in_threads(lambda _: upload_due(), count=4)
+
+    assert [len(call.request.conversions) for call in google.calls] == [3, 1]
+
+
+def test_a_row_that_fails_on_its_own_closes_the_circuit_too(google, api_site, make_rows) -> None:
+    """The probe asks whether the account works: Google looked at the row, so it does."""
+    make_rows(api_site, "FAIL-UNPARSEABLE_GCLID-1")
+    Circuit.objects.trip(api_site, code="X", category=Category.AUTH, reason="why")
+    Circuit.objects.all().probe_now()
+
+    upload_due()
+
+    assert states(api_site) == ["FAILED"]
+    assert not Circuit.objects.open().exists()
+
+
+def test_a_probe_that_is_lost_on_the_way_closes_nothing(google, api_site, make_rows) -> None:
+    make_rows(api_site, count=3)
+    Circuit.objects.trip(api_site, code="X", category=Category.AUTH, reason="why")
+    Circuit.objects.all().probe_now()
+    google.replies.append(lambda call: call.refuse("UNAVAILABLE"))
+
+    upload_due()
+
+    assert len(google.calls) == 1
+    assert Circuit.objects.open().get().reason == "why"
+
+
+def test_the_next_probe_is_another_rows_turn(google, api_site, make_rows) -> None:
+    make_rows(api_site, "first", "second")
+    google.replies.extend([gate] * 3)
+    upload_due()
+    for _ in range(2):
+        Circuit.objects.all().probe_now()
+        upload_due()
+
+    assert [call.request.conversions[0].gclid for call in google.calls[1:]] == ["first", "second"]
+
+
+def test_a_row_that_always_fails_as_a_probe_does_not_hold_its_site_back(google, api_site, make_rows) -> None:
+    """OCI-22: it was alone for days and is the oldest of all; whoever comes after it gets the next probe."""
+    make_rows(api_site, "bad")
+    google.errors["bad"] = [{"family": "authorization_error", "name": "USER_PERMISSION_DENIED"}]
+    upload_due()
+    for _ in range(3):
+        Circuit.objects.all().probe_now()
+        upload_due()
+    assert [len(call.request.conversions) for call in google.calls] == [1] * 4, "no wait of its own delays a probe"
+    make_rows(api_site, "good", "fine")
+
+    Circuit.objects.all().probe_now()
+    upload_due()
+
+    assert google.calls[4].request.conversions[0].gclid == "good"
+    assert dict(Conversion.objects.values_list("gclid", "status")) == {
+        "bad": "RETRY",
+        "good": "COMPLETED",
+        "fine": "COMPLETED",
+    }
+    assert not Circuit.objects.open().exists()
+
+
+STILL_OPEN = {
+    "an action that is gone": lambda call: call.accept(
+        [{"family": "conversion_upload_error", "name": "NO_CONVERSION_ACTION_FOUND", "index": 0}]
+    ),
+    "an old version": lambda call: call.refuse(
+        "INVALID_ARGUMENT", {"family": "request_error", "name": "UNSUPPORTED_VERSION"}
+    ),
+    "an outage": lambda call: call.refuse("UNAVAILABLE"),
+    "a limit": lambda call: call.refuse("RESOURCE_EXHAUSTED"),
+    "a limit inside an answer": lambda call: call.accept(
+        [{"family": "quota_error", "name": "RESOURCE_EXHAUSTED", "index": 0}]
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", STILL_OPEN)
+def test_no_row_uses_up_its_attempts_while_the_circuit_is_open(google, api_site, make_rows, fault) -> None:
+    """OCI-22: what is the account's fault, or Google's, costs a row nothing but time."""
+    (row,) = make_rows(api_site, "only")
+    google.replies.extend([STILL_OPEN[fault]] * 20)
+    for _ in range(12):
+        Conversion.objects.update(next_retry_at=None)
+        Circuit.objects.all().probe_now()
+        upload_due()
+
+    row.refresh_from_db()
+    assert (row.status, row.attempt_count) == ("RETRY", 12)
+    assert row.attempts_forgiven >= 10, "two uploads are lost before it is an outage"
+    assert Circuit.objects.open().exists()
+
+
+def test_a_probe_that_proves_nothing_closes_nothing(google, api_site, make_rows) -> None:
+    make_rows(api_site, count=1)
+    Circuit.objects.trip(api_site, code="X", category=Category.AUTH, reason="why")
+    Circuit.objects.all().probe_now()
+    google.replies.append(lambda call: call.accept(results=0))
+
+    upload_due()
+
+    assert Circuit.objects.open().exists()
