@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
 from typing import Any
@@ -143,9 +143,10 @@ def read_time(value: Any, now: datetime) -> datetime:
             raise Wrong("The time is in the future.")
         if time < now - OLDEST:
             raise Wrong(f"The time is more than {OLDEST.days} days ago.")
+        # In UTC: Python reads offsets that PostgreSQL refuses, and one such row would cost its neighbours.
+        return time.astimezone(UTC)
     except OverflowError:
         raise Wrong("The time is out of range.") from None
-    return time
 
 
 def read_currency(value: Any) -> str:

@@ -162,6 +162,16 @@ def test_a_bad_line_costs_only_itself(run, site, bad: bytes, reason: str) -> Non
     assert set(Conversion.objects.values_list("gclid", flat=True)) == {"before", "after"}
 
 
+@pytest.mark.parametrize("hours", [16, -16])
+def test_a_line_with_an_odd_offset_costs_its_neighbours_nothing(run, site, hours: int) -> None:
+    when = datetime.now(timezone(timedelta(hours=hours))) - timedelta(days=1)
+
+    told = run(site, "\n".join([HEADER, line("before"), line("odd", time=when.isoformat()), line("after")]))
+
+    assert told == "Stored 3 of 3 lines; 0 known already, 0 refused.\n"
+    assert Conversion.objects.get(gclid="odd").conversion_time == when
+
+
 def test_a_header_alone_is_no_failure(run, site) -> None:
     assert run(site, HEADER) == "Nothing to import: the file has a header and no lines.\n"
 

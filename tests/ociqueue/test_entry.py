@@ -180,6 +180,18 @@ def test_what_was_sent_is_what_is_stored(api, site) -> None:
     assert (row.gclid, str(row.value), row.currency, row.consent) == ("Cj0K-_Q==", "7.125", "KWD", "DENIED")
 
 
+@pytest.mark.parametrize("offset", ["+16:00", "-23:59", "+03:00:00.5"])
+def test_an_odd_offset_costs_nobody_anything(api, site, offset: str) -> None:
+    """OCI-6: ISO 8601 as Python reads it, with offsets that PostgreSQL refuses; the moment is stored all the same."""
+    when = (NOW - timedelta(hours=30)).replace(microsecond=0)
+    sent = when.astimezone(datetime.fromisoformat(f"2026-11-15T00:00:00{offset}").tzinfo).isoformat()
+
+    told = post(api, site, item(), item(gclid="odd", conversionTime=sent), item(gclid="after"))
+
+    assert told["created"] == 3
+    assert Conversion.objects.get(gclid="odd").conversion_time == when
+
+
 def test_a_missing_currency_is_never_guessed_silently(api, site) -> None:
     defaulted = post(api, site, item(conversionCurrency=...))
     Site.objects.update(default_currency="")
