@@ -23,6 +23,8 @@ KNOWN = frozenset(FIELDS)
 # Control characters and halves of surrogate pairs: they cannot be stored, or break what reads them later.
 UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 WHITE_SPACE = re.compile(r"\s")
+# Asked before letters are made capitals, which makes more of them than there were: ß becomes SS, and ı an I.
+THREE_LETTERS = re.compile(r"[A-Za-z]{3}")
 # Python reads more as a number than anybody means: 1_000, and digits of every alphabet.
 A_NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?|[-+]?(nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 
@@ -151,10 +153,10 @@ def read_time(value: Any, now: datetime) -> datetime:
 
 def read_currency(value: Any) -> str:
     """Return a currency code in capital letters."""
-    text = read_text(value, 3).upper()
-    if text not in CURRENCIES:
+    text = read_text(value, 3)
+    if not THREE_LETTERS.fullmatch(text) or text.upper() not in CURRENCIES:
         raise Wrong(f"{text!r} is not a currency of ISO 4217, as TRY is.")
-    return text
+    return text.upper()
 
 
 def read_value(value: Any, currency: str) -> Decimal:

@@ -150,6 +150,8 @@ def test_order_ids_are_stable_and_never_depend_on_value_or_time(site) -> None:
         ({"conversionCurrency": "TL"}, "conversionCurrency", "not a currency"),
         ({"conversionCurrency": "12€"}, "conversionCurrency", "not a currency"),
         ({"conversionCurrency": "ZZZ"}, "conversionCurrency", "not a currency"),
+        ({"conversionCurrency": "ßp"}, "conversionCurrency", "not a currency"),
+        ({"conversionCurrency": "ınr"}, "conversionCurrency", "not a currency"),
         ({"consent": "yes"}, "consent", "GRANTED"),
         ({"consent": []}, "consent", "GRANTED"),
         ({"sourceKey": "x" * 201}, "sourceKey", "At most 200"),
