@@ -44,7 +44,7 @@ class AckFailedSerializer(SiteSerializer):
 class EnqueueSerializer(SiteSerializer):
     """Brings conversions; each is checked by itself, so that one bad one does not hold up the rest."""
 
-    conversions = serializers.ListField(child=AnyField(), min_length=1, max_length=MOST_ENQUEUED)
+    conversions = serializers.ListField(child=AnyField(allow_null=True), min_length=1, max_length=MOST_ENQUEUED)
 
 
 class StatsSerializer(serializers.Serializer[Any]):
