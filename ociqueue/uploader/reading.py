@@ -79,7 +79,10 @@ def refused_request(failure: Any, rows: int, *, request_id: str) -> list[Outcome
             named.setdefault(fault.index or 0, []).append(fault)
     if named:
         unsent = Outcome(Disposition.UNSENT, code="REQUEST_REFUSED", category=Category.TRANSIENT, request_id=request_id)
-        return [_outcome(named[at], request_id) if at in named else unsent for at in range(rows)]
+        told = [_outcome(named[at], request_id) if at in named else unsent for at in range(rows)]
+        # A problem of Google's own is no refusal, whatever row it names: any of them may have been applied.
+        lost = any(fault.meaning.category == Category.TRANSIENT for fault in faults)
+        return [replace(outcome, ambiguous=lost) for outcome in told]
     whole = _outcome(faults or [Fault("UNKNOWN_FAILURE", "", "Google refused without a reason.", None)], request_id)
     return [replace(whole, whole_request=True, ambiguous=whole.category == Category.TRANSIENT)] * rows
 

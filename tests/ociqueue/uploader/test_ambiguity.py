@@ -97,6 +97,40 @@ def test_refusals_are_not_ambiguous(google, api_site, make_rows) -> None:
     assert (row.status, row.outcome_unknown) == ("RETRY", False)
 
 
+@pytest.mark.parametrize("index", [None, 0, 1])
+def test_a_problem_of_googles_own_leaves_every_row_unknown_whatever_row_it_names(
+    google, api_site, make_rows, index
+) -> None:
+    """OCI-23: the request was applied and then broke; what Google says next must not fail those rows."""
+
+    def applied_but_broken(call):
+        accept(call)
+        call.refuse("INTERNAL", {"family": "internal_error", "name": "INTERNAL_ERROR", "index": index})
+
+    make_rows(api_site, "a", "b")
+    google.replies.append(applied_but_broken)
+
+    for _ in range(2):
+        upload_due()
+        due_again()
+
+    assert set(Conversion.objects.values_list("status", "outcome_unknown")) == {("COMPLETED", False)}
+
+
+def test_a_refusal_that_names_a_row_is_not_ambiguous(google, api_site, make_rows) -> None:
+    make_rows(api_site, "bad", "fine")
+    bad = {"family": "field_error", "name": "REQUIRED", "index": 0}
+    google.replies.append(lambda call: call.refuse("INVALID_ARGUMENT", bad))
+    google.errors["fine"] = IN_USE
+
+    upload_due()
+
+    assert dict(Conversion.objects.values_list("gclid", "provider_error_code")) == {
+        "bad": "REQUIRED",
+        "fine": "ORDER_ID_ALREADY_IN_USE",
+    }
+
+
 def test_of_twins_in_one_batch_the_first_is_sent_alone(google, api_site, make_rows) -> None:
     """Google would process neither of two conversions of one click and time in a request."""
     when = "2026-11-14T10:00:00+00:00"
