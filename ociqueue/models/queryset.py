@@ -162,7 +162,9 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
 
     def ack_failed(self, *, code: str, category: str, message: str) -> set[UUID]:
         """Fail what the script could not upload; the claim has counted the attempt already (OCI-11)."""
-        return self.with_script().move_each("ack_failed", **failure(code, category, message))
+        # An upload that threw may have gone through all the same; what the script found wrong was never sent.
+        in_doubt = {"outcome_unknown": True} if category == Category.TRANSIENT else {}
+        return self.with_script().move_each("ack_failed", **failure(code, category, message), **in_doubt)
 
     def accept(self, told: "PerRow") -> set[UUID]:
         """Complete what the provider says it has (OCI-21)."""

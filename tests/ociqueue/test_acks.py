@@ -74,6 +74,18 @@ def test_a_late_ack_failed_of_a_completed_row_leaves_it_completed(api, site, mak
     assert Event.objects.of(row).last().event_type == "LATE_ACK_FAILED"
 
 
+@pytest.mark.parametrize(("category", "in_doubt"), [("TRANSIENT", True), ("VALIDATION", False), ("AUTH", False)])
+def test_an_upload_that_threw_leaves_its_rows_in_doubt(api, site, make_conversion, category: str, in_doubt) -> None:
+    """OCI-23: `apply()` may throw after Google took the rows; a duplicate afterwards must not fail them."""
+    row = make_conversion(site)
+    api.claim(site)
+
+    api.post("oci/ack-failed", {"siteId": site.public_id, "queueIds": [str(row)], "errorCategory": category})
+
+    row.refresh_from_db()
+    assert (row.status, row.outcome_unknown) == ("FAILED", in_doubt)
+
+
 def test_ids_that_do_not_exist_are_told_as_such(api, site) -> None:
     unknown = f"seal_{uuid4()}"
 
