@@ -158,7 +158,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
 
     def ack(self) -> set[UUID]:
         """Complete what the script says it uploaded; when Google took it only the API path can know (OCI-10)."""
-        return self.with_script().move_each("ack", **NO_ERROR)
+        return self.with_script().move_each("ack", **NO_ERROR, outcome_unknown=False)
 
     def ack_failed(self, *, code: str, category: str, message: str) -> set[UUID]:
         """Fail what the script could not upload; the claim has counted the attempt already (OCI-11)."""

@@ -59,6 +59,22 @@ def test_a_late_ack_changes_nothing_and_leaves_an_event(api, site, make_conversi
     assert late.actor.startswith("key:site-")
 
 
+def test_an_ack_ends_the_doubt_about_an_earlier_claim(api, site, make_conversion) -> None:
+    """OCI-10: a script died and the next one said that it uploaded; nothing is unknown of a COMPLETED row."""
+    row = make_conversion(site)
+    api.claim(site)
+    Conversion.objects.update(claimed_at="2026-01-01T00:00Z")
+    Conversion.objects.recover()
+    row.refresh_from_db()
+    assert row.outcome_unknown
+    api.claim(site)
+
+    api.post("oci/ack", {"siteId": site.public_id, "queueIds": [str(row)]})
+
+    row.refresh_from_db()
+    assert (row.status, row.outcome_unknown) == ("COMPLETED", False)
+
+
 def test_a_late_ack_failed_of_a_completed_row_leaves_it_completed(api, site, make_conversion) -> None:
     row = make_conversion(site)
     api.claim(site)
