@@ -7,6 +7,7 @@ from ociqueue.models.queryset import OLDEST_FIRST
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.googleads import MOST_ROWS
 from ociqueue.uploader.outcome import Outcome, Provider
+from ociqueue.uploader.twins import TWIN, apart
 
 
 def rehearse(site: Site, provider: Provider, *, limit: int = MOST_ROWS) -> Iterator[tuple[Conversion, Outcome]]:
@@ -14,4 +15,6 @@ def rehearse(site: Site, provider: Provider, *, limit: int = MOST_ROWS) -> Itera
     rows = list(Conversion.objects.for_site(site).due().sent_by(SyncMethod.API).order_by(*OLDEST_FIRST)[:limit])
     if rows:
         provider.refresh()
+        rows, twins = apart(provider, rows)
         yield from zip(rows, provider.upload(rows, dry_run=True), strict=True)
+        yield from ((row, TWIN) for row in twins)

@@ -6,7 +6,7 @@ Nothing is open in the database while the provider is asked, and every step leav
 import logging
 import math
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -25,14 +25,14 @@ from ociqueue.uploader import circuits
 from ociqueue.uploader.due import due_sites
 from ociqueue.uploader.googleads import MOST_ROWS, GoogleAds
 from ociqueue.uploader.outcome import CredentialsRefused, Disposition, Outcome, Provider
-from ociqueue.uploader.settling import Tally, settle
+from ociqueue.uploader.settling import Tally, put_back, settle
+from ociqueue.uploader.twins import TWIN, apart
 
 logger = logging.getLogger(__name__)
 
 ACTOR = "uploader"
 OUTAGE = 2  # uploads lost in a row; one alone may be a hiccup
 TRY_AGAIN_AFTER = 0.5  # seconds
-TWIN = Outcome(Disposition.UNSENT, code="TWIN_IN_BATCH", category=Category.TRANSIENT, message="Its twin is sent first.")
 
 
 def upload_due(*, sites: QuerySet[Site] | None = None, seconds: float | None = None) -> Tally:
@@ -94,6 +94,9 @@ class Run:
         if not turn or not provider:
             return False
         batch, rows = claim(site, turn)
+        rows, twins = apart(provider, rows)
+        # Before the upload is written down as sent: a crash afterwards must not make rows doubtful that stayed here.
+        put_back(batch, twins, TWIN)
         rows = hold(batch, rows)
         if not rows:
             return False
@@ -173,25 +176,14 @@ def _still_held(held: ConversionQuerySet, rows: Sequence[Conversion]) -> list[Co
 
 
 def ask(provider: Provider, rows: Sequence[Conversion]) -> list[Outcome]:
-    """Ask the provider; of rows that it would take for one another only the first is sent."""
-    seen: set[tuple[Hashable, ...]] = set()
-    is_twin = []
-    for row in rows:
-        names = provider.alike(row)
-        is_twin.append(not seen.isdisjoint(names))
-        seen |= names
-    told = iter(_ask(provider, [row for row, twin in zip(rows, is_twin, strict=True) if not twin]))
-    return [TWIN if twin else next(told) for twin in is_twin]
-
-
-def _ask(provider: Provider, rows: Sequence[Conversion]) -> list[Outcome]:
+    """Ask the provider, whatever its library may throw."""
     try:
         told = provider.upload(rows, dry_run=False)
         if len(told) != len(rows):
             raise ValueError(f"{len(told)} outcomes for {len(rows)} rows")  # noqa: TRY301
         return told  # noqa: TRY300
     except Exception as error:
-        # Whatever a provider's library may throw, rows do not stay claimed: nobody knows whether they were sent.
+        # Rows do not stay claimed: nobody knows whether they were sent.
         logger.exception("the provider failed with an error of its own")
         return [
             Outcome(

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import F
 
 from lifecycle.actor import acting, acting_as, speakable
 from lifecycle.models import Event
@@ -61,7 +62,7 @@ def settle(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome],
             batch,
             accepted=tally.accepted,
             failed=tally.failed,
-            put_off=tally.put_off,
+            put_off=F("put_off") + tally.put_off,
             late=tally.late,
             is_lost=is_lost(outcomes),
             request_id=next((outcome.request_id for outcome in outcomes if outcome.request_id), ""),
@@ -69,7 +70,17 @@ def settle(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome],
         )
         if not is_first:
             transaction.set_rollback(True)
-    return tally if is_first else _tally_of(UploadBatch.objects.get(pk=batch))
+    return _tally_of(UploadBatch.objects.get(pk=batch))
+
+
+def put_back(batch: UUID, rows: Sequence[Conversion], outcome: Outcome) -> None:
+    """Let go of rows that an upload leaves out; it must not have been written down as sent."""
+    if not rows:
+        return
+    with transaction.atomic():
+        told = _errors([(row, outcome) for row in rows], is_probe=False)
+        left_out = Conversion.objects.in_batch(batch).put_off(told)
+        UploadBatch.objects.filter(pk=batch).update(put_off=F("put_off") + len(left_out))
 
 
 def _move(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome], *, is_probe: bool) -> Tally:

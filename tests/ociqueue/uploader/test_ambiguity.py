@@ -1,9 +1,12 @@
 """A timeout proves nothing: the next attempt says the same, and "already exists" then means success (OCI-23)."""
 
+from datetime import timedelta
+
 import pytest
 
 from lifecycle.models import Event
-from ociqueue.models import Conversion
+from ociqueue.models import Conversion, UploadBatch
+from ociqueue.uploader import running
 from ociqueue.uploader.running import upload_due
 from tests.googleads.server import accept
 
@@ -141,6 +144,28 @@ def test_of_twins_in_one_batch_the_first_is_sent_alone(google, api_site, make_ro
     first, second = google.calls
     assert [row.gclid for row in first.request.conversions] == ["twin", "other"]
     assert [row.gclid for row in second.request.conversions] == ["twin"]
+    told = UploadBatch.objects.order_by("created_at").values_list("size", "accepted", "put_off")
+    assert list(told) == [(3, 2, 1), (1, 1, 0)]
+
+
+def test_a_twin_that_stayed_here_is_not_in_doubt_when_the_worker_dies(google, api_site, make_rows, monkeypatch) -> None:
+    """OCI-23: it was never sent, so Google's "already exists" is about its twin, and no success of its own."""
+    sent, stayed = make_rows(api_site, "twin", "twin", conversion_time="2026-11-14T10:00:00+00:00")
+
+    def die(*_args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr(running, "ask", die)
+        with pytest.raises(KeyboardInterrupt):
+            upload_due()
+
+    assert UploadBatch.objects.get().row_ids == [sent.pk]
+    Conversion.objects.recover(min_age=-timedelta(minutes=1))
+    told = dict(Conversion.objects.values_list("pk", "outcome_unknown"))
+    assert told == {sent.pk: True, stayed.pk: False}
+    stayed.refresh_from_db()
+    assert (stayed.status, stayed.attempt_count, stayed.attempts_forgiven) == ("RETRY", 1, 1)
 
 
 def test_twins_are_what_google_takes_for_twins(google, api_site, make_rows) -> None:

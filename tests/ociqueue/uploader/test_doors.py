@@ -54,6 +54,18 @@ def test_a_rehearsal_reports_each_row_and_writes_nothing(google, api_site, make_
     assert not Circuit.objects.exists()
 
 
+def test_a_rehearsal_leaves_twins_out_as_an_upload_does(google, api_site, make_rows) -> None:
+    """OCI-24: together Google would refuse both; an upload sends the second one later."""
+    first, second = make_rows(api_site, "twin", "twin", conversion_time="2026-11-14T10:00:00+00:00")
+
+    said = upload("--dry-run")
+
+    (call,) = google.calls
+    assert [row.order_id for row in call.request.conversions] == [first.order_id]
+    assert f"{first} would be accepted" in said
+    assert f"{second} would not: TWIN_IN_BATCH" in said
+
+
 def test_a_rehearsal_without_a_login_says_why(google, api_site, make_rows) -> None:
     make_rows(api_site, "good")
     google.login = "invalid_grant"
