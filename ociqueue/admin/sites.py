@@ -20,6 +20,7 @@ from lifecycle.roles import Role
 from ociqueue.admin import circuits, credentials, keys
 from ociqueue.admin.people import MembershipInline
 from ociqueue.admin.reach import may_administer, may_run
+from ociqueue.admin.site_form import SiteForm
 from ociqueue.models import Site, SiteMembership
 from ociqueue.overview import Overview, overviews
 from ociqueue.states import Status, SyncMethod
@@ -151,15 +152,21 @@ class SiteAdmin(ModelAdmin):
         """Leave an operator the pause."""
         return [*KNOWN] if obj is None or may_administer(request.user, obj) else [*KNOWN, *SETTINGS]
 
+    def get_form(self, request: HttpRequest, obj: Site | None = None, change: bool = False, **options: Any) -> Any:  # noqa: FBT001, FBT002
+        """Let the page of a site that is there know what it showed."""
+        return super().get_form(request, obj, change, **(options | ({"form": SiteForm} if obj else {})))
+
     def get_inlines(self, request: HttpRequest, obj: Site | None) -> list[type[MembershipInline]]:
         """A new site has one member first: whoever adds it."""
         return [MembershipInline] if obj else []
 
     def save_model(self, request: HttpRequest, obj: Site, form: ModelForm[Site], change: bool) -> None:  # noqa: FBT001
-        """Make whoever adds a site its admin."""
+        """Save what was changed on the page, and nothing that it merely showed; who adds a site becomes its admin."""
+        if change:
+            obj.save(update_fields=form.changed_data)
+            return
         super().save_model(request, obj, form, change)
-        if not change:
-            SiteMembership.objects.create(site=obj, user=request.user, role=Role.ADMIN)  # type: ignore[misc]
+        SiteMembership.objects.create(site=obj, user=request.user, role=Role.ADMIN)  # type: ignore[misc]
 
     # Its sender
 

@@ -38,6 +38,9 @@ def make_busy(make_site, make_conversion) -> Callable[..., Site]:
     return make
 
 
+SHOWN = ("name", "time_zone", "default_currency", "sync_method", "requeue_transient", "is_paused", "pause_reason")
+
+
 def fields_of(site: Site, **changes: Any) -> dict[str, Any]:
     """Return the site's form as the page sends it."""
     people = list(site.memberships.exclude(user__username__startswith="site-").order_by("pk"))
@@ -47,6 +50,7 @@ def fields_of(site: Site, **changes: Any) -> dict[str, Any]:
         "default_currency": site.default_currency,
         "sync_method": site.sync_method,
         "pause_reason": site.pause_reason,
+        **{f"initial-{name}": getattr(site, name) for name in SHOWN},
         "memberships-TOTAL_FORMS": len(people),
         "memberships-INITIAL_FORMS": len(people),
     }
@@ -150,6 +154,32 @@ def test_a_pause_needs_a_reason(make_person, site) -> None:
     assert "Say why the site is paused." in refused.content.decode()
     site.refresh_from_db()
     assert (site.is_paused, site.pause_reason) == (True, "The account is under review")
+    assert change(admin, site).status_code == 302
+    assert not Site.objects.get().is_paused
+
+
+def test_a_page_that_is_older_than_a_pause_ends_no_pause(make_person, site) -> None:
+    """It was open when somebody paused the site and moved it to the API; a new name is saved, and the rest stays."""
+    admin = make_person(role="admin", sites={site: "admin"})
+    Site.objects.update(is_paused=True, pause_reason="legal hold", sync_method="api")
+
+    refused = [
+        change(admin, site, sync_method="script", pause_reason="mine"),
+        admin.post(f"{LIST}{site.pk}/change/", {"name": "Neu", "time_zone": "UTC", "sync_method": "script"}),
+        change(admin, site, is_paused="on", pause_reason="mine"),
+    ]
+    saved = change(admin, site, name="Yeni")
+
+    assert all("after you opened the page" in answer.content.decode() for answer in refused)
+    assert saved.status_code == 302
+    told = Site.objects.values_list("name", "is_paused", "pause_reason", "sync_method").get()
+    assert told == ("Yeni", True, "legal hold", "api")
+
+
+def test_the_page_of_a_site_sends_back_what_it_showed(make_person, site) -> None:
+    page = make_person(role="admin", sites={site: "admin"}).get(f"{LIST}{site.pk}/change/").content.decode()
+
+    assert all(f'name="initial-{name}"' in page for name in SHOWN)
 
 
 def test_an_operator_pauses_a_site_and_changes_nothing_else(make_person, site) -> None:
