@@ -45,7 +45,11 @@ class MarkFailedForm(ReasonForm):
     category = forms.ChoiceField(
         required=False,
         label=_("Error category"),
-        choices=[("", _("PERMANENT, unless you choose another")), *((name, name) for name in Category.values)],
+        # Not TRANSIENT: a sweep may try such rows again, and whoever marks them failed is told that nobody does.
+        choices=[
+            ("", _("PERMANENT, unless you choose another")),
+            *((name, name) for name in Category.values if name != Category.TRANSIENT),
+        ],
         widget=UnfoldAdminSelectWidget,
     )
 

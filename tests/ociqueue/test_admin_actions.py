@@ -10,7 +10,7 @@ from django.test import Client
 from lifecycle.models import Event
 from ociqueue.admin import ConversionAdmin
 from ociqueue.models import Conversion, Site
-from ociqueue.states import Status
+from ociqueue.states import Category, Status
 
 pytestmark = pytest.mark.django_db
 
@@ -113,6 +113,21 @@ def test_oci_15_mark_failed_takes_a_reason_and_has_defaults(make_person, site, m
     assert (told[queued.pk], told[processing.pk]) == ("FAILED", "FAILED")
     assert Conversion.objects.values_list(*errors).get(pk=queued.pk) == ("MANUAL_FAIL", "PERMANENT", "a test order")
     assert Conversion.objects.values_list(*errors).get(pk=processing.pk) == ("FRAUD", "VALIDATION", "fraud")
+
+
+def test_what_is_marked_failed_is_not_tried_again_by_a_sweep(make_person, site, make_in_state) -> None:
+    """The page promises it; TRANSIENT would be requeued on a site that wants it (OCI-3), so it is not offered."""
+    Site.objects.update(requeue_transient=True)
+    rows = [make_in_state(site, "QUEUED") for _ in Category]
+    operator = make_person(sites={site: "operator"})
+
+    answers = [
+        confirm(operator, "mark_failed", row, category=category) for row, category in zip(rows, Category, strict=True)
+    ]
+
+    assert "category" in answers[list(Category).index(Category.TRANSIENT)].context["form"].errors
+    assert states(*rows).count("FAILED") == len(Category) - 1
+    assert Conversion.objects.requeue_transient() == 0
 
 
 @pytest.mark.parametrize("verb", [action.verb for action in ConversionAdmin.buttons.values()])
