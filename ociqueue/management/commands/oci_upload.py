@@ -1,5 +1,6 @@
 """`manage.py oci_upload`: upload what is due through the Google Ads API now, or rehearse it (OCI-18, OCI-24)."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -7,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from lifecycle.actor import acting_as
 from lifecycle.arguments import whole_number
 from ociqueue.management.sites import site_called
-from ociqueue.models import Credentials, Site
+from ociqueue.models import Circuit, Credentials, Site
 from ociqueue.models.sealing import Unreadable
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.due import due_sites
@@ -40,13 +41,19 @@ class Command(BaseCommand):
             raise CommandError(f"{chosen} is sent by its script; set it to the Google Ads API first.")
         if chosen and not Credentials.objects.filter(site=chosen).exists():
             raise CommandError(f"{chosen} has no credentials; store them on its page in the console.")
+        resting = list(Circuit.objects.resting().filter(site=chosen).order_by("action")) if chosen else []
+        for words in kept_back(chosen, resting) if chosen else ():
+            self.stdout.write(words)
+        if chosen and chosen.is_paused:
+            return
         sites = due_sites().filter(pk=chosen.pk) if chosen else due_sites()
-        if not options["dry_run"]:
+        if options["dry_run"]:
+            # An open circuit does not stop a rehearsal: it tells whether the account is mended.
+            for site in Site.objects.filter(pk=chosen.pk) if chosen else sites:
+                self.rehearse(site, limit=options["limit"])
+        elif not any(circuit.action == Circuit.EVERY_ACTION for circuit in resting):
             with acting_as("command:oci_upload"):
                 self.stdout.write(str(upload_due(sites=sites)))
-            return
-        for site in Site.objects.filter(pk=chosen.pk) if chosen else sites:
-            self.rehearse(site, limit=options["limit"])
 
     def rehearse(self, site: Site, *, limit: int) -> None:
         """Print a line for each row."""
@@ -63,3 +70,12 @@ class Command(BaseCommand):
         except (CredentialsRefused, Unreadable) as refusal:
             raise CommandError(f"{site}: {refusal}") from None
         self.stdout.write(f"{site}: {accepted} would be accepted, {refused} would not. Nothing was written.")
+
+
+def kept_back(site: Site, resting: list[Circuit]) -> Iterator[str]:
+    """Say what keeps a site from being sent, or one of its conversion names."""
+    if site.is_paused:
+        yield f"{site} is paused, so nothing is sent: {site.pause_reason}"
+    for circuit in resting:
+        until = f"{circuit.next_probe_at:%Y-%m-%d %H:%M} UTC"
+        yield f"The {circuit} is open until a probe passes, the next at {until}: {circuit.code}: {circuit.reason}"

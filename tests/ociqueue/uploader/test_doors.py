@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from lifecycle.models import Event, Heartbeat
 from lifecycle.workers import bells, sweeps
-from ociqueue.models import Circuit, Conversion, UploadBatch
+from ociqueue.models import Circuit, Conversion, Site, UploadBatch
 from ociqueue.states import Category
 from tests.commands import ROOT, fresh_environment
 from tests.googleads.server import accept
@@ -96,6 +96,39 @@ def test_a_site_that_cannot_upload_is_told_why(make_site) -> None:
         upload("--site", "nonsense")
     with pytest.raises(CommandError, match="whole number from 1 to 2000"):
         upload("--dry-run", "--limit", "0")
+
+
+@pytest.mark.parametrize("dry_run", [(), ("--dry-run",)])
+def test_a_paused_site_is_told_as_such(google, api_site, make_rows, dry_run) -> None:
+    make_rows(api_site, "one")
+    Site.objects.update(is_paused=True, pause_reason="legal hold")
+
+    said = upload("--site", api_site.public_id, *dry_run)
+
+    assert said == f"{api_site} is paused, so nothing is sent: legal hold\n"
+    assert google.calls == []
+
+
+def test_an_open_circuit_is_told_until_its_probe_is_due(google, api_site, make_rows) -> None:
+    """A rehearsal goes on all the same: it tells whether the account is mended."""
+    make_rows(api_site, "one", action="Satış")
+    make_rows(api_site, "two", action="Teklif")
+    circuit = Circuit.objects.trip(api_site, code="INVALID_GRANT", category=Category.AUTH, reason="revoked")
+    until = f"{circuit.next_probe_at:%Y-%m-%d %H:%M} UTC"
+    told = f"The circuit of {api_site} is open until a probe passes, the next at {until}: INVALID_GRANT: revoked\n"
+    site = ("--site", api_site.public_id)
+
+    assert upload(*site) == told
+    assert upload(*site, "--dry-run").startswith(told)
+    assert len(google.calls) == 1, "the rehearsal's"
+
+    Circuit.objects.all().probe_now()
+    assert upload(*site).startswith("Uploaded 2")
+    Circuit.objects.trip(api_site, action="Teklif", code="X", category=Category.VALIDATION, reason="gone")
+    make_rows(api_site, "three", action="Satış")
+    first, last = upload(*site).splitlines()
+    assert "for Teklif is open" in first
+    assert last.startswith("Uploaded 1")
 
 
 @pytest.mark.parametrize("name", ["upload", "process-offline-conversions"])
