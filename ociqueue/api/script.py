@@ -45,9 +45,10 @@ class ExportView(ScriptView):
         """Answer a flat array of what was claimed, or the preview's object."""
         asked = read(ExportSerializer, request.query_params)
         site = self.site(request, asked["siteId"])
+        refuse_other_sender(site)
         if asked["markAsExported"] != "true":
             return Response(export.preview(site, limit=asked["limit"]))
-        refuse_other_sender(site)
+        refuse_pause(site)
         return Response(export.claim_items(site, limit=asked["limit"]))
 
 
@@ -103,8 +104,12 @@ def read(serializer: Any, data: Any) -> dict[str, Any]:
 
 
 def refuse_other_sender(site: Site) -> None:
-    """Refuse to hand out rows that somebody else sends, or nobody for now."""
+    """Refuse to hand out rows that somebody else sends, or to show them as if they were to be handed out."""
     if site.sync_method != SyncMethod.SCRIPT:
         raise Refusal(409, "NOT_A_SCRIPT_SITE", "This site sends through the Google Ads API; remove its script.")
+
+
+def refuse_pause(site: Site) -> None:
+    """Refuse to hand out rows that nobody sends for now; a preview shows them, with a warning."""
     if site.is_paused:
         raise Refusal(503, "SITE_PAUSED", f"The site is paused: {site.pause_reason}", retry_after=3600)

@@ -100,10 +100,13 @@ def test_times_are_spoken_in_the_sites_zone(zone: str, utc: str, spoken: str) ->
     assert spoken_time(time, Site(time_zone=zone).zone) == spoken
 
 
-def test_a_site_that_sends_through_the_api_is_refused(api, site) -> None:
+@pytest.mark.parametrize("claims", ["true", "false"])
+def test_a_site_that_sends_through_the_api_is_refused(api, site, make_conversion, claims: str) -> None:
+    """OCI-12: a preview would show rows that no script will ever be handed."""
+    make_conversion(site)
     Site.objects.update(sync_method="api")
 
-    answer = api.get("oci/google-ads-export", siteId=site.public_id, markAsExported="true")
+    answer = api.get("oci/google-ads-export", siteId=site.public_id, markAsExported=claims)
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (409, "NOT_A_SCRIPT_SITE")
 
@@ -118,6 +121,8 @@ def test_a_paused_site_is_refused_with_its_reason(api, site, make_conversion) ->
     assert "prices are wrong" in answer.json()["error"]["message"]
     assert answer["Retry-After"] == "3600"
     assert Conversion.objects.get().status == "QUEUED"
+    preview = api.get("oci/google-ads-export", siteId=site.public_id).json()
+    assert preview["warnings"] == ["The site is paused: prices are wrong"]
 
 
 @pytest.mark.parametrize("query", [{}, {"siteId": ""}, {"limit": "0"}, {"limit": "10001"}, {"limit": "many"}])
