@@ -12,6 +12,7 @@ from ociqueue.uploader.errors import Meaning, classify, worst
 from ociqueue.uploader.outcome import GATES, CredentialsRefused, Disposition, Outcome
 
 UNPROVEN = "UNPROVEN_ANSWER"
+LONGEST_DELAY = 24 * 60 * 60  # seconds; whatever Google asks for, a probe goes out once a day
 QUOTA_OF_PROJECT = 3  # QuotaErrorDetails.QuotaRateScope.DEVELOPER
 UNSENDABLE = ("Invalid metadata", "Illegal header")
 PLUGIN_FAILED = "Getting metadata from plugin failed"
@@ -153,8 +154,9 @@ def faults_of(failures: Iterable[Any]) -> Iterator[Fault]:
 
 
 def span_of(delay: Any) -> timedelta | None:
-    """Return a protobuf duration, or nothing for none."""
-    return timedelta(seconds=delay.seconds, microseconds=delay.nanos // 1000) or None
+    """Return a protobuf duration, or nothing for none; at most a day, for it may hold ten thousand years."""
+    seconds = min(max(delay.seconds + delay.nanos / 1e9, 0), LONGEST_DELAY)
+    return timedelta(seconds=seconds) or None
 
 
 def name_of(error_code: Any) -> tuple[str, str]:

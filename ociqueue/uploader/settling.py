@@ -65,7 +65,7 @@ def settle(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome],
             put_off=F("put_off") + tally.put_off,
             late=tally.late,
             is_lost=is_lost(outcomes),
-            request_id=next((outcome.request_id for outcome in outcomes if outcome.request_id), ""),
+            request_id=next((outcome.request_id for outcome in outcomes if outcome.request_id), "")[:64],
             note=_note(outcomes),
         )
         if not is_first:

@@ -113,6 +113,22 @@ def test_the_providers_own_delay_is_kept(google, api_site, five_batches, sql) ->
     assert all(880 < seconds < 1000 for (seconds,) in waits)
 
 
+@pytest.mark.parametrize("seconds", [300_000_000_000, -5])
+def test_a_delay_that_nobody_can_mean_is_bounded(google, api_site, make_rows, sql, seconds) -> None:
+    """OCI-22: ten thousand years fit into Google's answer, and in no column of ours."""
+    make_rows(api_site, count=1)
+    google.replies.append(lambda call: call.refuse("RESOURCE_EXHAUSTED", quota(retry_seconds=seconds)))
+
+    upload_due()
+
+    ((row, circuit),) = sql(
+        "SELECT extract(epoch FROM next_retry_at - now()) / 3600, extract(epoch FROM next_probe_at - now()) / 3600"
+        " FROM offline_conversion_queue, ociqueue_circuit"
+    )
+    assert 0 < row < 26.5
+    assert 0 < circuit < 24.1
+
+
 def test_a_limit_of_the_project_rests_every_site_that_shares_it(google, make_api_site, make_rows) -> None:
     first, second = make_api_site(name="first"), make_api_site(name="second")
     make_rows(first, count=1)

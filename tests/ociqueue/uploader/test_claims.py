@@ -86,13 +86,13 @@ def test_an_answer_settles_once(google, api_site, make_rows) -> None:
     make_rows(api_site, count=2)
     batch, rows = running.claim(api_site, running.turn_of(api_site))
     running.hold(batch, rows)
-    taken = [Outcome(Disposition.ACCEPTED)] * 2
+    taken = [Outcome(Disposition.ACCEPTED, request_id="r" * 100)] * 2
 
     first = running.settle(batch, rows, taken)
     again = running.settle(batch, rows, taken)
 
     assert (again.accepted, again.late) == (first.accepted, first.late) == (2, 0)
-    assert UploadBatch.objects.get().accepted == 2
+    assert UploadBatch.objects.values_list("accepted", "request_id").get() == (2, "r" * 64), "cut to its column"
     assert not Event.objects.filter(event_type="LATE_ANSWER").exists()
 
 
