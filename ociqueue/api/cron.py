@@ -81,6 +81,13 @@ class CapView(CronView):
     sweep = "oci_attempt_cap"
 
 
+@schema.requeue
+class RequeueView(CronView):
+    """`cron/oci/requeue-transient`."""
+
+    sweep = "oci_requeue_transient"
+
+
 @schema.upload
 class UploadView(BellView):
     """`cron/oci/upload`."""

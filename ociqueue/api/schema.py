@@ -191,4 +191,5 @@ def clock(summary: str, *, rings: bool = False) -> Any:
 
 recover = clock("Bring back conversions that were claimed and never acknowledged")
 cap = clock("Fail conversions that used up their attempts")
+requeue = clock("Try conversions again that failed for a passing reason, where the site wants it")
 upload = clock("Upload what is due through the Google Ads API", rings=True)

@@ -18,4 +18,5 @@ urlpatterns = [
     # The name that clocks already in the field call.
     path("cron/oci/process-offline-conversions", cron.UploadView.as_view()),
     path("cron/oci/attempt-cap", cron.CapView.as_view()),
+    path("cron/oci/requeue-transient", cron.RequeueView.as_view()),
 ]

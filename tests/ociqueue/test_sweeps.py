@@ -199,6 +199,25 @@ def test_cron_addresses_run_the_same_sweeps(client, site, make_conversion, setti
     assert Event.objects.of(row).last().actor == "sweep:oci_attempt_cap"
 
 
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_passing_failures_have_an_address_too(client, make_site, make_conversion, settings, method: str) -> None:
+    """Each sweep has three doors: a command, an address and the schedule (OCI-3)."""
+    settings.CRON_SECRET = "tick"
+    row = make_conversion(make_site(requeue_transient=True))
+    Conversion.objects.claim(limit=1)
+    Conversion.objects.filter(pk=row.pk).ack_failed(code="UPLOAD_EXCEPTION", category="TRANSIENT", message="threw")
+    address, key = "/api/cron/oci/requeue-transient", {"authorization": "Bearer tick"}
+
+    refused = getattr(client, method)(address)
+    answer = getattr(client, method)(address, headers=key)
+
+    assert refused.status_code == 401
+    assert answer.json() == {"ok": True, "result": "Requeued 1."}
+    row.refresh_from_db()
+    assert row.status == "RETRY"
+    assert Event.objects.of(row).last().actor == "sweep:oci_requeue_transient"
+
+
 def test_cron_addresses_need_the_secret(client, settings) -> None:
     settings.CRON_SECRET = ""
     assert client.get("/api/cron/oci/attempt-cap").status_code == 503
