@@ -112,9 +112,9 @@ def what_follows(site: Site, circuits: CircuitQuerySet) -> Iterator[str]:
     elif not waiting.exists():
         yield _("No row is due: the next row is the probe.")
     elif not Heartbeat.objects.alive().exists():
-        yield _("No worker is alive: the oldest waiting row is sent as the probe when one starts.")
+        yield _("No worker is alive: the waiting row that was tried least is sent as the probe when one starts.")
     else:
-        yield _("The oldest waiting row is sent as the probe within seconds.")
+        yield _("The waiting row that was tried least is sent as the probe within seconds.")
 
 
 def held(circuit: Circuit) -> str:

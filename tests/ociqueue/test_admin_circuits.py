@@ -77,7 +77,7 @@ def test_the_reply_to_a_probe_says_what_it_waits_for(make_person, make_conversio
     make_conversion(api_site, action="Teklif")
     assert probe(operator, api_site).startswith("No worker is alive")
     Heartbeat.objects.create(name="w1", alive_at=Now())
-    assert probe(operator, api_site) == "The oldest waiting row is sent as the probe within seconds."
+    assert probe(operator, api_site) == "The waiting row that was tried least is sent as the probe within seconds."
     Credentials.objects.all().delete()
     assert probe(operator, api_site).startswith("The site has no login")
     Site.objects.update(is_paused=True, pause_reason="review")

@@ -148,7 +148,7 @@ def test_oci_22_not_allowlisted_is_told_in_full_and_a_probe_closes_it(google, ma
     for page in shown:
         assert DATA_MANAGER.replace("'", "&#x27;") in page
         assert "Probe now" in page
-    assert told == ["The oldest waiting row is sent as the probe within seconds."]
+    assert told == ["The waiting row that was tried least is sent as the probe within seconds."]
     assert states(api_site) == ["COMPLETED"] * 3
     assert Circuit.objects.get().status == CircuitStatus.CLOSED
     closed = operator.get(page_of(api_site, "circuit"))
