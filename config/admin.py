@@ -1,5 +1,7 @@
 """People and roles in the console, and what must not be in it."""
 
+from typing import Any
+
 from axes.models import AccessAttempt
 from axes.utils import reset
 from django.conf import settings
@@ -7,6 +9,7 @@ from django.contrib import admin, messages
 from django.contrib.auth.admin import GroupAdmin as BaseGroupAdmin
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.models import Group, User
+from django.core.validators import RegexValidator
 from django.db.models import QuerySet, Sum
 from django.http import HttpRequest
 from django.utils import timezone
@@ -18,6 +21,9 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from lifecycle.console.dress import exactly, number
 from lifecycle.console.listing import ReadOnlyAdmin
+from ociqueue.models.site import KEYS_USER_PREFIX
+
+SITES_USER = rf"^{KEYS_USER_PREFIX}[0-9a-f]{{32}}$"  # the prefix and a site's public id
 
 admin.site.unregister([User, Group])
 # Its "resubmit" drops a task's options and deletes history, and its tasks are only doorbells.
@@ -26,7 +32,11 @@ admin.site.unregister([Failure, OrmQ, Schedule, Success])
 
 @admin.register(User)
 class UserAdmin(BaseUserAdmin[User], ModelAdmin):
-    """People and services; a service has no usable password, only keys."""
+    """People and services; a service has no usable password, only keys.
+
+    The users behind sites' keys are not among them: whoever gave one a key or a password would be inside a site that is
+    not theirs. A site's own page has its keys.
+    """
 
     form = UserChangeForm
     add_form = UserCreationForm
@@ -34,13 +44,21 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         """Keep superusers to superusers: whoever changed one's password would become one."""
-        people: QuerySet[User] = super().get_queryset(request)
+        people: QuerySet[User] = super().get_queryset(request).exclude(username__regex=SITES_USER)
         return people if request.user.is_superuser else people.filter(is_superuser=False)
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[str]:
         """Roles are given; what goes beyond them only a superuser gives."""
         fields = list(super().get_readonly_fields(request, obj))
         return fields if request.user.is_superuser else [*fields, "is_superuser", "user_permissions"]
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+        """Keep the names of sites' users free: a site would take whoever has one for its own."""
+        field = super().formfield_for_dbfield(db_field, request, **options)
+        if field and db_field.name == "username":
+            words = gettext_lazy("This name belongs to the keys of a site; choose another.")
+            field.validators.append(RegexValidator(SITES_USER, words, inverse_match=True))
+        return field
 
 
 @admin.register(Group)

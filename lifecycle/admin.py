@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
@@ -108,7 +109,7 @@ class PruningAdmin(ReadOnlyAdmin):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(ModelAdmin):
-    """Keys of users and services."""
+    """Keys of users and services; all are seen and can be revoked, so that a lost one is ended by whoever is there."""
 
     list_display = ["name", "user", "hint", "created_at", "expires_at", "used_at", "revoked_at"]
     list_select_related = ["user"]
@@ -117,9 +118,18 @@ class ApiKeyAdmin(ModelAdmin):
     fields = ["user", "name", "expires_at"]
     actions = ["revoke"]
 
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+        """Issue keys for those whom the console lets this person change: a key is as good as a password."""
+        if db_field.name == "user":
+            words = _("No key is issued here for this user. Those of a site are issued on its own page.")
+            options |= {"queryset": self._owners(request), "error_messages": {"invalid_choice": words}}
+        return super().formfield_for_foreignkey(db_field, request, **options)
+
     def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[str]:
-        """A key never changes hands."""
-        return ["user"] if obj else []
+        """A key never changes hands, and another's is not made to last longer."""
+        if obj is None:
+            return []
+        return ["user"] if self._owners(request).filter(pk=obj.user_id).exists() else [*self.fields]
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Keys are revoked, so that what they did can still be told."""
@@ -139,3 +149,7 @@ class ApiKeyAdmin(ModelAdmin):
         revoked = ApiKey.objects.filter(pk__in=queryset.values("pk")).revoke()
         words = gettext("Revoked %(revoked)s of %(asked)s; the others were revoked already.")
         messages.success(request, words % {"revoked": number(revoked), "asked": number(asked)})
+
+    def _owners(self, request: HttpRequest) -> QuerySet[User]:
+        people: QuerySet[User] = self.admin_site.get_model_admin(User).get_queryset(request)
+        return people

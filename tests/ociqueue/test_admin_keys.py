@@ -1,0 +1,97 @@
+"""Who issues keys in the console, and for whom: a site's keys come from its own page alone (CON-10, CON-13)."""
+
+import pytest
+from django.contrib.auth.models import Group, User
+
+from lifecycle.models import ApiKey, RefusedRequest
+
+pytestmark = pytest.mark.django_db
+
+KEYS = "/admin/lifecycle/apikey/"
+PEOPLE = "/admin/auth/user/"
+CHOICE = "/admin/autocomplete/?app_label=lifecycle&model_name=apikey&field_name=user&term="
+
+
+@pytest.fixture(params=["admin of no site", "superuser"])
+def outsider(request, make_person, admin_client):
+    """Somebody who may issue keys, and is a member of no site."""
+    return admin_client if request.param == "superuser" else make_person(role="admin")
+
+
+def test_nobody_issues_a_sites_key_beside_its_page(outsider, site, site_key) -> None:
+    site_key(site)
+    service = site.service_user()
+
+    choice = outsider.get(f"{CHOICE}site-").json()
+    refused = outsider.post(f"{KEYS}add/", {"user": service.pk, "name": "mine now"})
+
+    assert choice["results"] == []
+    assert refused.context["adminform"].form.errors["user"] == [
+        "No key is issued here for this user. Those of a site are issued on its own page."
+    ]
+    assert service.api_keys.count() == 1
+
+
+def test_an_admin_issues_no_key_of_a_superuser(make_person, admin_user) -> None:
+    admin = make_person(role="admin")
+
+    choice = admin.get(f"{CHOICE}{admin_user.username}").json()
+    refused = admin.post(f"{KEYS}add/", {"user": admin_user.pk, "name": "mine now"})
+
+    assert choice["results"] == []
+    assert "user" in refused.context["adminform"].form.errors
+    assert not ApiKey.objects.exists()
+
+
+def test_an_admin_issues_keys_of_people_and_services(make_person) -> None:
+    service = User.objects.create_user("site-manager")
+    admin = make_person(role="admin")
+
+    choice = admin.get(f"{CHOICE}site-").json()
+    admin.post(f"{KEYS}add/", {"user": service.pk, "name": "billing"})
+
+    assert [chosen["text"] for chosen in choice["results"]] == ["site-manager"]
+    assert service.api_keys.get().name == "billing"
+
+
+def test_the_users_behind_sites_keys_are_out_of_everybodys_reach(outsider, site) -> None:
+    service = site.service_user()
+    password = {"password1": "a-new-password-1", "password2": "a-new-password-1", "usable_password": "true"}
+    form = {"username": "mine", "is_staff": "on", "groups": [Group.objects.get(name="admin").pk]}
+
+    listed = outsider.get(f"{PEOPLE}?q=site-").context["cl"].result_list
+    outsider.post(f"{PEOPLE}{service.pk}/password/", password)
+    outsider.post(f"{PEOPLE}{service.pk}/change/", form)
+    outsider.post(f"{PEOPLE}{service.pk}/delete/", {"post": "yes"})
+
+    assert service not in listed
+    service.refresh_from_db()
+    assert not service.has_usable_password()
+    assert (service.username, service.is_staff, service.groups.count()) == (f"site-{site.public_id}", False, 0)
+
+
+def test_nobody_takes_the_name_of_a_sites_user(outsider, site) -> None:
+    password = {"password1": "a-new-password-1", "password2": "a-new-password-1", "usable_password": "true"}
+
+    refused = outsider.post(f"{PEOPLE}add/", {"username": f"site-{site.public_id}", **password})
+
+    assert refused.context["adminform"].form.errors["username"] == [
+        "This name belongs to the keys of a site; choose another."
+    ]
+    assert not User.objects.filter(username__startswith="site-").exists()
+
+
+def test_an_admin_of_no_site_sees_and_revokes_its_keys_but_prolongs_none(make_person, site, site_key) -> None:
+    key = ApiKey.objects.holding(site_key(site))
+    admin = make_person(role="admin")
+
+    page = admin.get(f"{KEYS}{key.pk}/change/")
+    admin.post(f"{KEYS}{key.pk}/change/", {"name": "mine", "expires_at_0": "2099-01-01", "expires_at_1": "00:00"})
+    key.refresh_from_db()
+    assert page.status_code == 200
+    assert (key.name, key.expires_at) == ("test", None)
+
+    admin.post(KEYS, {"action": "revoke", "_selected_action": [key.pk]})
+    key.refresh_from_db()
+    assert key.revoked_at
+    assert not RefusedRequest.objects.exists()
