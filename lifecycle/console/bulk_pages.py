@@ -209,8 +209,9 @@ class BulkActionAdmin(LongListAdmin):
         return request.user.pk == action.asked_by_id and queues[action.queue].may_act(request.user)
 
     def _may_cancel(self, request: HttpRequest, action: BulkAction) -> bool:
-        """Whoever may act on such rows may stop somebody else doing it."""
-        return request.user.pk == action.asked_by_id or queues[action.queue].may_act(request.user)
+        """Whoever asked, and whoever may act on all of its rows: a part of it cannot be stopped."""
+        user = request.user
+        return user.pk == action.asked_by_id or (queues[action.queue].may_act(user) and _runs_all(user, action))
 
     @staticmethod
     def _refused(request: HttpRequest, action: BulkAction) -> None:
@@ -219,6 +220,16 @@ class BulkActionAdmin(LongListAdmin):
     @staticmethod
     def _to_page(action: BulkAction) -> HttpResponseRedirect:
         return HttpResponseRedirect(reverse("admin:lifecycle_bulkaction_change", args=[action.pk]))
+
+
+def _runs_all(user: Any, action: BulkAction) -> bool:
+    """Tell whether a user may act on rows of each site that the action reaches, by one row of each."""
+    verb, rows = verb_of(action.queue, action.action), queues[action.queue].model.objects
+    if not verb.scope:
+        return True
+    if action.scopes is None:  # its rows are being written down, and may be anybody's
+        return bool(user.is_superuser)
+    return all(verb.within_reach(rows.filter(**{verb.scope: scope}), user).exists() for scope in action.scopes)
 
 
 def _progress(action: BulkAction) -> str:

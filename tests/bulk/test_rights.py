@@ -2,11 +2,13 @@
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.test import Client
 
+from lifecycle.bulk.planning import plan
 from lifecycle.bulk.running import run_batch
-from lifecycle.models import BulkAction
+from lifecycle.models import BulkAction, RefusedRequest
 from ociqueue.models import SiteMembership
-from tests.bulk.conftest import asked, states, worked
+from tests.bulk.conftest import PAGES, asked, states, user_of, worked
 from tests.bulk.telling import agrees
 
 pytestmark = pytest.mark.django_db
@@ -60,3 +62,41 @@ def test_a_site_won_since_is_not_in_it(make_person, make_site, make_failed) -> N
     SiteMembership.objects.update(role="admin")
 
     assert worked(action).moved_count == 1
+
+
+@pytest.mark.parametrize("role", ["viewer", None])
+def test_only_who_runs_all_its_sites_cancels_what_another_asked(make_person, make_site, make_failed, role) -> None:
+    """An operator of one site looks on at the other, as a viewer or as an admin of the console."""
+    site, other = make_site(), make_site()
+    make_failed(site, 2)
+    make_failed(other, 2)
+    action = asked(make_person(sites={site: "operator", other: "operator"}))
+    sites = {site: "operator"} | ({other: role} if role else {})
+    onlooker = make_person("can", role="operator" if role else "admin", sites=sites)
+
+    page = onlooker.get(f"{PAGES}{action.pk}/change/")
+    refused = onlooker.post(f"{PAGES}{action.pk}/cancel/", {"reason": "mine now"})
+
+    action.refresh_from_db()
+    assert (page.status_code, page.context["may_cancel"]) == (200, False)
+    assert (refused.status_code, action.status) == (403, "RUNNING")
+    assert RefusedRequest.objects.get().path == f"{PAGES}{action.pk}/cancel/"
+
+    runs_both = make_person("veli", sites={site: "operator", other: "admin"})
+    assert runs_both.get(f"{PAGES}{action.pk}/change/").context["may_cancel"]
+    runs_both.post(f"{PAGES}{action.pk}/cancel/", {"reason": "a mistake"})
+    action.refresh_from_db()
+    assert action.status == "CANCELLED"
+
+
+def test_what_is_not_counted_yet_is_cancelled_by_who_asked_or_a_superuser(make_person, site, admin_client) -> None:
+    operator = make_person(sites={site: "operator"})
+    chief = make_person("can", role="admin", sites={site: "operator"})
+    asks = {"queue": "conversion", "action": "retry", "filters_told": "", "options": {}, "reason": "mended"}
+    action = plan(user=user_of(operator), filters={"status": "FAILED"}, **asks)
+
+    def may_cancel(client: Client) -> bool:
+        return client.get(f"{PAGES}{action.pk}/change/").context["may_cancel"]
+
+    assert action.scopes is None
+    assert (may_cancel(operator), may_cancel(chief), may_cancel(admin_client)) == (True, False, True)
