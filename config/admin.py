@@ -21,6 +21,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from lifecycle.console.dress import exactly, number
 from lifecycle.console.listing import ReadOnlyAdmin
+from lifecycle.roles import Role
 from ociqueue.models.site import KEYS_USER_PREFIX
 
 SITES_USER = rf"^{KEYS_USER_PREFIX}[0-9a-f]{{32}}$"  # the prefix and a site's public id
@@ -63,7 +64,15 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
 
 @admin.register(Group)
 class GroupAdmin(BaseGroupAdmin, ModelAdmin):
-    """Roles."""
+    """Roles and other groups; a role is what its name says to the code, so it keeps its name and its permissions."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        """Keep the roles; the list's action asks about each that is selected."""
+        return (obj is None or obj.name not in Role) and super().has_delete_permission(request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Group | None = None) -> list[str]:
+        """Leave nothing of a role to be changed; migrations give it what is new."""
+        return ["name", "permissions"] if obj and obj.name in Role else []
 
 
 @admin.register(AccessAttempt)

@@ -102,6 +102,44 @@ def test_an_admin_cannot_become_a_superuser(client) -> None:
     assert client.get(f"/admin/auth/user/{root.pk}/change/").status_code == 302
 
 
+@pytest.mark.parametrize("role", Role)
+def test_nobody_deletes_renames_or_refills_a_role(admin_client, role: str) -> None:
+    group = Group.objects.get(name=role)
+    granted = set(group.permissions.values_list("pk", flat=True))
+    address = f"/admin/auth/group/{group.pk}"
+    more = [permission.pk for permission in Permission.objects.filter(content_type__app_label="django_q")]
+
+    page = admin_client.get(f"{address}/change/")
+    admin_client.post(f"{address}/change/", {"name": "nobody", "permissions": more})
+    one = admin_client.post(f"{address}/delete/", {"post": "yes"})
+    selected = {"action": "delete_selected", "_selected_action": [group.pk], "post": "yes"}
+    many = admin_client.post("/admin/auth/group/", selected)
+
+    assert page.status_code == 200
+    assert (one.status_code, many.status_code) == (403, 403)
+    group.refresh_from_db()
+    assert group.name == role
+    assert set(group.permissions.values_list("pk", flat=True)) == granted
+
+
+def test_nobody_adds_a_second_group_of_a_roles_name(admin_client) -> None:
+    answer = admin_client.post("/admin/auth/group/add/", {"name": "admin"})
+
+    assert "name" in answer.context["adminform"].form.errors
+
+
+def test_groups_that_are_no_roles_come_and_go(admin_client) -> None:
+    admin_client.post("/admin/auth/group/add/", {"name": "night shift"})
+    group = Group.objects.get(name="night shift")
+
+    admin_client.post(f"/admin/auth/group/{group.pk}/change/", {"name": "day shift"})
+    group.refresh_from_db()
+    assert group.name == "day shift"
+
+    admin_client.post(f"/admin/auth/group/{group.pk}/delete/", {"post": "yes"})
+    assert not Group.objects.filter(pk=group.pk).exists()
+
+
 def test_nobody_edits_history_in_the_console(admin_client) -> None:
     Parcel.objects.create()
     event = Event.objects.get()
