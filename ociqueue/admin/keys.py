@@ -4,6 +4,8 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.db import transaction
+from django.db.models import Max
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
@@ -69,8 +71,13 @@ def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
     site = site_of(model_admin, request, object_id, allowed=may_administer)
     form = KeyForm(request.POST or None)
     if form.is_valid():
-        text = site.issue_key(name=form.cleaned_data["name"])
-        model_admin.log_change(request, site, f"Issued the key {form.cleaned_data['name']}.")
+        name = form.cleaned_data["name"]
+        text = _issue_once(site, name=name, after=request.POST.get("after", ""))
+        if not text:
+            words = _("No key was issued: one was since you opened the page. If it was lost, revoke it first.")
+            messages.error(request, words)
+            return HttpResponseRedirect(_script_address(site))
+        model_admin.log_change(request, site, f"Issued the key {name}.")
         messages.warning(request, _("Copy the key now, it is never shown again: %(key)s") % {"key": text})
         return ads_script_page(model_admin, request, object_id, key=text)
     return page(
@@ -84,9 +91,25 @@ def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
             _("It is shown once, on the next page. Keys already issued stay in force until you revoke them."),
         ],
         form=form,
+        kept={"after": _newest(site)},
         submit=_("Issue the key"),
         back=_script_address(site),
     )
+
+
+def _issue_once(site: Site, *, name: str, after: str) -> str:
+    """Make a key, unless there is a newer one than the page knew of: a page sent again by a reload issues no second.
+
+    The answer itself shows the key, so that its text is kept nowhere on the way.
+    """
+    with transaction.atomic():
+        Site.objects.select_for_update(no_key=True).get(pk=site.pk)  # two clicks at once come one after the other
+        return site.issue_key(name=name) if _newest(site) == after else ""
+
+
+def _newest(site: Site) -> str:
+    newest = site.keys().aggregate(Max("pk"))["pk__max"]
+    return str(newest or "none")
 
 
 def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int) -> HttpResponse:

@@ -2,6 +2,7 @@
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.test import Client
 
 from lifecycle.models import ApiKey, RefusedRequest
 
@@ -95,3 +96,42 @@ def test_an_admin_of_no_site_sees_and_revokes_its_keys_but_prolongs_none(make_pe
     key.refresh_from_db()
     assert key.revoked_at
     assert not RefusedRequest.objects.exists()
+
+
+def test_con_13_a_page_that_is_sent_again_issues_no_second_key(make_person, site) -> None:
+    admin = make_person(role="admin", sites={site: "admin"})
+    address = f"/admin/ociqueue/site/{site.pk}/ads-script/issue-key/"
+    form = {"name": "New script", **admin.get(address).context["kept"]}
+
+    admin.post(address, form)
+    reloaded = admin.post(address, form, follow=True)
+    by_hand = admin.post(address, {"name": "New script"}, follow=True)
+
+    for answer in (reloaded, by_hand):
+        (told,) = [str(message) for message in answer.context["messages"]]
+        assert told == "No key was issued: one was since you opened the page. If it was lost, revoke it first."
+        assert not answer.context["has_key"]
+    assert site.keys().count() == 1
+
+    admin.post(address, {"name": "Another", **admin.get(address).context["kept"]})
+    assert set(site.keys().values_list("name", flat=True)) == {"Another", "New script"}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("first", [True, False])
+def test_con_13_two_clicks_at_once_issue_one_key(make_person, site, site_key, in_threads, first) -> None:
+    if not first:
+        site_key(site)
+    admin = make_person(role="admin", sites={site: "admin"})
+    address = f"/admin/ociqueue/site/{site.pk}/ads-script/issue-key/"
+    form = {"name": "New script", **admin.get(address).context["kept"]}
+
+    def click(_: int) -> int:
+        client = Client()
+        client.cookies = admin.cookies
+        return client.post(address, form).status_code
+
+    answers = in_threads(click, count=6)
+
+    assert sorted(answers) == [200, 302, 302, 302, 302, 302]
+    assert site.keys().filter(name="New script").count() == 1
