@@ -6,12 +6,13 @@ from typing import Any
 
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.utils.translation import gettext, gettext_noop
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
+from config.logs import request_id
 from lifecycle.guard import MoveRefused
 from lifecycle.refusals import Refusal
 
@@ -81,7 +82,9 @@ def page_of_refusal(request: HttpRequest, status: int, message: str, **facts: st
     """Answer people with a page in their language, and machines in the one shape."""
     # People look at the console; everything else is spoken to by machines, which are answered in JSON.
     if request.path.startswith("/admin/"):
-        return render(request, "error.html", {"status": status, "message": gettext(message) % facts}, status=status)
+        # Drawn without the request: whoever asks for its user asks the database, which may be what failed.
+        told = {"status": status, "message": gettext(message) % facts, "request_id": request_id.get()}
+        return HttpResponse(render_to_string("error.html", told), status=status)
     return JsonResponse(refusal(CODES[status], message % facts), status=status)
 
 

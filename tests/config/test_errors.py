@@ -191,3 +191,39 @@ def test_a_fault_of_ours_tells_nothing_but_the_request_id(monkeypatch) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (500, "INTERNAL")
     assert "secret detail" not in answer.content.decode()
     assert answer["X-Request-ID"]
+
+
+def test_every_refusal_of_the_console_shows_its_number_and_a_way_back(admin_client, monkeypatch) -> None:
+    admin_client.raise_request_exception = False
+    missing = admin_client.get("/admin/nothing/here/")
+    forbidden = admin_client.get("/admin/lifecycle/event/add/")
+    bad = admin_client.get("/admin/", headers={"host": "evil.example"})
+    monkeypatch.setattr("lifecycle.console.dashboard.on_index", lambda *_: 1 / 0)
+    failed = admin_client.get("/admin/")
+
+    answers = {400: bad, 403: forbidden, 404: missing, 500: failed}
+    for status, answer in answers.items():
+        page = answer.content.decode()
+        assert answer.status_code == status
+        assert answer["X-Request-ID"] in page
+        assert 'href="/admin/"' in page
+        assert "console/console" in page  # its styles
+        assert "Skip to the content" not in page  # there is nothing to skip
+    assert "ZeroDivisionError" not in failed.content.decode()
+
+
+def test_the_page_of_a_database_that_is_away_asks_it_nothing(admin_client, monkeypatch) -> None:
+    asked = []
+
+    def down(*_: object, **__: object) -> None:
+        asked.append("a query")
+        raise OperationalError("the server closed the connection")
+
+    admin_client.raise_request_exception = False
+    monkeypatch.setattr("django.db.backends.utils.CursorWrapper.execute", down)
+    answer = admin_client.get("/admin/")
+
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert answer["X-Request-ID"] in answer.content.decode()
+    assert "The database does not answer; nothing was changed." in answer.content.decode()
+    assert asked == ["a query"]  # the first, which failed; the page needs none
