@@ -20,7 +20,7 @@ from lifecycle.actor import acting, acting_as
 from lifecycle.bulk.planning import BELL
 from lifecycle.bulk.queues import queues, verb_of
 from lifecycle.bulk.states import BULK_ACTIONS, State
-from lifecycle.console.actions import Action, left_as
+from lifecycle.console.actions import Action, ReasonForm, left_as
 from lifecycle.console.bulk import count_field, encoded, foretold, typed
 from lifecycle.console.dress import badge, page, since, two_lines
 from lifecycle.console.dress import number as grouped
@@ -40,6 +40,7 @@ COLOURS = {
     State.CANCELLED: "",
     State.FAILED: "danger",
 }
+CANCELLABLE = BULK_ACTIONS.moves["cancel"].sources
 MOST_LEFT_SHOWN = 50
 COLUMNS = ("id", "foundAs", "outcome", "wasThen", "doneAt")
 
@@ -142,18 +143,46 @@ class BulkActionAdmin(LongListAdmin):
         return self._to_page(action)
 
     def cancel_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Stop it; what was done stays done."""
+        """Ask why, then stop it; what was done stays done.
+
+        On a page of its own: the part that renews itself would take a half-written reason away.
+        """
         action = self._found(request, object_id)
         if not self._may_cancel(request, action):
             raise PermissionDenied
-        rows = BulkAction.objects.filter(pk=action.pk)
-        if rows.cancel():
-            done = rows.get()
-            words = _("Cancelled. %(moved)s of %(total)s were changed before, and stay so.")
-            messages.success(request, words % {"moved": grouped(done.moved_count), "total": grouped(done.total or 0)})
+        rows, form = BulkAction.objects.filter(pk=action.pk), ReasonForm(request.POST or None)
+        if action.status not in CANCELLABLE:
+            self._refused(request, action)
+        elif not form.is_valid():
+            return self._ask_to_cancel(request, action, form)
         else:
-            self._refused(request, rows.get())
+            with acting_as(acting().actor, reason=form.cleaned_data["reason"]):
+                stopped = rows.cancel()
+            if stopped:
+                messages.success(request, _cancelled(rows.get()))
+            else:
+                self._refused(request, rows.get())
         return self._to_page(action)
+
+    def _ask_to_cancel(self, request: HttpRequest, action: BulkAction, form: ReasonForm) -> HttpResponse:
+        if action.done_count:
+            words = _("%(moved)s of %(total)s were changed already, and stay so. The others are left alone.")
+        else:
+            words = _("Nothing was changed yet, and nothing will be.")
+        form.fields["reason"].help_text = _("Kept in the timeline of the bulk action, with your name.")
+        return page(
+            self,
+            request,
+            "admin/console/confirm.html",
+            title=_cancel_label(action),
+            original=action,
+            sentences=[words % {"moved": grouped(action.moved_count), "total": grouped(action.total or 0)}],
+            facts=[(_("Filter"), action.filters_told)],
+            form=form,
+            submit=_cancel_label(action),
+            is_dangerous=True,
+            back=reverse("admin:lifecycle_bulkaction_change", args=[action.pk]),
+        )
 
     def results_view(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
         """Stream what became of each row."""
@@ -163,8 +192,8 @@ class BulkActionAdmin(LongListAdmin):
 
     def get_urls(self) -> list[Any]:
         """Give each part its address."""
-        views = {"progress": self.progress_view, "results": self.results_view}
-        views |= {"start": require_POST(self.start_view), "cancel": require_POST(self.cancel_view)}
+        views = {"progress": self.progress_view, "results": self.results_view, "cancel": self.cancel_view}
+        views |= {"start": require_POST(self.start_view)}
         own = [
             path(f"<str:object_id>/{name}/", self.admin_site.admin_view(view), name=f"lifecycle_bulkaction_{name}")
             for name, view in views.items()
@@ -199,7 +228,8 @@ class BulkActionAdmin(LongListAdmin):
             "left": [(item, f"{rows}{item.object_id}/change/") for item in left],
             "left_beyond": max(0, sum(action.left.values()) - MOST_LEFT_SHOWN),
             "may_start": self._may_start(request, action) and action.status == State.READY and bool(action.eligible),
-            "may_cancel": self._may_cancel(request, action) and action.status in BULK_ACTIONS.moves["cancel"].sources,
+            "may_cancel": action.status in CANCELLABLE and self._may_cancel(request, action),
+            "cancel_label": _cancel_label(action),
             "count_field": count_field(action.eligible or 0).label if needs_count else "",
             "is_working": action.is_working,
         }
@@ -230,6 +260,19 @@ def _runs_all(user: Any, action: BulkAction) -> bool:
     if action.scopes is None:  # its rows are being written down, and may be anybody's
         return bool(user.is_superuser)
     return all(verb.within_reach(rows.filter(**{verb.scope: scope}), user).exists() for scope in action.scopes)
+
+
+def _cancel_label(action: BulkAction) -> str:
+    """Speak of a rest only once something was done."""
+    return _("Cancel the rest") if action.done_count else _("Cancel")
+
+
+def _cancelled(action: BulkAction) -> str:
+    """Say what had been done when it was stopped."""
+    if not action.done_count:
+        return _("Cancelled. Nothing was changed.")
+    words = _("Cancelled. %(moved)s of %(total)s were changed before, and stay so.")
+    return words % {"moved": grouped(action.moved_count), "total": grouped(action.total or 0)}
 
 
 def _progress(action: BulkAction) -> str:

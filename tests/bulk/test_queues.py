@@ -163,6 +163,6 @@ def test_jobs_of_all_owners_have_bulk_actions_that_every_operator_sees(make_pers
     colleague = make_person("can")
 
     assert colleague.get(f"{PAGES}{action.pk}/change/").status_code == 200
-    colleague.post(f"{PAGES}{action.pk}/cancel/")
+    colleague.post(f"{PAGES}{action.pk}/cancel/", {"reason": "a mistake"})
     action.refresh_from_db()
     assert action.status == "CANCELLED"

@@ -69,17 +69,43 @@ def test_cancel_stops_before_the_next_batch(make_person, site, make_failed, smal
     action = BulkAction.objects.claim()
     assert run_batch(action)
 
-    answer = colleague.post(f"{PAGES}{action.pk}/cancel/", follow=True)
+    asking = colleague.get(f"{PAGES}{action.pk}/cancel/").context
+    answer = colleague.post(f"{PAGES}{action.pk}/cancel/", {"reason": "the wrong account"}, follow=True)
     more = run_batch(action)
     work_due()
 
     action.refresh_from_db()
+    assert asking["submit"] == "Cancel the rest"
+    assert asking["sentences"] == ["2 of 10 were changed already, and stay so. The others are left alone."]
     assert said(answer) == ["Cancelled. 2 of 10 were changed before, and stay so."]
     assert not more
     assert (action.status, action.done_count, action.moved_count) == ("CANCELLED", 2, 2)
     assert states() == {"QUEUED": 2, "FAILED": 8}
-    assert Event.objects.of(action).last().actor == "operator:can"
+    told = Event.objects.of(action).last()
+    assert (told.actor, told.message) == ("operator:can", "the wrong account")
     agrees(operator, action)
+
+
+@pytest.mark.parametrize("reason", [{}, {"reason": "  "}])
+def test_nothing_is_cancelled_without_a_reason(make_person, site, make_failed, reason) -> None:
+    make_failed(site, 2)
+    operator = make_person(sites={site: "operator"})
+    action = asked(operator)
+
+    page = operator.get(f"{PAGES}{action.pk}/change/")
+    asking = operator.post(f"{PAGES}{action.pk}/cancel/", reason)
+    action.refresh_from_db()
+    assert page.context["cancel_label"] == asking.context["submit"] == "Cancel"
+    assert f'href="{PAGES}{action.pk}/cancel/"' in page.content.decode()
+    assert asking.context["sentences"] == ["Nothing was changed yet, and nothing will be."]
+    assert action.status == "RUNNING"
+
+    answer = operator.post(f"{PAGES}{action.pk}/cancel/", {"reason": "a mistake"}, follow=True)
+    again = operator.get(f"{PAGES}{action.pk}/cancel/", follow=True)
+    action.refresh_from_db()
+    assert said(answer) == ["Cancelled. Nothing was changed."]
+    assert said(again) == ["Nothing was done: it is CANCELLED."]
+    assert (action.status, states()) == ("CANCELLED", {"FAILED": 2})
 
 
 def test_a_batch_that_breaks_off_leaves_nothing_and_is_tried_again(
@@ -152,7 +178,7 @@ def test_the_page_renews_itself_until_the_end(make_person, site, make_failed) ->
 
     assert "every 2s" in before
     assert "Refresh" in before, "by hand, where there is no JavaScript"
-    assert "Cancel the rest" in before
+    assert f"{PAGES}{action.pk}/cancel/" in before
     assert "every 2s" not in after
     assert "Retried 2 of 2." in after
     assert "<html" not in after
