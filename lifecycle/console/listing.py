@@ -124,9 +124,18 @@ class LongListAdmin(ReadOnlyAdmin):
         return CappedChangeList
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        """Find whole words only."""
-        text = search_term.strip()
+        """Find whole words only, and a row by what pages call it, as in `job 0199…`."""
+        text = self._bare(search_term.strip())
         return (self.search(queryset, text) if text else queryset), False
+
+    def _bare(self, text: str) -> str:
+        """Return the id out of a row's name, however its letters are written; all else as it is."""
+        anything = UUID(int=0)
+        prefix = str(self.model(pk=anything)).removesuffix(str(anything))
+        bare = text[len(prefix) :].strip()
+        with suppress(ValueError):
+            return str(UUID(bare)) if text.lower().startswith(prefix.lower()) else text
+        return text
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Take the filters that are offered, and no others from the address."""

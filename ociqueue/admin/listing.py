@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from lifecycle.console.filters import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, StateFilter, TypedFilter
 from ociqueue.models import Site
-from ociqueue.models.conversion import CLICK_ID, PREFIX
+from ociqueue.models.conversion import CLICK_ID
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.states import Category
 
@@ -50,5 +50,5 @@ def search(rows: ConversionQuerySet, text: str) -> ConversionQuerySet:
     """Return rows by id, order id or click id; all of it, because a part would read the whole table."""
     text = text.strip()
     with suppress(ValueError):
-        return rows.filter(pk=UUID(text.removeprefix(PREFIX)))
+        return rows.filter(pk=UUID(text))
     return rows.filter(Q(Exact(CLICK_ID, Value(text))) | Q(order_id=text))

@@ -166,10 +166,11 @@ def test_filters_that_are_not_offered_are_refused(admin_client, site, make_conve
 def test_search_finds_whole_ids_only(admin_client, site, make_conversion) -> None:
     row, by_wbraid = make_conversion(site, gclid="Cj0KCQ-x"), make_conversion(site, wbraid="CkQKC-y")
 
-    for text in (str(row), str(row.pk), row.order_id, "Cj0KCQ-x", "  Cj0KCQ-x "):
+    named = (f"SEAL_{row.pk}", f" Seal_{row.pk} ", str(row).upper(), f"seal_ {row.pk}", f"seal_{row.pk.hex}")
+    for text in (str(row), str(row.pk), *named, row.order_id, "Cj0KCQ-x", "  Cj0KCQ-x "):
         assert listed(admin_client, q=text) == [row], text
     assert listed(admin_client, q="CkQKC-y") == [by_wbraid]
-    for text in ("Cj0KCQ", "Satış", "%", "seal_", "x' OR 1=1 --"):
+    for text in ("Cj0KCQ", "Satış", "%", "seal_", "seal_Cj0KCQ-x", f"job {row.pk}", "x' OR 1=1 --"):
         assert listed(admin_client, q=text) == [], text
 
 
