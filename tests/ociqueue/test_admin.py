@@ -106,10 +106,11 @@ def test_nobody_adds_changes_or_deletes_a_row_by_hand(admin_client, site, make_c
 
 def test_membership_narrows_the_rows(make_person, make_site, make_conversion) -> None:
     mine, other = make_site(), make_site(name="Rakip")
-    row, hidden = make_conversion(mine), make_conversion(other)
+    row, hidden = make_conversion(mine), make_conversion(other, source_key="theirs")
     viewer = make_person(sites={mine: "viewer"})
 
     assert listed(viewer) == [row]
+    assert listed(viewer, q="theirs") == []
     assert listed(viewer, site=str(other.pk)) == [row], "a site that is not offered is not filtered by"
     assert listed(viewer, q=str(hidden)) == []
     assert "Rakip" not in viewer.get(LIST).content.decode()
@@ -164,13 +165,14 @@ def test_filters_that_are_not_offered_are_refused(admin_client, site, make_conve
 
 
 def test_search_finds_whole_ids_only(admin_client, site, make_conversion) -> None:
-    row, by_wbraid = make_conversion(site, gclid="Cj0KCQ-x"), make_conversion(site, wbraid="CkQKC-y")
+    row = make_conversion(site, gclid="Cj0KCQ-x", source_key="order 7/a")
+    by_wbraid = make_conversion(site, wbraid="CkQKC-y")
 
     named = (f"SEAL_{row.pk}", f" Seal_{row.pk} ", str(row).upper(), f"seal_ {row.pk}", f"seal_{row.pk.hex}")
-    for text in (str(row), str(row.pk), *named, row.order_id, "Cj0KCQ-x", "  Cj0KCQ-x "):
+    for text in (str(row), str(row.pk), *named, row.order_id, "order 7/a", "Cj0KCQ-x", "  Cj0KCQ-x "):
         assert listed(admin_client, q=text) == [row], text
     assert listed(admin_client, q="CkQKC-y") == [by_wbraid]
-    for text in ("Cj0KCQ", "Satış", "%", "seal_", "seal_Cj0KCQ-x", f"job {row.pk}", "x' OR 1=1 --"):
+    for text in ("Cj0KCQ", "order 7", "Satış", "%", "seal_", "seal_Cj0KCQ-x", f"job {row.pk}", "x' OR 1=1 --"):
         assert listed(admin_client, q=text) == [], text
 
 

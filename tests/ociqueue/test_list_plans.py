@@ -74,7 +74,7 @@ def lists(large: Site, small: Site, sql: Any) -> list[dict[str, str]]:
         {"group": group_of(sql, "INVALID"), "status": "FAILED", "since": "720"},
         {"code": "INVALID", "site": str(small.pk)},
         {"code": "INVALID", "status": "FAILED"},
-        *({"q": text} for text in ("c500000", "500000", "00000000-0000-7000-8000-000000000001")),
+        *({"q": text} for text in ("c500000", "500000", "k500000", "00000000-0000-7000-8000-000000000001")),
     ]
 
 
