@@ -38,6 +38,7 @@ WORST_FIRST = (
     Disposition.RETRY,
     Disposition.DUPLICATE,
 )
+BROKEN_OFF = "UPLOADER_ERROR"  # the code when no answer came because a library of ours failed
 GATES = (Disposition.GATE, Disposition.GATE_ACTION, Disposition.GATE_ALL)
 
 

@@ -24,7 +24,7 @@ from ociqueue.states import Category
 from ociqueue.uploader import circuits
 from ociqueue.uploader.due import due_sites
 from ociqueue.uploader.googleads import MOST_ROWS, GoogleAds
-from ociqueue.uploader.outcome import CredentialsRefused, Disposition, Outcome, Provider
+from ociqueue.uploader.outcome import BROKEN_OFF, CredentialsRefused, Disposition, Outcome, Provider
 from ociqueue.uploader.settling import Tally, put_back, settle
 from ociqueue.uploader.twins import TWIN, apart
 
@@ -188,7 +188,7 @@ def ask(provider: Provider, rows: Sequence[Conversion]) -> list[Outcome]:
         return [
             Outcome(
                 Disposition.RETRY,
-                code="UPLOADER_ERROR",
+                code=BROKEN_OFF,
                 category=Category.TRANSIENT,
                 message=f"The upload broke off: {type(error).__name__}.",
                 ambiguous=True,

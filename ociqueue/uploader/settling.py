@@ -15,7 +15,7 @@ from ociqueue.models import Conversion, UploadBatch
 from ociqueue.models.perrow import PerRow
 from ociqueue.models.queryset import failure
 from ociqueue.states import Category
-from ociqueue.uploader.outcome import GATES, Disposition, Outcome
+from ociqueue.uploader.outcome import BROKEN_OFF, GATES, Disposition, Outcome
 
 TOO_EARLY_AFTER = timedelta(hours=6)  # what Google asks for when a click or an action is too fresh
 HAD_IT = "Google has it already: the answer to an earlier upload was lost."
@@ -163,7 +163,9 @@ def _is_unharmed(outcome: Outcome, *, is_probe: bool) -> bool:
         # Refused whole without a word about the account: it may be the row, and one that always does so ends.
         return not (whole and outcome.category == Category.VALIDATION)
     if outcome.disposition == Disposition.RETRY:
-        return outcome.category == Category.RATE_LIMIT or (whole and outcome.category == Category.TRANSIENT)
+        # A row on which our own library fails comes to an end, too.
+        is_outage = whole and outcome.category == Category.TRANSIENT and outcome.code != BROKEN_OFF
+        return outcome.category == Category.RATE_LIMIT or is_outage
     return outcome.disposition in UNHARMED
 
 

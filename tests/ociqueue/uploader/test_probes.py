@@ -1,9 +1,12 @@
 """An open circuit lets one row through at a time: whose turn that is, and what it costs the row (OCI-22)."""
 
+from unittest.mock import Mock
+
 import pytest
 
 from ociqueue.models import Circuit, Conversion
 from ociqueue.states import Category
+from ociqueue.uploader.googleads import GoogleAds
 from ociqueue.uploader.running import upload_due
 from tests.ociqueue.uploader.conftest import states
 
@@ -128,6 +131,20 @@ def test_no_row_uses_up_its_attempts_while_the_circuit_is_open(google, api_site,
     assert (row.status, row.attempt_count) == ("RETRY", 12)
     assert row.attempts_forgiven >= 10, "two uploads are lost before it is an outage"
     assert Circuit.objects.open().exists()
+
+
+def test_a_row_on_which_our_own_library_fails_comes_to_an_end(google, api_site, make_rows, monkeypatch) -> None:
+    """OCI-20: it may be the row, so its probes count."""
+    (row,) = make_rows(api_site, "only")
+    monkeypatch.setattr(GoogleAds, "upload", Mock(side_effect=RuntimeError("a bug of theirs")))
+    for _ in range(12):
+        Conversion.objects.update(next_retry_at=None)
+        Circuit.objects.all().probe_now()
+        upload_due()
+        Conversion.objects.cap()
+
+    row.refresh_from_db()
+    assert (row.status, row.attempt_count, row.attempts_forgiven) == ("FAILED", 8, 0)
 
 
 def test_a_probe_that_proves_nothing_closes_nothing(google, api_site, make_rows) -> None:
