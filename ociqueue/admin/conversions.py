@@ -58,7 +58,7 @@ class ConversionAdmin(QueueAdmin):
 
     list_display = showing.COLUMNS
     list_filter = FILTERS
-    search_help_text = _("A whole id, order id or click id")
+    search_help_text = _("A whole id, order id, click id or source key")
     actions_list = ["error_groups", "import_csv", "dead_letters"]
     fieldsets = showing.FIELDSETS
     readonly_fields = showing.READ_ONLY
