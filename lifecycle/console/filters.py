@@ -21,6 +21,7 @@ CLOCKS_DIFFER_BY = timedelta(hours=1)
 # From when filters by age count: a bulk action keeps the moment at which it was asked for. None is now.
 moment: ContextVar[datetime | None] = ContextVar("moment", default=None)
 OLDEST_YEAR = 1980  # ids count from 1970, and zones reach a day further back
+NEWEST_YEAR = 9998  # the end of a day is the next one's midnight, and Python's time ends with 9999
 
 
 def exactly(column: str, value: Any) -> Q:
@@ -178,7 +179,7 @@ class DateFilter(TypedFilter):
     def _midnight(self, name: str) -> datetime | None:
         with suppress(ValueError, OverflowError):
             day = timezone.make_aware(datetime.strptime(self.typed(name), "%Y-%m-%d"))  # noqa: DTZ007 - made aware
-            return day if day.year >= OLDEST_YEAR else None
+            return day if OLDEST_YEAR <= day.year <= NEWEST_YEAR else None
         return None
 
 

@@ -47,6 +47,18 @@ def test_each_end_of_a_range_has_to_narrow(query, make_person, site, make_failed
     assert Conversion.objects.filter(status="FAILED").count() == 1
 
 
+@pytest.mark.parametrize("day", ["9999-12-31", "9999-01-01", "0001-01-01", "1969-12-31"])
+@pytest.mark.parametrize("name", ["from", "to"])
+def test_no_day_is_too_late_or_too_early_to_ask_for(name, day, make_person, site, make_failed) -> None:
+    """The end of the last day there is has no time of its own."""
+    make_failed(site, 1)
+    operator = make_person(sites={site: "operator"})
+    query = f"{name}={day}"
+
+    for door in (LIST, f"{LIST}dead-letters/", f"{LIST}all/retry/"):
+        assert operator.get(f"{door}?{query}", follow=True).status_code == 200, door
+
+
 @pytest.mark.parametrize("most", [10_000, 0], ids=["written down at once", "written down by a worker"])
 def test_days_are_the_operators_wherever_rows_are_written_down(most, make_person, site, monkeypatch) -> None:
     monkeypatch.setattr(planning, "MOST_LOOKED_AT", most)
