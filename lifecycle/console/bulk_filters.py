@@ -1,6 +1,6 @@
 """The filters of a list, kept for a bulk action: what the screen would show, and nothing that narrows nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext as _
 
-from lifecycle.console.filters import moment, parameters_of
+from lifecycle.console.filters import knows_no, moment, parameters_of
 
 # How a list is paged and sorted says nothing about which rows it shows.
 PAGING = {"p", "o", "e", "all", "after", "before"}
@@ -31,11 +31,11 @@ def frozen(model_admin: Any, user: Any, asked: QueryDict) -> dict[str, str]:
         known = {SEARCH_VAR, *(name for name, _filter in _offered(model_admin, request))}
         if unknown := [name for name in given if name not in known]:
             raise Unusable(_("“%(name)s” is no filter of this list.") % {"name": unknown[0]})
-        for name, rows, narrowed in _steps(model_admin, request, given):
-            # A filter ignores values that it does not know; ignored here, it would let the action loose on all rows.
-            if narrowed is rows:
-                told = {"name": name, "value": given[name]}
-                raise Unusable(_("The filter “%(name)s” knows no “%(value)s”, so it narrows nothing.") % told)
+        rows = model_admin.get_queryset(request)
+        for name, spec in _asked(model_admin, request, given):
+            # One that let all rows pass would let the action loose on them.
+            if not spec.knows(name) or spec.queryset(request, rows) is rows:
+                raise Unusable(knows_no(name, given[name]))
     return given
 
 
@@ -44,10 +44,8 @@ def in_words(model_admin: Any, user: Any, filters: Mapping[str, str]) -> str:
     told = {SEARCH_VAR: _("search")}
     values = dict(filters)
     with _request(user, filters) as request:
-        for name, offered in _offered(model_admin, request):
-            if name in filters:
-                spec = offered(request, {name: [filters[name]]}, model_admin.model, model_admin)
-                told[name], values[name] = spec.in_words(name)
+        for name, spec in _asked(model_admin, request, filters):
+            told[name], values[name] = spec.in_words(name)
     return " · ".join(f"{told[name]}: {value}" for name, value in values.items())
 
 
@@ -57,8 +55,10 @@ def matching(model_admin: Any, user: Any, filters: Mapping[str, str], *, as_of: 
     try:
         with _request(user, filters) as request:
             rows = model_admin.get_queryset(request)
-            for _name, _rows, narrowed in _steps(model_admin, request, filters):
-                rows = narrowed
+            for _name, spec in _asked(model_admin, request, filters):
+                rows = spec.queryset(request, rows)
+            if SEARCH_VAR in filters:
+                rows, _distinct = model_admin.get_search_results(request, rows, filters[SEARCH_VAR])
             return rows
     finally:
         moment.reset(token)
@@ -82,16 +82,8 @@ def _offered(model_admin: Any, request: HttpRequest) -> list[tuple[str, Any]]:
     return [(name, offered) for offered in model_admin.get_list_filter(request) for name in parameters_of(offered)]
 
 
-def _steps(model_admin: Any, request: HttpRequest, filters: Mapping[str, str]) -> Any:
-    """Apply filter by filter; give each one's name, the rows before it and the rows after it."""
-    rows = model_admin.get_queryset(request)
+def _asked(model_admin: Any, request: HttpRequest, filters: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    """Return each filter that is set, by its name; one of several fields comes once for each, which has to narrow."""
     for name, offered in _offered(model_admin, request):
         if name in filters:
-            # One name at a time, also of a filter with several: each has to narrow by itself.
-            spec = offered(request, {name: [filters[name]]}, model_admin.model, model_admin)
-            narrowed = spec.queryset(request, rows)
-            yield name, rows, narrowed
-            rows = narrowed
-    if SEARCH_VAR in filters:
-        found, _distinct = model_admin.get_search_results(request, rows, filters[SEARCH_VAR])
-        yield SEARCH_VAR, rows, found
+            yield name, offered(request, {name: [filters[name]]}, model_admin.model, model_admin)

@@ -3,13 +3,15 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from lifecycle.console.actions import in_words
 from lifecycle.console.dress import button
 from lifecycle.spreadsheet import CHUNK, csv_answer, csv_lines
-
-NOT_KEPT = ("status", "p")
 
 
 class DeadLetters:
@@ -22,14 +24,18 @@ class DeadLetters:
     @button(
         description=gettext_lazy("Dead letters (CSV)"), icon="download", permissions=["view"], url_path="dead-letters"
     )
-    def dead_letters(self, request: HttpRequest) -> StreamingHttpResponse:
+    def dead_letters(self, request: HttpRequest) -> HttpResponseBase:
         """Stream the failed rows; a server-side cursor keeps memory the same for any number."""
-        asked = request.GET.copy()
-        for name in NOT_KEPT:
-            asked.pop(name, None)
-        request.GET = asked  # type: ignore[assignment]
-        rows = self.get_changelist_instance(request).get_queryset(request)  # type: ignore[attr-defined]
-        return csv_answer("dead-letters", self.dead_letter_lines(rows))
+        back = HttpResponseRedirect(f"{self.address('changelist')}?{request.GET.urlencode()}")  # type: ignore[attr-defined]
+        listed = self.get_changelist_instance(request)  # type: ignore[attr-defined]
+        if listed.unknown():  # the list says it
+            return back
+        state = request.GET.get("status", "").strip()
+        if state and state not in self.dead_letter_states:
+            told = {"states": in_words(self.dead_letter_states), "state": state}
+            messages.warning(request, _("Dead letters are %(states)s; the list shows rows that are %(state)s.") % told)
+            return back
+        return csv_answer("dead-letters", self.dead_letter_lines(listed.get_queryset(request)))
 
     def dead_letter_lines(self, rows: Any) -> Iterator[str]:
         """Give the file line by line."""

@@ -12,6 +12,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from lifecycle.models import ErrorGroup
@@ -34,7 +35,7 @@ def exactly(column: str, value: Any) -> Q:
 
 
 class ChoiceFilter(admin.SimpleListFilter):
-    """A filter whose values are known beforehand; others are ignored."""
+    """A filter whose values are known beforehand; of others there is no row."""
 
     column: str
     leads = False  # whether an index begins with the column and ends with the id
@@ -44,9 +45,15 @@ class ChoiceFilter(admin.SimpleListFilter):
         """Offer all values."""
         return self.offered
 
+    def value(self) -> str | None:
+        """Return what is asked for; blanks ask for nothing."""
+        return str(super().value() or "").strip() or None
+
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        """Narrow the rows when a known value is asked for."""
-        return self.narrow(queryset, str(self.value())) if self.is_known else queryset
+        """Narrow the rows when something is asked for; a value that was never offered leaves none."""
+        if self.value() is None:
+            return queryset
+        return self.narrow(queryset, str(self.value())) if self.is_known else queryset.none()
 
     def narrow(self, rows: Any, value: str) -> Any:
         """Return the rows with this value."""
@@ -56,6 +63,14 @@ class ChoiceFilter(admin.SimpleListFilter):
         """Return what is filtered by, and the value as it was offered."""
         labels = {str(value): str(label) for value, label in self.lookup_choices}
         return str(self.title), labels.get(str(self.value()), str(self.value()))
+
+    def asked(self) -> list[str]:
+        """Return by which names in the address something is asked for."""
+        return [self.parameter_name] if self.value() is not None else []  # type: ignore[list-item]
+
+    def knows(self, name: str) -> bool:
+        """Tell whether what is asked for can be."""
+        return self.is_known
 
     @property
     def is_known(self) -> bool:
@@ -138,6 +153,14 @@ class TypedFilter(admin.ListFilter):
         """Return what was typed into a field."""
         return str(self.used_parameters.get(name, ""))
 
+    def asked(self) -> list[str]:
+        """Return by which names in the address something is asked for."""
+        return [name for name in self.parameters if self.typed(name)]
+
+    def knows(self, name: str) -> bool:
+        """Tell whether what is asked for can be; of a word typed in only the rows can tell."""
+        return True
+
     def in_words(self, name: str) -> tuple[str, str]:
         """Return what is filtered by, and what was typed."""
         return str(self.parameters[name]), self.typed(name)
@@ -145,7 +168,7 @@ class TypedFilter(admin.ListFilter):
     @property
     def leading(self) -> str:
         """The column that the list is ordered by first."""
-        return self.column if any(map(self.typed, self.parameters)) else ""
+        return self.column if self.asked() else ""
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         """Keep the rows with the one value that was typed."""
@@ -167,7 +190,9 @@ class DateFilter(TypedFilter):
     input_type = "date"
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        """Keep the rows of those days; what is no date is ignored."""
+        """Keep the rows of those days; on what is no date there were none."""
+        if not all(map(self.knows, self.asked())):
+            return queryset.none()
         first, last = (self._midnight(name) for name in self.parameters)
         if first:
             queryset = queryset.filter(pk__gte=first_id_at(first - CLOCKS_DIFFER_BY), created_at__gte=first)
@@ -175,6 +200,10 @@ class DateFilter(TypedFilter):
             end = last + timedelta(days=1)
             queryset = queryset.filter(pk__lt=first_id_at(end + CLOCKS_DIFFER_BY), created_at__lt=end)
         return queryset
+
+    def knows(self, name: str) -> bool:
+        """Tell whether it is a date."""
+        return self._midnight(name) is not None
 
     def _midnight(self, name: str) -> datetime | None:
         with suppress(ValueError, OverflowError):
@@ -215,6 +244,12 @@ class GroupFilter(TypedFilter):
 def parameters_of(offered: Any) -> list[str]:
     """Return what a filter is called in the address: one name, or one for each of its fields."""
     return list(getattr(offered, "parameters", None) or [offered.parameter_name])
+
+
+def knows_no(name: str, value: str) -> str:
+    """Say that a filter has no such value."""
+    told = {"name": name, "value": value}
+    return gettext("The filter “%(name)s” knows no “%(value)s”, so no row matches it.") % told
 
 
 def first_id_at(time: datetime) -> UUID:

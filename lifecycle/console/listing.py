@@ -14,7 +14,7 @@ from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
 from lifecycle.console.dress import number
-from lifecycle.console.filters import parameters_of
+from lifecycle.console.filters import knows_no, parameters_of
 
 MOST_COUNTED = 10_000
 
@@ -56,6 +56,11 @@ class CappedChangeList(ChangeList):
         super().get_results(request)
         self.full_result_count = self.result_count
 
+    def unknown(self) -> list[str]:
+        """Say which values no filter knows: without a word an empty list would tell that nothing is wrong."""
+        asked = [(spec, name) for spec in self.filter_specs for name in spec.asked()]
+        return [knows_no(name, spec.in_words(name)[1]) for spec, name in asked if not spec.knows(name)]
+
     def get_ordering(self, request: HttpRequest, queryset: Any) -> list[str]:
         """Order by the column that a filter narrows to one value, then as always: the same order, along an index.
 
@@ -92,6 +97,7 @@ class LongListAdmin(ReadOnlyAdmin):
     list_per_page = 50
     list_max_show_all = 0
     list_fullwidth = True
+    list_before_template = "admin/console/list_head.html"
     ordering = ["-id"]
     paginator = CappedPaginator
     show_full_result_count = False

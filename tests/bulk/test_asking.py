@@ -55,7 +55,7 @@ def test_filters_that_are_typed_in_reach_as_far_as_the_list(make_person, site, m
         f"From: {today} · To, that day included: {today}",
         "error group: NO_CLICK bad",
     ]
-    assert said(by_nonsense) == ["The filter “from” knows no “tomorrow”, so it narrows nothing."]
+    assert said(by_nonsense) == ["The filter “from” knows no “tomorrow”, so no row matches it."]
 
 
 def test_con_4_a_list_of_one_state_offers_what_applies_to_it(make_person, site, make_failed) -> None:
@@ -119,9 +119,9 @@ def test_above_a_hundred_the_number_has_to_be_typed(make_person, site, make_fail
         ("", "Set a filter first: no action is offered over everything there is."),
         ("p=1&o=2", "Set a filter first: no action is offered over everything there is."),
         ("code=%20", "Set a filter first: no action is offered over everything there is."),
-        ("status=nonsense", "The filter “status” knows no “nonsense”, so it narrows nothing."),
+        ("status=nonsense", "The filter “status” knows no “nonsense”, so no row matches it."),
         ("gclid__startswith=C", "“gclid__startswith” is no filter of this list."),
-        ("status=FAILED&site=nonsense", "The filter “site” knows no “nonsense”, so it narrows nothing."),
+        ("status=FAILED&site=nonsense", "The filter “site” knows no “nonsense”, so no row matches it."),
     ],
 )
 def test_filters_that_narrow_nothing_are_refused(make_person, site, make_failed, query: str, told: str) -> None:

@@ -42,7 +42,7 @@ def test_each_end_of_a_range_has_to_narrow(query, make_person, site, make_failed
     answer = ask(make_person(sites={site: "operator"}), query=query)
 
     assert said(answer) == [
-        f"The filter “{query.rpartition('&')[2].split('=')[0]}” knows no “nonsense”, so it narrows nothing."
+        f"The filter “{query.rpartition('&')[2].split('=')[0]}” knows no “nonsense”, so no row matches it."
     ]
     assert Conversion.objects.filter(status="FAILED").count() == 1
 

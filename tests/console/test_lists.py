@@ -1,0 +1,68 @@
+"""Lists say what they are narrowed by, and keep to it (CON-3, CON-5, CON-7)."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from tests.console.conftest import make_conversions, make_site
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/ociqueue/conversion/"
+QUEUES = [LIST, "/admin/pdfjobs/pdfjob/", "/admin/orchestrator/job/"]
+
+
+def shown(answer: Any) -> list[Any]:
+    return list(answer.context["cl"].result_list)
+
+
+def page(client: Client, query: str, path: str = LIST) -> Any:
+    """Open a list; it stays at the address that was asked for."""
+    answer = client.get(f"{path}?{query}")
+    assert answer.status_code == 200, query
+    return answer
+
+
+# Values that no filter knows
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("status", "BOGUS"), ("site", "xyz"), ("since", "abc"), ("from", "notadate"), ("to", "9999-12-31")],
+)
+def test_a_value_that_no_filter_knows_shows_no_row_and_is_named(make_person, name: str, value: str) -> None:
+    """A list of everything under a filter would be taken for what the filter left."""
+    site = make_site()
+    make_conversions(site, badly=2, waiting=1)
+    client, query = make_person(sites=(site,)), f"{name}={value}"
+    sentence = f"The filter “{name}” knows no “{value}”, so no row matches it."
+
+    listed = page(client, query)
+    file = client.get(f"{LIST}dead-letters/?{query}", follow=True)
+
+    assert shown(listed) == []
+    assert sentence in listed.content.decode()
+    assert file.redirect_chain == [(f"{LIST}?{query}", 302)], "no file of every failure"
+    assert sentence in file.content.decode()
+
+
+@pytest.mark.parametrize("path", [*QUEUES, "/admin/ociqueue/uploadbatch/", "/admin/lifecycle/bulkaction/"])
+def test_every_list_says_so(admin_client, path: str) -> None:
+    make_site()
+    name = "site" if "uploadbatch" in path else "status"
+
+    answer = page(admin_client, f"{name}=BOGUS", path)
+
+    assert f"The filter “{name}” knows no “BOGUS”" in answer.content.decode()
+
+
+@pytest.mark.parametrize("query", ["status=", "status=%20", "from=&to=", "since=", "status=FAILED%20"])
+def test_blanks_ask_for_nothing(make_person, query: str) -> None:
+    site = make_site()
+    make_conversions(site, badly=2)
+
+    answer = page(make_person(sites=(site,)), query)
+
+    assert len(shown(answer)) == 2
+    assert "knows no" not in answer.content.decode()
