@@ -43,6 +43,14 @@ class CappedPaginator(Paginator[Any]):
             "names": name if self.count == 1 else names,
         }
 
+    def page(self, number: Any) -> Any:
+        """Return a page; beyond the last it is the last, for rows leave a list while somebody pages through it."""
+        return super().page(self.nearest(number))
+
+    def nearest(self, number: int) -> int:
+        """Return the number of the page that there is."""
+        return max(1, min(number, self.num_pages))
+
     @property
     def _rows(self) -> Any:
         return self.object_list
@@ -55,6 +63,7 @@ class CappedChangeList(ChangeList):
         """Keep the page's head from showing a number beside the title."""
         super().get_results(request)
         self.full_result_count = self.result_count
+        self.page_num = self.paginator.nearest(self.page_num)
 
     def unknown(self) -> list[str]:
         """Say which values no filter knows: without a word an empty list would tell that nothing is wrong."""

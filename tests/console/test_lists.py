@@ -66,3 +66,18 @@ def test_blanks_ask_for_nothing(make_person, query: str) -> None:
 
     assert len(shown(answer)) == 2
     assert "knows no" not in answer.content.decode()
+
+
+# Pages
+
+
+@pytest.mark.parametrize(("asked", "number", "rows"), [("900", 2, 1), ("2", 2, 1), ("0", 1, 50), ("-3", 1, 50)])
+def test_a_page_beyond_the_last_is_the_last_of_the_same_filter(make_person, asked: str, number: int, rows: int) -> None:
+    """Whoever retries all of the last page comes back to a page that is gone."""
+    site = make_site()
+    make_conversions(site, badly=51, waiting=1)
+
+    answer = page(make_person(sites=(site,)), f"status=FAILED&p={asked}")
+
+    assert {row.status for row in shown(answer)} == {"FAILED"}
+    assert (answer.context["cl"].page_num, len(shown(answer))) == (number, rows)
