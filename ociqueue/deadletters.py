@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ociqueue.currencies import MINOR_UNITS
 from ociqueue.export import spoken_time
 from ociqueue.models import Conversion
 from ociqueue.models.conversion import PREFIX
@@ -33,7 +34,7 @@ def cells(conversion: Conversion) -> list[Any]:
         conversion.action,
         *(getattr(conversion, name) for name in Conversion.CLICK_IDS),
         spoken_time(conversion.conversion_time, conversion.site.zone),
-        conversion.value,
+        f"{conversion.value:.{MINOR_UNITS.get(conversion.currency, 2)}f}",
         conversion.currency,
         conversion.order_id,
         conversion.source_key or "",
