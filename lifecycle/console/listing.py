@@ -59,6 +59,9 @@ class CappedPaginator(Paginator[Any]):
 class CappedChangeList(ChangeList):
     """Leaves the total to the pagination, which knows where counting stopped."""
 
+    page_num: int
+    paginator: CappedPaginator
+
     def get_results(self, request: HttpRequest) -> None:
         """Keep the page's head from showing a number beside the title."""
         super().get_results(request)
