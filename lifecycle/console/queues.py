@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import admin, messages
@@ -21,6 +22,9 @@ from lifecycle.console.groups import ErrorGroupsAdmin
 from lifecycle.console.standing import StandingAdmin
 from lifecycle.models import RefusalCode
 from lifecycle.models.refused import mark_refused
+
+
+LIST_FILTERS = "_changelist_filters"  # as Django calls them in the address of a row's page
 
 
 class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
@@ -50,7 +54,11 @@ class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
         """Add the timeline, and all else there is to say of a row."""
         row = self.get_object(request, unquote(object_id))
         options["extra_context"] = {**(self.about(row) if row else {}), "show_history": False}
-        return super().change_view(request, object_id, *args, **options)  # type: ignore[no-any-return]
+        answer: Any = super().change_view(request, object_id, *args, **options)
+        if kept := self.get_preserved_filters(request):
+            for offered in getattr(answer, "context_data", {}).get("actions_detail", []):
+                offered["path"] += f"?{kept}"
+        return answer  # type: ignore[no-any-return]
 
     # What is offered
 
@@ -104,7 +112,7 @@ class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
         pk = self.read_id(unquote(object_id))
         if pk is None:
             raise Http404
-        return self.ask(request, action, [pk], from_row=True)
+        return self.ask(request, action, [pk], filters=request.GET.get(LIST_FILTERS, ""), from_row=True)
 
     def ask(
         self,
@@ -172,9 +180,11 @@ class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
         return [path("act/<str:verb>/", act, name=self.named("act")), *super().get_urls()]
 
     def _back(self, ids: list[UUID], *, filters: str, from_row: bool) -> str:
-        if from_row:
-            return self.address("change", ids[0])
-        return self.address("changelist") + (f"?{filters}" if filters else "")
+        """Return the way to where it was asked; a row's page keeps the filters of the list it was opened from."""
+        if not from_row:
+            return self.address("changelist") + (f"?{filters}" if filters else "")
+        kept = urlencode({LIST_FILTERS: filters}) if filters else ""
+        return self.address("change", ids[0]) + (f"?{kept}" if kept else "")
 
 
 def _for_selected(action: Action) -> Any:
