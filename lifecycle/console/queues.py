@@ -11,6 +11,7 @@ from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path
 from django.utils.functional import lazy
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from lifecycle.actor import acting, acting_as
@@ -23,7 +24,8 @@ from lifecycle.console.standing import StandingAdmin
 from lifecycle.models import RefusalCode
 from lifecycle.models.refused import mark_refused
 
-
+MOST_NAMED = 5  # rows on the page that asks
+COLUMNS_NAMED = 3  # of the list: the first name a row, and say its state and whose it is
 LIST_FILTERS = "_changelist_filters"  # as Django calls them in the address of a row's page
 
 
@@ -132,6 +134,7 @@ class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
             "admin/console/confirm.html",
             title=action.label,
             sentences=seen.sentences,
+            **self._named(request, ids),
             form=form or action.form(),
             submit=f"{action.title} ({grouped(seen.eligible)})" if seen.eligible else "",
             is_dangerous=action.is_dangerous,
@@ -139,6 +142,18 @@ class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
             kept={"ids": ",".join(map(str, ids)), "filters": filters, "from_row": "1" if from_row else ""},
             back=self._back(ids, filters=filters, from_row=from_row),
         )
+
+    def _named(self, request: HttpRequest, ids: list[UUID]) -> dict[str, Any]:
+        """Name the rows as the list does, the first of them when there are many."""
+        rows = self.get_queryset(request).filter(pk__in=ids)
+        first = rows.select_related(*(self.list_select_related or ())).order_by("-pk")[:MOST_NAMED]
+        columns = [(capfirst(column.short_description), column) for column in self.list_display[:COLUMNS_NAMED]]
+        beyond = rows.count() - MOST_NAMED
+        return {
+            "columns": [label for label, _column in columns],
+            "rows": [[(label, column(row)) for label, column in columns] for row in first],
+            "beyond": _("and %(number)s more") % {"number": grouped(beyond)} if beyond > 0 else "",
+        }
 
     # Acting
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 from urllib.parse import urlencode
+from uuid import uuid4
 
 import pytest
 from django.test import Client
@@ -52,3 +53,41 @@ def test_acting_on_a_row_keeps_the_filters_of_the_list_it_was_opened_from(operat
     assert said(done) == ["Retried 1 of 1."]
     assert done.redirect_chain == [(f"{LIST}{row.pk}/change/?{KEPT}", 302)]
     assert escape(f"{LIST}?{FILTERS}") in done.content.decode(), "and from there on to the list"
+
+
+def test_the_page_that_asks_names_the_row(operator, row) -> None:
+    asked = operator.get(f"{LIST}{row.pk}/retry/")
+
+    assert asked.context["columns"] == ["Conversion", "State", "Site"]
+    ((name, state, site),) = asked.context["rows"]
+    assert f"…{str(row.pk)[-12:]}" in name[1]
+    assert "FAILED" in state[1]
+    assert row.site.name in site[1]
+    assert asked.context["beyond"] == ""
+    assert str(name[1]) in asked.content.decode()
+
+
+def test_of_a_selection_the_first_rows_are_named_and_the_others_counted(make_person) -> None:
+    site, other = make_site(), make_site("Rakip")
+    make_conversions(site, badly=7)
+    make_conversions(other, badly=1)
+    chosen = [str(pk) for pk in Conversion.objects.order_by("-pk").values_list("pk", flat=True)]
+
+    asked = make_person(sites=(site,)).post(LIST, {"action": "retry", "_selected_action": chosen})
+    by_hand = make_person("can", sites=(site,)).post(f"{LIST}act/retry_selected/", {"ids": ",".join(chosen)})
+
+    for page in (asked, by_hand):
+        newest = Conversion.objects.for_site(site).order_by("-pk")[:5]
+        assert [row[0][1].split("</span>")[0][-12:] for row in page.context["rows"]] == [
+            str(row.pk)[-12:] for row in newest
+        ]
+        assert page.context["beyond"] == "and 2 more"
+        assert "Rakip" not in page.content.decode(), "another's rows are not there"
+
+
+@pytest.mark.parametrize("path", ["/admin/pdfjobs/pdfjob/", "/admin/orchestrator/job/"])
+def test_a_row_that_is_gone_has_no_name(admin_client, path: str) -> None:
+    asked = admin_client.get(f"{path}{uuid4()}/retry/")
+
+    assert asked.context["rows"] == []
+    assert "<table" not in asked.content.decode()
