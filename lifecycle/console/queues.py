@@ -128,6 +128,9 @@ class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
     ) -> HttpResponse:
         """Say what an action will do, and ask why."""
         seen = action.preview(request.user, ids)
+        came_from = {"filters": filters, "from_row": "1" if from_row else ""}
+        # In the address too, which outlives a session: whoever has to log in again is led back.
+        asked_at = urlencode({"ids": ids[0], **came_from} if from_row else {"filters": filters})
         return page(
             self,
             request,
@@ -138,8 +141,8 @@ class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
             form=form or action.form(),
             submit=f"{action.title} ({grouped(seen.eligible)})" if seen.eligible else "",
             is_dangerous=action.is_dangerous,
-            post_to=self.address("act", action.verb),
-            kept={"ids": ",".join(map(str, ids)), "filters": filters, "from_row": "1" if from_row else ""},
+            post_to=f"{self.address('act', action.verb)}?{asked_at}",
+            kept={"ids": ",".join(map(str, ids)), **came_from},
             back=self._back(ids, filters=filters, from_row=from_row),
         )
 
@@ -164,12 +167,16 @@ class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
             raise Http404
         if not self.has_operate_permission(request):
             raise PermissionDenied
-        named = (self.read_id(text) for text in request.POST.get("ids", "").split(","))
+        told = request.POST if request.method == "POST" else request.GET
+        named = (self.read_id(text) for text in told.get("ids", "").split(","))
         ids = list(dict.fromkeys(pk for pk in named if pk))
+        filters, from_row = told.get("filters", ""), bool(told.get("from_row"))
+        if request.method != "POST":  # sent when the session had ended: logging in leads here, without what was sent
+            messages.warning(request, _("Nothing was done: your confirmation did not arrive. Please ask once more."))
+            return HttpResponseRedirect(self._back(ids, filters=filters, from_row=from_row and bool(ids)))
         if not 0 < len(ids) <= self.most_acted_on:
             messages.error(request, _("Select from 1 to %(most)s rows.") % {"most": grouped(self.most_acted_on)})
             return HttpResponseRedirect(self.address("changelist"))
-        filters, from_row = request.POST.get("filters", ""), bool(request.POST.get("from_row"))
         form = action.form(request.POST)
         self.note_beyond_reach(request, ids)
         if not form.is_valid():

@@ -1,10 +1,11 @@
 """An operator's action from the question to the page after it: which rows, and where one came from (CON-4, CON-9)."""
 
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils.html import escape
 
@@ -91,3 +92,30 @@ def test_a_row_that_is_gone_has_no_name(admin_client, path: str) -> None:
 
     assert asked.context["rows"] == []
     assert "<table" not in asked.content.decode()
+
+
+@pytest.mark.parametrize("from_row", [True, False], ids=["asked on a row's page", "asked in a list"])
+def test_a_confirmation_sent_after_the_session_ended_does_nothing_and_leads_back(operator, row, from_row) -> None:
+    if from_row:
+        back, asked = f"{LIST}{row.pk}/change/?{KEPT}", operator.get(f"{LIST}{row.pk}/retry/?{KEPT}")
+    else:
+        back = f"{LIST}?{FILTERS}"
+        asked = operator.post(back, {"action": "retry", "_selected_action": [str(row.pk)]})
+    user = operator.session["_auth_user_id"]
+    operator.logout()
+
+    ((login, _),) = send(operator, asked).redirect_chain
+    operator.force_login(User.objects.get(pk=user))
+    after = operator.get(parse_qs(urlsplit(login).query)["next"][0], follow=True)
+
+    assert after.redirect_chain == [(back, 302)]
+    assert said(after) == ["Nothing was done: your confirmation did not arrive. Please ask once more."]
+    assert Conversion.objects.get(pk=row.pk).status == "FAILED"
+
+
+@pytest.mark.parametrize("query", ["", "ids=nonsense&from_row=1", "from_row=1", "filters=p%3D2%0D%0AX: y"])
+def test_an_address_of_a_confirmation_leads_to_the_list_at_least(operator, query: str) -> None:
+    answer = operator.get(f"{LIST}act/retry_selected/?{query}")
+
+    assert answer.status_code == 302
+    assert answer["Location"].startswith(LIST)
