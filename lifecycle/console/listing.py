@@ -68,6 +68,12 @@ class CappedChangeList(ChangeList):
         self.full_result_count = self.result_count
         self.page_num = self.paginator.nearest(self.page_num)
 
+    def narrowed_by(self) -> str:
+        """Return the filters that are set, in the words of the page that acts on all that match."""
+        told = [spec.in_words(name) for spec in self.filter_specs for name in spec.asked()]
+        told += [(gettext("search"), self.query.strip())] if self.query.strip() else []
+        return " · ".join(f"{name}: {value}" for name, value in told)
+
     def unknown(self) -> list[str]:
         """Say which values no filter knows: without a word an empty list would tell that nothing is wrong."""
         asked = [(spec, name) for spec in self.filter_specs for name in spec.asked()]

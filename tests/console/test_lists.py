@@ -1,10 +1,15 @@
 """Lists say what they are narrowed by, and keep to it (CON-3, CON-5, CON-7)."""
 
+import re
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
+from django.utils.html import escape
 
+from lifecycle.models import ErrorGroup
+from ociqueue.models import Conversion
 from tests.console.conftest import make_conversions, make_site
 
 pytestmark = pytest.mark.django_db
@@ -81,3 +86,53 @@ def test_a_page_beyond_the_last_is_the_last_of_the_same_filter(make_person, aske
 
     assert {row.status for row in shown(answer)} == {"FAILED"}
     assert (answer.context["cl"].page_num, len(shown(answer))) == (number, rows)
+
+
+# What is said over a list
+
+
+def said_over(answer: Any) -> str:
+    """Return what stands over the list, in one line."""
+    html = answer.content.decode()
+    over = html[html.index('id="changelist"') : html.index('id="changelist-search"')]
+    return " ".join(re.sub("<[^>]*>", " ", over).split())
+
+
+def test_a_list_says_which_filter_is_on_as_the_bulk_page_does(make_person) -> None:
+    site = make_site("Köşe & Bucak")
+    make_conversions(site, badly=2)
+    ErrorGroup.objects.fold()
+    client = make_person(sites=(site,))
+    group = Conversion.objects.latest("pk").error_group
+    day = timezone.localdate().isoformat()
+
+    for query in (
+        f"site={site.pk}&status=FAILED",
+        f"from={day}&to={day}",
+        f"group={group}",
+        "since=24",
+        "code=X",
+        "q=o-1",
+    ):
+        told = dict(client.get(f"{LIST}all/retry/?{query}").context["facts"])["Filter"]
+        listed = page(client, query)
+        assert sorted(listed.context["cl"].narrowed_by().split(" · ")) == sorted(told.split(" · "))
+        assert escape(f"Filter: {listed.context['cl'].narrowed_by()}") in said_over(listed)
+        assert "Clear the filter" in said_over(listed)
+
+
+def test_a_list_without_a_filter_says_nothing(make_person) -> None:
+    site = make_site()
+    make_conversions(site, badly=2)
+
+    assert "Filter" not in said_over(page(make_person(sites=(site,)), "p=1"))
+
+
+def test_an_empty_list_offers_nothing_over_all_that_match(make_person) -> None:
+    site = make_site()
+    make_conversions(site, badly=2)
+    client = make_person(sites=(site,))
+
+    assert "All that match this filter" in said_over(page(client, "code=X"))
+    assert "All that match this filter" not in said_over(page(client, "code=Y"))
+    assert "Filter: error code: Y" in said_over(page(client, "code=Y"))
