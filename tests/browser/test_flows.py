@@ -129,6 +129,31 @@ def test_everything_is_reached_by_the_keyboard_alone(visitor, house) -> None:
     expect(page.get_by_text("Retried 1 of 1.")).to_be_visible()
 
 
+def test_the_filters_open_close_and_narrow_by_the_keyboard_alone(visitor, house) -> None:
+    page = visitor.enter("demo-operator")
+    open_page(page, "/admin/ociqueue/conversion/")
+    button, drawer = page.get_by_role("button", name="Filters"), page.locator("#changelist-filter")
+    expect(button).to_have_attribute("aria-expanded", "false")
+
+    tab_to(page, "Search: A whole id")
+    tab_to(page, "Filters")
+    page.keyboard.press("Enter")
+    expect(drawer).to_be_visible()
+    expect(button).to_have_attribute("aria-expanded", "true")
+    expect(drawer.locator(":focus")).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(drawer).to_be_hidden()
+    expect(button).to_be_focused()
+
+    page.keyboard.press("Space")
+    expect(drawer.locator(":focus")).to_have_count(1)
+    tab_to(page, "FAILED")
+    page.keyboard.press("Enter")
+
+    expect(page).to_have_url(re.compile("status=FAILED"))
+    expect(page.locator("main")).to_contain_text("Filter: state: FAILED")
+
+
 def test_the_menu_opens_and_closes_by_the_keyboard(visitor, house) -> None:
     page = visitor.enter("demo-operator")
     open_page(page, "/admin/")
