@@ -34,6 +34,19 @@ def test_no_page_keeps_people_out_or_is_wider_than_its_window(visitor, house) ->
     assert found == []
 
 
+def test_no_cell_of_a_list_is_cut_off_on_a_narrow_screen(visitor, house) -> None:
+    """A state may have two badges, and an error's text opens within its cell."""
+    page = visitor.enter("demo-admin", width=NARROW)
+    for width in (NARROW, 900):
+        page.set_viewport_size({"width": width, "height": 900})
+        for name in ("conversions", "pdf-jobs", "cutting-jobs"):
+            open_page(page, places(house)[name])
+            page.evaluate("document.querySelectorAll('details.kilit-more').forEach(error => error.open = true)")
+            cells = page.locator(".data-row > :is(td, th)")
+            assert cells.count()
+            assert cells.evaluate_all("all => all.filter(one => one.scrollHeight > one.clientHeight).length") == 0
+
+
 def test_the_console_is_dark_where_the_machine_is(visitor, house) -> None:
     page = open_page(visitor.enter("demo-admin", theme="dark"), "/admin/")
 
