@@ -136,3 +136,22 @@ def test_an_empty_list_offers_nothing_over_all_that_match(make_person) -> None:
     assert "All that match this filter" in said_over(page(client, "code=X"))
     assert "All that match this filter" not in said_over(page(client, "code=Y"))
     assert "Filter: error code: Y" in said_over(page(client, "code=Y"))
+
+
+def test_an_empty_list_says_whether_nothing_matches_or_nothing_is_there(make_person) -> None:
+    site = make_site()
+    client = make_person(sites=(site,))
+
+    assert "There is nothing here yet." in page(client, "").content.decode()
+    for query in ("status=FAILED", "q=o-1"):
+        told = page(client, query).content.decode()
+        assert "Nothing matches this filter." in told
+        assert "Create a new item" not in told, "nobody can"
+
+
+@pytest.mark.parametrize(("path", "name"), [*zip(QUEUES, ["Conversions", "PDF jobs", "Jobs"], strict=True)])
+def test_a_tab_of_the_browser_is_called_by_what_its_list_shows(admin_client, path: str, name: str) -> None:
+    title = re.search("<title>(.*?)</title>", page(admin_client, "", path).content.decode(), re.DOTALL)
+
+    assert title
+    assert title[1].split("|")[0].strip() == name
