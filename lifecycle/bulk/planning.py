@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
+from django.core.exceptions import EmptyResultSet
 from django.db import connection, transaction
 from django.db.models import Count
 from django.utils import timezone
@@ -128,7 +129,10 @@ def write_down(action: BulkAction) -> None:
 
 
 def _write_down(action: BulkAction, rows: Any) -> int:
-    sql, params = rows.order_by().values("id", "status")[: MOST_ROWS + 1].query.sql_with_params()
+    try:
+        sql, params = rows.order_by().values("id", "status")[: MOST_ROWS + 1].query.sql_with_params()
+    except EmptyResultSet:  # the filter names what is no longer theirs: there is nothing to ask the database for
+        return 0
     with connection.cursor() as cursor:
         cursor.execute(WRITE_DOWN.format(picked=sql), [action.pk, *params])
         return int(cursor.rowcount)

@@ -4,6 +4,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
+from lifecycle.bulk import planning
 from lifecycle.bulk.planning import plan
 from lifecycle.bulk.running import run_batch
 from lifecycle.models import BulkAction, RefusedRequest
@@ -51,6 +52,23 @@ def test_rows_of_a_site_that_was_taken_away_are_left_alone(make_person, make_sit
     assert (action.status, action.moved_count, action.left) == ("DONE", 2, {"not of a site you run": 3})
     assert states() == {"QUEUED": 2, "FAILED": 3}
     agrees(operator, action)
+
+
+def test_a_filter_by_a_site_that_was_taken_away_matches_nothing(
+    make_person, make_site, make_failed, monkeypatch
+) -> None:
+    """A filter that the worker no longer knows must not let the action loose on all other rows."""
+    monkeypatch.setattr(planning, "MOST_LOOKED_AT", 0)
+    mine, lost = make_site(), make_site()
+    make_failed(mine, 2)
+    make_failed(lost, 3)
+    action = asked(make_person(sites={mine: "operator", lost: "operator"}), query=f"site={lost.pk}")
+
+    SiteMembership.objects.filter(site=lost).delete()
+    worked(action)
+
+    assert (action.total, action.moved_count) == (0, 0)
+    assert states() == {"FAILED": 5}
 
 
 def test_a_site_won_since_is_not_in_it(make_person, make_site, make_failed) -> None:
