@@ -40,13 +40,17 @@ def test_a_second_run_prints_the_same_and_makes_nothing(capsys, settings, tmp_pa
 def test_each_site_key_opens_its_site(capsys, settings, tmp_path, client) -> None:
     shown = demo(capsys, settings, tmp_path)
 
-    for name in ("script_site", "api_site"):
-        answer = client.get(
+    answers = {
+        name: client.get(
             "/api/oci/google-ads-export",
             {"siteId": shown[name]["public_id"]},
             headers={"x-api-key": shown[name]["api_key"]},
         )
-        assert answer.json()["items"] == []
+        for name in ("script_site", "api_site")
+    }
+
+    assert answers["script_site"].json()["items"] == []
+    assert answers["api_site"].json()["error"]["code"] == "NOT_A_SCRIPT_SITE"
 
 
 def test_the_service_key_opens_the_pdf_queue_and_each_template_is_there_once(
