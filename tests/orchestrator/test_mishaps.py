@@ -195,7 +195,7 @@ def test_a_share_that_is_away_for_a_while_fails_no_order(floor, customer, settin
 
     for each in (job, patient_job):
         each.refresh_from_db()
-        assert (each.status, each.error_code, each.claim_token) == (each.status, "", None)
+        assert (each.error_code, each.claim_token) == ("", None)
         assert each.status in ("NEW", "PREPARED")
     runner.absences._since[job.pk] -= AWAY_FOR.total_seconds() + 1
     Job.objects.filter(pk=job.pk).update(next_run_at=Now())

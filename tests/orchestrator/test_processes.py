@@ -13,7 +13,6 @@ from typing import Any
 
 import psutil
 import pytest
-from django.db.models.functions import Now
 
 from lifecycle.models import Event, Runner
 from lifecycle.processes import kill_group
@@ -23,7 +22,7 @@ from orchestrator.states import WORKING
 from tests.commands import ROOT
 from tests.orchestrator.conftest import make_job
 from tests.orchestrator.doomed import fork_doomed
-from tests.orchestrator.playing import command, player, work_until
+from tests.orchestrator.playing import command, let_leases_lapse, player, work_until
 from tests.waiting import PATIENCE, wait_until
 from tests.workers.conftest import database_url
 
@@ -63,10 +62,6 @@ def run(floor, world) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     for process in started:
         kill_group(process.pid)
         process.wait(timeout=PATIENCE)
-
-
-def let_leases_lapse() -> None:
-    Job.objects.exclude(lease_until=None).update(lease_until=Now() - timedelta(seconds=1))
 
 
 def states_of(job: Job) -> list[str]:

@@ -20,6 +20,17 @@ from tests.orchestrator.playing import command, due_again, let_leases_lapse, pla
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
 
 
+def handed_over(floor, settings) -> Job:
+    """Return a job whose file lies before the saw, and that is due again."""
+    settings.OPTI_COMMAND = command(floor)
+    job = make_job()
+    work_until(job, "XML_READY")
+    tick(patient=True)
+    assert len(list(floor.inbox.iterdir())) == 1
+    due_again(job)
+    return job
+
+
 def test_a_saw_that_refuses_fails_the_job_and_a_retry_delivers_the_same_solution(floor, customer, settings) -> None:
     """OptiPlanning does not run a second time, and the second name is another one."""
     settings.OPTI_COMMAND = command(floor)
@@ -128,12 +139,7 @@ def test_a_file_that_could_not_be_taken_back_is_never_cut_twice(floor, customer,
 @pytest.mark.parametrize("here", [True, False])
 def test_a_job_that_cost_too_many_runners_is_taken_back_from_the_saw(floor, customer, settings, here) -> None:
     """ORC-18, ORC-20: a job that says FAILED is not cut; whoever cannot reach the folder leaves it to who can."""
-    settings.OPTI_COMMAND = command(floor)
-    job = make_job()
-    work_until(job, "XML_READY")
-    tick(patient=True)
-    assert len(list(floor.inbox.iterdir())) == 1
-    due_again(job)
+    job = handed_over(floor, settings)
     assert Job.objects.claim().pk == job.pk
     Job.objects.filter(pk=job.pk).update(lapse_count=MOST_LAPSES - 1)
     let_leases_lapse()
@@ -213,12 +219,7 @@ def test_names_are_noted_before_the_saw_can_see_them(floor, customer, settings) 
 
 def test_a_failure_with_a_file_in_the_inbox_takes_it_back(floor, customer, settings) -> None:
     """A failed job should not be cut behind everybody's back."""
-    settings.OPTI_COMMAND = command(floor)
-    job = make_job()
-    work_until(job, "XML_READY")
-    tick(patient=True)
-    assert len(list(floor.inbox.iterdir())) == 1
-    due_again(job)
+    job = handed_over(floor, settings)
 
     with patch.object(steps, "heard", side_effect=ZeroDivisionError):
         tick(patient=True)
