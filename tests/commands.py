@@ -1,6 +1,7 @@
 """Runs manage.py as a user does: in a process of its own, with an environment of its own."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -28,3 +29,10 @@ def manage(*arguments: str, timeout: float = PATIENCE, **variables: str) -> subp
         timeout=timeout,
         check=False,
     )
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -6,7 +6,6 @@ A picture more is a line more in SHOTS.
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,7 +18,7 @@ from typing import Any
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from pdfjobs.browser import find_browser
-from tests.commands import ROOT, fresh_environment
+from tests.commands import ROOT, free_port, fresh_environment
 
 IMAGES = ROOT / "docs" / "images"
 READY_WITHIN = 300  # seconds; a first start on a busy machine takes a while
@@ -150,13 +149,6 @@ def managed(*arguments: str, **variables: str) -> str:
         command, cwd=ROOT, env=fresh_environment(**variables), capture_output=True, text=True, check=True
     )
     return ended.stdout
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def wait_for(address: str) -> None:

@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 
 from tests.chaos import world as worlds
-from tests.chaos.stage import CLIENTS, SERVICES, Stage, free_port
+from tests.chaos.stage import CLIENTS, SERVICES, Stage
+from tests.commands import free_port
 
 GRACE = 10  # seconds to tell what was found, and to stop everything
 SETTINGS = {"": "config.settings", "claim": "tests.chaos.without.claim"}

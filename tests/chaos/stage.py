@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -37,13 +36,6 @@ CLIENTS = {
     "operator": [sys.executable, "-m", "tests.chaos.people", "operator"],
     "sweeper": [sys.executable, "-m", "tests.chaos.people", "sweeper"],
 }
-
-
-def free_port() -> int:
-    """Return a port of loopback that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -20,14 +19,8 @@ import psutil
 import pytest
 
 from config.embedded.place import home_of
-from tests.commands import ROOT, fresh_environment, manage
+from tests.commands import ROOT, free_port, fresh_environment, manage
 from tests.waiting import PATIENCE, wait_until
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def runs(process: psutil.Process) -> bool:
