@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import psutil
+
 PATIENCE = 180  # seconds
 
 
@@ -14,3 +16,17 @@ def wait_until(question: Callable[[], Any], *, every: float = 0.2) -> Any:
         assert time.monotonic() < end, f"not within {PATIENCE} s: {question}"
         time.sleep(every)
     return answer
+
+
+def runs(process: psutil.Process | int) -> bool:
+    """Tell whether a process is there; it may go at any moment, also between two questions, and nobody may bury it."""
+    try:
+        found = psutil.Process(process) if isinstance(process, int) else process
+        return found.is_running() and found.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def wait_for_the_end(*processes: psutil.Process | int) -> None:
+    """Wait until none of them runs: a kill is a message, and what it kills still runs when it was sent."""
+    wait_until(lambda: not any(runs(process) for process in processes), every=0.05)

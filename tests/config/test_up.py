@@ -20,15 +20,7 @@ import pytest
 
 from config.embedded.place import home_of
 from tests.commands import ROOT, free_port, fresh_environment, manage
-from tests.waiting import PATIENCE, wait_until
-
-
-def runs(process: psutil.Process) -> bool:
-    """Tell whether a process is still there; it may go at any moment, also between two questions."""
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+from tests.waiting import PATIENCE, runs, wait_until
 
 
 class Installation:

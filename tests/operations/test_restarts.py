@@ -20,7 +20,7 @@ import pytest
 from lifecycle.workers.supervisor import BUSY
 from tests.operations.clients import Clients
 from tests.operations.installation import Installation, installation
-from tests.waiting import PATIENCE, wait_until
+from tests.waiting import PATIENCE, wait_for_the_end, wait_until
 
 ROUNDS = 1
 LONG_TASKS = "from tests.parcels.models import Parcel; [Parcel.objects.create(work=5) for _ in range(6)]"
@@ -78,7 +78,7 @@ class Web:
         new = int(newer.read_text())
         wait_until(lambda: len(self.workers(new)) >= 2)
         os.kill(old, signal.SIGTERM)
-        wait_until(lambda: not psutil.pid_exists(old) or psutil.Process(old).status() == psutil.STATUS_ZOMBIE)
+        wait_for_the_end(old)
         wait_until(lambda: self.pid_file.exists() and int(self.pid_file.read_text()) == new)
 
     def renew_by_hup(self) -> None:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,7 +22,7 @@ from tests.commands import ROOT
 from tests.orchestrator.conftest import make_job
 from tests.orchestrator.doomed import fork_doomed
 from tests.orchestrator.playing import command, let_leases_lapse, player, work_until
-from tests.waiting import PATIENCE, wait_until
+from tests.waiting import PATIENCE, wait_for_the_end, wait_until
 from tests.workers.conftest import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -98,15 +97,16 @@ def test_a_killed_runner_takes_optiplanning_with_it_and_the_next_starts_it_again
     settings.OPTI_COMMAND = exclusive(log, floor, seconds=60)
     job = make_job()
     doomed = run("-m", "tests.orchestrator.doomed")
-    wait_until(log.exists)
+    lock = log.with_suffix(".lock")
+    wait_until(lock.exists)
     programs = programs_of(log)
     assert programs
 
     doomed.kill()
     doomed.wait()
 
-    wait_until(lambda: not any(program.is_running() for program in programs))
-    (log.with_suffix(".lock")).unlink()
+    wait_for_the_end(*programs)
+    lock.unlink()
     settings.OPTI_COMMAND = exclusive(log, floor, seconds=0)
     let_leases_lapse()
     work_until(job, "DONE", machines=player(floor, only="saw"))
@@ -163,7 +163,6 @@ def exclusive(log: Path, floor, *, seconds: float) -> str:
 
 def programs_of(log: Path) -> list[psutil.Process]:
     """Return the processes that play OptiPlanning with this log."""
-    time.sleep(0.1)
     found = []
     for process in psutil.process_iter():
         try:

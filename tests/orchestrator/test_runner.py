@@ -2,10 +2,8 @@
 
 import json
 import threading
-from contextlib import suppress
 from datetime import timedelta
 
-import psutil
 import pytest
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
@@ -24,6 +22,7 @@ from orchestrator.states import WORKING
 from tests.orchestrator import test_lifecycle
 from tests.orchestrator.conftest import make_job
 from tests.orchestrator.playing import command, let_leases_lapse, player, work_until
+from tests.waiting import wait_for_the_end
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
 
@@ -201,9 +200,7 @@ def test_a_cancelled_job_ends_its_program(floor, customer, settings, monkeypatch
 
     job.refresh_from_db()
     assert (job.status, job.error_code) == ("FAILED", "E_CANCELLED")
-    with suppress(psutil.NoSuchProcess):
-        # Killed; whether somebody has reaped it by now is not our affair.
-        assert psutil.Process(int(pid.read_text())).status() == psutil.STATUS_ZOMBIE
+    wait_for_the_end(int(pid.read_text()))
 
 
 def test_a_runner_asked_to_stop_lets_go_and_the_next_starts_again(floor, customer, settings) -> None:

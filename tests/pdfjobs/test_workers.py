@@ -12,7 +12,7 @@ from lifecycle.models import Heartbeat
 from pdfjobs.models import PdfJob
 from tests.pdfjobs.conftest import body
 from tests.pdfjobs.working import browsers_in, ended, long_body, moves, real_workers
-from tests.waiting import wait_until
+from tests.waiting import wait_for_the_end, wait_until
 from tests.workers.conftest import Workers
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,7 +35,7 @@ def test_a_worker_killed_while_it_renders_loses_its_claim_and_the_job_is_made(wo
 
     for process in busy:
         process.send_signal(signal.SIGKILL)
-    wait_until(lambda: not any(browser.is_running() for browser in orphans))
+    wait_for_the_end(*orphans)
     PdfJob.objects.filter(pk=job_id, status="running").update(lease_until=Now() - timedelta(seconds=1))
     neighbour = api.post().json()["job_id"]
 

@@ -16,7 +16,7 @@ import pytest
 from orchestrator.faults import Code, Fault
 from orchestrator.optiplanning import adapter
 from tests.commands import ROOT
-from tests.waiting import wait_until
+from tests.waiting import wait_for_the_end, wait_until
 
 A_WHILE = timedelta(seconds=60)
 # Starts a child of its own, notes both, and sleeps.
@@ -51,10 +51,6 @@ def sleeper(tmp_path: Path, command: Any) -> Callable[[], list[psutil.Process]]:
         return [psutil.Process(int(pid)) for pid in note.read_text().split()]
 
     return processes
-
-
-def gone(process: psutil.Process) -> bool:
-    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
 def run(mode: str = "A", files: Any = (), keep_alive: Any = nothing, time_limit: timedelta = A_WHILE) -> None:
@@ -186,7 +182,7 @@ def test_orc_16_out_of_time_the_program_and_its_children_are_killed(sleeper: Any
     assert fault.code == Code.OPTI_XML_TIMEOUT
     assert fault.message == "OptiPlanning did not end within 0.05 min."
     assert found
-    wait_until(lambda: all(gone(process) for process in found))
+    wait_for_the_end(*found)
 
 
 def test_orc_16_a_job_that_is_not_ours_any_more_stops_the_program(sleeper: Any) -> None:
@@ -200,7 +196,7 @@ def test_orc_16_a_job_that_is_not_ours_any_more_stops_the_program(sleeper: Any) 
         run(keep_alive=lose)
 
     assert len(found) == 2
-    wait_until(lambda: all(gone(process) for process in found))
+    wait_for_the_end(*found)
 
 
 def test_orc_16_killed_with_minus_nine_we_take_the_program_with_us(tmp_path: Path, sleeper: Any, settings: Any) -> None:
@@ -224,7 +220,7 @@ def test_orc_16_killed_with_minus_nine_we_take_the_program_with_us(tmp_path: Pat
         runner.send_signal(signal.SIGKILL)
         runner.wait()
 
-    wait_until(lambda: all(gone(process) for process in (*processes, keeper)))
+    wait_for_the_end(*processes, keeper)
 
 
 def test_orc_16_a_guardian_that_is_killed_takes_nothing_with_it_that_we_do_not_end(sleeper: Any) -> None:
@@ -238,4 +234,4 @@ def test_orc_16_a_guardian_that_is_killed_takes_nothing_with_it_that_we_do_not_e
     fault = fault_of(keep_alive=kill_guardian)
 
     assert fault.code == Code.OPTI_RUNNER_FAILED
-    wait_until(lambda: all(gone(process) for process in found))
+    wait_for_the_end(*found)

@@ -15,7 +15,7 @@ from pdfjobs import rendering
 from pdfjobs.rendering import engine
 from tests.commands import ROOT, fresh_environment
 from tests.pdfjobs.rendering.conftest import MADE_AT, PAGE, current_browser
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, wait_for_the_end
 
 # Renders in a process of its own, says what came out and which browser made it, and does as told.
 WORKER = """
@@ -60,16 +60,11 @@ def worker(tmp_path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
         process.communicate()
 
 
-def told(process: subprocess.Popen[str]) -> tuple[str, psutil.Process]:
+def told(process: subprocess.Popen[str]) -> tuple[str, int]:
+    """Return what came out, and the number of the browser, which may be gone when this is read."""
     assert process.stdout
     digest, pid = process.stdout.readline().split()
-    return digest, psutil.Process(int(pid))
-
-
-def ended(processes: list[psutil.Process]) -> bool:
-    """Tell whether all end; Playwright's driver gives a browser half a minute."""
-    _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
-    return all(process.status() == psutil.STATUS_ZOMBIE for process in alive if process.is_running())
+    return digest, int(pid)
 
 
 def test_another_process_gives_the_same_bytes(worker, to_pdf: Callable[..., bytes]) -> None:
@@ -77,7 +72,7 @@ def test_another_process_gives_the_same_bytes(worker, to_pdf: Callable[..., byte
     digest, browser = told(worker("wait"))
 
     assert hashlib.sha256(to_pdf()).hexdigest() == digest
-    assert browser != current_browser()
+    assert browser != current_browser().pid
 
 
 def test_two_renders_and_a_restarted_browser_give_the_same_bytes(to_pdf: Callable[..., bytes]) -> None:
@@ -96,7 +91,7 @@ def test_a_worker_that_ends_leaves_nothing_running(worker, then: str) -> None:
 
     process.wait(PATIENCE)
 
-    assert ended([browser])
+    wait_for_the_end(browser)
 
 
 @pytest.mark.parametrize("hung", [False, True], ids=["idle", "hung"])
@@ -105,13 +100,13 @@ def test_a_killed_worker_leaves_nothing_running(worker, hung) -> None:
     _, browser = told(process)
     family = [*psutil.Process(process.pid).children(recursive=True)]
     if hung:
-        browser.suspend()
+        psutil.Process(browser).suspend()
 
     process.kill()
     process.wait(PATIENCE)
 
-    assert browser in family
-    assert ended(family)
+    assert browser in {member.pid for member in family}
+    wait_for_the_end(*family)
 
 
 def test_a_forked_worker_gets_a_browser_of_its_own(to_pdf: Callable[..., bytes]) -> None:
