@@ -208,13 +208,17 @@ def several(number: int, one: str, many: str = "") -> str:
 def spoken(figures: dict[str, Any]) -> str:
     """Return what operators ask first about a solution."""
     words = {
-        "boards_m2": "m² of boards",
-        "drops_m2": "m² of drops",
-        "patterns": "patterns",
-        "cuts": "cuts",
-        "time_s": "s",
+        "boards_m2": ("m² of boards", "m² of boards"),
+        "drops_m2": ("m² of drops", "m² of drops"),
+        "patterns": ("pattern", "patterns"),
+        "cuts": ("cut", "cuts"),
+        "time_s": ("s", "s"),
     }
-    told = [f"{figures[name]} {word}" for name, word in words.items() if figures.get(name) is not None]
+    told = [
+        f"{figures[name]} {one if figures[name] == 1 else many}"
+        for name, (one, many) in words.items()
+        if figures.get(name) is not None
+    ]
     return f"The solution: {', '.join(told)}." if told else "The solution tells no figures."
 
 

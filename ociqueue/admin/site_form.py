@@ -31,6 +31,8 @@ class SiteForm(ModelForm[Site]):
                     "the page. Open it again, and see whether your change still holds."
                 )
             )
+        if cleaned and "is_paused" in self.changed_data and not cleaned["is_paused"]:
+            cleaned["pause_reason"] = ""  # of the pause that ends; the history keeps it
         return cleaned
 
     def _is_old(self) -> bool:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
-from lifecycle.console.dress import LINK, ago, badge, button, two_lines
+from lifecycle.console.dress import LINK, ago, badge, button, number, two_lines
 from lifecycle.roles import Role
 from ociqueue.admin import circuits, credentials, keys
 from ociqueue.admin.people import MembershipInline
@@ -95,20 +95,22 @@ class SiteAdmin(ModelAdmin):
         )
 
     @admin.display(description=gettext_lazy("waiting"))
-    def waiting(self, site: Site) -> int:
+    def waiting(self, site: Site) -> str:
         """Rows that nobody has claimed."""
-        return overview(site).waiting
+        return number(overview(site).waiting)
 
     @admin.display(description=gettext_lazy("failed"))
     def failed(self, site: Site) -> SafeString:
         """Dead letters, and the way to them."""
         address = reverse("admin:ociqueue_conversion_changelist", query={"site": site.pk, "status": Status.FAILED})
-        return format_html('<a href="{}" class="{}">{}</a>', address, LINK, overview(site).totals[Status.FAILED])
+        return format_html(
+            '<a href="{}" class="{}">{}</a>', address, LINK, number(overview(site).totals[Status.FAILED])
+        )
 
     @admin.display(description=gettext_lazy("stuck"))
-    def stuck(self, site: Site) -> int:
+    def stuck(self, site: Site) -> str:
         """Rows that the next recover sweep brings back."""
-        return overview(site).stuck
+        return number(overview(site).stuck)
 
     @admin.display(description=gettext_lazy("sent by"), ordering="sync_method")
     def sender(self, site: Site) -> SafeString:
@@ -163,7 +165,11 @@ class SiteAdmin(ModelAdmin):
     def save_model(self, request: HttpRequest, obj: Site, form: ModelForm[Site], change: bool) -> None:  # noqa: FBT001
         """Save what was changed on the page, and nothing that it merely showed; who adds a site becomes its admin."""
         if change:
-            obj.save(update_fields=form.changed_data)
+            changed = set(form.changed_data)
+            if changed & set(PAUSE):
+                changed |= set(PAUSE)  # the form took the reason of a pause that ends
+                self.log_change(request, obj, f"Paused: {obj.pause_reason}" if obj.is_paused else "Went on.")
+            obj.save(update_fields=changed)
             return
         super().save_model(request, obj, form, change)
         SiteMembership.objects.create(site=obj, user=request.user, role=Role.ADMIN)  # type: ignore[misc]

@@ -155,7 +155,11 @@ def test_a_pause_needs_a_reason(make_person, site) -> None:
     site.refresh_from_db()
     assert (site.is_paused, site.pause_reason) == (True, "The account is under review")
     assert change(admin, site).status_code == 302
-    assert not Site.objects.get().is_paused
+    site.refresh_from_db()
+    assert (site.is_paused, site.pause_reason) == (False, "")
+    history = admin.get(f"{LIST}{site.pk}/history/").content.decode()
+    assert "Paused: The account is under review" in history
+    assert "Went on." in history
 
 
 def test_a_page_that_is_older_than_a_pause_ends_no_pause(make_person, site) -> None:

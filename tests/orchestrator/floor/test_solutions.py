@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from orchestrator import collecting
+from orchestrator.steps import spoken
 from tests.orchestrator.floor.conftest import GOOD
 from tests.orchestrator.floor.test_collecting import reason
 
@@ -91,3 +92,10 @@ def test_orc_17_the_best_is_marked_in_any_case(put: Any, look: Any, best: str) -
     put(f'<a><Solution best="0" patterns="3"/><Solution best="{best}" patterns="4"/></a>'.encode())
 
     assert look().solution == {"patterns": 4}
+
+
+def test_the_timeline_says_one_pattern_and_two_cuts() -> None:
+    assert (
+        spoken({"boards_m2": "5.88", "patterns": 1, "cuts": 2}) == "The solution: 5.88 m² of boards, 1 pattern, 2 cuts."
+    )
+    assert spoken({}) == "The solution tells no figures."
