@@ -21,6 +21,7 @@ from moto.server import ThreadedMotoServer
 from pdfjobs import bucket, cleanup, store
 from pdfjobs.models import PdfJob
 from tests.pdfjobs.conftest import PDF, bring, files, new_job
+from tests.waiting import PATIENCE
 
 NOON = datetime(2026, 11, 15, 12, 0, 0, 123456, tzinfo=UTC)
 ENTRY = {"access_key": "test", "secret_key": "test", "region_name": "eu-central-1"}
@@ -39,9 +40,11 @@ def s3_server() -> Iterator[str]:
 
 
 @pytest.fixture(params=["folder", "bucket"])
-def anywhere(request: pytest.FixtureRequest, settings) -> str:
-    """Keep files in the test's folder, or in a bucket of the server's."""
+def anywhere(request: pytest.FixtureRequest, settings, monkeypatch) -> str:
+    """Keep files in the test's folder, or in a bucket of the server's, which may be as slow as the machine is."""
     if request.param == "bucket":
+        patient = Config(connect_timeout=PATIENCE, read_timeout=PATIENCE)
+        monkeypatch.setattr(bucket, "PATIENCE", bucket.PATIENCE.merge(patient))
         address = request.getfixturevalue("s3_server")
         name = f"pdf-{uuid4().hex[:8]}"
         client = boto3.client(
@@ -50,6 +53,7 @@ def anywhere(request: pytest.FixtureRequest, settings) -> str:
             aws_access_key_id="test",
             aws_secret_access_key="test",
             region_name="eu-central-1",
+            config=patient,
         )
         client.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
         options = {"bucket_name": name, "endpoint_url": address, **ENTRY}

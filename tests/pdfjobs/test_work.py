@@ -19,6 +19,7 @@ from pdfjobs.models import PdfJob
 from pdfjobs.rendering import RenderFault
 from pdfjobs.states import ErrorCode
 from tests.pdfjobs.conftest import PDF, body, files, new_job, some_user
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
 
@@ -27,6 +28,12 @@ pytestmark = pytest.mark.django_db
 def _close_browser() -> Iterator[None]:
     yield
     rendering.close()
+
+
+@pytest.fixture(autouse=True)
+def _time_for_all(monkeypatch) -> None:
+    """Let a turn last until nothing waits, however slow the machine is."""
+    monkeypatch.setattr(work, "TURN", PATIENCE)
 
 
 def told(job: PdfJob) -> tuple[str, str, int]:

@@ -10,7 +10,8 @@ import pytest
 from pypdf import PdfReader
 
 from pdfjobs import rendering
-from pdfjobs.rendering import PageOptions, renderer
+from pdfjobs.rendering import PageOptions, renderer, session
+from tests.waiting import PATIENCE
 
 MADE_AT = datetime(2026, 11, 15, 4, 22, 7, tzinfo=UTC)
 PAGE = '<html lang="tr"><head><title>Örnek</title></head><body><h1>Merhaba ğüşıİöç</h1></body></html>'
@@ -22,11 +23,17 @@ def _closed_behind() -> Iterator[None]:
     rendering.close()
 
 
+@pytest.fixture(autouse=True)
+def _no_recycling(monkeypatch) -> None:
+    """Keep the browser, however many pages earlier tests have printed: who looks at its process needs that very one."""
+    monkeypatch.setattr(session, "RECYCLE_AFTER", 10**6)
+
+
 @pytest.fixture
 def to_pdf() -> Callable[..., bytes]:
     """Render as a worker does."""
 
-    def run(html: str = PAGE, *, seconds: float = 30, made_at: datetime = MADE_AT, **options: Any) -> bytes:
+    def run(html: str = PAGE, *, seconds: float = PATIENCE, made_at: datetime = MADE_AT, **options: Any) -> bytes:
         return rendering.render(
             html, PageOptions.read(options), made_at=made_at, hard_timeout=timedelta(seconds=seconds)
         )
