@@ -112,16 +112,23 @@ def test_a_document_that_does_not_finish_fails_after_two_retries_and_its_neighbo
 
 
 def test_a_browser_killed_while_it_renders_costs_one_retry(api, folder) -> None:
-    job = PdfJob.objects.get(pk=api.post(long_body(800)).json()["job_id"])
-    wait_until(lambda: PdfJob.objects.get(pk=job.pk).status == "running")
-
-    # Until it is felt: which of the browsers is at this job cannot be told from outside.
-    wait_until(lambda: kill(browsers_in(folder)) or Event.objects.of(job).filter(to_state="failed").exists())
+    job = wait_until(lambda: struck(api, folder))
 
     wait_until(ended(job.pk))
     way = moves(job)
     assert way[:4] == ["queued", "running", "failed BROWSER_LAUNCH_FAILED", "queued"]
     assert way[-1] == "succeeded"
+
+
+def struck(api: Api, folder: Path) -> PdfJob | None:
+    """Ask for a document, and kill browsers until it has failed; none when it was made before that was felt."""
+    sent = long_body(800, metadata={"title": uuid4().hex})
+    job = PdfJob.objects.get(pk=api.post(sent).json()["job_id"])
+    events = Event.objects.of(job)
+    wait_until(lambda: events.filter(to_state="running").exists())
+    # All of them: which is at this job cannot be told from outside.
+    wait_until(lambda: kill(browsers_in(folder)) or events.filter(to_state__in=["failed", "succeeded"]).exists())
+    return job if events.filter(to_state="failed").exists() else None
 
 
 def kill(browsers: list[psutil.Process]) -> None:

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from lifecycle.models import Heartbeat
 from pdfjobs.models import PdfJob
 from tests.pdfjobs.conftest import body
-from tests.pdfjobs.working import browsers_in, ended, long_body, moves, real_workers
+from tests.pdfjobs.working import browsers_in, ended, long_body, moves, real_workers, unfinished
 from tests.waiting import wait_for_the_end, wait_until
 from tests.workers.conftest import Workers
 
@@ -27,15 +27,16 @@ def workers(transactional_db: None, tmp_path: Path) -> Iterator[Workers]:
 
 def test_a_worker_killed_while_it_renders_loses_its_claim_and_the_job_is_made(workers: Workers, api, tmp_path) -> None:
     """PDF-7: kill -9 leaves a row that says running; the reaper brings it back, and no browser stays behind."""
-    job_id = api.post(long_body(400)).json()["job_id"]
-    wait_until(lambda: PdfJob.objects.get(pk=job_id).status == "running" and bool(browsers_in(tmp_path)))
-    orphans = browsers_in(tmp_path)
-    busy = workers.titled("processing")
-    assert busy
+    with unfinished():  # however late we come, it is at work
+        job_id = api.post(long_body(400)).json()["job_id"]
+        wait_until(lambda: PdfJob.objects.get(pk=job_id).status == "running")
+        orphans = wait_until(lambda: browsers_in(tmp_path))
+        busy = workers.titled("processing")
+        assert busy
 
-    for process in busy:
-        process.send_signal(signal.SIGKILL)
-    wait_for_the_end(*orphans)
+        for process in busy:
+            process.send_signal(signal.SIGKILL)
+        wait_for_the_end(*busy, *orphans)
     PdfJob.objects.filter(pk=job_id, status="running").update(lease_until=Now() - timedelta(seconds=1))
     neighbour = api.post().json()["job_id"]
 
