@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import connection
 from django.db.models import Count as Number
 
 from lifecycle.actor import acting_as
@@ -14,9 +14,10 @@ from lifecycle.workers.sweeps import run, sweeps
 from ociqueue.models import Conversion
 from tests.chaos import leaps
 from tests.chaos.clients import Client, ack, export
-from tests.chaos.invariants import QUEUES
+from tests.chaos.invariants import QUEUES, rows
 from tests.chaos.ledger import Ledger
 from tests.chaos.stage import CLIENTS, SERVICES, Stage
+from tests.waiting import wait_until
 
 logger = logging.getLogger(__name__)
 
@@ -28,9 +29,10 @@ def settle(stage: Stage, world: dict[str, Any], folder: Path, *, end: float) -> 
     # Nobody keeps what it held: then all leases may lapse, and none is taken from the living any more.
     stage.kill(*[name for name in (*CLIENTS, *SERVICES) if name in stage.running])
     connection.close()
+    wait_until(is_alone)
     leaps.lapse()
     stage.start(*SERVICES)
-    stage.wait_for(f"http://127.0.0.1:{world['port']}/healthz", seconds=120)
+    stage.wait_for(f"http://127.0.0.1:{world['port']}/healthz")
     client = Client(world, world["script_site"]["api_key"], Ledger(folder / "ledger", "calm"))
     left, since = waiting(), time.monotonic()
     while left and time.monotonic() < end:
@@ -42,12 +44,26 @@ def settle(stage: Stage, world: dict[str, Any], folder: Path, *, end: float) -> 
             take_turn(world, client)
             now = waiting()
             left, since = now, since if now == left else time.monotonic()
-        except DatabaseError:
+        except leaps.AWAY:
             logger.warning("the database does not answer", exc_info=True)
             connection.close()
         time.sleep(0.5)
     stage.kill(*SERVICES)
+    wait_until(is_alone)
     clean_up()
+
+
+def is_alone() -> bool:
+    """Tell whether the database has done all that the killed asked for: it ends a statement whose client is gone."""
+    try:
+        ((others,),) = rows(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " AND backend_type = 'client backend'"
+        )
+    except leaps.AWAY:  # struck just now
+        connection.close()
+        return False
+    return not others
 
 
 def take_turn(world: dict[str, Any], client: Client) -> None:

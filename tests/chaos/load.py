@@ -66,7 +66,7 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
         world = worlds.furnish(folder, seed=0, port=port, seconds=asked.seconds)
         crowd = Crowd(world, folder, cron_secret=cron_secret, session=worlds.log_in())
         stage.start("web", "worker-1", "runner-1", "machines")
-        stage.wait_for(f"http://127.0.0.1:{port}/readyz", seconds=180)
+        stage.wait_for(f"http://127.0.0.1:{port}/readyz")
         threads = [threading.Thread(target=crowd.join, args=(number,)) for number in range(asked.clients)]
         begun = time.monotonic()
         for thread in threads:

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 
 from lifecycle.processes import PARENT, kill_group
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MANAGE = [sys.executable, "manage.py"]
@@ -76,7 +77,7 @@ class Stage:
                     with suppress(psutil.NoSuchProcess):
                         child.kill()
             kill_group(process.pid)
-            process.wait(timeout=10)
+            process.wait(timeout=PATIENCE)
 
     def stop(self) -> None:
         """End everything."""
@@ -94,20 +95,20 @@ class Stage:
             return []
         return [leader, *below]
 
-    def wait_for(self, address: str, *, seconds: float) -> None:
+    def wait_for(self, address: str) -> None:
         """Wait until an address answers with success."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + PATIENCE
         while not answers(address):
             self.tend()
             if time.monotonic() > end:
-                raise TimeoutError(f"{address} did not answer within {seconds:.0f} s; its log is in {self.logs}")
+                raise TimeoutError(f"{address} did not answer within {PATIENCE} s; its log is in {self.logs}")
             time.sleep(0.3)
 
 
 def answers(address: str) -> bool:
     """Tell whether an address on loopback answers with success."""
     try:
-        with urllib.request.urlopen(address, timeout=5) as answer:
+        with urllib.request.urlopen(address, timeout=30) as answer:
             return bool(answer.status == 200)
     except (urllib.error.URLError, OSError):
         return False

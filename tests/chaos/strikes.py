@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from django.db import DatabaseError, connection
+from django.db import connection
 
 from config.embedded.base import configured_server
 from config.embedded.place import DATA, home_of
@@ -93,11 +93,17 @@ class Storm:
             self.stage.tend()
             time.sleep(0.1)
 
+    def wait(self, *, until: Callable[[], bool], end: float) -> None:
+        """Let everybody go on without strikes until enough is seen."""
+        while not until() and time.monotonic() < end:
+            self.stage.tend()
+            time.sleep(0.1)
+
     def strike(self, strike: Strike) -> None:
         """Do one; what it takes away comes back after its time."""
         try:
             mend = STRIKES[strike.kind](self, strike)
-        except (psutil.Error, ProcessLookupError, DatabaseError, OSError) as error:
+        except (psutil.Error, *leaps.AWAY, OSError) as error:
             # Whom it was meant for has just died of another strike.
             logger.info("missed: %s (%s)", strike, error)
             self.missed += 1

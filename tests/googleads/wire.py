@@ -17,13 +17,15 @@ class Wire:
 
     def cut(self) -> None:
         """Let every connection die, as a network does."""
-        for end in self.ends:
+        ends, self.ends = self.ends, []  # one that comes now is kept for the next cut
+        for end in ends:
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
-        self.ends.clear()
 
     def close(self) -> None:
+        with suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)  # or whoever waits in `accept` would let one more in
         self.listener.close()
         self.cut()
 
@@ -33,7 +35,11 @@ class Wire:
                 here, _ = self.listener.accept()
             except OSError:
                 return
-            there = socket.create_connection(("localhost", self.target))
+            try:
+                there = socket.create_connection(("localhost", self.target))
+            except OSError:  # the server has just stopped
+                here.close()
+                continue
             self.ends += [here, there]
             for source, sink in ((here, there), (there, here)):
                 threading.Thread(target=self._copy, args=(source, sink), daemon=True).start()
