@@ -1,6 +1,7 @@
 """Jobs, owners and a store of their own for the PDF queue's tests."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,8 @@ def files(folder: Path) -> list[str]:
 
 @pytest.fixture
 def worker_lives(db: None) -> Heartbeat:
-    """Say that a worker renders, without one."""
-    return Heartbeat.objects.create(name="here", alive_at=Now())
+    """Say that a worker renders, without one, and for as long as a test may take."""
+    return Heartbeat.objects.create(name="here", alive_at=Now() + timedelta(hours=1))
 
 
 def body(template: str = "invoice", **changes: Any) -> dict[str, Any]:

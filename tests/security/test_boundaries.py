@@ -2,6 +2,7 @@
 
 import json
 import logging
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ def test_an_order_takes_no_column_that_is_ours() -> None:
 
 
 def test_a_document_takes_no_owner_but_its_caller() -> None:
-    Heartbeat.objects.create(name="here", alive_at=Now())
+    Heartbeat.objects.create(name="here", alive_at=Now() + timedelta(hours=1))
     shop, other = caller("shop"), some_user("other")
     changes = OWN_COLUMNS | {"status": "succeeded", "owner": other.pk, "owner_id": other.pk, "artifact_key": "x"}
 
@@ -152,7 +153,7 @@ def test_a_task_that_we_did_not_sign_is_not_unpickled(tmp_path: Path) -> None:
 
 
 def test_a_doorbell_carries_nothing_of_a_job(django_capture_on_commit_callbacks: Any) -> None:
-    Heartbeat.objects.create(name="here", alive_at=Now())  # without a worker nothing is rung
+    Heartbeat.objects.create(name="here", alive_at=Now() + timedelta(hours=1))  # without a worker nothing is rung
 
     with django_capture_on_commit_callbacks(execute=True):
         new_job()

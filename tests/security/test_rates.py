@@ -13,6 +13,7 @@ from django.test import Client
 
 from lifecycle.models import ApiKey, RateWindow
 from tests.commands import ROOT
+from tests.waiting import PATIENCE
 from tests.workers.conftest import database_url
 
 LIMIT, PROCESSES, EACH = 5, 3, 4
@@ -49,7 +50,7 @@ def web_processes(key: str) -> Iterator[list[subprocess.Popen[str]]]:
         yield started
     finally:
         for process in started:
-            process.communicate(timeout=60)
+            process.communicate(timeout=PATIENCE)
 
 
 def ask_all(processes: list[subprocess.Popen[str]]) -> list[list[str]]:
