@@ -136,7 +136,10 @@ class GoogleAdsServer:
         request.ParseFromString(raw)
         call = Call(self, request, raw, dict(context.invocation_metadata()), context)
         self.calls.append(call)
-        reply = self.replies.popleft() if self.replies else accept
+        try:
+            reply = self.replies.popleft()  # two uploads at once may both have seen the last one
+        except IndexError:
+            reply = accept
         context.send_initial_metadata((("request-id", self.request_id(call)),))
         return reply(call).SerializeToString()
 

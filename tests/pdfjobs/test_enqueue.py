@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from lifecycle.models import Event
-from pdfjobs import store
+from pdfjobs import rendering, store
 from pdfjobs.enqueue import enqueue
 from pdfjobs.entry import read_entry
 from pdfjobs.models import PdfJob
@@ -19,6 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_fifty_identical_requests_at_once_make_one_job(api, worker_lives, in_threads) -> None:
+    rendering.engine_version()  # remembered by now, or fifty processes would be started to ask for it
     together = threading.Barrier(50)
 
     def post(_: int) -> tuple[int, str]:

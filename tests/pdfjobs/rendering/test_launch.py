@@ -70,6 +70,6 @@ def test_a_launch_called_off_leaves_no_driver(slow_start) -> None:
     finally:
         mine.leave()
         mine.loop.call_soon_threadsafe(mine.loop.stop)
-        mine.thread.join(10)
+        mine.thread.join(PATIENCE)
         del mine, printing
         gc.collect()
