@@ -65,7 +65,7 @@ class Server:
                 self.asked.append(path)
                 found = self.answers.get(path, answer(b"", "404 Not Found"))
                 found(channel) if callable(found) else channel.sendall(found)
-            except OSError:
+            except (OSError, IndexError):  # whoever called hung up, maybe before a word was said
                 return
 
 
