@@ -54,7 +54,7 @@ def settle(stage: Stage, world: dict[str, Any], folder: Path, *, end: float) -> 
 
 
 def is_alone() -> bool:
-    """Tell whether the database has done all that the killed asked for: it ends a statement whose client is gone."""
+    """Tell whether the database has done all that the killed asked for: it finishes a statement without its client."""
     try:
         ((others,),) = rows(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
