@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from config.embedded.binaries import PACKAGE
-from config.embedded.place import OPEN_PLACE, home_of
+from config.embedded.place import home_of
 from config.embedded.postmaster import find_postmaster
 from config.embedded.server import Server
 from tests.waiting import PATIENCE, wait_until
@@ -49,6 +49,7 @@ PROCESS = """
 import multiprocessing, os, pwd, sys, time
 from pathlib import Path
 import psycopg
+from config.embedded import postmaster
 from config.embedded.server import Server
 from tests.waiting import PATIENCE, wait_until
 
@@ -114,9 +115,13 @@ class Client:
     def read(self) -> str:
         """Return the next line the process prints."""
         assert self.process.stdout
-        readable, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
-        assert readable, "the process said nothing in time"
+        assert self.has_spoken(within=PATIENCE), "the process said nothing in time"
         return self.process.stdout.readline().strip()
+
+    def has_spoken(self, *, within: float) -> bool:
+        """Tell whether the process printed a line, or ended, within so many seconds."""
+        readable, _, _ = select.select([self.process.stdout], [], [], within)
+        return bool(readable)
 
     def leave(self) -> None:
         """Let the process end by itself."""
@@ -139,7 +144,6 @@ Start = Callable[..., Client]
 def make_folder() -> Iterator[MakeFolder]:
     """Name folders for servers, and remove all that came of them."""
     rooms: list[Path] = []
-    had_open_place = OPEN_PLACE.exists()
 
     def make(*, mode: int = 0o755, owner: str | None = None, name: str = "postgres") -> Path:
         # Not pytest's tmp_path: root's is closed to the user that runs PostgreSQL.
@@ -157,8 +161,7 @@ def make_folder() -> Iterator[MakeFolder]:
             if (home := home_of(folder)) != folder:
                 shutil.rmtree(home)
         shutil.rmtree(room)
-    if not had_open_place and OPEN_PLACE.exists() and {each.name for each in OPEN_PLACE.iterdir()} == {"README"}:
-        shutil.rmtree(OPEN_PLACE)
+    # OPEN_PLACE itself stays: a neighbour's installation may be about to move in.
 
 
 @pytest.fixture
