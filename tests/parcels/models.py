@@ -11,7 +11,7 @@ from lifecycle.leases import LeasedModel, LeasedQuerySet, new_lease, no_lease
 from lifecycle.triggers import lifecycle_triggers
 from tests.parcels.states import PARCELS, State
 
-LEASE = timedelta(seconds=8)
+LEASE = timedelta(minutes=1)  # a worker on a busy machine is not dead; tests of dead ones let it lapse by hand
 FAILURES = Failures(PARCELS, states=[State.LOST], code="error_code", message="error_message", scope="depot")
 
 

@@ -16,7 +16,7 @@ from django.db import connection
 
 from lifecycle.models import Heartbeat
 from lifecycle.processes import PARENT, kill_group
-from tests.waiting import PATIENCE, wait_until
+from tests.waiting import PATIENCE, runs, wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -25,6 +25,13 @@ def database_url() -> str:
     """Return the address of the test database, for processes outside this one."""
     params = connection.get_connection_params()
     return f"postgres://{params['user']}@/{params['dbname']}?host={quote(str(params['host']), safe='')}"
+
+
+def children(process: psutil.Process) -> list[psutil.Process]:
+    """Return a process's children that run; it may be gone itself, and a dead child may not be buried yet."""
+    with suppress(psutil.NoSuchProcess):
+        return [child for child in process.children() if runs(child)]
+    return []
 
 
 class Workers:
@@ -52,19 +59,24 @@ class Workers:
 
     @property
     def cluster(self) -> psutil.Process:
-        (cluster,) = self.supervisor.children()
+        # None is there while the supervisor puts a new one in its place.
+        (cluster,) = wait_until(lambda: children(self.supervisor))
         self.groups.add(cluster.pid)
         return cluster
 
     @property
     def sentinel(self) -> psutil.Process:
-        (sentinel,) = self.cluster.children()
+        (sentinel,) = wait_until(lambda: children(self.cluster))
         return sentinel
 
     def titled(self, role: str) -> list[psutil.Process]:
         """Return the sentinel's children by what they do: pusher, monitor, idle, processing."""
-        titles = re.compile(rf"qcluster \S+ {role}\b")
-        return [process for process in self.sentinel.children() if titles.match(" ".join(process.cmdline()))]
+        titles, found = re.compile(rf"qcluster \S+ {role}\b"), []
+        for process in children(self.sentinel):
+            with suppress(psutil.NoSuchProcess):  # it ended meanwhile, and the sentinel starts another
+                if titles.match(" ".join(process.cmdline())):
+                    found.append(process)
+        return found
 
     def all(self) -> list[psutil.Process]:
         return [self.supervisor, *self.supervisor.children(recursive=True)]
@@ -83,10 +95,10 @@ class Workers:
     def stop(self) -> None:
         """End gracefully, then make sure."""
         if self.popen.poll() is None:
-            self.groups.update(child.pid for child in self.supervisor.children())
+            self.groups.update(child.pid for child in children(self.supervisor))
             self.popen.send_signal(signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
-                self.popen.wait(timeout=45)
+                self.popen.wait(timeout=PATIENCE)
         for group in self.groups:
             kill_group(group)
         self.popen.wait(timeout=PATIENCE)

@@ -1,5 +1,7 @@
 """Doorbells coalesce, ring on commit, and cost nothing when they are lost."""
 
+from datetime import timedelta
+
 import pytest
 from django.db import transaction
 from django.db.models.functions import Now
@@ -13,8 +15,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def _somebody_lives(transactional_db: None) -> None:
-    Heartbeat.objects.create(name="here", alive_at=Now())
+def _somebody_lives(transactional_db: None, monkeypatch) -> None:
+    """However long a test takes, somebody lives and no ring grows old by itself."""
+    Heartbeat.objects.create(name="here", alive_at=Now() + timedelta(hours=1))
+    monkeypatch.setattr(bells, "RING_AGAIN_AFTER", timedelta(hours=1))
 
 
 def test_with_nobody_alive_nothing_rings_and_looking_finds_the_row() -> None:

@@ -10,16 +10,17 @@ from django_q.brokers import get_broker
 from django_q.conf import Conf
 
 from lifecycle.workers.broker import Broker
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SOON = 20.0  # seconds; far less than a broker waits here when nobody wakes it
+BY_THE_CLOCK = 10 * PATIENCE  # seconds that a broker waits here when nobody wakes it
 
 
 @pytest.fixture
 def waiting(monkeypatch) -> Callable[..., Any]:
     """Let a broker wait for tasks in a thread of its own, as django-q2's pusher does; return what it found."""
-    monkeypatch.setattr(Conf, "POLL", 60)
+    monkeypatch.setattr(Conf, "POLL", BY_THE_CLOCK)
 
     def wait(meanwhile: Callable[[], object], *, key: str = "here") -> list[Any]:
         found: list[Any] = []
@@ -40,9 +41,9 @@ def waiting(monkeypatch) -> Callable[..., Any]:
 
         thread = threading.Thread(target=pull, daemon=True)
         thread.start()
-        assert listening.wait(SOON)
+        assert listening.wait(PATIENCE)
         meanwhile()
-        thread.join(SOON)
+        thread.join(PATIENCE)
         return [payload for _, payload in found]
 
     return wait
@@ -73,7 +74,7 @@ def test_another_clusters_task_wakes_nobody_for_good(waiting) -> None:
 
 
 def test_a_task_stored_before_is_found_without_being_told(monkeypatch) -> None:
-    monkeypatch.setattr(Conf, "POLL", 60)
+    monkeypatch.setattr(Conf, "POLL", BY_THE_CLOCK)
     Broker(list_key="here").enqueue("early")
 
     assert [payload for _, payload in Broker(list_key="here").dequeue()] == ["early"]

@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 
 import psutil
 import pytest
@@ -11,7 +13,7 @@ from django.utils import timezone
 from lifecycle.models import Count, Event, Heartbeat
 from lifecycle.workers.supervisor import STALE_AFTER
 from tests.parcels.models import Parcel
-from tests.waiting import PATIENCE, wait_until
+from tests.waiting import PATIENCE, wait_for_the_end, wait_until
 from tests.workers.conftest import Workers
 
 AFTER_THE_PIPES = timedelta(seconds=1)  # what was in a pipe at the kill may still come through
@@ -23,7 +25,13 @@ def all_delivered() -> bool:
 
 def kill(*victims: psutil.Process) -> None:
     for victim in victims:
-        victim.kill()
+        with suppress(psutil.NoSuchProcess):  # the death of the first may have ended it already
+            victim.kill()
+
+
+def let_leases_lapse(**columns: Any) -> None:
+    """Let the time pass for what the dead carried."""
+    Parcel.objects.filter(status="CARRIED").update(lease_until="2020-01-01T00:00Z", **columns)
 
 
 VICTIMS: dict[str, Callable[[Workers], list[psutil.Process]]] = {
@@ -48,18 +56,21 @@ def test_work_goes_on_after_the_death_of(victim: str, workers: Workers) -> None:
     wait_until(lambda: Heartbeat.objects.filter(beat_at__gt=killed_at + AFTER_THE_PIPES).exists())
     assert Count.objects.by_state(queue="parcel") == {"DELIVERED": 20}
     workers.stop()
-    assert workers.running() == []
+    wait_until(lambda: workers.running() == [])
 
 
 def test_work_goes_on_after_the_death_of_a_busy_worker(workers: Workers) -> None:
-    Parcel.objects.create(work=5)
+    parcel = Parcel.objects.create(work=600)  # so that it is carried for as long as the test needs
     wait_until(lambda: Parcel.objects.filter(status="CARRIED").exists())
 
-    kill(*workers.titled("processing"))  # another may be at a sweep
+    busy = workers.titled("processing")  # another may be at a sweep
+    kill(*busy)
+    wait_for_the_end(*busy)
+    let_leases_lapse(work=0)
     Parcel.objects.bulk_create(Parcel() for _ in range(20))
 
     wait_until(all_delivered)
-    carried_twice = Parcel.objects.get(work=5)
+    carried_twice = Parcel.objects.get(pk=parcel.pk)
     verbs = [event.details.get("verb") for event in Event.objects.of(carried_twice)]
     assert verbs == [None, "claim", "recover", "claim", "deliver"]
     assert carried_twice.attempt_count == 2
@@ -73,6 +84,7 @@ def test_a_killed_supervisor_takes_its_cluster_along_and_a_new_one_goes_on(worke
 
     workers.popen.wait(timeout=PATIENCE)
     wait_until(lambda: workers.running() == [])
+    let_leases_lapse()
     workers.start()
     wait_until(all_delivered)
 
@@ -84,6 +96,8 @@ def test_everything_killed_at_once_loses_nothing(workers: Workers) -> None:
     kill(*workers.all())
 
     workers.popen.wait(timeout=PATIENCE)
+    wait_until(lambda: workers.running() == [])
+    let_leases_lapse()
     workers.start()
     wait_until(all_delivered)
     assert Event.objects.filter(to_state="DELIVERED").count() == 20
@@ -98,7 +112,7 @@ def test_sigterm_lets_the_running_task_finish(workers: Workers) -> None:
     parcel = Parcel.objects.get()
     assert (parcel.status, parcel.attempt_count) == ("DELIVERED", 1)
     assert workers.popen.returncode == 0
-    assert workers.running() == []
+    wait_until(lambda: workers.running() == [])
     assert not Heartbeat.objects.exists()
 
 

@@ -11,6 +11,7 @@ from django_q.models import OrmQ
 
 from lifecycle.models import Heartbeat
 from lifecycle.workers.supervisor import STALE_AFTER, Supervisor
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
 
@@ -74,12 +75,14 @@ def test_supervisors_long_gone_are_forgotten_also_those_that_never_lived() -> No
 
 def test_beats_do_not_pile_up_faster_than_they_are_sent(supervisor, monkeypatch) -> None:
     monkeypatch.setattr(supervisor, "_heard", lambda: True)
+    # However long the first look takes, the next beat is not due.
+    monkeypatch.setattr("lifecycle.workers.supervisor.BEAT_EVERY", timedelta(hours=1))
     supervisor.cluster = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
         supervisor.look()
         supervisor.look()
     finally:
-        supervisor.cluster.communicate(b"\n", timeout=10)
+        supervisor.cluster.communicate(b"\n", timeout=PATIENCE)
 
     assert [task.func() for task in OrmQ.objects.all()].count("lifecycle.tasks.beat") == 1
     assert set(OrmQ.objects.values_list("key", flat=True)) == {supervisor.name}
