@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from lifecycle.processes import PARENT, kill_group, start_group
+from lifecycle.processes import PARENT, kill_family, start_group
 
 GRACE = 15.0  # seconds for services to end by themselves
 
@@ -61,7 +61,9 @@ class Stack:
         for service in self.services.values():
             with suppress(subprocess.TimeoutExpired):
                 service.wait(timeout=max(0.1, end - time.monotonic()))
-            kill_group(service.pid)
+            # With all below it: the embedded PostgreSQL is stopped by who leaves it last, which a process that is
+            # killed cannot do. So nobody may be left when this one leaves.
+            kill_family(service.pid)
             service.wait()
 
     def _note_signal(self, number: int, _frame: FrameType | None) -> None:
@@ -82,7 +84,7 @@ class Stack:
             file.flush()
             yield True
 
-    def stop_other(self, *, wait: float = GRACE + 10) -> bool:
+    def stop_other(self, *, wait: float = GRACE + 45) -> bool:
         """End the process that holds this installation, if any; the pid in the file is true while the lock is held."""
         end = time.monotonic() + wait
         asked = False

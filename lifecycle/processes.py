@@ -42,6 +42,18 @@ def kill_group(leader: int, *, wait: float = 5.0) -> None:
         time.sleep(0.05)
 
 
+def kill_family(leader: int) -> None:
+    """Kill a group and each group below it: a cluster, in a group of its own, would outlive its supervisor a while."""
+    below: set[int] = set()
+    if sys.platform != "win32":  # where there are no groups, and a leader's family is all of them
+        with suppress(psutil.NoSuchProcess):
+            for process in psutil.Process(leader).children(recursive=True):
+                with suppress(ProcessLookupError):
+                    below.add(os.getpgid(process.pid))
+    for group in (leader, *(below - {leader})):  # the leader first, so that it starts nothing anew
+        kill_group(group)
+
+
 def group_members(leader: int) -> list[psutil.Process]:
     """Return the running processes of a group; a zombie does not run."""
     if sys.platform == "win32":

@@ -1,9 +1,11 @@
 """Runs manage.py as a user does: in a process of its own, with an environment of its own."""
 
 import os
+import secrets
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from tests.waiting import PATIENCE
@@ -32,7 +34,13 @@ def manage(*arguments: str, timeout: float = PATIENCE, **variables: str) -> subp
 
 
 def free_port() -> int:
-    """Return a port of loopback that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port of loopback that nobody has, and that the kernel gives to nobody before it is used.
+
+    It deals out higher ones to whoever connects or asks for any. By chance, and not by `random`, which test runs seed:
+    two of them at once would find the same.
+    """
+    while True:
+        port = secrets.choice(range(20_000, 32_000))
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port

@@ -10,6 +10,7 @@ from django.db import OperationalError
 
 from config.readable import says_unreachable
 from tests.commands import ROOT, fresh_environment, manage
+from tests.waiting import PATIENCE
 
 PRODUCTION = {"KILIT_PRODUCTION": "true", "SECRET_KEY": "x" * 60, "ALLOWED_HOSTS": "kilit.example.com"}
 
@@ -58,7 +59,7 @@ def test_the_web_server_does_too(case: str, server: str, tmp_path: Path) -> None
         env=fresh_environment(**{"KILIT_VAR": str(tmp_path), **variables}),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 

@@ -19,8 +19,9 @@ import psutil
 import pytest
 
 from config.embedded.place import home_of
+from lifecycle.processes import group_members
 from tests.commands import ROOT, free_port, fresh_environment, manage
-from tests.waiting import PATIENCE, runs, wait_until
+from tests.waiting import PATIENCE, wait_for_the_end, wait_until
 
 
 class Installation:
@@ -30,7 +31,7 @@ class Installation:
         self.folder, self.port = folder, free_port()
         self.variables = {"KILIT_VAR": str(folder), "PORT": str(self.port)}
         self.log = folder.parent / "up.log"
-        self.services: set[psutil.Process] = set()
+        self.groups: set[int] = set()
         self.database_processes: set[psutil.Process] = set()
 
     def up(self) -> None:
@@ -50,7 +51,9 @@ class Installation:
             time.sleep(0.2)
         below = set(psutil.Process(self.process.pid).children(recursive=True))
         self.database_processes |= set(self.postgres())
-        self.services |= below - self.database_processes
+        for service in below - self.database_processes:
+            with suppress(ProcessLookupError):
+                self.groups.add(os.getpgid(service.pid))
 
     @property
     def database(self) -> Path:
@@ -66,8 +69,13 @@ class Installation:
         assert found
         return found
 
-    def still_running(self) -> list[psutil.Process]:
-        return [process for process in self.services | self.database_processes if runs(process)]
+    def services(self) -> list[psutil.Process]:
+        """Return what runs of every service there ever was, also what it started since."""
+        return [process for group in self.groups for process in group_members(group)]
+
+    def wait_until_nothing_runs(self) -> None:
+        wait_until(lambda: self.services() == [])
+        wait_for_the_end(*self.database_processes)
 
     def address(self, path: str) -> str:
         return f"http://localhost:{self.port}{path}"
@@ -147,7 +155,7 @@ def test_an_empty_folder_becomes_a_running_product_and_ctrl_c_ends_it(first_time
     first_time.process.send_signal(signal.SIGINT)
 
     assert first_time.process.wait(timeout=PATIENCE) == 0
-    assert first_time.still_running() == []
+    first_time.wait_until_nothing_runs()
 
 
 def test_a_second_start_here_is_refused_and_down_stops_the_first(installation: Installation) -> None:
@@ -162,7 +170,7 @@ def test_a_second_start_here_is_refused_and_down_stops_the_first(installation: I
     assert f"Port {installation.port} is taken; choose another" in other_folder.stderr
     assert (down.stdout.strip(), down_again.stdout.strip()) == ("Stopped.", "Nothing was running.")
     assert installation.process.wait(timeout=PATIENCE) == 0
-    assert installation.still_running() == []
+    installation.wait_until_nothing_runs()
 
 
 def test_kill_of_up_takes_the_services_along_and_the_next_start_goes_on(installation: Installation) -> None:
@@ -171,7 +179,7 @@ def test_kill_of_up_takes_the_services_along_and_the_next_start_goes_on(installa
     installation.process.kill()
     installation.process.wait(timeout=PATIENCE)
 
-    wait_until(lambda: not any(runs(service) for service in installation.services))
+    wait_until(lambda: installation.services() == [])
     installation.up()
     assert "Log out" in installation.login("viewer")
 
@@ -184,4 +192,4 @@ def test_a_service_that_dies_ends_the_rest(installation: Installation) -> None:
 
     assert installation.process.wait(timeout=PATIENCE) == 1
     assert "kilit: web ended, so everything is stopped." in installation.log.read_text()
-    assert installation.still_running() == []
+    installation.wait_until_nothing_runs()

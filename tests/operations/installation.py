@@ -40,7 +40,7 @@ class Installation:
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "manage.py", *arguments]
         return subprocess.run(
-            command, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=300, check=False
+            command, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=2 * PATIENCE, check=False
         )
 
     def must(self, *arguments: str) -> str:
@@ -85,7 +85,7 @@ class Installation:
                 process.send_signal(signal.SIGTERM)
         for process in self.started:
             with suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=45)
+                process.wait(timeout=PATIENCE)
             kill_group(process.pid)  # a supervisor's cluster, in a group of its own, ends with it
             process.wait(timeout=PATIENCE)
         Server(self.folder / "postgres").stop()

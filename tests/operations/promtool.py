@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.commands import ROOT
 from tests.operations.promql import Labels, Scrape
+from tests.waiting import PATIENCE
 
 RULES = ROOT / "deploy" / "alerts.yml"
 # A day of nothing new, so that every range is full and every `for` can pass; then an hour from one scrape to the next.
@@ -47,7 +48,7 @@ def run_tests(tests: list[dict[str, Any]], folder: Path) -> subprocess.Completed
 
 
 def _promtool(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 def _named(name: str, labels: Labels) -> str:

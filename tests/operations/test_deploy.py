@@ -11,6 +11,7 @@ from django.conf import settings
 
 from config.stack import procfile
 from tests.commands import ROOT
+from tests.waiting import PATIENCE
 
 DEPLOY = ROOT / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
@@ -87,7 +88,7 @@ def test_systemd_understands(name: str, tmp_path: Path) -> None:
         env={"SYSTEMD_UNIT_PATH": f"{tmp_path}:", "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 

@@ -133,8 +133,8 @@ def test_a_migration_that_waits_for_a_lock_does_not_make_the_others_wait(half_mi
         reader.execute("SELECT count(*) FROM pdfjobs_pdfjob")  # and the transaction stays open
         migrating = kilit.start(sys.executable, "manage.py", "migrate", "pdfjobs")
         wait_until(lambda: kilit.ask(waiting) == [(1,)])
-        # Behind a change that waited for ever nobody could read either: this would fail after its twenty seconds.
-        writer.execute("SET statement_timeout = '20s'")
+        # Behind a change that waited for ever nobody could read either: this would fail after its time.
+        writer.execute(f"SET statement_timeout = '{PATIENCE}s'")
         writer.execute("SELECT count(*) FROM pdfjobs_pdfjob")
         assert migrating.poll() is None
         reader.rollback()

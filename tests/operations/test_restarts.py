@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from lifecycle.workers.supervisor import BUSY
+from tests.commands import free_port
 from tests.operations.clients import Clients
 from tests.operations.installation import Installation, installation
 from tests.waiting import PATIENCE, wait_for_the_end, wait_until
@@ -41,17 +42,17 @@ class Web:
 
     def __init__(self, kilit: Installation, *, by_socket: bool) -> None:
         self.kilit, self.by_socket = kilit, by_socket
-        # systemd's socket unit, played by the test: the kernel keeps who knocks meanwhile.
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
-        self.port = self.listener.getsockname()[1]
+        self.port = free_port()
         self.pid_file = kilit.folder.parent / f"web-{self.port}.pid"
-        if not by_socket:
-            self.listener.close()
+        if by_socket:
+            # systemd's socket unit, played by the test: the kernel keeps who knocks meanwhile.
+            self.listener = socket.create_server(("127.0.0.1", self.port), backlog=2048)
 
     def close(self) -> None:
         with suppress(FileNotFoundError, ProcessLookupError):
             os.kill(int(self.pid_file.read_text()), signal.SIGTERM)
-        self.listener.close()
+        if self.by_socket:
+            self.listener.close()
 
     def start(self) -> None:
         """Start on a port of its own, or as systemd does, with the socket as descriptor 3."""
@@ -194,4 +195,4 @@ def test_a_runner_that_is_told_to_stop_lets_go_of_its_job_and_the_next_one_goes_
     for process in (last, simulator):
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=30)
+            process.wait(timeout=PATIENCE)

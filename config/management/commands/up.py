@@ -1,5 +1,6 @@
 """`manage.py up`: everything on this machine, from an empty folder to the address and the logins."""
 
+import math
 import socket
 import sys
 import threading
@@ -47,9 +48,9 @@ class Command(BaseCommand):
         address = f"http://localhost:{settings.PORT}"
         end = time.monotonic() + READY_WITHIN
         while not answers(f"{address}/readyz"):
-            if time.monotonic() > end:
+            if time.monotonic() >= end:
                 self.stderr.write(f"kilit: {address}/readyz is not ready yet; the log above says why.")
-                return
+                end = math.inf  # said once; it may come yet, and then the logins are wanted
             time.sleep(0.3)
         lines = ["", f"Kilit is ready at {address}/admin/", ""]
         lines += [
@@ -62,7 +63,7 @@ class Command(BaseCommand):
 def answers(address: str) -> bool:
     """Tell whether an address answers with success."""
     try:
-        with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 - our own loopback address
+        with urllib.request.urlopen(address, timeout=30) as answer:  # noqa: S310 - our own loopback address
             return bool(answer.status == 200)  # noqa: PLR2004
     except (urllib.error.URLError, OSError):
         return False

@@ -1,0 +1,49 @@
+"""Starting and stopping everything: what needs no whole installation to be seen."""
+
+import os
+from io import StringIO
+from pathlib import Path
+
+import psutil
+
+from config import stack
+from config.management.commands import up
+from lifecycle.processes import kill_group
+from tests.waiting import wait_for_the_end, wait_until
+
+# As a supervisor does whose worker is at a long task: it does not end, and its cluster has a group of its own.
+STUBBORN = """
+import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(900)"], start_new_session=True)
+time.sleep(900)
+"""
+
+
+def test_what_does_not_end_in_time_is_killed_with_the_groups_below_it(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(stack, "GRACE", 0)
+    (tmp_path / "stubborn.py").write_text(STUBBORN)
+    (tmp_path / "Procfile").write_text("worker: python stubborn.py\n")
+    kilit = stack.Stack(tmp_path, lock=tmp_path / "up.pid")
+    kilit._start()
+    leader = psutil.Process(kilit.services["worker"].pid)
+    (below,) = wait_until(lambda: [child for child in leader.children() if os.getpgid(child.pid) == child.pid])
+
+    try:
+        kilit._stop()
+        wait_for_the_end(leader, below)
+    finally:
+        kill_group(below.pid)
+
+
+def test_who_waits_longer_for_a_start_is_told_so_and_greeted_all_the_same(monkeypatch) -> None:
+    came = iter([False, False, True])
+    monkeypatch.setattr(up, "answers", lambda _: next(came))
+    monkeypatch.setattr(up, "READY_WITHIN", 0)
+    said, complained = StringIO(), StringIO()
+
+    up.Command(stdout=said, stderr=complained).greet({"operator": {"username": "ayse", "password": "a-password"}})
+
+    assert complained.getvalue().count("is not ready yet") == 1
+    assert "Kilit is ready at" in said.getvalue()
+    assert "a-password" in said.getvalue()
