@@ -9,6 +9,7 @@ import pytest
 
 from tests.commands import ROOT, fresh_environment
 from tests.pdfjobs.working import real_workers
+from tests.waiting import PATIENCE
 from tests.workers.conftest import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,7 +43,7 @@ def run(document: str, live_server, folder: Path, settings) -> subprocess.Comple
         env=environment,
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=4 * PATIENCE,  # the documents' own loops give up before
         check=False,
     )
 

@@ -12,12 +12,20 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from pdfjobs.browser import find_browser
+from tests import waiting
 
-PATIENCE = 60_000  # milliseconds, for everything that must happen by itself on a busy machine
+PATIENCE = waiting.PATIENCE * 1000  # milliseconds, for everything that must happen by itself on a busy machine
 WIDE, NARROW = 1280, 390
 SEVERE = {"serious", "critical"}
 EVERY_RULE = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice")
 CONTRAST = ("color-contrast",)  # all that differs between light and dark
+
+# What listens to the window's size has heard of it, letters and icons are there, and no colour is on its way.
+SETTLED = """async () => {
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  const ending = document.getAnimations().filter((each) => each.effect.getComputedTiming().endTime !== Infinity);
+  await Promise.allSettled([document.fonts.ready, ...ending.map((each) => each.finished)]);
+}"""
 
 expect.set_options(timeout=PATIENCE)
 
@@ -29,7 +37,9 @@ def started_browser() -> Iterator[Browser]:
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     try:
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+            browser = playwright.chromium.launch(
+                executable_path=find_browser(), args=["--no-sandbox"], timeout=PATIENCE
+            )
             try:
                 yield browser
             finally:
@@ -91,6 +101,12 @@ def open_page(page: Page, address: str) -> Page:
     assert answer
     assert answer.status < 500, address
     page.wait_for_load_state("load")
+    return settled(page)
+
+
+def settled(page: Page) -> Page:
+    """Wait until a page looks as it will: icons are words until their letters have come, and colours change slowly."""
+    page.evaluate(SETTLED)
     return page
 
 

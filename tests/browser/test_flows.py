@@ -72,6 +72,7 @@ def test_a_failed_document_is_retried_made_by_a_worker_and_seen_in_the_page(visi
 
     page.get_by_role("link", name="Retry").first.click()
     confirm(page, "Retry")
+    expect(page.get_by_text("Retried 1 of 1.")).to_be_visible()  # or the reload would come in its way
     with real_workers(tmp_path):
         wait_until(lambda: PdfJob.objects.get(pk=house.broken.pk).status == "succeeded")
     page.reload()
@@ -113,9 +114,9 @@ def test_everything_is_reached_by_the_keyboard_alone(visitor, house) -> None:
     open_page(page, places(house)["conversion"])
 
     page.keyboard.press("Tab")
-    assert focused(page) == "Skip to the content"
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "content"
+    expect(page.locator("#content")).to_be_focused()
 
     # The buttons stand in the page's head, before its content.
     open_page(page, places(house)["conversion"])
@@ -199,7 +200,8 @@ def test_whoever_guesses_is_told_for_how_long_they_are_shut_out(visitor, house) 
         open_page(page, "/admin/login/")
         page.get_by_label("Username").fill("demo-operator")
         page.locator("#id_password").fill("not this one")
-        page.get_by_role("button", name="Log in").click()
+        with page.expect_response(lambda answer: answer.request.method == "POST"):  # opened anew it would not be sent
+            page.get_by_role("button", name="Log in").click()
 
     expect(page.get_by_role("heading")).to_contain_text("Too many wrong passwords")
     expect(page.get_by_text("Try again in 15 minutes.")).to_be_visible()

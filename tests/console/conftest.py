@@ -9,6 +9,7 @@ from django.test import Client
 
 from ociqueue.models import Conversion, Site, SiteMembership
 from tests.ociqueue.conftest import new_conversion
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -25,6 +26,13 @@ def make_person() -> Callable[..., Client]:
         return client
 
     return make
+
+
+@pytest.fixture
+def within_the_hour(sql, db: None) -> None:
+    """Begin in no hour's last minute: what a test made would be of the hour before, and not of the last one told."""
+    ends = "SELECT clock_timestamp() > date_trunc('hour', clock_timestamp()) + interval '59 minutes'"
+    wait_until(lambda: sql(ends) == [(False,)])
 
 
 def make_site(name: str = "Mobilya", **columns: Any) -> Site:

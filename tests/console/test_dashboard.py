@@ -129,6 +129,7 @@ def test_stuck_cutting_jobs_are_those_that_no_runner_looks_after(admin_user) -> 
     assert shown(CUTTING, admin_user).stuck.rows == 2
 
 
+@pytest.mark.usefixtures("within_the_hour")
 def test_a_day_is_told_by_the_hour_whether_folded_or_not(admin_user) -> None:
     make_conversions(make_site(), well=5, badly=2)
     Count.objects.fold(limit=3)
@@ -142,6 +143,7 @@ def test_a_day_is_told_by_the_hour_whether_folded_or_not(admin_user) -> None:
     assert shown(CONVERSIONS, admin_user).chart == chart
 
 
+@pytest.mark.usefixtures("within_the_hour")
 def test_what_ended_before_the_last_24_hours_is_not_told(admin_user, sql) -> None:
     make_conversions(make_site(), well=3)
     Count.objects.fold()

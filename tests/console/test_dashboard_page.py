@@ -13,6 +13,7 @@ BOARD = "/admin/dashboard/"
 CONVERSIONS, PDF, CUTTING = panels
 
 
+@pytest.mark.usefixtures("within_the_hour")
 def test_the_part_that_refreshes_is_what_the_page_showed(admin_client) -> None:
     make_conversions(make_site(), well=1)
     page, part = (admin_client.get(address).content.decode() for address in ("/admin/", BOARD))
