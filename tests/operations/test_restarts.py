@@ -24,7 +24,14 @@ from tests.operations.installation import Installation, installation
 from tests.waiting import PATIENCE, wait_for_the_end, wait_until
 
 ROUNDS = 1
-LONG_TASKS = "from tests.parcels.models import Parcel; [Parcel.objects.create(work=5) for _ in range(6)]"
+# The crew that is to be stopped is called to them by name: else the younger one might take them all.
+LONG_TASKS = """
+from django_q.tasks import async_task
+from lifecycle.models import Heartbeat
+from tests.parcels.models import Parcel
+[Parcel.objects.create(work=5) for _ in range(6)]
+async_task("lifecycle.tasks.answer", "parcels", cluster=Heartbeat.objects.get(pid=%d).name)
+"""
 LIVE = "SELECT count(*) FROM pdfjobs_pdfjob WHERE status IN ('queued', 'running')"
 DOCUMENTS = "SELECT id::text, concat_ws(': ', status, nullif(error_detail, '')) FROM pdfjobs_pdfjob WHERE id = ANY(%s)"
 GUNICORN = (Path(sys.executable).with_name("gunicorn"), "config.wsgi", "--config", "config/gunicorn.py")
@@ -158,7 +165,7 @@ def test_no_request_fails_while_the_web_service_is(way: str, kilit) -> None:
 def test_no_job_is_lost_or_begun_twice_while_workers_are_replaced(kilit) -> None:
     with closing(Web(kilit, by_socket=True)) as web, asked_by_clients(web) as clients:
         younger = kilit.workers()
-        kilit.must("shell", "-c", LONG_TASKS)
+        kilit.must("shell", "-c", LONG_TASKS % kilit.crew.pid)
         wait_until(lambda: has_a_long_task(kilit.crew))
         kilit.crew.terminate()
         assert kilit.crew.wait(timeout=PATIENCE) == 0
