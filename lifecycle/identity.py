@@ -5,14 +5,17 @@ import time
 from datetime import datetime
 from uuid import UUID
 
+PARTS = 1 << 12  # of a millisecond, a quarter of a microsecond each
+
 
 def uuid7() -> UUID:
-    """Return an RFC 9562 version 7 identifier: 48 bits of milliseconds, then random bits."""
-    milliseconds = time.time_ns() // 1_000_000
-    value = milliseconds << 80 | int.from_bytes(os.urandom(10), "big")
-    value = value & ~(0xF << 76) | 0x7 << 76  # version
-    value = value & ~(0x3 << 62) | 0x2 << 62  # variant
-    return UUID(int=value)
+    """Return an RFC 9562 version 7 identifier: 48 bits of milliseconds, 12 of their parts, then random bits.
+
+    With milliseconds alone, rows made one right after the other would be listed in any order.
+    """
+    milliseconds, part = divmod(time.time_ns() * PARTS // 1_000_000, PARTS)
+    random = int.from_bytes(os.urandom(8), "big") & ~(0x3 << 62)
+    return UUID(int=milliseconds << 80 | 0x7 << 76 | part << 64 | 0x2 << 62 | random)
 
 
 def first_at(moment: datetime) -> UUID:
