@@ -1,14 +1,17 @@
 """Several at the same rows: other operators, other workers, and those that are killed (CON-5)."""
 
-import time
+from contextlib import ExitStack, closing
+from uuid import UUID
 
 import pytest
+from django.db import connection
 
 from lifecycle.bulk.running import run_batch, work, work_due
 from lifecycle.models import BulkAction
+from ociqueue.admin.actions import RETRY
 from tests.bulk.conftest import PAGES, ask, asked, states
 from tests.bulk.telling import agrees, moves
-from tests.waiting import wait_until
+from tests.waiting import wait_for_the_end, wait_until
 from tests.workers.conftest import Workers, workers
 
 __all__ = ["workers"]
@@ -130,6 +133,25 @@ def test_a_cancel_amid_a_batch_waits_for_its_end(make_person, site, make_failed,
     agrees(operator, action)
 
 
+class InTheWay:
+    """Holds a row's lock on a connection of its own, so that a worker stops there."""
+
+    def __init__(self, row: UUID) -> None:
+        self.connection = connection.copy()
+        self.connection.set_autocommit(False)
+        with self.connection.cursor() as cursor:
+            cursor.execute("SELECT pg_backend_pid() FROM offline_conversion_queue WHERE id = %s FOR UPDATE", [row])
+            ((self.pid,),) = cursor.fetchall()
+
+    def has_stopped_one(self) -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))", [self.pid])
+            return bool(cursor.fetchall())
+
+    def close(self) -> None:
+        self.connection.close()
+
+
 @pytest.mark.django_db(transaction=True)
 def test_killed_workers_neither_repeat_nor_skip(make_person, site, make_failed, workers: Workers) -> None:
     """SIGKILL of a real worker in the middle of a bulk action, twice; the next goes on after the last whole batch."""
@@ -139,32 +161,28 @@ def test_killed_workers_neither_repeat_nor_skip(make_person, site, make_failed, 
     operator = make_person(sites={site: "operator"})
     action = asked(operator)
     wait_until(lambda: BulkAction.objects.filter(status="READY").exists())
-    operator.post(f"{PAGES}{action.pk}/start/", {"count": f"{total:,}"})
+    rows = list(action.items.order_by("object_id").values_list("object_id", flat=True))
+    whole_batches = [2 * RETRY.batch, 5 * RETRY.batch]
     killed_at = []
-    for _ in range(2):
-        done = killed_at[-1] if killed_at else 0
-        end = time.monotonic() + 90
-        while time.monotonic() < end:
+    with ExitStack() as held:
+        stops = [held.enter_context(closing(InTheWay(rows[done + RETRY.batch // 2]))) for done in whole_batches]
+        operator.post(f"{PAGES}{action.pk}/start/", {"count": f"{total:,}"})
+        for stop in stops:
+            wait_until(stop.has_stopped_one)
+            busy = workers.titled("processing")
+            for worker in busy:
+                worker.kill()
+            wait_for_the_end(*busy)
             action.refresh_from_db()
-            if action.done_count > done or action.status == "DONE":
-                break
-            time.sleep(0.02)
-        if action.status == "DONE":
-            break
-        for busy in workers.titled("processing"):
-            busy.kill()
-        time.sleep(0.5)
-        action.refresh_from_db()
-        killed_at.append(action.done_count)
-        BulkAction.objects.filter(status="RUNNING").update(
-            lease_until="2020-01-01T00:00Z"
-        )  # or it lapses by itself later
+            killed_at.append(action.done_count)
+            stop.close()
+            # Or it lapses by itself later. This waits until the server has noticed that nobody is there any more.
+            BulkAction.objects.filter(status="RUNNING").update(lease_until="2020-01-01T00:00Z")
 
     wait_until(lambda: BulkAction.objects.filter(status="DONE").exists())
 
     action.refresh_from_db()
-    assert killed_at
-    assert 0 < killed_at[0] < total, "it was killed on its way"
+    assert killed_at == whole_batches, "it was killed on its way"
     assert (action.total, action.done_count, action.moved_count, action.left) == (total, total, total, {})
     assert states() == {"QUEUED": total}
     agrees(operator, action)
