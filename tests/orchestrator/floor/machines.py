@@ -17,8 +17,9 @@ from orchestrator.rules import current_rules
 from orchestrator.transforming import transform
 from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
 from tests.orchestrator.floor.conftest import age, collect_twice
+from tests.waiting import PATIENCE
 
-A_MINUTE = timedelta(minutes=1)
+A_WHILE = timedelta(seconds=PATIENCE)
 
 
 class Floor:

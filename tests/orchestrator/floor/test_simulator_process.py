@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +17,8 @@ from orchestrator.faults import Code, Fault
 from orchestrator.folders import Folders
 from orchestrator.optiplanning import adapter, playing
 from tests.commands import ROOT, fresh_environment
-from tests.orchestrator.floor.machines import A_MINUTE, Floor
-from tests.waiting import wait_until
+from tests.orchestrator.floor.machines import A_WHILE, Floor
+from tests.waiting import PATIENCE, wait_until
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def program(settings: Any, floor: Folders) -> Callable[..., None]:
 def test_orc_22_as_the_command_of_mode_a_it_is_a_real_process(here: Floor, program: Any) -> None:
     program("--delay", "0.5")
 
-    adapter("A").run(here.write(), keep_alive=lambda: None, time_limit=A_MINUTE)
+    adapter("A").run(here.write(), keep_alive=lambda: None, time_limit=A_WHILE)
 
     here.rest()
     assert here.collect().solution["algo"] == "BEST"
@@ -45,7 +46,7 @@ def test_orc_22_as_the_command_of_mode_a_it_crashes_on_request(here: Floor, prog
     program("--fault", "crash")
 
     with pytest.raises(Fault) as fault:
-        adapter("A").run(here.write(), keep_alive=lambda: None, time_limit=A_MINUTE)
+        adapter("A").run(here.write(), keep_alive=lambda: None, time_limit=A_WHILE)
 
     assert fault.value.code == Code.OPTI_RUNNER_FAILED
     assert fault.value.message == "OptiPlanning failed, exit code 1: OptiPlanning: out of licence"
@@ -61,14 +62,17 @@ def test_orc_22_as_the_command_of_mode_a_it_hangs_on_request_and_is_killed(here:
     assert list(here.folders.export.iterdir()) == []
 
 
-def test_orc_22_it_plays_until_it_is_stopped(here: Floor) -> None:
+def test_orc_22_it_plays_until_it_is_stopped(here: Floor, tmp_path: Path) -> None:
     environment = fresh_environment(
         KILIT_VAR=str(here.folders.imports.parent.parent),
         SECRET_KEY="simulator",
         DJANGO_SETTINGS_MODULE="config.settings",
+        PYTHONUNBUFFERED="1",
     )
+    told = tmp_path / "told"
     command = [sys.executable, "manage.py", "optiplanning_simulator", "--opti-delay", "0", "--saw-delay", "0"]
-    simulator = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    with told.open("wb") as output:
+        simulator = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output)
     try:
         here.write()
         solution = here.folders.export / f"{here.job}_solution.xml"
@@ -77,9 +81,10 @@ def test_orc_22_it_plays_until_it_is_stopped(here: Floor) -> None:
         name = delivery_name(here.job, 1, solution)
         deliver(solution, name, here.folders)
         wait_until(lambda: acknowledged(name, here.folders) is True)
+        wait_until(lambda: told.read_text().count("\n") == 2)  # it moves the file first, and tells then
     finally:
         os.kill(simulator.pid, signal.SIGINT)
-        told, _ = simulator.communicate(timeout=30)
+        simulator.wait(timeout=PATIENCE)
 
     assert simulator.returncode == 0
-    assert told == f"OptiPlanning wrote {solution.name}.\nThe saw took {name}.\n"
+    assert told.read_text() == f"OptiPlanning wrote {solution.name}.\nThe saw took {name}.\n"
