@@ -11,6 +11,7 @@ from lifecycle.guard import MoveRefused
 from lifecycle.leases import new_lease
 from lifecycle.models import Count, Event
 from tests.parcels.models import Parcel
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,7 +24,7 @@ def test_of_eight_threads_claiming_one_row_one_wins(in_threads) -> None:
 
     def claim(_: int) -> bool:
         mine = Parcel.objects.get()
-        start.wait()
+        start.wait(timeout=PATIENCE)
         try:
             mine.move("claim", **new_lease(timedelta(seconds=30)))
         except MoveRefused:
@@ -42,7 +43,7 @@ def test_the_race_is_real_without_the_where(in_threads) -> None:
 
     def claim_by_looking_first(_: int) -> int:
         seen = Parcel.objects.get().status
-        start.wait()
+        start.wait(timeout=PATIENCE)
         if seen != "WAITING":
             return 0
         with connection.cursor() as cursor:
@@ -102,18 +103,30 @@ def test_totals_stay_exact_under_bulk_moves_rollbacks_folds_and_many_writers(in_
 
 def test_a_reader_never_sees_a_fold_halfway(in_threads) -> None:
     Parcel.objects.bulk_create(Parcel() for _ in range(10))
-    stop = threading.Event()
+    start, stop = threading.Barrier(4), threading.Event()
 
-    def fold_or_read(number: int) -> set:
-        seen = set()
-        if number == 0:
+    def fold() -> None:
+        try:
             for _ in range(60):
                 Parcel.objects.move("lose")
                 Parcel.objects.move("resend")
                 Count.objects.fold()
+        finally:
             stop.set()
-        while number and not stop.is_set():
+
+    def read() -> set:
+        seen = set()
+        is_over = False
+        while not is_over:
+            is_over = stop.is_set()
             seen.add(sum(Count.objects.by_state(queue="parcel").values()))
         return seen
 
-    assert set().union(*in_threads(fold_or_read, count=4)) == {10}
+    def fold_or_read(number: int) -> set | None:
+        Count.objects.by_state(queue="parcel")  # whoever has no connection yet would come too late
+        start.wait(timeout=PATIENCE)
+        return read() if number else fold()
+
+    _, *seen = in_threads(fold_or_read, count=4)
+
+    assert seen == [{10}] * 3

@@ -54,7 +54,7 @@ def test_looking_first_and_claiming_then_would_hand_rows_out_twice(site, in_thre
 
     def pull(_: int) -> int:
         seen = list(Conversion.objects.due().values_list("pk", flat=True))
-        start.wait()
+        start.wait(timeout=PATIENCE)
         with connection.cursor() as cursor:
             cursor.execute(
                 "UPDATE offline_conversion_queue SET status = 'PROCESSING', claimed_at = now() WHERE id = ANY(%s)",

@@ -19,6 +19,7 @@ from lifecycle.workers import sweeps
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import failure
 from tests.ociqueue.conftest import new_conversion
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
 A_YEAR_AGO = datetime.now(UTC) - timedelta(days=365)
@@ -177,14 +178,14 @@ def test_a_row_that_an_operator_is_retrying_stays(make_old, in_threads) -> None:
 
     def act(number: int) -> object:
         if number:
-            taken.wait(30)
+            assert taken.wait(PATIENCE)
             gone = pruning.prune(older_than=MONTH)
             looked.set()
             return gone
         with transaction.atomic():
             moved = Conversion.objects.filter(pk=row.pk).retry_selected()
             taken.set()
-            looked.wait(30)
+            assert looked.wait(PATIENCE)
         return moved
 
     moved, gone = in_threads(act, count=2)

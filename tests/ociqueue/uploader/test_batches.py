@@ -10,6 +10,7 @@ from ociqueue.states import Category
 from ociqueue.uploader import running
 from ociqueue.uploader.running import upload_due
 from tests.googleads.server import accept
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -159,7 +160,7 @@ def test_backoff_doubles_up_to_a_day_and_the_eighth_attempt_is_the_last(google, 
     for _ in range(8):
         sql("UPDATE offline_conversion_queue SET next_retry_at = NULL")
         upload_due()
-        waits += sql("SELECT extract(epoch FROM next_retry_at - now()) / 60 FROM offline_conversion_queue")
+        waits += sql("SELECT extract(epoch FROM next_retry_at - updated_at) / 60 FROM offline_conversion_queue")
 
     row.refresh_from_db()
     assert len(waits) == 8
@@ -187,19 +188,19 @@ def test_nothing_is_open_in_the_database_while_google_is_asked(google, api_site,
 
     def look(call):
         asked.set()
-        go_on.wait(20)
+        go_on.wait(PATIENCE)
         return accept(call)
 
     google.replies.append(look)
     uploading = threading.Thread(target=_upload_and_close)
     uploading.start()
-    assert asked.wait(20)
+    assert asked.wait(PATIENCE)
     seen = sql(
         "SELECT state FROM pg_stat_activity"
         " WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
     )
     go_on.set()
-    uploading.join(20)
+    uploading.join(PATIENCE)
 
     assert seen
     assert {state for (state,) in seen} == {"idle"}

@@ -17,6 +17,7 @@ from ociqueue.uploader.googleads import GoogleAds
 from ociqueue.uploader.outcome import Disposition, Outcome
 from ociqueue.uploader.running import upload_due
 from tests.googleads.server import accept
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -213,7 +214,7 @@ def test_what_is_taken_back_while_it_goes_out_is_known_to_have_gone_out(
 
     def slowly(self, *args, **options):
         looked.set()
-        taken.wait(1)  # with the guard nobody comes, and it goes on
+        taken.wait(1 if is_guarded else PATIENCE)  # with the guard nobody comes, and it goes on
         return send(self, *args, **options)
 
     monkeypatch.setattr(UploadBatchQuerySet, "send", slowly)
@@ -222,7 +223,7 @@ def test_what_is_taken_back_while_it_goes_out_is_known_to_have_gone_out(
 
     def act(number: int) -> object:
         if number:
-            looked.wait(30)
+            assert looked.wait(PATIENCE)
             TAKEN_BACK[way]()
             taken.set()
             return None
@@ -255,7 +256,7 @@ def test_an_answer_and_whoever_takes_the_rows_back_do_not_lock_each_other_out(
     def act(number: int) -> object:
         if number:
             return Conversion.objects.recover(min_age=-timedelta(minutes=1))
-        rows_locked.wait(30)
+        assert rows_locked.wait(PATIENCE)
         return running.settle(batch, rows, [Outcome(Disposition.ACCEPTED)] * 3)
 
     tally, recovered = in_threads(act, count=2)
