@@ -6,7 +6,7 @@ import sys
 from lifecycle.processes import _family, _kill_each, group_members, kill_group, start_group
 from tests.waiting import PATIENCE, wait_until
 
-SLEEP = "import time; time.sleep(60)"
+SLEEP = f"import time; time.sleep({PATIENCE})"
 A_FAMILY = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {SLEEP!r}]); {SLEEP}"
 
 

@@ -19,7 +19,7 @@ const {MessageChannel, Worker, isMainThread, receiveMessageOnPort, workerData} =
 
 const EXPORT_PATH = '/api/oci/google-ads-export';
 const LONGEST_SLEEP = 300000; // what Utilities.sleep() allows
-const HTTP_TIMEOUT = 60000;
+const HTTP_TIMEOUT = 180000; // only a failure waits so long
 
 if (isMainThread) {
   runScript(JSON.parse(fs.readFileSync(0, 'utf8')));

@@ -11,6 +11,7 @@ from playwright._impl._driver import compute_driver_executable
 from ociqueue.adsscript import render_script
 from ociqueue.models import Conversion, Site
 from tests.ociqueue.conftest import new_conversion
+from tests.waiting import PATIENCE
 
 HARNESS = Path(__file__).with_suffix(".js")
 EXPORT, ACK, ACK_FAILED = "/api/oci/google-ads-export", "/api/oci/ack", "/api/oci/ack-failed"
@@ -55,7 +56,7 @@ def run_under_node(source: str, **circumstances: Any) -> Run:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     )
     return Run(**json.loads(ended.stdout))

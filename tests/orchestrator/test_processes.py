@@ -94,7 +94,7 @@ def test_a_killed_runner_takes_optiplanning_with_it_and_the_next_starts_it_again
     run, floor, settings, tmp_path
 ) -> None:
     log = tmp_path / "opti.log"
-    settings.OPTI_COMMAND = exclusive(log, floor, seconds=60)
+    settings.OPTI_COMMAND = exclusive(log, floor, seconds=PATIENCE)
     job = make_job()
     doomed = run("-m", "tests.orchestrator.doomed")
     lock = log.with_suffix(".lock")

@@ -8,6 +8,7 @@ import pytest
 from orchestrator.models import Customer, Job
 from tests.commands import ROOT, fresh_environment
 from tests.orchestrator.conftest import make_job
+from tests.waiting import PATIENCE
 from tests.workers.conftest import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,7 +43,7 @@ def test_a_tick_without_anything_of_posix(floor, tmp_path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 

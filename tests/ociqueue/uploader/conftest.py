@@ -28,7 +28,7 @@ def google(_google: GoogleAdsServer, settings: Any) -> GoogleAdsServer:
     _google.reset()
     settings.GOOGLE_ADS_ENDPOINT = _google.environment["KILIT_GOOGLE_ADS_ENDPOINT"]
     settings.GOOGLE_TOKEN_URI = _google.environment["KILIT_GOOGLE_TOKEN_URI"]
-    settings.GOOGLE_ADS_TIMEOUT = 20
+    settings.GOOGLE_ADS_TIMEOUT = 60
     return _google
 
 

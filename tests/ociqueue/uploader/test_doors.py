@@ -17,6 +17,7 @@ from tests.commands import ROOT, fresh_environment
 from tests.googleads.server import accept
 from tests.ociqueue.conftest import Api
 from tests.ociqueue.uploader.conftest import states
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -198,7 +199,13 @@ def test_the_web_process_never_loads_what_only_workers_need() -> None:
     environment = fresh_environment(SECRET_KEY="x", DJANGO_SETTINGS_MODULE="config.settings")
 
     said = subprocess.run(
-        [sys.executable, "-c", look], cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", look],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
     )
 
     assert said.stdout.strip() == "[]"

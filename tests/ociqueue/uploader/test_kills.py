@@ -22,7 +22,7 @@ ROWS = 3
 # The upload stands still at a step, as a process does that is about to die there.
 STAND_STILL = """
     CREATE FUNCTION pg_temp_stand_still() RETURNS trigger LANGUAGE plpgsql AS
-    $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$;
+    $$ BEGIN PERFORM pg_sleep({longest}); RETURN NEW; END $$;
     CREATE TRIGGER stand_still BEFORE UPDATE ON ociqueue_uploadbatch FOR EACH ROW
     WHEN (OLD.{column} IS NULL AND NEW.{column} IS NOT NULL) EXECUTE FUNCTION pg_temp_stand_still();
 """
@@ -55,7 +55,7 @@ def uploader(google) -> Iterator[subprocess.Popen]:
 
 def die_at(column: str, uploader, sql) -> None:
     """Start the uploader and kill it where it writes a column of the batch."""
-    sql(STAND_STILL.format(column=column))
+    sql(STAND_STILL.format(column=column, longest=PATIENCE))
     uploader.start()
     wait_until(lambda: bool(sql(SLEEPERS)))
     uploader.kill()
