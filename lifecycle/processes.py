@@ -79,7 +79,13 @@ def _family(leader: int) -> list[psutil.Process]:
         below = [process for process in children.pop(waiting.pop(), []) if process.pid != leader]
         found += below
         waiting += [process.pid for process in below]
-    return [process for process in found if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+    return [process for process in found if _runs(process)]
+
+
+def _runs(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):  # it may end between the two questions
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def _kill_each(processes: Sequence[psutil.Process]) -> None:

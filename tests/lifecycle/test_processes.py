@@ -3,6 +3,8 @@
 import os
 import sys
 
+import psutil
+
 from lifecycle.processes import _family, _kill_each, group_members, kill_group, start_group
 from tests.waiting import PATIENCE, wait_until
 
@@ -27,3 +29,14 @@ def test_a_family_is_the_group_that_windows_does_not_have() -> None:
         wait_until(lambda: group_members(leader.pid) == [])
     finally:
         kill_group(leader.pid)
+
+
+def test_whoever_ends_while_it_is_looked_at_belongs_to_no_family(monkeypatch) -> None:
+    """Groups are looked at right after they were killed."""
+
+    def gone(process: psutil.Process) -> str:
+        raise psutil.NoSuchProcess(process.pid)
+
+    monkeypatch.setattr(psutil.Process, "status", gone)
+
+    assert _family(os.getpid()) == []
