@@ -39,7 +39,7 @@ def test_filters_that_are_typed_in_reach_as_far_as_the_list(make_person, site, m
     make_failed(site, 1)
     operator = make_person(sites={site: "operator"})
     ErrorGroup.objects.fold()
-    today = timezone.localdate().isoformat()
+    today = timezone.localdate(Conversion.objects.earliest("created_at").created_at).isoformat()
     group = Conversion.objects.filter(provider_error_code="NO_CLICK")[0].error_group
 
     by_code = operator.get(f"{LIST}all/retry/?code=NO_CLICK").context

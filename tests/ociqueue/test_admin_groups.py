@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
+from django.contrib.postgres.functions import TransactionNow
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from lifecycle.models import ErrorGroup
+from lifecycle.models import ErrorDelta, ErrorGroup
 from ociqueue.models import Conversion
 from tests.ociqueue.conftest import new_conversion
 
@@ -21,6 +22,7 @@ def fail(*rows: Conversion, code: str = "INVALID", message: str = "Click Cj0KCQ-
     chosen = Conversion.objects.filter(pk__in=[row.pk for row in rows])
     chosen.claim(limit=len(rows))
     chosen.ack_failed(code=code, category="VALIDATION", message=message)
+    ErrorDelta.objects.update(created_at=TransactionNow())  # an hour may have begun since this transaction did
 
 
 def shown(client: Client) -> list[Any]:

@@ -147,7 +147,7 @@ def test_the_command_watches_until_told_to_stop(run, floor, settings) -> None:
     machines = player(floor, only="saw")
 
     wait_until(lambda: machines.look() or Job.objects.filter(status="DONE").exists())
-    assert Runner.objects.alive().get(queue="cutting_job").pid == watcher.pid
+    wait_until(lambda: Runner.objects.alive().filter(queue="cutting_job", pid=watcher.pid).exists())
     watcher.send_signal(signal.SIGTERM)
 
     assert watcher.wait(timeout=PATIENCE) == 0
