@@ -11,6 +11,8 @@ from config.settings import DATABASES, INSTALLED_APPS
 
 # Two runs at once, in two terminals, do not meet.
 DATABASES["default"]["TEST"] = {"NAME": f"test_kilit_{os.getpid()}"}
+# A test is one transaction, and on a busy machine a minute may pass between two of its statements.
+DATABASES["default"]["OPTIONS"]["options"] = "-c idle_in_transaction_session_timeout=600000"
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.parcels"]
 # Each test makes users; a fast hash is as good for that.
 PASSWORD_HASHERS = [
