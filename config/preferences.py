@@ -1,6 +1,6 @@
-"""What an operator prefers: the zone that times are shown in. Language is Django's own switch (CON-11).
+"""What an operator prefers: the zone that times are shown in, and the language, by Django's own switch (CON-11).
 
-Both are cookies of the browser: no page pays a query for them, and machines, which send none, always read UTC.
+Both are cookies of the browser: no page pays a query for them, and machines always read UTC and English.
 """
 
 from functools import cache
@@ -11,9 +11,11 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.middleware.locale import LocaleMiddleware
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
@@ -25,6 +27,26 @@ BROWSERS_ZONE = "kilit_browser_zone"  # zone.js writes it, so that nobody has to
 A_YEAR = 365 * 24 * 3600
 
 
+def is_for_people(request: HttpRequest) -> bool:
+    """Tell the console from the addresses that machines speak to."""
+    return request.path.startswith("/admin/")
+
+
+class OwnLanguage(LocaleMiddleware):
+    """Speaks the operator's language in the console; an API whose caller sends a language would answer half in it."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        """Take the language chosen, else the browser's."""
+        if is_for_people(request):
+            super().process_request(request)
+        else:
+            translation.activate(settings.LANGUAGE_CODE)
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        """Say in which language a page is."""
+        return super().process_response(request, response) if is_for_people(request) else response
+
+
 class OwnZone:
     """Shows times in the console in the operator's own zone; APIs stay in UTC."""
 
@@ -34,7 +56,7 @@ class OwnZone:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Take the zone that was chosen, else the browser's, else the installation's."""
-        if not request.path.startswith("/admin/"):
+        if not is_for_people(request):
             return self.get_response(request)
         with timezone.override(zone_of(request)):
             return self.get_response(request)

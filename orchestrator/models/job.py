@@ -5,7 +5,6 @@ from typing import Any, Self
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
-from django.utils.translation import gettext as _
 
 from lifecycle.failures import Failures, error_group_field
 from lifecycle.leases import LeasedModel, no_lease
@@ -130,7 +129,7 @@ class Job(LeasedModel):
         ]
 
     def __str__(self) -> str:
-        return _("job %(id)s") % {"id": self.pk}
+        return f"job {self.pk}"
 
     def refresh_from_db(self, using: str | None = None, fields: Any = None, from_queryset: Any = None) -> None:
         """Read the row again, but not its order: that never changes, and may be a thousand times all the rest."""
