@@ -19,6 +19,7 @@ from pdfjobs.states import ErrorCode
 
 RECYCLE_AFTER = 300  # jobs; a browser grows for as long as that, and no further
 CLOSE_LIMIT = 5.0  # seconds
+A_MOMENT = 0.05  # seconds
 EMPTY_AFTER = 1.0  # seconds without another document
 MOST_KEPT = 4  # owners whose page is kept; each is a process of some 60 MB
 Answer = TypeVar("Answer")
@@ -35,6 +36,7 @@ class Session:
         self.jobs = 0
         self.browser: psutil.Process | None = None
         self.driver: psutil.Process | None = None
+        self._drivers: list[psutil.Process] = []  # those that were given up, too, until they are gone
         self._doomed = self._left = False
         self._playwright: Playwright | None = None
         self._connection: Browser | None = None
@@ -104,6 +106,15 @@ class Session:
         await self.stop()
         if self._playwright and is_up(self.driver):
             await self._playwright.stop()
+        await self._buried()
+
+    async def _buried(self) -> None:
+        """Wait until the loop has heard of each driver's end: one that ends before it leaves them to nobody."""
+        for _ in range(round(CLOSE_LIMIT / A_MOMENT)):
+            gone = not any(driver.is_running() for driver in self._drivers)
+            await asyncio.sleep(A_MOMENT)  # also when they are gone: it is told a moment later
+            if gone:
+                return
 
     def _fault(self, error: Exception, limit: float) -> RenderFault:
         if isinstance(error, TimeoutError):
@@ -112,8 +123,9 @@ class Session:
             return RenderFault(
                 ErrorCode.NAVIGATION_TIMEOUT, f"The page was not done after {limit:g} s; its browser was killed."
             )
-        told = str(error).strip().splitlines()[0]
-        if any(word in told for word in GONE):
+        told = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        if any(word in told for word in GONE) or not self._alive():
+            # Whatever it stumbled over, it was of a browser that is gone: worth another try.
             self.kill()
             return RenderFault(ErrorCode.BROWSER_LAUNCH_FAILED, f"The browser died while it rendered: {told}")
         if "range" in told.lower():
@@ -200,7 +212,7 @@ class Session:
                 if not is_up(self.driver):
                     await self._start_driver()
                 self._connection = await self._start_browser(arguments)
-        except (TimeoutError, OSError, Error) as error:
+        except (TimeoutError, OSError, Error, psutil.Error) as error:
             self._give_up()
             told = str(error).strip() or f"not up after {LAUNCH_LIMIT:g} s"
             raise RenderFault(ErrorCode.BROWSER_LAUNCH_FAILED, f"Chromium did not start: {told[:2000]}") from None
@@ -216,6 +228,7 @@ class Session:
         finally:  # it may run already when the start is called off
             started = set(psutil.Process().children()) - children
             self.driver = next((child for child in started if is_driver(child)), None)
+            self._drivers = [driver for driver in (*self._drivers, self.driver) if driver and driver.is_running()]
 
     async def _start_browser(self, arguments: dict[str, Any]) -> Browser:
         assert self._playwright  # noqa: S101 - _running starts it first

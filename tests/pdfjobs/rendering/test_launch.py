@@ -5,6 +5,7 @@ import gc
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -12,11 +13,12 @@ import pytest
 
 from pdfjobs import rendering
 from pdfjobs.browser import find_browser
-from pdfjobs.rendering import session
+from pdfjobs.rendering import RenderFault, session
 from pdfjobs.rendering.renderer import Renderer
 from pdfjobs.rendering.session import Session
+from pdfjobs.rendering.tab import Tab
 from tests.pdfjobs.rendering.conftest import PAGE
-from tests.waiting import PATIENCE, wait_until
+from tests.waiting import PATIENCE, wait_for_the_end, wait_until
 
 
 @pytest.fixture
@@ -53,9 +55,8 @@ def test_a_short_limit_begins_when_the_browser_is_up(monkeypatch, to_pdf: Callab
         rendering.close()
 
 
-# The driver is killed, and what asyncio kept of it is thrown away here, not in the middle of another test.
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_launch_called_off_leaves_no_driver(slow_start) -> None:
+    """Nor anything for Python to complain of: the loop hears of the driver's end before its own."""
     slow_start(60)
     mine = Renderer()
     before = set(psutil.Process().children())
@@ -65,11 +66,45 @@ def test_a_launch_called_off_leaves_no_driver(slow_start) -> None:
     printing.cancel()
 
     try:
-        _, alive = psutil.wait_procs(begun, timeout=PATIENCE)
-        assert alive == []
+        wait_for_the_end(*begun)
     finally:
-        mine.leave()
-        mine.loop.call_soon_threadsafe(mine.loop.stop)
-        mine.thread.join(PATIENCE)
-        del mine, printing
-        gc.collect()
+        mine.close()
+    del mine, printing
+    gc.collect()
+
+
+def test_a_browser_that_is_gone_before_it_is_known_did_not_start(monkeypatch, to_pdf: Callable[..., bytes]) -> None:
+    """PDF-7: told as that, it is tried again; for a fault without a name nobody would."""
+    rendering.close()
+
+    def gone(pid: int | None = None) -> psutil.Process:
+        if pid is not None:
+            raise psutil.NoSuchProcess(pid)
+        return psutil.Process()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "psutil", SimpleNamespace(Process=gone, Error=psutil.Error))
+        with pytest.raises(RenderFault) as fault:
+            to_pdf()
+
+    assert fault.value.code == "BROWSER_LAUNCH_FAILED"
+    assert to_pdf().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(("dies", "code"), [(True, "BROWSER_LAUNCH_FAILED"), (False, "UNKNOWN")])
+def test_whatever_is_stumbled_over_in_a_dead_browser_is_its_death(
+    monkeypatch, to_pdf: Callable[..., bytes], browser: psutil.Process, dies, code
+) -> None:
+    async def stumble(*_: Any) -> None:
+        if dies:
+            browser.kill()
+            browser.wait(PATIENCE)
+        raise ValueError("not enough values to unpack")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Tab, "print", stumble)
+        with pytest.raises(RenderFault) as fault:
+            to_pdf()
+
+    assert fault.value.code == code
+    assert to_pdf().startswith(b"%PDF")
