@@ -1,5 +1,6 @@
 """After the storm: the power goes and comes back, time passes, and everything is given the chance to end."""
 
+import json
 import logging
 import time
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.waiting import wait_until
 logger = logging.getLogger(__name__)
 
 STILL = 45.0  # seconds without any end
+LONGEST_WAIT = 0.2  # minutes, for a solution and for the saw
 
 
 def settle(stage: Stage, world: dict[str, Any], folder: Path, *, end: float) -> None:
@@ -31,6 +33,7 @@ def settle(stage: Stage, world: dict[str, Any], folder: Path, *, end: float) -> 
     connection.close()
     wait_until(is_alone)
     leaps.lapse()
+    hasten(folder / "rules.json")
     stage.start(*SERVICES)
     stage.wait_for(f"http://127.0.0.1:{world['port']}/healthz")
     client = Client(world, world["script_site"]["api_key"], Ledger(folder / "ledger", "calm"))
@@ -51,6 +54,15 @@ def settle(stage: Stage, world: dict[str, Any], folder: Path, *, end: float) -> 
     stage.kill(*SERVICES)
     wait_until(is_alone)
     clean_up()
+
+
+def hasten(rules: Path) -> None:
+    """Let the factory wait less: orders whose solution never comes follow each other through the only slot."""
+    told = json.loads(rules.read_text())
+    told["timeouts"] = {name: min(minutes, LONGEST_WAIT) for name, minutes in told["timeouts"].items()}
+    hastened = rules.with_suffix(".new")
+    hastened.write_text(json.dumps(told))
+    hastened.replace(rules)
 
 
 def is_alone() -> bool:
