@@ -1,4 +1,4 @@
-"""Runs manage.py as a user does: in a process of its own, with an environment of its own."""
+"""Runs manage.py and Python as a user does: in a process of its own, with an environment of its own."""
 
 import os
 import secrets
@@ -22,8 +22,13 @@ def fresh_environment(**variables: str) -> dict[str, str]:
 
 def manage(*arguments: str, timeout: float = PATIENCE, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end with the product's own settings."""
+    return run_python("manage.py", *arguments, timeout=timeout, **variables)
+
+
+def run_python(*arguments: str, timeout: float = PATIENCE, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run Python to its end in the product's folder."""
     return subprocess.run(
-        [sys.executable, "manage.py", *arguments],
+        [sys.executable, *arguments],
         cwd=ROOT,
         env=fresh_environment(**variables),
         capture_output=True,

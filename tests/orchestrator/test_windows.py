@@ -1,14 +1,10 @@
 """The watching runner needs nothing that only POSIX has (ORC-21)."""
 
-import subprocess
-import sys
-
 import pytest
 
 from orchestrator.models import Customer, Job
-from tests.commands import ROOT, fresh_environment
+from tests.commands import run_python
 from tests.orchestrator.conftest import make_job
-from tests.waiting import PATIENCE
 from tests.workers.conftest import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,21 +26,14 @@ execute_from_command_line(["manage.py", "orchestrator_tick"])
 def test_a_tick_without_anything_of_posix(floor, tmp_path) -> None:
     Customer.objects.create(phone="+905551234567", name="Ayşe")
     job = make_job(opti_mode="C")
-    environment = fresh_environment(
+    ended = run_python(
+        "-c",
+        AS_ON_WINDOWS,
         DJANGO_SETTINGS_MODULE="config.settings",
         DATABASE_URL=database_url(),
         SECRET_KEY="tests",
         KILIT_VAR=str(tmp_path),
         KILIT_FLOOR=str(floor.imports.parent),
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", AS_ON_WINDOWS],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
     )
 
     assert ended.stdout == "Worked 1.\n", ended.stderr

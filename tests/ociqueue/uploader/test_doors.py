@@ -2,8 +2,6 @@
 
 import io
 import logging
-import subprocess
-import sys
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -13,11 +11,10 @@ from lifecycle.models import Event, Heartbeat
 from lifecycle.workers import bells, sweeps
 from ociqueue.models import Circuit, Conversion, Site, UploadBatch
 from ociqueue.states import Category
-from tests.commands import ROOT, fresh_environment
+from tests.commands import run_python
 from tests.googleads.server import accept
 from tests.ociqueue.conftest import Api
 from tests.ociqueue.uploader.conftest import states
-from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -196,19 +193,10 @@ def test_the_web_process_never_loads_what_only_workers_need() -> None:
         "from django.contrib import admin; admin.site.urls;"
         f"print([name for name in sys.modules if name.startswith({WORKERS_ALONE})])"
     )
-    environment = fresh_environment(SECRET_KEY="x", DJANGO_SETTINGS_MODULE="config.settings")
 
-    said = subprocess.run(
-        [sys.executable, "-c", look],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=PATIENCE,
-    )
+    said = run_python("-c", look, SECRET_KEY="x", DJANGO_SETTINGS_MODULE="config.settings")
 
-    assert said.stdout.strip() == "[]"
+    assert said.stdout.strip() == "[]", said.stderr
 
 
 def test_click_ids_never_reach_the_logs(google, api_site, make_rows, caplog, capfd) -> None:

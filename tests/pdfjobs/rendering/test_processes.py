@@ -14,7 +14,7 @@ import pytest
 
 from pdfjobs import rendering
 from pdfjobs.rendering import engine, renderer
-from tests.commands import ROOT, fresh_environment
+from tests.commands import ROOT, fresh_environment, run_python
 from tests.pdfjobs.rendering.conftest import MADE_AT, PAGE, current_browser
 from tests.waiting import PATIENCE, wait_for_the_end, wait_until
 
@@ -147,18 +147,10 @@ def test_django_starts_without_playwright_and_knows_the_engine_without_starting_
         "print(rendering.engine_version());"
         "import psutil; print('playwright' in sys.modules, len(psutil.Process().children()))"
     )
-    environment = fresh_environment(DJANGO_SETTINGS_MODULE="tests.settings")
 
-    answered = subprocess.run(
-        [sys.executable, "-c", asked],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=True,
-    )
+    answered = run_python("-c", asked, DJANGO_SETTINGS_MODULE="tests.settings")
 
+    assert answered.returncode == 0, answered.stderr
     version, loaded = answered.stdout.splitlines()
     assert "Chrom" in version
     assert version.endswith(f"revision {engine.REVISION}")
