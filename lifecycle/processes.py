@@ -79,10 +79,11 @@ def _family(leader: int) -> list[psutil.Process]:
         below = [process for process in children.pop(waiting.pop(), []) if process.pid != leader]
         found += below
         waiting += [process.pid for process in below]
-    return [process for process in found if _runs(process)]
+    return [process for process in found if runs(process)]
 
 
-def _runs(process: psutil.Process) -> bool:
+def runs(process: psutil.Process) -> bool:
+    """Tell whether a process runs; one that nobody has buried does not."""
     with suppress(psutil.NoSuchProcess):  # it may end between the two questions
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     return False

@@ -5,13 +5,12 @@ import signal
 
 import psutil
 
+from lifecycle.processes import runs
+
 
 def is_up(process: psutil.Process | None) -> bool:
-    """Tell whether a process runs; one that nobody has buried does not."""
-    try:
-        return process is not None and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+    """Tell whether there is a process, and it runs."""
+    return process is not None and runs(process)
 
 
 def is_driver(process: psutil.Process) -> bool:
