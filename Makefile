@@ -17,7 +17,7 @@ up: .venv/runtime ## Install, start everything, print the address and the demo l
 	@$(BIN)/python manage.py up
 
 up-google: .venv/runtime ## The same, with a Google Ads server on loopback for the demo's API site
-	@$(BIN)/python -m tests.googleads
+	@$(BIN)/python -m simulators.googleads
 
 down: ## Stop what `make up` started, the embedded PostgreSQL included
 	@test ! -x $(BIN)/python || $(BIN)/python manage.py down

@@ -8,12 +8,12 @@ import sys
 def main() -> None:
     """Run a command; bad configuration ends in one readable line, not in a traceback."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    from config.readable import one_line_errors  # noqa: PLC0415 - settings must be named before Django loads
+    from config.startup_errors import one_line_errors  # noqa: PLC0415 - settings must be named before Django loads
 
     with one_line_errors():
         from django.core.management import execute_from_command_line  # noqa: PLC0415
 
-        from config.secret import make_local_secret_key  # noqa: PLC0415
+        from config.secret_key import make_local_secret_key  # noqa: PLC0415
 
         make_local_secret_key()
         execute_from_command_line(sys.argv)

@@ -19,9 +19,9 @@ from django_q.models import Failure, OrmQ, Schedule, Success
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from lifecycle.console.dress import exactly, number
-from lifecycle.console.listing import ReadOnlyAdmin
-from lifecycle.roles import Role
+from kilit.access.roles import Role
+from kilit.console.formatting import exactly, number
+from kilit.console.listing import ReadOnlyAdmin
 from ociqueue.models.site import KEYS_USER_PREFIX
 
 SITES_USER = rf"^{KEYS_USER_PREFIX}[0-9a-f]{{32}}$"  # the prefix and a site's public id
@@ -49,7 +49,6 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
         return people if request.user.is_superuser else people.filter(is_superuser=False)
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[str]:
-        """Roles are given; what goes beyond them only a superuser gives."""
         fields = list(super().get_readonly_fields(request, obj))
         return fields if request.user.is_superuser else [*fields, "is_superuser", "user_permissions"]
 
@@ -77,7 +76,7 @@ class GroupAdmin(BaseGroupAdmin, ModelAdmin):
 
 @admin.register(AccessAttempt)
 class LockoutAdmin(ReadOnlyAdmin):
-    """Failed logins that still count, and who is shut out; admins let people in again (CON-12)."""
+    """Failed logins that still count, and who is shut out; admins let people in again."""
 
     list_display = ["username", "ip_address", "failures_since_start", "attempt_time", "state"]
     search_fields = ["=username", "=ip_address"]
@@ -100,7 +99,6 @@ class LockoutAdmin(ReadOnlyAdmin):
         return _("shut out until %(time)s") % {"time": exactly(until)}
 
     def has_release_permission(self, request: HttpRequest) -> bool:
-        """Admins alone let people in."""
         return request.user.has_perm("axes.delete_accessattempt")
 
     @admin.action(description=gettext_lazy("Let in again — shut out or not"), permissions=["release"])

@@ -67,7 +67,7 @@ def check_upload_fits(**_: Any) -> list[CheckMessage]:
 def check_engine(**_: Any) -> list[CheckMessage]:
     """Claims need SKIP LOCKED, partial indexes and triggers."""
     engine = settings.DATABASES["default"]["ENGINE"]
-    if engine in {"config.embedded", "django.db.backends.postgresql"}:
+    if engine in {"kilit.postgres", "django.db.backends.postgresql"}:
         return []
     return [Error(f"{engine} is not PostgreSQL.", hint="Set DATABASE_URL=postgres://…", id="kilit.E003")]
 
@@ -78,7 +78,7 @@ def check_production(**_: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = []
     if not settings.PRODUCTION:
         found.append(Warning("KILIT_PRODUCTION is off.", hint="Set it to true.", id="kilit.W001"))
-    if settings.DATABASES["default"]["ENGINE"] == "config.embedded":
+    if settings.DATABASES["default"]["ENGINE"] == "kilit.postgres":
         found.append(Warning("The embedded PostgreSQL is for one machine.", hint="Set DATABASE_URL.", id="kilit.W002"))
     if not settings.METRICS_TOKEN:
         found.append(Warning("/metrics is open to everybody.", hint="Set KILIT_METRICS_TOKEN.", id="kilit.W003"))

@@ -23,7 +23,7 @@ CONSOLE: dict[str, Any] = {
         lambda _: static("console/zone.js"),
         lambda _: static("console/dashboard.js"),
     ],
-    "DASHBOARD_CALLBACK": "lifecycle.console.dashboard.on_index",
+    "DASHBOARD_CALLBACK": "kilit.console.dashboard.on_index",
     "SHOW_LANGUAGES": True,
     "ACCOUNT": {
         "navigation": [
@@ -31,5 +31,5 @@ CONSOLE: dict[str, Any] = {
             {"title": gettext_lazy("Change password"), "link": reverse_lazy("admin:password_change")},
         ]
     },
-    "SIDEBAR": {"navigation": "lifecycle.console.navigation.sidebar"},
+    "SIDEBAR": {"navigation": "kilit.console.navigation.sidebar"},
 }

@@ -11,8 +11,8 @@ from django.contrib.auth.models import Group, User
 import ociqueue.demo
 import orchestrator.demo
 import pdfjobs.demo
-from lifecycle.models import ApiKey
-from lifecycle.roles import Role
+from kilit.access.models import ApiKey
+from kilit.access.roles import Role
 
 
 def load_demo() -> dict[str, Any]:
@@ -32,7 +32,6 @@ class Memory:
     """What demo data must remember because the database only keeps hashes of it."""
 
     def __init__(self, path: Path) -> None:
-        """Read what an earlier run wrote."""
         self.path = path
         self.values: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
 
@@ -61,7 +60,6 @@ def demo_service(memory: Memory) -> tuple[User, dict[str, str]]:
 
 
 def demo_person(role: Role, memory: Memory) -> dict[str, str]:
-    """Make a person of a role."""
     user, _ = User.objects.get_or_create(username=f"demo-{role}", defaults={"is_staff": True})
     user.groups.set(Group.objects.filter(name=role))
     password = memory.secret(f"demo-{role}")

@@ -14,7 +14,6 @@ class Environment:
     """The process's environment, over an optional `.env` file beside manage.py."""
 
     def __init__(self, folder: Path) -> None:
-        """Load `.env`; what the process was started with wins over it."""
         self._env = environ.Env()
         self._env.prefix = ""
         if (folder / ".env").is_file():

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.conf import settings
 
-from config.readable import one_line_errors
-from lifecycle.processes import die_with_parent
+from config.startup_errors import one_line_errors
+from kilit.workers.processes import die_with_parent
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 

@@ -3,14 +3,12 @@
 import logging
 import re
 import time
-from contextvars import ContextVar
 from typing import Any
 
 from pythonjsonlogger.json import JsonFormatter as BaseFormatter
 
-from lifecycle.actor import acting
-
-request_id: ContextVar[str] = ContextVar("request_id", default="")
+from kilit.api.request_id import request_id
+from kilit.lock.audit import acting
 
 # What must not reach a log even when a library writes it: keys, tokens, passwords in addresses, and PostgreSQL's
 # DETAIL lines, which quote whole rows.
@@ -26,7 +24,6 @@ class ContextFilter(logging.Filter):
     """Adds what the current request and actor are to each record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Never drops a record."""
         record.request_id = request_id.get()
         record.actor = acting().actor
         return True
@@ -36,7 +33,6 @@ class ExceptionsOnly(logging.Filter):
     """Lets through what has a traceback."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Drop the rest."""
         return bool(record.exc_info)
 
 
@@ -44,7 +40,6 @@ class JsonFormatter(BaseFormatter):
     """A line of JSON that starts with time, level and message."""
 
     def __init__(self) -> None:
-        """Name the fields of every line."""
         super().__init__(
             "{asctime}{levelname}{name}{message}{request_id}{actor}",
             style="{",
@@ -65,7 +60,6 @@ class JsonFormatter(BaseFormatter):
 
 
 def redacted(text: str) -> str:
-    """Return the text without secrets."""
     for pattern, instead in SECRETS:
         text = pattern.sub(instead, text)
     return text

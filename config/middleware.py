@@ -9,10 +9,10 @@ from uuid import uuid4
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import resolve
 
-from config.api.errors import refusal
-from config.logs import request_id
-from lifecycle.actor import acting_as, name_actor
-from lifecycle.roles import actor_of
+from kilit.access.roles import actor_of
+from kilit.api.errors import refusal
+from kilit.api.request_id import request_id
+from kilit.lock.audit import acting_as, name_actor
 
 logger = logging.getLogger("kilit.request")
 
@@ -25,11 +25,9 @@ class RequestLog:
     """Numbers the request, taking over the proxy's number, and logs it without its query: that may hold click ids."""
 
     def __init__(self, get_response: GetResponse) -> None:
-        """Keep the next layer."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Answer, and say what was answered to whom and how fast."""
         given = request.headers.get("X-Request-ID", "")
         token = request_id.set(given if SANE_ID.fullmatch(given) else uuid4().hex)
         start = time.perf_counter()
@@ -51,11 +49,9 @@ class Probes:
     """Answers probes before anything looks at the host: they ask by address, not by name."""
 
     def __init__(self, get_response: GetResponse) -> None:
-        """Keep the next layer."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Call a probe's view directly."""
         if request.path in PROBES:
             answer: HttpResponse = resolve(request.path).func(request)
             return answer
@@ -66,11 +62,9 @@ class RefuseUnreadable:
     """Refuses what nothing behind it can read: a NUL in the address, and a body without its length."""
 
     def __init__(self, get_response: GetResponse) -> None:
-        """Keep the next layer."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Look at path, query and headers."""
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower() and "CONTENT_LENGTH" not in request.META:
             return JsonResponse(refusal("LENGTH_REQUIRED", "Send the body with its Content-Length."), status=411)
         if "\x00" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
@@ -82,7 +76,6 @@ class ActingUser:
     """Names the logged-in user as the actor of everything the request does."""
 
     def __init__(self, get_response: GetResponse) -> None:
-        """Keep the next layer."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

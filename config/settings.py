@@ -10,11 +10,11 @@ from typing import Any
 
 import django_stubs_ext
 
-from config.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 from config.console import CONSOLE
 from config.environment import Environment
 from config.logs import logging_to_stderr
-from config.secret import read_secret_key
+from config.secret_key import read_secret_key
+from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 
 # `ModelAdmin[Conversion]` and `QuerySet[Conversion]` are only subscriptable at run time after this.
 django_stubs_ext.monkeypatch()
@@ -77,7 +77,7 @@ FLOOR_POLL = env.number("KILIT_FLOOR_POLL", default=2, least=1, most=60)  # seco
 DATABASES: dict[str, dict[str, Any]] = {
     "default": env.database("DATABASE_URL")
     if env.text("DATABASE_URL", "")
-    else {"ENGINE": "config.embedded", "NAME": "kilit"}
+    else {"ENGINE": "kilit.postgres", "NAME": "kilit"}
 }
 DATABASES["default"] |= {
     # Each doorbell is an insert: on a new connection a time that would be most of its cost.
@@ -121,19 +121,19 @@ ALLOWED_HOSTS = env.words(
 )
 MIDDLEWARE = [
     "config.middleware.RequestLog",
-    "config.policies.BrowserPolicies",
+    "config.csp.BrowserPolicies",
     "config.middleware.Probes",
     "config.middleware.RefuseUnreadable",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "config.preferences.OwnLanguage",
+    "kilit.console.preferences.OwnLanguage",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "config.middleware.ActingUser",
-    "config.preferences.OwnZone",
-    "config.refusing.RecordRefusals",
+    "kilit.console.preferences.OwnZone",
+    "config.refusal_log.RecordRefusals",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",  # the last: it turns a failed login into the page that says so
@@ -160,8 +160,8 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "pgtrigger",
     "django_q",
-    "config.logins.LoginsConfig",  # django-axes, under a name that says what it is for
-    "lifecycle",
+    "config.axes_app.LoginsConfig",  # django-axes, under a name that says what it is for
+    *(f"kilit.{app}" for app in ("lock", "workers", "access", "bulk", "console", "backup")),
     "ociqueue",
     "pdfjobs",
     "orchestrator",
@@ -174,7 +174,7 @@ SECRET_KEY = env.text("SECRET_KEY") if PRODUCTION else env.text("SECRET_KEY", re
 SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS", default=[])
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", default=[])
 CSRF_COOKIE_SECURE = PRODUCTION
-CSRF_FAILURE_VIEW = "config.refusing.csrf_failure"
+CSRF_FAILURE_VIEW = "config.refusal_log.csrf_failure"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if PRODUCTION else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = PRODUCTION
@@ -229,8 +229,8 @@ AXES_COOLOFF_TIME = timedelta(minutes=env.number("KILIT_LOCKOUT_MINUTES", defaul
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # the time that the page names stays true
-AXES_CLIENT_IP_CALLABLE = "config.lockout.client_address"
-AXES_LOCKOUT_CALLABLE = "config.lockout.locked_out"
+AXES_CLIENT_IP_CALLABLE = "kilit.access.lockout.client_address"
+AXES_LOCKOUT_CALLABLE = "kilit.access.lockout.locked_out"
 AXES_ENABLE_ADMIN = False  # config.admin has a page for it
 AXES_DISABLE_ACCESS_LOG = True  # grows for ever, and holds addresses nobody asks for
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken", "next"]
@@ -280,7 +280,7 @@ Q_CLUSTER: dict[str, Any] = {
     "queue_limit": WORKERS,
     "bulk": 1,
     "retry": (ceil((WORKERS + 1) / WORKERS) + 1) * (TASK_TIMEOUT + 3) + 30,
-    "broker_class": "lifecycle.workers.broker.Broker",
+    "broker_class": "kilit.workers.broker.Broker",
     "poll": 0.1,  # seconds until the next look when no notification comes
     "ack_failures": True,
     "max_attempts": 1,

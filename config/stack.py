@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from lifecycle.processes import PARENT, kill_family, start_group
+from kilit.workers.processes import PARENT, kill_family, start_group
 
 GRACE = 15.0  # seconds for services to end by themselves
 
@@ -21,7 +21,6 @@ class Stack:
     """The services of one installation, under this process."""
 
     def __init__(self, folder: Path, *, lock: Path) -> None:
-        """Take the folder with the Procfile, and where to note that this installation runs."""
         self.folder, self.lock = folder, lock
         self.beside: dict[str, str] = {}  # services that are not in the Procfile
         self.environment: dict[str, str] = {}
@@ -43,7 +42,7 @@ class Stack:
             self._stop()
 
     def _start(self) -> None:
-        # Each service watches this process and ends with it, even when it is killed (lifecycle.processes).
+        # Each service watches this process and ends with it, even when it is killed (kilit.workers.processes).
         beside_python = str(Path(sys.executable).parent)
         path = os.pathsep.join((beside_python, os.environ.get("PATH", os.defpath)))
         environment = {**os.environ, **self.environment, "PATH": path, PARENT: str(os.getpid())}
@@ -100,6 +99,5 @@ class Stack:
 
 
 def procfile(folder: Path) -> list[tuple[str, str]]:
-    """Return the services by name."""
     lines = [line.partition(":") for line in (folder / "Procfile").read_text().splitlines() if line.strip()]
     return [(name.strip(), command.strip()) for name, _, command in lines]

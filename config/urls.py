@@ -6,12 +6,12 @@ from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
 from config import views
-from config.api.pages import ApiPage, ApiSchemaView
-from config.preferences import preferences
+from kilit.api.pages import ApiPage, ApiSchemaView
+from kilit.console.preferences import preferences
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
-    path("admin/", include("lifecycle.console.urls")),
+    path("admin/", include("kilit.console.urls")),
     path("admin/preferences/", admin.site.admin_view(preferences), name="preferences"),
     path("admin/language/", set_language, name="set_language"),
     path("admin/", admin.site.urls),
@@ -25,7 +25,7 @@ urlpatterns = [
     path("metrics", views.metrics),
 ]
 
-handler400 = "config.api.errors.bad_request"
-handler403 = "config.api.errors.forbidden"
-handler404 = "config.api.errors.not_found"
-handler500 = "config.api.errors.server_error"
+handler400 = "kilit.api.errors.bad_request"
+handler403 = "kilit.api.errors.forbidden"
+handler404 = "kilit.api.errors.not_found"
+handler500 = "kilit.api.errors.server_error"

@@ -11,9 +11,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from config.api.errors import NO_DATABASE, refusal
-from lifecycle.metrics import registry
-from lifecycle.models import Heartbeat
+from kilit.api.errors import NO_DATABASE, refusal
+from kilit.workers.metrics import registry
+from kilit.workers.models import Heartbeat
 
 View = Callable[[HttpRequest], HttpResponse]
 
@@ -33,7 +33,6 @@ def probe(view: View) -> View:
 
 @probe
 def healthz(request: HttpRequest) -> HttpResponse:
-    """Tell that this process answers."""
     return JsonResponse({"status": "ok"})
 
 

@@ -4,7 +4,7 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from config.readable import one_line_errors
+from config.startup_errors import one_line_errors
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 

@@ -5,13 +5,10 @@ from django.utils.translation import gettext_lazy as _
 
 
 class OciQueueConfig(AppConfig):
-    """Registers the queue's sweeps."""
-
     name = "ociqueue"
     verbose_name = _("Offline conversions")
 
     def ready(self) -> None:
-        """Register once all models are known."""
         from ociqueue import sweeps  # noqa: PLC0415
 
         sweeps.register()

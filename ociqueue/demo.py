@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from lifecycle.actor import acting_as
-from lifecycle.models import ApiKey
+from kilit.access.models import ApiKey
+from kilit.lock.audit import acting_as
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Conversion, Credentials, Site, SiteMembership
 from ociqueue.models.credentials import Account
@@ -98,7 +98,6 @@ def demo_items(click_ids: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def fill(site: Site) -> None:
-    """Make rows that went different ways."""
     enqueue(site, demo_items([f"demo-click-{number:04}" for number in range(ROWS)]))
     rows = list(site.conversions.order_by("source_key"))
     for row, fate in zip(rows, FATES * (ROWS // len(FATES)), strict=True):

@@ -1,4 +1,4 @@
-"""Stores conversions: the good ones when others are bad, each source key once (OCI-6)."""
+"""Stores conversions: the good ones when others are bad, each source key once."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -9,8 +9,8 @@ from uuid import UUID
 
 from django.db import connection
 
-from lifecycle.births import insert_new
-from lifecycle.workers import bells
+from kilit.lock.births import insert_new
+from kilit.workers import doorbells
 from ociqueue.entry import Entry, read_entry
 from ociqueue.models import Conversion, Site
 from ociqueue.states import SyncMethod
@@ -42,7 +42,6 @@ class Report:
     results: list[Result] = field(default_factory=list)
 
     def count(self, status: str) -> int:
-        """Return how many ended so."""
         return Counter(result["status"] for result in self.results)[status]
 
 
@@ -53,7 +52,7 @@ def enqueue(site: Site, raw: Iterable[Any], *, dry_run: bool = False) -> Report:
     good = [entry.columns for entry in entries if entry.columns]
     stored = known_ids(site, good) if dry_run else store(site, good)
     if good and not dry_run and site.sync_method == SyncMethod.API:
-        bells.ring("oci_upload")
+        doorbells.ring("oci_upload")
     return Report([_result(index, entry, stored, dry_run=dry_run) for index, entry in enumerate(entries)])
 
 
@@ -82,7 +81,6 @@ def known_ids(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
 
 
 def database_now() -> datetime:
-    """Return the time that everybody shares."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT now()")
         now: datetime = cursor.fetchone()[0]

@@ -1,4 +1,4 @@
-"""What a conversion must be before it can exist (OCI-5): the same checks for API, CSV and console."""
+"""What a conversion must be before it can exist: the same checks for API, CSV and console."""
 
 import hashlib
 import re
@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
-from lifecycle.identity import uuid7
+from kilit.lock.identity import uuid7
 from ociqueue.currencies import CURRENCIES, MINOR_UNITS
 from ociqueue.models import Conversion, Site
 
@@ -89,7 +89,7 @@ def order_id(conversion: Conversion) -> str:
 
 
 def stable_id(site: UUID, action: str, source: str) -> str:
-    """Return the id by which Google counts once, from the source key or else the row's id (OCI-4).
+    """Return the id by which Google counts once, from the source key or else the row's id.
 
     It never depends on value or time.
     """
@@ -114,7 +114,6 @@ def read_text(value: Any, longest: int) -> str:
 
 
 def read_optional_text(value: Any, longest: int) -> str | None:
-    """Return trimmed text, or nothing."""
     return None if value is None else read_text(value, longest)
 
 

@@ -1,4 +1,4 @@
-"""What a site's script is handed: exactly the rows that its request claimed (OCI-9)."""
+"""What a site's script is handed: exactly the rows that its request claimed."""
 
 from datetime import datetime
 from typing import Any, TypedDict
@@ -30,7 +30,6 @@ class Item(TypedDict):
 
 
 def claim_items(site: Site, *, limit: int) -> list[Item]:
-    """Claim a site's oldest due rows."""
     zone = site.zone  # whatever could fail does so before rows are claimed
     claimed = Conversion.objects.for_site(site).hand_out(*COLUMNS, limit=limit)
     site.note_export()

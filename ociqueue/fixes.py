@@ -1,4 +1,4 @@
-"""Corrected copies of rows that Google rejected after the script had reported them (OCI-8)."""
+"""Corrected copies of rows that Google rejected after the script had reported them."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -8,7 +8,7 @@ from itertools import islice
 from typing import IO
 from uuid import UUID
 
-from ociqueue.csvfile import read_lines
+from ociqueue.csv_import import read_lines
 from ociqueue.enqueue import database_now
 from ociqueue.entry import FIELDS, read_entry
 from ociqueue.models import Conversion, Site
@@ -39,7 +39,6 @@ class Told:
     replaced: bool = False
 
     def __str__(self) -> str:
-        """Say it as the report does."""
         return f"{self.id}: {self.what}"
 
 

@@ -1,4 +1,4 @@
-"""How sites are doing, in a handful of queries however many there are; finished rows are never counted (OCI-27)."""
+"""How sites are doing, in a handful of queries however many there are; finished rows are never counted."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -10,8 +10,8 @@ from django.db.models import Count as CountRows
 from django.db.models import Exists, OuterRef, Sum
 from django.db.models.functions import Coalesce, Now
 
-from lifecycle.models import Count
-from lifecycle.models.count import CountDelta, MinuteCount
+from kilit.lock.models import Count
+from kilit.lock.models.counts import CountDelta, MinuteCount
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.site import SILENT_AFTER, SiteQuerySet
@@ -23,8 +23,6 @@ ALARMING = 0.2  # of what ended lately failed
 
 @dataclass
 class Overview:
-    """One site's numbers."""
-
     totals: Counter[str] = field(default_factory=Counter)
     ended_lately: Counter[str] = field(default_factory=Counter)
     stuck: int = 0
@@ -35,12 +33,10 @@ class Overview:
 
     @property
     def waiting(self) -> int:
-        """Rows that nobody has claimed."""
         return sum(self.totals[state] for state in WAITING)
 
     @property
     def circuit(self) -> Circuit | None:
-        """What holds the whole site back."""
         return self.circuits.get(Circuit.EVERY_ACTION)
 
     @property
@@ -51,12 +47,10 @@ class Overview:
 
     @property
     def is_alarming(self) -> bool:
-        """Whether too much failed lately."""
         return (self.error_rate or 0) > ALARMING
 
 
 def overviews(sites: Sequence[Site]) -> dict[UUID, Overview]:
-    """Return the numbers of each site."""
     found = {site.pk: Overview() for site in sites}
     by_scope = {str(pk): overview for pk, overview in found.items()}
     for total in Count.objects.totals(queue=CONVERSIONS.queue):

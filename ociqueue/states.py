@@ -1,8 +1,8 @@
-"""The lifecycle of an offline conversion (OCI-3)."""
+"""The lifecycle of an offline conversion."""
 
 from django.db.models import TextChoices
 
-from lifecycle.table import Lifecycle, move
+from kilit.lock.table import Lifecycle, move
 
 
 class Status(TextChoices):

@@ -6,26 +6,26 @@ from itertools import product
 
 from django.utils.translation import gettext_lazy as _
 
-from lifecycle import pruning
-from lifecycle.workers import bells, sweeps
+from kilit.lock import pruning
+from kilit.workers import doorbells, sweeps
 from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.models.queryset import STUCK_AFTER, ConversionQuerySet
 from ociqueue.states import ENDED
-from ociqueue.uploader.checking import check_asked
+from ociqueue.uploader.connection_test import check_asked
 from ociqueue.uploader.due import due_sites
-from ociqueue.uploader.running import answer_bell
+from ociqueue.uploader.upload_run import answer_bell
 
 # The scheduled cap spares what may be in flight; by hand the default is no minimum age.
 CAP_MIN_AGE = timedelta(minutes=15)
 
 
 def recover_processing(*, min_age: timedelta = STUCK_AFTER) -> str:
-    """Bring back rows whose script or worker never reported (OCI-16)."""
+    """Bring back rows whose script or worker never reported."""
     return f"Recovered {Conversion.objects.recover(min_age=min_age)}."
 
 
 def attempt_cap(*, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> str:
-    """End rows whose attempts are used up (OCI-17)."""
+    """End rows whose attempts are used up."""
     return f"Capped {Conversion.objects.cap(max_attempts=max_attempts, min_age=min_age)}."
 
 
@@ -46,8 +46,10 @@ def register() -> None:
     The web process registers the same and answers none, so it never loads Google's client.
     """
     pruning.register(Conversion, finished=finished)
-    bells.register("oci_upload", is_due=lambda: due_sites().exists(), answer=answer_bell)
-    bells.register("oci_check_credentials", is_due=lambda: Credentials.objects.to_check().exists(), answer=check_asked)
+    doorbells.register("oci_upload", is_due=lambda: due_sites().exists(), answer=answer_bell)
+    doorbells.register(
+        "oci_check_credentials", is_due=lambda: Credentials.objects.to_check().exists(), answer=check_asked
+    )
     sweeps.register(
         "oci_upload",
         every=timedelta(minutes=10),

@@ -12,10 +12,10 @@ class OrchestratorConfig(AppConfig):
     verbose_name = _("Panel cutting")
 
     def ready(self) -> None:
-        """Register once all models are known."""
-        from lifecycle.workers import bells  # noqa: PLC0415
-        from orchestrator import enqueue, runner, sweeps  # noqa: PLC0415
+        from kilit.workers import doorbells  # noqa: PLC0415
+        from orchestrator.orders import enqueue  # noqa: PLC0415
+        from orchestrator.workflow import runner, sweeps  # noqa: PLC0415
 
         sweeps.register()
         if settings.FLOOR_IS_HERE:
-            bells.register(enqueue.BELL, is_due=runner.is_due, answer=runner.answer)
+            doorbells.register(enqueue.BELL, is_due=runner.is_due, answer=runner.answer)

@@ -2,16 +2,14 @@
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 
-from lifecycle.actor import acting_as
-from orchestrator.enqueue import enqueue
+from kilit.lock.audit import acting_as
 from orchestrator.models import Customer, Job
-from orchestrator.optiplanning import playing
-from orchestrator.order import read_order
+from orchestrator.orders.enqueue import enqueue
+from orchestrator.orders.order import read_order
 
 CUSTOMERS = {"+905321112233": "Ege Mobilya", "+905334445566": "Deniz Mutfak", "+905357778899": "Çınar Ahşap"}
 EGE, DENIZ, CINAR = CUSTOMERS
@@ -37,7 +35,6 @@ def part(number: int, **changes: Any) -> dict[str, Any]:
 
 
 def backing(number: int, **changes: Any) -> dict[str, Any]:
-    """Return the back of a cupboard."""
     thin = {"part_type": "ARKALIK", "material_code": "HDF-5", "thickness_mm": 5, "edge_lo": None}
     return part(number, **thin, **changes)
 
@@ -79,4 +76,13 @@ def plays_here() -> bool:
 def simulators_command() -> str:
     """Return the command that plays OptiPlanning in mode A, as KILIT_OPTI_COMMAND takes it."""
     export = str(settings.OPTI_EXPORT_FOLDER)
-    return json.dumps([sys.executable, str(Path(playing.__file__)), "--export", export, "--delay", "2"])
+    return json.dumps(
+        [
+            sys.executable,
+            str(settings.BASE_DIR / "simulators" / "optiplanning" / "play.py"),
+            "--export",
+            export,
+            "--delay",
+            "2",
+        ]
+    )

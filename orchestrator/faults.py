@@ -51,6 +51,5 @@ class Fault(Exception):  # noqa: N818 - a named failure is an outcome of the wor
     """A named failure; an exception of any other kind is E_UNKNOWN."""
 
     def __init__(self, code: Code, message: str, **details: Any) -> None:
-        """Keep what the job and its event tell."""
         super().__init__(message)
         self.code, self.message, self.details = code, message, details

@@ -1,9 +1,9 @@
-"""The lifecycle of a cutting job (ORC-1)."""
+"""The lifecycle of a cutting job."""
 
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
-from lifecycle.table import Lifecycle, move
+from kilit.lock.table import Lifecycle, move
 
 
 class State(TextChoices):
@@ -22,8 +22,6 @@ class State(TextChoices):
 
 
 class Mode(TextChoices):
-    """How OptiPlanning is started."""
-
     A = "A", _("A: command line")
     B = "B", _("B: Excel macro")
     C = "C", _("C: by the operator")

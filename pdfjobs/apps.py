@@ -11,12 +11,14 @@ class PdfJobsConfig(AppConfig):
     verbose_name = _("PDF documents")
 
     def ready(self) -> None:
-        """Register once all models are known."""
-        from lifecycle.metrics import registry  # noqa: PLC0415
-        from lifecycle.workers import bells  # noqa: PLC0415
+        from kilit.backup import files  # noqa: PLC0415
+        from kilit.workers import doorbells  # noqa: PLC0415
+        from kilit.workers.metrics import registry  # noqa: PLC0415
         from pdfjobs import checks, sweeps, work  # noqa: F401, PLC0415
+        from pdfjobs.backup import PdfFiles  # noqa: PLC0415
         from pdfjobs.metrics import PdfCollector  # noqa: PLC0415
 
-        bells.register(work.BELL, is_due=work.is_due, answer=work.answer)
+        doorbells.register(work.BELL, is_due=work.is_due, answer=work.answer)
         sweeps.register()
+        files.register(PdfFiles())
         registry.register(PdfCollector())

@@ -1,4 +1,4 @@
-"""Finished PDFs in a bucket; apart from the folder's, because importing it takes a while (PDF-9)."""
+"""Finished PDFs in a bucket; apart from the folder's, because importing it takes a while."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,6 @@ class S3Artifacts(S3Storage):  # type: ignore[misc]
     client_config: Config
 
     def __init__(self, **options: Any) -> None:
-        """Keep files private, and under the very name they are given."""
         super().__init__(**{"default_acl": None, "file_overwrite": True, **options})
         self.client_config = self.client_config.merge(PATIENCE)
 

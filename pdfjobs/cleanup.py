@@ -1,4 +1,4 @@
-"""Ends what is old, and removes files that belong to nobody (PDF-10).
+"""Ends what is old, and removes files that belong to nobody.
 
 Files go first, rows follow. A crash in between leaves a row whose file is missing: the next run finds it as old as
 before, and until then a download notices.
@@ -38,7 +38,6 @@ class Cleaned:
     stuck: set[str] = field(default_factory=set)
 
     def told(self, verb: str = "Expired {}, removed {}") -> str:
-        """Say it."""
         told = [verb.format(self.expired, _files(self.orphans, "orphaned file"))]
         told += [f"{_files(len(self.stuck), 'file')} could not be deleted"] if self.stuck else []
         return "; ".join(told) + ("." if self.is_done else "; the rest at the next run.")
@@ -52,7 +51,6 @@ class Cleaning:
     done: Cleaned = field(default_factory=Cleaned)
 
     def is_over(self) -> bool:
-        """Look at the clock."""
         if time.monotonic() > self.end:
             self.done.is_done = False
         return not self.done.is_done
@@ -70,7 +68,6 @@ class Cleaning:
         return True
 
     def expire(self, rows: PdfJobQuerySet, order: str) -> None:
-        """End old jobs, batch by batch."""
         left = rows.order_by(order).values_list("pk", flat=True)
         while ids := list(left.exclude(artifact_key__in=self.done.stuck)[:BATCH]):
             stuck = len(self.done.stuck)

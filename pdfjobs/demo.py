@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 
-from lifecycle.actor import acting_as
+from kilit.lock.audit import acting_as
 from pdfjobs.documents import documents
 from pdfjobs.enqueue import enqueue
 from pdfjobs.entry import read_entry

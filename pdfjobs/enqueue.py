@@ -1,16 +1,16 @@
-"""Stores jobs, each document once at a time (PDF-2)."""
+"""Stores jobs, each document once at a time."""
 
 from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import transaction
 
-from lifecycle.actor import acting, acting_as
-from lifecycle.guard import MoveRefused
-from lifecycle.workers import bells
+from kilit.lock.audit import acting, acting_as
+from kilit.lock.guard import MoveRefused
+from kilit.workers import doorbells
 from pdfjobs import store
 from pdfjobs.entry import Entry
-from pdfjobs.jobkey import job_key
+from pdfjobs.job_key import job_key
 from pdfjobs.models import PdfJob
 from pdfjobs.states import PDF_JOBS, Status
 
@@ -58,7 +58,7 @@ def insert_or_find(owner: "User", entry: Entry, key: str) -> tuple[PdfJob | None
     )
     with transaction.atomic():
         PdfJob.objects.bulk_create([new], ignore_conflicts=True)
-        bells.ring(PDF_JOBS.queue)
+        doorbells.ring(PDF_JOBS.queue)
     # By its id first: a worker may be done with it, and its key free again, before we look.
     if created := list(PdfJob.objects.filter(pk=new.pk).values_list("created_at", flat=True)):
         (new.created_at,) = created

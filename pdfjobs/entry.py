@@ -1,4 +1,4 @@
-"""Reads what a caller asks for: refused with every fault, or good to be rendered (PDF-3 to PDF-5)."""
+"""Reads what a caller asks for: refused with every fault, or good to be rendered."""
 
 import math
 import re
@@ -28,7 +28,6 @@ class EntryFault(Exception):  # noqa: N818 - a refusal is an answer, not an erro
     """What is wrong with a request, each fault as `field: sentence`."""
 
     def __init__(self, faults: list[str]) -> None:
-        """Keep the faults."""
         super().__init__("; ".join(faults))
         self.faults = faults
 
@@ -44,7 +43,6 @@ class Entry:
     fail_safe: FailSafe
 
     def html(self) -> str:
-        """Return the document as HTML."""
         return self.document.html(self.variables)
 
 

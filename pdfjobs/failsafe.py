@@ -1,8 +1,8 @@
-"""Whether anybody can render at this moment, and what is answered when nobody can (PDF-11)."""
+"""Whether anybody can render at this moment, and what is answered when nobody can."""
 
 from django.db import InterfaceError, OperationalError
 
-from lifecycle.models import Heartbeat
+from kilit.workers.models import Heartbeat
 
 DATABASE_DOWN = (OperationalError, InterfaceError)
 RETRY_AFTER = 15  # seconds; a supervisor that lost its cluster has a new one by then

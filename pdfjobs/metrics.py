@@ -1,4 +1,4 @@
-"""Prometheus metrics of PDF jobs, read from the database and equal to the event history (PDF-12)."""
+"""Prometheus metrics of PDF jobs, read from the database and equal to the event history."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-from lifecycle.models import Count
+from kilit.lock.models import Count
 from pdfjobs.models import RenderTiming
 from pdfjobs.models.timing import BOUNDS
 from pdfjobs.states import PDF_JOBS, ErrorCode, Status

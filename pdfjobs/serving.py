@@ -1,4 +1,4 @@
-"""Sends a stored PDF: whole or in part, and never half of one that is being deleted (PDF-3)."""
+"""Sends a stored PDF: whole or in part, and never half of one that is being deleted."""
 
 import os
 import re
@@ -69,7 +69,6 @@ class FilePart:
     """A part of an open file; opened before the answer begins, so that a file which is gone is refused."""
 
     def __init__(self, job: PdfJob, wanted: range) -> None:
-        """Open it; a deletion meanwhile takes the name away, not what is open."""
         try:
             self.file: Any = store.open_file(job.artifact_key)
         except FileNotFoundError:
@@ -81,7 +80,6 @@ class FilePart:
         self.wanted = wanted
 
     def __iter__(self) -> Iterator[bytes]:
-        """Return the part in pieces."""
         self.file.seek(self.wanted.start)
         left = len(self.wanted)
         while left and (piece := self.file.read(min(CHUNK, left))):

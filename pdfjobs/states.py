@@ -1,9 +1,9 @@
-"""The lifecycle of a PDF job, and why one fails (PDF-1, PDF-4)."""
+"""The lifecycle of a PDF job, and why one fails."""
 
 from django.db.models import TextChoices
 from django.utils.translation import gettext_noop
 
-from lifecycle.table import Lifecycle, move
+from kilit.lock.table import Lifecycle, move
 
 
 class Status(TextChoices):

@@ -1,4 +1,4 @@
-"""Finished PDFs in a folder: a file is there whole or not at all (PDF-9)."""
+"""Finished PDFs in a folder: a file is there whole or not at all."""
 
 import os
 import secrets

@@ -1,4 +1,4 @@
-"""The artifact store: finished PDFs by their key (PDF-9)."""
+"""The artifact store: finished PDFs by their key."""
 
 import hashlib
 from collections.abc import Iterator
@@ -11,13 +11,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import storages
 
+from kilit.backup.files import StoreUnavailable
 from pdfjobs.storage import Stored
 
 PREFIX = "pdfs"
 NOT_REACHED = (OSError, BotoCoreError, ClientError)
 
 
-class StoreDown(Exception):  # noqa: N818 - a fact about the world, not a mistake of ours
+class StoreDown(StoreUnavailable):
     """The place where files lie does not answer, so that nobody can tell whether one is there."""
 
 
@@ -66,7 +67,6 @@ def open_file(key: str) -> File[bytes]:
 
 
 def exists(key: str) -> bool:
-    """Tell whether a file is there."""
     try:
         return bool(_storage().exists(key))
     except NOT_REACHED as error:

@@ -4,27 +4,25 @@ from datetime import timedelta
 
 from django.utils.translation import gettext_lazy as _
 
-from lifecycle.workers import bells, sweeps
+from kilit.workers import doorbells, sweeps
 from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
 from pdfjobs.work import BELL
 
 
 def reap() -> str:
-    """Take jobs away from dead workers, and call living ones to them (PDF-7)."""
+    """Take jobs away from dead workers, and call living ones to them."""
     outcome = PdfJob.objects.reap()
     if outcome.retried:
-        bells.ring(BELL)
+        doorbells.ring(BELL)
     return f"Reaped {len(outcome.failed)}, of which {len(outcome.retried)} are tried again."
 
 
 def clean(*, ttl: timedelta | None = None) -> str:
-    """End what is old, and remove files of nobody (PDF-10)."""
     return cleanup.clean(ttl=ttl).told()
 
 
 def register() -> None:
-    """Declare when each runs by itself."""
     sweeps.register(
         "pdf_reap",
         every=timedelta(seconds=15),

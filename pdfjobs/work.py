@@ -1,4 +1,4 @@
-"""What a worker does with jobs: claim, render, store, settle (PDF-6, PDF-7, PDF-9).
+"""What a worker does with jobs: claim, render, store, settle.
 
 No transaction is open while the browser works, and the ORM never runs in its thread.
 """
@@ -9,12 +9,12 @@ from datetime import timedelta
 
 from django.conf import settings
 
-from lifecycle.actor import acting_as
-from lifecycle.guard import MoveRefused
-from lifecycle.workers import bells
+from kilit.lock.audit import acting_as
+from kilit.lock.guard import MoveRefused
+from kilit.workers import doorbells
 from pdfjobs import store
 from pdfjobs.documents import DocumentFault, UnknownDocument, document
-from pdfjobs.jobkey import job_key
+from pdfjobs.job_key import job_key
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import OptionsFault, PageOptions, RenderFault, render
 from pdfjobs.states import MAX_RETRIES, PDF_JOBS, ErrorCode
@@ -34,7 +34,6 @@ OTHER_VERSION = (
 
 
 def is_due() -> bool:
-    """Tell whether a job waits."""
     return PdfJob.objects.due().exists()
 
 
@@ -48,7 +47,7 @@ def answer() -> None:
     with acting_as(ACTOR):
         while claimed := PdfJob.objects.claim(limit=1):
             if alone and is_due():
-                bells.ring_now(BELL)
+                doorbells.ring_now(BELL)
                 alone = False  # whoever stores a job rings too: asking again at each would find the same answer
             if not work(claimed[0]):
                 return  # without a ring: what the store refused is not tried again at once
@@ -57,7 +56,7 @@ def answer() -> None:
         else:
             return  # the last claim found nothing
     if is_due():
-        bells.ring_now(BELL)
+        doorbells.ring_now(BELL)
 
 
 def work(job: PdfJob) -> bool:

@@ -76,7 +76,7 @@ def _room_for_queries() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _answers_as_described() -> Iterator[None]:
-    """Hold every answer of the API that any test sees against its schema (CON-15)."""
+    """Hold every answer of the API that any test sees against its schema."""
     send = Client.request
 
     def send_and_look(self: Client, **environ: Any) -> Any:

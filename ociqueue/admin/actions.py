@@ -1,4 +1,4 @@
-"""The three actions of an operator: each says what it will do, asks why, and reports what it did (OCI-15, CON-4)."""
+"""The three actions of an operator: each says what it will do, asks why, and reports what it did."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
-from lifecycle.console.actions import ActionAtOnce, ReasonForm
+from kilit.console.actions import ActionAtOnce, ReasonForm
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.states import CONVERSIONS, Category
@@ -29,7 +29,6 @@ class ResetForm(ReasonForm):
     )
 
     def options(self) -> dict[str, Any]:
-        """Return whether the error is cleared."""
         return {"clear_errors": self.cleaned_data["clear_errors"]}
 
 

@@ -1,4 +1,4 @@
-"""Uploads in the console: what was sent, what came back, and what never did (OCI-23)."""
+"""Uploads in the console: what was sent, what came back, and what never did."""
 
 from datetime import timedelta
 from typing import Any
@@ -14,13 +14,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from lifecycle.console.dress import badge, breakable, number, since, two_lines
-from lifecycle.console.filters import AgeFilter, ChoiceFilter, first_id_at
-from lifecycle.console.listing import LongListAdmin
+from kilit.console.filters import AgeFilter, ChoiceFilter, first_id_at
+from kilit.console.formatting import badge, breakable, number, since, two_lines
+from kilit.console.listing import LongListAdmin
+from ociqueue.admin.columns import error, seal, state
 from ociqueue.admin.listing import SiteFilter
-from ociqueue.admin.showing import error, seal, state
-from ociqueue.insight import with_upload
 from ociqueue.models import Conversion, Site, UploadBatch
+from ociqueue.presenters import with_upload
 
 MOST_ROWS = 200
 LOOKED_BACK = timedelta(days=30)
@@ -48,7 +48,6 @@ def upload(batch: UploadBatch) -> SafeString:
 
 @admin.display(description=gettext_lazy("site"))
 def site(batch: UploadBatch) -> str:
-    """Return whose rows they are."""
     return batch.site.name
 
 
@@ -80,7 +79,6 @@ def answer(batch: UploadBatch) -> SafeString:
 
 @admin.display(description=gettext_lazy("accepted, failed, put off"))
 def result(batch: UploadBatch) -> SafeString | str:
-    """Return what became of the rows."""
     if not batch.answered_at:
         return "-"
     late = _("too late for %(number)s") % {"number": number(batch.late)} if batch.late else ""

@@ -1,4 +1,4 @@
-"""A site's circuits in the console: why nothing flows, when the next probe goes out, and "probe now" (OCI-22)."""
+"""A site's circuits in the console: why nothing flows, when the next probe goes out, and "probe now"."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,9 +13,10 @@ from django.utils.safestring import SafeString
 from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 
-from lifecycle.console.dress import badge, page, two_lines
-from lifecycle.models import Event, Heartbeat
-from lifecycle.workers import bells
+from kilit.console.formatting import badge, page, two_lines
+from kilit.lock.models import Event
+from kilit.workers import doorbells
+from kilit.workers.models import Heartbeat
 from ociqueue.admin.reach import may_run, site_of
 from ociqueue.models import Circuit, Conversion, Credentials, Site
 from ociqueue.models.circuit import CircuitQuerySet
@@ -29,8 +30,6 @@ BELL = "oci_upload"
 
 @dataclass(frozen=True)
 class Shown:
-    """A circuit in words."""
-
     circuit: Circuit
     timeline: list[Event]
 
@@ -41,12 +40,10 @@ class Shown:
 
     @property
     def is_open(self) -> bool:
-        """Whether it holds anything back."""
         return self.circuit.status == CircuitStatus.OPEN
 
     @property
     def next_probe(self) -> str:
-        """When one row tries again."""
         return next_probe(self.circuit)
 
 
@@ -91,7 +88,7 @@ def probe_now(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
             circuits = open_circuits([site.pk])
             Event.objects.record_each(circuits, "PROBE_ASKED")
             woken = circuits.probe_now()
-            bells.ring(BELL)
+            doorbells.ring(BELL)
         tell = messages.success if woken else messages.warning
         tell(
             request,
@@ -118,7 +115,6 @@ def what_follows(site: Site, circuits: CircuitQuerySet) -> Iterator[str]:
 
 
 def held(circuit: Circuit) -> str:
-    """Say what a circuit is about."""
     named = _("Conversions named %(name)s") % {"name": circuit.action}
     return named if circuit.action else _("All conversions of the site")
 

@@ -9,23 +9,23 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from lifecycle.console.dress import button
-from lifecycle.console.listing import CappedChangeList
-from lifecycle.console.queues import QueueAdmin
-from lifecycle.console.stillness import Reason
-from lifecycle.models import Event
-from ociqueue import deadletters
-from ociqueue.admin import imports, showing, stillness
+from kilit.console.blockers import Reason
+from kilit.console.formatting import button
+from kilit.console.listing import CappedChangeList
+from kilit.console.queues import QueueAdmin
+from kilit.lock.models import Event
+from ociqueue import dead_letters
+from ociqueue.admin import blockers, columns, imports
 from ociqueue.admin.actions import MARK_FAILED, RESET, RETRY
-from ociqueue.admin.dress import state_badge
+from ociqueue.admin.badges import state_badge
 from ociqueue.admin.listing import FILTERS, search
 from ociqueue.admin.reach import may_operate
 from ociqueue.fixes import read_id
-from ociqueue.insight import with_upload
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.conversion import FAILURES
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.overview import open_circuits
+from ociqueue.presenters import with_upload
 from ociqueue.states import CONVERSIONS
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ class ConversionAdmin(QueueAdmin):
     operations = (RETRY, RESET, MARK_FAILED)
     most_acted_on = 5_000
 
-    list_display = showing.COLUMNS
+    list_display = columns.COLUMNS
     list_filter = FILTERS
     search_help_text = _("A whole id, order id, click id or source key")
     actions_list = ["error_groups", "import_csv", "dead_letters"]
-    fieldsets = showing.FIELDSETS
-    readonly_fields = showing.READ_ONLY
-    dead_letter_columns = deadletters.COLUMNS
-    dead_letter_cells = staticmethod(deadletters.cells)
+    fieldsets = columns.FIELDSETS
+    readonly_fields = columns.READ_ONLY
+    dead_letter_columns = dead_letters.COLUMNS
+    dead_letter_cells = staticmethod(dead_letters.cells)
 
     # What is shown
 
@@ -77,11 +77,9 @@ class ConversionAdmin(QueueAdmin):
         return Site.objects.scopes_seen_by(user)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[CappedChangeList]:
-        """List without a total, and with what holds rows back."""
         return ConversionChangeList
 
     def search(self, rows: ConversionQuerySet, text: str) -> ConversionQuerySet:
-        """Find whole ids only."""
         return search(rows, text)
 
     def badge(self, state: str) -> SafeString:
@@ -89,12 +87,11 @@ class ConversionAdmin(QueueAdmin):
         return state_badge(state)
 
     def reasons(self, row: Conversion, timeline: list[Event]) -> list[Reason]:
-        """Say why it does not move."""
-        return list(stillness.reasons(row, timeline))
+        return list(blockers.reasons(row, timeline))
 
     def holdings(self, row: Conversion) -> list[tuple[str, Any]]:
         """Return what it holds, or what holds it."""
-        return stillness.holdings(row)
+        return blockers.holdings(row)
 
     # Actions
 
@@ -121,5 +118,4 @@ class ConversionAdmin(QueueAdmin):
 
     @button(description=_("Import CSV"), icon="upload", permissions=["operate"], url_path="import")
     def import_csv(self, request: HttpRequest) -> HttpResponse:
-        """Store conversions from a file (OCI-7)."""
         return imports.import_page(self, request)

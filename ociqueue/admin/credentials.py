@@ -1,4 +1,4 @@
-"""A site's login at Google Ads in the console: written, checked, and never shown (OCI-19, CON-10, CON-13)."""
+"""A site's login at Google Ads in the console: written, checked, and never shown."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 
-from lifecycle.console.dress import page
-from lifecycle.models import Heartbeat
-from lifecycle.workers import bells
+from kilit.console.formatting import page
+from kilit.workers import doorbells
+from kilit.workers.models import Heartbeat
 from ociqueue.admin.login_form import LABELS, LoginForm
 from ociqueue.admin.reach import may_administer, may_run, site_of
 from ociqueue.models import Credentials, Site
 from ociqueue.models.credentials import Account
-from ociqueue.models.sealing import Unreadable
+from ociqueue.models.encryption import Unreadable
 from ociqueue.states import SyncMethod
 
 
@@ -66,7 +66,7 @@ def ask_for_check(model_admin: Any, request: HttpRequest, object_id: str) -> Htt
     kept = Credentials.objects.filter(site=site).first()
     if request.method == "POST" and kept:
         kept.ask_for_check()
-        bells.ring("oci_check_credentials")
+        doorbells.ring("oci_check_credentials")
     elif request.method == "POST":
         messages.warning(request, _("There is nothing to check: no credentials are stored."))
     return HttpResponseRedirect(f"{_address(site)}#check")
@@ -77,8 +77,8 @@ def _store(model_admin: Any, request: HttpRequest, site: Site, form: LoginForm) 
     with override(None):  # the log is read by others, in their languages
         model_admin.log_change(request, site, _stored(form))
     # The next probe is due at once; a check that was asked for before is, too.
-    bells.ring("oci_upload")
-    bells.ring("oci_check_credentials")
+    doorbells.ring("oci_upload")
+    doorbells.ring("oci_check_credentials")
     messages.success(request, _stored(form))
 
 

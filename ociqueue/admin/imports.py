@@ -1,4 +1,4 @@
-"""The console's import page: look first, then store, with the checks of the API (OCI-7)."""
+"""The console's import page: look first, then store, with the checks of the API."""
 
 import hashlib
 from datetime import timedelta
@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget
 
-from lifecycle.console.dress import number, page
-from ociqueue.csvfile import Tally, Unreadable, import_file
+from kilit.console.formatting import number, page
+from ociqueue.csv_import import Tally, Unreadable, import_file
 from ociqueue.entry import FIELDS
 from ociqueue.models import Site
 
@@ -38,12 +38,10 @@ class UploadForm(forms.Form):
     looked_at = forms.CharField(required=False)
 
     def __init__(self, *args: Any, user: Any, **options: Any) -> None:
-        """Offer the sites of the user."""
         super().__init__(*args, **options)
         self.fields["site"].queryset = Site.objects.run_by(user)  # type: ignore[attr-defined]
 
     def clean_file(self) -> UploadedFile[bytes]:
-        """Refuse what a request cannot store."""
         file: UploadedFile[bytes] = self.cleaned_data["file"]
         if (file.size or 0) > MEGABYTES * 1024**2:
             words = _("Larger than %(most)s MB; use manage.py oci_import on the server.")

@@ -1,4 +1,4 @@
-"""A site's Ads Script, ready to be pasted, and its keys: issued, listed and revoked, several at once (CON-13)."""
+"""A site's Ads Script, ready to be pasted, and its keys: issued, listed and revoked, several at once."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from lifecycle.console.dress import exactly, page
+from kilit.console.formatting import exactly, page
 from ociqueue.admin.reach import may_administer, site_of
 from ociqueue.adsscript import KEY_PLACEHOLDER, render_script
 from ociqueue.models import Site
@@ -113,7 +113,6 @@ def _newest(site: Site) -> str:
 
 
 def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int) -> HttpResponse:
-    """Ask, then end a key."""
     site = site_of(model_admin, request, object_id, allowed=may_administer)
     held = site.keys().filter(pk=key).first()
     if held is None:

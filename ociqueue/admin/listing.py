@@ -9,7 +9,7 @@ from django.db.models.lookups import Exact
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from lifecycle.console.filters import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, StateFilter, TypedFilter
+from kilit.console.filters import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, StateFilter, TypedFilter
 from ociqueue.models import Site
 from ociqueue.models.conversion import CLICK_ID
 from ociqueue.models.queryset import ConversionQuerySet
@@ -22,7 +22,6 @@ class SiteFilter(ChoiceFilter):
     title, parameter_name, column = _("site"), "site", "site"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
-        """Offer the sites of the user."""
         return [(str(site.pk), site.name) for site in Site.objects.seen_by(request.user)]
 
 

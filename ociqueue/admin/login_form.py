@@ -1,4 +1,4 @@
-"""The form for a login at Google Ads: nothing stored is put into it, and what stays empty stays as it is (OCI-19)."""
+"""The form for a login at Google Ads: nothing stored is put into it, and what stays empty stays as it is."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -98,7 +98,6 @@ class LoginForm(forms.Form):
     )
 
     def __init__(self, *args: Any, stored: Account | None, **options: Any) -> None:
-        """Take what is stored, to keep what stays empty; none of it goes into a field."""
         super().__init__(*args, **options)
         self.stored = asdict(stored) if stored else {}
         removable = [(name, LABELS[name]) for name in OPTIONAL if self.stored.get(name)]
@@ -109,11 +108,9 @@ class LoginForm(forms.Form):
             self.fields[name].widget.attrs["aria-required"] = "false" if stored else "true"
 
     def clean_customer_id(self) -> str:
-        """Take ten digits."""
         return self._customer("customer_id")
 
     def clean_login_customer_id(self) -> str:
-        """Take ten digits."""
         return self._customer("login_customer_id")
 
     def clean(self) -> None:

@@ -1,4 +1,4 @@
-"""Conversions on the dashboard: of the sites that a user sees, and what keeps them from sending (CON-1)."""
+"""Conversions on the dashboard: of the sites that a user sees, and what keeps them from sending."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -9,9 +9,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from lifecycle.console.panels import Concern, Item, Panel, register
+from kilit.console.panels import Concern, Item, Panel, register
+from ociqueue.admin.badges import COLOURS
 from ociqueue.admin.circuits import held, next_probe
-from ociqueue.admin.dress import COLOURS
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.queryset import OLDEST_FIRST, ConversionQuerySet
 from ociqueue.models.site import SiteQuerySet
@@ -26,8 +26,6 @@ MOST_COUNTED = 1000
 
 
 class ConversionPanel(Panel):
-    """Offline conversions."""
-
     title = gettext_lazy("Offline conversions")
     icon = "ads_click"
     table, model, colours = CONVERSIONS, Conversion, COLOURS

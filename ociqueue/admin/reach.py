@@ -1,4 +1,4 @@
-"""Who may do what: the role gives the verb, the membership gives the sites (CON-10)."""
+"""Who may do what: the role gives the verb, the membership gives the sites."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -7,7 +7,7 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 
-from lifecycle.roles import Role
+from kilit.access.roles import Role
 from ociqueue.models import Site, SiteMembership
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ class SiteForm(ModelForm[Site]):
     """Knows what it showed: a page stays open for hours, and somebody else may have paused the site since."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        """Let the page send back what it showed, so that a change is told from what is merely old."""
         super().__init__(*args, **options)
         for field in self.fields.values():
             field.show_hidden_initial = True

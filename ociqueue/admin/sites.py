@@ -15,10 +15,10 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
-from lifecycle.console.dress import LINK, ago, badge, button, number, two_lines
-from lifecycle.roles import Role
+from kilit.access.roles import Role
+from kilit.console.formatting import LINK, ago, badge, button, number, two_lines
 from ociqueue.admin import circuits, credentials, keys
-from ociqueue.admin.people import MembershipInline
+from ociqueue.admin.members import MembershipInline
 from ociqueue.admin.reach import may_administer, may_run
 from ociqueue.admin.site_form import SiteForm
 from ociqueue.models import Site, SiteMembership
@@ -36,7 +36,6 @@ class SiteChangeList(ChangeList):
     result_list: Any
 
     def get_results(self, request: HttpRequest) -> None:
-        """Lay the numbers beside the sites."""
         super().get_results(request)
         self.result_list = list(self.result_list)
         numbers = overviews(self.result_list)
@@ -75,11 +74,9 @@ class SiteAdmin(ModelAdmin):
     # What is shown
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Site]:
-        """Membership narrows the sites."""
         return super().get_queryset(request).filter(pk__in=Site.objects.seen_by(request.user).values("pk"))  # type: ignore[no-any-return]
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[SiteChangeList]:
-        """List with numbers."""
         return SiteChangeList
 
     @admin.display(description=gettext_lazy("site"), ordering="name")
@@ -96,7 +93,6 @@ class SiteAdmin(ModelAdmin):
 
     @admin.display(description=gettext_lazy("waiting"))
     def waiting(self, site: Site) -> str:
-        """Rows that nobody has claimed."""
         return number(overview(site).waiting)
 
     @admin.display(description=gettext_lazy("failed"))
@@ -122,7 +118,6 @@ class SiteAdmin(ModelAdmin):
 
     @admin.display(description=gettext_lazy("alarms"))
     def alarms(self, site: Site) -> SafeString:
-        """Say what needs a person (OCI-27)."""
         shown, alarms = overview(site), []
         if shown.is_alarming:
             rate = _("errors %(percent)s%%") % {"percent": f"{(shown.error_rate or 0) * 100:.0f}"}
@@ -141,7 +136,6 @@ class SiteAdmin(ModelAdmin):
     # What may be changed
 
     def has_change_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
-        """Admins of a site change it; its operators pause it."""
         if obj is None:
             return request.user.has_perm("ociqueue.change_site") or request.user.has_perm("ociqueue.operate_site")
         return may_administer(request.user, obj) or may_run(request.user, obj)
@@ -151,7 +145,6 @@ class SiteAdmin(ModelAdmin):
         return False
 
     def get_readonly_fields(self, request: HttpRequest, obj: Site | None = None) -> list[str]:
-        """Leave an operator the pause."""
         return [*KNOWN] if obj is None or may_administer(request.user, obj) else [*KNOWN, *SETTINGS]
 
     def get_form(self, request: HttpRequest, obj: Site | None = None, change: bool = False, **options: Any) -> Any:  # noqa: FBT001, FBT002
@@ -178,17 +171,17 @@ class SiteAdmin(ModelAdmin):
 
     @button(description=gettext_lazy("Ads Script and keys"), icon="code", url_path="ads-script")
     def ads_script(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Offer the script with the site's values filled in (OCI-25, CON-13)."""
+        """Offer the script with the site's values filled in."""
         return keys.ads_script_page(self, request, object_id)
 
     @button(description=gettext_lazy("Credentials"), icon="passkey", url_path="credentials")
     def credentials(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Take a login at Google Ads, and have it checked (OCI-19, CON-13)."""
+        """Take a login at Google Ads, and have it checked."""
         return credentials.credentials_page(self, request, object_id)
 
     @button(description=gettext_lazy("Circuit"), icon="electrical_services", url_path="circuit")
     def circuit(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show why nothing flows, and let a probe try (OCI-22)."""
+        """Show why nothing flows, and let a probe try."""
         return circuits.circuit_page(self, request, object_id)
 
     def get_actions_detail(self, request: HttpRequest, object_id: str) -> list[Any]:
@@ -198,7 +191,6 @@ class SiteAdmin(ModelAdmin):
         return [offered for offered in super().get_actions_detail(request, object_id) if offered.action_name != hidden]
 
     def get_urls(self) -> list[Any]:
-        """Give keys, checks and probes addresses of their own."""
         own = [*keys.urls(self), *credentials.urls(self), *circuits.urls(self)]
         return own + super().get_urls()  # type: ignore[no-any-return]
 

@@ -2,11 +2,11 @@
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from lifecycle.openapi import Said, Time
+from kilit.api.openapi import Said, Time
+from ociqueue.acknowledge import NOT_FOUND
 from ociqueue.enqueue import FieldError
 from ociqueue.export import Item
 from ociqueue.models.conversion import PREFIX
-from ociqueue.settling import NOT_FOUND
 from ociqueue.states import Category, Status
 
 Ok = Annotated[bool, Said({"const": True})]
@@ -81,8 +81,6 @@ class Session(TypedDict):
 
 
 class Totals(TypedDict):
-    """Rows by state."""
-
     QUEUED: int
     RETRY: int
     PROCESSING: int
@@ -157,7 +155,7 @@ class ConversionRows(TypedDict):
     nextCursor: NotRequired[str]
 
 
-class Struck(TypedDict):
+class CronResult(TypedDict):
     """What was done, in words."""
 
     ok: Ok

@@ -1,4 +1,4 @@
-"""The handshake of scripts already in the field: a key is traded for a token that ends by itself (OCI-28)."""
+"""The handshake of scripts already in the field: a key is traded for a token that ends by itself."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,9 +9,9 @@ from django.utils import timezone
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from lifecycle.actor import name_actor
-from lifecycle.keys.authentication import KeyAuthentication, given_key
-from lifecycle.models import ApiKey
+from kilit.access.authentication import KeyAuthentication, given_key
+from kilit.access.models import ApiKey
+from kilit.lock.audit import name_actor
 from ociqueue.models import Site
 
 LASTS = timedelta(minutes=45)  # longer than a script may run

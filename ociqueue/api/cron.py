@@ -10,14 +10,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from lifecycle.keys.authentication import given_key
-from lifecycle.models import Heartbeat
-from lifecycle.refusals import Refusal
-from lifecycle.workers import bells, sweeps
+from kilit.access.authentication import given_key
+from kilit.api.refusals import Refusal
+from kilit.workers import doorbells, sweeps
+from kilit.workers.models import Heartbeat
 from ociqueue.api import schema
 
 
-class ClockView(ABC, APIView):
+class CronView(ABC, APIView):
     """Lets a clock in, by GET or POST as clocks differ."""
 
     authentication_classes = []
@@ -25,71 +25,60 @@ class ClockView(ABC, APIView):
     http_method_names = ["get", "post", "options"]
 
     def get(self, request: Request) -> Response:
-        """Do what the clock is for, and say what was done."""
         if not settings.CRON_SECRET:
             raise Refusal(503, "CRON_OFF", "KILIT_CRON_SECRET is not set, so this address is off.")
         if not secrets.compare_digest(given_key(request).encode(), settings.CRON_SECRET.encode()):
             raise NotAuthenticated("Send the cron secret as Authorization: Bearer.")
-        return Response({"ok": True, "result": self.strike()})
+        return Response({"ok": True, "result": self.run()})
 
     post = get
 
     @abstractmethod
-    def strike(self) -> str:
+    def run(self) -> str:
         """Do one thing, and return what was done in words."""
 
     def get_authenticate_header(self, request: Request) -> str:
-        """Make a missing secret 401."""
         return "Bearer"
 
 
-class CronView(ClockView):
+class SweepView(CronView):
     """Runs one sweep as the schedule would."""
 
     sweep = ""
 
-    def strike(self) -> str:
+    def run(self) -> str:
         """Run it here and now: a few statements."""
         return sweeps.run(self.sweep)
 
 
-class BellView(ClockView):
+class BellView(CronView):
     """Rings one bell: what takes long, or talks to others, is a worker's business."""
 
     bell = ""
 
-    def strike(self) -> str:
-        """Ring when something is due."""
-        if not bells.doorbells[self.bell].is_due():
+    def run(self) -> str:
+        if not doorbells.doorbells[self.bell].is_due():
             return "Nothing is due."
         if not Heartbeat.objects.alive().exists():
             raise Refusal(503, "NO_WORKER", "No worker is alive; it starts by itself once one is.", retry_after=60)
-        return "Rung." if bells.ring_now(self.bell) else "Rung already."
+        return "Rung." if doorbells.ring_now(self.bell) else "Rung already."
 
 
 @schema.recover
-class RecoverView(CronView):
-    """`cron/oci/recover-processing`."""
-
+class RecoverView(SweepView):
     sweep = "oci_recover_processing"
 
 
 @schema.cap
-class CapView(CronView):
-    """`cron/oci/attempt-cap`."""
-
+class CapView(SweepView):
     sweep = "oci_attempt_cap"
 
 
 @schema.requeue
 class RequeueView(CronView):
-    """`cron/oci/requeue-transient`."""
-
     sweep = "oci_requeue_transient"
 
 
 @schema.upload
 class UploadView(BellView):
-    """`cron/oci/upload`."""
-
     bell = "oci_upload"

@@ -1,9 +1,9 @@
-"""`POST conversions`: the way in (OCI-6)."""
+"""`POST conversions`: the way in."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from lifecycle.keys.authentication import KeyAuthentication
+from kilit.access.authentication import KeyAuthentication
 from ociqueue.api import schema
 from ociqueue.api.script import ScriptView, read
 from ociqueue.api.serializers import EnqueueSerializer
@@ -17,7 +17,6 @@ class EnqueueView(ScriptView):
     authentication_classes = [KeyAuthentication]  # a script's session hands out and acknowledges, no more
 
     def post(self, request: Request) -> Response:
-        """Answer for each conversion what became of it."""
         asked = read(EnqueueSerializer, request.data)
         report = enqueue(self.site(request, asked["siteId"]), asked["conversions"])
         return Response(

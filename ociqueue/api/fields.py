@@ -6,7 +6,7 @@ from uuid import UUID
 
 from rest_framework import serializers
 
-from lifecycle.actor import speakable
+from kilit.lock.audit import strip_control_chars
 from ociqueue.models.conversion import PREFIX
 
 
@@ -14,7 +14,6 @@ class IdsField(serializers.Field[list[UUID], list[Any], list[str], Any]):
     """A list of `seal_<uuid>` or bare uuids; each bad one is named by its place."""
 
     def __init__(self, *, most: int, **options: Any) -> None:
-        """Take the longest list allowed."""
         super().__init__(**options)
         self.most = most
 
@@ -45,10 +44,9 @@ class MessageField(serializers.Field[str, Any, str, Any]):
 
     def to_internal_value(self, data: Any) -> str:
         """Take any text, and the JSON of anything else."""
-        return speakable(data if isinstance(data, str) else json.dumps(data, ensure_ascii=False))
+        return strip_control_chars(data if isinstance(data, str) else json.dumps(data, ensure_ascii=False))
 
     def to_representation(self, value: str) -> str:
-        """Write it as it is."""
         return value
 
 
@@ -56,9 +54,7 @@ class AnyField(serializers.Field[Any, Any, Any, Any]):
     """Whatever JSON was sent, to be judged by what reads it."""
 
     def to_internal_value(self, data: Any) -> Any:
-        """Take it."""
         return data
 
     def to_representation(self, value: Any) -> Any:
-        """Give it."""
         return value

@@ -1,4 +1,4 @@
-"""The operators' endpoints: a session, and membership decides (OCI-13 to OCI-15)."""
+"""The operators' endpoints: a session, and membership decides."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from lifecycle.actor import acting, acting_as
-from lifecycle.keys.authentication import SessionAuthentication
-from ociqueue import insight, settling
+from kilit.access.authentication import SessionAuthentication
+from kilit.lock.audit import acting, acting_as
+from ociqueue import acknowledge, presenters
 from ociqueue.api import schema
 from ociqueue.api.script import read
 from ociqueue.api.serializers import ActionSerializer, RowsSerializer, StatsSerializer
@@ -35,26 +35,22 @@ class OperatorView(APIView):
 
 @schema.stats
 class StatsView(OperatorView):
-    """`GET queue-stats`."""
-
     def get(self, request: Request) -> Response:
-        """Answer totals of one site or of all the user's."""
         asked = read(StatsSerializer, request.query_params)
         if asked["scope"] == "multi":
-            return Response(insight.summed(list(Site.objects.seen_by(request.user))))
-        return Response(insight.stats(self.site(request, asked["siteId"])))
+            return Response(presenters.summed(list(Site.objects.seen_by(request.user))))
+        return Response(presenters.stats(self.site(request, asked["siteId"])))
 
 
 @schema.rows
 class RowsView(OperatorView):
-    """`GET queue-rows`."""
-
     def get(self, request: Request) -> Response:
-        """Answer a page."""
         asked = read(RowsSerializer, request.query_params)
         site = self.site(request, asked["siteId"])
         try:
-            page = insight.rows_page(site, limit=asked["limit"], status=asked.get("status"), cursor=asked.get("cursor"))
+            page = presenters.rows_page(
+                site, limit=asked["limit"], status=asked.get("status"), cursor=asked.get("cursor")
+            )
         except ValueError as error:
             raise ValidationError({"cursor": str(error)}) from None
         return Response(page)
@@ -62,16 +58,13 @@ class RowsView(OperatorView):
 
 @schema.actions
 class ActionsView(OperatorView):
-    """`POST queue-actions`."""
-
     def post(self, request: Request) -> Response:
-        """Act on rows and tell which were left alone."""
         asked = read(ActionSerializer, request.data)
         site = self.site(request, asked["siteId"])
         if not Site.objects.run_by(request.user).filter(pk=site.pk).exists():
             raise PermissionDenied("Viewers may look, not act.")
         with acting_as(acting().actor, reason=asked.get("reason", "")):
-            outcome = settling.settle(site, asked["ids"], verb_of(asked))
+            outcome = acknowledge.settle(site, asked["ids"], verb_of(asked))
         return Response({"ok": True, "affected": outcome.moved, "skipped": outcome.shown()})
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 
-from lifecycle.openapi import VALIDATION, Answer, describe, operation
+from kilit.api.openapi import VALIDATION, Answer, describe, operation
 from ociqueue.api import answers, serializers
 from ociqueue.entry import FIELDS, REQUIRED
 from ociqueue.export import Item
@@ -34,8 +34,6 @@ CONVERSION = {
 
 
 class IdsSchema(OpenApiSerializerFieldExtension):
-    """A list of ids."""
-
     target_class = "ociqueue.api.fields.IdsField"
 
     def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
@@ -45,8 +43,6 @@ class IdsSchema(OpenApiSerializerFieldExtension):
 
 
 class EntrySchema(OpenApiSerializerFieldExtension):
-    """A conversion as sent."""
-
     target_class = "ociqueue.api.fields.AnyField"
 
     def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
@@ -55,12 +51,9 @@ class EntrySchema(OpenApiSerializerFieldExtension):
 
 
 class MessageSchema(OpenApiSerializerFieldExtension):
-    """Somebody's error text."""
-
     target_class = "ociqueue.api.fields.MessageField"
 
     def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
-        """Say what it is for."""
         return {"type": "string", "description": "A text; anything else is taken too, and kept as its JSON."}
 
 
@@ -181,7 +174,7 @@ def clock(summary: str, *, rings: bool = False) -> Any:
     struck = operation(
         summary,
         tag=CLOCKS,
-        answers={200: Answer("What was done.", answers.Struck)},
+        answers={200: Answer("What was done.", answers.CronResult)},
         refusals=[{503: {"CRON_OFF": "No secret is set, so the address is off.", **busy}}],
         may_wait=[503],
         security=CRON,

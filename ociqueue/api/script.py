@@ -1,4 +1,4 @@
-"""The script's endpoints: hand out, acknowledge, acknowledge failure (OCI-9 to OCI-12, OCI-28)."""
+"""The script's endpoints: hand out, acknowledge, acknowledge failure."""
 
 from typing import Any, cast
 
@@ -7,10 +7,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from lifecycle.keys.authentication import KeyAuthentication
-from lifecycle.models import ApiKey
-from lifecycle.refusals import Refusal
-from ociqueue import export, settling
+from kilit.access.authentication import KeyAuthentication
+from kilit.access.models import ApiKey
+from kilit.api.refusals import Refusal
+from ociqueue import acknowledge, export
 from ociqueue.api import schema
 from ociqueue.api.authentication import Session, SessionTokenAuthentication, open_session
 from ociqueue.api.serializers import AckFailedSerializer, AckSerializer, ExportSerializer, SiteSerializer
@@ -54,25 +54,19 @@ class ExportView(ScriptView):
 
 @schema.ack
 class AckView(ScriptView):
-    """`POST ack`."""
-
     def post(self, request: Request) -> Response:
-        """Complete rows and tell which were left alone."""
         asked = read(AckSerializer, request.data)
         site = self.site(request, asked["siteId"])
-        outcome = settling.ack(site, asked["queueIds"], skipped=asked["skippedIds"] or [])
+        outcome = acknowledge.ack(site, asked["queueIds"], skipped=asked["skippedIds"] or [])
         return Response({"ok": True, "updated": outcome.moved, "ignored": outcome.shown()})
 
 
 @schema.ack_failed
 class AckFailedView(ScriptView):
-    """`POST ack-failed`."""
-
     def post(self, request: Request) -> Response:
-        """Fail rows and tell which were left alone."""
         asked = read(AckFailedSerializer, request.data)
         site = self.site(request, asked["siteId"])
-        outcome = settling.ack_failed(
+        outcome = acknowledge.ack_failed(
             site,
             asked["queueIds"],
             code=asked["errorCode"],
@@ -90,7 +84,6 @@ class VerifyView(ScriptView):
     authentication_classes = [KeyAuthentication]
 
     def post(self, request: Request) -> Response:
-        """Trade a key for a token."""
         site = self.site(request, read(SiteSerializer, request.data)["siteId"])
         token, expires_at = open_session(cast("ApiKey", request.auth), site)
         return Response({"session_token": token, "expires_at": expires_at.isoformat(timespec="seconds")})

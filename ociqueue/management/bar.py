@@ -9,12 +9,10 @@ class Bar:
     """How far it is, for people: nothing is shown where nobody watches."""
 
     def __init__(self, out: Any, size: int) -> None:
-        """Keep where to draw."""
         self.out, self.size = out, size
         self.watched = size > 0 and out.isatty()
 
     def show(self, position: int, words: str) -> None:
-        """Draw over what was drawn before."""
         if self.watched:
             share = min(1.0, position / self.size)
             drawn = "█" * round(WIDTH * share)

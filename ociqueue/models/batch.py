@@ -1,4 +1,4 @@
-"""An upload to the provider, written down before it is sent: what was asked is known whatever crashes (OCI-23)."""
+"""An upload to the provider, written down before it is sent: what was asked is known whatever crashes."""
 
 from collections.abc import Collection
 from typing import Any, Self
@@ -10,13 +10,11 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from lifecycle.identity import uuid7
+from kilit.lock.identity import uuid7
 from ociqueue.models.site import Site
 
 
 class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
-    """Questions about uploads."""
-
     def answered(self) -> Self:
         """Return what came to an end, newest first."""
         return self.filter(answered_at__isnull=False).order_by("-created_at")

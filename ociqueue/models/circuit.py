@@ -1,4 +1,4 @@
-"""A site's circuit: it opens when the account is at fault, so that rows wait unharmed instead of failing (OCI-22)."""
+"""A site's circuit: it opens when the account is at fault, so that rows wait unharmed instead of failing."""
 
 from datetime import timedelta
 from typing import ClassVar, Self
@@ -7,9 +7,9 @@ from django.db import models
 from django.db.models import DurationField, ExpressionWrapper, F, Q, Value
 from django.db.models.functions import Greatest, Least, Now, Power
 
-from lifecycle.actor import speakable
-from lifecycle.guard import LifecycleModel, LifecycleQuerySet
-from lifecycle.triggers import lifecycle_triggers
+from kilit.lock.audit import strip_control_chars
+from kilit.lock.guard import LifecycleModel, LifecycleQuerySet
+from kilit.lock.triggers import lifecycle_triggers
 from ociqueue.models.site import Site
 from ociqueue.states import CIRCUITS, Category, CircuitStatus
 
@@ -28,7 +28,6 @@ class CircuitQuerySet(LifecycleQuerySet["Circuit"]):
     """Questions about circuits, and their verbs."""
 
     def open(self) -> Self:
-        """Return what holds conversions back."""
         return self.filter(status=CircuitStatus.OPEN)
 
     def resting(self) -> Self:
@@ -49,7 +48,7 @@ class CircuitQuerySet(LifecycleQuerySet["Circuit"]):
         circuit, _ = self.get_or_create(site=site, action=action)
         mine = self.filter(pk=circuit.pk)
         wait = retry_after or FIRST_PROBE_AFTER[category]
-        told = {"code": code[:64], "category": category, "reason": speakable(reason)[:1000]}
+        told = {"code": code[:64], "category": category, "reason": strip_control_chars(reason)[:1000]}
         tripped = mine.move("trip", **told, wait=wait, probes=0, opened_at=Now(), next_probe_at=Now() + wait)
         if not tripped:
             # A probe's next time was set when it was taken; only the provider's own wish can put it off further.
@@ -72,7 +71,6 @@ class CircuitQuerySet(LifecycleQuerySet["Circuit"]):
         return self.open().update(next_probe_at=Now())
 
     def close(self) -> int:
-        """Let conversions flow again."""
         return self.move("close", code="", category="", reason="", opened_at=None, next_probe_at=None)
 
 

@@ -1,4 +1,4 @@
-"""An offline conversion on its way to Google Ads: the row is the job (OCI-2)."""
+"""An offline conversion on its way to Google Ads: the row is the job."""
 
 from typing import ClassVar
 
@@ -7,9 +7,9 @@ from django.db.models import F, Q
 from django.db.models.functions import Concat
 from django.utils.translation import gettext_lazy as _
 
-from lifecycle.failures import Failures, error_group_field
-from lifecycle.guard import LifecycleModel
-from lifecycle.triggers import lifecycle_triggers
+from kilit.lock.failures import Failures, error_group_field
+from kilit.lock.guard import LifecycleModel
+from kilit.lock.triggers import lifecycle_triggers
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.queryset import ATTEMPTS, ConversionQuerySet
 from ociqueue.models.site import Site
@@ -174,5 +174,4 @@ class Conversion(LifecycleModel):
 
     @property
     def click_id(self) -> str:
-        """The one click id there is."""
         return self.gclid or self.wbraid or self.gbraid

@@ -1,4 +1,4 @@
-"""A site's login at Google Ads: stored sealed, written and never shown (OCI-19)."""
+"""A site's login at Google Ads: stored sealed, written and never shown."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext
 
 from ociqueue.models.circuit import Circuit
-from ociqueue.models.sealing import Unreadable, reseal, seal, unseal
+from ociqueue.models.encryption import Unreadable, reseal, seal, unseal
 from ociqueue.models.site import Site
 
 CUSTOMER = re.compile(r"[0-9]{10}")

@@ -12,9 +12,9 @@ from django.db.models import Case, DurationField, Exists, ExpressionWrapper, F, 
 from django.db.models.functions import Least, Now, Power, Random
 from django.db.models.lookups import GreaterThanOrEqual, LessThan
 
-from lifecycle.guard import LifecycleQuerySet
+from kilit.lock.guard import LifecycleQuerySet
 from ociqueue.models.batch import UploadBatch
-from ociqueue.models.perrow import PerRow
+from ociqueue.models.per_row import PerRowValues
 from ociqueue.models.site import Site
 from ociqueue.states import LIVE, WAITING, Category, Status, SyncMethod
 
@@ -97,11 +97,9 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
     """Questions about conversions, and their verbs in bulk."""
 
     def for_site(self, site: Site) -> Self:
-        """Return one site's rows."""
         return self.filter(site=site)
 
     def waiting(self) -> Self:
-        """Return what nobody has claimed."""
         return self.filter(status__in=WAITING)
 
     def due(self) -> Self:
@@ -143,7 +141,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
     ) -> list["Conversion"]:
         """Hand out due rows, the oldest first unless told otherwise, to an upload or else to a script.
 
-        One statement claims, and nothing else counts an attempt (OCI-9, OCI-20).
+        One statement claims, and nothing else counts an attempt.
         """
         claimed = {**CLAIMED, "open_batch": batch}
         return self._due_by(batch).take("claim", limit=limit, order=order, only=SENT, **claimed)
@@ -157,17 +155,17 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         return self.due().sent_by(SyncMethod.API if batch else SyncMethod.SCRIPT)
 
     def ack(self) -> set[UUID]:
-        """Complete what the script says it uploaded; when Google took it only the API path can know (OCI-10)."""
+        """Complete what the script says it uploaded; when Google took it only the API path can know."""
         return self.with_script().move_each("ack", **NO_ERROR, outcome_unknown=False)
 
     def ack_failed(self, *, code: str, category: str, message: str) -> set[UUID]:
-        """Fail what the script could not upload; the claim has counted the attempt already (OCI-11)."""
+        """Fail what the script could not upload; the claim has counted the attempt already."""
         # An upload that threw may have gone through all the same; what the script found wrong was never sent.
         in_doubt = {"outcome_unknown": True} if category == Category.TRANSIENT else {}
         return self.with_script().move_each("ack_failed", **failure(code, category, message), **in_doubt)
 
-    def accept(self, told: "PerRow") -> set[UUID]:
-        """Complete what the provider says it has (OCI-21)."""
+    def accept(self, told: "PerRowValues") -> set[UUID]:
+        """Complete what the provider says it has."""
         return told.rows_of(self).move_each(
             "ack",
             **NO_ERROR,
@@ -177,11 +175,11 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
             provider_request_id=told.text("request_id"),
         )
 
-    def refuse(self, told: "PerRow") -> set[UUID]:
-        """Fail what the provider refuses, each row with an error of its own (OCI-22)."""
+    def refuse(self, told: "PerRowValues") -> set[UUID]:
+        """Fail what the provider refuses, each row with an error of its own."""
         return told.rows_of(self).move_each("ack_failed", **RELEASED, **self._answer(told))
 
-    def put_off(self, told: "PerRow") -> set[UUID]:
+    def put_off(self, told: "PerRowValues") -> set[UUID]:
         """Try again: when the provider says, or after a doubling backoff, or at once if the row is not at fault."""
         wait = Case(
             When(told.has("wait"), then=told.span("wait")),
@@ -199,7 +197,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         )
 
     @staticmethod
-    def _answer(told: "PerRow") -> dict[str, Any]:
+    def _answer(told: "PerRowValues") -> dict[str, Any]:
         return {
             "provider_error_code": told.text("code"),
             "provider_error_category": told.text("category"),
@@ -209,11 +207,11 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         }
 
     def retry_selected(self) -> set[UUID]:
-        """Queue again, keeping the error for whoever looks into it (OCI-15)."""
+        """Queue again, keeping the error for whoever looks into it."""
         return self.move_each("retry_selected", **FREE, **FORGIVEN)
 
     def reset_to_queued(self, *, clear_errors: bool = False) -> set[UUID]:
-        """Queue again from any state but COMPLETED, forgetting the error when told to (OCI-15)."""
+        """Queue again from any state but COMPLETED, forgetting the error when told to."""
         return self.take_back("reset_to_queued", **FREE, **FORGIVEN, **(NO_ERROR if clear_errors else {}))
 
     def mark_failed(
@@ -223,16 +221,15 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         category: str = Category.PERMANENT,
         reason: str = "MANUALLY_MARKED_FAILED",
     ) -> set[UUID]:
-        """Fail by an operator's word (OCI-15)."""
         return self.take_back("mark_failed", next_retry_at=None, **RELEASED, **failure(code, category, reason))
 
     def recover(self, *, min_age: timedelta = STUCK_AFTER) -> int:
-        """Bring back what a dead script or worker left behind (OCI-16)."""
+        """Bring back what a dead script or worker left behind."""
         stuck = self.stuck(min_age=min_age)
         return _sweep(partial(stuck.take_back, "recover", limit=BATCH, order=("claimed_at", "id"), **FREE))
 
     def cap(self, *, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> int:
-        """End what can never succeed (OCI-17); without a number, each path has its own."""
+        """End what can never succeed; without a number, each path has its own."""
         error = failure("MAX_ATTEMPTS", Category.PERMANENT, "MAX_ATTEMPTS_EXCEEDED")
         rows = self.spent(max_attempts=max_attempts, min_age=min_age)
         ended = {"next_retry_at": None, **RELEASED, **error}
@@ -250,7 +247,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
     def take_back(
         self, verb: str, /, *, limit: int | None = None, order: tuple[str, ...] = ("id",), **changes: Any
     ) -> set[UUID]:
-        """Move rows that somebody may hold, and remember of each whether it may have gone out (OCI-23).
+        """Move rows that somebody may hold, and remember of each whether it may have gone out.
 
         These rows are locked, then the uploads that hold them: what one of those says of itself stays true from then
         on. With a limit, rows that others are moving are left to them.
@@ -260,7 +257,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
             locked = apt.select_for_update(skip_locked=limit is not None, of=("self",))
             held = dict(locked.values_list("pk", "open_batch")[:limit])
             UploadBatch.objects.keep(set(held.values()) - {None})
-            rows = self.model._default_manager.filter(pk__among=held)
+            rows = self.model._default_manager.filter(pk__any_of=held)
             return rows.move_each(verb, **changes, **UNREPORTED) if held else set()
 
     @staticmethod

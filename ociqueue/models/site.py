@@ -1,4 +1,4 @@
-"""A site: an advertiser's account, its keys and its people (OCI-1)."""
+"""A site: an advertiser's account, its keys and its people."""
 
 import secrets
 from contextlib import suppress
@@ -14,10 +14,10 @@ from django.db import connection, models, transaction
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from lifecycle.identity import uuid7
-from lifecycle.models import ApiKey
-from lifecycle.models.key import ApiKeyQuerySet
-from lifecycle.roles import Role
+from kilit.access.models import ApiKey
+from kilit.access.models.api_key import ApiKeyQuerySet
+from kilit.access.roles import Role
+from kilit.lock.identity import uuid7
 from ociqueue.currencies import CURRENCIES
 from ociqueue.states import SyncMethod
 
@@ -34,7 +34,6 @@ NOTE_EXPORT = """
 
 
 def new_public_id() -> str:
-    """Return 32 hexadecimal digits."""
     return secrets.token_hex(16)
 
 
@@ -124,7 +123,6 @@ class Site(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Ask for the reason of a pause."""
         if self.is_paused and not self.pause_reason.strip():
             raise ValidationError({"pause_reason": _("Say why the site is paused.")})
 
@@ -160,7 +158,6 @@ class Site(models.Model):
             cursor.execute(NOTE_EXPORT, [self.pk, connection.in_atomic_block])
 
     def note_ack(self) -> None:
-        """Remember that the script reported back."""
         Site.objects.filter(pk=self.pk).update(last_ack_at=Now())
 
 

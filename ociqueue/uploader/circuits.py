@@ -1,11 +1,11 @@
-"""What an answer says about the account: circuits open on its faults and close when a probe passes (OCI-22)."""
+"""What an answer says about the account: circuits open on its faults and close when a probe passes."""
 
 from collections.abc import Iterator, Sequence
 
 from ociqueue.models import Circuit, Conversion, Credentials, Site
-from ociqueue.models.sealing import Unreadable
+from ociqueue.models.encryption import Unreadable
 from ociqueue.states import Category, SyncMethod
-from ociqueue.uploader.outcome import GATES, Disposition, Outcome
+from ociqueue.uploader.results import GATES, Disposition, Outcome
 
 
 def learn(

@@ -1,4 +1,4 @@
-"""The one table of Google Ads errors: what each means for a row (OCI-22).
+"""The one table of Google Ads errors: what each means for a row.
 
 A name is looked up in its family first, then among the names that older documents use; a name that nobody listed is
 its family's business, and without one it is a fault of the row's data.
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ociqueue.states import Category
-from ociqueue.uploader.outcome import WORST_FIRST, Disposition
+from ociqueue.uploader.results import WORST_FIRST, Disposition
 
 FATAL, RETRY, DEFER, DUPLICATE = Disposition.FATAL, Disposition.RETRY, Disposition.DEFER, Disposition.DUPLICATE
 SPLIT, GATE, GATE_ACTION, GATE_ALL = Disposition.SPLIT, Disposition.GATE, Disposition.GATE_ACTION, Disposition.GATE_ALL
@@ -177,7 +177,6 @@ UNLISTED = meaning(FATAL, VALIDATION)
 
 
 def classify(name: str, *, family: str = "") -> Meaning:
-    """Return what an error means."""
     if found := TABLE.get(family, {}).get(name):
         return found
     return FAMILIES.get(family) or OLD_NAMES.get(name) or UNLISTED

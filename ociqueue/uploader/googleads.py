@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
-from ociqueue.uploader import halving, reading
-from ociqueue.uploader.outcome import CredentialsRefused, Outcome
+from ociqueue.uploader import bisect_rejected, responses
+from ociqueue.uploader.results import CredentialsRefused, Outcome
 
 if TYPE_CHECKING:
     from ociqueue.models import Conversion
@@ -28,7 +28,6 @@ TOKEN_EXPIRED = "OAUTH_TOKEN_EXPIRED"  # noqa: S105 - an error code
 
 @cache
 def load_client() -> None:
-    """Load Google's client, once a process."""
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # or it tells of every process that a worker starts
     from google.ads.googleads import client  # noqa: F401, PLC0415
 
@@ -38,10 +37,7 @@ def load_client() -> None:
 
 
 class GoogleAds:
-    """Uploads for one account."""
-
     def __init__(self, account: Account) -> None:
-        """Make ready; nothing is asked of Google yet."""
         load_client()
         from google.ads.googleads.client import GoogleAdsClient  # noqa: PLC0415
         from google.oauth2.credentials import Credentials  # noqa: PLC0415
@@ -82,7 +78,7 @@ class GoogleAds:
         """Send rows in one request, or in parts when Google wants less or does not say which row it minds."""
         # All requests of a batch end by then: a task has time to settle, and no sweep thinks that the uploader is dead.
         end = time.monotonic() + settings.GOOGLE_ADS_TIMEOUT
-        return halving.settled(list(batch), lambda rows: self._request(rows, dry_run=dry_run, end=end))
+        return bisect_rejected.settled(list(batch), lambda rows: self._request(rows, dry_run=dry_run, end=end))
 
     def alike(self, row: Conversion) -> set[tuple[Hashable, ...]]:
         """Return what Google knows a row by: of rows that share any of it in one request it would take none."""
@@ -99,18 +95,18 @@ class GoogleAds:
 
         left = end - time.monotonic()
         if left < SHORTEST_CALL:
-            return reading.no_time_left(len(rows))
+            return responses.no_time_left(len(rows))
         request = self.build(rows, dry_run=dry_run)
         try:
             response = self.service().upload_click_conversions(request=request, timeout=left, retry=None)
         except GoogleAdsException as error:
-            told = reading.refused_request(error.failure, len(rows), request_id=error.request_id or "")
+            told = responses.refused_request(error.failure, len(rows), request_id=error.request_id or "")
         except GoogleAPICallError as error:
-            told = reading.broken_request(error, len(rows))
+            told = responses.broken_request(error, len(rows))
         except GoogleAuthError as error:
-            return reading.locked_out(refused_login(error), len(rows))
+            return responses.locked_out(refused_login(error), len(rows))
         else:
-            return reading.answered(response, len(rows), request_id=self._request_ids.last, dry_run=dry_run)
+            return responses.answered(response, len(rows), request_id=self._request_ids.last, dry_run=dry_run)
         if again and told[0].code == TOKEN_EXPIRED:
             # Nothing was applied, and a fresh token may be all it takes.
             self.login.expiry = None
@@ -150,7 +146,7 @@ def refused_login(error: Any) -> CredentialsRefused:
     from google.auth.exceptions import RefreshError  # noqa: PLC0415
 
     words = f"{error.args[0] if error.args else error}"
-    named = next((refusal for refusal in reading.LOGIN_REFUSALS if refusal in words), None)
+    named = next((refusal for refusal in responses.LOGIN_REFUSALS if refusal in words), None)
     # Only an answer refuses: an address that is not found, or a wire that breaks, passes.
     if named is None and (error.retryable or not isinstance(error, RefreshError)):
         return CredentialsRefused("LOGIN_UNREACHABLE", f"Google's login cannot be reached: {words}", passing=True)

@@ -1,13 +1,13 @@
-"""The rehearsal: Google validates what would be sent, and nothing is written anywhere (OCI-24)."""
+"""The rehearsal: Google validates what would be sent, and nothing is written anywhere."""
 
 from collections.abc import Iterator
 
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import OLDEST_FIRST
 from ociqueue.states import SyncMethod
+from ociqueue.uploader.duplicates import TWIN, apart
 from ociqueue.uploader.googleads import MOST_ROWS
-from ociqueue.uploader.outcome import Outcome, Provider
-from ociqueue.uploader.twins import TWIN, apart
+from ociqueue.uploader.results import Outcome, Provider
 
 
 def rehearse(site: Site, provider: Provider, *, limit: int = MOST_ROWS) -> Iterator[tuple[Conversion, Outcome]]:

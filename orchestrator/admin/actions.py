@@ -1,4 +1,4 @@
-"""Approve, retry and cancel in the console: each says what it will do, asks why, and reports what it did (CON-4)."""
+"""Approve, retry and cancel in the console: each says what it will do, asks why, and reports what it did."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from django.db.models.functions import Concat
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
-from lifecycle.bulk.queues import NotNow, Outcome
-from lifecycle.console.actions import Action
-from lifecycle.guard import MoveRefused
-from lifecycle.refusals import Refusal
-from orchestrator import decisions
+from kilit.api.refusals import Refusal
+from kilit.bulk.queues import NotNow, Outcome
+from kilit.console.actions import Action
+from kilit.lock.guard import MoveRefused
 from orchestrator.faults import PERMANENT_CODES, Code
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet
 from orchestrator.states import CANCELLABLE, JOBS, State
+from orchestrator.workflow import decisions
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User

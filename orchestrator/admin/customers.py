@@ -9,9 +9,9 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from orchestrator.admin.showing import masked
-from orchestrator.fields import Wrong, phone, text
+from orchestrator.admin.columns import masked
 from orchestrator.models import Customer
+from orchestrator.orders.fields import Wrong, phone, text
 
 
 class CustomerForm(forms.ModelForm[Customer]):
@@ -22,7 +22,6 @@ class CustomerForm(forms.ModelForm[Customer]):
         fields = ["phone", "name"]
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        """Leave room for spaces and brackets."""
         super().__init__(*args, **options)
         if "phone" in self.fields:
             self.fields["phone"] = forms.CharField(
@@ -51,8 +50,6 @@ class CustomerForm(forms.ModelForm[Customer]):
 
 @admin.register(Customer)
 class CustomerAdmin(ModelAdmin):
-    """Customers, by name."""
-
     form = CustomerForm
     list_display = ["name", "masked_phone", "created_at"]
     list_per_page = 50
@@ -68,20 +65,16 @@ class CustomerAdmin(ModelAdmin):
         return masked(customer.phone)
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        """Find a phone in any spelling."""
         try:
             return queryset.filter(phone=phone(search_term)), False
         except Wrong:
             return super().get_search_results(request, queryset, search_term)  # type: ignore[no-any-return]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Operators add customers."""
         return request.user.has_perm("orchestrator.operate_customer")
 
     def has_change_permission(self, request: HttpRequest, obj: Customer | None = None) -> bool:
-        """Operators correct customers."""
         return request.user.has_perm("orchestrator.operate_customer")
 
     def has_delete_permission(self, request: HttpRequest, obj: Customer | None = None) -> bool:
-        """Jobs point at them."""
         return False

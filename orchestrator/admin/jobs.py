@@ -11,22 +11,22 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from lifecycle.console.dress import badge, button, page
-from lifecycle.console.queues import QueueAdmin
-from lifecycle.console.stillness import Reason
-from lifecycle.models import Event
-from orchestrator import deadletters
-from orchestrator.admin import showing, stillness
+from kilit.console.blockers import Reason
+from kilit.console.formatting import badge, button, page
+from kilit.console.queues import QueueAdmin
+from kilit.lock.models import Event
+from orchestrator import dead_letters
+from orchestrator.admin import blockers, columns
 from orchestrator.admin.actions import APPROVE, CANCEL, RETRY
-from orchestrator.admin.dress import state_badge
+from orchestrator.admin.badges import state_badge
 from orchestrator.admin.listing import FILTERS, search
 from orchestrator.api.jobs import download
 from orchestrator.models import Job
 from orchestrator.models.job import FAILURES
 from orchestrator.models.queryset import JobQuerySet
-from orchestrator.preflight import Level, preflight
-from orchestrator.sheets import sheet
 from orchestrator.states import JOBS
+from orchestrator.workflow.preflight import Level, preflight
+from orchestrator.workflow.sheet_download import sheet
 
 MOST_PARTS_SHOWN = 200
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -35,44 +35,39 @@ LEVELS = {Level.PASS: "success", Level.WARN: "warning", Level.FAIL: "danger"}
 
 @admin.register(Job)
 class JobAdmin(QueueAdmin):
-    """Cutting jobs, newest first."""
-
     table = JOBS
     failures = FAILURES
     operations = (APPROVE, RETRY, CANCEL)
 
-    list_display = showing.COLUMNS
+    list_display = columns.COLUMNS
     list_filter = FILTERS
     list_select_related = ["customer"]
     search_help_text = gettext_lazy("A whole id, order id or phone")
     actions_list = ["error_groups", "preflight", "dead_letters"]
     change_form_outer_after_template = "admin/orchestrator/job.html"
-    fieldsets = showing.FIELDSETS
-    readonly_fields = showing.READ_ONLY
-    dead_letter_columns = deadletters.COLUMNS
-    dead_letter_cells = staticmethod(deadletters.cells)
+    fieldsets = columns.FIELDSETS
+    readonly_fields = columns.READ_ONLY
+    dead_letter_columns = dead_letters.COLUMNS
+    dead_letter_cells = staticmethod(dead_letters.cells)
 
     # What is shown
 
     def get_queryset(self, request: HttpRequest) -> JobQuerySet:
-        """A list needs no payload, which may hold five thousand parts."""
         jobs: JobQuerySet = super().get_queryset(request)
         return jobs.defer("payload")
 
     def search(self, rows: JobQuerySet, text: str) -> JobQuerySet:
-        """Find whole words only."""
         return search(rows, text)
 
     def about(self, row: Job) -> dict[str, Any]:
-        """Add parts, files and figures."""
         told = super().about(row)
         return {
             **told,
-            **showing.part_table(row.payload["parts"][:MOST_PARTS_SHOWN]),
+            **columns.part_table(row.payload["parts"][:MOST_PARTS_SHOWN]),
             "parts_beyond": max(0, row.part_count - MOST_PARTS_SHOWN),
             "solution_files": row.solution_files.defer("content").order_by("name") if row.xml_sha256 else [],
-            "figures": showing.figures(row.solution if row.xml_sha256 else None),
-            "timeline": showing.timeline(told["timeline"]),
+            "figures": columns.figures(row.solution if row.xml_sha256 else None),
+            "timeline": columns.timeline(told["timeline"]),
         }
 
     def badge(self, state: str) -> SafeString:
@@ -80,18 +75,17 @@ class JobAdmin(QueueAdmin):
         return state_badge(state)
 
     def reasons(self, row: Job, timeline: list[Event]) -> list[Reason]:
-        """Say why it does not move."""
-        return list(stillness.reasons(row, timeline))
+        return list(blockers.reasons(row, timeline))
 
     def holdings(self, row: Job) -> list[tuple[str, Any]]:
         """Return what it holds, or what holds it."""
-        return stillness.holdings(row)
+        return blockers.holdings(row)
 
     # Pages
 
     @button(description=gettext_lazy("Preflight"), icon="fact_check", permissions=["view"], url_path="preflight")
     def preflight(self, request: HttpRequest) -> HttpResponse:
-        """Show whether folders, template, rules and command are as jobs need them (ORC-23)."""
+        """Show whether folders, template, rules and command are as jobs need them."""
         checks = [(check, badge(check.level, LEVELS[check.level])) for check in preflight()]
         facts = {"checks": checks, "floor_is_here": settings.FLOOR_IS_HERE}
         return page(self, request, "admin/orchestrator/preflight.html", title=_("Preflight"), **facts)
@@ -116,7 +110,6 @@ class JobAdmin(QueueAdmin):
         return download(*found, XLSX)
 
     def get_urls(self) -> list[Any]:
-        """Give sheets and solution files addresses."""
         file = self.admin_site.admin_view(self.solution_file)
         sheet_file = self.admin_site.admin_view(self.sheet_file)
         return [

@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from lifecycle.console.labels import label
+from kilit.console.labels import label
 from orchestrator.models import Customer, Job
 
 label(

@@ -6,16 +6,14 @@ from uuid import UUID
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from lifecycle.console.filters import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, LeadingStateFilter
+from kilit.console.filters import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, LeadingStateFilter
 from orchestrator.faults import Code
-from orchestrator.fields import Wrong, phone
 from orchestrator.models.queryset import JobQuerySet
+from orchestrator.orders.fields import Wrong, phone
 from orchestrator.states import Mode
 
 
 class CodeFilter(ChoiceFilter):
-    """By what went wrong."""
-
     title, parameter_name, column = _("error"), "code", "error_code"
     leads = True
     offered = [(code.value, _(code.label)) for code in Code]

@@ -1,4 +1,4 @@
-"""Cutting jobs on the dashboard: above all those that wait for a person (CON-1)."""
+"""Cutting jobs on the dashboard: above all those that wait for a person."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -9,12 +9,12 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from lifecycle.console.panels import Concern, Item, Panel, register
-from orchestrator.admin.dress import COLOURS
+from kilit.console.panels import Concern, Item, Panel, register
+from orchestrator.admin.badges import COLOURS
 from orchestrator.faults import Code
 from orchestrator.models import Job
 from orchestrator.models.queryset import ORDER, JobQuerySet
-from orchestrator.rules import mistake
+from orchestrator.planning.rules import mistake
 from orchestrator.states import JOBS, State
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ UNATTENDED_AFTER = timedelta(minutes=5)
 
 
 class CuttingPanel(Panel):
-    """Panel cutting."""
-
     title = gettext_lazy("Panel cutting")
     icon = "carpenter"
     table, model, colours = JOBS, Job, COLOURS

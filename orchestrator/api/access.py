@@ -6,9 +6,9 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from lifecycle.refusals import Refusal
+from kilit.api.refusals import Refusal
 from orchestrator.faults import Code
-from orchestrator.order import OrderFaults
+from orchestrator.orders.order import OrderFaults
 
 MOST_SPOKEN = 20
 MOST_FAULTS = 100

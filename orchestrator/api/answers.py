@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from lifecycle.openapi import Id, Said, Time
+from kilit.api.openapi import Id, Said, Time
 from orchestrator.faults import Code
 from orchestrator.states import Mode, State
 
@@ -85,8 +85,6 @@ class JobPage(TypedDict):
 
 
 class JobDetail(TypedDict):
-    """One job in full."""
-
     job: JobWhole
 
 
@@ -97,8 +95,6 @@ class JobDecided(TypedDict):
 
 
 class CustomerShown(TypedDict):
-    """A customer."""
-
     id: int
     phone: Annotated[str, Said({"description": "E.164."})]
     name: str

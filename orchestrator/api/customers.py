@@ -1,4 +1,4 @@
-"""Customers: look one up, add one (ORC-7)."""
+"""Customers: look one up, add one."""
 
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
@@ -6,15 +6,13 @@ from rest_framework.response import Response
 
 from orchestrator.api import schema
 from orchestrator.api.access import QueueView
-from orchestrator.customers import add_customer, find_customer
-from orchestrator.insight import shown_customer
-from orchestrator.order import OrderFaults
+from orchestrator.orders.customers import add_customer, find_customer
+from orchestrator.orders.order import OrderFaults
+from orchestrator.presenters import shown_customer
 
 
 @schema.customers
 class CustomersView(QueueView):
-    """`POST customers`."""
-
     def post(self, request: Request) -> Response:
         """Add a customer; one with this phone already is answered as it is."""
         if not isinstance(request.data, dict):
@@ -25,10 +23,7 @@ class CustomersView(QueueView):
 
 @schema.lookup
 class LookupView(QueueView):
-    """`GET customers/lookup`."""
-
     def get(self, request: Request) -> Response:
-        """Answer the customer with a phone, in whatever spelling."""
         customer = find_customer(request.query_params.get("phone"))
         if customer is None:
             raise NotFound("No customer has this phone.")

@@ -1,4 +1,4 @@
-"""Jobs: bring one, look, decide (ORC-5 to ORC-8)."""
+"""Jobs: bring one, look, decide."""
 
 import io
 import zipfile
@@ -11,33 +11,30 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from lifecycle.actor import acting, acting_as
-from lifecycle.refusals import Refusal
-from orchestrator import decisions, insight
+from kilit.api.refusals import Refusal
+from kilit.lock.audit import acting, acting_as
+from orchestrator import presenters
 from orchestrator.api import schema
 from orchestrator.api.access import QueueView, read
 from orchestrator.api.serializers import ListSerializer, ReasonSerializer
-from orchestrator.enqueue import enqueue
-from orchestrator.fields import UNSPEAKABLE
-from orchestrator.order import read_order
+from orchestrator.orders.enqueue import enqueue
+from orchestrator.orders.fields import UNSPEAKABLE
+from orchestrator.orders.order import read_order
+from orchestrator.workflow import decisions
 
 
 @schema.jobs
 class JobsView(QueueView):
-    """`POST jobs`, `GET jobs`."""
-
     def post(self, request: Request) -> Response:
-        """Store an order; the same one again is the same job."""
         order = read_order(request.data, default_mode=decisions.rules_in_force().opti_mode_default)
         body = cast("dict[str, Any]", request.data)  # anything else is no order
         job, is_known = enqueue(order, mode_is_given=body.get("opti_mode") is not None)
-        return Response({"job": insight.shown(job), "deduplicated": is_known}, status=200 if is_known else 201)
+        return Response({"job": presenters.shown(job), "deduplicated": is_known}, status=200 if is_known else 201)
 
     def get(self, request: Request) -> Response:
-        """Answer a page."""
         asked = read(ListSerializer, request.query_params)
         try:
-            told = insight.page(
+            told = presenters.page(
                 limit=asked["limit"],
                 state=asked.get("state"),
                 order_id=asked.get("order_id"),
@@ -50,51 +47,37 @@ class JobsView(QueueView):
 
 @schema.job
 class JobView(QueueView):
-    """`GET jobs/{id}`."""
-
     def get(self, request: Request, pk: str) -> Response:
-        """Answer one job with its audit."""
-        return Response({"job": insight.shown_whole(decisions.find(read_id(pk)))})
+        return Response({"job": presenters.shown_whole(decisions.find(read_id(pk)))})
 
 
 class DecisionView(QueueView):
-    """What people decide."""
-
     verb = ""
 
     def post(self, request: Request, pk: str) -> Response:
-        """Decide, and answer the job as it is now."""
         reason = read(ReasonSerializer, request.data or {}).get("reason") or ""
         decide: decisions.Verb = getattr(decisions, self.verb)
         with acting_as(acting().actor, reason=reason):
-            return Response({"job": insight.shown(decide(read_id(pk)))})
+            return Response({"job": presenters.shown(decide(read_id(pk)))})
 
 
 @schema.retry
 class RetryView(DecisionView):
-    """`POST jobs/{id}/retry`."""
-
     verb = "retry"
 
 
 @schema.approve
 class ApproveView(DecisionView):
-    """`POST jobs/{id}/approve`."""
-
     verb = "approve"
 
 
 @schema.cancel
 class CancelView(DecisionView):
-    """`POST jobs/{id}/cancel`."""
-
     verb = "cancel"
 
 
 @schema.xml
 class XmlView(QueueView):
-    """`GET jobs/{id}/xml`."""
-
     def get(self, request: Request, pk: str) -> HttpResponse:
         """Answer the solution as it was collected; several files come as a ZIP."""
         job = decisions.find(read_id(pk))

@@ -6,12 +6,12 @@ from uuid import UUID
 
 from drf_spectacular.utils import OpenApiParameter
 
-from lifecycle.openapi import VALIDATION, Answer, Codes, Component, Schema, describe, operation
+from kilit.api.openapi import VALIDATION, Answer, Codes, Component, Schema, describe, operation
 from orchestrator.api import answers, serializers
-from orchestrator.customers import FIELDS
 from orchestrator.faults import PERMANENT_CODES, Code
-from orchestrator.fields import Missing, Reader, Wrong
-from orchestrator.order import MOST_PARTS, ORDER_FIELDS, PART_FIELDS, PHONE, PLATE_FIELDS
+from orchestrator.orders.customers import FIELDS
+from orchestrator.orders.fields import Missing, Reader, Wrong
+from orchestrator.orders.order import MOST_PARTS, ORDER_FIELDS, PART_FIELDS, PHONE, PLATE_FIELDS
 
 TAG = "Cutting jobs"
 ID = OpenApiParameter("id", UUID, OpenApiParameter.PATH, description="The job's id.")
@@ -22,7 +22,6 @@ NO_RULES = {503: {Code.UNKNOWN.value: "The factory's rules cannot be read.", Cod
 
 
 def is_required(read: Reader) -> bool:
-    """Ask the reader itself."""
     try:
         read(None)
     except Missing:

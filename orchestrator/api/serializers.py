@@ -1,4 +1,4 @@
-"""What requests may ask for; orders are read by orchestrator.order."""
+"""What requests may ask for; orders are read by orchestrator.orders.order."""
 
 from typing import Any
 

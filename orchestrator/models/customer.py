@@ -1,4 +1,4 @@
-"""Customers, known by their phone: an order of somebody unknown waits for a person (ORC-9)."""
+"""Customers, known by their phone: an order of somebody unknown waits for a person."""
 
 from django.db import models
 from django.db.models import Q

@@ -1,4 +1,4 @@
-"""A cutting job: an order on its way to the saw; the row is the job (ORC-1, ORC-4)."""
+"""A cutting job: an order on its way to the saw; the row is the job."""
 
 from typing import Any, Self
 
@@ -6,9 +6,9 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from lifecycle.failures import Failures, error_group_field
-from lifecycle.leases import LeasedModel, no_lease
-from lifecycle.triggers import lifecycle_triggers
+from kilit.lock.failures import Failures, error_group_field
+from kilit.lock.leases import LeasedModel, no_lease
+from kilit.lock.triggers import lifecycle_triggers
 from orchestrator.faults import HOLD_CODES, Code, Fault
 from orchestrator.models.customer import Customer
 from orchestrator.models.queryset import LEASE, JobQuerySet, failure
@@ -73,9 +73,9 @@ class Job(LeasedModel):
             *FAILURES.triggers(),
         ]
         constraints = [
-            # The same order twice is one job, for ever (ORC-6).
+            # The same order twice is one job, for ever.
             models.UniqueConstraint(fields=["payload_hash"], name="one_job_per_payload"),
-            # OptiPlanning runs one optimisation at a time: whoever comes second is told so by this index (ORC-4).
+            # OptiPlanning runs one optimisation at a time: whoever comes second is told so by this index.
             models.UniqueConstraint(fields=["status"], condition=Q(status=State.OPTI_RUNNING), name="one_opti_running"),
             models.CheckConstraint(
                 condition=Q(claim_token=None, lease_until=None)
@@ -155,20 +155,16 @@ class Job(LeasedModel):
         return self
 
     def renew(self) -> None:
-        """Hold on for another while."""
         if not type(self).objects.held_by(self).update(lease_until=Now() + LEASE):
             raise ClaimLost(f"{self} is no longer held by this runner")
 
     def finish(self) -> Self:
-        """End well."""
         return self.move("finish", where=self._held(), finished_at=Now(), **no_lease())
 
     def hold(self, fault: Fault) -> Self:
-        """Wait for a person."""
         return self.move("hold", where=self._held(), **failure(fault), **no_lease())
 
     def fail(self, fault: Fault) -> Self:
-        """End badly."""
         return self.move("fail", where=self._held(), **failure(fault), **no_lease())
 
 

@@ -9,8 +9,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 from django.db.models.functions import Now
 
-from lifecycle.actor import speakable
-from lifecycle.leases import LeasedQuerySet, new_lease, no_lease
+from kilit.lock.audit import strip_control_chars
+from kilit.lock.leases import LeasedQuerySet, new_lease, no_lease
 from orchestrator.faults import PERMANENT_CODES, Code, Fault
 from orchestrator.states import WORKING, Mode, State
 
@@ -35,7 +35,7 @@ UNSOLVED: dict[str, Any] = {
 
 def failure(fault: Fault) -> dict[str, Any]:
     """Return the error columns, cut to what they hold."""
-    return {"error_code": fault.code, "error_message": speakable(fault.message)[:1000]}
+    return {"error_code": fault.code, "error_message": strip_control_chars(fault.message)[:1000]}
 
 
 class JobQuerySet(LeasedQuerySet["Job"]):
@@ -65,7 +65,7 @@ class JobQuerySet(LeasedQuerySet["Job"]):
         return waits.filter(Q(lease_until__gt=Now()) | Q(claim_token=None, next_run_at__gt=Now() - LEASE))
 
     def claim(self) -> "Job | None":
-        """Take the job that is due longest: one statement picks it and sets the token (ORC-19)."""
+        """Take the job that is due longest: one statement picks it and sets the token."""
         free = self.due().order_by(*ORDER).select_for_update(skip_locked=True, of=("self",)).values("pk")[:1]
         token = new_lease(LEASE)["claim_token"]
         with transaction.atomic(using=self.db):
@@ -80,7 +80,7 @@ class JobQuerySet(LeasedQuerySet["Job"]):
         return jobs[0] if jobs else None
 
     def take_slot(self, job: "Job") -> bool:
-        """Give OptiPlanning to a held job, unless it is taken or somebody has waited longer (ORC-4).
+        """Give OptiPlanning to a held job, unless it is taken or somebody has waited longer.
 
         Two runners may both find the slot free; the index lets one in and answers the other. So no program is ever
         started twice, and nobody fails for waiting.
@@ -98,7 +98,7 @@ class JobQuerySet(LeasedQuerySet["Job"]):
             return False
 
     def release(self, job: "Job", *, after: timedelta) -> bool:
-        """Let go of a job that has to wait; it is due again in a moment, and others go on meanwhile (ORC-19)."""
+        """Let go of a job that has to wait; it is due again in a moment, and others go on meanwhile."""
         return bool(self.held_by(job).update(next_run_at=Now() + after, **no_lease()))
 
     def fail_spent(self) -> set[UUID]:
@@ -108,7 +108,7 @@ class JobQuerySet(LeasedQuerySet["Job"]):
         return spent.move_each("fail", **failure(poison), **no_lease(), lapse_count=0)
 
     def release_lapsed(self) -> int:
-        """Take claims from runners that are gone; the jobs go on from the state they are in (ORC-20)."""
+        """Take claims from runners that are gone; the jobs go on from the state they are in."""
         return self.lapsed().update(lapse_count=F("lapse_count") + 1, next_run_at=Now(), **no_lease())
 
     def wake_next(self) -> int:
@@ -119,7 +119,7 @@ class JobQuerySet(LeasedQuerySet["Job"]):
         return asleep.filter(~Exists(taken)).update(next_run_at=Now())
 
     def retry(self, *, most: int, backoff: Sequence[timedelta]) -> int:
-        """Bring failed jobs back, later each time; a double click finds nothing left to bring back (ORC-8)."""
+        """Bring failed jobs back, later each time; a double click finds nothing left to bring back."""
         waits = [When(retry_count=number, then=Value(span)) for number, span in enumerate(backoff)]
         wait = Case(*waits, default=Value(backoff[-1]))
         # A solution that was collected may be with the saw by now, whatever the code: it is delivered again, never made
@@ -132,7 +132,7 @@ class JobQuerySet(LeasedQuerySet["Job"]):
         return rows.move("retry", **fresh, **again, **no_lease())
 
     def approve(self) -> int:
-        """Let held jobs go on; only the operator's trigger is remembered, and no other approval forgets it (ORC-8)."""
+        """Let held jobs go on; only the operator's trigger is remembered, and no other approval forgets it."""
         triggered = Case(
             When(error_code=Code.OPERATOR_TRIGGER_REQUIRED, then=Value(value=True)),
             default=F("manual_trigger_approved"),

@@ -1,4 +1,4 @@
-"""Starts OptiPlanning: by command (mode A), by Excel macro (mode B), or by the operator's hand (mode C) (ORC-16)."""
+"""Starts OptiPlanning: by command (mode A), by Excel macro (mode B), or by the operator's hand (mode C)."""
 
 from orchestrator.optiplanning.adapters import Adapter, ByCommand, ByHand, ByMacro
 
@@ -6,6 +6,5 @@ __all__ = ["Adapter", "adapter"]
 
 
 def adapter(mode: str) -> Adapter:
-    """Return the adapter of a mode."""
     adapters: dict[str, Adapter] = {"A": ByCommand(), "B": ByMacro(), "C": ByHand()}
     return adapters[mode]

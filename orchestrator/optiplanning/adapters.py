@@ -16,7 +16,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from orchestrator.faults import Code, Fault
-from orchestrator.folders import Folders
+from orchestrator.files.folders import Folders
 from orchestrator.optiplanning import excel_macro
 from orchestrator.optiplanning.program import run_program
 
@@ -47,7 +47,6 @@ class ByCommand:
     needs_operator: ClassVar[bool] = False
 
     def run(self, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta) -> None:
-        """Run the command to its end."""
         if reason := command_missing():
             raise Fault(Code.OPTI_MODE_A_RUNNER_MISSING, reason)
         command = [*Folders.from_settings().command, *map(str, files)]

@@ -33,7 +33,6 @@ def kill_group(leader: int) -> None:
 
 
 def main(command: list[str]) -> None:
-    """Run the command, and tell on standard output how it ended."""
     # First of all: a runner that dies now is noticed as well.
     threading.Thread(target=_end_with_runner, daemon=True).start()
     try:

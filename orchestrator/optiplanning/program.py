@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import IO
 
 from orchestrator.faults import Code, Fault
-from orchestrator.fields import UNSPEAKABLE
 from orchestrator.optiplanning import guardian
+from orchestrator.orders.fields import UNSPEAKABLE
 
 GUARDIAN = Path(guardian.__file__)
 KEEP_ALIVE_EVERY = 1.0  # seconds
@@ -29,19 +29,15 @@ OURS = re.compile(
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended."""
-
     code: int | None
     not_started: str | None
     output: str  # the end of it
 
     @property
     def last_line(self) -> str:
-        """Return what it said last."""
         return self.output.rpartition("\n")[2]
 
     def refuse_failure(self) -> None:
-        """Raise unless it ended well."""
         if self.code == 0:
             return
         how = self.not_started or ("it was killed" if self.code is None or self.code < 0 else f"exit code {self.code}")

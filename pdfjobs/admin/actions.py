@@ -1,4 +1,4 @@
-"""The two actions of an operator: each says what it will do, asks why, and reports what it did (CON-4)."""
+"""The two actions of an operator: each says what it will do, asks why, and reports what it did."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from django.db.models import Case, CharField, Exists, F, OuterRef, Q, Value, Whe
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
-from lifecycle.bulk.queues import NotNow
-from lifecycle.console.actions import ActionAtOnce
-from lifecycle.workers import bells
+from kilit.bulk.queues import NotNow
+from kilit.console.actions import ActionAtOnce
+from kilit.workers import doorbells
 from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import PdfJobQuerySet
@@ -57,7 +57,7 @@ class Retry(PdfJobAction):
 def retry(rows: PdfJobQuerySet) -> set[UUID]:
     """Queue failed jobs again, and call a worker."""
     moved = rows.retry_selected()
-    bells.ring(PDF_JOBS.queue)
+    doorbells.ring(PDF_JOBS.queue)
     return moved
 
 

@@ -2,7 +2,7 @@
 
 from django.utils.safestring import SafeString
 
-from lifecycle.console.dress import code_badge
+from kilit.console.formatting import code_badge
 from pdfjobs.states import Status
 
 COLOURS = {

@@ -11,11 +11,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
-from lifecycle.console.queues import QueueAdmin
-from lifecycle.console.stillness import Reason
-from lifecycle.models import Event
-from pdfjobs import deadletters
-from pdfjobs.admin import showing, stillness
+from kilit.console.blockers import Reason
+from kilit.console.queues import QueueAdmin
+from kilit.lock.models import Event
+from pdfjobs import dead_letters
+from pdfjobs.admin import blockers, columns
 from pdfjobs.admin.actions import EXPIRE, RETRY
 from pdfjobs.admin.dress import state_badge
 from pdfjobs.admin.listing import FILTERS, search
@@ -30,21 +30,19 @@ from pdfjobs.store import StoreDown
 
 @admin.register(PdfJob)
 class PdfJobAdmin(QueueAdmin):
-    """All jobs, newest first."""
-
     table = PDF_JOBS
     failures = FAILURES
     operations = (RETRY, EXPIRE)
 
-    list_display = showing.COLUMNS
+    list_display = columns.COLUMNS
     list_filter = FILTERS
     list_select_related = ["owner"]
     list_before_template = "admin/pdfjobs/sandbox.html"
     search_help_text = _("A whole job id or job key, or an owner's name")
     change_form_after_template = "admin/pdfjobs/preview.html"
-    readonly_fields = showing.READ_ONLY
-    dead_letter_columns = deadletters.COLUMNS
-    dead_letter_cells = staticmethod(deadletters.cells)
+    readonly_fields = columns.READ_ONLY
+    dead_letter_columns = dead_letters.COLUMNS
+    dead_letter_cells = staticmethod(dead_letters.cells)
     dead_letter_states = [Status.FAILED]
 
     # What is shown
@@ -54,8 +52,7 @@ class PdfJobAdmin(QueueAdmin):
         return search(rows, text)
 
     def get_fieldsets(self, request: HttpRequest, obj: PdfJob | None = None) -> list[Any]:
-        """Show what there is."""
-        return showing.fieldsets(obj) if obj else list(showing.FIELDSETS)
+        return columns.fieldsets(obj) if obj else list(columns.FIELDSETS)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Say when the browser runs without its sandbox."""
@@ -63,7 +60,6 @@ class PdfJobAdmin(QueueAdmin):
         return super().changelist_view(request, warned)
 
     def about(self, row: PdfJob) -> dict[str, Any]:
-        """Add the file."""
         has_file = row.status == Status.SUCCEEDED
         return {
             **super().about(row),
@@ -87,16 +83,14 @@ class PdfJobAdmin(QueueAdmin):
         return state_badge(state)
 
     def reasons(self, row: PdfJob, timeline: list[Event]) -> list[Reason]:
-        """Say why it does not move."""
-        return list(stillness.reasons(row, timeline))
+        return list(blockers.reasons(row, timeline))
 
     def holdings(self, row: PdfJob) -> list[tuple[str, Any]]:
         """Return what it holds, or what holds it."""
-        return stillness.holdings(row)
+        return blockers.holdings(row)
 
     # Pages
 
     def get_urls(self) -> list[Any]:
-        """Give the file an address."""
         view = xframe_options_sameorigin(self.admin_site.admin_view(self.file_view))
         return [path("<str:object_id>/file/", view, name="pdfjobs_pdfjob_file"), *super().get_urls()]

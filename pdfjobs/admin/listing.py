@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from lifecycle.console.filters import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, LeadingStateFilter
+from kilit.console.filters import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, LeadingStateFilter
 from pdfjobs.models.queryset import PdfJobQuerySet
 from pdfjobs.states import ErrorCode, Status
 
@@ -22,7 +22,6 @@ class TemplateFilter(ChoiceFilter):
     leads = True
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
-        """Offer the allowlist."""
         return [(name, name) for name in settings.PDF_TEMPLATES]
 
 
@@ -34,7 +33,6 @@ class CodeFilter(ChoiceFilter):
     offered = [(code, code) for code in ErrorCode.values]
 
     def narrow(self, rows: PdfJobQuerySet, value: str) -> PdfJobQuerySet:
-        """Keep one code."""
         return super().narrow(rows, value).filter(status=Status.FAILED)  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""PDF jobs on the dashboard (CON-1)."""
+"""PDF jobs on the dashboard."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -7,8 +7,8 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from lifecycle.console.dress import number
-from lifecycle.console.panels import Concern, Item, Panel, register
+from kilit.console.formatting import number
+from kilit.console.panels import Concern, Item, Panel, register
 from pdfjobs.admin.dress import COLOURS
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import PdfJobQuerySet
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 
 class PdfPanel(Panel):
-    """PDF documents."""
-
     title = gettext_lazy("PDF documents")
     icon = "picture_as_pdf"
     table, model, colours = PDF_JOBS, PdfJob, COLOURS
@@ -31,7 +29,6 @@ class PdfPanel(Panel):
     note = gettext_lazy("Each attempt that failed counts, also when the job was tried again.")
 
     def oldest(self, user: "User | AnonymousUser") -> Item | None:
-        """Return what a worker takes next."""
         row = PdfJob.objects.due().order_by("queued_at", "id").first()
         return self._named_by(row) if row else None
 

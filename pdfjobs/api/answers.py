@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, TypedDict
 
-from lifecycle.openapi import Id, Said, Time
+from kilit.api.openapi import Id, Said, Time
 from pdfjobs.states import ErrorCode, Status
 
 
@@ -15,8 +15,6 @@ class Made(TypedDict):
 
 
 class Told(Made):
-    """How a job stands."""
-
     started_at: Time | None
     finished_at: Time | None
     error_code: Annotated[str, Said({"enum": ErrorCode.values})] | None

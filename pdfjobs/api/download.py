@@ -1,4 +1,4 @@
-"""`GET /pdf/jobs/{id}/download`: the bytes, or why there are none (PDF-3)."""
+"""`GET /pdf/jobs/{id}/download`: the bytes, or why there are none."""
 
 from http import HTTPStatus
 
@@ -6,7 +6,7 @@ from django.http import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from lifecycle.refusals import Refusal
+from kilit.api.refusals import Refusal
 from pdfjobs.api import schema
 from pdfjobs.api.jobs import made
 from pdfjobs.api.views import PdfView
@@ -20,10 +20,7 @@ ASK_AGAIN_AFTER = 2  # seconds
 
 @schema.download
 class DownloadView(PdfView):
-    """Sends the PDF."""
-
     def get(self, request: Request, job_id: str) -> Response | HttpResponseBase:
-        """Answer as the job's state has it."""
         job = self.job(request, job_id)
         if job.status in UNFINISHED:
             return Response(made(job), status=202, headers={"Retry-After": str(ASK_AGAIN_AFTER)})

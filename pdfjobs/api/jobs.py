@@ -1,4 +1,4 @@
-"""`POST /pdf/jobs` and `GET /pdf/jobs/{id}` (PDF-3, PDF-4, PDF-11)."""
+"""`POST /pdf/jobs` and `GET /pdf/jobs/{id}`."""
 
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -9,8 +9,8 @@ from django.urls import reverse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from lifecycle.keys.authentication import given_key
-from lifecycle.refusals import Refusal
+from kilit.access.authentication import given_key
+from kilit.api.refusals import Refusal
 from pdfjobs.api import schema
 from pdfjobs.api.answers import Made, Told
 from pdfjobs.api.refusing import read, refusing_broken_templates, refusing_unsupported, unavailable
@@ -24,8 +24,6 @@ from pdfjobs.states import FailSafe, Status
 
 @schema.jobs
 class JobsView(PdfView):
-    """`POST /pdf/jobs`."""
-
     def post(self, request: Request) -> Response | HttpResponse:
         """Store a job, or find the one that makes the same; without anybody to render, do as the caller wishes."""
         entry = read(request.data)
@@ -52,10 +50,7 @@ class JobsView(PdfView):
 
 @schema.job
 class JobView(PdfView):
-    """`GET /pdf/jobs/{id}`."""
-
     def get(self, request: Request, job_id: str) -> Response:
-        """Tell how a job stands."""
         job = self.job(request, job_id)
         is_ready = job.status == Status.SUCCEEDED
         url = request.build_absolute_uri(reverse("pdf-download", args=[job.job_id])) if is_ready else None
@@ -79,10 +74,8 @@ def fall_back(entry: Entry) -> HttpResponse:
 
 
 def made(job: PdfJob) -> Made:
-    """Return what both answers begin with."""
     return {"job_id": job.job_id, "status": job.status, "created_at": cast("str", spoken(job.created_at))}
 
 
 def spoken(time: datetime | None) -> str | None:
-    """Return a time as ISO 8601."""
     return time.astimezone(UTC).isoformat().replace("+00:00", "Z") if time else None

@@ -1,4 +1,4 @@
-"""Faults of requests and documents, in the API's shape (PDF-4)."""
+"""Faults of requests and documents, in the API's shape."""
 
 import logging
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework.exceptions import ValidationError
 
-from lifecycle.refusals import Refusal
+from kilit.api.refusals import Refusal
 from pdfjobs.documents import DocumentFault, UnknownDocument
 from pdfjobs.entry import Entry, EntryFault, read_entry
 from pdfjobs.failsafe import RETRY_AFTER

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from drf_spectacular.utils import OpenApiParameter
 
-from lifecycle.openapi import SECONDS, VALIDATION, Answer, Component, Schema, describe, operation
+from kilit.api.openapi import SECONDS, VALIDATION, Answer, Component, Schema, describe, operation
 from pdfjobs.api.answers import Made, Template, Told
 from pdfjobs.documents.catalogue import KNOWN
 from pdfjobs.models.job import LONGEST_TIMEOUT
@@ -95,8 +95,6 @@ REQUEST = Component(
 
 
 class Templates(TypedDict):
-    """The allowlist."""
-
     templates: list[Template]
 
 

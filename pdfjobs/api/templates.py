@@ -14,8 +14,6 @@ from pdfjobs.documents.schema import Field, Group, Rows
 
 @schema.templates
 class TemplatesView(PdfView):
-    """The allowlist."""
-
     def get(self, request: Request) -> Response:
         """Tell each template's variables, and a sample that renders as it is."""
         return Response({"templates": [described(document) for document in documents()]})

@@ -1,4 +1,4 @@
-"""Addresses of the PDF queue (PDF-3)."""
+"""Addresses of the PDF queue."""
 
 from django.urls import path
 

@@ -9,7 +9,7 @@ from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from lifecycle.refusals import Refusal
+from kilit.api.refusals import Refusal
 from pdfjobs import store
 from pdfjobs.failsafe import RETRY_AFTER
 from pdfjobs.models import PdfJob
@@ -21,7 +21,6 @@ class AnyAccept(DefaultContentNegotiation):
     takes_any = True  # so no endpoint says 406
 
     def select_renderer(self, request: Any, renderers: Any, format_suffix: str | None = None) -> Any:
-        """Take the first, whatever was accepted."""
         return renderers[0], renderers[0].media_type
 
 

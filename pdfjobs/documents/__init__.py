@@ -1,4 +1,4 @@
-"""The documents that can be rendered: each a template with a schema of its variables (PDF-5)."""
+"""The documents that can be rendered: each a template with a schema of its variables."""
 
 from pdfjobs.documents.catalogue import UnknownDocument, document, documents
 from pdfjobs.documents.definition import Document, DocumentFault

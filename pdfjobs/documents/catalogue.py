@@ -15,7 +15,6 @@ class UnknownDocument(Exception):  # noqa: N818 - it is an answer, not an error 
     """A name that is not on the allowlist."""
 
     def __init__(self, name: str, allowed: list[str]) -> None:
-        """Keep what was asked for, and what there is."""
         listed = ", ".join(allowed) or "none, because the list is empty"
         super().__init__(f"{str(name)[:80]!r} is not a template that may be rendered. Allowed: {listed}.")
         self.name, self.allowed = name, allowed

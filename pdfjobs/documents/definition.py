@@ -26,15 +26,12 @@ class DocumentFault(Exception):  # noqa: N818 - it is an answer, not an error of
     """A template that cannot be filled in; for operators, as it names the place."""
 
     def __init__(self, template: str, line: int | None, message: str) -> None:
-        """Keep the place."""
         super().__init__(f"{template}, line {line}: {message}" if line else f"{template}: {message}")
         self.template, self.line, self.message = template, line, message
 
 
 @dataclass(frozen=True)
 class Document:
-    """One kind of document."""
-
     name: str
     title: str
     schema: Group
@@ -44,7 +41,6 @@ class Document:
 
     @property
     def template(self) -> str:
-        """Return the template's name."""
         return f"pdf/{self.name}.html"
 
     @cached_property

@@ -40,7 +40,6 @@ class Image(Field):
         return None
 
     def allowed(self) -> str:
-        """Say what may be sent."""
         return "the address of a PNG or JPEG, on the operator's list"
 
 

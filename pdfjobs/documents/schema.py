@@ -22,7 +22,6 @@ class Faults(list[str]):
     """What is wrong so far; enough is enough."""
 
     def add(self, path: str, message: str) -> None:
-        """Note a fault."""
         if len(self) < MOST_FAULTS:
             self.append(f"{path}: {message}" if path else message)
 
@@ -36,7 +35,6 @@ class Field(ABC):
 
     @property
     def required(self) -> bool:
-        """Tell whether it must be sent."""
         return self.default is REQUIRED
 
     @abstractmethod
@@ -56,7 +54,6 @@ class Text(Field):
     lines: bool = False
 
     def read(self, value: Any, path: str, faults: Faults) -> str:
-        """Return the words, as they are."""
         if not isinstance(value, str):
             faults.add(path, f"expected {self.allowed()}.")
             return ""
@@ -73,7 +70,6 @@ class Text(Field):
         return text
 
     def allowed(self) -> str:
-        """Say what may be sent."""
         return f"a text of at most {self.most} characters" + (", line breaks kept" if self.lines else "")
 
 
@@ -84,14 +80,12 @@ class Choice(Field):
     words: tuple[str, ...] = ()
 
     def read(self, value: Any, path: str, faults: Faults) -> str:
-        """Return the word."""
         if isinstance(value, str) and value in self.words:
             return value
         faults.add(path, f"expected {self.allowed()}.")
         return self.words[0]
 
     def allowed(self) -> str:
-        """Say what may be sent."""
         return "one of " + ", ".join(self.words)
 
 
@@ -120,17 +114,13 @@ class Amount(Field):
         return abs(number) if number.is_zero() else number
 
     def allowed(self) -> str:
-        """Say what may be sent."""
         digits = f", at most {self.places} decimals" if self.places else ", whole"
         return f"a number from {self.least} to {self.most}{digits}"
 
 
 @dataclass(frozen=True)
 class Day(Field):
-    """A date."""
-
     def read(self, value: Any, path: str, faults: Faults) -> date:
-        """Return the date."""
         try:
             if isinstance(value, str) and DATE.fullmatch(value):
                 return date.fromisoformat(value)
@@ -140,29 +130,22 @@ class Day(Field):
         return date.min
 
     def allowed(self) -> str:
-        """Say what may be sent."""
         return "a date as YYYY-MM-DD"
 
 
 @dataclass(frozen=True)
 class Flag(Field):
-    """Yes or no."""
-
     def read(self, value: Any, path: str, faults: Faults) -> bool:
-        """Return it."""
         if not isinstance(value, bool):
             faults.add(path, f"expected {self.allowed()}.")
         return value is True
 
     def allowed(self) -> str:
-        """Say what may be sent."""
         return "true or false"
 
 
 @dataclass(frozen=True)
 class Group(Field):
-    """Named fields."""
-
     fields: Mapping[str, Field] = None  # type: ignore[assignment]  # always given; dataclasses want a default here
 
     def read(self, value: Any, path: str, faults: Faults) -> dict[str, Any]:
@@ -177,7 +160,6 @@ class Group(Field):
         }
 
     def allowed(self) -> str:
-        """Say what may be sent."""
         return "an object"
 
     @staticmethod
@@ -192,8 +174,6 @@ class Group(Field):
 
 @dataclass(frozen=True)
 class Rows(Field):
-    """A list of groups."""
-
     row: Mapping[str, Field] = None  # type: ignore[assignment]  # as above
     least: int = 1
     most: int = 1000
@@ -201,18 +181,15 @@ class Rows(Field):
     most_inner: int = 0
 
     def read(self, value: Any, path: str, faults: Faults) -> list[dict[str, Any]]:
-        """Return each row's values."""
         if not isinstance(value, list | tuple) or not self.least <= len(value) <= self.most or self._overflows(value):
             faults.add(path, f"expected {self.allowed()}.")
             return []
         return [self.group().read(row, f"{path}.{index}", faults) for index, row in enumerate(value)]
 
     def group(self) -> Group:
-        """Return what one row is."""
         return Group(fields=self.row)
 
     def allowed(self) -> str:
-        """Say what may be sent."""
         together = f", at most {self.most_inner} {self.inner} in all" if self.inner else ""
         return f"a list of {self.least} to {self.most} objects{together}"
 

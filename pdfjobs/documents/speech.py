@@ -48,8 +48,6 @@ def cents(value: Decimal) -> Decimal:
 
 @dataclass(frozen=True)
 class Speech:
-    """How one document speaks."""
-
     locale: str
     currency: str = "TRY"
 

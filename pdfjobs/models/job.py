@@ -1,4 +1,4 @@
-"""A PDF job: the row is the job (PDF-1)."""
+"""A PDF job: the row is the job."""
 
 from datetime import timedelta
 from typing import Any, Self
@@ -8,10 +8,10 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from lifecycle.failures import Failures, error_group_field
-from lifecycle.guard import MoveRefused
-from lifecycle.leases import LeasedModel, no_lease
-from lifecycle.triggers import lifecycle_triggers
+from kilit.lock.failures import Failures, error_group_field
+from kilit.lock.guard import MoveRefused
+from kilit.lock.leases import LeasedModel, no_lease
+from kilit.lock.triggers import lifecycle_triggers
 from pdfjobs.models.queryset import ENDED, PdfJobQuerySet
 from pdfjobs.models.timing import RenderTiming
 from pdfjobs.states import LIVE, MAX_RETRIES, PDF_JOBS, UNFINISHED, ErrorCode, Status
@@ -48,7 +48,7 @@ class PdfJob(LeasedModel):
     class Meta(LeasedModel.Meta):
         abstract = False
         verbose_name = "PDF job"
-        # Counted by error code, so that failures per code are read and not counted (PDF-12).
+        # Counted by error code, so that failures per code are read and not counted.
         triggers = [
             *lifecycle_triggers(
                 PDF_JOBS,
@@ -58,7 +58,7 @@ class PdfJob(LeasedModel):
             *FAILURES.triggers(),
         ]
         constraints = [
-            # The same document is made once at a time, and once made it is found again: this index decides (PDF-2).
+            # The same document is made once at a time, and once made it is found again: this index decides.
             models.UniqueConstraint(
                 fields=["owner", "job_key"], condition=Q(status__in=LIVE), name="one_live_pdf_job_per_key"
             ),
@@ -148,5 +148,4 @@ class PdfJob(LeasedModel):
 
     @property
     def file_name(self) -> str:
-        """What a browser calls the download."""
         return f"{self.template_name.replace('_', '-')}-{self.created_at:%Y-%m-%d}-{str(self.pk)[-6:]}.pdf"

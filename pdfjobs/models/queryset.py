@@ -9,8 +9,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Now
 
-from lifecycle.actor import speakable
-from lifecycle.leases import LeasedQuerySet, no_lease
+from kilit.lock.audit import strip_control_chars
+from kilit.lock.leases import LeasedQuerySet, no_lease
 from pdfjobs.states import LIVE, MAX_RETRIES, TRANSIENT, ErrorCode, Status
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
         return self.filter(status__in=LIVE)
 
     def due(self) -> Self:
-        """Return what waits for a worker."""
         return self.filter(status=Status.QUEUED)
 
     def held_too_long(self) -> Self:
@@ -78,11 +77,11 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
         return self.due().take("claim", limit=limit, order=("queued_at", "id"), started_at=Now(), **lease)
 
     def fail(self, *, code: str, detail: str) -> Failed:
-        """Fail running jobs, and queue again those that failed for a passing reason (PDF-1).
+        """Fail running jobs, and queue again those that failed for a passing reason.
 
         Both moves are one transaction: the history shows each, and nobody meets the job in between.
         """
-        error = {"error_code": ErrorCode(code), "error_detail": speakable(detail)[:LONGEST_DETAIL]}
+        error = {"error_code": ErrorCode(code), "error_detail": strip_control_chars(detail)[:LONGEST_DETAIL]}
         with transaction.atomic():
             failed = self.move_each("fail", finished_at=Now(), **error, **no_lease())
             rows = self.model.objects.filter(IS_TRANSIENT, pk__in=failed)
@@ -90,7 +89,7 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
         return Failed(failed, retried)
 
     def reap(self) -> Failed:
-        """Take jobs away from workers that died or hang; a crash counts as a retry (PDF-7)."""
+        """Take jobs away from workers that died or hang; a crash counts as a retry."""
         detail = "The worker died, or did not report in time."
         return self.held_too_long().fail(code=ErrorCode.NAVIGATION_TIMEOUT, detail=detail)
 

@@ -1,4 +1,4 @@
-"""How long renders took, as a histogram that reads in constant time (PDF-12)."""
+"""How long renders took, as a histogram that reads in constant time."""
 
 from uuid import UUID
 

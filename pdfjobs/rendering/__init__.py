@@ -1,4 +1,4 @@
-"""HTML to PDF with Chromium: the same input gives the same bytes (PDF-6 to PDF-8, PDF-13)."""
+"""HTML to PDF with Chromium: the same input gives the same bytes."""
 
 from pdfjobs.rendering.engine import engine_version, sandbox_warning
 from pdfjobs.rendering.faults import OptionsFault, RenderFault

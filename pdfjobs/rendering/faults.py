@@ -5,7 +5,6 @@ class RenderFault(Exception):  # noqa: N818 - it is an answer, not an error of o
     """A render that gave no PDF: a code for machines, words for the operator."""
 
     def __init__(self, code: str, detail: str) -> None:
-        """Keep both."""
         super().__init__(f"{code}: {detail}")
         self.code, self.detail = code, detail
 
@@ -14,6 +13,5 @@ class OptionsFault(Exception):  # noqa: N818 - it is an answer, not an error of 
     """Page options that make no sense; each fault is named by its path."""
 
     def __init__(self, faults: list[str]) -> None:
-        """Keep the faults."""
         super().__init__("; ".join(faults))
         self.faults = faults

@@ -1,4 +1,4 @@
-"""The fonts a page may use: the bundled ones, and those of a folder that the operator names (PDF-8).
+"""The fonts a page may use: the bundled ones, and those of a folder that the operator names.
 
 Fonts of the machine are left out, so that two machines give the same bytes.
 """
@@ -32,7 +32,6 @@ CONFIGURATION = """\
 
 
 def folders() -> list[Path]:
-    """Return where fonts are looked for."""
     return [BUNDLED, *([Path(settings.PDF_FONTS)] if settings.PDF_FONTS else [])]
 
 

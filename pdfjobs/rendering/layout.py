@@ -31,7 +31,6 @@ def head(html: str, options: PageOptions) -> str:
 
 
 def layout(options: PageOptions) -> dict[str, Any]:
-    """Return the parameters of Chromium's `Page.printToPDF`."""
     width, height = options.size()
     margin = options.margin
     return {

@@ -1,4 +1,4 @@
-"""How a page is laid out: what callers may ask for (PDF-13)."""
+"""How a page is laid out: what callers may ask for."""
 
 import re
 from collections.abc import Mapping
@@ -30,8 +30,6 @@ RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
 
 @dataclass(frozen=True)
 class Margin:
-    """Millimetres on each side."""
-
     top: float = 16.0
     right: float = 16.0
     bottom: float = 18.0

@@ -5,7 +5,7 @@ import signal
 
 import psutil
 
-from lifecycle.processes import runs
+from kilit.workers.processes import runs
 
 
 def is_up(process: psutil.Process | None) -> bool:

@@ -19,7 +19,6 @@ class Reader:
     """One object of the options; what is inside shares its list of faults."""
 
     def __init__(self, path: str, given: Any, *, known: list[str], faults: list[str] | None = None) -> None:
-        """Refuse what is no object, and keys that nobody knows."""
         self.path, self.known = path, known
         self.faults: list[str] = [] if faults is None else faults
         self.given: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
@@ -37,7 +36,6 @@ class Reader:
         return Reader(f"{self.path}.{name}", self.given.get(name, {}), known=known, faults=self.faults)
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """Return true or false."""
         value = self.given.get(name, default)
         if not isinstance(value, bool):
             self.fault(name, "expected true or false.")
@@ -45,7 +43,6 @@ class Reader:
         return value
 
     def choice(self, name: str, allowed: Iterable[str], default: str) -> str:
-        """Return one of the allowed words."""
         value = self.given.get(name, default)
         if not isinstance(value, str) or value not in allowed:
             self.fault(name, f"{_short(value)} is not one of {', '.join(allowed)}.")
@@ -63,11 +60,9 @@ class Reader:
         return round(float(value), 1)
 
     def text(self, name: str, *, most: int) -> str:
-        """Return a text on one line."""
         return self._text(name, self.given.get(name, ""), most=most)
 
     def texts(self, name: str, *, most: int, count: int) -> tuple[str, ...]:
-        """Return a list of texts."""
         value = self.given.get(name, [])
         if not isinstance(value, list | tuple) or len(value) > count:
             self.fault(name, f"expected a list of at most {count} texts.")

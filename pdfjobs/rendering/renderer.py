@@ -1,4 +1,4 @@
-"""The render thread of this process: it owns Playwright, whose loop must not meet the ORM (PDF-6, PDF-7)."""
+"""The render thread of this process: it owns Playwright, whose loop must not meet the ORM."""
 
 import asyncio
 import atexit
@@ -25,7 +25,6 @@ class Renderer:
     """A thread with an event loop, and the browser it drives."""
 
     def __init__(self) -> None:
-        """Start the thread; the browser waits for the first page."""
         from pdfjobs.rendering.session import Session  # noqa: PLC0415 - web processes must not load Playwright
 
         self.pid = os.getpid()
@@ -62,7 +61,6 @@ class Renderer:
         _forget(self)
 
     def close(self) -> None:
-        """End browser, driver and thread."""
         ending = asyncio.run_coroutine_threadsafe(self.session.end(), self.loop)
         try:
             ending.result(timeout=END_LIMIT)
@@ -110,7 +108,6 @@ def graceful(hard: float) -> float:
 
 
 def close() -> None:
-    """Stop the browser of this process."""
     if _renderer and _renderer.pid == os.getpid():
         _renderer.close()
 

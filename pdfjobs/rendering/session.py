@@ -32,7 +32,6 @@ class Session:
     """One browser at a time."""
 
     def __init__(self) -> None:
-        """Start nothing yet."""
         self.jobs = 0
         self.browser: psutil.Process | None = None
         self.driver: psutil.Process | None = None
@@ -89,7 +88,6 @@ class Session:
         kill_tree(self.driver)
 
     async def stop(self) -> None:
-        """End the browser, politely at first."""
         connection, self._connection, browser = self._connection, None, self.browser
         if connection is None:
             return
@@ -100,7 +98,6 @@ class Session:
             kill(browser)
 
     async def end(self) -> None:
-        """End the browser and Playwright's driver."""
         for chore in self._chores:
             chore.cancel()
         await self.stop()

@@ -1,4 +1,4 @@
-"""Replaces what Chromium writes about a PDF by what the job says, so that equal jobs give equal bytes (PDF-8).
+"""Replaces what Chromium writes about a PDF by what the job says, so that equal jobs give equal bytes.
 
 Chromium's writer puts the information dictionary first and keeps a plain cross-reference table: replacing the one
 and moving the offsets of the other needs no PDF library.

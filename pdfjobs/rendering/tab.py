@@ -1,4 +1,4 @@
-"""A page behind bars: it prints the documents of one owner, one after the other (PDF-6).
+"""A page behind bars: it prints the documents of one owner, one after the other.
 
 A page costs three times what a document does: its context is a renderer process of its own, with cold fonts. It is
 therefore kept, but never for anybody else: what one owner's document leaves in a process, no other owner's meets. From
@@ -34,7 +34,6 @@ class Tab:
     """One page, spoken to through the browser's own protocol: Playwright's calls for the same take twice as many."""
 
     def __init__(self, page: Page, inspector: CDPSession, frame: str) -> None:
-        """Watch the page from its first document on."""
         self.page, self._inspector, self._frame = page, inspector, frame
         self.prints, self.strayed, self._told = 0, False, False
         self._one_at_a_time = asyncio.Lock()

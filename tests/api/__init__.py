@@ -1,1 +1,1 @@
-"""The API as its schema tells it (CON-15)."""
+"""The API as its schema tells it."""

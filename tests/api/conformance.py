@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema_rs
 from drf_spectacular.generators import SchemaGenerator
 
-from config.api.pages import ONE_AT_A_TIME
+from kilit.api.pages import ONE_AT_A_TIME
 
 METHODS = ("GET", "POST")
 

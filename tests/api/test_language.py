@@ -1,4 +1,4 @@
-"""Machines are answered in one language, whatever their HTTP library says of its user's (CON-11)."""
+"""Machines are answered in one language, whatever their HTTP library says of its user's."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who may read the schema, and the page to read it on (CON-15)."""
+"""Who may read the schema, and the page to read it on."""
 
 import re
 
@@ -8,7 +8,7 @@ from django.contrib.staticfiles import finders
 from django.test import Client
 from django.urls import reverse
 
-from lifecycle.models import ApiKey
+from kilit.access.models import ApiKey
 
 pytestmark = pytest.mark.django_db
 

@@ -1,4 +1,4 @@
-"""The schema: sound, whole, and the one that is committed (CON-15)."""
+"""The schema: sound, whole, and the one that is committed."""
 
 import re
 
@@ -28,7 +28,7 @@ def test_every_address_is_described_and_every_description_has_an_address() -> No
 
 
 def test_the_committed_schema_is_the_one_the_code_makes(tmp_path) -> None:
-    """CON-15: it validates without a warning; after a change run `manage.py spectacular --file docs/openapi.yaml`."""
+    """It validates without a warning; after a change run `manage.py spectacular --file docs/openapi.yaml`."""
     made = tmp_path / "openapi.yaml"
 
     ended = manage("spectacular", "--validate", "--fail-on-warn", "--file", str(made), KILIT_VAR=str(tmp_path))

@@ -26,7 +26,7 @@ ROWS = """
     ) AS numbered
 """
 EVENTS = """
-    INSERT INTO lifecycle_event
+    INSERT INTO lock_event
       (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)
     SELECT 'conversion', id, kind.type, kind.was, coalesce(kind.becomes, status), 'key:site-bench', '', kind.details,
       created_at + kind.after
@@ -38,21 +38,21 @@ EVENTS = """
     WHERE site_id = %(site)s
 """
 COUNTS = """
-    INSERT INTO lifecycle_count (queue, scope, state, total, entered, changed_at)
+    INSERT INTO lock_count (queue, scope, state, total, entered, changed_at)
     SELECT 'conversion', %(site)s::text, status, count(*), count(*), now()
     FROM offline_conversion_queue WHERE site_id = %(site)s GROUP BY status
 """
 MINUTES = """
-    INSERT INTO lifecycle_minutecount (queue, scope, state, minute, entered)
+    INSERT INTO lock_minutecount (queue, scope, state, minute, entered)
     SELECT 'conversion', %(site)s::text, state, date_trunc('minute', now()) - number * interval '1 minute', 5
     FROM generate_series(1, 30 * 24 * 60) AS number, (VALUES ('QUEUED'), ('PROCESSING'), ('COMPLETED')) AS told(state)
 """
 HOURS = """
-    INSERT INTO lifecycle_hourcount (queue, scope, state, hour, entered)
+    INSERT INTO lock_hourcount (queue, scope, state, hour, entered)
     SELECT 'conversion', %(site)s::text, state, date_trunc('hour', now()) - number * interval '1 hour', 300
     FROM generate_series(1, 30 * 24) AS number, (VALUES ('QUEUED'), ('PROCESSING'), ('COMPLETED')) AS told(state)
 """
-CROWDED = ("offline_conversion_queue", "lifecycle_event")
+CROWDED = ("offline_conversion_queue", "lock_event")
 
 
 def crowd(site: Site, total: int, *, using: str = "default") -> None:
@@ -67,6 +67,6 @@ def crowd(site: Site, total: int, *, using: str = "default") -> None:
                 cursor.execute(statement, {"site": site.pk})
         cursor.execute("SET session_replication_role = DEFAULT; RESET maintenance_work_mem")
         # As autovacuum leaves it: a moment of its work in the middle of a round would say nothing about the size.
-        for table in (*CROWDED, "lifecycle_minutecount"):
+        for table in (*CROWDED, "lock_minutecount"):
             cursor.execute(f"VACUUM ANALYZE {table}")
         cursor.execute("CHECKPOINT")

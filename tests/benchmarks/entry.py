@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-from lifecycle.identity import uuid7
+from kilit.lock.identity import uuid7
 from tests.benchmarks.conversions import BARE
 from tests.benchmarks.drain import Bench, served
 from tests.benchmarks.harness import Figure

@@ -13,14 +13,14 @@ from unittest.mock import patch
 from django.test import override_settings
 from openpyxl import Workbook, load_workbook
 
-from orchestrator import collecting
-from orchestrator.enqueue import enqueue
-from orchestrator.folders import Folders
-from orchestrator.ground import folders_here
+from orchestrator.files.folders import Folders
 from orchestrator.models import Customer, Job
-from orchestrator.order import read_order
-from orchestrator.runner import tick
+from orchestrator.optiplanning import collecting
+from orchestrator.orders.enqueue import enqueue
+from orchestrator.orders.order import read_order
 from orchestrator.states import State
+from orchestrator.workflow.runner import tick
+from orchestrator.workflow.step_context import folders_here
 from tests.benchmarks.harness import Figure
 
 PARTS = 5_000

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from django.db import connection
 
-from lifecycle.leases import no_lease
+from kilit.lock.leases import no_lease
 from tests.benchmarks.harness import Figure
 from tests.parcels.models import Parcel
 
@@ -41,7 +41,7 @@ def ours() -> float:
     Parcel.objects.bulk_create((Parcel() for _ in range(ROWS)), batch_size=5_000)
     start = time.perf_counter()
     while claimed := Parcel.objects.claim(limit=PAGE):
-        Parcel.objects.filter(pk__among=[parcel.pk for parcel in claimed]).move("deliver", **no_lease())
+        Parcel.objects.filter(pk__any_of=[parcel.pk for parcel in claimed]).move("deliver", **no_lease())
     return ROWS / (time.perf_counter() - start)
 
 

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 
 from psutil import Process
 
-from lifecycle.models import Heartbeat
-from ociqueue.loadtest import LoadTest
+from kilit.workers.models import Heartbeat
 from ociqueue.models import Site
 from tests.benchmarks.harness import Figure, NotMeasured, scope
 from tests.benchmarks.servers import Web, resident_megabytes, started, web
+from tests.loadtest.driver import LoadTest
 
 WARM = 5_000
 BATCH = 1_000

@@ -21,7 +21,8 @@ import psutil
 from django.conf import settings
 from django.contrib.auth.models import Group, User
 
-from lifecycle.models import ApiKey, Heartbeat
+from kilit.access.models import ApiKey
+from kilit.workers.models import Heartbeat
 from pdfjobs.browser import find_browser
 from pdfjobs.documents import document
 from pdfjobs.models import PdfJob

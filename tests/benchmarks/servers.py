@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 from django.conf import settings
 
-from lifecycle.processes import kill_group, start_group
+from kilit.workers.processes import kill_group, start_group
 from tests.workers.conftest import database_url
 
 ROOT = Path(__file__).resolve().parent.parent.parent

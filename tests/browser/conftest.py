@@ -11,7 +11,9 @@ from django.test import Client, override_settings
 from playwright.sync_api import Browser
 
 from config.demo import load_demo
-from lifecycle.models import BulkAction, ErrorGroup, Heartbeat
+from kilit.bulk.models import BulkAction
+from kilit.lock.models import ErrorGroup
+from kilit.workers.models import Heartbeat
 from ociqueue.demo import SHOWCASE
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.states import Category, SyncMethod

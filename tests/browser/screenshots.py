@@ -39,7 +39,7 @@ class Shot:
 
 
 FIRST_ROW = "#result_list tbody tr th a, #result_list tbody tr td.field-state a, #result_list a[href*='/change/']"
-LIST, BULK = "/admin/ociqueue/conversion/", "/admin/lifecycle/bulkaction/"
+LIST, BULK = "/admin/ociqueue/conversion/", "/admin/bulk/bulkaction/"
 SHOTS = [
     Shot("dashboard", "/admin/"),
     Shot("dashboard-dark", "/admin/", theme="dark"),

@@ -1,4 +1,4 @@
-"""Everybody can use the console: contrast, names, widths, in light and dark (CON-11)."""
+"""Everybody can use the console: contrast, names, widths, in light and dark."""
 
 import re
 

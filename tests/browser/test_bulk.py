@@ -1,10 +1,11 @@
-"""Thousands of rows acted on from a list, with a real worker: told first, typed, watched, told after (CON-5)."""
+"""Thousands of rows acted on from a list, with a real worker: told first, typed, watched, told after."""
 
 import re
 
 from playwright.sync_api import expect
 
-from lifecycle.models import BulkAction, Event
+from kilit.bulk.models import BulkAction
+from kilit.lock.models import Event
 from ociqueue.models import Conversion
 from tests.browser.browsing import open_page
 from tests.ociqueue.conftest import new_conversion
@@ -39,7 +40,7 @@ def test_five_thousand_rows_are_retried_by_filter(visitor, house, tmp_path) -> N
 
     page.get_by_label("Type 5,000 to confirm").fill("5,000")
     page.get_by_role("button", name="Retry (5,000)").click()
-    expect(page).to_have_url(re.compile("/admin/lifecycle/bulkaction/"))
+    expect(page).to_have_url(re.compile("/admin/bulk/bulkaction/"))
     expect(page.locator("main")).to_contain_text("0 of 5,000 rows looked at (0 %)")
     with real_workers(tmp_path):
         # The page renews itself: nobody reloads it.
@@ -59,7 +60,7 @@ def test_five_thousand_rows_are_retried_by_filter(visitor, house, tmp_path) -> N
 
 
 def test_a_group_of_failures_is_retried_from_its_own_page(visitor, house) -> None:
-    """CON-6: what looks alike is mended once, and retried once."""
+    """What looks alike is mended once, and retried once."""
     page = visitor.enter("demo-operator")
     open_page(page, f"{LIST}groups/")
     group = page.locator("section").filter(has_text="INVALID_TIME_FORMAT")
@@ -69,5 +70,5 @@ def test_a_group_of_failures_is_retried_from_its_own_page(visitor, house) -> Non
     page.get_by_label("Reason").fill("The shop sends the right format now.")
     page.get_by_role("button", name="Retry (").click()
 
-    expect(page).to_have_url(re.compile("/admin/lifecycle/bulkaction/"))
+    expect(page).to_have_url(re.compile("/admin/bulk/bulkaction/"))
     expect(page.locator("main")).to_contain_text("The shop sends the right format now.")

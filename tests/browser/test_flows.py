@@ -1,11 +1,12 @@
-"""What an operator does in a day, click by click (CON-3, CON-4, CON-8 to CON-11)."""
+"""What an operator does in a day, click by click."""
 
 import re
 
 from django.conf import settings
 from playwright.sync_api import Page, expect
 
-from lifecycle.models import Event, RefusedRequest
+from kilit.access.models import DeniedRequest
+from kilit.lock.models import Event
 from ociqueue.models import Conversion
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
@@ -98,7 +99,7 @@ def test_a_job_on_hold_says_what_to_fix_and_goes_on_when_approved(visitor, house
 
 def test_a_viewer_sees_everything_and_no_action(visitor, house) -> None:
     page = visitor.enter("demo-viewer")
-    refused = RefusedRequest.objects.count()
+    refused = DeniedRequest.objects.count()
 
     for name in ("conversion", "pdf-job", "cutting-job", "conversions", "site"):
         open_page(page, places(house)[name])
@@ -106,7 +107,7 @@ def test_a_viewer_sees_everything_and_no_action(visitor, house) -> None:
             expect(page.get_by_role("link", name=verb, exact=True)).to_have_count(0)
             expect(page.get_by_role("button", name=verb, exact=True)).to_have_count(0)
         expect(page.locator("select[name=action]")).to_have_count(0)
-    assert RefusedRequest.objects.count() == refused
+    assert DeniedRequest.objects.count() == refused
 
 
 def test_everything_is_reached_by_the_keyboard_alone(visitor, house) -> None:

@@ -7,8 +7,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from lifecycle.bulk.running import work_due
-from lifecycle.models import BulkAction
+from kilit.bulk.models import BulkAction
+from kilit.bulk.running import work_due
 from ociqueue.admin.actions import RETRY
 from ociqueue.models import Conversion, Site
 from tests.ociqueue.conftest import make_conversion, make_person, make_site, new_conversion, site
@@ -16,7 +16,7 @@ from tests.ociqueue.conftest import make_conversion, make_person, make_site, new
 __all__ = ["make_conversion", "make_person", "make_site", "site"]
 
 LIST = "/admin/ociqueue/conversion/"
-PAGES = "/admin/lifecycle/bulkaction/"
+PAGES = "/admin/bulk/bulkaction/"
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def make_failed() -> Callable[..., list[Conversion]]:
 
     def make(site: Site, number: int, *, code: str = "INVALID_VALUE") -> list[Conversion]:
         made = Conversion.objects.bulk_create([new_conversion(site) for _ in range(number)])
-        rows = Conversion.objects.filter(pk__among=[row.pk for row in made])
+        rows = Conversion.objects.filter(pk__any_of=[row.pk for row in made])
         rows.claim(limit=number)
         rows.ack_failed(code=code, category="VALIDATION", message="bad")
         return list(rows.order_by("pk"))

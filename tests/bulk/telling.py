@@ -7,7 +7,8 @@ from uuid import UUID
 
 from django.test import Client
 
-from lifecycle.models import BulkAction, Event
+from kilit.bulk.models import BulkAction
+from kilit.lock.models import Event
 from tests.bulk.conftest import PAGES
 
 

@@ -1,4 +1,4 @@
-"""Asking for a bulk action: what is offered, what is told first, and what is refused (CON-4, CON-5, CON-10)."""
+"""Asking for a bulk action: what is offered, what is told first, and what is refused."""
 
 from typing import Any
 
@@ -6,8 +6,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from lifecycle.bulk import planning
-from lifecycle.models import BulkAction, BulkItem, ErrorGroup
+from kilit.bulk import planning
+from kilit.bulk.models import BulkAction, BulkItem
+from kilit.lock.models import ErrorGroup
 from ociqueue.models import Conversion, SiteMembership
 from tests.bulk.conftest import LIST, PAGES, ask, asked, said, states, worked
 
@@ -34,7 +35,7 @@ def test_all_that_match_is_offered_once_something_is_filtered(make_person, site)
 
 
 def test_filters_that_are_typed_in_reach_as_far_as_the_list(make_person, site, make_failed) -> None:
-    """CON-6: a group is retried by the filter that shows it, and so is a code or a span of days."""
+    """A group is retried by the filter that shows it, and so is a code or a span of days."""
     make_failed(site, 2, code="NO_CLICK")
     make_failed(site, 1)
     operator = make_person(sites={site: "operator"})
@@ -173,7 +174,7 @@ def test_a_reason_is_asked_for(make_person, site, make_failed) -> None:
 def test_very_many_are_counted_by_a_worker_and_confirmed_then(make_person, site, make_failed, monkeypatch) -> None:
     make_failed(site, 120)
     monkeypatch.setattr(planning, "MOST_LOOKED_AT", 50)
-    monkeypatch.setattr("lifecycle.console.bulk.MOST_LOOKED_AT", 50)
+    monkeypatch.setattr("kilit.console.bulk.MOST_LOOKED_AT", 50)
     operator = make_person(sites={site: "operator"})
 
     asking = operator.get(f"{LIST}all/retry/?status=FAILED")

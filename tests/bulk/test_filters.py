@@ -1,11 +1,11 @@
-"""Filters with fields of their own under a bulk action: days, codes and error groups (CON-5, CON-6)."""
+"""Filters with fields of their own under a bulk action: days, codes and error groups."""
 
 from datetime import UTC, datetime
 
 import pytest
 
-from lifecycle.bulk import planning
-from lifecycle.console.filters import first_id_at
+from kilit.bulk import planning
+from kilit.console.filters import first_id_at
 from ociqueue.models import Conversion
 from tests.bulk.conftest import LIST, ask, asked, said, worked
 from tests.ociqueue.conftest import new_conversion

@@ -1,4 +1,4 @@
-"""A bulk action is a job like any other: it conforms (CON-5)."""
+"""A bulk action is a job like any other: it conforms."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
-from lifecycle.leases import no_lease
-from lifecycle.models import BulkAction
-from tests.lifecycle.conformance import LifecycleConformance, Specimen
+from kilit.bulk.models import BulkAction
+from kilit.lock.leases import no_lease
+from tests.lock.conformance import LifecycleConformance, Specimen
 
 
 def make(**columns: Any) -> BulkAction:

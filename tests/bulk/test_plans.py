@@ -1,11 +1,11 @@
-"""Bulk actions at a million rows: neither the page nor a batch walks the finished ones (CON-5)."""
+"""Bulk actions at a million rows: neither the page nor a batch walks the finished ones."""
 
 import pytest
 
-from lifecycle.bulk.planning import look, plan, write_down
-from lifecycle.bulk.queues import queues
-from lifecycle.bulk.running import run_batch
-from lifecycle.models import BulkAction
+from kilit.bulk.models import BulkAction
+from kilit.bulk.planning import look, plan, write_down
+from kilit.bulk.queues import queues
+from kilit.bulk.running import run_batch
 from ociqueue.admin.actions import RETRY
 from ociqueue.models import Site
 from tests.bulk.conftest import user_of

@@ -1,4 +1,4 @@
-"""Whatever happens on the way, a bulk action's sums, its lines and the witness tell one story (CON-5)."""
+"""Whatever happens on the way, a bulk action's sums, its lines and the witness tell one story."""
 
 from collections import Counter
 from contextlib import nullcontext
@@ -9,9 +9,10 @@ from django.test import Client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifecycle.bulk import running
-from lifecycle.bulk.running import run_batch
-from lifecycle.models import BulkAction, BulkItem, Event
+from kilit.bulk import running
+from kilit.bulk.models import BulkAction, BulkItem
+from kilit.bulk.running import run_batch
+from kilit.lock.models import Event
 from ociqueue.admin.actions import RETRY
 from ociqueue.models import Conversion
 from tests.bulk.conftest import asked

@@ -1,4 +1,4 @@
-"""Bulk actions and dead letters in the other two queues: the same page, the same words (CON-4, CON-5, CON-7)."""
+"""Bulk actions and dead letters in the other two queues: the same page, the same words."""
 
 import csv
 from io import StringIO
@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from lifecycle.models import BulkAction, Event
+from kilit.bulk.models import BulkAction
+from kilit.lock.models import Event
 from orchestrator.faults import Code, Fault
 from orchestrator.models import Job
 from orchestrator.models.queryset import failure

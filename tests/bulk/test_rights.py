@@ -1,13 +1,14 @@
-"""Rights that change while a bulk action runs: asked anew before every batch (CON-5)."""
+"""Rights that change while a bulk action runs: asked anew before every batch."""
 
 import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from lifecycle.bulk import planning
-from lifecycle.bulk.planning import plan
-from lifecycle.bulk.running import run_batch
-from lifecycle.models import BulkAction, RefusedRequest
+from kilit.access.models import DeniedRequest
+from kilit.bulk import planning
+from kilit.bulk.models import BulkAction
+from kilit.bulk.planning import plan
+from kilit.bulk.running import run_batch
 from ociqueue.models import SiteMembership
 from tests.bulk.conftest import PAGES, asked, states, user_of, worked
 from tests.bulk.telling import agrees
@@ -98,7 +99,7 @@ def test_only_who_runs_all_its_sites_cancels_what_another_asked(make_person, mak
     action.refresh_from_db()
     assert (page.status_code, page.context["may_cancel"]) == (200, False)
     assert (refused.status_code, action.status) == (403, "RUNNING")
-    assert RefusedRequest.objects.get().path == f"{PAGES}{action.pk}/cancel/"
+    assert DeniedRequest.objects.get().path == f"{PAGES}{action.pk}/cancel/"
 
     runs_both = make_person("veli", sites={site: "operator", other: "admin"})
     assert runs_both.get(f"{PAGES}{action.pk}/change/").context["may_cancel"]

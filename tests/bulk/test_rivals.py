@@ -1,4 +1,4 @@
-"""Several at the same rows: other operators, other workers, and those that are killed (CON-5)."""
+"""Several at the same rows: other operators, other workers, and those that are killed."""
 
 from contextlib import ExitStack, closing
 from uuid import UUID
@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
-from lifecycle.bulk.running import run_batch, work, work_due
-from lifecycle.models import BulkAction
+from kilit.bulk.models import BulkAction
+from kilit.bulk.running import run_batch, work, work_due
 from ociqueue.admin.actions import RETRY
 from tests.bulk.conftest import PAGES, ask, asked, states
 from tests.bulk.telling import agrees, moves

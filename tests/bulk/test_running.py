@@ -1,4 +1,4 @@
-"""Running a bulk action: exact through crashes and cancels, and told row by row (CON-5)."""
+"""Running a bulk action: exact through crashes and cancels, and told row by row."""
 
 from datetime import timedelta
 from typing import Any
@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from lifecycle.bulk import planning, running
-from lifecycle.bulk.queues import NotNow
-from lifecycle.bulk.running import run_batch, work_due
-from lifecycle.models import BulkAction, BulkItem, Event
+from kilit.bulk import planning, running
+from kilit.bulk.models import BulkAction, BulkItem
+from kilit.bulk.queues import NotNow
+from kilit.bulk.running import run_batch, work_due
+from kilit.lock.models import Event
 from ociqueue.admin.actions import ConversionAction
 from ociqueue.models import Conversion
 from tests.bulk.conftest import PAGES, asked, said, states, worked

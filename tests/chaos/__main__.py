@@ -70,7 +70,7 @@ def tell(words: str) -> None:
 
 def run(asked: argparse.Namespace, folder: Path) -> int:
     """Set the stage, let the storm rage, let it calm down, and check."""
-    from tests.googleads.server import GoogleAdsServer  # noqa: PLC0415 - Google's messages take a while to load
+    from simulators.googleads.server import GoogleAdsServer  # noqa: PLC0415 - Google's messages take a while to load
 
     begun = time.monotonic()
     disks = worlds.mount_disks(folder)
@@ -82,7 +82,7 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
     import django  # noqa: PLC0415 - its settings read the environment made above
 
     django.setup()
-    from config.embedded.base import configured_server  # noqa: PLC0415
+    from kilit.postgres.base import configured_server  # noqa: PLC0415
     from tests.chaos import calm, checking, strikes  # noqa: PLC0415
 
     stage = Stage(environment, folder / "logs")

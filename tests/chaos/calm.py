@@ -10,8 +10,8 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import Count as Number
 
-from lifecycle.actor import acting_as
-from lifecycle.workers.sweeps import run, sweeps
+from kilit.lock.audit import acting_as
+from kilit.workers.sweeps import run, sweeps
 from ociqueue.models import Conversion
 from tests.chaos import leaps
 from tests.chaos.clients import Client, ack, export

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from lifecycle.processes import die_with_parent
+from kilit.workers.processes import die_with_parent
 from tests.chaos.ledger import Ledger
 
 NO_ANSWER = 0

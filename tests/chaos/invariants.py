@@ -5,9 +5,10 @@ from typing import Any
 
 from django.db import connection
 
-from lifecycle.bulk.states import BULK_ACTIONS
-from lifecycle.models import BulkAction, Count, Event
-from lifecycle.table import Lifecycle
+from kilit.bulk.models import BulkAction
+from kilit.bulk.states import BULK_ACTIONS
+from kilit.lock.models import Count, Event
+from kilit.lock.table import Lifecycle
 from ociqueue.models import Circuit, Conversion
 from ociqueue.states import CIRCUITS, CONVERSIONS
 from orchestrator.models import Job
@@ -45,7 +46,7 @@ def every_job_ended() -> list[str]:
     held = {
         "pdfjobs_pdfjob": "claim_token",
         "orchestrator_job": "claim_token",
-        "lifecycle_bulkaction": "claim_token",
+        "bulk_bulkaction": "claim_token",
         "offline_conversion_queue": "open_batch_id",
     }
     for name, column in held.items():
@@ -75,7 +76,7 @@ REPLAY = """
       SELECT object_id, id, from_state, to_state,
         lag(to_state) OVER (PARTITION BY object_id ORDER BY id) AS before,
         row_number() OVER (PARTITION BY object_id ORDER BY id DESC) AS from_the_end
-      FROM lifecycle_event WHERE queue = %s
+      FROM lock_event WHERE queue = %s
     )
     SELECT object_id, 'moves from ' || from_state || ' where it was ' || coalesce(before, 'not yet born')
       FROM told WHERE from_state <> coalesce(before, '')
@@ -117,20 +118,20 @@ def totals_are_exact() -> list[str]:
 
 CLAIMS = """
     SELECT r.id, r.attempt_count, count(e.id) FROM offline_conversion_queue r
-    LEFT JOIN lifecycle_event e ON e.object_id = r.id AND e.details->>'verb' = 'claim'
+    LEFT JOIN lock_event e ON e.object_id = r.id AND e.details->>'verb' = 'claim'
     GROUP BY r.id HAVING r.attempt_count <> count(e.id)
 """
 PDF_CLAIMS = """
     SELECT object_id, count(*) FILTER (WHERE details->>'verb' = 'claim') AS claims,
       count(*) FILTER (WHERE details->>'verb' IN ('succeed', 'fail')) AS ends
-    FROM lifecycle_event WHERE queue = 'pdf' GROUP BY object_id
+    FROM lock_event WHERE queue = 'pdf' GROUP BY object_id
     HAVING count(*) FILTER (WHERE details->>'verb' = 'claim')
       <> count(*) FILTER (WHERE details->>'verb' IN ('succeed', 'fail'))
 """
 RETRIES = """
     SELECT r.id, r.retry_count, count(e.id) FROM {table} r
-    LEFT JOIN lifecycle_event e ON e.object_id = r.id AND e.details->>'verb' = 'retry' AND e.id > coalesce((
-      SELECT max(id) FROM lifecycle_event f WHERE f.object_id = r.id AND f.details->>'verb' = 'retry_selected'), 0)
+    LEFT JOIN lock_event e ON e.object_id = r.id AND e.details->>'verb' = 'retry' AND e.id > coalesce((
+      SELECT max(id) FROM lock_event f WHERE f.object_id = r.id AND f.details->>'verb' = 'retry_selected'), 0)
     GROUP BY r.id HAVING r.retry_count <> count(e.id)
 """
 
@@ -148,12 +149,12 @@ def claims_equal_attempts() -> list[str]:
 SLOT = """
     SELECT id, holders FROM (
       SELECT id, sum((to_state = 'OPTI_RUNNING')::int - (from_state = 'OPTI_RUNNING')::int) OVER (ORDER BY id)
-        AS holders FROM lifecycle_event WHERE queue = 'cutting_job' AND from_state <> to_state
+        AS holders FROM lock_event WHERE queue = 'cutting_job' AND from_state <> to_state
     ) AS walked WHERE holders > 1
 """
 UPLOAD_CLAIMS = """
     SELECT s.id, coalesce(sum(b.size), 0), (
-      SELECT count(*) FROM lifecycle_event e JOIN offline_conversion_queue r ON r.id = e.object_id
+      SELECT count(*) FROM lock_event e JOIN offline_conversion_queue r ON r.id = e.object_id
       WHERE r.site_id = s.id AND e.details->>'verb' = 'claim')
     FROM ociqueue_site s LEFT JOIN ociqueue_uploadbatch b ON b.site_id = s.id
     WHERE s.sync_method = 'api' GROUP BY s.id
@@ -165,7 +166,7 @@ def one_holder_at_a_time() -> list[str]:
     found = [
         f"{queue} {pk} was claimed while it was held"
         for queue, pk in rows(
-            "SELECT queue, object_id FROM lifecycle_event WHERE details->>'verb' = 'claim' AND from_state = to_state"
+            "SELECT queue, object_id FROM lock_event WHERE details->>'verb' = 'claim' AND from_state = to_state"
         )
     ]
     found += [f"OptiPlanning was {holders} jobs' at event {pk}" for pk, holders in rows(SLOT)]
@@ -182,8 +183,8 @@ GROUPS = """
     SELECT coalesce(told.queue, made.queue), coalesce(told.error_group, made.error_group), told.number, made.number
     FROM (
       SELECT queue, scope, state, error_group, sum(total)::bigint AS number FROM (
-        SELECT queue, scope, state, error_group, total FROM lifecycle_errorgroup
-        UNION ALL SELECT queue, scope, state, error_group, change FROM lifecycle_errordelta
+        SELECT queue, scope, state, error_group, total FROM lock_errorgroup
+        UNION ALL SELECT queue, scope, state, error_group, change FROM lock_errordelta
       ) AS parts GROUP BY 1, 2, 3, 4 HAVING sum(total) <> 0
     ) AS told FULL JOIN (
       SELECT 'conversion' AS queue, site_id::text AS scope, status AS state, error_group, count(*) AS number
@@ -200,8 +201,8 @@ BULK = """
     SELECT b.id, b.done_count, b.moved_count, coalesce(left_sum.number, 0),
       count(i.id) FILTER (WHERE i.outcome <> ''), count(i.id) FILTER (WHERE i.outcome = 'moved'),
       count(i.id) FILTER (WHERE i.outcome = 'left'),
-      (SELECT count(*) FROM lifecycle_event e WHERE e.message LIKE '%%(bulk action ' || b.id || ')')
-    FROM lifecycle_bulkaction b LEFT JOIN lifecycle_bulkitem i ON i.action_id = b.id
+      (SELECT count(*) FROM lock_event e WHERE e.message LIKE '%%(bulk action ' || b.id || ')')
+    FROM bulk_bulkaction b LEFT JOIN bulk_bulkitem i ON i.action_id = b.id
     LEFT JOIN LATERAL (SELECT sum(value::int) AS number FROM jsonb_each_text(b.left)) AS left_sum ON true
     GROUP BY b.id, left_sum.number
 """

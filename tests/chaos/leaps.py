@@ -10,7 +10,7 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, connection
 
-LEASES = ("pdfjobs_pdfjob", "orchestrator_job", "lifecycle_bulkaction")
+LEASES = ("pdfjobs_pdfjob", "orchestrator_job", "bulk_bulkaction")
 AN_AGE = 3 * 3600  # seconds
 # How a database that was struck is met: on a connection that it ended, or on the way to one.
 AWAY = (Error, ImproperlyConfigured)

@@ -43,7 +43,7 @@ def main() -> int:
 
 def run(asked: argparse.Namespace, folder: Path) -> int:
     """Set the stage, send everybody, and look at what is left."""
-    from tests.googleads.server import GoogleAdsServer  # noqa: PLC0415 - Google's messages take a while to load
+    from simulators.googleads.server import GoogleAdsServer  # noqa: PLC0415 - Google's messages take a while to load
 
     os.environ.pop("CHAOS_OWN_MOUNTS", None)
     worlds.mount_disks(folder)
@@ -58,7 +58,7 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
     django.setup()
     from django.db import connection  # noqa: PLC0415
 
-    from config.embedded.base import configured_server  # noqa: PLC0415
+    from kilit.postgres.base import configured_server  # noqa: PLC0415
     from tests.chaos.outside import World, nothing_is_lost  # noqa: PLC0415
 
     stage = Stage(environment, folder / "logs")

@@ -108,7 +108,7 @@ SENT_AGAIN = """
       SELECT details->>'verb' AS verb, to_state, object_id,
         CASE WHEN details->>'verb' IN ('defer', 'ack_failed') THEN details->>'provider_error_code' ELSE '' END AS code,
         lead(to_state) OVER (PARTITION BY object_id ORDER BY id) AS after FROM (
-          SELECT * FROM lifecycle_event
+          SELECT * FROM lock_event
             WHERE queue = 'conversion' AND from_state <> to_state AND 'PROCESSING' IN (from_state, to_state)) AS moves
     ) AS before JOIN offline_conversion_queue r ON r.id = before.object_id
     WHERE before.to_state <> 'PROCESSING' AND before.after = 'PROCESSING' AND r.order_id = ANY(%s)

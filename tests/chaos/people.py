@@ -19,12 +19,12 @@ import json
 from django.contrib.auth.models import User
 from django.db import DatabaseError, connection
 
-from lifecycle.actor import acting_as
-from lifecycle.bulk import planning
-from lifecycle.models import BulkAction
-from lifecycle.processes import die_with_parent
-from lifecycle.workers.sweeps import run, sweeps
-from ociqueue import settling
+from kilit.bulk import planning
+from kilit.bulk.models import BulkAction
+from kilit.lock.audit import acting_as
+from kilit.workers.processes import die_with_parent
+from kilit.workers.sweeps import run, sweeps
+from ociqueue import acknowledge
 from ociqueue.models import Conversion, Site
 from pdfjobs.models import PdfJob
 from tests.chaos.clients import Client
@@ -48,7 +48,7 @@ def act_on_conversions(rng: random.Random, _: Any) -> None:
     site = rng.choice(list(Site.objects.all()))
     rows = [row.pk for row in Conversion.objects.for_site(site).order_by("?")[: rng.randint(1, 8)]]
     verb: Any = rng.choice([lambda q: q.retry_selected(), lambda q: q.reset_to_queued(), lambda q: q.mark_failed()])
-    settling.settle(site, rows, verb)
+    acknowledge.settle(site, rows, verb)
 
 
 def act_on_pdfs(rng: random.Random, _: Any) -> None:

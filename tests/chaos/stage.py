@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from lifecycle.processes import PARENT, kill_group
+from kilit.workers.processes import PARENT, kill_group
 from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -27,7 +27,7 @@ SERVICES = {
     "runner-1": [*MANAGE, "orchestrator_tick", "--watch"],
     "runner-2": [*MANAGE, "orchestrator_tick", "--watch"],
     # The saw, and whoever starts OptiPlanning by hand for orders of mode C.
-    "machines": [*MANAGE, "optiplanning_simulator", "--opti-delay", "3", "--saw-delay", "0"],
+    "machines": [sys.executable, "-m", "simulators.optiplanning", "--opti-delay", "3", "--saw-delay", "0"],
 }
 # Who uses them.
 CLIENTS = {

@@ -17,12 +17,12 @@ from typing import Any
 import psutil
 from django.db import connection
 
-from config.embedded.base import configured_server
-from config.embedded.place import DATA, home_of
-from config.embedded.postmaster import find_postmaster
+from kilit.postgres.base import configured_server
+from kilit.postgres.place import DATA, home_of
+from kilit.postgres.postmaster import find_postmaster
+from simulators.googleads.server import Call, GoogleAdsServer, accept
 from tests.chaos import leaps
 from tests.chaos.stage import CLIENTS, SERVICES, Stage
-from tests.googleads.server import Call, GoogleAdsServer, accept
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ WEIGHTS = {
     "cut the wire to Google": 2,
     "Google is ill": 2,
 }
-# Struck more often: those who hold something.
+# CronResult more often: those who hold something.
 TARGETS = [*SERVICES, *CLIENTS, "worker-1", "worker-2", "runner-1", "runner-2"]
 
 

@@ -11,13 +11,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from lifecycle.bulk import planning
-from lifecycle.bulk.running import work_due
-from lifecycle.identity import uuid7
-from lifecycle.models import BulkAction
-from ociqueue import settling
+from kilit.bulk import planning
+from kilit.bulk.models import BulkAction
+from kilit.bulk.running import work_due
+from kilit.lock.identity import uuid7
+from ociqueue import acknowledge
 from ociqueue.models import Conversion, Site, UploadBatch
-from ociqueue.models.perrow import PerRow
+from ociqueue.models.per_row import PerRowValues
 from orchestrator.faults import Code, Fault
 from orchestrator.models import Job
 from pdfjobs import store
@@ -53,8 +53,8 @@ def world(make_site, make_conversion, make_pdf, tmp_path: Path) -> World:
     script, api = make_site(), make_site(name="API", sync_method="api")
     sent, failed = make_conversion(script, gclid="a"), make_conversion(script, gclid="b")
     Conversion.objects.for_site(script).claim(limit=2)
-    settling.ack(script, [sent.pk])
-    settling.ack_failed(script, [failed.pk], code="BAD", category="VALIDATION", message="bad")
+    acknowledge.ack(script, [sent.pk])
+    acknowledge.ack_failed(script, [failed.pk], code="BAD", category="VALIDATION", message="bad")
     uploaded = upload(api, make_conversion(api, gclid="c"))
     make_document(make_pdf())
     hand_over(make_job(), tmp_path / "saw")
@@ -80,7 +80,7 @@ def upload(site: Site, row: Conversion) -> Conversion:
     """Have Google take a row."""
     batch = UploadBatch.objects.create(pk=uuid7(), site=site, size=1)
     Conversion.objects.for_site(site).claim(limit=1, batch=batch.pk)
-    Conversion.objects.in_batch(batch.pk).accept(PerRow({row.pk: {"request_id": "r-1"}}))
+    Conversion.objects.in_batch(batch.pk).accept(PerRowValues({row.pk: {"request_id": "r-1"}}))
     return row
 
 
@@ -133,32 +133,32 @@ BROKEN_INSIDE: list[tuple[Any, str]] = [
     ),
     (
         invariants.no_move_outside_the_tables,
-        "UPDATE lifecycle_event SET to_state = 'DONE' WHERE queue = 'cutting_job' AND from_state = 'NEW'",
+        "UPDATE lock_event SET to_state = 'DONE' WHERE queue = 'cutting_job' AND from_state = 'NEW'",
     ),
     (
         invariants.no_move_outside_the_tables,
-        "UPDATE lifecycle_event SET from_state = 'PROCESSING' WHERE details->>'verb' = 'claim'",
+        "UPDATE lock_event SET from_state = 'PROCESSING' WHERE details->>'verb' = 'claim'",
     ),
     (invariants.events_replay, "UPDATE orchestrator_job SET status = 'HOLD', error_code = 'E_CRM_NO_MATCH'"),
-    (invariants.events_replay, "DELETE FROM lifecycle_event WHERE queue = 'conversion' AND to_state = 'PROCESSING'"),
-    (invariants.events_replay, "DELETE FROM lifecycle_event WHERE queue = 'pdf'"),
-    (invariants.totals_are_exact, "UPDATE lifecycle_countdelta SET change = change + 1 WHERE change > 0"),
-    (invariants.totals_are_exact, "DELETE FROM lifecycle_countdelta WHERE queue = 'pdf'"),
+    (invariants.events_replay, "DELETE FROM lock_event WHERE queue = 'conversion' AND to_state = 'PROCESSING'"),
+    (invariants.events_replay, "DELETE FROM lock_event WHERE queue = 'pdf'"),
+    (invariants.totals_are_exact, "UPDATE lock_countdelta SET change = change + 1 WHERE change > 0"),
+    (invariants.totals_are_exact, "DELETE FROM lock_countdelta WHERE queue = 'pdf'"),
     (invariants.claims_equal_attempts, "UPDATE offline_conversion_queue SET attempt_count = attempt_count + 1"),
     (invariants.claims_equal_attempts, "UPDATE orchestrator_job SET retry_count = 1"),
-    (invariants.claims_equal_attempts, "DELETE FROM lifecycle_event WHERE queue = 'pdf' AND to_state = 'running'"),
-    (invariants.one_holder_at_a_time, "UPDATE lifecycle_event SET from_state = to_state"),
+    (invariants.claims_equal_attempts, "DELETE FROM lock_event WHERE queue = 'pdf' AND to_state = 'running'"),
+    (invariants.one_holder_at_a_time, "UPDATE lock_event SET from_state = to_state"),
     (invariants.one_holder_at_a_time, "UPDATE pdfjobs_pdfjob SET started_at = started_at + interval '1 second'"),
     (invariants.one_holder_at_a_time, "UPDATE ociqueue_uploadbatch SET size = 2"),
     (
         invariants.one_holder_at_a_time,
-        """INSERT INTO lifecycle_event (queue, object_id, event_type, from_state, to_state, actor, details)
+        """INSERT INTO lock_event (queue, object_id, event_type, from_state, to_state, actor, details)
         SELECT 'cutting_job', gen_random_uuid(), 'x', 'OPTI_IMPORTED', 'OPTI_RUNNING', 'x', '{}'
         FROM generate_series(1, 2)""",
     ),
-    (invariants.sums_add_up, "UPDATE lifecycle_errordelta SET change = change + 1"),
-    (invariants.sums_add_up, "UPDATE lifecycle_bulkitem SET outcome = 'left'"),
-    (invariants.sums_add_up, "DELETE FROM lifecycle_event WHERE message LIKE '%(bulk action %'"),
+    (invariants.sums_add_up, "UPDATE lock_errordelta SET change = change + 1"),
+    (invariants.sums_add_up, "UPDATE bulk_bulkitem SET outcome = 'left'"),
+    (invariants.sums_add_up, "DELETE FROM lock_event WHERE message LIKE '%(bulk action %'"),
 ]
 
 

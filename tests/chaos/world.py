@@ -70,8 +70,8 @@ def furnish(folder: Path, *, seed: int, port: int, seconds: float) -> dict[str, 
     from django.contrib.auth.models import Group, User  # noqa: PLC0415 - Django is set up by now
     from django.core.management import call_command  # noqa: PLC0415
 
-    from lifecycle.models import ApiKey  # noqa: PLC0415
-    from lifecycle.roles import Role  # noqa: PLC0415
+    from kilit.access.models import ApiKey  # noqa: PLC0415
+    from kilit.access.roles import Role  # noqa: PLC0415
     from ociqueue.demo import DEMO_ACCOUNT  # noqa: PLC0415
     from ociqueue.models import Credentials, Site  # noqa: PLC0415
     from ociqueue.states import SyncMethod  # noqa: PLC0415
@@ -124,8 +124,8 @@ def log_in() -> str:
 def heap_up(world: dict[str, Any], sites: dict[str, Any], service: Any, *, rng: random.Random, seconds: float) -> None:
     """Bring rows before the storm, however slow the machine is: many reach for the same ones from its first moment."""
     from ociqueue.enqueue import enqueue as enqueue_conversions  # noqa: PLC0415
-    from orchestrator.enqueue import enqueue as enqueue_order  # noqa: PLC0415
-    from orchestrator.order import read_order  # noqa: PLC0415
+    from orchestrator.orders.enqueue import enqueue as enqueue_order  # noqa: PLC0415
+    from orchestrator.orders.order import read_order  # noqa: PLC0415
     from pdfjobs.enqueue import enqueue as enqueue_document  # noqa: PLC0415
     from pdfjobs.entry import read_entry  # noqa: PLC0415
 

@@ -8,8 +8,8 @@ from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
-from lifecycle.models import ApiKey
-from lifecycle.roles import Role, role_of
+from kilit.access.models import ApiKey
+from kilit.access.roles import Role, role_of
 from ociqueue.demo import DEMO_ACCOUNT
 from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.states import CONVERSIONS

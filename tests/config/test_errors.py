@@ -160,7 +160,7 @@ def test_an_unknown_route_is_answered_in_json() -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "NOT_FOUND")
 
 
-@pytest.mark.parametrize("path", ["/admin/lifecycle/event/?queue=%00", "/api/oci/queue-rows?siteId=a%00b", "/a%00b"])
+@pytest.mark.parametrize("path", ["/admin/lock/event/?queue=%00", "/api/oci/queue-rows?siteId=a%00b", "/a%00b"])
 def test_an_address_with_a_nul_is_refused(admin_client, path: str) -> None:
     answer = admin_client.get(path)
 
@@ -196,9 +196,9 @@ def test_a_fault_of_ours_tells_nothing_but_the_request_id(monkeypatch) -> None:
 def test_every_refusal_of_the_console_shows_its_number_and_a_way_back(admin_client, monkeypatch) -> None:
     admin_client.raise_request_exception = False
     missing = admin_client.get("/admin/nothing/here/")
-    forbidden = admin_client.get("/admin/lifecycle/event/add/")
+    forbidden = admin_client.get("/admin/lock/event/add/")
     bad = admin_client.get("/admin/", headers={"host": "evil.example"})
-    monkeypatch.setattr("lifecycle.console.dashboard.on_index", lambda *_: 1 / 0)
+    monkeypatch.setattr("kilit.console.dashboard.on_index", lambda *_: 1 / 0)
     failed = admin_client.get("/admin/")
 
     answers = {400: bad, 403: forbidden, 404: missing, 500: failed}

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from config.logs import ContextFilter, JsonFormatter, redacted
-from lifecycle.actor import acting_as
+from kilit.lock.audit import acting_as
 
 
 def line(message: str, *args: object, **extra: object) -> dict:

@@ -8,7 +8,8 @@ from django.db.models.functions import Now
 from django.test import Client, override_settings
 
 from config import views
-from lifecycle.models import Count, Heartbeat, Runner
+from kilit.lock.models import Count
+from kilit.workers.models import Heartbeat, Runner
 from tests.parcels.models import Parcel
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from django.db import OperationalError
 
-from config.readable import says_unreachable
+from config.startup_errors import says_unreachable
 from tests.commands import ROOT, fresh_environment, manage
 from tests.waiting import PATIENCE
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from config.embedded.place import home_of
-from lifecycle.processes import group_members
+from kilit.postgres.place import home_of
+from kilit.workers.processes import group_members
 from tests.commands import ROOT, free_port, fresh_environment, manage
 from tests.waiting import PATIENCE, wait_for_the_end, wait_until
 

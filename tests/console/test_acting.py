@@ -1,4 +1,4 @@
-"""An operator's action from the question to the page after it: which rows, and where one came from (CON-4, CON-9)."""
+"""An operator's action from the question to the page after it: which rows, and where one came from."""
 
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit

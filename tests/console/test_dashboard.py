@@ -1,8 +1,7 @@
-"""The operators' first screen (CON-1)."""
+"""The operators' first screen."""
 
 import re
 from datetime import timedelta
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -12,10 +11,11 @@ from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from lifecycle.console import dashboard
-from lifecycle.console.panels import panels
-from lifecycle.models import Count, Heartbeat
-from lifecycle.workers import sweeps
+from kilit.console import dashboard
+from kilit.console.panels import panels
+from kilit.lock.models import Count
+from kilit.workers import sweeps
+from kilit.workers.models import Heartbeat
 from ociqueue.models import Circuit, Conversion
 from ociqueue.states import Category
 from orchestrator.models import Job
@@ -147,10 +147,10 @@ def test_a_day_is_told_by_the_hour_whether_folded_or_not(admin_user) -> None:
 def test_what_ended_before_the_last_24_hours_is_not_told(admin_user, sql) -> None:
     make_conversions(make_site(), well=3)
     Count.objects.fold()
-    sql("UPDATE lifecycle_hourcount SET hour = hour - interval '23 hours'")
+    sql("UPDATE lock_hourcount SET hour = hour - interval '23 hours'")
     assert shown(CONVERSIONS, admin_user).chart.hours[0].well == 3
 
-    sql("UPDATE lifecycle_hourcount SET hour = hour - interval '1 hour'")
+    sql("UPDATE lock_hourcount SET hour = hour - interval '1 hour'")
 
     assert shown(CONVERSIONS, admin_user).chart.well == 0
 
@@ -158,25 +158,11 @@ def test_what_ended_before_the_last_24_hours_is_not_told(admin_user, sql) -> Non
 def test_hours_older_than_a_month_are_forgotten(sql) -> None:
     make_conversions(make_site(), well=1)
     Count.objects.fold()
-    sql("UPDATE lifecycle_hourcount SET hour = hour - interval '31 days'")
+    sql("UPDATE lock_hourcount SET hour = hour - interval '31 days'")
 
     Count.objects.fold()
 
-    assert sql("SELECT count(*) FROM lifecycle_hourcount") == [(0,)]
-
-
-def test_an_installation_that_runs_already_begins_with_what_its_minutes_tell(admin_user, sql) -> None:
-    make_conversions(make_site(), well=3, badly=1)
-    make_conversions(make_site("second"), well=2)
-    Count.objects.fold()
-    sql("UPDATE lifecycle_minutecount SET minute = minute - interval '2 hours' WHERE state = 'FAILED'")
-    sql("DELETE FROM lifecycle_hourcount")
-
-    sql(import_module("lifecycle.migrations.0003_hour_counts").FILL)
-
-    chart = shown(CONVERSIONS, admin_user).chart
-    assert (chart.well, chart.badly) == (5, 1)
-    assert chart.hours[-1].badly == 0
+    assert sql("SELECT count(*) FROM lock_hourcount") == [(0,)]
 
 
 @pytest.mark.parametrize(("well", "badly", "is_told"), [(8, 2, False), (7, 2, True), (0, 1, True), (0, 0, False)])

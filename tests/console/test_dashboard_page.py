@@ -1,10 +1,10 @@
-"""The dashboard as a page: refreshed in part, usable without JavaScript (CON-1)."""
+"""The dashboard as a page: refreshed in part, usable without JavaScript."""
 
 import re
 
 import pytest
 
-from lifecycle.console.panels import panels
+from kilit.console.panels import panels
 from tests.console.conftest import make_conversions, make_site
 
 pytestmark = pytest.mark.django_db

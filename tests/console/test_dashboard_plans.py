@@ -1,4 +1,4 @@
-"""The first screen among very many finished rows, and five hundred busy sites (CON-2)."""
+"""The first screen among very many finished rows, and five hundred busy sites."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 SITES = 500
 DAYS = 3  # of hours; a month is kept, and the index leaves out all but the last day
 FINISHED, WAITING, STUCK = 500_000, 50_000, 5_000
-OURS = {"offline_conversion_queue", "pdfjobs_pdfjob", "orchestrator_job", "lifecycle_hourcount", "lifecycle_event"}
+OURS = {"offline_conversion_queue", "pdfjobs_pdfjob", "orchestrator_job", "lock_hourcount", "lock_event"}
 # Five hundred sites are asked for their oldest, and 24 hours of each are added up: pages of 8 kB, nearly all in memory.
 MOST_PAGES = 12_000
 
@@ -26,7 +26,7 @@ BY_SITE = FILL_CONVERSIONS.replace("::uuid, %s, status,", "::uuid, sites.ids[1 +
     "FROM generate_series", "FROM (SELECT array_agg(id) AS ids FROM ociqueue_site) AS sites, generate_series"
 )
 FILL_HOURS = """
-    INSERT INTO lifecycle_hourcount (queue, scope, state, hour, entered)
+    INSERT INTO lock_hourcount (queue, scope, state, hour, entered)
     SELECT 'conversion', site.id, state, date_trunc('hour', now()) - make_interval(hours => ago), 3
     FROM generate_series(%s, 0, -1) AS ago, ociqueue_site AS site,
       unnest(ARRAY['QUEUED', 'RETRY', 'PROCESSING', 'COMPLETED', 'FAILED']) AS state
@@ -67,8 +67,8 @@ def test_con_2_nothing_walks_the_finished_rows(crowded: User, make_person) -> No
         asked = asked_by(client)
 
         assert len(asked) < 40
-        assert not [statement for statement in asked if "lifecycle_minutecount" in statement]
-        for table in OURS - {"lifecycle_event"}:
+        assert not [statement for statement in asked if "lock_minutecount" in statement]
+        for table in OURS - {"lock_event"}:
             assert any(table in statement for statement in asked), table
         for statement in asked:
             plan = explained(statement)

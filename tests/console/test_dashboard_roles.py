@@ -1,11 +1,11 @@
-"""Who sees what on the first screen (CON-10)."""
+"""Who sees what on the first screen."""
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 
-from lifecycle.console import dashboard
-from lifecycle.console.panels import panels
-from lifecycle.models import Count
+from kilit.console import dashboard
+from kilit.console.panels import panels
+from kilit.lock.models import Count
 from tests.console.conftest import make_conversions, make_site
 from tests.console.test_dashboard import BOARD, text_of
 

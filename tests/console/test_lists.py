@@ -1,4 +1,4 @@
-"""Lists say what they are narrowed by, and keep to it (CON-3, CON-5, CON-7)."""
+"""Lists say what they are narrowed by, and keep to it."""
 
 import re
 from datetime import timedelta
@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 from django.utils.html import escape
 
-from lifecycle.models import ErrorGroup
+from kilit.lock.models import ErrorGroup
 from ociqueue.models import Conversion
 from tests.console.conftest import make_conversions, make_site
 
@@ -53,7 +53,7 @@ def test_a_value_that_no_filter_knows_shows_no_row_and_is_named(make_person, nam
     assert sentence in file.content.decode()
 
 
-@pytest.mark.parametrize("path", [*QUEUES, "/admin/ociqueue/uploadbatch/", "/admin/lifecycle/bulkaction/"])
+@pytest.mark.parametrize("path", [*QUEUES, "/admin/ociqueue/uploadbatch/", "/admin/bulk/bulkaction/"])
 def test_every_list_says_so(admin_client, path: str) -> None:
     make_site()
     name = "site" if "uploadbatch" in path else "status"

@@ -6,7 +6,7 @@ import pytest
 from django.apps import apps
 from django.contrib import admin
 
-from lifecycle.console.navigation import ICONS, sidebar
+from kilit.console.navigation import ICONS, sidebar
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +43,7 @@ def test_a_viewer_is_offered_only_what_opens(make_person) -> None:
     shown = links(client)
 
     assert "/admin/workers/" in shown
-    assert not [address for address in shown if address.startswith(("/admin/auth/", "/admin/lifecycle/apikey/"))]
+    assert not [address for address in shown if address.startswith(("/admin/auth/", "/admin/access/apikey/"))]
     assert {client.get(address).status_code for address in shown} == {200}
 
 

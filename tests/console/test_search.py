@@ -1,10 +1,10 @@
-"""A row is found by what pages call it, in every queue (CON-3)."""
+"""A row is found by what pages call it, in every queue."""
 
 import pytest
 from django.contrib import admin
 
-from lifecycle.console.listing import LongListAdmin
-from lifecycle.guard import LifecycleModel
+from kilit.console.listing import LongListAdmin
+from kilit.lock.guard import LifecycleModel
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
 from tests.orchestrator.conftest import make_job

@@ -1,4 +1,4 @@
-"""Workers, sweeps and bells, to be looked at (CON-12)."""
+"""Workers, sweeps and bells, to be looked at."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,10 +9,10 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from lifecycle.console.workers import ENDS_WITHIN, LATE_AFTER, Chore, Ring, Supervisor, Watch
-from lifecycle.models import Bell, Heartbeat, Runner, SweepRun
-from lifecycle.workers import sweeps
-from lifecycle.workers.bells import RING_AGAIN_AFTER
+from kilit.console.workers import ENDS_WITHIN, LATE_AFTER, Chore, Ring, Supervisor, Watch
+from kilit.workers import sweeps
+from kilit.workers.doorbells import RING_AGAIN_AFTER
+from kilit.workers.models import Bell, Heartbeat, Runner, SweepRun
 from tests.console.test_dashboard import text_of
 
 PAGE = "/admin/workers/"

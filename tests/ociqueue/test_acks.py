@@ -1,11 +1,11 @@
-"""Acknowledgements: what they change, what they leave alone, and that they say so (OCI-10, OCI-11, OCI-28)."""
+"""Acknowledgements: what they change, what they leave alone, and that they say so."""
 
 import time
 from uuid import uuid4
 
 import pytest
 
-from lifecycle.models import Event
+from kilit.lock.models import Event
 from ociqueue.models import Conversion
 from tests.ociqueue.conftest import Api
 
@@ -60,7 +60,7 @@ def test_a_late_ack_changes_nothing_and_leaves_an_event(api, site, make_conversi
 
 
 def test_an_ack_ends_the_doubt_about_an_earlier_claim(api, site, make_conversion) -> None:
-    """OCI-10: a script died and the next one said that it uploaded; nothing is unknown of a COMPLETED row."""
+    """A script died and the next one said that it uploaded; nothing is unknown of a COMPLETED row."""
     row = make_conversion(site)
     api.claim(site)
     Conversion.objects.update(claimed_at="2026-01-01T00:00Z")

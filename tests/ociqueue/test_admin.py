@@ -1,4 +1,4 @@
-"""Conversions in the console: what is seen, by whom, and how quickly (CON-3, CON-8, CON-10)."""
+"""Conversions in the console: what is seen, by whom, and how quickly."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,8 +8,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from lifecycle.actor import acting_as
-from lifecycle.console.listing import CappedPaginator
+from kilit.console.listing import CappedPaginator
+from kilit.lock.audit import acting_as
 from ociqueue.models import Conversion
 from tests.ociqueue.conftest import new_conversion
 

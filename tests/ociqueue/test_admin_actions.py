@@ -1,4 +1,4 @@
-"""The three actions of an operator in the console (OCI-15, CON-4, CON-9, CON-10)."""
+"""The three actions of an operator in the console."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from lifecycle.models import Event
+from kilit.lock.models import Event
 from ociqueue.admin import ConversionAdmin
 from ociqueue.models import Conversion, Site
 from ociqueue.states import Category, Status
@@ -116,7 +116,7 @@ def test_oci_15_mark_failed_takes_a_reason_and_has_defaults(make_person, site, m
 
 
 def test_what_is_marked_failed_is_not_tried_again_by_a_sweep(make_person, site, make_in_state) -> None:
-    """The page promises it; TRANSIENT would be requeued on a site that wants it (OCI-3), so it is not offered."""
+    """The page promises it; TRANSIENT would be requeued on a site that wants it, so it is not offered."""
     Site.objects.update(requeue_transient=True)
     rows = [make_in_state(site, "QUEUED") for _ in Category]
     operator = make_person(sites={site: "operator"})

@@ -1,4 +1,4 @@
-"""Circuits and unknown outcomes, in the console and in the operators' API (OCI-13, OCI-22, OCI-23)."""
+"""Circuits and unknown outcomes, in the console and in the operators' API."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ import pytest
 from django.db.models.functions import Now
 from django.test import Client
 
-from lifecycle.models import Heartbeat
+from kilit.workers.models import Heartbeat
 from ociqueue.models import Circuit, Conversion, Credentials, Site
 from ociqueue.states import Category, SyncMethod
-from ociqueue.uploader.outcome import Disposition, Outcome
-from ociqueue.uploader.running import Turn, claim
-from ociqueue.uploader.settling import settle
+from ociqueue.uploader.results import Disposition, Outcome
+from ociqueue.uploader.settle import settle
+from ociqueue.uploader.upload_run import Turn, claim
 from tests.ociqueue.conftest import Api, new_conversion
 from tests.ociqueue.uploads import CONVERSIONS, SITES, account, html, row_page, sent, trip
 

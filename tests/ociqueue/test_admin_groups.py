@@ -1,4 +1,4 @@
-"""Error groups in the console: what is shown, to whom, and where it leads (CON-6)."""
+"""Error groups in the console: what is shown, to whom, and where it leads."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from lifecycle.models import ErrorDelta, ErrorGroup
+from kilit.lock.models import ErrorDelta, ErrorGroup
 from ociqueue.models import Conversion
 from tests.ociqueue.conftest import new_conversion
 

@@ -1,4 +1,4 @@
-"""The console's import: look first, then store (OCI-7)."""
+"""The console's import: look first, then store."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from lifecycle.models import Event
+from kilit.lock.models import Event
 from ociqueue.admin import imports
 from ociqueue.models import Conversion, Site
 

@@ -1,16 +1,16 @@
-"""Who issues keys in the console, and for whom: a site's keys come from its own page alone (CON-10, CON-13)."""
+"""Who issues keys in the console, and for whom: a site's keys come from its own page alone."""
 
 import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from lifecycle.models import ApiKey, RefusedRequest
+from kilit.access.models import ApiKey, DeniedRequest
 
 pytestmark = pytest.mark.django_db
 
-KEYS = "/admin/lifecycle/apikey/"
+KEYS = "/admin/access/apikey/"
 PEOPLE = "/admin/auth/user/"
-CHOICE = "/admin/autocomplete/?app_label=lifecycle&model_name=apikey&field_name=user&term="
+CHOICE = "/admin/autocomplete/?app_label=access&model_name=apikey&field_name=user&term="
 
 
 @pytest.fixture(params=["admin of no site", "superuser"])
@@ -95,7 +95,7 @@ def test_an_admin_of_no_site_sees_and_revokes_its_keys_but_prolongs_none(make_pe
     admin.post(KEYS, {"action": "revoke", "_selected_action": [key.pk]})
     key.refresh_from_db()
     assert key.revoked_at
-    assert not RefusedRequest.objects.exists()
+    assert not DeniedRequest.objects.exists()
 
 
 def test_con_13_a_page_that_is_sent_again_issues_no_second_key(make_person, site) -> None:

@@ -1,4 +1,4 @@
-"""Sites in the console: numbers, pause, people, script and keys (OCI-1, OCI-27, CON-13)."""
+"""Sites in the console: numbers, pause, people, script and keys."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -10,8 +10,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from lifecycle.models import ApiKey, Count
-from ociqueue import insight
+from kilit.access.models import ApiKey
+from kilit.lock.models import Count
+from ociqueue import presenters
 from ociqueue.models import Conversion, Site
 from ociqueue.overview import overviews
 
@@ -78,7 +79,7 @@ def test_the_list_shows_the_numbers_that_the_api_tells(make_busy) -> None:
     found = overviews(sites)
 
     for site in sites:
-        told, shown = insight.stats(site), found[site.pk]
+        told, shown = presenters.stats(site), found[site.pk]
         assert {state: shown.totals[state] for state in told["totals"]} == told["totals"]
         assert (shown.stuck, shown.error_rate, shown.is_alarming, shown.is_silent) == (
             told["stuckProcessing"],

@@ -1,4 +1,4 @@
-"""Why a conversion does not move, told on its page (CON-8), which nobody can edit (CON-9)."""
+"""Why a conversion does not move, told on its page, which nobody can edit."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -7,8 +7,8 @@ import pytest
 from django.db.models.functions import Now
 from django.test import Client
 
-from lifecycle.models import Heartbeat, SweepRun
-from lifecycle.workers import sweeps
+from kilit.workers import sweeps
+from kilit.workers.models import Heartbeat, SweepRun
 from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
 from ociqueue.states import Category
 

@@ -1,4 +1,4 @@
-"""Uploads in the console: what was sent, what came back, and how quickly it is listed (OCI-23, CON-3)."""
+"""Uploads in the console: what was sent, what came back, and how quickly it is listed."""
 
 from datetime import timedelta
 from typing import Any
@@ -12,9 +12,9 @@ from django.utils import timezone
 from ociqueue.admin import batches
 from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.states import Category, SyncMethod
-from ociqueue.uploader.outcome import Disposition, Outcome
-from ociqueue.uploader.running import Turn, claim
-from ociqueue.uploader.settling import settle
+from ociqueue.uploader.results import Disposition, Outcome
+from ociqueue.uploader.settle import settle
+from ociqueue.uploader.upload_run import Turn, claim
 from tests.ociqueue.conftest import new_conversion
 from tests.ociqueue.uploads import CONVERSIONS, LIST, SITES, html, row_page, sent, trip
 

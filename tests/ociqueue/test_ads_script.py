@@ -1,4 +1,4 @@
-"""The Ads Script, run as it is under Node; its HTTP goes to the live server (OCI-25, OCI-26)."""
+"""The Ads Script, run as it is under Node; its HTTP goes to the live server."""
 
 import json
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db.models import Model
 
-from lifecycle.models import Event
+from kilit.lock.models import Event
 from ociqueue.adsscript import KEY_PLACEHOLDER
 from ociqueue.models import Conversion, Site
 from tests.ociqueue.ads_runtime import (

@@ -1,4 +1,4 @@
-"""The Ads Script with a site's values filled in (OCI-25)."""
+"""The Ads Script with a site's values filled in."""
 
 import json
 

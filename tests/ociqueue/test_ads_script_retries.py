@@ -1,4 +1,4 @@
-"""What the Ads Script does when a server is busy, down or refuses, and when its time runs out (OCI-12, OCI-25)."""
+"""What the Ads Script does when a server is busy, down or refuses, and when its time runs out."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -7,9 +7,9 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from lifecycle.models import Count, Event
+from kilit.lock.models import Count, Event
+from ociqueue.acknowledge import ack
 from ociqueue.models import Conversion
-from ociqueue.settling import ack
 from tests.benchmarks.conversions import fill
 from tests.ociqueue.conftest import Api, new_conversion
 from tests.waiting import PATIENCE
@@ -21,7 +21,7 @@ ROWS = 20_000
 
 
 def test_sixteen_exporters_hand_out_every_row_exactly_once_per_claim(site, site_key, in_threads) -> None:
-    """OCI-9: half of the exporters lose their first answer and pull again, as a script does after a timeout."""
+    """Half of the exporters lose their first answer and pull again, as a script does after a timeout."""
     key = site_key(site)
     fill(Conversion._meta.db_table, site, ROWS)
 

@@ -1,4 +1,4 @@
-"""Entry by file: the API's checks, told by line, and twice is once (OCI-7)."""
+"""Entry by file: the API's checks, told by line, and twice is once."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from lifecycle.models import Event
-from ociqueue.csvfile import BATCH, LONGEST_LINE, Unreadable, derived_key, import_file
+from kilit.lock.models import Event
+from ociqueue.csv_import import BATCH, LONGEST_LINE, Unreadable, derived_key, import_file
 from ociqueue.management.bar import Bar
 from ociqueue.models import Conversion
 

@@ -1,4 +1,4 @@
-"""Failed rows as a CSV file: streamed, formula-safe, of the user's sites (OCI-27, CON-7)."""
+"""Failed rows as a CSV file: streamed, formula-safe, of the user's sites."""
 
 import csv
 import tracemalloc
@@ -11,8 +11,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from lifecycle.spreadsheet import harmless
-from ociqueue.deadletters import COLUMNS
+from kilit.api.csv_files import harmless
+from ociqueue.dead_letters import COLUMNS
 from ociqueue.models import Conversion, Site
 from tests.ociqueue.conftest import new_conversion
 
@@ -24,7 +24,7 @@ ADDRESS = "/admin/ociqueue/conversion/dead-letters/"
 
 def make_failed(site: Site, number: int = 1, *, code: str = "INVALID_VALUE", message: str = "bad", **columns: Any):
     rows = Conversion.objects.bulk_create([new_conversion(site, **columns) for _ in range(number)])
-    chosen = Conversion.objects.filter(pk__among=[row.pk for row in rows])
+    chosen = Conversion.objects.filter(pk__any_of=[row.pk for row in rows])
     chosen.claim(limit=number)
     chosen.ack_failed(code=code, category="VALIDATION", message=message)
     return list(chosen.order_by("pk"))

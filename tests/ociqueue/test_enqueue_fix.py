@@ -1,4 +1,4 @@
-"""Corrected copies of rows that Google rejected after the script's report (OCI-8)."""
+"""Corrected copies of rows that Google rejected after the script's report."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.forms.models import model_to_dict
 
-from lifecycle.models import Event
+from kilit.lock.models import Event
 from ociqueue.models import Conversion, Site
 
 pytestmark = pytest.mark.django_db

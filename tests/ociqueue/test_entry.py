@@ -1,4 +1,4 @@
-"""The way in: a row is valid before it can exist (OCI-4, OCI-5, OCI-6)."""
+"""The way in: a row is valid before it can exist."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -184,7 +184,7 @@ def test_what_was_sent_is_what_is_stored(api, site) -> None:
 
 @pytest.mark.parametrize("offset", ["+16:00", "-23:59", "+03:00:00.5"])
 def test_an_odd_offset_costs_nobody_anything(api, site, offset: str) -> None:
-    """OCI-6: ISO 8601 as Python reads it, with offsets that PostgreSQL refuses; the moment is stored all the same."""
+    """ISO 8601 as Python reads it, with offsets that PostgreSQL refuses; the moment is stored all the same."""
     sent = f"{NOW - timedelta(hours=30):%Y-%m-%dT%H:%M:%S}{offset}"
 
     told = post(api, site, item(), item(gclid="odd", conversionTime=sent), item(gclid="after"))

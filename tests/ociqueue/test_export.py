@@ -1,4 +1,4 @@
-"""Handing rows out: eligibility, order, form, refusals (OCI-9, OCI-12)."""
+"""Handing rows out: eligibility, order, form, refusals."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -102,7 +102,7 @@ def test_times_are_spoken_in_the_sites_zone(zone: str, utc: str, spoken: str) ->
 
 @pytest.mark.parametrize("claims", ["true", "false"])
 def test_a_site_that_sends_through_the_api_is_refused(api, site, make_conversion, claims: str) -> None:
-    """OCI-12: a preview would show rows that no script will ever be handed."""
+    """A preview would show rows that no script will ever be handed."""
     make_conversion(site)
     Site.objects.update(sync_method="api")
 

@@ -1,11 +1,11 @@
-"""What operators are told, without counting finished rows (OCI-13, OCI-14, OCI-27)."""
+"""What operators are told, without counting finished rows."""
 
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
-from lifecycle.models import Count
+from kilit.lock.models import Count
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import failure
 from tests.ociqueue.conftest import Api

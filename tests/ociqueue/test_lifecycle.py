@@ -1,10 +1,10 @@
-"""Conversions conform to the lock (OCI-3)."""
+"""Conversions conform to the lock."""
 
 from django.db.models.functions import Now
 
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import FREE, failure
-from tests.lifecycle.conformance import LifecycleConformance, Specimen
+from tests.lock.conformance import LifecycleConformance, Specimen
 from tests.ociqueue.conftest import new_conversion
 
 

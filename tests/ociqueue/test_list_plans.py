@@ -1,4 +1,4 @@
-"""The console's list at a million rows: no page of it, however deep, walks the table (CON-3, CON-6)."""
+"""The console's list at a million rows: no page of it, however deep, walks the table."""
 
 from typing import Any
 

@@ -6,16 +6,17 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from lifecycle.models import ApiKey
-from ociqueue.loadtest import LoadTest
+from kilit.access.models import ApiKey
 from ociqueue.models import Conversion, Site
+from tests.loadtest.command import Command
+from tests.loadtest.driver import LoadTest
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def run(live_server: Any, *arguments: str) -> str:
     out = StringIO()
-    call_command("oci_loadtest", "--url", live_server.url, *arguments, stdout=out, stderr=StringIO())
+    call_command(Command(), "--url", live_server.url, *arguments, stdout=out, stderr=StringIO())
     return out.getvalue()
 
 

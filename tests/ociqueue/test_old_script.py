@@ -1,4 +1,4 @@
-"""Scripts already in the field keep working unchanged (OCI-28)."""
+"""Scripts already in the field keep working unchanged."""
 
 import json
 from collections.abc import Callable

@@ -2,8 +2,8 @@
 
 import pytest
 
-from lifecycle.identity import uuid7
-from ociqueue import insight
+from kilit.lock.identity import uuid7
+from ociqueue import presenters
 from ociqueue.admin.listing import search
 from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.uploader.due import due_sites
@@ -55,7 +55,7 @@ def test_nothing_that_runs_all_day_walks_the_finished_rows(crowded: Site) -> Non
     rows = Conversion.objects.for_site(crowded)
     claimed = list(rows.filter(status="PROCESSING").values_list("pk", flat=True)[:1000])
     last = rows.order_by("-id").values_list("pk", flat=True)[500]
-    cursor = insight.rows_page(crowded, limit=1, status=None, cursor=None)["nextCursor"]
+    cursor = presenters.rows_page(crowded, limit=1, status=None, cursor=None)["nextCursor"]
     chores = {
         "export": lambda: rows.claim(limit=1000),
         "ack": lambda: rows.filter(pk__in=claimed).ack(),
@@ -63,9 +63,9 @@ def test_nothing_that_runs_all_day_walks_the_finished_rows(crowded: Site) -> Non
         "recover": Conversion.objects.recover,
         "cap": Conversion.objects.cap,
         "requeue": Conversion.objects.requeue_transient,
-        "rows": lambda: insight.rows_page(crowded, limit=200, status=None, cursor=cursor),
-        "rows by state": lambda: insight.rows_page(crowded, limit=200, status="FAILED", cursor=None),
-        "stats": lambda: insight.stats(crowded),
+        "rows": lambda: presenters.rows_page(crowded, limit=200, status=None, cursor=cursor),
+        "rows by state": lambda: presenters.rows_page(crowded, limit=200, status="FAILED", cursor=None),
+        "stats": lambda: presenters.stats(crowded),
         "search": lambda: list(search(rows, "c500000")),
         "one row": lambda: list(rows.filter(pk=last)),
     }

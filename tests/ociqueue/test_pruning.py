@@ -11,11 +11,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
-from lifecycle import pruning
-from lifecycle.actor import acting_as
-from lifecycle.identity import first_at
-from lifecycle.models import Count, ErrorGroup, Event, Pruning
-from lifecycle.workers import sweeps
+from kilit.lock import pruning
+from kilit.lock.audit import acting_as
+from kilit.lock.identity import first_at
+from kilit.lock.models import Count, ErrorGroup, Event, Pruning
+from kilit.workers import sweeps
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import failure
 from tests.ociqueue.conftest import new_conversion
@@ -148,7 +148,7 @@ def test_events_go_with_their_row_alone(make_old, sql) -> None:
     sql("SELECT set_config('kilit.prune_before', 'infinity', true)")
 
     with pytest.raises(IntegrityError, match="events cannot be deleted"), transaction.atomic():
-        sql("DELETE FROM lifecycle_event")
+        sql("DELETE FROM lock_event")
 
 
 @pytest.mark.parametrize("statement", ["DELETE FROM", "UPDATE", "TRUNCATE"])
@@ -157,7 +157,7 @@ def test_the_record_stays_for_ever(make_old, sql, statement: str) -> None:
     pruning.prune(older_than=MONTH)
 
     with pytest.raises(IntegrityError, match="records of pruning cannot be"), transaction.atomic():
-        sql(f"{statement} lifecycle_pruning" + (" SET rows = 0" if statement == "UPDATE" else ""))
+        sql(f"{statement} lock_pruning" + (" SET rows = 0" if statement == "UPDATE" else ""))
 
 
 def test_a_row_that_was_replaced_goes_after_its_copy(make_old) -> None:

@@ -1,4 +1,4 @@
-"""Sweeps: from any mix of crashes, a row that can never succeed ends (OCI-16, OCI-17)."""
+"""Sweeps: from any mix of crashes, a row that can never succeed ends."""
 
 from datetime import timedelta
 
@@ -8,8 +8,8 @@ from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifecycle.models import Event
-from lifecycle.workers import sweeps
+from kilit.lock.models import Event
+from kilit.workers import sweeps
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import failure
 from tests.ociqueue.conftest import Api, new_conversion
@@ -201,7 +201,7 @@ def test_cron_addresses_run_the_same_sweeps(client, site, make_conversion, setti
 
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_passing_failures_have_an_address_too(client, make_site, make_conversion, settings, method: str) -> None:
-    """Each sweep has three doors: a command, an address and the schedule (OCI-3)."""
+    """Each sweep has three doors: a command, an address and the schedule."""
     settings.CRON_SECRET = "tick"
     row = make_conversion(make_site(requeue_transient=True))
     Conversion.objects.claim(limit=1)

@@ -7,7 +7,7 @@ from django.test import Client
 from ociqueue.models import Circuit, Conversion, Site, UploadBatch
 from ociqueue.models.credentials import Account
 from ociqueue.states import Category
-from ociqueue.uploader.running import Turn, claim, hold
+from ociqueue.uploader.upload_run import Turn, claim, hold
 from tests.ociqueue.conftest import new_conversion
 
 SITES = "/admin/ociqueue/site/"

@@ -51,12 +51,12 @@ def torn(kilit: Installation) -> dict[str, list[Any]]:
     have = files(kilit)
     last = """
         SELECT job.id, job.status, last.to_state FROM pdfjobs_pdfjob job JOIN LATERAL (SELECT to_state
-        FROM lifecycle_event WHERE queue = 'pdf' AND object_id = job.id ORDER BY id DESC LIMIT 1) last ON true
+        FROM lock_event WHERE queue = 'pdf' AND object_id = job.id ORDER BY id DESC LIMIT 1) last ON true
         WHERE job.status <> last.to_state
     """
     counted = """
-        SELECT state, sum(now) FROM (SELECT state, total AS now FROM lifecycle_count WHERE queue = 'pdf' UNION ALL
-        SELECT state, change FROM lifecycle_countdelta WHERE queue = 'pdf') each GROUP BY 1 HAVING sum(now) <> 0
+        SELECT state, sum(now) FROM (SELECT state, total AS now FROM lock_count WHERE queue = 'pdf' UNION ALL
+        SELECT state, change FROM lock_countdelta WHERE queue = 'pdf') each GROUP BY 1 HAVING sum(now) <> 0
     """
     rows = "SELECT status, count(*) FROM pdfjobs_pdfjob GROUP BY 1"
     made = kilit.ask("SELECT artifact_key, artifact_size FROM pdfjobs_pdfjob WHERE status = 'succeeded'")

@@ -13,9 +13,9 @@ from typing import Any
 
 import psycopg
 
-from config.embedded.place import home_of
-from config.embedded.server import Server
-from lifecycle.processes import PARENT, kill_group
+from kilit.postgres.place import home_of
+from kilit.postgres.server import Server
+from kilit.workers.processes import PARENT, kill_group
 from tests.commands import ROOT, fresh_environment
 from tests.waiting import PATIENCE, wait_until
 
@@ -66,7 +66,7 @@ class Installation:
         """Start workers, and wait until a task went through them."""
         # A test run that is killed takes them along.
         process = self.start(sys.executable, "manage.py", "runworkers", variables={PARENT: str(os.getpid())})
-        alive = "SELECT count(*) FROM lifecycle_heartbeat WHERE pid = %s AND alive_at > now() - interval '30 s'"
+        alive = "SELECT count(*) FROM workers_heartbeat WHERE pid = %s AND alive_at > now() - interval '30 s'"
         wait_until(lambda: self.ask(alive, process.pid) == [(1,)])
         return process
 

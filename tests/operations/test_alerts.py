@@ -13,9 +13,9 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.test import Client
 
-from lifecycle.models import Heartbeat, Runner, SweepRun
-from lifecycle.table import Lifecycle
-from lifecycle.workers import sweeps
+from kilit.lock.table import Lifecycle
+from kilit.workers import sweeps
+from kilit.workers.models import Heartbeat, Runner, SweepRun
 from ociqueue.states import CIRCUITS, CONVERSIONS
 from orchestrator.states import JOBS
 from pdfjobs.states import PDF_JOBS
@@ -54,9 +54,9 @@ def count(queue: str, **states: tuple[int, int]) -> None:
     for state, (total, entered) in states.items():
         scope = "UNKNOWN" if (queue, state) == ("pdf", "failed") else ""  # PDF failures are counted by code
         with connection.cursor() as cursor:
-            cursor.execute("DELETE FROM lifecycle_count WHERE queue = %s AND state = %s", [queue, state])
+            cursor.execute("DELETE FROM lock_count WHERE queue = %s AND state = %s", [queue, state])
             cursor.execute(
-                "INSERT INTO lifecycle_count (queue, scope, state, total, entered, changed_at)"
+                "INSERT INTO lock_count (queue, scope, state, total, entered, changed_at)"
                 " VALUES (%s, %s, %s, %s, %s, now())",
                 [queue, scope, state, total, entered],
             )

@@ -11,9 +11,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from config.backup.manifest import NAME, BadBackup
-from config.backup.programs import said
-from config.backup.restoring import Refused, look_through
+from kilit.backup.manifest import NAME, BadBackup
+from kilit.backup.programs import said
+from kilit.backup.restoring import Refused, look_through
 from tests.operations.comparing import WHOLE, contents, files, sequences, torn
 from tests.operations.installation import Installation, installation
 from tests.waiting import PATIENCE, wait_until
@@ -30,7 +30,7 @@ for number in itertools.count():
     new_job(number=number)
     Parcel.objects.create(work=0.05)
 """
-HISTORY = "SELECT id, to_jsonb(each)::text FROM lifecycle_event each"
+HISTORY = "SELECT id, to_jsonb(each)::text FROM lock_event each"
 STATES = "SELECT status, count(*) FROM pdfjobs_pdfjob GROUP BY 1"
 LIVE = "SELECT count(*) FROM pdfjobs_pdfjob WHERE status IN ('queued', 'running')"
 
@@ -217,7 +217,7 @@ def test_a_file_that_is_lost_is_told_and_its_job_expires_with_the_restore(
     assert key in ended.stderr
     assert "1 PDF jobs were expired" in fresh.must("restore", str(tmp_path / "backup"))
     assert torn(fresh) == WHOLE
-    expired = fresh.ask("SELECT message FROM lifecycle_event WHERE to_state = 'expired' AND actor = 'restore'")
+    expired = fresh.ask("SELECT message FROM lock_event WHERE to_state = 'expired' AND actor = 'restore'")
     assert expired == [("Its file was not in the backup that was restored.",)]
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lifecycle.workers.supervisor import BUSY
+from kilit.workers.supervisor import BUSY
 from tests.commands import free_port
 from tests.operations.clients import Clients
 from tests.operations.installation import Installation, installation
@@ -27,10 +27,10 @@ ROUNDS = 1
 # The crew that is to be stopped is called to them by name: else the younger one might take them all.
 LONG_TASKS = """
 from django_q.tasks import async_task
-from lifecycle.models import Heartbeat
+from kilit.workers.models import Heartbeat
 from tests.parcels.models import Parcel
 [Parcel.objects.create(work=5) for _ in range(6)]
-async_task("lifecycle.tasks.answer", "parcels", cluster=Heartbeat.objects.get(pid=%d).name)
+async_task("kilit.workers.tasks.answer", "parcels", cluster=Heartbeat.objects.get(pid=%d).name)
 """
 LIVE = "SELECT count(*) FROM pdfjobs_pdfjob WHERE status IN ('queued', 'running')"
 DOCUMENTS = "SELECT id::text, concat_ws(': ', status, nullif(error_detail, '')) FROM pdfjobs_pdfjob WHERE id = ANY(%s)"
@@ -175,11 +175,11 @@ def test_no_job_is_lost_or_begun_twice_while_workers_are_replaced(kilit) -> None
 
     # A worker that is told to stop finishes what it has: nothing was taken from it, and nothing begun anew.
     assert kilit.ask("SELECT DISTINCT attempt_count FROM parcels_parcel") == [(1,)]
-    assert kilit.ask("SELECT count(*) FROM lifecycle_event WHERE actor = 'sweep:pdf_reap'") == [(0,)]
+    assert kilit.ask("SELECT count(*) FROM lock_event WHERE actor = 'sweep:pdf_reap'") == [(0,)]
 
 
 def test_a_runner_that_is_told_to_stop_lets_go_of_its_job_and_the_next_one_goes_on(kilit) -> None:
-    """ORC-19: nothing waits for a lease to lapse."""
+    """Nothing waits for a lease to lapse."""
     tell = "from orchestrator.demo import simulators_command as c; print(c())"
     quick = kilit.must("shell", "-c", tell).splitlines()[-1]
     slow = json.dumps([*json.loads(quick)[:-1], "600"])  # seconds: whoever runs it is at it when told to stop
@@ -196,7 +196,7 @@ def test_a_runner_that_is_told_to_stop_lets_go_of_its_job_and_the_next_one_goes_
         assert runner.wait(timeout=PATIENCE) == 0
         assert kilit.ask(running) == [(0,)]
 
-    simulator = kilit.start(sys.executable, "manage.py", "optiplanning_simulator")
+    simulator = kilit.start(sys.executable, "-m", "simulators.optiplanning")
     last = kilit.start(*watch, variables={"KILIT_OPTI_COMMAND": quick})
     wait_until(lambda: kilit.ask(live) == [(0,)])
     for process in (last, simulator):

@@ -9,12 +9,12 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from lifecycle.models import ApiKey
-from orchestrator import collecting
-from orchestrator.enqueue import enqueue
-from orchestrator.folders import Folders
+from kilit.access.models import ApiKey
+from orchestrator.files.folders import Folders
 from orchestrator.models import Customer, Job
-from orchestrator.order import read_order
+from orchestrator.optiplanning import collecting
+from orchestrator.orders.enqueue import enqueue
+from orchestrator.orders.order import read_order
 
 PHONE = "0555 123 45 67"
 GOVDE = {

@@ -20,9 +20,10 @@ if __name__ == "__main__" and not apps.ready:
 
 from django.db import connections
 
-from orchestrator import collecting, runner, steps
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet
+from orchestrator.optiplanning import collecting
+from orchestrator.workflow import runner, steps
 from tests.waiting import PATIENCE
 
 

@@ -9,18 +9,18 @@ from typing import Any
 
 from django.db.models.functions import Now
 
-from orchestrator.folders import Folders
-from orchestrator.management.commands.optiplanning_simulator import Player
+from orchestrator.files.folders import Folders
 from orchestrator.models import Job
-from orchestrator.optiplanning import playing
-from orchestrator.runner import tick
+from orchestrator.workflow.runner import tick
+from simulators.optiplanning import play
+from simulators.optiplanning.command import Player
 from tests.orchestrator.conftest import make_job
 from tests.waiting import PATIENCE
 
 
 def command(folders: Folders, *arguments: str) -> str:
     """Return the command of mode A that plays OptiPlanning."""
-    return json.dumps([sys.executable, str(Path(playing.__file__)), "--export", str(folders.export), *arguments])
+    return json.dumps([sys.executable, str(Path(play.__file__)), "--export", str(folders.export), *arguments])
 
 
 def player(folders: Folders, **options: Any) -> Player:

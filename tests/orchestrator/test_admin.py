@@ -5,12 +5,12 @@ import re
 import pytest
 from django.urls import reverse
 
-from lifecycle.models import Event
-from orchestrator.advice import TO_FIX, advice
+from kilit.lock.models import Event
 from orchestrator.faults import HOLD_CODES, Code, Fault
 from orchestrator.models import Customer, Job
 from orchestrator.models.queryset import failure
 from orchestrator.states import State
+from orchestrator.workflow.error_help import TO_FIX, advice
 from tests.orchestrator import test_lifecycle
 from tests.orchestrator.conftest import make_job
 

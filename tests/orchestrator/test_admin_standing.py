@@ -8,13 +8,13 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from lifecycle.leases import new_lease
-from lifecycle.models import Heartbeat, Runner
+from kilit.lock.leases import new_lease
+from kilit.workers.models import Heartbeat, Runner
 from orchestrator.faults import Code, Fault
 from orchestrator.models import Job
 from orchestrator.models.queryset import LEASE, failure
-from orchestrator.runner import tick
 from orchestrator.states import State
+from orchestrator.workflow.runner import tick
 from tests.orchestrator import test_lifecycle
 from tests.orchestrator.conftest import make_job
 from tests.orchestrator.test_plans import crowded  # noqa: F401 - a fixture

@@ -1,4 +1,4 @@
-"""The API of cutting jobs: what is refused, and how (ORC-5 to ORC-7)."""
+"""The API of cutting jobs: what is refused, and how."""
 
 import json
 from unittest.mock import patch
@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from lifecycle.models import Event
-from lifecycle.models import event as event_model
+from kilit.lock.models import Event
+from kilit.lock.models import event as event_model
 from orchestrator.faults import Code, Fault
 from orchestrator.models import Job
 from orchestrator.models.queryset import failure

@@ -1,4 +1,4 @@
-"""Customers by phone, over REST (ORC-7)."""
+"""Customers by phone, over REST."""
 
 import pytest
 

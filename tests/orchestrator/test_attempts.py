@@ -1,4 +1,4 @@
-"""Attempts: many sheets, sheets taken in, and what one that died left behind (ORC-15 to ORC-17)."""
+"""Attempts: many sheets, sheets taken in, and what one that died left behind."""
 
 import hashlib
 import json
@@ -10,11 +10,12 @@ import pytest
 from django.db.models import F
 from django.db.models.functions import Now
 
-from orchestrator import collecting, runner, steps
-from orchestrator.decisions import approve, retry
-from orchestrator.excel import sheet as excel_sheet
 from orchestrator.models import Job, queryset
-from orchestrator.runner import is_due, tick
+from orchestrator.optiplanning import collecting
+from orchestrator.planning.excel import sheet as excel_sheet
+from orchestrator.workflow import runner, steps
+from orchestrator.workflow.decisions import approve, retry
+from orchestrator.workflow.runner import is_due, tick
 from tests.orchestrator import test_lifecycle
 from tests.orchestrator.conftest import GOVDE, make_job
 from tests.orchestrator.playing import command, due_again, left_running, player, work_until
@@ -29,7 +30,7 @@ def colourful(number: int) -> list[dict]:
 
 
 def test_a_job_of_more_sheets_than_fit_a_lease_keeps_its_claim(floor, customer, monkeypatch) -> None:
-    """ORC-15, ORC-20: the lease is renewed between two sheets, so no other runner takes the job meanwhile."""
+    """The lease is renewed between two sheets, so no other runner takes the job meanwhile."""
     monkeypatch.setattr(runner, "RENEW_EVERY", 0)
     fill, lapsed = excel_sheet.sheet_bytes, []
 
@@ -64,7 +65,7 @@ def test_workers_leave_very_many_sheets_to_the_patient_runner(floor, customer, m
 
 
 def test_sheets_that_the_operator_took_in_are_not_laid_again(floor, customer) -> None:
-    """ORC-15: OptiPlanning empties its import folder; laid again, the order would be optimised and cut again."""
+    """OptiPlanning empties its import folder; laid again, the order would be optimised and cut again."""
     job = make_job(opti_mode="C")
     work_until(job, "HOLD")
     files = job.files
@@ -131,7 +132,7 @@ def test_a_solution_of_the_attempt_before_is_not_taken(floor, customer) -> None:
 
 
 def test_the_stump_of_a_solution_is_written_again(floor, customer, settings, monkeypatch) -> None:
-    """ORC-20: killed while OptiPlanning wrote; E_XML_INVALID would be for good."""
+    """Killed while OptiPlanning wrote; E_XML_INVALID would be for good."""
     monkeypatch.setattr(collecting, "CUT_SHORT_AFTER", timedelta(0))
     job = left_running(floor, settings)
     (floor.export / f"{job.pk}.xml").write_text("<Solutions><Solution best=")
@@ -167,7 +168,7 @@ def test_a_solution_that_disappears_before_it_is_kept_is_not_there_yet(floor, cu
 
 
 def test_several_solutions_are_joined_in_one_order_whatever_the_database_sorts_by(floor) -> None:
-    """ORC-17: B comes before a by its code point, and after it in most alphabets."""
+    """B comes before a by its code point, and after it in most alphabets."""
     job = row_in("OPTI_DONE")
     for name in ("a.xml", "B.xml", "ç.xml", "d.xml"):
         job.solution_files.create(name=name, content=name.encode(), sha256="0" * 64)

@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 from django.db.models.functions import Now
 
-from lifecycle.leases import new_lease
-from lifecycle.models import Event
+from kilit.lock.leases import new_lease
+from kilit.lock.models import Event
 from orchestrator.faults import HOLD_CODES, PERMANENT_CODES, Code, Fault
 from orchestrator.models import Job
 from orchestrator.models.job import ClaimLost

@@ -5,10 +5,10 @@ from uuid import UUID
 import pytest
 from openpyxl import load_workbook
 
-from lifecycle.models import Event
-from orchestrator import collecting
+from kilit.lock.models import Event
 from orchestrator.models import Job
-from orchestrator.runner import tick
+from orchestrator.optiplanning import collecting
+from orchestrator.workflow.runner import tick
 from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
 from tests.orchestrator.playing import command, player, work_until
 
@@ -51,7 +51,7 @@ def assert_sheets(job: Job, floor) -> None:
 
 
 def test_mode_a_goes_from_the_order_to_the_saw_by_itself(api, floor, customer, settings) -> None:
-    """ORC-1, ORC-13 to ORC-18: both part types, and every cell read back."""
+    """Both part types, and every cell read back."""
     settings.OPTI_COMMAND = command(floor)
     job = post(api)
 
@@ -75,7 +75,7 @@ def test_mode_a_goes_from_the_order_to_the_saw_by_itself(api, floor, customer, s
 
 
 def test_mode_c_waits_for_the_operator_and_leaves_the_sheets_alone(api, floor, customer) -> None:
-    """ORC-8, ORC-15, ORC-16: hold, start by hand, approve, second pass without rewriting."""
+    """Hold, start by hand, approve, second pass without rewriting."""
     job = post(api, opti_mode="C")
 
     work_until(job, "HOLD")
@@ -116,7 +116,7 @@ def test_one_solution_for_each_sheet_when_the_rules_say_so(api, floor, customer,
 def test_rules_mended_on_disk_let_an_approved_job_through_without_a_restart(
     api, floor, customer, settings, tmp_path
 ) -> None:
-    """ORC-2, ORC-9: fix, then approve; broken rules meanwhile leave the last good ones in force."""
+    """Fix, then approve; broken rules meanwhile leave the last good ones in force."""
     settings.OPTI_COMMAND = command(floor)
     good = settings.OPTI_RULES.read_text()
     settings.OPTI_RULES = tmp_path / "rules.json"

@@ -1,4 +1,4 @@
-"""What is held, what fails, and with which code (ORC-2, ORC-9, ORC-17)."""
+"""What is held, what fails, and with which code."""
 
 import io
 import json
@@ -10,12 +10,12 @@ from django.core.management import call_command
 from django.db import OperationalError
 from django.db.models.functions import Now
 
-from lifecycle.models import Event
-from orchestrator import steps
-from orchestrator.decisions import approve, retry
+from kilit.lock.models import Event
 from orchestrator.faults import Code, Fault
 from orchestrator.models import Customer, Job
-from orchestrator.runner import tick
+from orchestrator.workflow import steps
+from orchestrator.workflow.decisions import approve, retry
+from orchestrator.workflow.runner import tick
 from tests.orchestrator.conftest import ARKALIK, GOVDE, make_job
 from tests.orchestrator.playing import command, due_again, left_running, work_until
 
@@ -72,7 +72,7 @@ def test_a_missing_plate_size_is_held(floor, customer, settings, tmp_path) -> No
 
 
 def test_the_gates_are_asked_in_their_order(floor, settings, tmp_path) -> None:
-    """ORC-9: the customer first, then the template, then the parts."""
+    """The customer first, then the template, then the parts."""
     settings.OPTI_TEMPLATE = tmp_path / "none.xlsx"
     template = settings.OPTI_TEMPLATE
     job = make_job(parts=[GOVDE | {"thickness_mm": 16}])
@@ -175,7 +175,7 @@ def test_optiplanning_is_started_once_however_long_its_solution_takes(floor, cus
 
 
 def test_an_exception_nobody_named_is_unknown(floor, customer) -> None:
-    """ORC-2: its text goes to the message and the event, never to the code."""
+    """Its text goes to the message and the event, never to the code."""
     job = make_job()
 
     with patch.object(steps, "transform", side_effect=ZeroDivisionError("by nought\x00\ud800")):

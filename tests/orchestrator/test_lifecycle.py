@@ -1,15 +1,15 @@
-"""Cutting jobs conform to the lock (ORC-1)."""
+"""Cutting jobs conform to the lock."""
 
 from itertools import count
 from typing import Any
 
 from django.db.models.functions import Now
 
-from lifecycle.leases import no_lease
+from kilit.lock.leases import no_lease
 from orchestrator.faults import Code, Fault
 from orchestrator.models import Job
 from orchestrator.models.queryset import failure
-from tests.lifecycle.conformance import LifecycleConformance, Specimen
+from tests.lock.conformance import LifecycleConformance, Specimen
 
 NUMBERS = count()
 

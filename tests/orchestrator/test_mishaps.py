@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from lifecycle.refusals import Refusal
-from orchestrator import delivering, rules, runner, steps
-from orchestrator.absences import AWAY_FOR, Absences
-from orchestrator.decisions import cancel, retry
+from kilit.api.refusals import Refusal
+from orchestrator.files.share_outages import AWAY_FOR, Absences
 from orchestrator.models import Job
 from orchestrator.models.queryset import MOST_LAPSES
-from orchestrator.runner import tick
+from orchestrator.planning import rules
+from orchestrator.saw import delivery
+from orchestrator.workflow import runner, steps
+from orchestrator.workflow.decisions import cancel, retry
+from orchestrator.workflow.runner import tick
 from tests.orchestrator import test_lifecycle
 from tests.orchestrator.conftest import make_job, order_body
 from tests.orchestrator.playing import command, due_again, let_leases_lapse, player, work_until
@@ -70,14 +72,14 @@ def test_orc_17_a_sheet_without_a_solution_is_named_when_the_time_is_over(floor,
 def test_orc_20_a_runner_that_lost_its_claim_while_it_copied_lays_nothing(
     floor, customer, settings, monkeypatch
 ) -> None:
-    """ORC-18: its PC slept, and meanwhile the order failed, was retried and cut; a second file would be cut, too."""
+    """Its PC slept, and meanwhile the order failed, was retried and cut; a second file would be cut, too."""
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
-    copies = delivering.write_aside
+    copies = delivery.write_aside
 
     def copies_slowly(*given: Any) -> Path:
         aside = copies(*given)
-        monkeypatch.setattr(delivering, "write_aside", copies)
+        monkeypatch.setattr(delivery, "write_aside", copies)
         let_leases_lapse()
         tick(patient=True)  # another runner
         Job.objects.filter(pk=job.pk).update(handed_at=Now() - timedelta(minutes=6), next_run_at=Now())
@@ -89,10 +91,10 @@ def test_orc_20_a_runner_that_lost_its_claim_while_it_copied_lays_nothing(
         work_until(job, "DONE", machines=player(floor, only="saw"))
         return aside
 
-    monkeypatch.setattr(delivering, "write_aside", copies_slowly)
+    monkeypatch.setattr(delivery, "write_aside", copies_slowly)
     work_until(job, "DONE", "FAILED")
 
-    assert delivering.write_aside is copies
+    assert delivery.write_aside is copies
     assert list(floor.inbox.iterdir()) == []
     assert len(list(floor.processed.iterdir())) == 1
 
@@ -116,7 +118,7 @@ def test_orc_6_an_order_that_names_no_mode_is_the_same_whatever_the_default(api,
 def test_a_process_that_has_never_seen_good_rules_leaves_jobs_alone(
     floor, customer, settings, rules_file, make_person
 ) -> None:
-    """ORC-9: mended, they go on; failed, each would cost a retry, and the saw's files would be taken back."""
+    """Mended, they go on; failed, each would cost a retry, and the saw's files would be taken back."""
     settings.OPTI_COMMAND = command(floor)
     at_the_saw, fresh = make_job(), make_job(revision=1)
     work_until(at_the_saw, "XML_READY")
@@ -142,7 +144,7 @@ def test_a_process_that_has_never_seen_good_rules_leaves_jobs_alone(
 
 
 def test_rules_that_change_after_the_gates_fail_no_order_for_good(floor, customer, settings, rules_file) -> None:
-    """ORC-9: a retry asks every gate again, and holds the job until the rules are mended."""
+    """A retry asks every gate again, and holds the job until the rules are mended."""
     settings.OPTI_COMMAND = command(floor)
     job = make_job(plate_size=None)
     steps.prepare(Job.objects.claim(), lambda: None)
@@ -160,7 +162,7 @@ def test_rules_that_change_after_the_gates_fail_no_order_for_good(floor, custome
 
 
 def test_an_order_that_the_saw_has_cut_in_part_is_not_cancelled(floor, customer, settings, rules_file) -> None:
-    """ORC-8: somebody would send it again, and the part would be cut twice."""
+    """Somebody would send it again, and the part would be cut twice."""
     change(rules_file, xml_expected="batch")
     settings.OPTI_COMMAND = json.dumps(["sh", "-c", ONE_XML_PER_SHEET.format(floor.export), "optiplanning"])
     job = make_job()
@@ -183,7 +185,7 @@ def test_an_order_that_the_saw_has_cut_in_part_is_not_cancelled(floor, customer,
 
 @pytest.mark.parametrize("folder", ["imports", "export"])
 def test_a_share_that_is_away_for_a_while_fails_no_order(floor, customer, settings, monkeypatch, folder) -> None:
-    """ORC-20: it waits where it is, and fails only when the share stays away; nothing of it is half-written."""
+    """It waits where it is, and fails only when the share stays away; nothing of it is half-written."""
     settings.OPTI_COMMAND = command(floor)
     monkeypatch.setattr(runner, "absences", Absences())
     job, patient_job = make_job(), make_job(revision=1)

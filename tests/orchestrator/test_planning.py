@@ -1,4 +1,4 @@
-"""A job is planned once while a runner takes its steps, by the rules of the moment all the same (ORC-9)."""
+"""A job is planned once while a runner takes its steps, by the rules of the moment all the same."""
 
 import json
 import shutil
@@ -8,9 +8,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from orchestrator import steps
 from orchestrator.faults import Fault
 from orchestrator.models import Job
+from orchestrator.workflow import steps
 from tests.orchestrator.conftest import make_job
 
 pytestmark = pytest.mark.django_db

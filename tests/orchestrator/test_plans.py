@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator import insight
-from orchestrator.handing import release_lapsed
+from orchestrator import presenters
 from orchestrator.models import Job
-from orchestrator.runner import is_due
+from orchestrator.saw.saw_handover import release_lapsed
+from orchestrator.workflow.runner import is_due
 from tests.plans import crowding, explained, statements, walked
 
 pytestmark = pytest.mark.django_db
@@ -40,9 +40,9 @@ QUESTIONS: dict[str, Callable[[], Any]] = {
     "is anything due": is_due,
     "wake the next": Job.objects.wake_next,
     "release lapsed": release_lapsed,
-    "list": lambda: insight.page(limit=50, state=None, order_id=None, cursor=None),
-    "list of a state": lambda: insight.page(limit=50, state="HOLD", order_id=None, cursor=None),
-    "list of an order": lambda: insight.page(limit=50, state=None, order_id="S-7", cursor=None),
+    "list": lambda: presenters.page(limit=50, state=None, order_id=None, cursor=None),
+    "list of a state": lambda: presenters.page(limit=50, state="HOLD", order_id=None, cursor=None),
+    "list of an order": lambda: presenters.page(limit=50, state=None, order_id="S-7", cursor=None),
 }
 
 

@@ -1,4 +1,4 @@
-"""Runners as real processes: two at once, and killed with -9 in each state in turn (ORC-4, ORC-20, ORC-21)."""
+"""Runners as real processes: two at once, and killed with -9 in each state in turn."""
 
 import json
 import os
@@ -13,10 +13,11 @@ from typing import Any
 import psutil
 import pytest
 
-from lifecycle.models import Event, Runner
-from lifecycle.processes import kill_group
-from orchestrator import collecting
+from kilit.lock.models import Event
+from kilit.workers.models import Runner
+from kilit.workers.processes import kill_group
 from orchestrator.models import Customer, Job
+from orchestrator.optiplanning import collecting
 from orchestrator.states import WORKING
 from tests.commands import ROOT
 from tests.orchestrator.conftest import make_job

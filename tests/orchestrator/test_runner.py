@@ -8,17 +8,17 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from lifecycle.guard import MoveRefused
-from lifecycle.leases import new_lease
-from orchestrator import runner
-from orchestrator.decisions import cancel
+from kilit.lock.guard import MoveRefused
+from kilit.lock.leases import new_lease
 from orchestrator.faults import Code, Fault
-from orchestrator.handing import release_lapsed
 from orchestrator.models import Job
 from orchestrator.models.job import ClaimLost
 from orchestrator.models.queryset import MOST_LAPSES
-from orchestrator.runner import is_due, tick
+from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.states import WORKING
+from orchestrator.workflow import runner
+from orchestrator.workflow.decisions import cancel
+from orchestrator.workflow.runner import is_due, tick
 from tests.orchestrator import test_lifecycle
 from tests.orchestrator.conftest import make_job
 from tests.orchestrator.playing import command, let_leases_lapse, player, work_until
@@ -154,7 +154,7 @@ def test_a_job_that_takes_every_runner_down_comes_to_an_end() -> None:
 
 
 def test_waiting_holds_no_claim(floor, customer, settings) -> None:
-    """ORC-19: for the slot, for the XML and for the saw."""
+    """For the slot, for the XML and for the saw."""
     settings.OPTI_COMMAND = command(floor, "--fault", "silent")
     busy, waiting = make_job(), make_job(revision=1)
 

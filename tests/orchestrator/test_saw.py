@@ -1,4 +1,4 @@
-"""The saw refuses, is mute or away, and never cuts an order twice (ORC-18)."""
+"""The saw refuses, is mute or away, and never cuts an order twice."""
 
 import json
 from datetime import timedelta
@@ -8,12 +8,12 @@ from unittest.mock import patch
 import pytest
 from django.db.models.functions import Now
 
-from orchestrator import steps
-from orchestrator.decisions import cancel, retry
-from orchestrator.handing import release_lapsed
 from orchestrator.models import Job
 from orchestrator.models.queryset import MOST_LAPSES
-from orchestrator.runner import tick
+from orchestrator.saw.saw_handover import release_lapsed
+from orchestrator.workflow import steps
+from orchestrator.workflow.decisions import cancel, retry
+from orchestrator.workflow.runner import tick
 from tests.orchestrator.conftest import make_job
 from tests.orchestrator.playing import command, due_again, let_leases_lapse, player, work_until
 
@@ -66,7 +66,7 @@ def test_a_mute_saw_fails_the_job_after_its_time_and_the_file_is_taken_back(floo
 
 
 def test_an_answer_that_came_while_nobody_ran_counts(floor, customer, settings) -> None:
-    """ORC-18: even when it is found long after the time."""
+    """Even when it is found long after the time."""
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
     work_until(job, "XML_READY")
@@ -111,7 +111,7 @@ def stuck_in_the_inbox(*_: object, **__: object) -> None:
 
 @pytest.mark.parametrize("taken", [True, False], ids=["taken meanwhile", "still in the inbox"])
 def test_a_file_that_could_not_be_taken_back_is_never_cut_twice(floor, customer, settings, taken) -> None:
-    """ORC-18: OptiPlanning names its exports by the time, and the saw held its file open when we wanted it back."""
+    """OptiPlanning names its exports by the time, and the saw held its file open when we wanted it back."""
     settings.OPTI_COMMAND = json.dumps(["sh", "-c", EXPORT_BY_TIME.format(floor.export), "optiplanning"])
     job = make_job()
     work_until(job, "XML_READY")
@@ -138,7 +138,7 @@ def test_a_file_that_could_not_be_taken_back_is_never_cut_twice(floor, customer,
 
 @pytest.mark.parametrize("here", [True, False])
 def test_a_job_that_cost_too_many_runners_is_taken_back_from_the_saw(floor, customer, settings, here) -> None:
-    """ORC-18, ORC-20: a job that says FAILED is not cut; whoever cannot reach the folder leaves it to who can."""
+    """A job that says FAILED is not cut; whoever cannot reach the folder leaves it to who can."""
     job = handed_over(floor, settings)
     assert Job.objects.claim().pk == job.pk
     Job.objects.filter(pk=job.pk).update(lapse_count=MOST_LAPSES - 1)
@@ -156,7 +156,7 @@ EXPORT_BY_TIME = 'echo "<a><Solution/></a>" > {}/$(basename "$1" | cut -c-36)_$(
 
 
 def test_a_saw_that_is_away_is_waited_for(floor, customer, settings) -> None:
-    """ORC-18: a share that is away for a minute fails no job."""
+    """A share that is away for a minute fails no job."""
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
     away = floor.saw.with_name("away")
@@ -207,7 +207,7 @@ def test_a_saw_that_stays_away_fails_the_job_and_the_solution_is_kept(floor, cus
 
 
 def test_names_are_noted_before_the_saw_can_see_them(floor, customer, settings) -> None:
-    """ORC-18: whatever happens while files are laid, they are found again."""
+    """Whatever happens while files are laid, they are found again."""
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
 

@@ -1,4 +1,4 @@
-"""OptiPlanning runs one job at a time (ORC-4)."""
+"""OptiPlanning runs one job at a time."""
 
 import threading
 from datetime import timedelta
@@ -8,9 +8,9 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from orchestrator.decisions import approve, cancel
 from orchestrator.models import Job
-from orchestrator.runner import tick
+from orchestrator.workflow.decisions import approve, cancel
+from orchestrator.workflow.runner import tick
 from tests.orchestrator import test_lifecycle
 from tests.orchestrator.conftest import make_job
 from tests.orchestrator.playing import command, due_again
@@ -32,7 +32,7 @@ def test_two_jobs_can_never_be_running_whoever_writes() -> None:
 
 
 def test_of_runners_that_race_for_the_slot_one_gets_it_and_nobody_fails(transactional_db, in_threads) -> None:
-    """ORC-4: both looked before either took it; the index answers the second."""
+    """Both looked before either took it; the index answers the second."""
     for number in range(6):
         job = make_job(revision=number)
         job.move("prepare", attempt_started_at=Now())

@@ -1,4 +1,4 @@
-"""Random walks of runners, operators, time and faults keep what must always hold (ORC-1, ORC-3, ORC-4)."""
+"""Random walks of runners, operators, time and faults keep what must always hold."""
 
 import shutil
 from datetime import timedelta
@@ -11,15 +11,16 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from lifecycle.guard import MoveRefused
-from lifecycle.models import Count, Event
-from lifecycle.refusals import Refusal
-from orchestrator import collecting, decisions
-from orchestrator.folders import Folders
-from orchestrator.handing import release_lapsed
+from kilit.api.refusals import Refusal
+from kilit.lock.guard import MoveRefused
+from kilit.lock.models import Count, Event
+from orchestrator.files.folders import Folders
 from orchestrator.models import Customer, Job
-from orchestrator.runner import work
+from orchestrator.optiplanning import collecting
+from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.states import JOBS
+from orchestrator.workflow import decisions
+from orchestrator.workflow.runner import work
 from tests.orchestrator.conftest import GOVDE, make_job
 from tests.orchestrator.playing import player
 

@@ -1,4 +1,4 @@
-"""The watching runner needs nothing that only POSIX has (ORC-21)."""
+"""The watching runner needs nothing that only POSIX has."""
 
 import pytest
 

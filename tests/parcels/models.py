@@ -6,9 +6,9 @@ from typing import Any, Self
 from django.db import models
 from django.db.models import F
 
-from lifecycle.failures import Failures, error_group_field
-from lifecycle.leases import LeasedModel, LeasedQuerySet, new_lease, no_lease
-from lifecycle.triggers import lifecycle_triggers
+from kilit.lock.failures import Failures, error_group_field
+from kilit.lock.leases import LeasedModel, LeasedQuerySet, new_lease, no_lease
+from kilit.lock.triggers import lifecycle_triggers
 from tests.parcels.states import PARCELS, State
 
 LEASE = timedelta(minutes=1)  # a worker on a busy machine is not dead; tests of dead ones let it lapse by hand

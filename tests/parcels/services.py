@@ -2,7 +2,7 @@
 
 import time
 
-from lifecycle.guard import MoveRefused
+from kilit.lock.guard import MoveRefused
 from tests.parcels.models import Parcel
 
 

@@ -2,7 +2,7 @@
 
 from django.db.models import TextChoices
 
-from lifecycle.table import Lifecycle, move
+from kilit.lock.table import Lifecycle, move
 
 
 class State(TextChoices):

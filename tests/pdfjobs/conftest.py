@@ -10,11 +10,12 @@ from django.contrib.auth.models import Group, User
 from django.db.models.functions import Now
 from django.test import Client
 
-from lifecycle.models import ApiKey, Heartbeat
+from kilit.access.models import ApiKey
+from kilit.workers.models import Heartbeat
 from pdfjobs import store
 from pdfjobs.documents import document
 from pdfjobs.entry import read_entry
-from pdfjobs.jobkey import job_key
+from pdfjobs.job_key import job_key
 from pdfjobs.models import PdfJob
 from pdfjobs.states import ErrorCode, Status
 

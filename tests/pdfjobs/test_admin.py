@@ -1,4 +1,4 @@
-"""PDF jobs in the console (CON-3, CON-4, CON-8 to CON-10)."""
+"""PDF jobs in the console."""
 
 import os
 from typing import Any
@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from lifecycle.models import Event
+from kilit.lock.models import Event
 from pdfjobs import store
 from pdfjobs.models import PdfJob
 from tests.pdfjobs.conftest import PDF, files, some_user

@@ -1,4 +1,4 @@
-"""PDF jobs in the console: why one does not move, error groups, and lists among many (CON-3, CON-6, CON-8)."""
+"""PDF jobs in the console: why one does not move, error groups, and lists among many."""
 
 from datetime import timedelta
 
@@ -7,8 +7,8 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from lifecycle.models import SweepRun
-from lifecycle.workers import sweeps
+from kilit.workers import sweeps
+from kilit.workers.models import SweepRun
 from pdfjobs.models import PdfJob
 from tests.pdfjobs.test_plans import FINISHED, crowded  # noqa: F401 - a fixture
 from tests.plans import blocks, explained

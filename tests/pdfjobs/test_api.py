@@ -1,11 +1,11 @@
-"""The door: what is taken, what is refused, and in which words (PDF-3 to PDF-5)."""
+"""The door: what is taken, what is refused, and in which words."""
 
 import json
 from typing import Any
 
 import pytest
 
-from lifecycle.models import Event
+from kilit.lock.models import Event
 from ociqueue.models import Site
 from pdfjobs.models import PdfJob
 from pdfjobs.states import ErrorCode

@@ -1,4 +1,4 @@
-"""Settings of PDF jobs that would surprise somebody are told (PDF-5 to PDF-7)."""
+"""Settings of PDF jobs that would surprise somebody are told."""
 
 import pytest
 

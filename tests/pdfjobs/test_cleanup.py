@@ -1,4 +1,4 @@
-"""Old jobs end, their files with them, whatever crashes between; files of nobody go too (PDF-10)."""
+"""Old jobs end, their files with them, whatever crashes between; files of nobody go too."""
 
 import os
 import time
@@ -10,8 +10,8 @@ import pytest
 from django.core.management import call_command
 from django.db.models.functions import Now
 
-from lifecycle.models import Event
-from lifecycle.workers import sweeps
+from kilit.lock.models import Event
+from kilit.workers import sweeps
 from pdfjobs import cleanup, store
 from pdfjobs.models import PdfJob
 from tests.pdfjobs.conftest import PDF, files

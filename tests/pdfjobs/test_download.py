@@ -1,4 +1,4 @@
-"""Downloads: whole or in part, told apart by ETag, and never half a file (PDF-3, PDF-10)."""
+"""Downloads: whole or in part, told apart by ETag, and never half a file."""
 
 import hashlib
 from datetime import timedelta
@@ -158,7 +158,7 @@ def test_a_file_of_another_length_is_no_file(api, job, artifacts) -> None:
 
 
 def test_a_download_during_cleanup_is_whole(api, job) -> None:
-    """PDF-10: the deletion takes the name away, not what is open."""
+    """The deletion takes the name away, not what is open."""
     answer = api.download(job.pk)
     pieces = iter(answer.streaming_content)
     begun = next(pieces)

@@ -1,4 +1,4 @@
-"""From the door to the download, through one real worker with real browsers (PDF-3 to PDF-8, PDF-12)."""
+"""From the door to the download, through one real worker with real browsers."""
 
 import re
 import socket
@@ -15,7 +15,7 @@ import pytest
 from django.core.management import call_command
 from pypdf import PdfReader
 
-from lifecycle.models import Event
+from kilit.lock.models import Event
 from pdfjobs import rendering, work
 from pdfjobs.documents import document
 from pdfjobs.models import PdfJob
@@ -58,7 +58,7 @@ def api(workers: Workers) -> Api:
 
 
 def test_every_template_from_the_door_to_the_download(api) -> None:
-    """PDF-3, PDF-8: and another process makes the very same bytes of the same job."""
+    """And another process makes the very same bytes of the same job."""
     posted = {
         kind: api.post(body(kind)).json()["job_id"]
         for kind in ("invoice", "offer", "cutting_sheet", "conversion_report")
@@ -97,7 +97,7 @@ def test_the_same_request_twice_is_one_job_before_and_after_it_is_done(api) -> N
 def test_a_document_that_does_not_finish_fails_after_two_retries_and_its_neighbour_renders(
     workers: Workers, api
 ) -> None:
-    """PDF-7: the browser is killed, not waited for."""
+    """The browser is killed, not waited for."""
     slow = api.post(endless_body()).json()["job_id"]
     wait_until(lambda: PdfJob.objects.get(pk=slow).status != "queued")
     neighbour = api.post().json()["job_id"]
@@ -170,7 +170,7 @@ VECTORS = (
 
 
 def test_nothing_in_the_variables_reaches_the_network(api) -> None:
-    """PDF-6: every vector comes out as text."""
+    """Every vector comes out as text."""
     listener = Listener()
     try:
         nasty = VECTORS.format(f"http://127.0.0.1:{listener.port}")
@@ -190,7 +190,7 @@ def test_nothing_in_the_variables_reaches_the_network(api) -> None:
 
 
 def test_two_workers_share_the_queue_and_metrics_tell_the_history(api, client) -> None:
-    """PDF-12: after a mixed run the numbers of /metrics are those of the events."""
+    """After a mixed run the numbers of /metrics are those of the events."""
     other = Api(some_user("other"))
     jobs = [
         caller.post(body(options={"metadata": {"title": f"{number}"}})).json()["job_id"]

@@ -1,4 +1,4 @@
-"""One job for one document, however many ask at once (PDF-2)."""
+"""One job for one document, however many ask at once."""
 
 import threading
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from lifecycle.models import Event
+from kilit.lock.models import Event
 from pdfjobs import rendering, store
 from pdfjobs.enqueue import enqueue
 from pdfjobs.entry import read_entry

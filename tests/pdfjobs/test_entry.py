@@ -1,4 +1,4 @@
-"""A body that is wrong in a hundred thousand places is refused as briefly as one that is wrong in one (PDF-5)."""
+"""A body that is wrong in a hundred thousand places is refused as briefly as one that is wrong in one."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""With nobody to render: a refusal, or the document as HTML; it heals by itself (PDF-11)."""
+"""With nobody to render: a refusal, or the document as HTML; it heals by itself."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,8 +9,7 @@ import pytest
 from django.db import OperationalError, connection
 from django.db.models.functions import Now
 
-from lifecycle.models import Heartbeat
-from lifecycle.models.worker import ALIVE_FOR
+from kilit.workers.models import ALIVE_FOR, Heartbeat
 from pdfjobs.documents import DocumentFault
 from pdfjobs.models import PdfJob
 from tests.pdfjobs.conftest import body
@@ -50,7 +49,7 @@ def test_degrade_is_the_document_as_html(api) -> None:
 
 
 def test_a_broken_template_is_told_without_its_place(api, monkeypatch, caplog) -> None:
-    """PDF-4: template and line are the operator's, in the log."""
+    """Template and line are the operator's, in the log."""
 
     def broken(*_: Any) -> str:
         raise DocumentFault("pdf/invoice.html", 12, "no such tag")

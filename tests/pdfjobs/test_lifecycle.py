@@ -1,4 +1,4 @@
-"""PDF jobs conform to the lock, and columns agree with states (PDF-1)."""
+"""PDF jobs conform to the lock, and columns agree with states."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -9,12 +9,12 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
-from lifecycle.leases import new_lease, no_lease
-from lifecycle.models import Event
+from kilit.lock.leases import new_lease, no_lease
+from kilit.lock.models import Event
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import ENDED, FRESH
 from pdfjobs.states import ErrorCode, Status
-from tests.lifecycle.conformance import LifecycleConformance, Specimen
+from tests.lock.conformance import LifecycleConformance, Specimen
 from tests.pdfjobs.conftest import bring, new_job, some_user
 
 numbers = count()
@@ -51,7 +51,7 @@ class TestPdfJobs(LifecycleConformance):
 @pytest.mark.django_db
 @pytest.mark.parametrize("code", [ErrorCode.BROWSER_LAUNCH_FAILED, ErrorCode.NAVIGATION_TIMEOUT])
 def test_a_passing_failure_is_tried_again_twice_and_the_history_shows_every_move(code: str) -> None:
-    """PDF-1: a retry is running → failed → queued, in one transaction."""
+    """A retry is running → failed → queued, in one transaction."""
     job = new_job()
 
     for _ in range(3):

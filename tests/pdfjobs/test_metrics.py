@@ -1,10 +1,10 @@
-"""What Prometheus reads (PDF-12)."""
+"""What Prometheus reads."""
 
 from datetime import timedelta
 
 import pytest
 
-from lifecycle.models import Count
+from kilit.lock.models import Count
 from pdfjobs.models import PdfJob, RenderTiming
 
 pytestmark = pytest.mark.django_db

@@ -16,13 +16,13 @@ from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from lifecycle.models import Event
+from kilit.lock.models import Event
 from pdfjobs import store
 from pdfjobs.documents import UnknownDocument, document, documents
 from pdfjobs.documents.images import is_allowed
 from pdfjobs.enqueue import enqueue
 from pdfjobs.entry import read_entry
-from pdfjobs.jobkey import job_key
+from pdfjobs.job_key import job_key
 from pdfjobs.metrics import PdfCollector
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import PageOptions

@@ -1,4 +1,4 @@
-"""What becomes of jobs whose worker died or was taken for dead (PDF-7, PDF-9)."""
+"""What becomes of jobs whose worker died or was taken for dead."""
 
 from copy import copy
 from datetime import timedelta
@@ -7,8 +7,8 @@ import pytest
 from django.core.management import call_command
 from django.db.models.functions import Now
 
-from lifecycle.guard import MoveRefused
-from lifecycle.workers import sweeps
+from kilit.lock.guard import MoveRefused
+from kilit.workers import sweeps
 from pdfjobs import store, work
 from pdfjobs.models import PdfJob
 from pdfjobs.states import ErrorCode
@@ -58,7 +58,7 @@ def test_the_command_reaps_and_looks(capsys) -> None:
 
 
 def test_a_swept_worker_cannot_finish_and_takes_its_file_back(artifacts) -> None:
-    """PDF-9: only who holds the claim may finish; the next worker's claim is not its own."""
+    """Only who holds the claim may finish; the next worker's claim is not its own."""
     new_job()
     (swept,) = PdfJob.objects.claim()
     lapse(swept)

@@ -1,4 +1,4 @@
-"""Files are there whole or not at all, in a folder or in a bucket (PDF-9)."""
+"""Files are there whole or not at all, in a folder or in a bucket."""
 
 import hashlib
 import os

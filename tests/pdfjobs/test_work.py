@@ -1,4 +1,4 @@
-"""What a worker does with a job, with a real browser in this process (PDF-4, PDF-6, PDF-7)."""
+"""What a worker does with a job, with a real browser in this process."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -9,8 +9,8 @@ import pytest
 from django.db import connection
 from django_q.models import OrmQ
 
-from lifecycle.models import Event
-from lifecycle.workers import bells
+from kilit.lock.models import Event
+from kilit.workers import doorbells
 from pdfjobs import rendering, store, work
 from pdfjobs.documents.definition import _engine
 from pdfjobs.enqueue import enqueue
@@ -160,7 +160,7 @@ def test_a_browser_that_does_not_start_is_tried_three_times(monkeypatch, tmp_pat
 
 
 def test_a_worker_of_another_version_keeps_nothing_under_a_key_that_promises_this_one(artifacts, monkeypatch) -> None:
-    """PDF-2: the key holds templates, fonts and browser of whoever took the job; the worker's may be older."""
+    """The key holds templates, fonts and browser of whoever took the job; the worker's may be older."""
     job = new_job()
     monkeypatch.setattr(rendering.engine, "REVISION", rendering.engine.REVISION + 1)
 
@@ -186,7 +186,7 @@ def test_a_key_is_the_same_for_the_worker_who_reads_the_job_back(monkeypatch, ra
 
 
 def test_a_store_that_refuses_is_told_after_its_retries(monkeypatch) -> None:
-    """PDF-4: what may pass is tried again twice, but not at once; what is left after that, nobody foresaw."""
+    """What may pass is tried again twice, but not at once; what is left after that, nobody foresaw."""
     job, behind = new_job(number=1), new_job(number=2)
     monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
 
@@ -246,7 +246,7 @@ def test_a_worker_calls_one_more_to_the_rest_and_that_one_calls_the_next(worker_
         if len(rung) == 1:
             work.answer()  # the worker who was called, while the first has its first job in hand
 
-    monkeypatch.setattr(bells, "ring_now", ring)
+    monkeypatch.setattr(doorbells, "ring_now", ring)
 
     work.answer()
 

@@ -1,4 +1,4 @@
-"""What becomes of jobs when their worker dies or is stopped (PDF-7, PDF-11)."""
+"""What becomes of jobs when their worker dies or is stopped."""
 
 import signal
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.db.models.functions import Now
 
-from lifecycle.models import Heartbeat
+from kilit.workers.models import Heartbeat
 from pdfjobs.models import PdfJob
 from tests.pdfjobs.conftest import body
 from tests.pdfjobs.working import browsers_in, ended, long_body, moves, real_workers, unfinished
@@ -26,7 +26,7 @@ def workers(transactional_db: None, tmp_path: Path) -> Iterator[Workers]:
 
 
 def test_a_worker_killed_while_it_renders_loses_its_claim_and_the_job_is_made(workers: Workers, api, tmp_path) -> None:
-    """PDF-7: kill -9 leaves a row that says running; the reaper brings it back, and no browser stays behind."""
+    """Kill -9 leaves a row that says running; the reaper brings it back, and no browser stays behind."""
     with unfinished():  # however late we come, it is at work
         job_id = api.post(long_body(400)).json()["job_id"]
         wait_until(lambda: PdfJob.objects.get(pk=job_id).status == "running")
@@ -53,7 +53,7 @@ def test_a_worker_killed_while_it_renders_loses_its_claim_and_the_job_is_made(wo
 
 
 def test_worker_down_and_back(workers: Workers, api) -> None:
-    """PDF-11: refused or degraded while nobody works, and healed without anybody's doing."""
+    """Refused or degraded while nobody works, and healed without anybody's doing."""
     assert api.post().status_code == 201
     workers.stop()
     assert not Heartbeat.objects.exists()

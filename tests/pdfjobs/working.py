@@ -9,7 +9,7 @@ import psutil
 import pytest
 from django.db import connection
 
-from lifecycle.models import Event
+from kilit.lock.models import Event
 from pdfjobs.documents import document
 from pdfjobs.models import PdfJob, RenderTiming
 from tests.pdfjobs.conftest import body

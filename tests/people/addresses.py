@@ -11,10 +11,10 @@ from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from lifecycle.models import ApiKey
+from kilit.access.models import ApiKey
 
 # Sessions come and go, and refusals and attempts are what the walk makes.
-NOT_COMPARED = {"session", "logentry", "refusedrequest", "accessattempt", "event", "countdelta", "ratewindow"}
+NOT_COMPARED = {"session", "logentry", "deniedrequest", "accessattempt", "event", "countdelta", "ratewindow"}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client, override_settings
 
 from config.demo import load_demo
-from lifecycle.models import RefusedRequest
+from kilit.access.models import DeniedRequest
 from ociqueue.demo import SHOWCASE
 from ociqueue.models import Site, SiteMembership
 
@@ -55,4 +55,4 @@ def client_of(demo, stranger) -> Callable[[str], Client]:
 
 def refusals() -> int:
     """Return how often somebody was refused."""
-    return sum(RefusedRequest.objects.values_list("times", flat=True))
+    return sum(DeniedRequest.objects.values_list("times", flat=True))

@@ -1,4 +1,4 @@
-"""English and Turkish, and times in the reader's own zone, for people and never for machines (CON-11)."""
+"""English and Turkish, and times in the reader's own zone, for people and never for machines."""
 
 from zoneinfo import ZoneInfo
 
@@ -9,9 +9,9 @@ from django.test import Client
 from django.utils import translation
 from django.utils.translation import ngettext
 
-from config.preferences import BROWSERS_ZONE, CHOSEN_ZONE
-from lifecycle.console.dress import number
-from lifecycle.models import Event
+from kilit.console.formatting import number
+from kilit.console.preferences import BROWSERS_ZONE, CHOSEN_ZONE
+from kilit.lock.models import Event
 from tests.commands import ROOT
 from tests.people.sentences import sentences
 

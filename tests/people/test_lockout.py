@@ -1,4 +1,4 @@
-"""Whoever guesses passwords is shut out for a while, told so, and let in again by an admin (CON-12)."""
+"""Whoever guesses passwords is shut out for a while, told so, and let in again by an admin."""
 
 from datetime import timedelta
 
@@ -10,8 +10,8 @@ from django.core.management import call_command
 from django.db.models import F
 from django.test import Client
 
-from config.lockout import client_address, forget_attempts
-from lifecycle.models import ApiKey, RefusedRequest
+from kilit.access.lockout import client_address, forget_attempts
+from kilit.access.models import ApiKey, DeniedRequest
 
 pytestmark = pytest.mark.django_db
 
@@ -48,7 +48,7 @@ def test_wrong_passwords_shut_the_name_out_and_the_page_says_for_how_long(ayse) 
     assert "Too many wrong passwords" in shown
     assert "Try again in 15 minutes." in shown
     assert not enters()
-    assert RefusedRequest.objects.filter(code="LOCKED_OUT").exists()
+    assert DeniedRequest.objects.filter(code="LOCKED_OUT").exists()
 
 
 def test_a_name_that_does_not_exist_is_answered_the_same(ayse) -> None:

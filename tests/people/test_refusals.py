@@ -1,4 +1,4 @@
-"""What was refused is written down: once, small, for a while, and never changed (CON-10)."""
+"""What was refused is written down: once, small, for a while, and never changed."""
 
 from datetime import timedelta
 
@@ -9,8 +9,8 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models.functions import Now
 from django.test import Client
 
-from lifecycle.models import ApiKey, RefusalCode, RefusedRequest
-from lifecycle.models.refused import MOST_A_MINUTE
+from kilit.access.models import ApiKey, DenialCode, DeniedRequest
+from kilit.access.models.denied_request import MOST_A_MINUTE
 from ociqueue.models import Conversion, SiteMembership
 from tests.people.conftest import refusals
 
@@ -18,15 +18,15 @@ pytestmark = pytest.mark.django_db
 
 
 def note(path: str = "/admin/x/", **facts) -> None:
-    told = {"actor": "viewer:ayse", "method": "POST", "code": RefusalCode.FORBIDDEN, **facts}
-    RefusedRequest.objects.note(path=path, **told)
+    told = {"actor": "viewer:ayse", "method": "POST", "code": DenialCode.FORBIDDEN, **facts}
+    DeniedRequest.objects.note(path=path, **told)
 
 
-def age(row: RefusedRequest, days: int) -> None:
+def age(row: DeniedRequest, days: int) -> None:
     """Make a refusal old, which nobody can but the one who turns the guard off."""
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
-        RefusedRequest.objects.filter(pk=row.pk).update(minute=Now() - timedelta(days=days))
+        DeniedRequest.objects.filter(pk=row.pk).update(minute=Now() - timedelta(days=days))
         cursor.execute("SET session_replication_role = DEFAULT")
 
 
@@ -37,7 +37,7 @@ def test_a_viewers_hand_made_action_is_refused_and_kept(client_of, showcase) -> 
         "/admin/ociqueue/conversion/act/retry_selected/", {"ids": str(row.pk), "reason": "mine now"}
     )
 
-    kept = RefusedRequest.objects.get()
+    kept = DeniedRequest.objects.get()
     assert answer.status_code == 403
     assert (kept.actor, kept.method, kept.code, kept.times) == ("viewer:demo-viewer", "POST", "FORBIDDEN", 1)
     assert kept.path == "/admin/ociqueue/conversion/act/retry_selected/"
@@ -52,7 +52,7 @@ def test_an_action_that_the_list_does_not_offer_is_refused_and_kept(client_of, s
     )
 
     assert answer.status_code == 403
-    assert RefusedRequest.objects.get().code == "FORBIDDEN"
+    assert DeniedRequest.objects.get().code == "FORBIDDEN"
 
 
 @pytest.mark.parametrize("role", ["", "viewer"])
@@ -65,7 +65,7 @@ def test_rows_of_a_site_one_does_not_run_stay_and_naming_them_is_kept(client_of,
         "/admin/ociqueue/conversion/act/retry_selected/", {"ids": str(row.pk), "reason": "mine now"}
     )
 
-    kept = RefusedRequest.objects.get()
+    kept = DeniedRequest.objects.get()
     assert (kept.actor, kept.code, kept.detail) == ("operator:stranger", "NOT_YOURS", "1 of 1 rows")
     assert Conversion.objects.get(pk=row.pk).status == "FAILED"
 
@@ -96,7 +96,7 @@ def test_a_form_from_elsewhere_is_refused_in_words_and_kept(client_of) -> None:
 
     answer = client.post("/admin/ociqueue/conversion/act/retry_selected/", {"reason": "from elsewhere"})
 
-    kept = RefusedRequest.objects.get()
+    kept = DeniedRequest.objects.get()
     assert answer.status_code == 403
     assert "not sent from our own page" in answer.content.decode()
     assert (kept.actor, kept.code) == ("operator:demo-operator", "CSRF")
@@ -117,10 +117,10 @@ def test_a_revoked_key_that_is_still_used_is_kept_and_an_unknown_one_is_not() ->
     known = Client().get("/pdf/templates", headers={"x-api-key": text})
     unknown = Client().get("/pdf/templates", headers={"x-api-key": "kilit_made-up"})
 
-    kept = RefusedRequest.objects.get()
+    kept = DeniedRequest.objects.get()
     assert known.status_code == unknown.status_code == 401
     assert (kept.actor, kept.code, kept.path) == ("ended key:backend", "ENDED_KEY", "/pdf/templates")
-    assert text not in str(list(RefusedRequest.objects.values_list()))
+    assert text not in str(list(DeniedRequest.objects.values_list()))
 
 
 def test_the_same_again_is_counted_not_added() -> None:
@@ -128,7 +128,7 @@ def test_the_same_again_is_counted_not_added() -> None:
         note()
 
     # The minute may have turned in between.
-    assert RefusedRequest.objects.count() <= 2
+    assert DeniedRequest.objects.count() <= 2
     assert refusals() == 5
 
 
@@ -136,22 +136,22 @@ def test_a_flood_stays_small_and_every_one_is_counted() -> None:
     for number in range(MOST_A_MINUTE * 3):
         note(f"/admin/{number}/")
 
-    assert RefusedRequest.objects.count() <= 2 * (MOST_A_MINUTE + 1)
+    assert DeniedRequest.objects.count() <= 2 * (MOST_A_MINUTE + 1)
     assert refusals() == MOST_A_MINUTE * 3
-    assert RefusedRequest.objects.filter(code="MANY").exists()
+    assert DeniedRequest.objects.filter(code="MANY").exists()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_refusals_at_the_same_moment_count_on_one_row(in_threads) -> None:
     in_threads(lambda _: note(), count=10)
 
-    assert RefusedRequest.objects.count() <= 2
+    assert DeniedRequest.objects.count() <= 2
     assert refusals() == 10
 
 
 def test_nobody_changes_or_deletes_what_is_kept() -> None:
     note()
-    rows = RefusedRequest.objects.all()
+    rows = DeniedRequest.objects.all()
 
     for tamper in (
         lambda: rows.update(actor="somebody else"),
@@ -162,30 +162,30 @@ def test_nobody_changes_or_deletes_what_is_kept() -> None:
         with pytest.raises(DatabaseError), transaction.atomic():
             tamper()
 
-    assert RefusedRequest.objects.get().actor == "viewer:ayse"
+    assert DeniedRequest.objects.get().actor == "viewer:ayse"
 
 
 def test_old_ones_are_forgotten_and_younger_stay(settings, capsys) -> None:
     note("/admin/old/")
-    age(RefusedRequest.objects.get(), days=settings.KEEP_REFUSALS_FOR.days + 1)
+    age(DeniedRequest.objects.get(), days=settings.KEEP_REFUSALS_FOR.days + 1)
     note("/admin/young/")
 
-    call_command("forget_refusals", dry_run=True)
-    call_command("forget_refusals")
+    call_command("forget_denied_requests", dry_run=True)
+    call_command("forget_denied_requests")
 
     assert capsys.readouterr().out == "Would forget 1.\nForgot 1.\n"
-    assert RefusedRequest.objects.get().path == "/admin/young/"
+    assert DeniedRequest.objects.get().path == "/admin/young/"
 
 
 def test_text_that_cannot_be_stored_does_not_turn_a_refusal_into_a_fault() -> None:
     note("/admin/" + "x" * 5000 + "\x00\ud800", actor="a" * 500)
 
-    assert len(RefusedRequest.objects.get().path) == 300
+    assert len(DeniedRequest.objects.get().path) == 300
 
 
 def test_admins_read_them_and_nobody_else(client_of) -> None:
     note("/admin/somewhere/")
 
-    assert "/admin/somewhere/" in client_of("admin").get("/admin/lifecycle/refusedrequest/").content.decode()
+    assert "/admin/somewhere/" in client_of("admin").get("/admin/access/deniedrequest/").content.decode()
     for role in ("viewer", "operator"):
-        assert client_of(role).get("/admin/lifecycle/refusedrequest/").status_code == 403
+        assert client_of(role).get("/admin/access/deniedrequest/").status_code == 403

@@ -1,4 +1,4 @@
-"""The console as somebody reads it who chose Turkish: no page falls back into English (CON-11)."""
+"""The console as somebody reads it who chose Turkish: no page falls back into English."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ import polib
 import pytest
 from django.test import Client
 
-from lifecycle.models import RefusalCode, RefusedRequest
+from kilit.access.models import DenialCode, DeniedRequest
 from ociqueue.models import Conversion, Site
 from tests.commands import ROOT
 from tests.people.addresses import addresses, one_of_each
@@ -36,7 +36,7 @@ def turkish(client: Client) -> Client:
 @pytest.fixture
 def pages(demo, client_of) -> Iterator[tuple[str, str]]:
     """Return every page that an admin can open, over rows in every state."""
-    RefusedRequest.objects.note(actor="viewer:ayse", method="GET", path="/admin/x/", code=RefusalCode.FORBIDDEN)
+    DeniedRequest.objects.note(actor="viewer:ayse", method="GET", path="/admin/x/", code=DenialCode.FORBIDDEN)
     rows = {**one_of_each(), Site: list(Site.objects.values_list("pk", flat=True))}
     client = turkish(client_of("admin"))
 

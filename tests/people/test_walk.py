@@ -1,4 +1,4 @@
-"""Every page of the console, for everybody, by GET and by hand-made POST (CON-9, CON-10)."""
+"""Every page of the console, for everybody, by GET and by hand-made POST."""
 
 from html.parser import HTMLParser
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from axes.models import AccessAttempt
 from django.contrib import admin
 
-from lifecycle.models import RefusalCode, RefusedRequest
+from kilit.access.models import DenialCode, DeniedRequest
 from ociqueue.models import Conversion, Credentials, Site, UploadBatch
 from tests.people.addresses import Address, addresses, everything, one_of_each
 from tests.people.conftest import refusals
@@ -25,7 +25,7 @@ def rows(demo, stranger) -> dict[Any, list[Any]]:
     AccessAttempt.objects.create(
         username="ayse", ip_address="10.0.0.1", user_agent="x", failures_since_start=5, get_data="", post_data=""
     )
-    RefusedRequest.objects.note(actor="viewer:ayse", method="GET", path="/admin/x/", code=RefusalCode.FORBIDDEN)
+    DeniedRequest.objects.note(actor="viewer:ayse", method="GET", path="/admin/x/", code=DenialCode.FORBIDDEN)
     return one_of_each()
 
 

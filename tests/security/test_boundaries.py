@@ -20,8 +20,9 @@ from django_q.models import OrmQ
 from django_q.signing import PickleSerializer, SignedPackage
 
 from config.logs import ContextFilter, JsonFormatter
-from lifecycle.models import ApiKey, Heartbeat
-from lifecycle.workers import bells
+from kilit.access.models import ApiKey
+from kilit.workers import doorbells
+from kilit.workers.models import Heartbeat
 from ociqueue.models import Conversion
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
@@ -157,11 +158,11 @@ def test_a_doorbell_carries_nothing_of_a_job(django_capture_on_commit_callbacks:
 
     with django_capture_on_commit_callbacks(execute=True):
         new_job()
-        bells.ring("pdfjobs")
+        doorbells.ring("pdfjobs")
 
     (queued,) = OrmQ.objects.all()
     task = SignedPackage.loads(queued.payload)
-    assert (task["func"], task["args"], task["kwargs"]) == ("lifecycle.tasks.answer", ("pdfjobs",), {})
+    assert (task["func"], task["args"], task["kwargs"]) == ("kilit.workers.tasks.answer", ("pdfjobs",), {})
 
 
 def test_nobody_makes_tasks_or_schedules_in_the_console() -> None:
@@ -175,7 +176,7 @@ def test_sessions_are_json(settings: Any) -> None:
 
 
 def test_no_code_of_ours_unpickles_evaluates_or_asks_a_shell() -> None:
-    folders = ("config", "lifecycle", "ociqueue", "pdfjobs", "orchestrator")
+    folders = ("config", "kilit", "ociqueue", "pdfjobs", "orchestrator")
     sources = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     words = ("import pickle", "marshal", "yaml.load(", " eval(", " exec(", "shell=True", "os.system(", "mark_safe(f")
 

@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ociqueue.adsscript import render_script
-from ociqueue.csvfile import Tally, Unreadable, import_file
-from ociqueue.insight import read_cursor
+from ociqueue.csv_import import Tally, Unreadable, import_file
 from ociqueue.models import Conversion, Site
+from ociqueue.presenters import read_cursor
 from tests.examples import few
 from tests.ociqueue.ads_runtime import ACK, ACK_FAILED, EXPORT, run_under_node
 from tests.ociqueue.conftest import Api, make_person, make_site, site  # noqa: F401 - a site and people

@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from config.policies import STYLE_BLOCK, own_styles, page_policy
-from lifecycle.models import ApiKey
+from config.csp import STYLE_BLOCK, own_styles, page_policy
+from kilit.access.models import ApiKey
 from pdfjobs.models import PdfJob
 from tests.pdfjobs.conftest import _own_store, bring, new_job, some_user  # noqa: F401 - a store of the test's own
 

@@ -77,10 +77,10 @@ def test_no_page_of_the_console_breaks_its_own_policy(visitor, house, made_pdf, 
         "missing": "/admin/nothing/",
         "person": "/admin/auth/user/add/",
         "import": f"/admin/ociqueue/site/{house.site.pk}/import/",
-        "keys": "/admin/lifecycle/apikey/add/",
+        "keys": "/admin/access/apikey/add/",
         "workers": "/admin/workers/",
         "pdf": f"/admin/pdfjobs/pdfjob/{made_pdf.pk}/change/",
-        "events": "/admin/lifecycle/event/",
+        "events": "/admin/lock/event/",
     }
     for address in (places(house) | more).values():
         open_page(page, address)

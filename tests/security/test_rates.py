@@ -11,7 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from lifecycle.models import ApiKey, RateWindow
+from kilit.access.models import ApiKey, RateWindow
 from tests.commands import ROOT
 from tests.waiting import PATIENCE
 from tests.workers.conftest import database_url

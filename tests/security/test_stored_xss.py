@@ -11,8 +11,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from playwright.sync_api import Page
 
-from lifecycle.actor import acting_as
-from lifecycle.models import ApiKey, Event, RefusalCode, RefusedRequest
+from kilit.access.models import ApiKey, DenialCode, DeniedRequest
+from kilit.lock.audit import acting_as
+from kilit.lock.models import Event
 from ociqueue.models import Conversion, Site
 from orchestrator.models import Customer, Job
 from pdfjobs.models import PdfJob
@@ -70,7 +71,7 @@ def outsiders_write(site: Site) -> None:
     post(shop, "/pdf/jobs", body(variables=sample | {"notes": EVIL}))
 
     Client().post("/admin/login/", {"username": EVIL, "password": "x"}, headers={"user-agent": EVIL})
-    RefusedRequest.objects.note(actor=EVIL, method="GET", path=f"/admin/{EVIL}", code=RefusalCode.FORBIDDEN)
+    DeniedRequest.objects.note(actor=EVIL, method="GET", path=f"/admin/{EVIL}", code=DenialCode.FORBIDDEN)
 
 
 def fill_the_rest(site: Site) -> None:
@@ -145,7 +146,7 @@ def test_no_page_of_the_console_holds_it_unescaped(spoilt) -> None:
         assert RAW not in answer.content.decode()
 
     # It was really there to be seen.
-    assert {Conversion, Job, PdfJob, Customer, Site, User, AccessAttempt, RefusedRequest} <= shown
+    assert {Conversion, Job, PdfJob, Customer, Site, User, AccessAttempt, DeniedRequest} <= shown
 
 
 def test_in_a_browser_without_the_policy_it_stays_text(spoilt, unguarded) -> None:
@@ -168,9 +169,9 @@ def test_in_a_browser_without_the_policy_it_stays_text(spoilt, unguarded) -> Non
         "/admin/orchestrator/customer/",
         *(f"/admin/orchestrator/customer/{each.pk}/change/" for each in Customer.objects.filter(name=EVIL)[:1]),
         "/admin/axes/accessattempt/",
-        "/admin/lifecycle/refusedrequest/",
-        "/admin/lifecycle/event/",
-        "/admin/lifecycle/apikey/",
+        "/admin/access/deniedrequest/",
+        "/admin/lock/event/",
+        "/admin/access/apikey/",
         "/admin/auth/user/",
     ]
     seen = 0

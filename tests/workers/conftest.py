@@ -14,8 +14,8 @@ import psutil
 import pytest
 from django.db import connection
 
-from lifecycle.models import Heartbeat
-from lifecycle.processes import PARENT, kill_group
+from kilit.workers.models import Heartbeat
+from kilit.workers.processes import PARENT, kill_group
 from tests.waiting import PATIENCE, runs, wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent

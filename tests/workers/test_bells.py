@@ -7,8 +7,8 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django_q.models import OrmQ
 
-from lifecycle.models import Bell, Heartbeat
-from lifecycle.workers import bells
+from kilit.workers import doorbells
+from kilit.workers.models import Bell, Heartbeat
 from tests.parcels.models import Parcel
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -18,15 +18,15 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def _somebody_lives(transactional_db: None, monkeypatch) -> None:
     """However long a test takes, somebody lives and no ring grows old by itself."""
     Heartbeat.objects.create(name="here", alive_at=Now() + timedelta(hours=1))
-    monkeypatch.setattr(bells, "RING_AGAIN_AFTER", timedelta(hours=1))
+    monkeypatch.setattr(doorbells, "RING_AGAIN_AFTER", timedelta(hours=1))
 
 
 def test_with_nobody_alive_nothing_rings_and_looking_finds_the_row() -> None:
     Heartbeat.objects.all().delete()
     Parcel.objects.create()
 
-    assert not bells.ring_now("parcels")
-    assert bells.ring_due(at="new") == ["parcels"]
+    assert not doorbells.ring_now("parcels")
+    assert doorbells.ring_due(at="new") == ["parcels"]
     assert OrmQ.objects.get().key == "new"
 
 
@@ -34,7 +34,7 @@ def test_a_bell_rings_where_somebody_lives() -> None:
     Heartbeat.objects.create(name="dead", alive_at="2020-01-01T00:00Z")
     Heartbeat.objects.create(name="silent", alive_at=None)
 
-    bells.ring_now("parcels")
+    doorbells.ring_now("parcels")
 
     assert OrmQ.objects.get().key == "here"
 
@@ -42,58 +42,58 @@ def test_a_bell_rings_where_somebody_lives() -> None:
 def test_a_thousand_rings_make_one_task() -> None:
     with transaction.atomic():
         for _ in range(1000):
-            bells.ring("parcels")
+            doorbells.ring("parcels")
 
     assert OrmQ.objects.count() == 1
 
 
 def test_concurrent_rings_make_one_task(in_threads) -> None:
-    in_threads(lambda _: [bells.ring_now("parcels") for _ in range(20)], count=8)
+    in_threads(lambda _: [doorbells.ring_now("parcels") for _ in range(20)], count=8)
 
     assert OrmQ.objects.count() == 1
 
 
 def test_nothing_rings_when_the_transaction_is_rolled_back() -> None:
     with transaction.atomic():
-        bells.ring("parcels")
+        doorbells.ring("parcels")
         transaction.set_rollback(True)
 
     assert OrmQ.objects.count() == 0
 
 
 def test_an_answered_bell_rings_again() -> None:
-    bells.ring_now("parcels")
+    doorbells.ring_now("parcels")
 
-    bells.answer("parcels")
+    doorbells.answer("parcels")
 
-    assert bells.ring_now("parcels")
+    assert doorbells.ring_now("parcels")
     assert OrmQ.objects.count() == 2
 
 
 def test_a_bell_nobody_answered_rings_again_after_a_while() -> None:
-    bells.ring_now("parcels")
+    doorbells.ring_now("parcels")
     OrmQ.objects.all().delete()
-    assert not bells.ring_now("parcels")
+    assert not doorbells.ring_now("parcels")
 
     Bell.objects.update(rung_at="2020-01-01T00:00Z")
 
-    assert bells.ring_now("parcels")
+    assert doorbells.ring_now("parcels")
 
 
 def test_a_row_that_lost_its_bell_is_found_by_looking() -> None:
-    assert bells.ring_due(at="here") == []
+    assert doorbells.ring_due(at="here") == []
     Parcel.objects.create()
 
-    assert bells.ring_due(at="here") == ["parcels"]
-    assert bells.ring_due(at="here") == []
+    assert doorbells.ring_due(at="here") == ["parcels"]
+    assert doorbells.ring_due(at="here") == []
 
 
 def test_a_broken_bell_does_not_spoil_what_was_committed(monkeypatch) -> None:
-    monkeypatch.setattr(bells, "RING", "SELECT nonsense FROM nowhere")
+    monkeypatch.setattr(doorbells, "RING", "SELECT nonsense FROM nowhere")
 
     with transaction.atomic():
         Parcel.objects.create()
-        bells.ring("parcels")
+        doorbells.ring("parcels")
 
     assert Parcel.objects.exists()
 
@@ -101,6 +101,6 @@ def test_a_broken_bell_does_not_spoil_what_was_committed(monkeypatch) -> None:
 def test_answering_works_the_due_rows() -> None:
     Parcel.objects.bulk_create(Parcel() for _ in range(3))
 
-    bells.answer("parcels")
+    doorbells.answer("parcels")
 
     assert set(Parcel.objects.values_list("status", flat=True)) == {"DELIVERED"}

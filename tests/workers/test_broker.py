@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django_q.brokers import get_broker
 from django_q.conf import Conf
 
-from lifecycle.workers.broker import Broker
+from kilit.workers.broker import Broker
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,8 +10,9 @@ import psutil
 import pytest
 from django.utils import timezone
 
-from lifecycle.models import Count, Event, Heartbeat
-from lifecycle.workers.supervisor import STALE_AFTER
+from kilit.lock.models import Count, Event
+from kilit.workers.models import Heartbeat
+from kilit.workers.supervisor import STALE_AFTER
 from tests.parcels.models import Parcel
 from tests.waiting import PATIENCE, wait_for_the_end, wait_until
 from tests.workers.conftest import Workers

@@ -8,9 +8,9 @@ import pytest
 from django.db import OperationalError, connection
 from django.db.models.functions import Now
 
-from lifecycle.models import Runner
-from lifecycle.workers import presence
-from lifecycle.workers.presence import present
+from kilit.workers import presence
+from kilit.workers.models import Runner
+from kilit.workers.presence import present
 
 LONG_AGO = Now() - timedelta(hours=1)
 

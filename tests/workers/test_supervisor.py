@@ -9,8 +9,8 @@ from django.conf import settings
 from django.db.models.functions import Now
 from django_q.models import OrmQ
 
-from lifecycle.models import Heartbeat
-from lifecycle.workers.supervisor import STALE_AFTER, Supervisor
+from kilit.workers.models import Heartbeat
+from kilit.workers.supervisor import STALE_AFTER, Supervisor
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
@@ -76,7 +76,7 @@ def test_supervisors_long_gone_are_forgotten_also_those_that_never_lived() -> No
 def test_beats_do_not_pile_up_faster_than_they_are_sent(supervisor, monkeypatch) -> None:
     monkeypatch.setattr(supervisor, "_heard", lambda: True)
     # However long the first look takes, the next beat is not due.
-    monkeypatch.setattr("lifecycle.workers.supervisor.BEAT_EVERY", timedelta(hours=1))
+    monkeypatch.setattr("kilit.workers.supervisor.BEAT_EVERY", timedelta(hours=1))
     supervisor.cluster = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
         supervisor.look()
@@ -84,5 +84,5 @@ def test_beats_do_not_pile_up_faster_than_they_are_sent(supervisor, monkeypatch)
     finally:
         supervisor.cluster.communicate(b"\n", timeout=PATIENCE)
 
-    assert [task.func() for task in OrmQ.objects.all()].count("lifecycle.tasks.beat") == 1
+    assert [task.func() for task in OrmQ.objects.all()].count("kilit.workers.tasks.beat") == 1
     assert set(OrmQ.objects.values_list("key", flat=True)) == {supervisor.name}

@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from lifecycle.models import Event, SweepRun
-from lifecycle.workers import sweeps
+from kilit.lock.models import Event
+from kilit.workers import sweeps
+from kilit.workers.models import SweepRun
 from tests.parcels.models import Parcel
 
 pytestmark = pytest.mark.django_db

@@ -13,13 +13,10 @@ OFF = (
 
 
 class Command(BaseCommand):
-    """Says where the browser is; the product runs without one, but makes no PDFs."""
-
     help = "Find or install the headless Chromium that renders PDFs."
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Look, install, and tell."""
         found = find_browser()
         if found is None:
             self.stdout.write("Installing a headless Chromium for PDFs …")

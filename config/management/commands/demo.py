@@ -10,16 +10,12 @@ from config.demo import load_demo
 
 
 class Command(BaseCommand):
-    """Loads the demo data; running it twice changes nothing."""
-
     help = "Load demo data (repeatable) and print the logins."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Offer the form for machines."""
         parser.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Load and print; a production installation gets no known logins."""
         if settings.PRODUCTION:
             raise CommandError("Demo data is for local use; KILIT_PRODUCTION is on.")
         shown = load_demo()

@@ -17,8 +17,6 @@ PAUSE = 2.0  # seconds in which those who waited have their turn
 
 
 class Command(migrate.Command):
-    """Applies migrations; each that cannot have its locks at once is tried again, whole."""
-
     def handle(self, *args: Any, **options: Any) -> None:
         """Migrate, and go on from where a lock was not to be had."""
         for left in reversed(range(TRIES)):

@@ -22,12 +22,9 @@ READY_WITHIN = 60  # seconds
 
 
 class Command(BaseCommand):
-    """Prepares database, browser and demo data, then runs the Procfile until Ctrl-C."""
-
     help = "Prepare and run everything on this machine; Ctrl-C stops it."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Refuse early what cannot work, then prepare and run."""
         stack = Stack(settings.BASE_DIR, lock=settings.KILIT_VAR / "run" / "up.pid")
         with stack.held() as free:
             if not free:
@@ -37,7 +34,7 @@ class Command(BaseCommand):
             call_command("migrate", verbosity=0, interactive=False)
             logins = {} if settings.PRODUCTION else load_demo()
             if plays_here():
-                stack.beside["simulator"] = "python manage.py optiplanning_simulator"
+                stack.beside["simulator"] = "python -m simulators.optiplanning"
                 stack.environment["KILIT_OPTI_COMMAND"] = settings.OPTI_COMMAND or simulators_command()
             connection.close()
             threading.Thread(target=self.greet, args=(logins,), daemon=True).start()

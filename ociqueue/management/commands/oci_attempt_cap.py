@@ -1,19 +1,17 @@
-"""`manage.py oci_attempt_cap`: end rows whose attempts are used up (OCI-17)."""
+"""`manage.py oci_attempt_cap`: end rows whose attempts are used up."""
 
 from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from lifecycle.actor import acting_as
-from lifecycle.arguments import minutes, whole_number
+from kilit.lock.audit import acting_as
+from kilit.lock.management.arguments import minutes, whole_number
 from ociqueue.models import Conversion
 from ociqueue.sweeps import attempt_cap
 
 
 class Command(BaseCommand):
-    """Moves used-up rows to FAILED."""
-
     help = "Fail conversions whose attempts are used up."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -29,7 +27,6 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="only say how many there are")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Cap, or look."""
         bounds = {
             "max_attempts": options["max_attempts"],
             "min_age": timedelta(minutes=options["min_age_minutes"]),

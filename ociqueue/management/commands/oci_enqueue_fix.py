@@ -1,4 +1,4 @@
-"""`manage.py oci_enqueue_fix`: queue corrected copies of rows that Google rejected (OCI-8)."""
+"""`manage.py oci_enqueue_fix`: queue corrected copies of rows that Google rejected."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -8,8 +8,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from lifecycle.actor import acting_as
-from ociqueue.csvfile import Unreadable
+from kilit.lock.audit import acting_as
+from ociqueue.csv_import import Unreadable
 from ociqueue.fixes import COLUMNS, Correction, read_corrections, replace_rows
 from ociqueue.management.sites import site_called
 
@@ -17,8 +17,6 @@ REASON = "A corrected copy of a row that Google rejected."
 
 
 class Command(BaseCommand):
-    """Replaces COMPLETED rows that no upload confirmed; the originals stay as they are."""
-
     help = (
         "Queue corrected copies of COMPLETED rows that Google Ads shows as rejected. Name rows to send again as they "
         f"are, or give a CSV file with the columns {', '.join(COLUMNS)}: all but id may be left out, and an empty cell "
@@ -27,7 +25,6 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take rows and the site."""
         parser.add_argument("ids", nargs="*", metavar="ID", help="seal_<uuid> or uuid")
         parser.add_argument("--file", type=Path, metavar="FILE.csv")
         parser.add_argument("--site", required=True, help="public id or uuid")

@@ -1,12 +1,12 @@
-"""`manage.py oci_import`: store the conversions of a CSV file (OCI-7)."""
+"""`manage.py oci_import`: store the conversions of a CSV file."""
 
 from pathlib import Path
 from typing import IO, Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from lifecycle.actor import acting_as
-from ociqueue.csvfile import Tally, Unreadable, import_file
+from kilit.lock.audit import acting_as
+from ociqueue.csv_import import Tally, Unreadable, import_file
 from ociqueue.entry import FIELDS
 from ociqueue.management.bar import Bar
 from ociqueue.management.sites import site_called
@@ -14,8 +14,6 @@ from ociqueue.models import Site
 
 
 class Command(BaseCommand):
-    """Reads a CSV file in batches, and tells of each line that cannot be stored why."""
-
     help = (
         f"Store the conversions of a CSV file (UTF-8; comma or semicolon) whose columns are {', '.join(FIELDS)}. "
         "It can be run twice: a line without a sourceKey gets one made of its conversionName, click id and "
@@ -23,13 +21,11 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take the file and the site."""
         parser.add_argument("file", type=Path, metavar="FILE")
         parser.add_argument("--site", required=True, help="public id or uuid")
         parser.add_argument("--dry-run", action="store_true", help="check everything, store nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Open the file, and import."""
         site = site_called(options["site"])
         try:
             with options["file"].open("rb") as stream, acting_as("command:oci_import"):

@@ -1,28 +1,24 @@
-"""`manage.py oci_recover_processing`: bring back rows whose script or worker never reported (OCI-16)."""
+"""`manage.py oci_recover_processing`: bring back rows whose script or worker never reported."""
 
 from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from lifecycle.actor import acting_as
-from lifecycle.arguments import minutes
+from kilit.lock.audit import acting_as
+from kilit.lock.management.arguments import minutes
 from ociqueue.models import Conversion
 from ociqueue.sweeps import recover_processing
 
 
 class Command(BaseCommand):
-    """Moves old claims to RETRY."""
-
     help = "Bring back conversions that were claimed too long ago."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take the age that counts as too long."""
         parser.add_argument("--min-age-minutes", type=minutes, default=15)
         parser.add_argument("--dry-run", action="store_true", help="only say how many there are")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Recover, or look."""
         min_age = timedelta(minutes=options["min_age_minutes"])
         if options["dry_run"]:
             self.stdout.write(f"Would recover {Conversion.objects.stuck(min_age=min_age).count()}.")

@@ -4,23 +4,19 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from lifecycle.actor import acting_as
+from kilit.lock.audit import acting_as
 from ociqueue.models import Conversion
 from ociqueue.states import SyncMethod
 from ociqueue.sweeps import requeue_transient
 
 
 class Command(BaseCommand):
-    """Moves TRANSIENT failures under the cap to RETRY, later each time."""
-
     help = "Requeue conversions that failed for a passing reason, on sites that asked for it."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Offer to look only."""
         parser.add_argument("--dry-run", action="store_true", help="only say how many there are")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Requeue, or look."""
         if options["dry_run"]:
             found = sum(Conversion.objects.passing_failures(path).count() for path in SyncMethod)
             self.stdout.write(f"Would requeue {found}.")

@@ -1,30 +1,27 @@
-"""`manage.py oci_upload`: upload what is due through the Google Ads API now, or rehearse it (OCI-18, OCI-24)."""
+"""`manage.py oci_upload`: upload what is due through the Google Ads API now, or rehearse it."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from lifecycle.actor import acting_as
-from lifecycle.arguments import whole_number
+from kilit.lock.audit import acting_as
+from kilit.lock.management.arguments import whole_number
 from ociqueue.management.sites import site_called
 from ociqueue.models import Circuit, Credentials, Site
-from ociqueue.models.sealing import Unreadable
+from ociqueue.models.encryption import Unreadable
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.due import due_sites
 from ociqueue.uploader.googleads import MOST_ROWS
-from ociqueue.uploader.outcome import CredentialsRefused, Disposition
 from ociqueue.uploader.rehearsal import rehearse
-from ociqueue.uploader.running import google_ads, upload_due
+from ociqueue.uploader.results import CredentialsRefused, Disposition
+from ociqueue.uploader.upload_run import google_ads, upload_due
 
 
 class Command(BaseCommand):
-    """Uploads for every due site, or for one."""
-
     help = "Upload conversions of sites that send through the Google Ads API."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Name the site and whether anything is written."""
         parser.add_argument("--site", help="A site's public id or uuid; without it, every due site.")
         parser.add_argument("--dry-run", action="store_true", help="Let Google validate the rows; write nothing.")
         parser.add_argument(
@@ -56,7 +53,6 @@ class Command(BaseCommand):
                 self.stdout.write(str(upload_due(sites=sites)))
 
     def rehearse(self, site: Site, *, limit: int) -> None:
-        """Print a line for each row."""
         accepted = refused = 0
         try:
             for row, outcome in rehearse(site, google_ads(site), limit=limit):

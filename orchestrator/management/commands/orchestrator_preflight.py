@@ -1,19 +1,16 @@
-"""`manage.py orchestrator_preflight`: look over folders, template, rules and commands (ORC-23)."""
+"""`manage.py orchestrator_preflight`: look over folders, template, rules and commands."""
 
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from orchestrator.preflight import Level, preflight
+from orchestrator.workflow.preflight import Level, preflight
 
 
 class Command(BaseCommand):
-    """Says of each thing whether jobs can rely on it; fails when one of them cannot work."""
-
     help = "Look over what cutting jobs need on this machine: folders, template, rules, OptiPlanning."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print a line for each."""
         checks = preflight()
         styles = {Level.PASS: self.style.SUCCESS, Level.WARN: self.style.WARNING, Level.FAIL: self.style.ERROR}
         for check in checks:

@@ -1,4 +1,4 @@
-"""`manage.py orchestrator_tick`: work what is due, once or for as long as it is watched (ORC-21)."""
+"""`manage.py orchestrator_tick`: work what is due, once or for as long as it is watched."""
 
 import signal
 import threading
@@ -10,23 +10,19 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from lifecycle.processes import die_with_parent
+from kilit.workers.processes import die_with_parent
 from orchestrator.models import Job
-from orchestrator.runner import tick, watch
+from orchestrator.workflow.runner import tick, watch
 
 
 class Command(BaseCommand):
-    """Runs cutting jobs; it needs Python, the folders and the database, so it runs on OptiPlanning's own PC too."""
-
     help = "Work cutting jobs that are due; with --watch until told to stop."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Offer to go on, or to look only."""
         parser.add_argument("--watch", action="store_true", help="go on until SIGTERM or Ctrl-C")
         parser.add_argument("--dry-run", action="store_true", help="only say how many are due")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Work, watch or look."""
         if options["dry_run"]:
             self.stdout.write(f"Would work {Job.objects.due().count()}.")
             return

@@ -158,7 +158,6 @@ SAMPLE: dict[str, Any] = {
 
 
 def shape(given: dict[str, Any]) -> dict[str, Any]:
-    """Return what the template shows."""
     speech = Speech(given["locale"], given["currency"])
     words, days = WORDS[given["locale"]], given["days"]
     uploaded, failed = sum(day["uploaded"] for day in days), sum(day["failed"] for day in days)

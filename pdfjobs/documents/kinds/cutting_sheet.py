@@ -164,7 +164,6 @@ SAMPLE: dict[str, Any] = {
 
 
 def shape(given: dict[str, Any]) -> dict[str, Any]:
-    """Return what the template shows."""
     speech = Speech(given["locale"])
     materials = [_material(material, given["waste_rate"], speech) for material in given["materials"]]
     return {

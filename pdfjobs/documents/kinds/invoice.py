@@ -119,7 +119,6 @@ SAMPLE: dict[str, Any] = {
 
 
 def shape(given: dict[str, Any]) -> dict[str, Any]:
-    """Return what the template shows."""
     speech = Speech(given["locale"], given["currency"])
     return {
         **given,

@@ -5,7 +5,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.googleads.server import GoogleAdsServer
+from simulators.googleads.server import GoogleAdsServer
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(prefix="kilit-google-") as folder:

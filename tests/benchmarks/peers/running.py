@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
-from lifecycle.processes import kill_group, start_group
+from kilit.workers.processes import kill_group, start_group
 from tests.benchmarks.harness import NotMeasured
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent

@@ -14,7 +14,7 @@ class WithoutClaim(AppConfig):
 
     def ready(self) -> None:
         """Replace the one statement by two, with a moment in between."""
-        from lifecycle.guard import LifecycleQuerySet  # noqa: PLC0415 - models are known now
+        from kilit.lock.guard import LifecycleQuerySet  # noqa: PLC0415 - models are known now
 
         def take(
             self: Any, verb: str, fields: Any, *, limit: int, order: tuple[str, ...], changes: dict[str, Any]

@@ -9,7 +9,7 @@ import pytest
 from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.models.credentials import Account
 from ociqueue.states import SyncMethod
-from tests.googleads.server import GoogleAdsServer
+from simulators.googleads.server import GoogleAdsServer
 from tests.ociqueue.conftest import new_conversion
 
 CUSTOMER = "1234567890"

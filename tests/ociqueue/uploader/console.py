@@ -4,7 +4,7 @@ from typing import Any
 
 from django.test import Client
 
-from lifecycle.models import Bell
+from kilit.workers.models import Bell
 from ociqueue.models import Credentials, Site
 from ociqueue.models.credentials import Account
 

@@ -1,14 +1,14 @@
-"""A timeout proves nothing: the next attempt says the same, and "already exists" then means success (OCI-23)."""
+"""A timeout proves nothing: the next attempt says the same, and "already exists" then means success."""
 
 from datetime import timedelta
 
 import pytest
 
-from lifecycle.models import Event
+from kilit.lock.models import Event
 from ociqueue.models import Conversion, UploadBatch
-from ociqueue.uploader import running
-from ociqueue.uploader.running import upload_due
-from tests.googleads.server import accept
+from ociqueue.uploader import upload_run
+from ociqueue.uploader.upload_run import upload_due
+from simulators.googleads.server import accept
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -104,7 +104,7 @@ def test_refusals_are_not_ambiguous(google, api_site, make_rows) -> None:
 def test_a_problem_of_googles_own_leaves_every_row_unknown_whatever_row_it_names(
     google, api_site, make_rows, index
 ) -> None:
-    """OCI-23: the request was applied and then broke; what Google says next must not fail those rows."""
+    """The request was applied and then broke; what Google says next must not fail those rows."""
 
     def applied_but_broken(call):
         accept(call)
@@ -149,14 +149,14 @@ def test_of_twins_in_one_batch_the_first_is_sent_alone(google, api_site, make_ro
 
 
 def test_a_twin_that_stayed_here_is_not_in_doubt_when_the_worker_dies(google, api_site, make_rows, monkeypatch) -> None:
-    """OCI-23: it was never sent, so Google's "already exists" is about its twin, and no success of its own."""
+    """It was never sent, so Google's "already exists" is about its twin, and no success of its own."""
     sent, stayed = make_rows(api_site, "twin", "twin", conversion_time="2026-11-14T10:00:00+00:00")
 
     def die(*_args):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as dying:
-        dying.setattr(running, "ask", die)
+        dying.setattr(upload_run, "ask", die)
         with pytest.raises(KeyboardInterrupt):
             upload_due()
 

@@ -1,4 +1,4 @@
-"""A later batch's failure never touches an earlier batch's rows, nor those still to come (OCI-20, OCI-22)."""
+"""A later batch's failure never touches an earlier batch's rows, nor those still to come."""
 
 import threading
 
@@ -7,9 +7,9 @@ from django.db import connection
 
 from ociqueue.models import Circuit, Conversion
 from ociqueue.states import Category
-from ociqueue.uploader import running
-from ociqueue.uploader.running import upload_due
-from tests.googleads.server import accept
+from ociqueue.uploader import upload_run
+from ociqueue.uploader.upload_run import upload_due
+from simulators.googleads.server import accept
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,7 +21,7 @@ ROWS = 4  # of a batch
 def five_batches(api_site, make_rows, monkeypatch):
     """Rows for five batches; returns a way to look at each."""
     rows = make_rows(api_site, count=5 * ROWS)
-    monkeypatch.setattr(running.Turn, "__init__", _smaller(running.Turn.__init__))
+    monkeypatch.setattr(upload_run.Turn, "__init__", _smaller(upload_run.Turn.__init__))
 
     def batch(number: int) -> list[Conversion]:
         ids = [row.pk for row in rows[(number - 1) * ROWS : number * ROWS]]
@@ -100,7 +100,7 @@ def test_a_hiccup_does_not_stop_the_site_but_an_outage_does(google, five_batches
 
 
 def test_the_providers_own_delay_is_kept(google, api_site, five_batches, sql) -> None:
-    """OCI-22: RESOURCE_EXHAUSTED says when; the site waits that long, and so do the rows."""
+    """RESOURCE_EXHAUSTED says when; the site waits that long, and so do the rows."""
     google.replies.append(exhausted)
 
     upload_due()
@@ -116,7 +116,7 @@ def test_the_providers_own_delay_is_kept(google, api_site, five_batches, sql) ->
 
 @pytest.mark.parametrize("seconds", [300_000_000_000, -5])
 def test_a_delay_that_nobody_can_mean_is_bounded(google, api_site, make_rows, sql, seconds) -> None:
-    """OCI-22: ten thousand years fit into Google's answer, and in no column of ours."""
+    """Ten thousand years fit into Google's answer, and in no column of ours."""
     make_rows(api_site, count=1)
     google.replies.append(lambda call: call.refuse("RESOURCE_EXHAUSTED", quota(retry_seconds=seconds)))
 
@@ -153,7 +153,7 @@ def test_one_sites_trouble_is_no_other_sites(google, make_api_site, make_rows) -
 
 
 def test_backoff_doubles_up_to_a_day_and_the_eighth_attempt_is_the_last(google, api_site, make_rows, sql) -> None:
-    """OCI-22: min(5 min · 2ⁿ, 24 h) with jitter; cap 8 on this path."""
+    """Min(5 min · 2ⁿ, 24 h) with jitter; cap 8 on this path."""
     (row,) = make_rows(api_site, "always-passing")
     google.errors["always-passing"] = [{"family": "internal_error", "name": "TRANSIENT_ERROR"}]
     waits = []
@@ -182,7 +182,7 @@ def test_the_longest_wait_is_a_day(google, api_site, make_rows, sql, settings) -
 
 
 def test_nothing_is_open_in_the_database_while_google_is_asked(google, api_site, make_rows, sql) -> None:
-    """OCI-20: no transaction during the call."""
+    """No transaction during the call."""
     make_rows(api_site, count=2)
     asked, go_on = threading.Event(), threading.Event()
 

@@ -1,16 +1,16 @@
-"""Faults of the account open the circuit; rows wait unharmed, and one probe closes it (OCI-22)."""
+"""Faults of the account open the circuit; rows wait unharmed, and one probe closes it."""
 
 from datetime import timedelta
 
 import pytest
 from django.db.models.functions import Now
 
-from lifecycle.models import Event
+from kilit.lock.models import Event
 from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
 from ociqueue.states import Category, CircuitStatus
 from ociqueue.uploader.due import due_sites
-from ociqueue.uploader.running import upload_due
-from tests.lifecycle.conformance import LifecycleConformance, Specimen
+from ociqueue.uploader.upload_run import upload_due
+from tests.lock.conformance import LifecycleConformance, Specimen
 from tests.ociqueue.uploader.conftest import account, states
 
 pytestmark = pytest.mark.django_db(transaction=True)

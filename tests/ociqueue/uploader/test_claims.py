@@ -7,16 +7,16 @@ from unittest.mock import Mock
 import pytest
 from django.db import connection
 
-from lifecycle.models import Event
+from kilit.lock.models import Event
 from ociqueue.models import Conversion, UploadBatch
 from ociqueue.models.batch import UploadBatchQuerySet
 from ociqueue.states import Category
-from ociqueue.uploader import running
+from ociqueue.uploader import upload_run
 from ociqueue.uploader.due import due_sites
 from ociqueue.uploader.googleads import GoogleAds
-from ociqueue.uploader.outcome import Disposition, Outcome
-from ociqueue.uploader.running import upload_due
-from tests.googleads.server import accept
+from ociqueue.uploader.results import Disposition, Outcome
+from ociqueue.uploader.upload_run import upload_due
+from simulators.googleads.server import accept
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -85,12 +85,12 @@ def test_an_answer_outlives_the_connection_that_was_lost_meanwhile(google, api_s
 def test_an_answer_settles_once(google, api_site, make_rows) -> None:
     """The connection may be lost when all is written but nobody was told: settling again changes and tells nothing."""
     make_rows(api_site, count=2)
-    batch, rows = running.claim(api_site, running.turn_of(api_site))
-    running.hold(batch, rows)
+    batch, rows = upload_run.claim(api_site, upload_run.turn_of(api_site))
+    upload_run.hold(batch, rows)
     taken = [Outcome(Disposition.ACCEPTED, request_id="r" * 100)] * 2
 
-    first = running.settle(batch, rows, taken)
-    again = running.settle(batch, rows, taken)
+    first = upload_run.settle(batch, rows, taken)
+    again = upload_run.settle(batch, rows, taken)
 
     assert (again.accepted, again.late) == (first.accepted, first.late) == (2, 0)
     assert UploadBatch.objects.values_list("accepted", "request_id").get() == (2, "r" * 64), "cut to its column"
@@ -100,15 +100,15 @@ def test_an_answer_settles_once(google, api_site, make_rows) -> None:
 def test_a_swept_uploader_cannot_settle_the_next_ones_claim(google, api_site, make_rows) -> None:
     """Rule 4: the rows are PROCESSING again, but for another batch; only that one's answer counts."""
     make_rows(api_site, count=2)
-    slow, slow_rows = running.claim(api_site, running.turn_of(api_site))
-    running.hold(slow, slow_rows)
+    slow, slow_rows = upload_run.claim(api_site, upload_run.turn_of(api_site))
+    upload_run.hold(slow, slow_rows)
     Conversion.objects.recover(min_age=-timedelta(minutes=1))
-    quick, quick_rows = running.claim(api_site, running.turn_of(api_site))
-    running.hold(quick, quick_rows)
+    quick, quick_rows = upload_run.claim(api_site, upload_run.turn_of(api_site))
+    upload_run.hold(quick, quick_rows)
 
-    late = running.settle(slow, slow_rows, [Outcome(Disposition.FATAL, "X", Category.VALIDATION)] * 2)
+    late = upload_run.settle(slow, slow_rows, [Outcome(Disposition.FATAL, "X", Category.VALIDATION)] * 2)
     assert set(Conversion.objects.values_list("status", "open_batch")) == {("PROCESSING", quick)}
-    in_time = running.settle(quick, quick_rows, [Outcome(Disposition.ACCEPTED)] * 2)
+    in_time = upload_run.settle(quick, quick_rows, [Outcome(Disposition.ACCEPTED)] * 2)
 
     assert (late.late, in_time.accepted) == (2, 2)
     assert set(Conversion.objects.values_list("status", flat=True)) == {"COMPLETED"}
@@ -116,20 +116,20 @@ def test_a_swept_uploader_cannot_settle_the_next_ones_claim(google, api_site, ma
 
 def test_a_batch_that_was_swept_before_it_was_sent_is_not_sent(google, api_site, make_rows) -> None:
     make_rows(api_site, count=2)
-    batch, rows = running.claim(api_site, running.turn_of(api_site))
+    batch, rows = upload_run.claim(api_site, upload_run.turn_of(api_site))
     Conversion.objects.recover(min_age=-timedelta(minutes=1))
 
-    assert running.hold(batch, rows) == []
+    assert upload_run.hold(batch, rows) == []
     assert UploadBatch.objects.get().sent_at is None
     assert not Conversion.objects.filter(outcome_unknown=True).exists()
 
 
 def test_a_batch_that_lost_a_row_before_it_was_sent_sends_the_others(google, api_site, make_rows) -> None:
     lost, *kept = make_rows(api_site, count=3)
-    batch, rows = running.claim(api_site, running.turn_of(api_site))
+    batch, rows = upload_run.claim(api_site, upload_run.turn_of(api_site))
     Conversion.objects.filter(pk=lost.pk).reset_to_queued()
 
-    still = running.hold(batch, rows)
+    still = upload_run.hold(batch, rows)
 
     assert {row.pk for row in still} == set(UploadBatch.objects.get().row_ids) == {row.pk for row in kept}
 
@@ -173,7 +173,7 @@ def test_sites_take_turns_over_several_runs(google, make_api_site, make_rows) ->
         make_rows(site, f"click-{number}")
         # Whoever is due first is served, and something comes in again for all.
     for _ in range(3):
-        running.Run(due_sites())._turn(due_sites()[0])
+        upload_run.Run(due_sites())._turn(due_sites()[0])
         for site in sites:
             make_rows(site, f"more-{site}")
 
@@ -184,8 +184,8 @@ def test_one_sites_accident_is_no_other_sites(google, make_api_site, make_rows, 
     broken, fine = make_api_site(name="broken"), make_api_site(name="fine")
     make_rows(broken, count=1)
     make_rows(fine, count=1)
-    turn_of = running.turn_of
-    monkeypatch.setattr(running, "turn_of", lambda site: 1 / 0 if site == broken else turn_of(site))
+    turn_of = upload_run.turn_of
+    monkeypatch.setattr(upload_run, "turn_of", lambda site: 1 / 0 if site == broken else turn_of(site))
 
     tally = upload_due()
 
@@ -206,9 +206,9 @@ TAKEN_BACK = {
 def test_what_is_taken_back_while_it_goes_out_is_known_to_have_gone_out(
     *, google, api_site, make_rows, in_threads, monkeypatch, way: str, is_guarded: bool
 ) -> None:
-    """OCI-23: the upload has looked at its rows and is about to say that it is sent; the other comes in between."""
+    """The upload has looked at its rows and is about to say that it is sent; the other comes in between."""
     make_rows(api_site, count=2)
-    batch, rows = running.claim(api_site, running.turn_of(api_site))
+    batch, rows = upload_run.claim(api_site, upload_run.turn_of(api_site))
     looked, taken = Signal(), Signal()
     send = UploadBatchQuerySet.send
 
@@ -227,7 +227,7 @@ def test_what_is_taken_back_while_it_goes_out_is_known_to_have_gone_out(
             TAKEN_BACK[way]()
             taken.set()
             return None
-        return running.hold(batch, rows)
+        return upload_run.hold(batch, rows)
 
     went, _ = in_threads(act, count=2)
 
@@ -241,8 +241,8 @@ def test_an_answer_and_whoever_takes_the_rows_back_do_not_lock_each_other_out(
 ) -> None:
     """Both lock rows first and then the upload; the other way round one of them would be a deadlock's victim."""
     make_rows(api_site, count=3)
-    batch, rows = running.claim(api_site, running.turn_of(api_site))
-    rows = running.hold(batch, rows)
+    batch, rows = upload_run.claim(api_site, upload_run.turn_of(api_site))
+    rows = upload_run.hold(batch, rows)
     rows_locked, never = Signal(), Signal()
     keep = UploadBatchQuerySet.keep
 
@@ -257,7 +257,7 @@ def test_an_answer_and_whoever_takes_the_rows_back_do_not_lock_each_other_out(
         if number:
             return Conversion.objects.recover(min_age=-timedelta(minutes=1))
         assert rows_locked.wait(PATIENCE)
-        return running.settle(batch, rows, [Outcome(Disposition.ACCEPTED)] * 3)
+        return upload_run.settle(batch, rows, [Outcome(Disposition.ACCEPTED)] * 3)
 
     tally, recovered = in_threads(act, count=2)
 

@@ -6,12 +6,12 @@ import pytest
 from django.db.models.functions import Now
 from django.test import Client
 
-from lifecycle.models import Heartbeat
+from kilit.workers.models import Heartbeat
 from ociqueue.models import Circuit, Credentials, Site
 from ociqueue.states import Category, CircuitStatus, SyncMethod
 from ociqueue.sweeps import check_asked
 from ociqueue.uploader.errors import DATA_MANAGER
-from ociqueue.uploader.running import upload_due
+from ociqueue.uploader.upload_run import upload_due
 from tests.ociqueue.uploader.conftest import account, states
 from tests.ociqueue.uploader.console import FULL, is_rung, page_of, stored
 

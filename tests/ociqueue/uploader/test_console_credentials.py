@@ -1,4 +1,4 @@
-"""Logins in the console: written and never shown; what stays empty stays as it is (OCI-19)."""
+"""Logins in the console: written and never shown; what stays empty stays as it is."""
 
 from dataclasses import asdict
 
@@ -7,7 +7,7 @@ from django.contrib.admin.models import LogEntry
 from django.db.models.functions import Now
 from django.test import Client
 
-from lifecycle.models import Heartbeat
+from kilit.workers.models import Heartbeat
 from ociqueue.models import Circuit, Credentials, Site
 from ociqueue.states import Category, SyncMethod
 from tests.ociqueue.uploader.conftest import account

@@ -1,15 +1,15 @@
-"""Logins are sealed at rest, opened by any key, and checked by a worker (OCI-19)."""
+"""Logins are sealed at rest, opened by any key, and checked by a worker."""
 
 import io
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from lifecycle.workers import bells
+from kilit.workers import doorbells
 from ociqueue.models import Credentials
 from ociqueue.models.credentials import spoken_action, spoken_customer
-from ociqueue.models.sealing import Unreadable
-from ociqueue.uploader.checking import check
+from ociqueue.models.encryption import Unreadable
+from ociqueue.uploader.connection_test import check
 from tests.ociqueue.uploader.conftest import account
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -83,14 +83,14 @@ def findings(credentials: Credentials) -> dict[str, tuple[bool, str]]:
 def test_a_healthy_login_passes(google, api_site) -> None:
     kept = Credentials.objects.get()
     kept.ask_for_check()
-    assert bells.doorbells["oci_check_credentials"].is_due()
+    assert doorbells.doorbells["oci_check_credentials"].is_due()
 
-    bells.answer("oci_check_credentials")
+    doorbells.answer("oci_check_credentials")
 
     kept.refresh_from_db()
     assert kept.check_passed
     assert [finding["what"] for finding in kept.check_report] == ["Login", "Customer", "Conversion action"]
-    assert not bells.doorbells["oci_check_credentials"].is_due()
+    assert not doorbells.doorbells["oci_check_credentials"].is_due()
 
 
 def test_a_check_vouches_for_no_login_but_its_own(google, api_site) -> None:
@@ -143,7 +143,7 @@ def test_conversions_that_another_account_counts(google, api_site) -> None:
 
 
 def test_each_conversion_name_may_have_an_action_of_its_own(google, api_site, make_rows) -> None:
-    from ociqueue.uploader.running import upload_due  # noqa: PLC0415
+    from ociqueue.uploader.upload_run import upload_due  # noqa: PLC0415
 
     special = "customers/1234567890/conversionActions/8"
     Credentials.objects.store(api_site, account(conversion_actions={"Kayıt": special}))

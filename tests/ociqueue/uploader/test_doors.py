@@ -1,4 +1,4 @@
-"""The uploader's doors: command, rehearsal, address, clock and bell (OCI-18, OCI-24)."""
+"""The uploader's doors: command, rehearsal, address, clock and bell."""
 
 import io
 import logging
@@ -7,12 +7,13 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db.models.functions import Now
 
-from lifecycle.models import Event, Heartbeat
-from lifecycle.workers import bells, sweeps
+from kilit.lock.models import Event
+from kilit.workers import doorbells, sweeps
+from kilit.workers.models import Heartbeat
 from ociqueue.models import Circuit, Conversion, Site, UploadBatch
 from ociqueue.states import Category
+from simulators.googleads.server import accept
 from tests.commands import run_python
-from tests.googleads.server import accept
 from tests.ociqueue.conftest import Api
 from tests.ociqueue.uploader.conftest import states
 
@@ -53,7 +54,7 @@ def test_a_rehearsal_reports_each_row_and_writes_nothing(google, api_site, make_
 
 
 def test_a_rehearsal_leaves_twins_out_as_an_upload_does(google, api_site, make_rows) -> None:
-    """OCI-24: together Google would refuse both; an upload sends the second one later."""
+    """Together Google would refuse both; an upload sends the second one later."""
     first, second = make_rows(api_site, "twin", "twin", conversion_time="2026-11-14T10:00:00+00:00")
 
     said = upload("--dry-run")
@@ -150,15 +151,15 @@ def test_a_clock_of_ones_own_rings_a_worker(google, api_site, make_rows, setting
 
 def test_the_schedule_and_the_bell_upload(google, api_site, make_rows) -> None:
     make_rows(api_site, "one")
-    assert bells.doorbells["oci_upload"].is_due()
+    assert doorbells.doorbells["oci_upload"].is_due()
     assert sweeps.sweeps["oci_upload"].every.total_seconds() == 600
 
     assert "Uploaded 1" in sweeps.run("oci_upload")
-    assert not bells.doorbells["oci_upload"].is_due()
+    assert not doorbells.doorbells["oci_upload"].is_due()
 
 
 def test_a_sweep_never_requeues_what_is_not_passing(google, make_api_site, make_rows) -> None:
-    """VALIDATION and AUTH are never requeued by machines (OCI-22)."""
+    """VALIDATION and AUTH are never requeued by machines."""
     site = make_api_site(requeue_transient=True)
     make_rows(site, "FAIL-EXPIRED_EVENT-1", "FAIL-UNAUTHORIZED_CUSTOMER-2")
 

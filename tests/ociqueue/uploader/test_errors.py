@@ -1,13 +1,13 @@
-"""The error table, code by code, through the real messages (OCI-22)."""
+"""The error table, code by code, through the real messages."""
 
 import pytest
 from google.ads.googleads.v26.errors.types.errors import ErrorCode
 
 from ociqueue.states import Category
 from ociqueue.uploader.errors import TABLE, classify, worst
-from ociqueue.uploader.outcome import Disposition
-from ociqueue.uploader.reading import answered, faults_of
-from tests.googleads.answers import failure, response
+from ociqueue.uploader.responses import answered, faults_of
+from ociqueue.uploader.results import Disposition
+from simulators.googleads.answers import failure, response
 
 ENUMS = {field.name: field.enum_type for field in ErrorCode.pb().DESCRIPTOR.oneofs[0].fields}
 NOT_CODES = ("UNSPECIFIED", "UNKNOWN")

@@ -5,8 +5,8 @@ import pytest
 from ociqueue.models import Circuit, Conversion
 from ociqueue.states import Category
 from ociqueue.uploader import googleads
-from ociqueue.uploader.running import upload_due
-from tests.googleads.server import accept
+from ociqueue.uploader.upload_run import upload_due
+from simulators.googleads.server import accept
 from tests.ociqueue.uploader.conftest import states
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -157,7 +157,7 @@ def test_a_request_that_is_refused_whatever_is_in_it_opens_the_circuit_and_harms
 def test_a_hiccup_while_halving_proves_nothing_against_the_other_rows(
     google, api_site, make_rows, rows, hiccup
 ) -> None:
-    """OCI-22: the account is at fault and one answer was lost; Google has looked at no row, so none may fail."""
+    """The account is at fault and one answer was lost; Google has looked at no row, so none may fail."""
     make_rows(api_site, count=rows)
     refuse = [lambda call: call.refuse("INVALID_ARGUMENT")]
     google.replies.extend([*refuse * 2, lambda call: call.refuse(hiccup), *refuse * 100])

@@ -10,9 +10,9 @@ from datetime import timedelta
 import pytest
 
 from ociqueue.models import Conversion, UploadBatch
-from ociqueue.uploader.running import upload_due
+from ociqueue.uploader.upload_run import upload_due
+from simulators.googleads.server import accept
 from tests.commands import ROOT
-from tests.googleads.server import accept
 from tests.waiting import PATIENCE, wait_until
 from tests.workers.conftest import database_url
 

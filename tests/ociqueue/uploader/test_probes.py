@@ -1,4 +1,4 @@
-"""An open circuit lets one row through at a time: whose turn that is, and what it costs the row (OCI-22)."""
+"""An open circuit lets one row through at a time: whose turn that is, and what it costs the row."""
 
 from unittest.mock import Mock
 
@@ -7,7 +7,7 @@ import pytest
 from ociqueue.models import Circuit, Conversion
 from ociqueue.states import Category
 from ociqueue.uploader.googleads import GoogleAds
-from ociqueue.uploader.running import upload_due
+from ociqueue.uploader.upload_run import upload_due
 from tests.ociqueue.uploader.conftest import states
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -80,7 +80,7 @@ def test_the_next_probe_is_another_rows_turn(google, api_site, make_rows) -> Non
 
 
 def test_a_row_that_always_fails_as_a_probe_does_not_hold_its_site_back(google, api_site, make_rows) -> None:
-    """OCI-22: it was alone for days and is the oldest of all; whoever comes after it gets the next probe."""
+    """It was alone for days and is the oldest of all; whoever comes after it gets the next probe."""
     make_rows(api_site, "bad")
     google.errors["bad"] = [{"family": "authorization_error", "name": "USER_PERMISSION_DENIED"}]
     upload_due()
@@ -119,7 +119,7 @@ STILL_OPEN = {
 
 @pytest.mark.parametrize("fault", STILL_OPEN)
 def test_no_row_uses_up_its_attempts_while_the_circuit_is_open(google, api_site, make_rows, fault) -> None:
-    """OCI-22: what is the account's fault, or Google's, costs a row nothing but time."""
+    """What is the account's fault, or Google's, costs a row nothing but time."""
     (row,) = make_rows(api_site, "only")
     google.replies.extend([STILL_OPEN[fault]] * 20)
     for _ in range(12):
@@ -134,7 +134,7 @@ def test_no_row_uses_up_its_attempts_while_the_circuit_is_open(google, api_site,
 
 
 def test_a_row_on_which_our_own_library_fails_comes_to_an_end(google, api_site, make_rows, monkeypatch) -> None:
-    """OCI-20: it may be the row, so its probes count."""
+    """It may be the row, so its probes count."""
     (row,) = make_rows(api_site, "only")
     monkeypatch.setattr(GoogleAds, "upload", Mock(side_effect=RuntimeError("a bug of theirs")))
     for _ in range(12):

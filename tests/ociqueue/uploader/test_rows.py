@@ -1,10 +1,10 @@
-"""Two hundred is not success: each row of an answer ends where its own errors say (OCI-20, OCI-21)."""
+"""Two hundred is not success: each row of an answer ends where its own errors say."""
 
 import pytest
 
 from ociqueue.models import Circuit, Conversion, UploadBatch
 from ociqueue.states import Category, Status
-from ociqueue.uploader.running import upload_due
+from ociqueue.uploader.upload_run import upload_due
 from tests.ociqueue.uploader.conftest import states
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -17,7 +17,7 @@ def error(name: str, **told):
 
 
 def test_of_two_thousand_rows_the_right_hundred_fail(google, api_site, make_rows) -> None:
-    """OCI-21: four codes among 2,000 rows; each row has code, category and message of its own."""
+    """Four codes among 2,000 rows; each row has code, category and message of its own."""
     names = ["UNPARSEABLE_GCLID", "EXPIRED_EVENT", "EVENT_NOT_FOUND", "UNAUTHORIZED_CUSTOMER"]
     rows = make_rows(api_site, count=2000)
     bad = {row.pk: names[number % 4] for number, row in enumerate(rows[::20])}
@@ -70,7 +70,7 @@ def test_of_several_errors_on_a_row_the_worst_counts_and_all_are_told(google, ap
 
 @pytest.mark.parametrize("elements", [{}, {"index": 3, "field": "operations"}, {"index": 99}])
 def test_an_error_that_points_at_no_row_proves_nothing(google, api_site, make_rows, elements) -> None:
-    """OCI-21: no row of that answer is COMPLETED; all are put off and flagged."""
+    """No row of that answer is COMPLETED; all are put off and flagged."""
     make_rows(api_site, count=5)
     lost = error("EXPIRED_EVENT", message="somewhere", **elements)
     google.replies.append(lambda call: call.accept([lost, error("UNPARSEABLE_GCLID", index=1)]))
@@ -149,7 +149,7 @@ def test_a_passing_error_of_one_row_waits_and_hurts_no_other(google, api_site, m
 
 @pytest.mark.parametrize("details", [False, True])
 def test_an_error_that_cannot_be_read_proves_nothing(google, api_site, make_rows, details) -> None:
-    """OCI-21: a status that says failed, without a failure that names rows."""
+    """A status that says failed, without a failure that names rows."""
     make_rows(api_site, count=2)
 
     def unreadable(call):

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
-from lifecycle.models import Event
+from kilit.lock.models import Event
 from ociqueue.models import Conversion, Credentials, Site, UploadBatch
 from ociqueue.states import SyncMethod
-from ociqueue.uploader import running
-from ociqueue.uploader.running import upload_due
+from ociqueue.uploader import upload_run
+from ociqueue.uploader.upload_run import upload_due
 from tests.ociqueue.conftest import Api
 from tests.ociqueue.uploader.conftest import account, states
 
@@ -78,13 +78,13 @@ def test_a_late_script_cannot_settle_what_an_upload_holds(google, moving_site, m
     Conversion.objects.recover()
     google.errors["bad"] = [{"family": "conversion_upload_error", "name": "EXPIRED_EVENT"}]
 
-    batch, rows = running.claim(moving_site, running.turn_of(moving_site))
+    batch, rows = upload_run.claim(moving_site, upload_run.turn_of(moving_site))
     for path in ("oci/ack", "oci/ack-failed"):
         body = {"siteId": moving_site.public_id, "queueIds": [item["id"]], "errorCategory": "VALIDATION"}
         told = script.post(path, body).json()
         assert (told["updated"], told["ignored"]) == (0, [{"id": item["id"], "status": "PROCESSING"}])
-    outcomes = running.ask(running.google_ads(moving_site), running.hold(batch, rows))
-    running.settle(batch, rows, outcomes)
+    outcomes = upload_run.ask(upload_run.google_ads(moving_site), upload_run.hold(batch, rows))
+    upload_run.settle(batch, rows, outcomes)
 
     row.refresh_from_db()
     assert (row.status, row.provider_error_code) == ("FAILED", "EXPIRED_EVENT")
@@ -97,11 +97,11 @@ def test_what_an_upload_holds_stays_with_it_when_its_site_moves_to_a_script(
     make_rows(api_site, count=2)
     script = Api(site_key(api_site))
 
-    batch, rows = running.claim(api_site, running.turn_of(api_site))
+    batch, rows = upload_run.claim(api_site, upload_run.turn_of(api_site))
     change_sender(api_site, SyncMethod.SCRIPT)
     handed_out = script.claim(api_site)
-    outcomes = running.ask(running.google_ads(api_site), running.hold(batch, rows))
-    running.settle(batch, rows, outcomes)
+    outcomes = upload_run.ask(upload_run.google_ads(api_site), upload_run.hold(batch, rows))
+    upload_run.settle(batch, rows, outcomes)
 
     assert handed_out == []
     assert states(api_site) == ["COMPLETED"] * 2

@@ -12,9 +12,9 @@ from uuid import UUID
 
 import pytest
 
-from orchestrator import collecting
-from orchestrator.collecting import Collected, Wanted
-from orchestrator.folders import Folders
+from orchestrator.files.folders import Folders
+from orchestrator.optiplanning import collecting
+from orchestrator.optiplanning.collecting import Collected, Wanted
 
 JOB = UUID("11111111-2222-3333-4444-555555555555")
 BEFORE = datetime(2026, 1, 1, tzinfo=UTC)

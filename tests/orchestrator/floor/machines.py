@@ -8,13 +8,14 @@ from uuid import uuid4
 
 from django.core.management import call_command
 
-from orchestrator.collecting import Wanted, file_clock
-from orchestrator.delivering import deliver, delivery_name
-from orchestrator.excel import write_files
-from orchestrator.folders import Folders
-from orchestrator.order import read_order
-from orchestrator.rules import current_rules
-from orchestrator.transforming import transform
+from orchestrator.files.folders import Folders
+from orchestrator.optiplanning.collecting import Wanted, file_clock
+from orchestrator.orders.order import read_order
+from orchestrator.planning.excel import write_files
+from orchestrator.planning.rules import current_rules
+from orchestrator.planning.transform import transform
+from orchestrator.saw.delivery import deliver, delivery_name
+from simulators.optiplanning.command import Command
 from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
 from tests.orchestrator.floor.conftest import age, collect_twice
 from tests.waiting import PATIENCE
@@ -36,9 +37,7 @@ class Floor:
 
     def simulate(self, **options: Any) -> str:
         told = StringIO()
-        call_command(
-            "optiplanning_simulator", **{"once": True, "opti_delay": 0, "saw_delay": 0, **options}, stdout=told
-        )
+        call_command(Command(), **{"once": True, "opti_delay": 0, "saw_delay": 0, **options}, stdout=told)
         return told.getvalue()
 
     def collect(self, *sheets: str) -> Any:

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from orchestrator.rulebook import Rules, read_rules
+from orchestrator.planning.rulebook import Rules, read_rules
 from tests.commands import ROOT
 
 SHIPPED = json.loads((ROOT / "orchestrator" / "rules.json").read_text())

@@ -1,4 +1,4 @@
-"""Starting OptiPlanning, and never leaving it behind (ORC-16)."""
+"""Starting OptiPlanning, and never leaving it behind."""
 
 import json
 import os

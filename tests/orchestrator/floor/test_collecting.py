@@ -1,4 +1,4 @@
-"""Finding the solution among what lies in a folder that anybody may write to (ORC-17)."""
+"""Finding the solution among what lies in a folder that anybody may write to."""
 
 import hashlib
 import os
@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator import collecting
-from orchestrator.collecting import Collected, Wanted, collect, file_clock
 from orchestrator.faults import Code, Fault
-from orchestrator.folders import Folders
+from orchestrator.files.folders import Folders
+from orchestrator.optiplanning import collecting
+from orchestrator.optiplanning.collecting import Collected, Wanted, collect, file_clock
 from tests.orchestrator.floor.conftest import BEFORE, GOOD, JOB, XML, age, time_passes
 
 FIGURES = {

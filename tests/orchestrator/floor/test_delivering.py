@@ -1,4 +1,4 @@
-"""Handing solutions to the saw, once, and taking them back (ORC-18)."""
+"""Handing solutions to the saw, once, and taking them back."""
 
 import os
 import shutil
@@ -10,10 +10,10 @@ from uuid import UUID
 
 import pytest
 
-from orchestrator import delivering
-from orchestrator.delivering import acknowledged, deliver, delivery_name, withdraw
 from orchestrator.faults import Code, Fault
-from orchestrator.folders import Folders
+from orchestrator.files.folders import Folders
+from orchestrator.saw import delivery
+from orchestrator.saw.delivery import acknowledged, deliver, delivery_name, withdraw
 from tests.orchestrator.floor.conftest import age
 
 JOB = UUID("11111111-2222-3333-4444-555555555555")
@@ -79,14 +79,14 @@ def test_orc_18_what_was_handed_over_once_is_left_alone(floor: Folders, source: 
 def test_orc_18_a_slow_holder_does_not_deliver_after_the_saw_was_fast(
     floor: Folders, source: Path, monkeypatch: Any
 ) -> None:
-    write_aside = delivering.write_aside
+    write_aside = delivery.write_aside
 
     def slowly(*args: Any) -> Path:
         aside = write_aside(*args)
         (floor.processed / NAME).write_bytes(b"the next holder's, and the saw took it already")
         return aside
 
-    monkeypatch.setattr(delivering, "write_aside", slowly)
+    monkeypatch.setattr(delivery, "write_aside", slowly)
     deliver(source, NAME, floor)
 
     assert names_in(floor.inbox) == []
@@ -101,7 +101,7 @@ def test_orc_18_two_at_once_deliver_one_file(floor: Folders, source: Path, in_th
 def test_orc_18_nothing_is_overwritten_between_looking_and_placing(
     floor: Folders, source: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(delivering, "_handed_over", lambda *_: False)
+    monkeypatch.setattr(delivery, "_handed_over", lambda *_: False)
     (floor.inbox / NAME).write_bytes(b"first")
 
     deliver(source, NAME, floor)
@@ -248,7 +248,7 @@ def test_orc_18_killed_while_copying_nothing_shows_and_the_next_delivers(floor: 
             yield b"half"
             os.kill(os.getpid(), signal.SIGKILL)
 
-        delivering.chunks = die
+        delivery.chunks = die
         deliver(source, NAME, floor)
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL

@@ -8,14 +8,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.collecting import Collected, Wanted
-from orchestrator.excel.template import open_template
 from orchestrator.faults import Code, Fault
-from orchestrator.fields import UNSPEAKABLE
-from orchestrator.folders import Folders, read_command
-from orchestrator.order import Order, OrderFaults, read_order
-from orchestrator.rulebook import Rules, Unreadable, read_rules
-from orchestrator.solution import Unusable, read_solution
+from orchestrator.files.folders import Folders, read_command
+from orchestrator.optiplanning.collecting import Collected, Wanted
+from orchestrator.optiplanning.solution import Unusable, read_solution
+from orchestrator.orders.fields import UNSPEAKABLE
+from orchestrator.orders.order import Order, OrderFaults, read_order
+from orchestrator.planning.excel.template import open_template
+from orchestrator.planning.rulebook import Rules, Unreadable, read_rules
 from tests.examples import few
 from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
 from tests.orchestrator.floor.conftest import age, collect_twice

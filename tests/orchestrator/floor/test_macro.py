@@ -1,4 +1,4 @@
-"""Mode B: the macro in Excel (ORC-16)."""
+"""Mode B: the macro in Excel."""
 
 from collections.abc import Callable
 from pathlib import Path

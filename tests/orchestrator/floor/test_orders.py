@@ -1,4 +1,4 @@
-"""What an order must be, and when two of them are the same one (ORC-5, ORC-6)."""
+"""What an order must be, and when two of them are the same one."""
 
 import json
 from decimal import Decimal
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.order import OrderFaults, canonical, order_from, payload_hash, read_order
+from orchestrator.orders.order import OrderFaults, canonical, order_from, payload_hash, read_order
 from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
 
 SPELLINGS = ["0555 123 45 67", "5551234567", "+90 (555) 123-45-67", "905551234567", "00905551234567"]

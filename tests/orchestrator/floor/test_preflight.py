@@ -1,4 +1,4 @@
-"""Looking things over before a job needs them (ORC-23), and where the folders are."""
+"""Looking things over before a job needs them, and where the folders are."""
 
 import json
 import sys
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.folders import Folders, read_command, split
-from orchestrator.preflight import Level, preflight
+from orchestrator.files.folders import Folders, read_command, split
+from orchestrator.workflow.preflight import Level, preflight
 from tests.orchestrator.floor.rules import SHIPPED
 
 

@@ -11,23 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openpyxl import load_workbook
 
-from orchestrator.excel import write_files
-from orchestrator.excel.naming import file_names
-from orchestrator.excel.template import SHEET
-from orchestrator.fields import UNSPEAKABLE, is_visible
-from orchestrator.folders import Folders
-from orchestrator.order import EDGES, Order, canonical, order_from, payload_hash, read_order
-from orchestrator.plan import Batch
-from orchestrator.rules import current_rules
-from orchestrator.transforming import transform
+from orchestrator.files.folders import Folders
+from orchestrator.orders.fields import UNSPEAKABLE, is_visible
+from orchestrator.orders.order import EDGES, Order, canonical, order_from, payload_hash, read_order
+from orchestrator.planning.excel import write_files
+from orchestrator.planning.excel.naming import file_names
+from orchestrator.planning.excel.template import SHEET
+from orchestrator.planning.plan import Batch
+from orchestrator.planning.rules import current_rules
+from orchestrator.planning.transform import transform
 from tests.orchestrator.floor.test_template import SHIPPED
 
 
 def words(longest: int) -> Any:
     """Return texts as people send them, and as they never would: every letter that the door lets in."""
-    speakable = st.text(min_size=1, max_size=longest).map(lambda text: UNSPEAKABLE.sub("", text).strip())
+    strip_control_chars = st.text(min_size=1, max_size=longest).map(lambda text: UNSPEAKABLE.sub("", text).strip())
     likely = st.sampled_from(["Beyaz", "Gümüş", "Gumus", "=1+1", "../..", "CON", "_x0041_", "0018", "a/b"])
-    return st.one_of(likely, speakable.filter(is_visible))
+    return st.one_of(likely, strip_control_chars.filter(is_visible))
 
 
 sizes = st.decimals(min_value="0.001", max_value=500, places=4).filter(lambda size: size >= Decimal("0.0005"))

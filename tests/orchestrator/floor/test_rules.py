@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from orchestrator.faults import Code, Fault
-from orchestrator.rulebook import Unreadable, read_rules
-from orchestrator.rules import current_rules
+from orchestrator.planning.rulebook import Unreadable, read_rules
+from orchestrator.planning.rules import current_rules
 from tests.orchestrator.floor.rules import SHIPPED, rules_with
 
 

@@ -1,4 +1,4 @@
-"""All sheets of a job appear together or not at all (ORC-15)."""
+"""All sheets of a job appear together or not at all."""
 
 import os
 import shutil
@@ -10,9 +10,9 @@ from uuid import UUID
 
 import pytest
 
-from orchestrator.excel import write_files
 from orchestrator.faults import Code, Fault
-from orchestrator.folders import Folders
+from orchestrator.files.folders import Folders
+from orchestrator.planning.excel import write_files
 from tests.orchestrator.conftest import ARKALIK, GOVDE
 from tests.orchestrator.floor.test_sheets import coloured, names_in, plan_of
 

@@ -1,4 +1,4 @@
-"""The files for OptiPlanning: their cells, their names, and all of a job or none (ORC-13 to ORC-15)."""
+"""The files for OptiPlanning: their cells, their names, and all of a job or none."""
 
 from pathlib import Path
 from typing import Any
@@ -8,14 +8,14 @@ from zipfile import ZipFile
 import pytest
 from openpyxl import load_workbook
 
-from orchestrator.excel import write_files
-from orchestrator.excel.naming import short_hash
-from orchestrator.excel.template import SHEET, TAGS
-from orchestrator.folders import Folders
-from orchestrator.order import read_order
-from orchestrator.plan import Plan
-from orchestrator.rules import current_rules
-from orchestrator.transforming import transform
+from orchestrator.files.folders import Folders
+from orchestrator.orders.order import read_order
+from orchestrator.planning.excel import write_files
+from orchestrator.planning.excel.naming import short_hash
+from orchestrator.planning.excel.template import SHEET, TAGS
+from orchestrator.planning.plan import Plan
+from orchestrator.planning.rules import current_rules
+from orchestrator.planning.transform import transform
 from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
 
 JOB = UUID("11111111-2222-3333-4444-555555555555")

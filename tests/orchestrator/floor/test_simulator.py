@@ -1,4 +1,4 @@
-"""The simulator plays OptiPlanning and the saw in real folders, with faults on request (ORC-22)."""
+"""The simulator plays OptiPlanning and the saw in real folders, with faults on request."""
 
 import json
 from pathlib import Path
@@ -8,10 +8,10 @@ from uuid import uuid4
 import pytest
 from django.core.management import CommandError
 
-from orchestrator.delivering import acknowledged, delivery_name, withdraw
 from orchestrator.faults import Code, Fault
-from orchestrator.folders import Folders
-from orchestrator.optiplanning import playing
+from orchestrator.files.folders import Folders
+from orchestrator.saw.delivery import acknowledged, delivery_name, withdraw
+from simulators.optiplanning import play
 from tests.orchestrator.floor.conftest import age
 from tests.orchestrator.floor.machines import Floor
 from tests.orchestrator.floor.rules import SHIPPED
@@ -93,8 +93,8 @@ def test_orc_22_a_solution_written_in_two_halves_is_taken_when_it_is_whole(here:
         pauses.append(here.collect())
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(playing.time, "sleep", look)
-        playing.solve(sheets, here.folders.export, fault="half")
+        patch.setattr(play.time, "sleep", look)
+        play.solve(sheets, here.folders.export, fault="half")
     here.rest()
 
     assert pauses == [None]

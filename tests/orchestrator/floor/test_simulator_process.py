@@ -1,4 +1,4 @@
-"""The simulator as a process of its own (ORC-22)."""
+"""The simulator as a process of its own."""
 
 import json
 import os
@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.delivering import acknowledged, deliver, delivery_name
 from orchestrator.faults import Code, Fault
-from orchestrator.folders import Folders
-from orchestrator.optiplanning import adapter, playing
+from orchestrator.files.folders import Folders
+from orchestrator.optiplanning import adapter
+from orchestrator.saw.delivery import acknowledged, deliver, delivery_name
+from simulators.optiplanning import play
 from tests.commands import ROOT, fresh_environment
 from tests.orchestrator.floor.machines import A_WHILE, Floor
 from tests.waiting import PATIENCE, wait_until
@@ -26,9 +27,7 @@ def program(settings: Any, floor: Folders) -> Callable[..., None]:
     """Use the simulator as the command of mode A."""
 
     def use(*arguments: str) -> None:
-        settings.OPTI_COMMAND = json.dumps(
-            [sys.executable, playing.__file__, "--export", str(floor.export), *arguments]
-        )
+        settings.OPTI_COMMAND = json.dumps([sys.executable, play.__file__, "--export", str(floor.export), *arguments])
 
     return use
 
@@ -70,7 +69,7 @@ def test_orc_22_it_plays_until_it_is_stopped(here: Floor, tmp_path: Path) -> Non
         PYTHONUNBUFFERED="1",
     )
     told = tmp_path / "told"
-    command = [sys.executable, "manage.py", "optiplanning_simulator", "--opti-delay", "0", "--saw-delay", "0"]
+    command = [sys.executable, "-m", "simulators.optiplanning", "--opti-delay", "0", "--saw-delay", "0"]
     with told.open("wb") as output:
         simulator = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output)
     try:

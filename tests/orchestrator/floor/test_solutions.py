@@ -1,11 +1,11 @@
-"""What is in a solution, and what is none (ORC-17)."""
+"""What is in a solution, and what is none."""
 
 from typing import Any
 
 import pytest
 
-from orchestrator import collecting
-from orchestrator.steps import spoken
+from orchestrator.optiplanning import collecting
+from orchestrator.workflow.steps import spoken
 from tests.orchestrator.floor.conftest import GOOD
 from tests.orchestrator.floor.test_collecting import reason
 

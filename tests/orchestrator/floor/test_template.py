@@ -1,4 +1,4 @@
-"""The template's contract (ORC-13)."""
+"""The template's contract."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,9 +8,9 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 from openpyxl import Workbook, load_workbook
 
-from orchestrator.excel import check_template
-from orchestrator.excel.template import SHEET, TAGS
 from orchestrator.faults import Code, Fault
+from orchestrator.planning.excel import check_template
+from orchestrator.planning.excel.template import SHEET, TAGS
 from tests.commands import ROOT
 
 SHIPPED = ROOT / "orchestrator" / "excel" / "Excel_sablon.xlsx"

@@ -1,4 +1,4 @@
-"""From centimetres and names to what the saw cuts (ORC-9 to ORC-12)."""
+"""From centimetres and names to what the saw cuts."""
 
 from decimal import Decimal
 from pathlib import Path
@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from orchestrator.faults import Code, Fault
-from orchestrator.order import PlateSize, read_order
-from orchestrator.plan import Plan, Row
-from orchestrator.rules import Rules, current_rules
-from orchestrator.transforming import millimetres, transform
+from orchestrator.orders.order import PlateSize, read_order
+from orchestrator.planning.plan import Plan, Row
+from orchestrator.planning.rules import Rules, current_rules
+from orchestrator.planning.transform import millimetres, transform
 from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
 from tests.orchestrator.floor.rules import rules_with
 

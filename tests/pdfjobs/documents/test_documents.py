@@ -1,4 +1,4 @@
-"""Documents: the allowlist, the schema, the digest, the template (PDF-5)."""
+"""Documents: the allowlist, the schema, the digest, the template."""
 
 import copy
 import re
@@ -185,7 +185,7 @@ def test_no_json_whatever_breaks_a_schema(name: str, data: st.DataObject) -> Non
     ],
 )
 def test_a_broken_template_is_told_with_its_line(own_templates: Path, template: str, line: int | None, message) -> None:
-    """PDF-4: for the operator."""
+    """For the operator."""
     (own_templates / "letter.html").write_text(template)
 
     with pytest.raises(DocumentFault) as fault:
@@ -232,7 +232,7 @@ def test_each_shipped_document_has_a_digest_of_its_own() -> None:
 
 @pytest.mark.parametrize("path", sorted(TEMPLATES.iterdir()), ids=lambda path: path.name)
 def test_no_shipped_template_lets_markup_through(path: Path) -> None:
-    """PDF-5: variables are escaped always."""
+    """Variables are escaped always."""
     text = path.read_text()
 
     assert not re.search(r"\|\s*safe|autoescape|safeseq|{%\s*(load|url|now|debug)|<script|https?://", text)

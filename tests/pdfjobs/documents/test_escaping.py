@@ -1,4 +1,4 @@
-"""Variables are data: they come out as the text they are (PDF-5)."""
+"""Variables are data: they come out as the text they are."""
 
 from functools import cache
 from html.parser import HTMLParser

@@ -1,4 +1,4 @@
-"""Images from elsewhere: only from listed addresses, only from the internet, only images (PDF-6)."""
+"""Images from elsewhere: only from listed addresses, only from the internet, only images."""
 
 import socket
 import struct

@@ -1,4 +1,4 @@
-"""What goes wrong while rendering ends in its code, and the next page renders at once (PDF-4, PDF-6, PDF-7)."""
+"""What goes wrong while rendering ends in its code, and the next page renders at once."""
 
 import asyncio
 import signal
@@ -29,7 +29,7 @@ def script(path: Path, text: str) -> str:
 def test_a_page_that_never_finishes_times_out_and_takes_its_browser_along(
     to_pdf: Callable[..., bytes], browser
 ) -> None:
-    """PDF-7: only a kill ends it."""
+    """Only a kill ends it."""
     expected = to_pdf()
     helpers = browser.children(recursive=True)
     browser.suspend()  # as good as a page that loops for ever: nothing answers any more
@@ -60,7 +60,7 @@ def when_printing(do: Callable[[], object]) -> Iterator[None]:
 
 
 def test_printing_that_never_ends_times_out(to_pdf: Callable[..., bytes], browser) -> None:
-    """PDF-7: printing knows no timeout."""
+    """Printing knows no timeout."""
     with when_printing(browser.suspend), pytest.raises(RenderFault) as fault:
         to_pdf(seconds=2)
 
@@ -71,7 +71,7 @@ def test_printing_that_never_ends_times_out(to_pdf: Callable[..., bytes], browse
 
 @pytest.mark.parametrize("seconds", [60, 8, 1])
 def test_the_browser_ends_before_the_worker_does(seconds: float) -> None:
-    """PDF-7: five seconds before, if there are so many."""
+    """Five seconds before, if there are so many."""
     assert renderer.graceful(seconds) == {60: 55, 8: 4, 1: 0.5}[seconds]
 
 
@@ -197,7 +197,7 @@ def test_a_browser_that_does_not_start(to_pdf: Callable[..., bytes], monkeypatch
 
 
 def test_a_browser_is_replaced_after_its_share(to_pdf: Callable[..., bytes], monkeypatch) -> None:
-    """PDF-6: recycled after so many jobs."""
+    """Recycled after so many jobs."""
     rendering.close()
     monkeypatch.setattr(session, "RECYCLE_AFTER", 3)
     seen = []
@@ -211,7 +211,7 @@ def test_a_browser_is_replaced_after_its_share(to_pdf: Callable[..., bytes], mon
 
 
 def test_the_workers_own_timeout_leaves_nothing_of_the_page(to_pdf: Callable[..., bytes], browser) -> None:
-    """PDF-7: django-q2 ends a task by SystemExit, in the middle of the wait."""
+    """Django-q2 ends a task by SystemExit, in the middle of the wait."""
     expected = to_pdf()
 
     def end_task(number: int, frame: object) -> None:

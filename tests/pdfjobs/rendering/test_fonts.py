@@ -1,4 +1,4 @@
-"""Fonts: ours, embedded, and with the letters our readers need (PDF-8)."""
+"""Fonts: ours, embedded, and with the letters our readers need."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -74,7 +74,7 @@ def test_what_our_first_font_lacks_the_second_has(to_reader: Callable[..., PdfRe
 def test_a_folder_of_further_fonts_is_used_and_changes_the_digest(
     to_reader: Callable[..., PdfReader], settings, tmp_path: Path, new_fonts: None
 ) -> None:
-    """PDF-8: the way to add CJK; a font under another name stands for one here."""
+    """The way to add CJK; a font under another name stands for one here."""
     page, before = '<p style="font-family: Inter">abc</p>', fonts.fonts_digest()
     fonts.fonts_digest.cache_clear()
     shutil.copy(other_font(), tmp_path / "other.ttf")

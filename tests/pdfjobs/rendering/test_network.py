@@ -1,4 +1,4 @@
-"""No page reaches the network, whatever it tries; and each of the tries would, without the guard (PDF-6)."""
+"""No page reaches the network, whatever it tries; and each of the tries would, without the guard."""
 
 import contextlib
 import re
@@ -263,7 +263,7 @@ def test_no_file_of_the_machine_gets_into_a_page(to_reader: Callable[..., PdfRea
 
 
 def test_variables_and_headers_that_try_are_shown_as_text(listener: Listener) -> None:
-    """PDF-5: nothing a caller sends becomes markup."""
+    """Nothing a caller sends becomes markup."""
     tries = f"{listener.page({'img': TRIES['img'], 'beacon': TRIES['beacon'], 'css-url': TRIES['css-url']})}"
     invoice = documents.document("invoice")
     variables = invoice.sample | {"notes": tries + "{{ number }}{% now 'Y' %}&lt;b&gt;", "order_number": "<script>"}

@@ -1,4 +1,4 @@
-"""What callers may ask of a page (PDF-13)."""
+"""What callers may ask of a page."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ OPTIONS = st.fixed_dictionaries(
 
 @given(OPTIONS)
 def test_options_written_out_read_back_the_same(given_options: dict[str, Any]) -> None:
-    """PDF-13: what is hashed into the key is all there is to know."""
+    """What is hashed into the key is all there is to know."""
     options = PageOptions.read(given_options)
 
     assert PageOptions.read(options.canonical()) == options

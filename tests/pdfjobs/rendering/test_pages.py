@@ -1,4 +1,4 @@
-"""Each option of a page, read back from the PDF (PDF-13), and what a page may not be."""
+"""Each option of a page, read back from the PDF, and what a page may not be."""
 
 from collections.abc import Callable
 from typing import Any

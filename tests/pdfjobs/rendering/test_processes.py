@@ -1,4 +1,4 @@
-"""Processes: same bytes in each, nothing left behind by any, and no browser where none is needed (PDF-6, PDF-8)."""
+"""Processes: same bytes in each, nothing left behind by any, and no browser where none is needed."""
 
 import hashlib
 import os
@@ -69,7 +69,7 @@ def told(process: subprocess.Popen[str]) -> tuple[str, int]:
 
 
 def test_another_process_gives_the_same_bytes(worker, to_pdf: Callable[..., bytes]) -> None:
-    """PDF-8: across workers."""
+    """Across workers."""
     digest, browser = told(worker("wait"))
 
     assert hashlib.sha256(to_pdf()).hexdigest() == digest
@@ -77,7 +77,7 @@ def test_another_process_gives_the_same_bytes(worker, to_pdf: Callable[..., byte
 
 
 def test_two_renders_and_a_restarted_browser_give_the_same_bytes(to_pdf: Callable[..., bytes]) -> None:
-    """PDF-8: across restarts."""
+    """Across restarts."""
     first, second = to_pdf(), to_pdf()
     rendering.close()
 
@@ -86,7 +86,7 @@ def test_two_renders_and_a_restarted_browser_give_the_same_bytes(to_pdf: Callabl
 
 @pytest.mark.parametrize("then", ["exit", "abort"])
 def test_a_worker_that_ends_leaves_nothing_running(worker, then: str) -> None:
-    """PDF-7: by the book, or as a forked worker does, without its exit handlers."""
+    """By the book, or as a forked worker does, without its exit handlers."""
     process = worker(then)
     _, browser = told(process)
 
@@ -111,7 +111,7 @@ def test_a_killed_worker_leaves_nothing_running(worker, hung) -> None:
 
 
 def test_a_forked_worker_gets_a_browser_of_its_own(to_pdf: Callable[..., bytes]) -> None:
-    """PDF-6: keyed on the process."""
+    """Keyed on the process."""
     expected, parents = to_pdf(), current_browser()
     wait_until(
         lambda: not renderer._renderer.session._chores
@@ -141,7 +141,7 @@ def test_a_forked_worker_gets_a_browser_of_its_own(to_pdf: Callable[..., bytes])
 
 
 def test_django_starts_without_playwright_and_knows_the_engine_without_starting_it() -> None:
-    """PDF-6: web processes load no browser."""
+    """Web processes load no browser."""
     asked = (
         "import django, sys; django.setup(); from pdfjobs import documents, rendering;"
         "print(rendering.engine_version());"
@@ -186,7 +186,7 @@ def test_the_browser_is_told_none_of_our_secrets(browser: psutil.Process, monkey
 
 @pytest.mark.parametrize(("user", "wanted", "on"), [(0, True, False), (1000, True, True), (1000, False, False)])
 def test_the_sandbox_is_on_unless_root_or_told_otherwise(monkeypatch, settings, user, wanted, on) -> None:
-    """PDF-6: and when it is off, the operator is told."""
+    """And when it is off, the operator is told."""
     monkeypatch.setattr(engine.os, "geteuid", lambda: user)
     settings.PDF_SANDBOX = wanted
 

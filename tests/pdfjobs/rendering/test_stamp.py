@@ -1,4 +1,4 @@
-"""Dates and metadata of a PDF are the job's (PDF-8, PDF-13)."""
+"""Dates and metadata of a PDF are the job's."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
@@ -63,7 +63,7 @@ def test_a_pdf_of_another_shape_is_refused_rather_than_left_undated(broken: byte
 
 
 def test_metadata_of_a_real_page_reads_back(to_reader: Callable[..., PdfReader]) -> None:
-    """PDF-13: metadata."""
+    """Metadata."""
     told = {"title": "Teklif (1) ğ", "author": "Ayşe", "subject": "<b>", "keywords": ["raf", "masa"]}
 
     read = to_reader(metadata=told).metadata

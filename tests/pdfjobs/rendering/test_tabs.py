@@ -1,4 +1,4 @@
-"""A page is kept for its owner's next document, and nothing of the last one is on it (PDF-6, PDF-8)."""
+"""A page is kept for its owner's next document, and nothing of the last one is on it."""
 
 import asyncio
 import base64

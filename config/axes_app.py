@@ -1,0 +1,8 @@
+"""django-axes as a Django app, named for the people who look for it in the console."""
+
+from axes.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class LoginsConfig(AppConfig):  # type: ignore[misc]
+    verbose_name = _("Logins")

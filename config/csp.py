@@ -1,0 +1,94 @@
+"""What a browser may do with our answers: docs/security.md tells why each word stands here."""
+
+import re
+from base64 import b64encode
+from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.template import Context, Engine
+
+GetResponse = Callable[[HttpRequest], HttpResponse]
+
+# The <style> blocks of unfold's pages are let in by their hashes, so that no other is.
+STYLED = "unfold/layouts/skeleton.html"
+STYLE_BLOCK = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
+
+DATA = "default-src 'none'"
+# Browsers show a PDF in a page of their own making, which embeds the file and dresses it.
+PDF = f"{DATA}; object-src 'self'; style-src 'unsafe-inline'"
+PERMISSIONS = ", ".join(
+    f"{feature}=()"
+    for feature in (
+        "accelerometer",
+        "autoplay",
+        "camera",
+        "display-capture",
+        "geolocation",
+        "gyroscope",
+        "magnetometer",
+        "microphone",
+        "midi",
+        "payment",
+        "publickey-credentials-get",
+        "screen-wake-lock",
+        "usb",
+        "xr-spatial-tracking",
+    )
+)
+
+
+class BrowserPolicies:
+    """Tells browsers to run, load, frame and send no more than a page needs; other answers may do nothing at all."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Add the headers, but leave a policy that the view has set."""
+        response = self.get_response(request)
+        framed_by = "'self'" if response.headers.get("X-Frame-Options") == "SAMEORIGIN" else "'none'"
+        media = response.headers.get("Content-Type", "").partition(";")[0].strip()
+        policy = page_policy() if media == "text/html" else PDF if media == "application/pdf" else DATA
+        response.headers.setdefault("Content-Security-Policy", f"{policy}; frame-ancestors {framed_by}")
+        response.headers.setdefault("Permissions-Policy", PERMISSIONS)
+        response.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
+        return response
+
+
+@cache
+def page_policy() -> str:
+    """Return the policy of our pages; it is the same for all, since nothing inline is ours."""
+    styles = " ".join(f"'sha256-{_digest(style)}'" for style in own_styles())
+    return "; ".join(
+        (
+            DATA,
+            "script-src 'self' 'unsafe-eval'",  # Alpine, which unfold is made with, evaluates its attributes
+            f"style-src 'self' {styles}",
+            "style-src-attr 'unsafe-inline'",  # Alpine and unfold set widths so
+            "img-src 'self' data:",  # Swagger's arrows are in its stylesheet
+            "font-src 'self'",
+            "connect-src 'self'",  # htmx, and Swagger's own requests
+            "object-src 'self'",  # the PDF on a job's page
+            "frame-src 'self'",  # the same, for browsers that show it in a frame
+            "form-action 'self'",
+            "base-uri 'none'",
+        )
+    )
+
+
+def own_styles() -> list[str]:
+    """Return the text of every <style> block that our pages come with, as they render it."""
+    site: Any = admin.site  # unfold's
+    colours, radius = site._get_colors("COLORS", None), site._get_config("BORDER_RADIUS", None)  # noqa: SLF001
+    context = Context({"colors": colours, "border_radius": radius})
+    engine = Engine.get_default()
+    blocks = STYLE_BLOCK.findall(engine.get_template(STYLED).source)
+    return [engine.from_string(block).render(context) for block in blocks]
+
+
+def _digest(style: str) -> str:
+    return b64encode(sha256(style.encode()).digest()).decode()

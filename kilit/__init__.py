@@ -1,0 +1,1 @@
+"""What all queues share: the lock at the bottom, the console at the top."""

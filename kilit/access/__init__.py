@@ -1,0 +1,1 @@
+"""Access: roles, API keys, rate limits, lockout and denied requests."""

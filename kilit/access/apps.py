@@ -1,0 +1,20 @@
+from datetime import timedelta
+
+from django.apps import AppConfig
+from django.db.models.signals import post_migrate
+from django.utils.translation import gettext_lazy as _
+
+
+class AccessConfig(AppConfig):
+    name = "kilit.access"
+
+    def ready(self) -> None:
+        from kilit.access import lockout, roles  # noqa: PLC0415
+        from kilit.access.models.denied_request import forget_denied_requests  # noqa: PLC0415
+        from kilit.workers import sweeps  # noqa: PLC0415
+
+        post_migrate.connect(roles.grant, dispatch_uid="kilit.access.roles")
+        about = _("Deletes refusals that were kept long enough.")
+        sweeps.register("forget_denied_requests", every=timedelta(days=1), run=forget_denied_requests, about=about)
+        about = _("Deletes failed logins that no longer count.")
+        sweeps.register("forget_login_attempts", every=timedelta(hours=1), run=lockout.forget_attempts, about=about)

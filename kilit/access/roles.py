@@ -1,0 +1,50 @@
+"""Roles: viewer, operator and admin are groups; what each may do follows from the models' permissions."""
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, Group, Permission
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Role(models.TextChoices):
+    """What a person is to the console, from least to most."""
+
+    VIEWER = "viewer", _("Viewer")
+    OPERATOR = "operator", _("Operator")
+    ADMIN = "admin", _("Admin")
+
+
+# `view` and `operate` are the permissions of every queue; the admin role has all there are, people included.
+GRANTS = {Role.VIEWER: ("view_",), Role.OPERATOR: ("view_", "operate_"), Role.ADMIN: ("",)}
+QUEUES = {"lock", "workers", "access", "bulk", "ociqueue", "pdfjobs", "orchestrator"}
+# Of the lock itself only its workers: events, keys and refusals are of all tenants; a job's own page shows its events.
+FOR_ADMINS_ONLY = {"event", "apikey", "deniedrequest"}
+APPS = {Role.VIEWER: QUEUES, Role.OPERATOR: QUEUES, Role.ADMIN: QUEUES | {"auth", "axes"}}
+
+
+def grant(sender: AppConfig, **_: Any) -> None:
+    """Give the roles the permissions of an app just migrated; permissions exist only after a migration."""
+    permissions = Permission.objects.filter(content_type__app_label=sender.label)
+    for group in Group.objects.filter(name__in=[role for role in Role if sender.label in APPS[role]]):
+        hidden = set() if group.name == Role.ADMIN else FOR_ADMINS_ONLY
+        granted = permissions.exclude(content_type__app_label__in=["lock", "access"], content_type__model__in=hidden)
+        for prefix in GRANTS[Role(group.name)]:
+            group.permissions.add(*granted.filter(codename__startswith=prefix))
+
+
+def role_of(user: AbstractBaseUser | AnonymousUser) -> Role | None:
+    """Return the highest role of a user."""
+    if getattr(user, "is_superuser", False):
+        return Role.ADMIN
+    if not user.is_authenticated:
+        return None
+    names = set(Group.objects.filter(user=user.pk).values_list("name", flat=True))
+    held = [role for role in Role if role in names]
+    return held[-1] if held else None
+
+
+def actor_of(user: AbstractBaseUser | AnonymousUser) -> str:
+    """Return how the witness names a person, as in `operator:ayse`."""
+    return f"{role_of(user) or 'user'}:{user.get_username() or 'anonymous'}"

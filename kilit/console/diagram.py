@@ -1,0 +1,128 @@
+"""The state diagram of one job, drawn from its table: where it stands, where it has been, which arrows lead on.
+
+States stand in a column, so that it reads on a telephone as on a desk. Arrows down pass on the right, arrows up on the
+left, and a step to the next state goes straight down.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from kilit.lock.models import Event
+from kilit.lock.table import Lifecycle
+
+WIDTH, BOX_WIDTH, BOX_HEIGHT, STEP = 340, 148, 30, 50
+MARGIN = 8
+LOOKS = ("other", "walked", "next")  # of arrows
+NEAREST, FARTHEST = 24, 84  # how far an arrow swings out, by how many states it passes
+
+
+@dataclass(frozen=True)
+class Node:
+    """A state as a box."""
+
+    state: str
+    x: int
+    y: int
+    look: str  # here, been or ahead
+
+    width, height = BOX_WIDTH, BOX_HEIGHT
+
+    @property
+    def middle(self) -> tuple[int, int]:
+        return self.x + BOX_WIDTH // 2, self.y + BOX_HEIGHT // 2
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """An arrow as a path, and its verbs."""
+
+    source: str
+    target: str
+    verbs: tuple[str, ...]
+    path: str
+    look: str  # one of LOOKS
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """All there is to draw, and the same in words."""
+
+    table: Lifecycle
+    state: str
+    nodes: list[Node]
+    arrows: list[Arrow]
+    walked: list[str]
+
+    width = WIDTH
+    looks = LOOKS
+
+    @property
+    def height(self) -> int:
+        return MARGIN * 2 + STEP * (len(self.nodes) - 1) + BOX_HEIGHT
+
+    @property
+    def onward(self) -> list[Arrow]:
+        """The arrows that lead on from here."""
+        return [arrow for arrow in self.arrows if arrow.look == "next"]
+
+    @property
+    def title(self) -> str:
+        """What the picture shows, in a sentence."""
+        return _("State diagram: it is %(state)s") % {"state": self.state}
+
+    @property
+    def description(self) -> str:
+        been = _("It went %(states)s.") % {"states": " → ".join(self.walked)}
+        if not self.onward:
+            return " ".join([been, _("No arrow leads on from here.")])
+        ways = "; ".join(f"{', '.join(arrow.verbs)} → {arrow.target}" for arrow in self.onward)
+        return " ".join([been, _("Arrows that lead on: %(ways)s.") % {"ways": ways}])
+
+
+def draw(table: Lifecycle, state: str, timeline: Iterable[Event]) -> Diagram:
+    """Draw a job's table with what its timeline tells."""
+    moves = [event for event in timeline if event.from_state != event.to_state]
+    steps = {(event.from_state, event.to_state) for event in moves}
+    been = {state, *(name for step in steps for name in step)}
+    row_of = {name: row for row, name in enumerate(table.states)}
+    nodes = [
+        Node(
+            name,
+            x=(WIDTH - BOX_WIDTH) // 2,
+            y=MARGIN + row * STEP,
+            look="here" if name == state else "been" if name in been else "ahead",
+        )
+        for name, row in row_of.items()
+    ]
+    verbs: dict[tuple[str, str], list[str]] = {}
+    for verb, move in table.moves.items():
+        for source, target in sorted(move.edges(), key=lambda edge: row_of[edge[0]]):
+            verbs.setdefault((source, target), []).append(verb)
+    looks = {edge: "next" if edge[0] == state else "walked" if edge in steps else "other" for edge in verbs}
+    arrows = [
+        Arrow(*edge, tuple(names), _path(row_of[edge[0]], row_of[edge[1]]), looks[edge])
+        for edge, names in verbs.items()
+    ]
+    # What matters most is drawn last, over the rest.
+    arrows.sort(key=lambda arrow: LOOKS.index(arrow.look))
+    return Diagram(table, state, nodes, arrows, _shortened([event.to_state for event in moves] or [state]))
+
+
+def _path(source: int, target: int) -> str:
+    left, right = (WIDTH - BOX_WIDTH) // 2, (WIDTH + BOX_WIDTH) // 2
+    top = MARGIN + BOX_HEIGHT // 2
+    if target == source + 1:
+        x, y = WIDTH // 2, MARGIN + source * STEP + BOX_HEIGHT
+        return f"M {x} {y} V {y + STEP - BOX_HEIGHT - 2}"
+    swing = min(FARTHEST, NEAREST + 9 * (abs(target - source) - 1))
+    side, out = (right, right + swing) if target > source else (left, left - swing)
+    # Arrows leave above the middle and arrive below it, or the other way, so that both ends can be told apart.
+    start, end = top + source * STEP, top + target * STEP
+    shift = 5 if target > source else -5
+    return f"M {side} {start + shift} C {out} {start + shift}, {out} {end - shift}, {side} {end - shift}"
+
+
+def _shortened(states: list[str], *, most: int = 12) -> list[str]:
+    return states if len(states) <= most else [*states[:2], "…", *states[-(most - 3) :]]

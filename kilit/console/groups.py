@@ -1,0 +1,126 @@
+"""Error groups: failures by code and message, how many, since when, and what to do with all of them."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from kilit.console.bulk import BulkOffers, encoded
+from kilit.console.formatting import button, page
+from kilit.console.formatting import number as grouped
+from kilit.lock.failures import Failures
+from kilit.lock.models import ErrorGroup
+from kilit.lock.models.error_groups import TREND_HOURS, Group
+
+MOST_GROUPS = 50
+BAR = 5  # of so many units in the picture, one of them air
+TALLEST = 32
+
+
+@dataclass(frozen=True)
+class Bar:
+    """An hour of the trend, as the picture draws it."""
+
+    x: int
+    y: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Trend:
+    """How many came in each of the last hours, as bars and in words."""
+
+    hours: list[int]
+
+    width, height = BAR * TREND_HOURS, TALLEST
+
+    @property
+    def bars(self) -> list[Bar]:
+        """The bars, tallest for the worst hour; an hour without any leaves a line."""
+        most = max(self.hours) or 1
+        heights = [max(1, round(number * TALLEST / most)) if number else 1 for number in self.hours]
+        return [Bar(place * BAR, TALLEST - height, height) for place, height in enumerate(heights)]
+
+    @property
+    def sentence(self) -> str:
+        told = {"day": grouped(sum(self.hours)), "hour": grouped(self.hours[-1])}
+        return _("%(day)s in the last 24 hours, %(hour)s of them in the current hour") % told
+
+    @property
+    def direction(self) -> str:
+        """Whether it gets worse: the last three hours against the three before."""
+        now, before = sum(self.hours[-3:]), sum(self.hours[-6:-3])
+        if now > before:
+            return _("rising")
+        if now < before:
+            return _("falling")
+        return _("steady") if now else _("quiet")
+
+
+@dataclass(frozen=True)
+class Way:
+    """Something to do with a whole group."""
+
+    label: str
+    href: str
+
+
+@dataclass(frozen=True)
+class ShownGroup:
+    """A group as its page shows it."""
+
+    group: Group
+    trend: Trend
+    list_href: str
+    ways: list[Way]
+    states: list[tuple[Any, int]]  # a badge for each, and how many
+
+
+class ErrorGroupsAdmin(BulkOffers):
+    """Rows whose failures are grouped, on a page beside the list; a group is one of its filters."""
+
+    failures: Failures
+    # By their names in the address, what is offered for a group: verbs that try again, never those that end.
+    for_groups: ClassVar[tuple[str, ...]] = ("retry", "approve")
+
+    def badge(self, state: str) -> Any:
+        """Return a state as the queue's pages show it."""
+        return state
+
+    @button(description=gettext_lazy("Error groups"), icon="stacks", permissions=["view"], url_path="groups")
+    def error_groups(self, request: HttpRequest) -> HttpResponse:
+        queue, scopes = self.table.queue, self.scopes_seen_by(request.user)
+        found = ErrorGroup.objects.largest(queue=queue, scopes=scopes, limit=MOST_GROUPS + 1)
+        shown = found[:MOST_GROUPS]
+        trends = ErrorGroup.objects.trend([group.name for group in shown], queue=queue, scopes=scopes)
+        may_act = self.has_operate_permission(request)
+        name = self.opts.verbose_name_plural
+        return page(
+            self,
+            request,
+            "admin/console/groups.html",
+            title=_("Error groups of %(name)s") % {"name": name},
+            groups=[self._shown(group, trends[group.name], may_act=may_act) for group in shown],
+            are_more=len(found) > MOST_GROUPS,
+            most=MOST_GROUPS,
+            list_href=self.address("changelist"),
+            states=", ".join(map(str, self.failures.states)),
+        )
+
+    def _shown(self, group: Group, hours: list[int], *, may_act: bool) -> ShownGroup:
+        filters = {"group": group.name}
+        ways = [
+            Way(self._way(str(action.title), reach), self.bulk_address(action, filters))
+            for action in self.operations
+            if action.name in self.for_groups and (reach := sum(group.states.get(state, 0) for state in action.sources))
+        ]
+        states = [(self.badge(state), number) for state, number in sorted(group.states.items())]
+        listed = f"{self.address('changelist')}?{encoded(filters)}"
+        return ShownGroup(group, Trend(hours), listed, ways if may_act else [], states)
+
+    @staticmethod
+    def _way(title: str, reach: int) -> str:
+        words = ngettext("%(title)s this group (%(number)s row)", "%(title)s this group (%(number)s rows)", reach)
+        return words % {"title": title, "number": grouped(reach)}

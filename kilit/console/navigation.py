@@ -1,0 +1,66 @@
+"""The side bar: the dashboard, what each app has registered and the user may see, and the API for who programs."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from kilit.console.workers import may_see_workers
+
+# Apps and models that are not named here come last, so that a new page has a place before somebody finds it a better.
+APPS = ("ociqueue", "pdfjobs", "orchestrator", "operations", "auth", "axes")
+OPERATIONS = ("bulk", "lock", "access")  # shown as one group
+ICONS = {
+    "conversion": "ads_click",
+    "site": "storefront",
+    "uploadbatch": "cloud_upload",
+    "pdfjob": "picture_as_pdf",
+    "job": "carpenter",
+    "customer": "contacts",
+    "bulkaction": "playlist_play",
+    "pruning": "auto_delete",
+    "event": "history",
+    "apikey": "key",
+    "deniedrequest": "block",
+    "accessattempt": "lock_clock",
+    "user": "person",
+    "group": "badge",
+}
+LAST = len(ICONS)
+
+
+def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
+    """Return the groups of links that unfold draws."""
+    first = [_link(_("Dashboard"), "dashboard", reverse("admin:index"))]
+    if may_see_workers(request):
+        first.append(_link(_("Workers and sweeps"), "monitor_heart", reverse("console:workers")))
+    apps = sorted(_grouped(admin.site.get_app_list(request)), key=lambda app: _place(app["app_label"], APPS))
+    groups = [{"title": app["name"], "separator": True, "items": _models(app)} for app in apps]
+    programmes = {"separator": True, "items": [_link(_("API"), "api", reverse("api-docs"))]}
+    return [{"items": first}, *groups, programmes]
+
+
+def _grouped(apps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    operations = [model for app in apps if app["app_label"] in OPERATIONS for model in app["models"]]
+    others = [app for app in apps if app["app_label"] not in OPERATIONS]
+    group = {"app_label": "operations", "name": _("Operations"), "models": operations}
+    return [*others, group] if operations else others
+
+
+def _models(app: dict[str, Any]) -> list[dict[str, Any]]:
+    models = sorted(app["models"], key=lambda model: _place(model["object_name"].lower(), tuple(ICONS)))
+    return [
+        _link(model["name"], ICONS.get(model["object_name"].lower(), "list"), model["admin_url"])
+        for model in models
+        if model["admin_url"]
+    ]
+
+
+def _link(title: Any, icon: str, address: str) -> dict[str, Any]:
+    return {"title": title, "icon": icon, "link": address}
+
+
+def _place(name: str, known: tuple[str, ...]) -> int:
+    return known.index(name) if name in known else LAST

@@ -1,0 +1,107 @@
+"""What an operator prefers: the zone that times are shown in, and the language, by Django's own switch.
+
+Both are cookies of the browser: no page pays a query for them, and machines always read UTC and English.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin, messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.middleware.locale import LocaleMiddleware
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminSelectWidget
+
+CHOSEN_ZONE = "kilit_zone"
+BROWSERS_ZONE = "kilit_browser_zone"  # zone.js writes it, so that nobody has to choose
+A_YEAR = 365 * 24 * 3600
+
+
+def is_for_people(request: HttpRequest) -> bool:
+    """Tell the console from the addresses that machines speak to."""
+    return request.path.startswith("/admin/")
+
+
+class OwnLanguage(LocaleMiddleware):
+    """Speaks the operator's language in the console; an API whose caller sends a language would answer half in it."""
+
+    def process_request(self, request: HttpRequest) -> None:
+        """Take the language chosen, else the browser's."""
+        if is_for_people(request):
+            super().process_request(request)
+        else:
+            translation.activate(settings.LANGUAGE_CODE)
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        """Say in which language a page is."""
+        return super().process_response(request, response) if is_for_people(request) else response
+
+
+class OwnZone:
+    """Shows times in the console in the operator's own zone; APIs stay in UTC."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Take the zone that was chosen, else the browser's, else the installation's."""
+        if not is_for_people(request):
+            return self.get_response(request)
+        with timezone.override(zone_of(request)):
+            return self.get_response(request)
+
+
+def zone_of(request: HttpRequest) -> ZoneInfo:
+    """Return the zone a request's reader wants; a made-up one is ignored."""
+    for cookie in (CHOSEN_ZONE, BROWSERS_ZONE):
+        if (name := request.COOKIES.get(cookie, "")) in zones():
+            return ZoneInfo(name)
+    return ZoneInfo(settings.TIME_ZONE)
+
+
+@cache
+def zones() -> tuple[str, ...]:
+    """Return the names an operator chooses from."""
+    return tuple(sorted(name for name in available_timezones() if "/" in name or name == "UTC"))
+
+
+class ZoneForm(forms.Form):
+    zone = forms.ChoiceField(
+        label=gettext_lazy("Time zone"),
+        choices=lambda: [("", _("As the browser says")), *((name, name.replace("_", " ")) for name in zones())],
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+        help_text=gettext_lazy("All times in the console are shown in it. APIs and files speak UTC."),
+    )
+
+
+def preferences(request: HttpRequest) -> HttpResponse:
+    """Show what is preferred in this browser, and take another zone."""
+    form = ZoneForm(request.POST or None, initial={"zone": request.COOKIES.get(CHOSEN_ZONE, "")})
+    if request.method == "POST" and form.is_valid():
+        answer = HttpResponseRedirect(reverse("preferences"))
+        remember(answer, form.cleaned_data["zone"])
+        messages.success(request, _("Saved in this browser."))
+        return answer
+    request.current_app = admin.site.name
+    context = {**admin.site.each_context(request), "title": _("Language and time zone"), "form": form}
+    return TemplateResponse(request, "admin/preferences.html", context)
+
+
+def remember(answer: HttpResponse, zone: str) -> None:
+    """Keep the zone in the browser; the empty one is forgotten."""
+    safe: dict[str, Any] = {"samesite": "Lax"}
+    if zone:
+        secure = settings.SESSION_COOKIE_SECURE
+        answer.set_cookie(CHOSEN_ZONE, zone, max_age=A_YEAR, httponly=True, secure=secure, **safe)
+    else:
+        answer.delete_cookie(CHOSEN_ZONE, **safe)

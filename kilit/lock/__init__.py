@@ -1,0 +1,1 @@
+"""The lock: tables of moves, the guard, database triggers, events and exact counts."""

@@ -1,0 +1,156 @@
+"""Failures that look alike are one group: by code, and by message without its numbers, ids and quoted parts.
+
+`lock_error_shape(text)`, made by migration 0004 of the lock, is the one place that says which messages look alike.
+A trigger writes the group of a row beside its error, so that a list finds a group by an index; another appends to the
+roll-up what came into a group and what left it. A row without an error pays for neither: the first is judged in its
+WHEN clause, the second looks once through the rows of a statement and goes home.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pgtrigger
+from django.db import models
+from django.db.models import Q
+
+from kilit.lock.table import Lifecycle
+from kilit.lock.triggers import listed, quote, scope_of
+
+GROUP_LENGTH = 16
+
+NAME_GROUP = """
+    NEW.error_group = CASE WHEN NEW.{code} = '' THEN ''
+      ELSE left(md5(NEW.{code} || chr(10) || lock_error_shape(NEW.{message})), {length}) END;
+    RETURN NEW;
+"""
+
+# Planned anew for each statement (EXECUTE), as the recorder is. Messages of one group have one shape, so one is read.
+RECORD = """
+    IF EXISTS (SELECT FROM new_rows n WHERE {new_fails}) OR EXISTS (SELECT FROM old_rows o WHERE {old_fails}) THEN
+      EXECUTE $errors$
+        WITH changed AS MATERIALIZED (
+          SELECT {new_fails} AS comes, {old_fails} AS leaves,
+            {new_scope} AS new_scope, n.status AS new_state, n.error_group AS new_group,
+            n.{code} AS new_code, n.{message} AS new_message,
+            {old_scope} AS old_scope, o.status AS old_state, o.error_group AS old_group,
+            o.{code} AS old_code, o.{message} AS old_message
+          FROM new_rows n JOIN old_rows o ON o.id = n.id
+          WHERE (n.status, n.error_group, {new_scope}) IS DISTINCT FROM (o.status, o.error_group, {old_scope})
+        )
+        INSERT INTO lock_errordelta
+          (queue, scope, state, error_group, code, shape, change, entered, created_at)
+        SELECT {queue}, scope, state, error_group, min(code), lock_error_shape(min(message)),
+          sum(change), sum(entered), now()
+        FROM (
+          SELECT new_scope AS scope, new_state AS state, new_group AS error_group, new_code AS code,
+            new_message AS message, 1 AS change,
+            CASE WHEN leaves AND (new_scope, new_group) = (old_scope, old_group) THEN 0 ELSE 1 END AS entered
+          FROM changed WHERE comes
+          UNION ALL
+          SELECT old_scope, old_state, old_group, old_code, old_message, -1, 0 FROM changed WHERE leaves
+        ) AS changes GROUP BY scope, state, error_group
+      $errors$;
+    END IF;
+    RETURN NULL;
+"""
+
+
+# What is pruned leaves its group.
+FORGET = """
+    EXECUTE $errors$
+      INSERT INTO lock_errordelta (queue, scope, state, error_group, code, shape, change, entered, created_at)
+      SELECT {queue}, {old_scope}, o.status, o.error_group, min(o.{code}), lock_error_shape(min(o.{message})),
+        -count(*), 0, now()
+      FROM old_rows o WHERE {old_fails} GROUP BY {old_scope}, o.status, o.error_group
+    $errors$;
+    RETURN NULL;
+"""
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Where a queue's rows keep their error, in which states they count as failed, and the column that narrows them."""
+
+    table: Lifecycle
+    states: Sequence[str]
+    code: str
+    message: str
+    scope: str | None = None
+    prunable: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse states to be born in: births are not looked at."""
+        if born := set(self.states) & set(self.table.initial):
+            raise ValueError(f"{self.table.queue}: rows are born as {', '.join(sorted(born))}, so that is no failure")
+
+    @property
+    def condition(self) -> Q:
+        """The rows that are in a group now; an index of them is this small."""
+        return Q(status__in=list(map(str, self.states))) & ~Q(error_group="")
+
+    def triggers(self) -> list[pgtrigger.Trigger]:
+        """Return the triggers that name groups and keep the roll-up."""
+        return [
+            self._name_group("name_error_at_birth", pgtrigger.Insert, "NEW.{code} <> '' OR NEW.error_group <> ''"),
+            self._name_group(
+                "name_error",
+                pgtrigger.Update,
+                "ROW(NEW.{code}, NEW.{message}, NEW.error_group)"
+                " IS DISTINCT FROM ROW(OLD.{code}, OLD.{message}, OLD.error_group)",
+            ),
+            pgtrigger.Trigger(
+                name="record_errors",
+                level=pgtrigger.Statement,
+                when=pgtrigger.After,
+                operation=pgtrigger.Update,
+                referencing=pgtrigger.Referencing(new="new_rows", old="old_rows"),  # type: ignore[no-untyped-call]
+                func=RECORD.format(
+                    queue=quote(self.table.queue),
+                    code=self.code,
+                    message=self.message,
+                    new_fails=self._fails("n"),
+                    old_fails=self._fails("o"),
+                    new_scope=scope_of("n", self.scope),
+                    old_scope=scope_of("o", self.scope),
+                ),
+            ),
+            *([self._forget()] if self.prunable else []),
+        ]
+
+    def _forget(self) -> pgtrigger.Trigger:
+        return pgtrigger.Trigger(
+            name="forget_errors",
+            level=pgtrigger.Statement,
+            when=pgtrigger.After,
+            operation=pgtrigger.Delete,
+            referencing=pgtrigger.Referencing(old="old_rows"),  # type: ignore[no-untyped-call]
+            func=FORGET.format(
+                queue=quote(self.table.queue),
+                code=self.code,
+                message=self.message,
+                old_fails=self._fails("o"),
+                old_scope=scope_of("o", self.scope),
+            ),
+        )
+
+    def index(self, name: str) -> models.Index:
+        """Return the index by which a list finds a group, newest first."""
+        return models.Index(fields=["error_group", "id"], condition=self.condition, name=name)
+
+    def _name_group(self, name: str, operation: pgtrigger.Operation, condition: str) -> pgtrigger.Trigger:
+        columns = {"code": self.code, "message": self.message}
+        return pgtrigger.Trigger(
+            name=name,
+            when=pgtrigger.Before,
+            operation=operation,
+            condition=pgtrigger.Condition(condition.format(**columns)),
+            func=NAME_GROUP.format(**columns, length=GROUP_LENGTH),
+        )
+
+    def _fails(self, row: str) -> str:
+        return f"{row}.status IN ({listed(self.states)}) AND {row}.error_group <> ''"
+
+
+def error_group_field() -> models.CharField[str, str]:
+    """Return the column for the group that a row's error belongs to; the database writes it."""
+    return models.CharField(max_length=GROUP_LENGTH, blank=True, default="", db_default="", editable=False)

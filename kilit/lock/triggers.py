@@ -1,0 +1,214 @@
+"""Database triggers built from a table: they guard and witness every path to the rows, psql included."""
+
+from collections.abc import Iterable
+
+import pgtrigger
+
+from kilit.lock.table import Lifecycle
+
+# The recorder's plan is made anew for each statement (EXECUTE): a plan cached for one row would join ten thousand
+# by nested loops. Actor and verb come from kilit.lock.audit; without it, the database role is the actor.
+RECORD = """
+    EXECUTE $record$
+      WITH moved AS MATERIALIZED ({moved}),
+      events AS (
+        INSERT INTO lock_event
+          (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)
+        SELECT {queue}, id, {event_type}, from_state, to_state, $2, $3,
+          jsonb_strip_nulls(jsonb_build_object('verb', nullif($1, ''){facts})), now()
+        FROM moved WHERE from_state IS DISTINCT FROM to_state OR $1 <> ''
+      )
+      INSERT INTO lock_countdelta (queue, scope, state, change, created_at)
+      SELECT {queue}, scope, state, sum(change), now() FROM (
+        SELECT to_scope AS scope, to_state AS state, 1 AS change FROM moved
+          WHERE (from_state, from_scope) IS DISTINCT FROM (to_state, to_scope)
+        UNION ALL
+        SELECT from_scope, from_state, -1 FROM moved
+          WHERE from_state <> '' AND (from_state, from_scope) IS DISTINCT FROM (to_state, to_scope)
+      ) AS changes GROUP BY scope, state, change
+    $record$ USING
+      coalesce(current_setting('kilit.verb', true), ''),
+      coalesce(nullif(current_setting('kilit.actor', true), ''), session_user),
+      coalesce(current_setting('kilit.reason', true), '');
+    PERFORM set_config('kilit.verb', '', true);
+    RETURN NULL;
+"""
+
+# Rows that go take their events with them, leave the counts exact, and are told of for ever (models/pruning.py).
+PRUNE = """
+    EXECUTE $prune$
+      WITH gone AS MATERIALIZED (SELECT id, status AS state, {scope} AS scope, updated_at FROM old_rows),
+      forgotten AS (
+        DELETE FROM lock_event WHERE queue = {queue} AND object_id IN (SELECT id FROM gone) RETURNING 1
+      ),
+      counted AS (
+        INSERT INTO lock_countdelta (queue, scope, state, change, created_at)
+        SELECT {queue}, scope, state, -count(*), now() FROM gone GROUP BY scope, state
+      )
+      INSERT INTO lock_pruning (queue, before, rows, events, states, oldest, newest, actor, message, created_at)
+      SELECT {queue}, $3, count(*), (SELECT count(*) FROM forgotten),
+        (SELECT jsonb_object_agg(state, number)
+          FROM (SELECT state, count(*) AS number FROM gone GROUP BY state) AS each),
+        min(updated_at), max(updated_at), $1, $2, now()
+      FROM gone HAVING count(*) > 0
+    $prune$ USING
+      coalesce(nullif(current_setting('kilit.actor', true), ''), session_user),
+      coalesce(current_setting('kilit.reason', true), ''),
+      nullif(current_setting('kilit.prune_before', true), '')::timestamptz;
+    RETURN NULL;
+"""
+# The one way to delete: the transaction names a time (kilit.lock.pruning); what is younger than a day stays anyhow.
+KEPT = """
+    OLD.status NOT IN ({finished}) OR OLD.updated_at >= least(now() - interval '1 day',
+      coalesce(nullif(current_setting('kilit.prune_before', true), '')::timestamptz, '-infinity'))
+"""
+
+REFUSE = "RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = {message}, HINT = {hint};"
+
+
+def lifecycle_triggers(
+    table: Lifecycle, *, scope: str | None = None, facts: Iterable[str] = (), finished: Iterable[str] = ()
+) -> list[pgtrigger.Trigger]:
+    """Return the triggers that hold a model's rows to its table and record every move.
+
+    `scope` names a column to count by (a site); `facts` are columns of the moved row worth keeping in each event.
+    Rows in one of the `finished` states may be pruned once they are old; all others stay for ever.
+    """
+    subject, hint = f"rows of {table.queue}", "Move them instead."
+    return [
+        _legal_birth(table),
+        _legal_arrow(table),
+        _fixed_identity(table),
+        _recorder(table, "record_birth", pgtrigger.Insert, scope=scope, facts=facts),
+        _recorder(table, "record_move", pgtrigger.Update, scope=scope, facts=facts),
+        *(_prunable(table, scope=scope, finished=finished) if finished else []),
+        *([] if finished else never(pgtrigger.Delete, subject=subject, hint=hint)),
+        *never(pgtrigger.Truncate, subject=subject, hint=hint),
+    ]
+
+
+def never(*operations: pgtrigger.Operation, subject: str, hint: str, unless: str = "") -> list[pgtrigger.Trigger]:
+    """Return statement-level triggers that refuse whole operations on a table, but for one exception in SQL."""
+    return [
+        pgtrigger.Trigger(
+            name=f"no_{str(operation).lower()}",
+            level=pgtrigger.Statement,
+            when=pgtrigger.Before,
+            operation=operation,
+            condition=pgtrigger.Condition(f"NOT ({unless})") if unless else None,
+            func=REFUSE.format(message=quote(f"{subject} cannot be {_past(operation)}"), hint=quote(hint)),
+        )
+        for operation in operations
+    ]
+
+
+def quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def scope_of(alias: str, scope: str | None) -> str:
+    """Return what a row is counted by, as SQL."""
+    return f"{alias}.{scope}::text" if scope else "''"
+
+
+def listed(states: Iterable[str]) -> str:
+    return ", ".join(quote(state) for state in states)
+
+
+def _legal_birth(table: Lifecycle) -> pgtrigger.Trigger:
+    born = ", ".join(table.initial)
+    return pgtrigger.Trigger(
+        name="legal_birth",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Insert,
+        condition=pgtrigger.Condition(f"NEW.status NOT IN ({listed(table.initial)})"),
+        func=REFUSE.format(
+            message=f"format('{table.queue} %s cannot be born as %s', NEW.id, NEW.status)",
+            hint=quote(f"Rows are born as {born}."),
+        ),
+    )
+
+
+def _legal_arrow(table: Lifecycle) -> pgtrigger.Trigger:
+    # The judgement is in the WHEN clause: a legal move calls no function at all.
+    arrows = ", ".join(f"({quote(source)}, {quote(target)})" for source, target in sorted(table.edges()))
+    return pgtrigger.Trigger(
+        name="legal_arrow",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Update,
+        condition=pgtrigger.Condition(
+            f"OLD.status IS DISTINCT FROM NEW.status AND (OLD.status, NEW.status) NOT IN ({arrows})"
+        ),
+        func=REFUSE.format(
+            message=f"format('{table.queue} %s cannot move from %s to %s', OLD.id, OLD.status, NEW.status)",
+            hint=quote("docs/lifecycle.md lists the arrows."),
+        ),
+    )
+
+
+def _fixed_identity(table: Lifecycle) -> pgtrigger.Trigger:
+    # The recorder pairs old and new rows by id, so a changed id would be a move without a witness.
+    return pgtrigger.Trigger(
+        name="fixed_identity",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Update,
+        condition=pgtrigger.Condition("OLD.id IS DISTINCT FROM NEW.id"),
+        func=REFUSE.format(
+            message=f"format('{table.queue} %s cannot change its id', OLD.id)",
+            hint=quote("Its history would be lost."),
+        ),
+    )
+
+
+def _recorder(
+    table: Lifecycle, name: str, operation: pgtrigger.Operation, *, scope: str | None, facts: Iterable[str]
+) -> pgtrigger.Trigger:
+    birth = operation is pgtrigger.Insert
+    kept = ["n.id", "n.status AS to_state", f"{scope_of('n', scope)} AS to_scope"]
+    kept += ["'' AS from_state", "'' AS from_scope"] if birth else []
+    kept += [] if birth else ["o.status AS from_state", f"{scope_of('o', scope)} AS from_scope"]
+    kept += [f"n.{fact}" for fact in facts]
+    source = "new_rows n" if birth else "new_rows n JOIN old_rows o ON o.id = n.id"
+    return pgtrigger.Trigger(
+        name=name,
+        level=pgtrigger.Statement,
+        when=pgtrigger.After,
+        operation=operation,
+        referencing=pgtrigger.Referencing(  # type: ignore[no-untyped-call]
+            new="new_rows", old=None if birth else "old_rows"
+        ),
+        func=RECORD.format(
+            moved=f"SELECT {', '.join(kept)} FROM {source}",
+            queue=quote(table.queue),
+            event_type="'JOB_CREATED'" if birth else "'STATE_' || upper(to_state)",
+            facts="".join(f", {quote(fact)}, {fact}" for fact in facts),
+        ),
+    )
+
+
+def _prunable(table: Lifecycle, *, scope: str | None, finished: Iterable[str]) -> list[pgtrigger.Trigger]:
+    return [
+        pgtrigger.Trigger(
+            name="no_delete",
+            when=pgtrigger.Before,
+            operation=pgtrigger.Delete,
+            condition=pgtrigger.Condition(KEPT.format(finished=listed(finished))),
+            func=REFUSE.format(
+                message=f"format('rows of {table.queue} cannot be deleted: %s is %s', OLD.id, OLD.status)",
+                hint=quote("Finished rows that are old enough are pruned: docs/operations.md."),
+            ),
+        ),
+        pgtrigger.Trigger(
+            name="record_prune",
+            level=pgtrigger.Statement,
+            when=pgtrigger.After,
+            operation=pgtrigger.Delete,
+            referencing=pgtrigger.Referencing(old="old_rows"),  # type: ignore[no-untyped-call]
+            func=PRUNE.format(queue=quote(table.queue), scope=scope_of("old_rows", scope)),
+        ),
+    ]
+
+
+def _past(operation: pgtrigger.Operation) -> str:
+    word = str(operation).lower()
+    return f"{word}d" if word.endswith("e") else f"{word}ed"

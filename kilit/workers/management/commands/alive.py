@@ -1,0 +1,24 @@
+"""`manage.py alive`: do this machine's workers work? For health checks of containers."""
+
+import socket
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import ProgrammingError
+
+from kilit.workers.models import Heartbeat
+
+
+class Command(BaseCommand):
+    help = "Tell whether a supervisor of this host proved itself in the last 30 seconds."
+    requires_system_checks = ()
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        host = socket.gethostname()[:64]
+        try:
+            alive = Heartbeat.objects.alive().filter(name__startswith=f"{host}:").exists()
+        except ProgrammingError as error:
+            raise CommandError("The database has no tables yet: run manage.py migrate.") from error
+        if not alive:
+            raise CommandError(f"No supervisor of {host} proved itself in the last 30 seconds.")
+        self.stdout.write("Alive.")

@@ -1,0 +1,16 @@
+"""`manage.py runworkers`: work all three queues until told to stop."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from kilit.workers.processes import die_with_parent
+from kilit.workers.supervisor import Supervisor
+
+
+class Command(BaseCommand):
+    help = "Work the queues: supervise a django-q2 cluster, ring for due rows, restart it when it goes deaf."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        die_with_parent()
+        Supervisor().run()

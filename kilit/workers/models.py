@@ -1,0 +1,95 @@
+"""Signs of life: who works, which doorbell is ringing, and when each sweep last ran."""
+
+from datetime import timedelta
+from typing import Any, Self
+
+from django.db import models
+from django.db.models.functions import Coalesce, Now
+
+ALIVE_FOR = timedelta(seconds=30)
+FORGET_AFTER = timedelta(days=1)
+
+
+class LifeQuerySet(models.QuerySet[Any]):
+    def alive(self) -> Self:
+        return self.filter(alive_at__gt=Now() - ALIVE_FOR)
+
+    def long_gone(self) -> Self:
+        """Return those that nobody has heard of for a day."""
+        return self.annotate(seen_at=Coalesce("alive_at", "started_at")).filter(seen_at__lt=Now() - FORGET_AFTER)
+
+
+class Heartbeat(models.Model):
+    """One supervisor and its cluster.
+
+    `beat_at` is the last task that went all the way (fetched, run, acknowledged); `alive_at` is the last time the
+    supervisor found that good enough, which it also is while every worker is busy with a task of its allowed length.
+    """
+
+    name = models.CharField(max_length=90, primary_key=True)  # also the name of its cluster's queue
+    pid = models.IntegerField(null=True)
+    restarts = models.IntegerField(default=0)
+    started_at = models.DateTimeField(db_default=Now())
+    beat_at = models.DateTimeField(null=True)
+    alive_at = models.DateTimeField(null=True)
+
+    objects = LifeQuerySet.as_manager()
+
+    class Meta:
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Runner(models.Model):
+    """A process that works one queue by itself, beside the workers; it says so every few seconds while it runs."""
+
+    name = models.CharField(max_length=90, primary_key=True)
+    queue = models.CharField(max_length=32)
+    pid = models.IntegerField()
+    started_at = models.DateTimeField(db_default=Now())
+    alive_at = models.DateTimeField(db_default=Now())
+
+    objects = LifeQuerySet.as_manager()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Bell(models.Model):
+    """A doorbell; `rung_at` is set from the ring until somebody answers, so that rings in between coalesce."""
+
+    name = models.CharField(max_length=64, primary_key=True)
+    rung_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SweepRun(models.Model):
+    """A sweep: when a supervisor last took its turn, and what its last run said."""
+
+    name = models.CharField(max_length=64, primary_key=True)
+    taken_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    succeeded = models.BooleanField(null=True)
+    result = models.TextField(blank=True)
+
+    class Meta:
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @classmethod
+    def note(cls, name: str, **columns: Any) -> None:
+        """Write down what is known of a sweep's run."""
+        cls.objects.update_or_create(name=name, defaults=columns)

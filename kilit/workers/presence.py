@@ -1,0 +1,45 @@
+"""Being seen: a process that works a queue beside the workers says every few seconds that it does."""
+
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+
+from django.db import DatabaseError, InterfaceError
+from django.db.models.functions import Now
+
+from kilit.workers.models import Runner
+
+SIGN_EVERY = timedelta(seconds=5)
+
+
+def own_name() -> str:
+    """Return a name for this process that no other has: a restarted container has its old host name and pid again."""
+    return f"{socket.gethostname()[:64]}:{os.getpid()}:{secrets.token_hex(3)}"
+
+
+@contextmanager
+def present(queue: str) -> Iterator[Callable[[], None]]:
+    """Be seen at a queue for as long as what is given is called now and then, from whichever thread."""
+    name, next_sign = own_name(), 0.0
+
+    def sign() -> None:
+        nonlocal next_sign
+        if time.monotonic() < next_sign:
+            return
+        next_sign = time.monotonic() + SIGN_EVERY.total_seconds()
+        # Without the database nobody sees it, and whoever calls has nothing to do about that.
+        with suppress(DatabaseError, InterfaceError):
+            if not Runner.objects.filter(name=name).update(alive_at=Now()):
+                Runner.objects.create(name=name, queue=queue, pid=os.getpid())
+
+    with suppress(DatabaseError, InterfaceError):
+        Runner.objects.long_gone().delete()
+    try:
+        yield sign
+    finally:
+        with suppress(DatabaseError, InterfaceError):
+            Runner.objects.filter(name=name).delete()

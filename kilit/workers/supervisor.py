@@ -1,0 +1,150 @@
+"""The supervisor: owns the cluster's process group, rings for due rows, and judges the heartbeat."""
+
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from datetime import timedelta
+from types import FrameType
+
+import psutil
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.models import DurationField, ExpressionWrapper, F
+from django.db.models.functions import Now
+from django_q.models import OrmQ
+from django_q.tasks import async_task
+
+from kilit.workers import doorbells, sweeps
+from kilit.workers.models import Heartbeat, Runner
+from kilit.workers.presence import own_name
+from kilit.workers.processes import PARENT, group_members, kill_group, start_group
+
+logger = logging.getLogger(__name__)
+
+TICK = 1.0  # seconds between two looks
+BEAT_EVERY = timedelta(seconds=3)
+STALE_AFTER = timedelta(seconds=20)
+BUSY = re.compile(r"^qcluster \S+ processing ")
+
+
+class Supervisor:
+    """One cluster and the judgement over it."""
+
+    def __init__(self) -> None:
+        self.name = own_name()
+        self.stopping = threading.Event()
+        self.cluster: subprocess.Popen[bytes] | None = None
+        self.patient_until = 0.0
+        self.next_beat = 0.0
+
+    def run(self) -> None:
+        """Supervise until SIGTERM or SIGINT; then let running tasks finish."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        sweeps.reconcile()
+        for signs in (Heartbeat, Runner):
+            signs.objects.long_gone().delete()
+        # Bells in a queue that nobody reads any more; what they rang for is found by looking.
+        OrmQ.objects.exclude(key__in=Heartbeat.objects.values("name")).delete()
+        Heartbeat.objects.create(name=self.name, pid=os.getpid())
+        self._start()
+        while not self.stopping.wait(TICK):
+            self._look_safely()
+        self._finish()
+
+    def look(self) -> None:
+        """Restart what is dead or deaf, then send a beat and ring for due rows."""
+        if self.cluster is None or self.cluster.poll() is not None:
+            self._restart("it ended")
+        elif not self._heard():
+            self._restart("no task went through")
+        if time.monotonic() >= self.next_beat:
+            self.next_beat = time.monotonic() + BEAT_EVERY.total_seconds()
+            async_task("kilit.workers.tasks.beat", cluster=self.name)
+        for sweep in sweeps.take_due():
+            async_task("kilit.workers.tasks.sweep", sweep, cluster=self.name)
+        doorbells.ring_due(at=self.name)
+
+    def _look_safely(self) -> None:
+        try:
+            self.look()
+        except DatabaseError:
+            # Without the database nobody can beat, so nobody is judged until it has been back for a while.
+            logger.warning("the database does not answer", exc_info=True)
+            connection.close()
+            self._be_patient()
+
+    def _heard(self) -> bool:
+        """Tell whether the cluster may live on: it beat, it is young, or all of it is busy within its time."""
+        silence = (
+            Heartbeat.objects.filter(name=self.name)
+            .values_list(ExpressionWrapper(Now() - F("beat_at"), output_field=DurationField()), flat=True)
+            .first()
+        )
+        good = silence is not None and (silence < STALE_AFTER or (silence < self._longest_task() and self._all_busy()))
+        if good:
+            Heartbeat.objects.filter(name=self.name).update(alive_at=Now())
+        return good or time.monotonic() < self.patient_until
+
+    def _all_busy(self) -> bool:
+        """Tell whether no worker is free to take a beat; only then silence is no sign of death."""
+        return len([title for title in self._titles() if BUSY.match(title)]) >= settings.WORKERS
+
+    def _titles(self) -> list[str]:
+        titles = []
+        for process in group_members(self.cluster.pid if self.cluster else 0):
+            try:
+                titles.append(" ".join(process.cmdline()))
+            except (psutil.NoSuchProcess, psutil.AccessDenied):
+                continue
+        return titles
+
+    @staticmethod
+    def _longest_task() -> timedelta:
+        # A task of the full length may follow a beat at once, and django-q2 ends it three seconds later.
+        return timedelta(seconds=settings.TASK_TIMEOUT + 3) + STALE_AFTER
+
+    def _be_patient(self) -> None:
+        self.patient_until = time.monotonic() + STALE_AFTER.total_seconds()
+
+    def _start(self) -> None:
+        # A queue of its own, so that a beat proves this cluster and no other.
+        environment = {**os.environ, "Q_CLUSTER_NAME": self.name, PARENT: str(os.getpid())}
+        command = [sys.executable, sys.argv[0], "runcluster"]
+        self.cluster = start_group(command, environment=environment)
+        self._be_patient()
+        logger.info("cluster started", extra={"cluster_pid": self.cluster.pid})
+
+    def _restart(self, why: str) -> None:
+        logger.error("restarting the cluster: %s", why)
+        self._kill()
+        self._start()
+        Heartbeat.objects.filter(name=self.name).update(restarts=F("restarts") + 1)
+
+    def _kill(self) -> None:
+        if self.cluster is not None:
+            kill_group(self.cluster.pid)
+            self.cluster.wait()
+
+    def _stop(self, _number: int, _frame: FrameType | None) -> None:
+        if self.stopping.is_set():
+            self._kill()  # asked twice: do not wait for running tasks
+        self.stopping.set()
+
+    def _finish(self) -> None:
+        if self.cluster is not None and self.cluster.poll() is None:
+            # The parent alone is told: a signal to the whole group would lose the running tasks.
+            self.cluster.terminate()
+            try:
+                self.cluster.wait(timeout=settings.TASK_TIMEOUT + 5)
+            except subprocess.TimeoutExpired:
+                logger.warning("a task did not end in time")
+        self._kill()
+        Heartbeat.objects.filter(name=self.name).delete()
+        OrmQ.objects.filter(key=self.name).delete()
+        logger.info("stopped")

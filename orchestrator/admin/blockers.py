@@ -1,0 +1,113 @@
+"""Why a cutting job does not move, in sentences with somewhere to go."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+from django.db.models.functions import Now
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from kilit.console.blockers import Reason, ended, free, held, kept, moment, overdue, waits
+from kilit.lock.models import Event
+from kilit.workers.models import Heartbeat, Runner
+from orchestrator.models import Job
+from orchestrator.planning.rules import mistake
+from orchestrator.states import JOBS, State
+from orchestrator.workflow.error_help import advice
+from orchestrator.workflow.steps import takes_long
+
+
+def reasons(job: Job, timeline: list[Event]) -> Iterator[Reason]:
+    """Return all that keeps a job where it is, or what it waits for."""
+    match job.status:
+        case State.DONE:
+            yield ended(_("It has ended: the saw has it."))
+        case State.HOLD:
+            yield kept(_("It waits for a person: put this right, then Approve."))
+            yield from (kept(sentence) for sentence in advice(job))
+        case State.FAILED:
+            yield kept(_("It has failed, and nothing tries it again by itself."))
+            yield from (kept(sentence) for sentence in advice(job))
+        case _:
+            yield from _working(job, timeline)
+
+
+def _working(job: Job, timeline: list[Event]) -> Iterator[Reason]:
+    if job.lease_until:
+        yield held(job.lease_until, timeline, after=_("the sweep orchestrator_release_lapsed lets it go on"))
+        if job.lease_until < timezone.now():
+            yield from overdue("orchestrator_release_lapsed")
+    elif job.next_run_at > timezone.now():
+        yield waits(_("It is looked at again at %(time)s.") % {"time": moment(job.next_run_at)})
+    awaited = list(_awaited(job))
+    yield from awaited
+    if not job.lease_until:
+        nobody = [*_rules_are_wrong(), *_nobody_works(job)]
+        yield from nobody
+        if not awaited and not nobody and job.next_run_at <= timezone.now():
+            yield free(_("seconds"))
+
+
+def _awaited(job: Job) -> Iterator[Reason]:
+    match job.status:
+        case State.OPTI_IMPORTED:
+            yield from _waits_for_slot(job)
+        case State.OPTI_RUNNING:
+            told = {"folder": settings.OPTI_EXPORT_FOLDER}
+            yield waits(_("OptiPlanning was started; its solution is awaited in %(folder)s.") % told)
+        case State.XML_READY:
+            yield waits(_("The saw has not answered yet (%(folder)s).") % {"folder": settings.SAW_FOLDER})
+
+
+def _waits_for_slot(job: Job) -> Iterator[Reason]:
+    taken = Job.objects.filter(status=State.OPTI_RUNNING).only("pk", "order_id").first()
+    if taken:
+        yield waits(
+            _("OptiPlanning runs one job at a time, and is busy with another."),
+            link=_("Order %(order)s") % {"order": taken.order_id},
+            href=reverse("admin:orchestrator_job_change", args=[taken.pk]),
+        )
+        return
+    longer = Job.objects.waited_longer().filter(imported_at__lt=job.imported_at or Now()).exclude(pk=job.pk)
+    if first := longer.only("pk", "order_id").order_by("imported_at").first():
+        yield waits(
+            _("Another order has waited longer for OptiPlanning."),
+            link=_("Order %(order)s") % {"order": first.order_id},
+            href=reverse("admin:orchestrator_job_change", args=[first.pk]),
+        )
+
+
+def _rules_are_wrong() -> Iterator[Reason]:
+    if wrong := mistake():
+        told = _("The rules have a mistake, and a runner or worker that has not read good ones before waits: %(why)s")
+        where = {"link": _("Preflight"), "href": reverse("admin:orchestrator_job_preflight")}
+        yield kept(told % {"why": wrong}, **where)
+
+
+def _nobody_works(job: Job) -> Iterator[Reason]:
+    """Say so when nobody lives who could take it; a runner can take everything, the workers what is quick and here."""
+    if Runner.objects.alive().filter(queue=JOBS.queue).exists():
+        return
+    if not settings.FLOOR_IS_HERE:
+        sentence = _("The floor is on another machine, and no runner lives there: manage.py orchestrator_tick --watch.")
+    elif takes_long(job):
+        sentence = _("Its next step takes long, and no runner is alive: manage.py orchestrator_tick --watch.")
+    elif Heartbeat.objects.alive().exists():
+        return
+    else:
+        sentence = _("No worker and no runner is alive: manage.py runworkers, or orchestrator_tick --watch.")
+    yield kept(sentence, link=_("Workers"), href=reverse("console:workers"))
+
+
+def holdings(job: Job) -> list[tuple[str, Any]]:
+    """Return the lease, the claim and the slot."""
+    shown: list[tuple[str, Any]] = []
+    if job.lease_until:
+        shown += [(_("Lease until"), moment(job.lease_until)), (_("Claim"), f"…{str(job.claim_token)[-12:]}")]
+    if job.status == State.OPTI_RUNNING:
+        shown.append((_("Slot"), _("OptiPlanning, which runs one job at a time")))
+    if job.delivery_names and job.status in (State.XML_READY, State.DELIVERED, State.DONE):
+        shown.append((_("Handed to the saw as"), ", ".join(map(str, job.delivery_names))))
+    return shown

@@ -1,0 +1,213 @@
+"""How a job's values look: phones masked in lists, whole on the job's own page."""
+
+from typing import Any
+
+from django.contrib.admin import display
+from django.contrib.admin.utils import flatten_fieldsets
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from kilit.console.formatting import badge, error_cell, since, two_lines
+from orchestrator.admin.badges import state_badge
+from orchestrator.models import Job
+from orchestrator.states import Mode, State
+
+SHOWN = 4  # digits of a phone
+
+
+def masked(phone: str) -> str:
+    """Return the end of a phone, enough to recognise it by."""
+    return f"…{phone[-SHOWN:]}"
+
+
+@display(description=gettext_lazy("order"))
+def order(job: Job) -> SafeString:
+    """Return the order over the end of the id, which tells jobs apart."""
+    revision = " · " + _("revision %(number)s") % {"number": job.revision} if job.revision else ""
+    return two_lines(job.order_id, f"…{str(job.pk)[-12:]}{revision}", title=str(job.pk))
+
+
+@display(description=gettext_lazy("state"))
+def state(job: Job) -> SafeString:
+    """Return the state as word and colour."""
+    return state_badge(job.status)
+
+
+@display(description=gettext_lazy("customer"))
+def customer(job: Job) -> SafeString:
+    name = job.customer.name if job.customer else job.customer_snapshot_name or _("unknown")
+    return two_lines(name, masked(job.customer_phone))
+
+
+@display(description=gettext_lazy("mode"))
+def mode(job: Job) -> SafeString:
+    return format_html('<span title="{}">{}</span>', job.get_opti_mode_display(), job.opti_mode)
+
+
+@display(description=gettext_lazy("parts"))
+def parts(job: Job) -> int:
+    """Return how many lines the order has."""
+    return job.part_count
+
+
+@display(description=gettext_lazy("retries"))
+def retries(job: Job) -> int:
+    return job.retry_count
+
+
+@display(description=gettext_lazy("error"))
+def error(job: Job) -> SafeString | str:
+    """Return the code, which opens to the whole text; the job's page shows it too."""
+    return error_cell(job.error_code, job.error_message)
+
+
+@display(description=gettext_lazy("age"))
+def age(job: Job) -> SafeString:
+    """Return how long ago it came in."""
+    return since(job.created_at)
+
+
+@display(description=gettext_lazy("in this state for"))
+def lasting(job: Job) -> SafeString:
+    """Return how long nothing was written about it."""
+    return since(job.updated_at)
+
+
+@display(description=gettext_lazy("state"))
+def state_now(job: Job) -> SafeString:
+    """Return the state, and whether a runner has the job."""
+    held = ""
+    if job.lease_until:
+        until = _("until %(time)s") % {"time": f"{localtime(job.lease_until):%H:%M:%S}"}
+        held = badge(_("held by a runner"), "info", title=until)
+    return format_html("{} {}", state_badge(job.status), held)
+
+
+@display(description=gettext_lazy("customer"))
+def whole_customer(job: Job) -> str:
+    """Return who ordered, with the whole phone."""
+    if job.customer:
+        return str(job.customer)
+    name = job.customer_snapshot_name or _("unknown")
+    return f"{name} ({job.customer_phone})"
+
+
+@display(description=gettext_lazy("plate"))
+def plate(job: Job) -> str:
+    size = job.plate_size or job.payload.get("plate_size")
+    return f"{size['width_mm']} × {size['height_mm']} mm" if size else _("of the rules")
+
+
+@display(description=gettext_lazy("started by the operator"))
+def triggered(job: Job) -> str:
+    """Return whether the operator's trigger was approved; only mode C asks for it."""
+    if job.opti_mode != Mode.C:
+        return _("not needed")
+    return _("yes, approved") if job.manual_trigger_approved else _("not yet")
+
+
+@display(description=gettext_lazy("error"))
+def whole_error(job: Job) -> str:
+    """Return the code; its text is above. On a job that goes on, both of the last one."""
+    if not job.error_code:
+        return "-"
+    rests = job.status in (State.HOLD, State.FAILED)
+    told = {"code": job.error_code, "message": job.error_message}
+    return job.error_code if rests else _("before: %(code)s: %(message)s") % told
+
+
+FIGURES = {
+    "boards_m2": gettext_lazy("Boards m²"),
+    "drops_m2": gettext_lazy("Drops m²"),
+    "drop_kinds": gettext_lazy("Kinds of drops"),
+    "patterns": gettext_lazy("Patterns"),
+    "cycles": gettext_lazy("Cycles"),
+    "cuts": gettext_lazy("Cuts"),
+    "time_s": gettext_lazy("Time s"),
+    "cost": gettext_lazy("Cost"),
+    "algo": gettext_lazy("Algorithm"),
+    "name": gettext_lazy("Name"),
+}
+
+
+def figures(solution: dict[str, Any] | None) -> list[tuple[str, Any]]:
+    """Return what is known of the best solution, what operators ask for first."""
+    known = solution or {}
+    return [(str(label), known[name]) for name, label in FIGURES.items() if known.get(name) not in (None, "")]
+
+
+# Facts of the row that every event repeats; the timeline shows them where they came about.
+ONCE = {"batch_count": "PREPARED", "backing_edge_reset_count": "PREPARED"}
+UNTOLD = ("verb", "error_message")
+
+
+def timeline(events: Any) -> list[Any]:
+    """Return events with the details that say something new."""
+    told = list(events)
+    for event in told:
+        moved = event.to_state if event.from_state != event.to_state else None
+        event.details = {
+            name: ", ".join(map(str, value)) if isinstance(value, list) else value
+            for name, value in event.details.items()
+            if name not in UNTOLD and (moved is None or ONCE.get(name, moved) == moved)
+        }
+    return told
+
+
+PART_COLUMNS = {
+    "id": gettext_lazy("Part"),
+    "part_type": gettext_lazy("Type"),
+    "material_code": gettext_lazy("Material"),
+    "color": gettext_lazy("Colour"),
+    "thickness_mm": "mm",
+    "length_cm": gettext_lazy("Length cm"),
+    "width_cm": gettext_lazy("Width cm"),
+    "quantity": gettext_lazy("Pieces"),
+    "grain": gettext_lazy("Grain"),
+    "edge_up": "Up",
+    "edge_lo": "Lo",
+    "edge_sx": "Sx",
+    "edge_dx": "Dx",
+    "iidesc": gettext_lazy("Description"),
+    "desc1": gettext_lazy("Note"),
+    "delik_kodu": gettext_lazy("Holes"),
+}
+
+
+def part_table(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the parts table, without columns that no part fills."""
+    names = [name for name in PART_COLUMNS if any(part.get(name) is not None for part in parts)]
+    rows = [[str(part.get(name, "")) for name in names] for part in parts]
+    return {"part_columns": [PART_COLUMNS[name] for name in names], "part_rows": rows}
+
+
+# Columns are functions: Django offers, and takes, no sorting by them, which would read the whole table.
+COLUMNS = [order, state, customer, mode, parts, retries, error, lasting, age]
+FIELDSETS: Any = [
+    (
+        None,
+        {
+            "fields": [
+                (state_now, whole_error),
+                ("order_id", whole_customer),
+                ("opti_mode", plate),
+                (triggered, "backing_edge_reset_count"),
+            ]
+        },
+    ),
+    (
+        gettext_lazy("Times"),
+        {
+            "fields": [
+                ("created_at", "updated_at"),
+                ("next_run_at", "retry_count"),
+                ("imported_at", "opti_started_at"),
+                ("handed_at", "finished_at"),
+            ]
+        },
+    ),
+]
+READ_ONLY = [field for field in flatten_fieldsets(FIELDSETS) if callable(field)]

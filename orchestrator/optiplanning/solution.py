@@ -1,0 +1,143 @@
+"""Reads OptiPlanning's solution: hardened, piece by piece, keeping only the figures of the best one."""
+
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+from xml.parsers.expat import errors
+from xml.sax import SAXException, SAXParseException
+from xml.sax.handler import ContentHandler
+
+from defusedxml.common import DefusedXmlException
+from defusedxml.expatreader import create_parser
+
+from orchestrator.orders.fields import plain
+
+DEEPEST = 200  # each open element takes memory, and a solution has a handful of levels
+# What the parser says at the end of a file that was not written to its end.
+CUT_SHORT = {
+    errors.codes[message]
+    for message in (
+        errors.XML_ERROR_NO_ELEMENTS,
+        errors.XML_ERROR_UNCLOSED_TOKEN,
+        errors.XML_ERROR_PARTIAL_CHAR,
+        errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
+    )
+}
+COUNTS = {"patterns": "patterns", "cycles": "cycles", "zcuts": "cuts"}
+AMOUNTS = {
+    "mqBoards": "boards_m2",
+    "jobTime": "time_s",
+    "jobCost": "cost",
+    "mqDrops": "drops_m2",
+    "diffDrops": "drop_kinds",
+}
+COUNT = re.compile("[0-9]{1,12}", re.ASCII)
+WORDS = ("name", "algo")
+LONGEST_WORD = 100
+
+Figures = dict[str, Any]
+
+
+class Unusable(ValueError):  # noqa: N818 - it is the answer about a file
+    """Why a file is no solution; one that is cut short may still be growing."""
+
+    def __init__(self, reason: str, *, cut_short: bool = False) -> None:
+        super().__init__(reason)
+        self.cut_short = cut_short
+
+
+def read_solution(chunks: Iterable[bytes]) -> Figures:
+    """Return the figures of the best solution; none when the file, though sound, has no Solution in it."""
+    handler = _Solutions()
+    parser = create_parser(forbid_dtd=False, forbid_entities=True, forbid_external=True)
+    parser.setContentHandler(handler)
+    at_end, length, chunk = False, 0, b""
+    try:
+        for chunk in chunks:
+            parser.feed(chunk)
+            length += len(chunk)
+        at_end = True
+        parser.close()
+    except SAXParseException as error:
+        code = getattr(error.getException(), "code", None)
+        # Some copies have their full size from the beginning: what has not come yet is zeros.
+        cut_short = (at_end and code in CUT_SHORT) or chunk.endswith(b"\0")
+        raise Unusable(f"line {error.getLineNumber()}: {error.getMessage()}", cut_short=cut_short) from None
+    except DefusedXmlException:
+        raise Unusable("it declares entities or refers to other files") from None
+    except (SAXException, ValueError, LookupError) as error:
+        raise Unusable(str(error)) from None
+    if not length:
+        raise Unusable("it is empty", cut_short=True)
+    if not handler.children:
+        raise Unusable("it has nothing in it")
+    return handler.figures()
+
+
+class _Solutions(ContentHandler):
+    """Counts the root's children, and keeps the attributes of Solution elements that may be the best."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.depth = self.children = self.solutions = 0
+        self.best: Mapping[str, str] | None = None
+        self.first: Mapping[str, str] | None = None
+
+    def startElement(self, name: str, attrs: Any) -> None:  # noqa: N802 - SAX calls it
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise Unusable(f"it is nested more than {DEEPEST} levels deep")
+        self.children += self.depth == 2  # noqa: PLR2004 - a child of the root
+        if name.rpartition(":")[2] == "Solution":
+            self.solutions += 1
+            if self.first is None:
+                self.first = dict(attrs.items())
+            if self.best is None and attrs.get("best", "").strip().lower() in ("1", "true"):
+                self.best = dict(attrs.items())
+
+    def endElement(self, name: str) -> None:  # noqa: N802 - SAX calls it
+        self.depth -= 1
+
+    def figures(self) -> Figures:
+        # Of several none of which is marked, none is known to have been chosen.
+        chosen = self.best or (self.first if self.solutions == 1 else None)
+        return _figures(chosen) if chosen else {}
+
+
+def _figures(attributes: Mapping[str, str]) -> Figures:
+    found: Figures = {word: attributes[word][:LONGEST_WORD] for word in WORDS if attributes.get(word)}
+    for attribute, name in COUNTS.items():
+        # By its digits alone: nobody can tell whether 1,234 is a thousand, or one and a bit.
+        if COUNT.fullmatch(count := attributes.get(attribute, "").strip()):
+            found[name] = int(count)
+    for attribute, name in AMOUNTS.items():
+        amount = _amount(attributes.get(attribute, ""))
+        if amount is not None:
+            found[name] = plain(amount)
+    return found
+
+
+def _amount(text: str) -> Decimal | None:
+    """Return a number; a Turkish Windows writes 12,5. What cannot be read is left out, it is only shown."""
+    clean = text.strip().replace(",", ".")
+    return Decimal(clean) if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,12})?", clean, re.ASCII) else None
+
+
+def together(figures: list[Figures]) -> Figures:
+    """Return the figures of several solutions as those of one: amounts are added, words kept where all agree."""
+    if len(figures) == 1:
+        return figures[0]
+    total: Figures = {}
+    for name in (*WORDS, *COUNTS.values(), *AMOUNTS.values()):
+        values = [each[name] for each in figures if name in each]
+        if not values:
+            continue
+        if name in WORDS:
+            if len(set(values)) == 1:
+                total[name] = values[0]
+        elif name in COUNTS.values():
+            total[name] = sum(values)
+        else:
+            total[name] = plain(sum((Decimal(value) for value in values), Decimal(0)))
+    return total

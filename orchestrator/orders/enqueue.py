@@ -1,0 +1,47 @@
+"""Turns a checked order into a job, the same order into the same job."""
+
+from django.db import transaction
+
+from kilit.lock.models import Event
+from kilit.workers import doorbells
+from orchestrator.models import Job
+from orchestrator.orders.order import Order, canonical, payload_hash
+from orchestrator.states import Mode
+
+BELL = "orchestrator"
+
+
+def enqueue(order: Order, *, mode_is_given: bool = True) -> tuple[Job, bool]:
+    """Return the order's job, and whether it was there before.
+
+    The unique index decides, not a look before: of two requests with the same order, one inserts.
+    """
+    payload = canonical(order)
+    job = Job(
+        order_id=order.order_id,
+        customer_phone=order.customer_phone,
+        customer_snapshot_name=order.customer_snapshot_name or "",
+        opti_mode=order.opti_mode,
+        revision=order.revision,
+        payload=payload,
+        payload_hash=payload_hash(payload),
+        part_count=len(order.parts),
+    )
+    with transaction.atomic():
+        # An order that names no mode is the same whatever the rules made of that before they were changed.
+        others = [payload_hash(payload | {"opti_mode": mode}) for mode in Mode] if not mode_is_given else []
+        stored = Job.objects.filter(payload_hash__in=others).order_by("created_at").first()
+        if stored is None:
+            Job.objects.bulk_create([job], ignore_conflicts=True)
+            stored = Job.objects.get(payload_hash=job.payload_hash)
+        is_known = stored.pk != job.pk
+        if is_known:
+            Event.objects.record(stored, "JOB_DEDUP", message="The same order was sent again.")
+        ring()
+    return stored, is_known
+
+
+def ring() -> None:
+    """Wake the workers, where there are some at the floor; elsewhere the watching runner looks by itself."""
+    if BELL in doorbells.doorbells:
+        doorbells.ring(BELL)

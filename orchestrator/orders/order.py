@@ -1,0 +1,184 @@
+"""What an order must be before it can become a job, and the one form of it that is hashed and stored."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any
+
+from orchestrator.orders.fields import (
+    Missing,
+    Reader,
+    Reading,
+    Wrong,
+    optional_text,
+    phone,
+    plain,
+    size,
+    text,
+    whole_number,
+    word,
+)
+
+MODES = ("A", "B", "C")
+GOVDE, ARKALIK = "GOVDE", "ARKALIK"
+PART_TYPES = (GOVDE, ARKALIK)
+EDGES = ("edge_up", "edge_lo", "edge_sx", "edge_dx")
+MOST_PARTS = 5_000
+MM_PER_CM = 10
+
+
+@dataclass(frozen=True)
+class PlateSize:
+    width_mm: Decimal
+    height_mm: Decimal
+
+
+@dataclass(frozen=True)
+class Part:
+    """One line of the cutting list, as ordered: centimetres, and edges by the names customers use."""
+
+    id: str
+    part_type: str
+    material_code: str
+    length_cm: Decimal
+    width_cm: Decimal
+    quantity: int
+    grain: int
+    color: str
+    thickness_mm: Decimal
+    edge_up: str | None = None
+    edge_lo: str | None = None
+    edge_sx: str | None = None
+    edge_dx: str | None = None
+    iidesc: str | None = None
+    desc1: str | None = None
+    delik_kodu: str | None = None
+
+
+@dataclass(frozen=True)
+class Order:
+    order_id: str
+    customer_phone: str  # E.164
+    customer_snapshot_name: str | None
+    opti_mode: str
+    plate_size: PlateSize | None
+    parts: tuple[Part, ...]
+    revision: int
+
+
+class OrderFaults(ValueError):  # noqa: N818 - it is the answer to whoever sent the order
+    """Everything that is wrong with an order, each fault with its place: `parts.0.quantity: …`."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = faults
+
+
+PHONE = Reader(phone, {"type": "string", "maxLength": 40, "examples": ["0555 123 45 67"]})
+ORDER_FIELDS = {
+    "order_id": text(100),
+    "customer_phone": PHONE,
+    "customer_snapshot_name": optional_text(200),
+    "opti_mode": word(MODES),
+    "revision": whole_number(least=0, most=9_999),
+}
+PLATE_FIELDS = {"width_mm": size(), "height_mm": size()}
+PART_FIELDS = {
+    "id": text(64),
+    "part_type": word(PART_TYPES),
+    "material_code": text(64),
+    "length_cm": size(mm_per_unit=MM_PER_CM),
+    "width_cm": size(mm_per_unit=MM_PER_CM),
+    "quantity": whole_number(least=1, most=9_999),
+    "grain": whole_number(least=0, most=3),
+    "color": text(100),
+    "thickness_mm": size(),
+    **dict.fromkeys(EDGES, optional_text(32)),
+    "iidesc": optional_text(200),
+    "desc1": optional_text(200),
+    "delik_kodu": optional_text(64),
+}
+
+
+def read_order(body: Any, *, default_mode: str) -> Order:
+    """Check an order as sent; every fault is named, not only the first."""
+    reading = Reading()
+    if not isinstance(body, Mapping):
+        raise OrderFaults(["body: Expected an object."])
+    # Null is the same as absent, so a client that spells out its optional fields sends the same order.
+    given = {"opti_mode": default_mode, "revision": 0} | {k: v for k, v in body.items() if v is not None}
+    nested = {name: given.pop(name, None) for name in ("plate_size", "parts")}
+    values = reading.fields("", given, ORDER_FIELDS, beside=tuple(nested))
+    plate = None
+    if nested["plate_size"] is not None:
+        plate = reading.object("plate_size", nested["plate_size"], PLATE_FIELDS)
+    parts = _read_parts(reading, nested["parts"])
+    if reading.faults:
+        raise OrderFaults(reading.faults)
+    return Order(
+        **values,
+        plate_size=PlateSize(**plate) if plate else None,
+        parts=tuple(Part(**part) for part in parts),
+    )
+
+
+def _read_parts(reading: Reading, raw: Any) -> list[dict[str, Any]]:
+    if raw is None:
+        reading.fault("parts", Missing())
+    elif not isinstance(raw, list):
+        reading.fault("parts", Wrong("Expected a list."))
+    elif not 1 <= len(raw) <= MOST_PARTS:
+        reading.fault("parts", Wrong(f"Expected 1 to {MOST_PARTS:,} parts, got {len(raw):,}."))
+    else:
+        parts = [reading.object(f"parts.{number}", part, PART_FIELDS) for number, part in enumerate(raw)]
+        seen: Counter[str] = Counter()
+        for number, part in enumerate(parts):
+            if part.get("id"):
+                seen[part["id"]] += 1
+                if seen[part["id"]] > 1:
+                    reading.fault(f"parts.{number}.id", Wrong(f"{part['id']!r} is the id of an earlier part."))
+        return parts
+    return []
+
+
+def canonical(order: Order) -> dict[str, Any]:
+    """Return the order as JSON of one form: defaults filled in, null left out, 18 and 18.0 alike."""
+    return {name: value for name, value in _jsonable(asdict(order)).items() if value is not None}
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return plain(value)
+    if isinstance(value, dict):
+        return {name: _jsonable(inner) for name, inner in value.items() if inner is not None}
+    if isinstance(value, list | tuple):
+        return [_jsonable(inner) for inner in value]
+    return value
+
+
+def payload_hash(payload: Mapping[str, Any]) -> str:
+    """Return the sha256 by which two orders, each in its one form, are the same."""
+    text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def order_from(stored: Mapping[str, Any]) -> Order:
+    """Return the order that `canonical` made this of."""
+    plate = stored.get("plate_size")
+    return Order(
+        order_id=stored["order_id"],
+        customer_phone=stored["customer_phone"],
+        customer_snapshot_name=stored.get("customer_snapshot_name"),
+        opti_mode=stored["opti_mode"],
+        plate_size=plate and PlateSize(Decimal(plate["width_mm"]), Decimal(plate["height_mm"])),
+        parts=tuple(_part_from(part) for part in stored["parts"]),
+        revision=stored["revision"],
+    )
+
+
+def _part_from(stored: Mapping[str, Any]) -> Part:
+    sizes = {name: Decimal(stored[name]) for name in ("length_cm", "width_cm", "thickness_mm")}
+    return Part(**{**stored, **sizes})

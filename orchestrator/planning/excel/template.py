@@ -1,0 +1,82 @@
+"""The template's contract: the sheet, its twelve tags, and nothing else in the first row."""
+
+import unicodedata
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zipfile import ZipFile
+
+from orchestrator.faults import Code, Fault
+
+if TYPE_CHECKING:
+    from openpyxl import Workbook
+    from openpyxl.worksheet.worksheet import Worksheet
+
+SHEET = "ŞABLON"
+# The misspelt one is right: it is what OptiPlanning looks for.
+TAGS = (
+    "[P_CODE_MAT]",
+    "[P_LENGTH]",
+    "[P_WIDTH]",
+    "[P_MINQ]",
+    "[P_GRAIN]",
+    "[P_IDESC]",
+    "[P_EDGE_MAT_UP]",
+    "[P_EGDE_MAT_LO]",
+    "[P_EDGE_MAT_SX]",
+    "[P_EDGE_MAT_DX]",
+    "[P_IIDESC]",
+    "[P_DESC1]",
+)
+FIRST_ROW = 3  # of data; above are the tags and the headings
+BIGGEST_FILE = 5 * 1024**2
+MOST_UNPACKED = 50 * 1024**2  # a small file can unfold into gigabytes
+
+
+def check_template(path: Path) -> None:
+    """Raise E_TEMPLATE_INVALID with the reason, unless the template is what OptiPlanning expects."""
+    open_template(read_template(path))
+
+
+def read_template(path: Path) -> bytes:
+    """Return the template's bytes; of a size that a template has."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(BIGGEST_FILE + 1)
+    except OSError as error:
+        raise _invalid(f"{path.name} cannot be read: {error.strerror}.") from error
+    if len(content) > BIGGEST_FILE:
+        raise _invalid(f"{path.name} is larger than {BIGGEST_FILE // 1024**2} MB.")
+    return content
+
+
+def open_template(content: bytes) -> "tuple[Workbook, Worksheet]":
+    """Return the workbook and its sheet, or raise what is wrong with them."""
+    from openpyxl import load_workbook  # noqa: PLC0415 - it takes long to load, and few processes need it
+
+    try:
+        # What the archive says of itself is what its reader keeps to: nothing unfolds beyond it.
+        with ZipFile(BytesIO(content)) as archive:
+            unpacked = sum(entry.file_size for entry in archive.infolist())
+        workbook = load_workbook(BytesIO(content)) if unpacked <= MOST_UNPACKED else None
+    except Exception as error:  # noqa: BLE001 - a broken file breaks the reader in every way there is
+        raise _invalid(f"It is not a readable XLSX file ({type(error).__name__}).") from None
+    if workbook is None:
+        raise _invalid(f"It would unfold to more than {MOST_UNPACKED // 1024**2} MB.")
+    sheet = next((s for s in workbook.worksheets if unicodedata.normalize("NFC", s.title) == SHEET), None)
+    if sheet is None:
+        raise _invalid(f"It has no sheet {SHEET}; its sheets are {', '.join(workbook.sheetnames)}.")
+    found = [cell.value for cell in next(sheet.iter_rows(min_row=1, max_row=1), ())]
+    while found and found[-1] is None:
+        found.pop()
+    for column in range(max(len(TAGS), len(found))):
+        tag = TAGS[column] if column < len(TAGS) else None
+        value = found[column] if column < len(found) else None
+        if value != tag:
+            place = sheet.cell(1, column + 1).coordinate
+            raise _invalid(f"Cell {place} should be {tag or 'empty'}, it is {repr(value) if value else 'empty'}.")
+    return workbook, sheet
+
+
+def _invalid(reason: str) -> Fault:
+    return Fault(Code.TEMPLATE_INVALID, f"The Excel template is not usable. {reason}")

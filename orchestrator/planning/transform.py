@@ -1,0 +1,92 @@
+"""Turns an order into the rows that OptiPlanning cuts: millimetres, trim, edges and batches."""
+
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+
+from orchestrator.faults import Code, Fault
+from orchestrator.orders.fields import plain
+from orchestrator.orders.order import ARKALIK, EDGES, Order, Part, PlateSize
+from orchestrator.planning.excel.template import check_template
+from orchestrator.planning.plan import Batch, Plan, Row
+from orchestrator.planning.rules import Rules
+
+CENTS = Decimal("0.01")
+
+
+def transform(order: Order, rules: Rules, *, template: Path | None = None) -> Plan:
+    """Ask the gates in their order (plate size, template, then each part), and return the rows in batches.
+
+    The first fault ends it and names its part. Nothing is merged: two equal parts are two rows.
+    """
+    plate = plate_for(order, rules)
+    if template is not None:
+        check_template(template)
+    rows: dict[tuple[str, str, Decimal], list[Row]] = {}
+    reset = []
+    for part in order.parts:
+        row, was_reset = transform_part(part, rules)
+        rows.setdefault((part.part_type, part.color, part.thickness_mm), []).append(row)
+        if was_reset:
+            reset.append(part.id)
+    return Plan(
+        plate=plate,
+        batches=tuple(Batch(*key, rows=tuple(found)) for key, found in rows.items()),
+        reset_parts=tuple(reset),
+    )
+
+
+def plate_for(order: Order, rules: Rules) -> PlateSize:
+    """Return the board that the order names, else the one of the rules."""
+    plate = order.plate_size or rules.default_plate_size
+    if plate is None:
+        raise Fault(Code.PLATE_SIZE_MISSING, "The order names no plate size, and the rules have no defaultPlateSize.")
+    return plate
+
+
+def transform_part(part: Part, rules: Rules) -> tuple[Row, bool]:
+    """Return the row of a part, and whether edges of a backing part were emptied."""
+    thickness = plain(part.thickness_mm)
+    backing = part.part_type == ARKALIK
+    if backing and part.thickness_mm not in rules.backing_thicknesses:
+        known = ", ".join(map(plain, sorted(rules.backing_thicknesses)))
+        raise _fault(Code.BACKING_THICKNESS_UNKNOWN, part, f"a backing of {thickness} mm is not one of {known} mm.")
+    trim = rules.trim_by_thickness.get(part.thickness_mm)
+    if trim is None:
+        raise _fault(Code.TRIM_RULE_MISSING, part, f"no trim rule for {thickness} mm in trimByThickness.")
+    grain = rules.grain_mapping.get(part.grain)
+    if grain is None:
+        raise _fault(Code.INVALID_GRAIN, part, f"grain {part.grain} is not in grainMapping.")
+    named = {side: getattr(part, side) for side in EDGES}
+    # A backing has no edges, whatever was ordered, so a name that nobody knows does no harm there.
+    edges = {side: None if backing else _edge(part, rules, side, name) for side, name in named.items()}
+    had_edges = any(name is not None and rules.edge_mapping.get(name, name) is not None for name in named.values())
+    row = Row(
+        material_code=part.material_code,
+        length_mm=millimetres(part.length_cm, rules),
+        width_mm=millimetres(part.width_cm, rules),
+        quantity=part.quantity,
+        grain=grain,
+        idesc=f"{part.part_type}_{part.id}_TRIM_{trim.quantize(CENTS, ROUND_HALF_UP)}",
+        **edges,
+        iidesc=part.iidesc,
+        desc1=part.desc1,
+    )
+    return row, backing and had_edges
+
+
+def millimetres(centimetres: Decimal, rules: Rules) -> Decimal:
+    """Return millimetres to the hundredth, halves away from zero; the trim is printed, never added."""
+    return (centimetres * rules.cm_to_mm_multiplier).quantize(CENTS, ROUND_HALF_UP)
+
+
+def _edge(part: Part, rules: Rules, side: str, name: str | None) -> Decimal | None:
+    if name is None:
+        return None
+    if name not in rules.edge_mapping:
+        known = ", ".join(rules.edge_mapping)
+        raise _fault(Code.EDGE_MAPPING_UNKNOWN, part, f"{side} {name!r} is not one of {known}.")
+    return rules.edge_mapping[name]
+
+
+def _fault(code: Code, part: Part, message: str) -> Fault:
+    return Fault(code, f"Part {part.id}: {message}", part=part.id)

@@ -1,0 +1,94 @@
+"""What integrators and operators are told about jobs."""
+
+import base64
+import binascii
+from typing import Any
+from uuid import UUID
+
+from kilit.lock.models import Event
+from orchestrator.models import Customer, Job
+
+TIMES = ("next_run_at", "created_at", "updated_at", "imported_at", "opti_started_at", "handed_at", "finished_at")
+
+
+def shown(job: Job) -> dict[str, Any]:
+    """Return a job as lists show it."""
+    times = {name: getattr(job, name) for name in TIMES}
+    return {
+        "id": str(job.pk),
+        "state": job.status,
+        "order_id": job.order_id,
+        "customer_phone": job.customer_phone,
+        "customer_snapshot_name": job.customer_snapshot_name or None,
+        "customer_id": job.customer_id,
+        "opti_mode": job.opti_mode,
+        "revision": job.revision,
+        "payload_hash": job.payload_hash,
+        "part_count": job.part_count,
+        "retry_count": job.retry_count,
+        "manual_trigger_approved": job.manual_trigger_approved,
+        "claimed": job.claim_token is not None,
+        "error_code": job.error_code or None,
+        "error_message": job.error_message or None,
+        **{name: time and time.isoformat() for name, time in times.items()},
+    }
+
+
+def shown_whole(job: Job) -> dict[str, Any]:
+    """Return a job with its order, files, figures and audit."""
+    return {
+        **shown(job),
+        "plate_size": job.plate_size,
+        "batch_count": job.batch_count,
+        "backing_edge_reset_count": job.backing_edge_reset_count,
+        "files": job.files,
+        "solution": job.solution if job.xml_sha256 else None,
+        "xml_sha256": job.xml_sha256 or None,
+        "delivery_names": job.delivery_names,
+        "payload": job.payload,
+        "audit": [shown_event(event) for event in Event.objects.history(job)],
+    }
+
+
+def shown_event(event: Event) -> dict[str, Any]:
+    """Return one line of a job's audit."""
+    return {
+        "id": event.pk,
+        "event_type": event.event_type,
+        "from_state": event.from_state or None,
+        "to_state": event.to_state or None,
+        "actor": event.actor,
+        "message": event.message,
+        "details": event.details,
+        "created_at": event.created_at.isoformat(),
+    }
+
+
+def shown_customer(customer: Customer) -> dict[str, Any]:
+    return {
+        "id": customer.pk,
+        "phone": customer.phone,
+        "name": customer.name,
+        "created_at": customer.created_at.isoformat(),
+    }
+
+
+def page(*, limit: int, state: str | None, order_id: str | None, cursor: str | None) -> dict[str, Any]:
+    """Return a page of jobs, newest first, and where the next begins; ids never move, so pages are stable."""
+    jobs = Job.objects.defer("payload").order_by("-id")
+    jobs = jobs.filter(status=state) if state else jobs
+    jobs = jobs.filter(order_id=order_id) if order_id else jobs
+    jobs = jobs.filter(pk__lt=read_cursor(cursor)) if cursor else jobs
+    found = list(jobs[: limit + 1])
+    told: dict[str, Any] = {"jobs": [shown(job) for job in found[:limit]]}
+    if len(found) > limit:
+        told["next_cursor"] = base64.urlsafe_b64encode(found[limit - 1].pk.bytes).decode().rstrip("=")
+    return told
+
+
+def read_cursor(text: str) -> UUID:
+    """Return the id a cursor stands for; ValueError for what is none of ours."""
+    try:
+        return UUID(bytes=base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except (binascii.Error, ValueError):
+        raise ValueError("This cursor is not one of ours.") from None

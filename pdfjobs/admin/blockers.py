@@ -1,0 +1,62 @@
+"""Why a PDF job does not move, in sentences with somewhere to go."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from kilit.console.blockers import Reason, ended, free, held, kept, moment, no_worker, overdue, waits
+from kilit.console.formatting import number as grouped
+from kilit.lock.models import Event
+from pdfjobs import store
+from pdfjobs.admin.columns import remedy
+from pdfjobs.models import PdfJob
+from pdfjobs.states import Status
+
+MOST_COUNTED = 1000
+
+
+def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Reason]:
+    """Return all that keeps a job where it is, or what it waits for."""
+    match row.status:
+        case Status.QUEUED:
+            yield from _queued(row)
+        case Status.RUNNING if row.lease_until:
+            yield held(row.lease_until, timeline, after=_("the sweep pdf_reap takes it away"))
+            if row.lease_until < timezone.now():
+                yield from overdue("pdf_reap") or no_worker()
+        case Status.FAILED:
+            yield kept(_("It has failed, and nothing tries it again by itself."))
+            yield kept(remedy(row))
+        case Status.SUCCEEDED if row.finished_at:
+            kept_until = row.finished_at + settings.PDF_TTL
+            yield ended(_("It has ended: its PDF is there, and is kept until %(time)s.") % {"time": moment(kept_until)})
+            if kept_until < timezone.now():
+                yield from overdue("pdf_cleanup")
+        case _:
+            yield ended(_("It has ended: its file and its variables are deleted."))
+
+
+def _queued(row: PdfJob) -> Iterator[Reason]:
+    if without := no_worker():
+        yield from without
+        return
+    if store.is_away():
+        yield kept(_("The store of PDF files does not answer; workers take jobs again when it is back."))
+        return
+    before = PdfJob.objects.due().filter(queued_at__lt=row.queued_at)[: MOST_COUNTED + 1].count()
+    if before:
+        number = (
+            grouped(before) if before <= MOST_COUNTED else _("more than %(most)s") % {"most": grouped(MOST_COUNTED)}
+        )
+        yield waits(_("A worker takes it after those that wait before it: %(number)s.") % {"number": number})
+    else:
+        yield free(_("seconds"))
+
+
+def holdings(row: PdfJob) -> list[tuple[str, Any]]:
+    if not row.lease_until:
+        return []
+    return [(_("Lease until"), moment(row.lease_until)), (_("Claim"), f"…{str(row.claim_token)[-12:]}")]

@@ -1,0 +1,31 @@
+"""The files of finished PDF jobs, for backup and restore."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.core.files.base import File
+from django.core.files.storage import storages
+
+from kilit.backup.files import StoredFile
+from pdfjobs import store
+from pdfjobs.models import PdfJob
+from pdfjobs.states import Status
+
+
+class PdfFiles:
+    def of_finished_jobs(self) -> Iterator[StoredFile]:
+        finished = PdfJob.objects.filter(status=Status.SUCCEEDED).order_by()
+        rows = finished.values_list("artifact_key", "artifact_digest")
+        return (StoredFile(key, digest) for key, digest in rows.iterator())
+
+    def open(self, key: str) -> Any:
+        return store.open_file(key)
+
+    def save(self, key: str, file: File[bytes]) -> None:
+        storages["artifacts"].save(key, file)
+
+    def still_referenced(self, keys: Sequence[str]) -> list[str]:
+        return [key for key in keys if PdfJob.objects.filter(artifact_key=key).exists()]
+
+    def expire_jobs(self, keys: Sequence[str]) -> int:
+        return len(PdfJob.objects.filter(status=Status.SUCCEEDED, artifact_key__in=keys).expire())

@@ -1,0 +1,197 @@
+"""The server: uploads, queries and the login, each as scripted; it remembers what it was asked and what it applied."""
+
+import json
+import os
+import threading
+import urllib.parse
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import grpc
+from google.ads.googleads.v26.services.types.conversion_upload_service import UploadClickConversionsRequest
+from google.ads.googleads.v26.services.types.google_ads_service import SearchGoogleAdsRequest, SearchGoogleAdsResponse
+
+from simulators.googleads.answers import FAILURE_KEY, failure, response
+from simulators.googleads.certificate import make_certificate
+from simulators.googleads.wire import Wire
+
+UPLOADS = "google.ads.googleads.v26.services.ConversionUploadService"
+QUERIES = "google.ads.googleads.v26.services.GoogleAdsService"
+
+Reply = Callable[["Call"], Any]
+
+
+@dataclass
+class Call:
+    """One upload as the server saw it."""
+
+    server: "GoogleAdsServer"
+    request: Any
+    raw: bytes
+    metadata: dict[str, str]
+    context: Any
+
+    def accept(self, errors: list[dict[str, Any]] | None = None, *, results: int | None = None) -> Any:
+        """Apply what has no error; an order id counts once."""
+        told = list(errors or []) + self.server.row_errors(self.request)
+        failed = {error.get("index") for error in told}
+        for index, row in enumerate(self.request.conversions):
+            if index in failed:
+                continue
+            if row.order_id in self.server.applied:
+                told.append({"family": "conversion_upload_error", "name": "ORDER_ID_ALREADY_IN_USE", "index": index})
+            elif not self.request.validate_only:
+                self.server.applied[row.order_id] = self.raw
+        return response(self.request, told, results=results)
+
+    def refuse(self, code: str, *errors: dict[str, Any], details: str = "") -> Any:
+        """End the call with a status of gRPC, and a failure of Google Ads when errors are given."""
+        trailing = [("request-id", self.server.request_id(self))]
+        if errors:
+            trailing.append((FAILURE_KEY, failure(*errors).SerializeToString()))
+        self.context.set_trailing_metadata(tuple(trailing))
+        self.context.abort(grpc.StatusCode[code], details or code)
+
+
+def accept(call: Call) -> Any:
+    """Take every row, but for those whose click id asks for an error."""
+    return call.accept()
+
+
+@dataclass
+class GoogleAdsServer:
+    """A server for one test run; `reset` makes it new."""
+
+    folder: Path
+    calls: list[Call] = field(default_factory=list)
+    replies: deque[Reply] = field(default_factory=deque)
+    applied: dict[str, bytes] = field(default_factory=dict)
+    errors: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # by click id
+    search: Callable[[Any], list[dict[str, Any]]] | None = None
+    login: str = "ok"
+    logins: int = 0
+
+    def start(self, *, port: int = 0) -> "GoogleAdsServer":
+        key, self.certificate = make_certificate(self.folder)
+        # Read by gRPC at the first channel of a process, and never again.
+        os.environ["GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"] = str(self.certificate)
+        self._grpc = grpc.server(ThreadPoolExecutor(8))
+        self._grpc.add_generic_rpc_handlers(
+            (
+                grpc.method_handlers_generic_handler(UPLOADS, {"UploadClickConversions": _handler(self._upload)}),
+                grpc.method_handlers_generic_handler(QUERIES, {"Search": _handler(self._search)}),
+            )
+        )
+        tls = grpc.ssl_server_credentials([(key.read_bytes(), self.certificate.read_bytes())])
+        behind = self._grpc.add_secure_port("localhost:0", tls)
+        self._grpc.start()
+        self.wire = Wire(behind, port=port)
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _login_handler(self))
+        threading.Thread(target=self._http.serve_forever, daemon=True).start()
+        return self
+
+    def stop(self) -> None:
+        self.wire.close()
+        self._grpc.stop(0).wait()
+        self._http.shutdown()
+        self._http.server_close()
+
+    def reset(self) -> None:
+        self.calls.clear()
+        self.replies.clear()
+        self.applied.clear()
+        self.errors.clear()
+        self.search, self.login, self.logins = None, "ok", 0
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What an uploader in another process needs to come here."""
+        return {
+            "KILIT_GOOGLE_ADS_ENDPOINT": f"localhost:{self.wire.port}",
+            "KILIT_GOOGLE_TOKEN_URI": f"http://127.0.0.1:{self._http.server_port}/token",
+            "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": str(self.certificate),
+        }
+
+    def request_id(self, call: Call) -> str:
+        return f"request-{self.calls.index(call) + 1}"
+
+    def row_errors(self, request: Any) -> list[dict[str, Any]]:
+        """Return the errors that rows ask for: by the script, or by a click id such as FAIL-UNPARSEABLE_GCLID-7."""
+        found = []
+        for index, row in enumerate(request.conversions):
+            click_id = row.gclid or row.wbraid or row.gbraid
+            found += [{**error, "index": index} for error in self.errors.get(click_id, [])]
+            if click_id.startswith("FAIL-"):
+                name = click_id.split("-")[1]
+                found.append({"family": "conversion_upload_error", "name": name, "index": index})
+        return found
+
+    def _upload(self, raw: bytes, context: Any) -> bytes:
+        request = UploadClickConversionsRequest.pb(UploadClickConversionsRequest())
+        request.ParseFromString(raw)
+        call = Call(self, request, raw, dict(context.invocation_metadata()), context)
+        self.calls.append(call)
+        try:
+            reply = self.replies.popleft()  # two uploads at once may both have seen the last one
+        except IndexError:
+            reply = accept
+        context.send_initial_metadata((("request-id", self.request_id(call)),))
+        return bytes(reply(call).SerializeToString())
+
+    def _search(self, raw: bytes, context: Any) -> bytes:
+        asked = SearchGoogleAdsRequest.deserialize(raw)
+        rows = self.search(asked) if self.search else self._account(asked)
+        return bytes(SearchGoogleAdsResponse.serialize(SearchGoogleAdsResponse(results=rows)))
+
+    def _account(self, asked: Any) -> list[dict[str, Any]]:
+        """Return a healthy account: one action that takes uploads, number 7."""
+        customer = f"customers/{asked.customer_id}"
+        if "FROM customer" in asked.query:
+            setting = {"google_ads_conversion_customer": customer, "accepted_customer_data_terms": True}
+            return [
+                {
+                    "customer": {
+                        "id": int(asked.customer_id),
+                        "descriptive_name": "Demo",
+                        "conversion_tracking_setting": setting,
+                    }
+                }
+            ]
+        action = {"resource_name": f"{customer}/conversionActions/7", "name": "Satış", "type_": 7, "status": 2}
+        return [{"conversion_action": action}]
+
+
+def _handler(method: Callable[[bytes, Any], bytes]) -> Any:
+    return grpc.unary_unary_rpc_method_handler(method)
+
+
+def _login_handler(server: GoogleAdsServer) -> type[BaseHTTPRequestHandler]:
+    class Login(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            server.logins += 1
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            asked = urllib.parse.parse_qs(body)
+            if server.login == "ok" and asked.get("refresh_token"):
+                self._say(200, {"access_token": "a-token", "expires_in": 3600, "token_type": "Bearer"})
+            elif server.login == "down":
+                self._say(503, {"error": "backend_error"})
+            else:
+                self._say(400, {"error": server.login, "error_description": "Token has been expired or revoked."})
+
+        def _say(self, status: int, answer: dict[str, Any]) -> None:
+            body = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Keep quiet."""
+
+    return Login

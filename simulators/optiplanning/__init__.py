@@ -1,0 +1,1 @@
+"""OptiPlanning and the saw, played in the real folders."""

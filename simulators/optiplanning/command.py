@@ -1,0 +1,128 @@
+"""`python -m simulators.optiplanning`: play OptiPlanning and the saw in the real folders."""
+
+import re
+import signal
+import time
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from kilit.lock.management.arguments import whole_number
+from kilit.workers.processes import die_with_parent
+from orchestrator.faults import Fault
+from orchestrator.files.atomic import named_failures
+from orchestrator.files.folders import Folders
+from orchestrator.planning.rules import current_rules
+from simulators.optiplanning.play import JOB_ID, OPTI_FAULTS, SAW_FAULTS, solve
+
+LOOK_EVERY = 0.5  # seconds
+AN_HOUR = 3600
+SAW_WISH = re.compile(rb'<Simulator saw="([a-z-]+)"')
+
+
+class Command(BaseCommand):
+    help = (
+        "Play OptiPlanning (sheets in the import folder become a solution in the export folder) and the saw (inbox/ to "
+        "processed/), until Ctrl-C. A sheet whose description 1 has the words sim:NAME gets that fault, whatever the "
+        f"arguments say; NAME is one of {', '.join(OPTI_FAULTS)}, and for the saw "
+        f"{', '.join(f'saw-{name}' for name in SAW_FAULTS)}."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        seconds = whole_number(least=0, most=AN_HOUR)
+        parser.add_argument("--only", choices=("opti", "saw"), help="play only one of them")
+        parser.add_argument("--opti-delay", type=seconds, default=2, help="seconds until a sheet is solved")
+        parser.add_argument("--opti-fault", choices=OPTI_FAULTS, help="what goes wrong at OptiPlanning")
+        parser.add_argument("--saw-delay", type=seconds, default=1, help="seconds until the saw answers")
+        parser.add_argument("--saw-fault", choices=SAW_FAULTS, help="what goes wrong at the saw")
+        parser.add_argument("--late", type=seconds, default=600, help="seconds until a late saw answers")
+        parser.add_argument(
+            "--job", metavar="ID", help="start OptiPlanning on this job's sheets now, even a second time"
+        )
+        parser.add_argument("--once", action="store_true", help="look once, and end")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        die_with_parent()
+        # A shell that starts it in the background would have it ignore Ctrl-C.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        folders = Folders.from_settings()
+        folders.prepare()
+        player = Player(folders, options, tell=self.stdout.write)
+        try:
+            if options["job"]:
+                player.start_by_hand(options["job"])
+                return
+            player.look()
+            while not options["once"]:
+                time.sleep(LOOK_EVERY)
+                player.look()
+        except Fault as fault:
+            raise CommandError(fault.message) from None
+        except KeyboardInterrupt:
+            return
+
+
+class Player:
+    """Both machines; what was solved is seen in the folders, so it can be stopped and started at any time."""
+
+    def __init__(self, folders: Folders, options: dict[str, Any], *, tell: Any) -> None:
+        self.folders, self.options, self.tell = folders, options, tell
+        self.tried: set[tuple[str, float]] = set()  # what went wrong on purpose goes wrong once
+
+    def look(self) -> None:
+        with named_failures(self.folders.imports):
+            if self.options["only"] != "saw":
+                self._optimise()
+        with named_failures(self.folders.saw):
+            if self.options["only"] != "opti":
+                self._cut()
+
+    def start_by_hand(self, job: str) -> None:
+        """Solve one job's sheets, as an operator who opens them in OptiPlanning."""
+        sheets = [sheet for sheet in self._sheets() if sheet.name.startswith(f"{job}_")]
+        if not sheets:
+            raise CommandError(f"No sheet of {job} in {self.folders.imports}.")
+        self._solve(job, sheets)
+
+    def _sheets(self) -> list[Path]:
+        return sorted(path for path in self.folders.imports.glob("*.xlsx") if JOB_ID.match(path.name))
+
+    def _optimise(self) -> None:
+        jobs: dict[str, list[Path]] = {}
+        for sheet in self._sheets():
+            jobs.setdefault(sheet.name[:36], []).append(sheet)
+        for job, sheets in jobs.items():
+            written_at = max(sheet.stat().st_mtime for sheet in sheets)
+            solved = any(xml.stat().st_mtime >= written_at for xml in self.folders.export.glob(f"{job}*.xml"))
+            due = time.time() - written_at >= self.options["opti_delay"]
+            if due and not solved and (job, written_at) not in self.tried:
+                self.tried.add((job, written_at))
+                self._solve(job, sheets)
+
+    def _solve(self, job: str, sheets: list[Path]) -> None:
+        try:
+            each_sheet = current_rules().xml_expected == "batch"
+            written = solve(sheets, self.folders.export, fault=self.options["opti_fault"], each_sheet=each_sheet)
+        except (BadZipFile, ValueError, KeyError, ArithmeticError) as error:
+            self.tell(f"OptiPlanning cannot read the sheets of {job}: {error}")
+            return
+        except SystemExit as crash:
+            self.tell(f"OptiPlanning crashed on {job}: {crash.code}")
+            return
+        for path in written:
+            self.tell(f"OptiPlanning wrote {path.name}.")
+
+    def _cut(self) -> None:
+        for path in sorted(self.folders.inbox.glob("*.xml")):
+            try:
+                rest = time.time() - path.stat().st_mtime
+                wish = SAW_WISH.search(path.read_bytes())
+                fault = wish[1].decode() if wish else self.options["saw_fault"]
+                if fault == "mute" or rest < self.options["late" if fault == "late" else "saw_delay"]:
+                    continue
+                path.replace((self.folders.failed if fault == "failed" else self.folders.processed) / path.name)
+            except FileNotFoundError:
+                continue  # taken back in this moment
+            self.tell(f"The saw {'refused' if fault == 'failed' else 'took'} {path.name}.")

@@ -1,0 +1,1 @@
+"""A load test as a backend and a script would do it, against a Kilit that runs."""

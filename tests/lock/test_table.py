@@ -1,0 +1,55 @@
+"""Tables are data, and a mistake in one is refused when it is written."""
+
+import pytest
+
+from kilit.lock.table import Lifecycle, move
+from tests.parcels.states import PARCELS
+
+
+def test_edges_leave_out_arrows_to_the_same_state() -> None:
+    assert PARCELS.edges() == {
+        ("WAITING", "CARRIED"),
+        ("CARRIED", "DELIVERED"),
+        ("CARRIED", "WAITING"),
+        ("WAITING", "LOST"),
+        ("CARRIED", "LOST"),
+        ("LOST", "WAITING"),
+    }
+
+
+def test_terminal_states_are_those_no_verb_leaves() -> None:
+    assert PARCELS.terminal() == {"DELIVERED"}
+
+
+def test_verbs_come_in_the_order_of_the_table() -> None:
+    assert PARCELS.verbs_from("CARRIED") == ("deliver", "recover", "lose")
+    assert PARCELS.verbs_from("DELIVERED") == ()
+
+
+def test_a_path_is_a_shortest_one() -> None:
+    assert PARCELS.path_to("WAITING") == ()
+    assert PARCELS.path_to("LOST") == ("lose",)
+    assert PARCELS.path_to("DELIVERED") == ("claim", "deliver")
+
+
+def test_the_diagram_shows_births_arrows_and_ends() -> None:
+    lines = [line.strip() for line in PARCELS.mermaid().splitlines()]
+
+    assert lines[0] == "stateDiagram-v2"
+    assert "[*] --> WAITING" in lines
+    assert "CARRIED --> DELIVERED : deliver" in lines
+    assert "WAITING --> WAITING : resend" in lines
+    assert lines[-1] == "DELIVERED --> [*]"
+
+
+@pytest.mark.parametrize(
+    ("states", "initial", "moves", "sentence"),
+    [
+        ("AB", "A", {"go": move("A", to="C")}, "not among the states: C"),
+        ("AB", "", {"go": move("A", to="B")}, "no state to be born in"),
+        ("ABC", "A", {"go": move("A", to="B")}, "no arrow leads to C"),
+    ],
+)
+def test_a_table_with_a_mistake_cannot_be_made(states: str, initial: str, moves: dict, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        Lifecycle("wrong", states=states, initial=initial, moves=moves)

@@ -1,0 +1,55 @@
+"""Django on the private PostgreSQL: lazily started, made once, found again."""
+
+from pathlib import Path
+
+from tests.postgres.conftest import DJANGO, Start, postmaster, wait_until_stopped
+
+
+def test_commands_that_need_no_database_start_nothing(folder: Path, start: Start):
+    start(folder, code=f"{DJANGO}call_command('check')").leave()
+
+    assert not folder.parent.exists()
+
+
+def test_django_makes_its_database_once_for_eight_processes(folder: Path, start: Start):
+    clients = [start(folder, code=f"{DJANGO}print(ask('SELECT current_database()'))") for _ in range(8)]
+
+    assert [client.read() for client in clients] == ["kilit"] * 8
+
+
+def test_django_makes_and_drops_its_test_database(folder: Path, start: Start):
+    client = start(
+        folder,
+        code=f"""{DJANGO}
+connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+print(ask("SELECT current_database()"))
+connection.creation.destroy_test_db("kilit", verbosity=0)
+connection.close()
+print(ask("SELECT string_agg(datname, ' ' ORDER BY datname) FROM pg_database WHERE NOT datistemplate"))
+""",
+    )
+
+    assert [client.read(), client.read()] == ["test_kilit", "kilit postgres"]
+
+
+def test_django_reconnects_to_a_server_started_again(folder: Path, start: Start):
+    client = start(
+        folder,
+        code=f"""{DJANGO}
+print(ask("SELECT 1"), flush=True)
+sys.stdin.readline()
+try:
+    for _ in range(600):  # until the connection has heard of the server's end
+        ask("SELECT 1")
+        time.sleep(0.1)
+except OperationalError:
+    connection.close_if_unusable_or_obsolete()
+    print(ask("SELECT 2"), flush=True)
+""",
+    )
+    assert client.read() == "1"
+
+    postmaster(folder).kill()
+    wait_until_stopped(folder)
+
+    assert client.ask() == "2"
