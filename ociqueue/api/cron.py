@@ -75,7 +75,7 @@ class CapView(SweepView):
 
 
 @schema.requeue
-class RequeueView(CronView):
+class RequeueView(SweepView):
     sweep = "oci_requeue_transient"
 
 
