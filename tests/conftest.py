@@ -11,8 +11,8 @@ from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test import Client
 from hypothesis import HealthCheck, settings
 
-from tests.api import conformance
-from tests.waiting import PATIENCE
+from tests.support import api_conformance
+from tests.support.waiting import PATIENCE
 
 # Examples take as long as the database does, and each rolls itself back.
 # The conformance suite is one set of properties that several classes inherit.
@@ -81,7 +81,7 @@ def _answers_as_described() -> Iterator[None]:
 
     def send_and_look(self: Client, **environ: Any) -> Any:
         answer = send(self, **environ)
-        conformance.check(environ["REQUEST_METHOD"], environ["PATH_INFO"], answer)
+        api_conformance.check(environ["REQUEST_METHOD"], environ["PATH_INFO"], answer)
         return answer
 
     with pytest.MonkeyPatch.context() as patch:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import ROOT, fresh_environment
-from tests.pdfjobs.working import real_workers
-from tests.waiting import PATIENCE
+from tests.support.commands import ROOT, fresh_environment
+from tests.support.pdf_workers import real_workers
+from tests.support.waiting import PATIENCE
 from tests.workers.conftest import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import ROOT, manage
+from tests.support.commands import ROOT, manage
 
 PACKAGES = ["config", "kilit", "ociqueue", "pdfjobs", "orchestrator"]
 SOURCES = sorted(

@@ -5,8 +5,8 @@ import re
 from django.urls import URLPattern, get_resolver
 from django.urls.resolvers import URLResolver
 
-from tests.api.conformance import schema
-from tests.commands import ROOT, manage
+from tests.support.api_conformance import schema
+from tests.support.commands import ROOT, manage
 
 # Pages for people, and the schema itself.
 BESIDE = ("admin/", "api/schema/", "api/docs/")

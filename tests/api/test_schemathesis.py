@@ -23,11 +23,11 @@ from schemathesis.specs.openapi import checks
 from kilit.access.models import ApiKey
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Conversion, Site
-from tests.api.conformance import check
-from tests.api.conformance import schema as described
 from tests.ociqueue.conftest import new_conversion
 from tests.orchestrator.conftest import make_job
 from tests.pdfjobs.conftest import bring, new_job
+from tests.support.api_conformance import check
+from tests.support.api_conformance import schema as described
 
 CHECKS = [
     not_a_server_error,

@@ -3,7 +3,7 @@
 from django.db import connections
 
 from ociqueue.models import Site
-from tests.plans import indexes_at_the_end
+from tests.support.plans import indexes_at_the_end
 
 CHUNK = 1_000_000
 DAYS = 365

@@ -22,7 +22,7 @@ from orchestrator.models import Job
 from orchestrator.models.queryset import failure
 from pdfjobs.browser import find_browser
 from pdfjobs.models import PdfJob
-from tests.browser.browsing import Visitor, started_browser
+from tests.support.browsing import Visitor, started_browser
 
 
 @pytest.fixture(scope="module")

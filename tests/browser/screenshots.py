@@ -18,7 +18,7 @@ from typing import Any
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from pdfjobs.browser import find_browser
-from tests.commands import ROOT, free_port, fresh_environment
+from tests.support.commands import ROOT, free_port, fresh_environment
 
 IMAGES = ROOT / "docs" / "images"
 READY_WITHIN = 300  # seconds; a first start on a busy machine takes a while

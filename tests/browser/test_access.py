@@ -4,8 +4,8 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.browsing import CONTRAST, NARROW, WIDE, open_page, overflow, settled, violations
-from tests.browser.places import places
+from tests.support.browsing import CONTRAST, NARROW, WIDE, open_page, overflow, settled, violations
+from tests.support.console_pages import places
 
 
 def faults(page: Page, name: str) -> list[str]:

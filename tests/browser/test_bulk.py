@@ -7,9 +7,9 @@ from playwright.sync_api import expect
 from kilit.bulk.models import BulkAction
 from kilit.lock.models import Event
 from ociqueue.models import Conversion
-from tests.browser.browsing import open_page
 from tests.ociqueue.conftest import new_conversion
-from tests.pdfjobs.working import real_workers
+from tests.support.browsing import open_page
+from tests.support.pdf_workers import real_workers
 
 ROWS = 5_000
 CODE = "CLICK_NOT_FOUND"

@@ -10,10 +10,10 @@ from kilit.lock.models import Event
 from ociqueue.models import Conversion
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
-from tests.browser.browsing import NARROW, open_page
-from tests.browser.places import places
-from tests.pdfjobs.working import real_workers
-from tests.waiting import wait_until
+from tests.support.browsing import NARROW, open_page
+from tests.support.console_pages import places
+from tests.support.pdf_workers import real_workers
+from tests.support.waiting import wait_until
 
 REASON = "The template is mended."
 

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 
 from kilit.bulk.models import BulkAction
 from kilit.lock.leases import no_lease
-from tests.lock.conformance import LifecycleConformance, Specimen
+from tests.support.lifecycle_conformance import LifecycleConformance, Specimen
 
 
 def make(**columns: Any) -> BulkAction:

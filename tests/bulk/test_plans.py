@@ -10,7 +10,7 @@ from ociqueue.admin.actions import RETRY
 from ociqueue.models import Site
 from tests.bulk.conftest import user_of
 from tests.ociqueue.test_plans import BUFFERS_PER_ROW, TABLE, crowded
-from tests.plans import blocks, explained, statements, walked
+from tests.support.plans import blocks, explained, statements, walked
 
 __all__ = ["crowded"]
 

@@ -11,7 +11,7 @@ from kilit.bulk.planning import plan
 from kilit.bulk.running import run_batch
 from ociqueue.models import SiteMembership
 from tests.bulk.conftest import PAGES, asked, states, user_of, worked
-from tests.bulk.telling import agrees
+from tests.support.bulk_results import agrees
 
 pytestmark = pytest.mark.django_db
 

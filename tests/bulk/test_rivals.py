@@ -10,8 +10,8 @@ from kilit.bulk.models import BulkAction
 from kilit.bulk.running import run_batch, work, work_due
 from ociqueue.admin.actions import RETRY
 from tests.bulk.conftest import PAGES, ask, asked, states
-from tests.bulk.telling import agrees, moves
-from tests.waiting import wait_for_the_end, wait_until
+from tests.support.bulk_results import agrees, moves
+from tests.support.waiting import wait_for_the_end, wait_until
 from tests.workers.conftest import Workers, workers
 
 __all__ = ["workers"]

@@ -14,7 +14,7 @@ from kilit.lock.models import Event
 from ociqueue.admin.actions import ConversionAction
 from ociqueue.models import Conversion
 from tests.bulk.conftest import PAGES, asked, said, states, worked
-from tests.bulk.telling import agrees, results
+from tests.support.bulk_results import agrees, results
 
 pytestmark = pytest.mark.django_db
 

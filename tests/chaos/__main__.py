@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.chaos import world as worlds
 from tests.chaos.stage import CLIENTS, SERVICES, Stage
-from tests.commands import free_port
+from tests.support.commands import free_port
 
 GRACE = 10  # seconds to tell what was found, and to stop everything
 SETTINGS = {"": "config.settings", "claim": "tests.chaos.without.claim"}

@@ -18,7 +18,7 @@ from tests.chaos.clients import Client, ack, export
 from tests.chaos.invariants import QUEUES, rows
 from tests.chaos.ledger import Ledger
 from tests.chaos.stage import CLIENTS, SERVICES, Stage
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.chaos import world as worlds
 from tests.chaos.crowd import Crowd
 from tests.chaos.stage import Stage
-from tests.commands import free_port
+from tests.support.commands import free_port
 
 MOST_GROWTH = 1.25  # of the web server's memory, from a quarter of the time to the end
 

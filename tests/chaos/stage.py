@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from kilit.workers.processes import PARENT, kill_group
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MANAGE = [sys.executable, "manage.py"]

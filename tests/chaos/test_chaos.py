@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.commands import ROOT, fresh_environment
+from tests.support.commands import ROOT, fresh_environment
 
 # On a quiet machine the first takes less than a minute; the limit is for one that is busy with other tests.
 SHORT = ["--seconds", "12", "--limit", "420"]

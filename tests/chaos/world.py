@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.chaos.clients import conversion, order, pdf
 from tests.chaos.stage import ROOT
-from tests.commands import fresh_environment
+from tests.support.commands import fresh_environment
 
 DISK = "size=12m,mode=0755"
 # A run has no twenty minutes for a solution that never comes, nor five for a saw that does not answer.

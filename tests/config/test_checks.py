@@ -9,7 +9,7 @@ from django.core.management.base import SystemCheckError
 from django.test import override_settings
 
 from config import checks
-from tests.commands import ROOT, manage
+from tests.support.commands import ROOT, manage
 
 
 def test_our_own_settings_pass() -> None:

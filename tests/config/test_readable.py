@@ -9,8 +9,8 @@ import pytest
 from django.db import OperationalError
 
 from config.startup_errors import says_unreachable
-from tests.commands import ROOT, fresh_environment, manage
-from tests.waiting import PATIENCE
+from tests.support.commands import ROOT, fresh_environment, manage
+from tests.support.waiting import PATIENCE
 
 PRODUCTION = {"KILIT_PRODUCTION": "true", "SECRET_KEY": "x" * 60, "ALLOWED_HOSTS": "kilit.example.com"}
 

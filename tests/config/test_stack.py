@@ -9,7 +9,7 @@ import psutil
 from config import stack
 from config.management.commands import up
 from kilit.workers.processes import kill_group
-from tests.waiting import wait_for_the_end, wait_until
+from tests.support.waiting import wait_for_the_end, wait_until
 
 # As a supervisor does whose worker is at a long task: it does not end, and its cluster has a group of its own.
 STUBBORN = """

@@ -20,8 +20,8 @@ import pytest
 
 from kilit.postgres.place import home_of
 from kilit.workers.processes import group_members
-from tests.commands import ROOT, free_port, fresh_environment, manage
-from tests.waiting import PATIENCE, wait_for_the_end, wait_until
+from tests.support.commands import ROOT, free_port, fresh_environment, manage
+from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 
 
 class Installation:

@@ -9,7 +9,7 @@ from django.test import Client
 
 from ociqueue.models import Conversion, Site, SiteMembership
 from tests.ociqueue.conftest import new_conversion
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture

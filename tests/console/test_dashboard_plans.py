@@ -11,7 +11,7 @@ from tests.console.test_dashboard import BOARD
 from tests.ociqueue.test_plans import FILL as FILL_CONVERSIONS
 from tests.orchestrator.test_plans import FILL as FILL_JOBS
 from tests.pdfjobs.test_plans import FILL as FILL_PDFS
-from tests.plans import blocks, crowding, explained, walked
+from tests.support.plans import blocks, crowding, explained, walked
 
 pytestmark = pytest.mark.django_db
 

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.plans import blocks, crowding, explained
+from tests.support.plans import blocks, crowding, explained
 
 pytestmark = pytest.mark.django_db
 

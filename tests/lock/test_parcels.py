@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from kilit.lock.leases import new_lease, no_lease
-from tests.lock.conformance import LifecycleConformance, Specimen
 from tests.parcels.models import Parcel
+from tests.support.lifecycle_conformance import LifecycleConformance, Specimen
 
 
 class TestParcels(LifecycleConformance):

@@ -6,7 +6,7 @@ import sys
 import psutil
 
 from kilit.workers.processes import _family, _kill_each, group_members, kill_group, start_group
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 SLEEP = f"import time; time.sleep({PATIENCE})"
 A_FAMILY = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {SLEEP!r}]); {SLEEP}"

@@ -11,7 +11,7 @@ from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import new_lease
 from kilit.lock.models import Count, Event
 from tests.parcels.models import Parcel
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

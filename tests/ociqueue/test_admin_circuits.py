@@ -13,7 +13,7 @@ from ociqueue.uploader.results import Disposition, Outcome
 from ociqueue.uploader.settle import settle
 from ociqueue.uploader.upload_run import Turn, claim
 from tests.ociqueue.conftest import Api, new_conversion
-from tests.ociqueue.uploads import CONVERSIONS, SITES, account, html, row_page, sent, trip
+from tests.support.uploads import CONVERSIONS, SITES, account, html, row_page, sent, trip
 
 pytestmark = pytest.mark.django_db
 

@@ -16,7 +16,7 @@ from ociqueue.uploader.results import Disposition, Outcome
 from ociqueue.uploader.settle import settle
 from ociqueue.uploader.upload_run import Turn, claim
 from tests.ociqueue.conftest import new_conversion
-from tests.ociqueue.uploads import CONVERSIONS, LIST, SITES, html, row_page, sent, trip
+from tests.support.uploads import CONVERSIONS, LIST, SITES, html, row_page, sent, trip
 
 pytestmark = pytest.mark.django_db
 

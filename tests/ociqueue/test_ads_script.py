@@ -13,7 +13,7 @@ from django.db.models import Model
 from kilit.lock.models import Event
 from ociqueue.adsscript import KEY_PLACEHOLDER
 from ociqueue.models import Conversion, Site
-from tests.ociqueue.ads_runtime import (
+from tests.support.ads_script import (
     ACK,
     ACK_FAILED,
     BAD_TIME,

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ociqueue.adsscript import KEY_PLACEHOLDER, TEMPLATE, render_script
-from tests.ociqueue.ads_runtime import run_under_node
+from tests.support.ads_script import run_under_node
 
 HOSTILE = [
     "</script><script>alert(1)</script><!--",

@@ -7,17 +7,7 @@ from functools import partial
 import pytest
 
 from ociqueue.models import Conversion
-from tests.ociqueue.ads_runtime import (
-    ACK,
-    ACK_FAILED,
-    BAD_TIME,
-    COMPLETED,
-    EXPORT,
-    Run,
-    fresh,
-    outcomes,
-    run_site_script,
-)
+from tests.support.ads_script import ACK, ACK_FAILED, BAD_TIME, COMPLETED, EXPORT, Run, fresh, outcomes, run_site_script
 
 
 @pytest.fixture

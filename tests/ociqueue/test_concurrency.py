@@ -12,7 +12,7 @@ from ociqueue.acknowledge import ack
 from ociqueue.models import Conversion
 from tests.benchmarks.conversions import fill
 from tests.ociqueue.conftest import Api, new_conversion
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

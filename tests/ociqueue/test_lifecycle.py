@@ -4,8 +4,8 @@ from django.db.models.functions import Now
 
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import FREE, failure
-from tests.lock.conformance import LifecycleConformance, Specimen
 from tests.ociqueue.conftest import new_conversion
+from tests.support.lifecycle_conformance import LifecycleConformance, Specimen
 
 
 def make(**columns: object) -> Conversion:

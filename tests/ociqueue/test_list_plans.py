@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from ociqueue.models import Site
 from tests.ociqueue.test_plans import TABLE
-from tests.plans import blocks, crowding, explained
+from tests.support.plans import blocks, crowding, explained
 
 pytestmark = pytest.mark.django_db
 

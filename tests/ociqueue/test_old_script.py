@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ociqueue.models import Conversion, Site
-from tests.ociqueue.ads_runtime import ACK, ACK_FAILED, COMPLETED, EXPORT, Run, make_many, outcomes, run_under_node
+from tests.support.ads_script import ACK, ACK_FAILED, COMPLETED, EXPORT, Run, make_many, outcomes, run_under_node
 
 OLD_SCRIPT = Path(__file__).with_name("old_script.js")
 

@@ -7,7 +7,7 @@ from ociqueue import presenters
 from ociqueue.admin.listing import search
 from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.uploader.due import due_sites
-from tests.plans import blocks, crowding, explained, statements, walked
+from tests.support.plans import blocks, crowding, explained, statements, walked
 
 pytestmark = pytest.mark.django_db
 

@@ -19,7 +19,7 @@ from kilit.workers import sweeps
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import failure
 from tests.ociqueue.conftest import new_conversion
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
 A_YEAR_AGO = datetime.now(UTC) - timedelta(days=365)

@@ -19,9 +19,9 @@ from kilit.workers.models import Heartbeat, Runner, SweepRun
 from ociqueue.states import CIRCUITS, CONVERSIONS
 from orchestrator.states import JOBS
 from pdfjobs.states import PDF_JOBS
-from tests.commands import ROOT
-from tests.operations import promtool
-from tests.operations.promql import Scrape, evaluate, selectors
+from tests.support import promtool
+from tests.support.commands import ROOT
+from tests.support.promql import Scrape, evaluate, selectors
 
 pytestmark = pytest.mark.django_db
 

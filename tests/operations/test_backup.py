@@ -14,9 +14,9 @@ import pytest
 from kilit.backup.manifest import NAME, BadBackup
 from kilit.backup.programs import said
 from kilit.backup.restoring import Refused, look_through
-from tests.operations.comparing import WHOLE, contents, files, sequences, torn
-from tests.operations.installation import Installation, installation
-from tests.waiting import PATIENCE, wait_until
+from tests.support.installation import Installation, installation
+from tests.support.installation_contents import WHOLE, contents, files, sequences, torn
+from tests.support.waiting import PATIENCE, wait_until
 
 # Work that never ends: there is always some waiting and some under way.
 FEED = """

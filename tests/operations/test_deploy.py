@@ -10,8 +10,8 @@ import yaml
 from django.conf import settings
 
 from config.stack import procfile
-from tests.commands import ROOT
-from tests.waiting import PATIENCE
+from tests.support.commands import ROOT
+from tests.support.waiting import PATIENCE
 
 DEPLOY = ROOT / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]

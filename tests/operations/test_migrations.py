@@ -11,10 +11,10 @@ from django.db import connection, migrations, models
 from django.db.migrations.loader import MigrationLoader
 from django.db.models.functions import Now
 
-from tests.commands import ROOT
-from tests.operations.installation import Installation, installation
-from tests.operations.judging import faults
-from tests.waiting import PATIENCE, wait_until
+from tests.support.commands import ROOT
+from tests.support.installation import Installation, installation
+from tests.support.migration_rules import faults
+from tests.support.waiting import PATIENCE, wait_until
 
 APPS = {"kilit.lock", "kilit.workers", "kilit.access", "kilit.bulk", "ociqueue", "pdfjobs", "orchestrator"}
 # Why each of these may be what the rules forbid. A migration of a version that installations run is added here only

@@ -18,10 +18,10 @@ import psutil
 import pytest
 
 from kilit.workers.supervisor import BUSY
-from tests.commands import free_port
-from tests.operations.clients import Clients
-from tests.operations.installation import Installation, installation
-from tests.waiting import PATIENCE, wait_for_the_end, wait_until
+from tests.support.commands import free_port
+from tests.support.installation import Installation, installation
+from tests.support.steady_clients import Clients
+from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 
 ROUNDS = 1
 # The crew that is to be stopped is called to them by name: else the younger one might take them all.

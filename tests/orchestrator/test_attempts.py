@@ -18,7 +18,7 @@ from orchestrator.workflow.decisions import approve, retry
 from orchestrator.workflow.runner import is_due, tick
 from tests.orchestrator import test_lifecycle
 from tests.orchestrator.conftest import GOVDE, make_job
-from tests.orchestrator.playing import command, due_again, left_running, player, work_until
+from tests.support.cutting_runs import command, due_again, left_running, player, work_until
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
 

@@ -10,7 +10,7 @@ from orchestrator.models import Job
 from orchestrator.optiplanning import collecting
 from orchestrator.workflow.runner import tick
 from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
-from tests.orchestrator.playing import command, player, work_until
+from tests.support.cutting_runs import command, player, work_until
 
 pytestmark = pytest.mark.django_db
 

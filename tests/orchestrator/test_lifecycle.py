@@ -9,7 +9,7 @@ from kilit.lock.leases import no_lease
 from orchestrator.faults import Code, Fault
 from orchestrator.models import Job
 from orchestrator.models.queryset import failure
-from tests.lock.conformance import LifecycleConformance, Specimen
+from tests.support.lifecycle_conformance import LifecycleConformance, Specimen
 
 NUMBERS = count()
 

@@ -19,7 +19,7 @@ from orchestrator.workflow.decisions import cancel, retry
 from orchestrator.workflow.runner import tick
 from tests.orchestrator import test_lifecycle
 from tests.orchestrator.conftest import make_job, order_body
-from tests.orchestrator.playing import command, due_again, let_leases_lapse, player, work_until
+from tests.support.cutting_runs import command, due_again, let_leases_lapse, player, work_until
 
 pytestmark = pytest.mark.django_db
 

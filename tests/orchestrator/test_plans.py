@@ -9,7 +9,7 @@ from orchestrator import presenters
 from orchestrator.models import Job
 from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.workflow.runner import is_due
-from tests.plans import crowding, explained, statements, walked
+from tests.support.plans import crowding, explained, statements, walked
 
 pytestmark = pytest.mark.django_db
 

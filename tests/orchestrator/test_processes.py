@@ -19,11 +19,11 @@ from kilit.workers.processes import kill_group
 from orchestrator.models import Customer, Job
 from orchestrator.optiplanning import collecting
 from orchestrator.states import WORKING
-from tests.commands import ROOT
 from tests.orchestrator.conftest import make_job
-from tests.orchestrator.doomed import fork_doomed
-from tests.orchestrator.playing import command, let_leases_lapse, player, work_until
-from tests.waiting import PATIENCE, wait_for_the_end, wait_until
+from tests.support.commands import ROOT
+from tests.support.cutting_runs import command, let_leases_lapse, player, work_until
+from tests.support.killed_runner import fork_killed
+from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 from tests.workers.conftest import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -76,7 +76,7 @@ def test_a_runner_killed_in(state, point, world, floor, tmp_path) -> None:
     job = make_job()
     machines = player(floor, only="saw")
 
-    assert fork_doomed(state, point, meanwhile=machines.look) == signal.SIGKILL
+    assert fork_killed(state, point, meanwhile=machines.look) == signal.SIGKILL
     job.refresh_from_db()
     assert (job.status, job.claim_token is None) == (state, False)
 
@@ -97,14 +97,14 @@ def test_a_killed_runner_takes_optiplanning_with_it_and_the_next_starts_it_again
     log = tmp_path / "opti.log"
     settings.OPTI_COMMAND = exclusive(log, floor, seconds=PATIENCE)
     job = make_job()
-    doomed = run("-m", "tests.orchestrator.doomed")
+    killed = run("-m", "tests.support.killed_runner")
     lock = log.with_suffix(".lock")
     wait_until(lock.exists)
     programs = programs_of(log)
     assert programs
 
-    doomed.kill()
-    doomed.wait()
+    killed.kill()
+    killed.wait()
 
     wait_for_the_end(*programs)
     lock.unlink()
@@ -123,7 +123,7 @@ def test_two_runners_and_twenty_jobs(run, floor, settings, tmp_path) -> None:
     machines = player(floor, only="saw")
 
     for _ in range(2):
-        run("-m", "tests.orchestrator.doomed")
+        run("-m", "tests.support.killed_runner")
     wait_until(lambda: machines.look() or Job.objects.filter(status="DONE").count() == len(jobs))
 
     lines = [line.split() for line in log.read_text().splitlines()]
@@ -158,7 +158,7 @@ def test_the_command_watches_until_told_to_stop(run, floor, settings) -> None:
 
 def exclusive(log: Path, floor, *, seconds: float) -> str:
     """Return a command of mode A that notes when it runs."""
-    script = str(ROOT / "tests" / "orchestrator" / "exclusive.py")
+    script = str(ROOT / "tests" / "support" / "exclusive_program.py")
     return json.dumps([sys.executable, "-S", script, str(log), str(floor.export), str(seconds)])
 
 

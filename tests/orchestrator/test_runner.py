@@ -21,8 +21,8 @@ from orchestrator.workflow.decisions import cancel
 from orchestrator.workflow.runner import is_due, tick
 from tests.orchestrator import test_lifecycle
 from tests.orchestrator.conftest import make_job
-from tests.orchestrator.playing import command, let_leases_lapse, player, work_until
-from tests.waiting import wait_for_the_end
+from tests.support.cutting_runs import command, let_leases_lapse, player, work_until
+from tests.support.waiting import wait_for_the_end
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
 

@@ -15,7 +15,7 @@ from orchestrator.workflow import steps
 from orchestrator.workflow.decisions import cancel, retry
 from orchestrator.workflow.runner import tick
 from tests.orchestrator.conftest import make_job
-from tests.orchestrator.playing import command, due_again, let_leases_lapse, player, work_until
+from tests.support.cutting_runs import command, due_again, let_leases_lapse, player, work_until
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
 

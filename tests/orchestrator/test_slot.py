@@ -13,8 +13,8 @@ from orchestrator.workflow.decisions import approve, cancel
 from orchestrator.workflow.runner import tick
 from tests.orchestrator import test_lifecycle
 from tests.orchestrator.conftest import make_job
-from tests.orchestrator.playing import command, due_again
-from tests.waiting import PATIENCE
+from tests.support.cutting_runs import command, due_again
+from tests.support.waiting import PATIENCE
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
 

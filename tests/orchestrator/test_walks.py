@@ -22,7 +22,7 @@ from orchestrator.states import JOBS
 from orchestrator.workflow import decisions
 from orchestrator.workflow.runner import work
 from tests.orchestrator.conftest import GOVDE, make_job
-from tests.orchestrator.playing import player
+from tests.support.cutting_runs import player
 
 pytestmark = pytest.mark.django_db
 

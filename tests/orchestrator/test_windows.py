@@ -3,8 +3,8 @@
 import pytest
 
 from orchestrator.models import Customer, Job
-from tests.commands import run_python
 from tests.orchestrator.conftest import make_job
+from tests.support.commands import run_python
 from tests.workers.conftest import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)

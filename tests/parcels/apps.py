@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from django.apps import AppConfig
 
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 
 class ParcelsConfig(AppConfig):

@@ -11,7 +11,7 @@ from kilit.workers import sweeps
 from kilit.workers.models import SweepRun
 from pdfjobs.models import PdfJob
 from tests.pdfjobs.test_plans import FINISHED, crowded  # noqa: F401 - a fixture
-from tests.plans import blocks, explained
+from tests.support.plans import blocks, explained
 
 pytestmark = pytest.mark.django_db
 

@@ -3,7 +3,7 @@
 import pytest
 
 from pdfjobs import checks
-from tests.commands import manage
+from tests.support.commands import manage
 
 
 def ids(found: list) -> list[str]:

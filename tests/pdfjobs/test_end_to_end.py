@@ -20,8 +20,8 @@ from pdfjobs import rendering, work
 from pdfjobs.documents import document
 from pdfjobs.models import PdfJob
 from tests.pdfjobs.conftest import Api, body, some_user
-from tests.pdfjobs.working import browsers_in, ended, endless_body, long_body, moves, real_workers
-from tests.waiting import wait_until
+from tests.support.pdf_workers import browsers_in, ended, endless_body, long_body, moves, real_workers
+from tests.support.waiting import wait_until
 from tests.workers.conftest import Workers
 
 

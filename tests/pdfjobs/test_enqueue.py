@@ -13,7 +13,7 @@ from pdfjobs.entry import read_entry
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import PdfJobQuerySet
 from tests.pdfjobs.conftest import Api, body, bring, some_user
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,8 +14,8 @@ from kilit.lock.models import Event
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import ENDED, FRESH
 from pdfjobs.states import ErrorCode, Status
-from tests.lock.conformance import LifecycleConformance, Specimen
 from tests.pdfjobs.conftest import bring, new_job, some_user
+from tests.support.lifecycle_conformance import LifecycleConformance, Specimen
 
 numbers = count()
 AGAIN = {**FRESH, "queued_at": Now()}

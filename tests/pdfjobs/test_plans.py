@@ -10,7 +10,7 @@ from pdfjobs import cleanup, enqueue, work
 from pdfjobs.admin.listing import search
 from pdfjobs.models import PdfJob
 from tests.pdfjobs.conftest import some_user
-from tests.plans import blocks, crowding, explained, statements, walked
+from tests.support.plans import blocks, crowding, explained, statements, walked
 
 pytestmark = pytest.mark.django_db
 

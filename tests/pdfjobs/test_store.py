@@ -21,7 +21,7 @@ from moto.server import ThreadedMotoServer
 from pdfjobs import bucket, cleanup, store
 from pdfjobs.models import PdfJob
 from tests.pdfjobs.conftest import PDF, bring, files, new_job
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 NOON = datetime(2026, 11, 15, 12, 0, 0, 123456, tzinfo=UTC)
 ENTRY = {"access_key": "test", "secret_key": "test", "region_name": "eu-central-1"}

@@ -19,7 +19,7 @@ from pdfjobs.models import PdfJob
 from pdfjobs.rendering import RenderFault
 from pdfjobs.states import ErrorCode
 from tests.pdfjobs.conftest import PDF, body, files, new_job, some_user
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
 

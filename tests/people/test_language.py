@@ -12,8 +12,8 @@ from django.utils.translation import ngettext
 from kilit.console.formatting import number
 from kilit.console.preferences import BROWSERS_ZONE, CHOSEN_ZONE
 from kilit.lock.models import Event
-from tests.commands import ROOT
-from tests.people.sentences import sentences
+from tests.support.commands import ROOT
+from tests.support.translatable import sentences
 
 TURKISH = ROOT / "locale" / "tr" / "LC_MESSAGES"
 PAGE = "/admin/preferences/"

@@ -9,9 +9,9 @@ from django.test import Client
 
 from kilit.access.models import DenialCode, DeniedRequest
 from ociqueue.models import Conversion, Site
-from tests.commands import ROOT
-from tests.people.addresses import addresses, one_of_each
-from tests.people.reading import read
+from tests.support.admin_addresses import addresses, one_of_each
+from tests.support.commands import ROOT
+from tests.support.page_texts import read
 
 pytestmark = pytest.mark.django_db
 

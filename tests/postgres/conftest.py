@@ -18,7 +18,7 @@ from kilit.postgres.binaries import PACKAGE
 from kilit.postgres.place import home_of
 from kilit.postgres.postmaster import find_postmaster
 from kilit.postgres.server import Server
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -51,7 +51,7 @@ from pathlib import Path
 import psycopg
 from kilit.postgres import postmaster
 from kilit.postgres.server import Server
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 if user := sys.argv[2]:
     os.setgroups([])

@@ -20,7 +20,7 @@ from tests.postgres.conftest import (
     postmaster,
     wait_until_stopped,
 )
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 
 def test_the_first_connection_makes_a_server_without_network_that_knows_turkish(folder: Path, start: Start):

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.commands import ROOT
+from tests.support.commands import ROOT
 
 DOCUMENT = (ROOT / "docs" / "security.md").read_text()
 ROWS = [line for line in DOCUMENT.partition("## Threats")[2].partition("\n## ")[0].splitlines() if "`test_" in line]

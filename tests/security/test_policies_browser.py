@@ -6,10 +6,10 @@ import pytest
 from playwright.sync_api import ConsoleMessage, Page
 
 from pdfjobs.models import PdfJob
-from tests.browser.browsing import NARROW, WIDE, open_page
-from tests.browser.places import places
 from tests.pdfjobs.conftest import bring
-from tests.waiting import PATIENCE
+from tests.support.browsing import NARROW, WIDE, open_page
+from tests.support.console_pages import places
+from tests.support.waiting import PATIENCE
 
 LONG = PATIENCE * 1000  # milliseconds, for a page on a busy machine
 # Runs in every page before its own scripts: what the policy has stopped.

@@ -12,8 +12,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from kilit.access.models import ApiKey, RateWindow
-from tests.commands import ROOT
-from tests.waiting import PATIENCE
+from tests.support.commands import ROOT
+from tests.support.waiting import PATIENCE
 from tests.workers.conftest import database_url
 
 LIMIT, PROCESSES, EACH = 5, 3, 4

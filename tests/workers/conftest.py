@@ -16,7 +16,7 @@ from django.db import connection
 
 from kilit.workers.models import Heartbeat
 from kilit.workers.processes import PARENT, kill_group
-from tests.waiting import PATIENCE, runs, wait_until
+from tests.support.waiting import PATIENCE, runs, wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

@@ -10,7 +10,7 @@ from django_q.brokers import get_broker
 from django_q.conf import Conf
 
 from kilit.workers.broker import Broker
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -11,7 +11,7 @@ from django_q.models import OrmQ
 
 from kilit.workers.models import Heartbeat
 from kilit.workers.supervisor import STALE_AFTER, Supervisor
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
 

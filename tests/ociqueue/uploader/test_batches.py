@@ -10,7 +10,7 @@ from ociqueue.states import Category
 from ociqueue.uploader import upload_run
 from ociqueue.uploader.upload_run import upload_due
 from simulators.googleads.server import accept
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

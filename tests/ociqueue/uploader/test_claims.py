@@ -17,7 +17,7 @@ from ociqueue.uploader.googleads import GoogleAds
 from ociqueue.uploader.results import Disposition, Outcome
 from ociqueue.uploader.upload_run import upload_due
 from simulators.googleads.server import accept
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -13,7 +13,7 @@ from ociqueue.sweeps import check_asked
 from ociqueue.uploader.errors import DATA_MANAGER
 from ociqueue.uploader.upload_run import upload_due
 from tests.ociqueue.uploader.conftest import account, states
-from tests.ociqueue.uploader.console import FULL, is_rung, page_of, stored
+from tests.support.credentials_form import FULL, is_rung, page_of, stored
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

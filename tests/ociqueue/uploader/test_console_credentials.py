@@ -11,7 +11,7 @@ from kilit.workers.models import Heartbeat
 from ociqueue.models import Circuit, Credentials, Site
 from ociqueue.states import Category, SyncMethod
 from tests.ociqueue.uploader.conftest import account
-from tests.ociqueue.uploader.console import FULL, LIST, MINE, VALUES, errors_of, is_rung, page_of, store, stored
+from tests.support.credentials_form import FULL, LIST, MINE, VALUES, errors_of, is_rung, page_of, store, stored
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

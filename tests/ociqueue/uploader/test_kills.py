@@ -12,8 +12,8 @@ import pytest
 from ociqueue.models import Conversion, UploadBatch
 from ociqueue.uploader.upload_run import upload_due
 from simulators.googleads.server import accept
-from tests.commands import ROOT
-from tests.waiting import PATIENCE, wait_until
+from tests.support.commands import ROOT
+from tests.support.waiting import PATIENCE, wait_until
 from tests.workers.conftest import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)

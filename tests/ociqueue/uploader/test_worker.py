@@ -6,7 +6,7 @@ import pytest
 
 from ociqueue.models import Conversion
 from tests.ociqueue.conftest import Api
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 from tests.workers.conftest import Workers
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -104,6 +104,6 @@ def look(floor: Folders) -> Callable[..., Collected | None]:
 
 @pytest.fixture
 def here(floor: Folders) -> Any:
-    from tests.orchestrator.floor.machines import Floor  # noqa: PLC0415 - it stands on what is above
+    from tests.support.floor import Floor  # noqa: PLC0415 - it stands on what is above
 
     return Floor(floor)

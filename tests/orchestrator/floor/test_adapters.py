@@ -15,8 +15,8 @@ import pytest
 
 from orchestrator.faults import Code, Fault
 from orchestrator.optiplanning import adapter
-from tests.commands import ROOT
-from tests.waiting import PATIENCE, wait_for_the_end, wait_until
+from tests.support.commands import ROOT
+from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 
 A_WHILE = timedelta(seconds=PATIENCE)
 # Starts a child of its own, notes both, and sleeps.

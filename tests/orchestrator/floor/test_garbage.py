@@ -16,12 +16,12 @@ from orchestrator.orders.fields import UNSPEAKABLE
 from orchestrator.orders.order import Order, OrderFaults, read_order
 from orchestrator.planning.excel.template import open_template
 from orchestrator.planning.rulebook import Rules, Unreadable, read_rules
-from tests.examples import few
 from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
 from tests.orchestrator.floor.conftest import age, collect_twice
-from tests.orchestrator.floor.rules import SHIPPED as RULES
 from tests.orchestrator.floor.test_collecting import BEFORE, GOOD, JOB
 from tests.orchestrator.floor.test_template import SHIPPED as TEMPLATE
+from tests.support.cutting_rules import SHIPPED as RULES
+from tests.support.examples import few
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
 values = st.recursive(

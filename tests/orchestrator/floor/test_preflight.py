@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.files.folders import Folders, read_command, split
 from orchestrator.workflow.preflight import Level, preflight
-from tests.orchestrator.floor.rules import SHIPPED
+from tests.support.cutting_rules import SHIPPED
 
 
 def found(name: str) -> tuple[Level, str]:

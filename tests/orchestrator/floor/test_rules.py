@@ -13,7 +13,7 @@ import pytest
 from orchestrator.faults import Code, Fault
 from orchestrator.planning.rulebook import Unreadable, read_rules
 from orchestrator.planning.rules import current_rules
-from tests.orchestrator.floor.rules import SHIPPED, rules_with
+from tests.support.cutting_rules import SHIPPED, rules_with
 
 
 @pytest.fixture

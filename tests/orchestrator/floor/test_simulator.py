@@ -13,8 +13,8 @@ from orchestrator.files.folders import Folders
 from orchestrator.saw.delivery import acknowledged, delivery_name, withdraw
 from simulators.optiplanning import play
 from tests.orchestrator.floor.conftest import age
-from tests.orchestrator.floor.machines import Floor
-from tests.orchestrator.floor.rules import SHIPPED
+from tests.support.cutting_rules import SHIPPED
+from tests.support.floor import Floor
 
 
 def test_orc_22_sheets_become_a_solution_and_the_saw_takes_it(here: Floor) -> None:

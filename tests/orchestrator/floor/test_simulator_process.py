@@ -17,9 +17,9 @@ from orchestrator.files.folders import Folders
 from orchestrator.optiplanning import adapter
 from orchestrator.saw.delivery import acknowledged, deliver, delivery_name
 from simulators.optiplanning import play
-from tests.commands import ROOT, fresh_environment
-from tests.orchestrator.floor.machines import A_WHILE, Floor
-from tests.waiting import PATIENCE, wait_until
+from tests.support.commands import ROOT, fresh_environment
+from tests.support.floor import A_WHILE, Floor
+from tests.support.waiting import PATIENCE, wait_until
 
 
 @pytest.fixture

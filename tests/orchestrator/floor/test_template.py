@@ -11,7 +11,7 @@ from openpyxl import Workbook, load_workbook
 from orchestrator.faults import Code, Fault
 from orchestrator.planning.excel import check_template
 from orchestrator.planning.excel.template import SHEET, TAGS
-from tests.commands import ROOT
+from tests.support.commands import ROOT
 
 SHIPPED = ROOT / "orchestrator" / "excel" / "Excel_sablon.xlsx"
 

@@ -12,7 +12,7 @@ from orchestrator.planning.plan import Plan, Row
 from orchestrator.planning.rules import Rules, current_rules
 from orchestrator.planning.transform import millimetres, transform
 from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
-from tests.orchestrator.floor.rules import rules_with
+from tests.support.cutting_rules import rules_with
 
 
 def plan_of(*parts: dict[str, Any], rules: Rules | None = None, **changes: Any) -> Plan:

@@ -14,7 +14,7 @@ from pdfjobs import documents
 from pdfjobs.documents import DocumentFault, UnknownDocument, document, schema
 from pdfjobs.documents.definition import Document, _engine
 from pdfjobs.documents.schema import Group, Rows, Text
-from tests.examples import few
+from tests.support.examples import few
 
 NAMES = ["invoice", "offer", "cutting_sheet", "conversion_report"]
 TEMPLATES = Path(project.BASE_DIR) / "templates" / "pdf"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pdfjobs.documents import document
-from tests.examples import few
+from tests.support.examples import few
 
 NASTY = [
     "<script>alert(1)</script>",

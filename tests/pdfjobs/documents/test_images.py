@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pdfjobs.documents import DocumentFault, document, fetching, images
-from tests.examples import few
-from tests.waiting import PATIENCE
+from tests.support.examples import few
+from tests.support.waiting import PATIENCE
 
 
 def png(width: int = 2, height: int = 1) -> bytes:

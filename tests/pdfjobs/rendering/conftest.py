@@ -11,7 +11,7 @@ from pypdf import PdfReader
 
 from pdfjobs import rendering
 from pdfjobs.rendering import PageOptions, renderer, session
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 MADE_AT = datetime(2026, 11, 15, 4, 22, 7, tzinfo=UTC)
 PAGE = '<html lang="tr"><head><title>Örnek</title></head><body><h1>Merhaba ğüşıİöç</h1></body></html>'

@@ -17,7 +17,7 @@ from playwright.async_api import BrowserContext, CDPSession
 from pdfjobs import rendering
 from pdfjobs.rendering import RenderFault, engine, processes, renderer, session
 from tests.pdfjobs.rendering.conftest import current_browser
-from tests.waiting import PATIENCE, wait_for_the_end, wait_until
+from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 
 
 def script(path: Path, text: str) -> str:

@@ -18,7 +18,7 @@ from pdfjobs.rendering.renderer import Renderer
 from pdfjobs.rendering.session import Session
 from pdfjobs.rendering.tab import Tab
 from tests.pdfjobs.rendering.conftest import PAGE
-from tests.waiting import PATIENCE, wait_for_the_end, wait_until
+from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 
 
 @pytest.fixture

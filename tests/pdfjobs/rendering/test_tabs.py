@@ -14,7 +14,7 @@ from pdfjobs.rendering import RenderFault, renderer, session, tab
 from pdfjobs.rendering.fonts import font_files
 from tests.pdfjobs.rendering.conftest import MADE_AT, PAGE
 from tests.pdfjobs.rendering.test_failures import when_printing
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 TEMPLATES = ("invoice", "offer", "cutting_sheet", "conversion_report")
 DOT = (

@@ -8,9 +8,9 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 # What the shell or the test run itself may have set, and a fresh machine has not.
 FOREIGN = ("KILIT_", "DJANGO_", "DATABASE_URL", "SECRET_KEY", "PORT", "ALLOWED_HOSTS", "CSRF_")
 

@@ -15,7 +15,7 @@ from orchestrator.workflow.runner import tick
 from simulators.optiplanning import play
 from simulators.optiplanning.command import Player
 from tests.orchestrator.conftest import make_job
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 
 def command(folders: Folders, *arguments: str) -> str:

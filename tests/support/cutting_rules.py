@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from orchestrator.planning.rulebook import Rules, read_rules
-from tests.commands import ROOT
+from tests.support.commands import ROOT
 
 SHIPPED = json.loads((ROOT / "orchestrator" / "rules.json").read_text())
 

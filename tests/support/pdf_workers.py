@@ -13,7 +13,7 @@ from kilit.lock.models import Event
 from pdfjobs.documents import document
 from pdfjobs.models import PdfJob, RenderTiming
 from tests.pdfjobs.conftest import body
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 from tests.workers.conftest import Workers
 
 

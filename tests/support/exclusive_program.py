@@ -1,6 +1,6 @@
 """OptiPlanning as a quick program that notes when it ran, and whether another one ran beside it.
 
-`python exclusive.py LOG EXPORT SECONDS FILE…`
+`python exclusive_program.py LOG EXPORT SECONDS FILE…`
 """
 
 import os

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.utils.translation.template import templatize
 
-from tests.commands import ROOT
+from tests.support.commands import ROOT
 
 APPS = ("config", "kilit", "ociqueue", "orchestrator", "pdfjobs")
 MODULE = "django.utils.translation"

@@ -1,7 +1,7 @@
-"""Runners in processes of their own; `python -m tests.orchestrator.doomed` is one that sees solutions at rest at once.
+"""Runners as processes; `python -m tests.support.killed_runner` is one that collects solutions without waiting.
 
-A forked one may be told where to die, by SIGKILL to itself: at the `start` of a state's step, or at the `move` out of
-it, when what the step does outside the database is done. It is the product's own runner; only its death is arranged.
+`fork_killed` forks a runner that sends itself SIGKILL at the `start` of a state's step, or at the `move` out of it,
+after the step's effects outside the database. Everything else is the product's own runner.
 """
 
 import os
@@ -24,17 +24,17 @@ from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet
 from orchestrator.optiplanning import collecting
 from orchestrator.workflow import runner, steps
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 
-def fork_doomed(state: str, point: str, *, meanwhile: Callable[[], Any]) -> int:
+def fork_killed(state: str, point: str, *, meanwhile: Callable[[], Any]) -> int:
     """Run a runner that dies at a point of a state; return how it ended."""
     child = os.fork()
     if child == 0:
         try:
             for connection in connections.all():
                 connection.connection = None  # the parent's; closing it here would end it there
-            doom(state, point)
+            kill_at(state, point)
             runner.watch(threading.Event())
         finally:
             os._exit(1)
@@ -51,8 +51,8 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def doom(state: str, point: str) -> None:
-    """Arrange the death."""
+def kill_at(state: str, point: str) -> None:
+    """Patch the runner so that it kills itself at this point."""
     if point == "start":
         steps.STEPS[state] = lambda *_: die()
         return

@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.commands import ROOT
-from tests.operations.promql import Labels, Scrape
-from tests.waiting import PATIENCE
+from tests.support.commands import ROOT
+from tests.support.promql import Labels, Scrape
+from tests.support.waiting import PATIENCE
 
 RULES = ROOT / "deploy" / "alerts.yml"
 # A day of nothing new, so that every range is full and every `for` can pass; then an hour from one scrape to the next.

@@ -18,7 +18,7 @@ from orchestrator.saw.delivery import deliver, delivery_name
 from simulators.optiplanning.command import Command
 from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
 from tests.orchestrator.floor.conftest import age, collect_twice
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 A_WHILE = timedelta(seconds=PATIENCE)
 

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from tests.operations.installation import Installation
+from tests.support.installation import Installation
 
 TABLES = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' ORDER BY 1"
 # What decides how a database behaves, in words: the same words are the same behaviour.

@@ -12,7 +12,7 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from pdfjobs.browser import find_browser
-from tests import waiting
+from tests.support import waiting
 
 PATIENCE = waiting.PATIENCE * 1000  # milliseconds, for everything that must happen by itself on a busy machine
 WIDE, NARROW = 1280, 390

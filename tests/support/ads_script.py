@@ -1,4 +1,4 @@
-"""Runs Ads Scripts as Google would, with Playwright's own Node; `ads_runtime.js` holds the stand-ins."""
+"""Runs Ads Scripts as Google would, with Playwright's own Node; `ads_script.js` holds the stand-ins."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ from playwright._impl._driver import compute_driver_executable
 from ociqueue.adsscript import render_script
 from ociqueue.models import Conversion, Site
 from tests.ociqueue.conftest import new_conversion
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 HARNESS = Path(__file__).with_suffix(".js")
 EXPORT, ACK, ACK_FAILED = "/api/oci/google-ads-export", "/api/oci/ack", "/api/oci/ack-failed"
@@ -48,7 +48,7 @@ class Run:
 
 
 def run_under_node(source: str, **circumstances: Any) -> Run:
-    """Run a script to its end; `ads_runtime.js` tells what circumstances there are."""
+    """Run a script to its end; `ads_script.js` tells what circumstances there are."""
     node, _ = compute_driver_executable()
     ended = subprocess.run(
         [node, HARNESS],

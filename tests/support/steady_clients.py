@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, Self
 
 from pdfjobs.documents import document
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 YESTERDAY = (datetime.now(UTC) - timedelta(days=1)).isoformat(timespec="seconds")
 

@@ -16,8 +16,8 @@ import psycopg
 from kilit.postgres.place import home_of
 from kilit.postgres.server import Server
 from kilit.workers.processes import PARENT, kill_group
-from tests.commands import ROOT, fresh_environment
-from tests.waiting import PATIENCE, wait_until
+from tests.support.commands import ROOT, fresh_environment
+from tests.support.waiting import PATIENCE, wait_until
 
 
 class Installation:

@@ -1,0 +1,1 @@
+"""What tests share: functions, constants, and fixtures that several packages use."""
