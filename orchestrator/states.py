@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 from kilit.lock.table import Lifecycle, move
 
 
-class State(TextChoices):
+class JobState(TextChoices):
     """Where a job is on its way from the order to the saw."""
 
     NEW = "NEW"
@@ -29,36 +29,36 @@ class Mode(TextChoices):
 
 # The runner claims these when they are due; the rest wait for a person, or have ended.
 WORKING = (
-    State.NEW,
-    State.PREPARED,
-    State.OPTI_IMPORTED,
-    State.OPTI_RUNNING,
-    State.OPTI_DONE,
-    State.XML_READY,
-    State.DELIVERED,
+    JobState.NEW,
+    JobState.PREPARED,
+    JobState.OPTI_IMPORTED,
+    JobState.OPTI_RUNNING,
+    JobState.OPTI_DONE,
+    JobState.XML_READY,
+    JobState.DELIVERED,
 )
-AT_REST = tuple(state for state in State if state not in WORKING)
+AT_REST = tuple(state for state in JobState if state not in WORKING)
 # A job in one of these has an error, and is one of a group of failures.
-FAILING = (State.HOLD, State.FAILED)
+FAILING = (JobState.HOLD, JobState.FAILED)
 # Nothing has reached the saw yet; later ones end by the saw's answer, because a cancelled job must not be cut.
-CANCELLABLE = (State.NEW, State.PREPARED, State.OPTI_IMPORTED, State.OPTI_RUNNING, State.HOLD)
+CANCELLABLE = (JobState.NEW, JobState.PREPARED, JobState.OPTI_IMPORTED, JobState.OPTI_RUNNING, JobState.HOLD)
 
 JOBS = Lifecycle(
     "cutting_job",
-    states=State,
-    initial=[State.NEW],
+    states=JobState,
+    initial=[JobState.NEW],
     moves={
-        "prepare": move(State.NEW, to=State.PREPARED),
-        "import_files": move(State.PREPARED, to=State.OPTI_IMPORTED),
-        "start": move(State.OPTI_IMPORTED, to=State.OPTI_RUNNING),
-        "collect": move(State.OPTI_RUNNING, to=State.OPTI_DONE),
-        "validate": move(State.OPTI_DONE, to=State.XML_READY),
-        "deliver": move(State.XML_READY, to=State.DELIVERED),
-        "finish": move(State.DELIVERED, to=State.DONE),
-        "hold": move(State.NEW, State.OPTI_IMPORTED, to=State.HOLD),
-        "fail": move(*WORKING, to=State.FAILED),
-        "approve": move(State.HOLD, to=State.NEW),
-        "retry": move(State.FAILED, to=State.NEW),
-        "cancel": move(*CANCELLABLE, to=State.FAILED),
+        "prepare": move(JobState.NEW, to=JobState.PREPARED),
+        "import_files": move(JobState.PREPARED, to=JobState.OPTI_IMPORTED),
+        "start": move(JobState.OPTI_IMPORTED, to=JobState.OPTI_RUNNING),
+        "collect": move(JobState.OPTI_RUNNING, to=JobState.OPTI_DONE),
+        "validate": move(JobState.OPTI_DONE, to=JobState.XML_READY),
+        "deliver": move(JobState.XML_READY, to=JobState.DELIVERED),
+        "finish": move(JobState.DELIVERED, to=JobState.DONE),
+        "hold": move(JobState.NEW, JobState.OPTI_IMPORTED, to=JobState.HOLD),
+        "fail": move(*WORKING, to=JobState.FAILED),
+        "approve": move(JobState.HOLD, to=JobState.NEW),
+        "retry": move(JobState.FAILED, to=JobState.NEW),
+        "cancel": move(*CANCELLABLE, to=JobState.FAILED),
     },
 )

@@ -14,10 +14,10 @@ from kilit.api.refusals import Refusal
 from kilit.bulk.queues import NotNow, Outcome
 from kilit.console.actions import Action
 from kilit.lock.guard import MoveRefused
-from orchestrator.faults import PERMANENT_CODES, Code
+from orchestrator.errors import PERMANENT_CODES, Code
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet
-from orchestrator.states import CANCELLABLE, JOBS, State
+from orchestrator.states import CANCELLABLE, JOBS, JobState
 from orchestrator.workflow import decisions
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ class Retry(JobAction):
             most = decisions.rules_in_force().retry_count_max
         except Refusal as refusal:  # there are no rules to judge by
             raise NotNow(str(refusal.detail)) from None
-        failed = Q(status=State.FAILED)
+        failed = Q(status=JobState.FAILED)
         permanent = Concat("status", Value(" ("), "error_code", Value(")"))
-        often = Value(f"{State.FAILED} ({Code.RETRY_LIMIT_REACHED})")
+        often = Value(f"{JobState.FAILED} ({Code.RETRY_LIMIT_REACHED})")
         return rows.annotate(
             verdict=Case(
                 When(failed & Q(error_code__in=PERMANENT_CODES), then=permanent),

@@ -3,22 +3,22 @@
 from django.utils.safestring import SafeString
 
 from kilit.console.formatting import code_badge
-from orchestrator.states import State
+from orchestrator.states import JobState
 
 COLOURS = {
-    State.NEW: "info",
-    State.PREPARED: "primary",
-    State.OPTI_IMPORTED: "primary",
-    State.OPTI_RUNNING: "primary",
-    State.OPTI_DONE: "primary",
-    State.XML_READY: "primary",
-    State.DELIVERED: "success",
-    State.DONE: "success",
-    State.HOLD: "warning",
-    State.FAILED: "danger",
+    JobState.NEW: "info",
+    JobState.PREPARED: "primary",
+    JobState.OPTI_IMPORTED: "primary",
+    JobState.OPTI_RUNNING: "primary",
+    JobState.OPTI_DONE: "primary",
+    JobState.XML_READY: "primary",
+    JobState.DELIVERED: "success",
+    JobState.DONE: "success",
+    JobState.HOLD: "warning",
+    JobState.FAILED: "danger",
 }
 
 
 def state_badge(status: str) -> SafeString:
     """Return a state as all pages show it."""
-    return code_badge(status, COLOURS[State(status)])
+    return code_badge(status, COLOURS[JobState(status)])

@@ -14,7 +14,7 @@ from kilit.lock.models import Event
 from kilit.workers.models import Heartbeat, Runner
 from orchestrator.models import Job
 from orchestrator.planning.rules import mistake
-from orchestrator.states import JOBS, State
+from orchestrator.states import JOBS, JobState
 from orchestrator.workflow.error_help import advice
 from orchestrator.workflow.steps import takes_long
 
@@ -22,12 +22,12 @@ from orchestrator.workflow.steps import takes_long
 def reasons(job: Job, timeline: list[Event]) -> Iterator[Reason]:
     """Return all that keeps a job where it is, or what it waits for."""
     match job.status:
-        case State.DONE:
+        case JobState.DONE:
             yield ended(_("It has ended: the saw has it."))
-        case State.HOLD:
+        case JobState.HOLD:
             yield kept(_("It waits for a person: put this right, then Approve."))
             yield from (kept(sentence) for sentence in advice(job))
-        case State.FAILED:
+        case JobState.FAILED:
             yield kept(_("It has failed, and nothing tries it again by itself."))
             yield from (kept(sentence) for sentence in advice(job))
         case _:
@@ -52,17 +52,17 @@ def _working(job: Job, timeline: list[Event]) -> Iterator[Reason]:
 
 def _awaited(job: Job) -> Iterator[Reason]:
     match job.status:
-        case State.OPTI_IMPORTED:
+        case JobState.OPTI_IMPORTED:
             yield from _waits_for_slot(job)
-        case State.OPTI_RUNNING:
+        case JobState.OPTI_RUNNING:
             told = {"folder": settings.OPTI_EXPORT_FOLDER}
             yield waits(_("OptiPlanning was started; its solution is awaited in %(folder)s.") % told)
-        case State.XML_READY:
+        case JobState.XML_READY:
             yield waits(_("The saw has not answered yet (%(folder)s).") % {"folder": settings.SAW_FOLDER})
 
 
 def _waits_for_slot(job: Job) -> Iterator[Reason]:
-    taken = Job.objects.filter(status=State.OPTI_RUNNING).only("pk", "order_id").first()
+    taken = Job.objects.filter(status=JobState.OPTI_RUNNING).only("pk", "order_id").first()
     if taken:
         yield waits(
             _("OptiPlanning runs one job at a time, and is busy with another."),
@@ -106,8 +106,8 @@ def holdings(job: Job) -> list[tuple[str, Any]]:
     shown: list[tuple[str, Any]] = []
     if job.lease_until:
         shown += [(_("Lease until"), moment(job.lease_until)), (_("Claim"), f"…{str(job.claim_token)[-12:]}")]
-    if job.status == State.OPTI_RUNNING:
+    if job.status == JobState.OPTI_RUNNING:
         shown.append((_("Slot"), _("OptiPlanning, which runs one job at a time")))
-    if job.delivery_names and job.status in (State.XML_READY, State.DELIVERED, State.DONE):
+    if job.delivery_names and job.status in (JobState.XML_READY, JobState.DELIVERED, JobState.DONE):
         shown.append((_("Handed to the saw as"), ", ".join(map(str, job.delivery_names))))
     return shown

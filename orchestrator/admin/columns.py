@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from kilit.console.formatting import badge, error_cell, since, two_lines
 from orchestrator.admin.badges import state_badge
 from orchestrator.models import Job
-from orchestrator.states import Mode, State
+from orchestrator.states import JobState, Mode
 
 SHOWN = 4  # digits of a phone
 
@@ -114,7 +114,7 @@ def whole_error(job: Job) -> str:
     """Return the code; its text is above. On a job that goes on, both of the last one."""
     if not job.error_code:
         return "-"
-    rests = job.status in (State.HOLD, State.FAILED)
+    rests = job.status in (JobState.HOLD, JobState.FAILED)
     told = {"code": job.error_code, "message": job.error_message}
     return job.error_code if rests else _("before: %(code)s: %(message)s") % told
 

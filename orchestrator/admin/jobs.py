@@ -15,8 +15,7 @@ from kilit.console.blockers import Reason
 from kilit.console.formatting import badge, button, page
 from kilit.console.queues import QueueAdmin
 from kilit.lock.models import Event
-from orchestrator import dead_letters
-from orchestrator.admin import blockers, columns
+from orchestrator.admin import blockers, columns, dead_letters
 from orchestrator.admin.actions import APPROVE, CANCEL, RETRY
 from orchestrator.admin.badges import state_badge
 from orchestrator.admin.listing import FILTERS, search

@@ -7,9 +7,9 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from kilit.console.filters import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, LeadingStateFilter
-from orchestrator.faults import Code
+from orchestrator.errors import Code
 from orchestrator.models.queryset import JobQuerySet
-from orchestrator.orders.fields import Wrong, phone
+from orchestrator.orders.fields import InvalidField, phone
 from orchestrator.states import Mode
 
 
@@ -36,6 +36,6 @@ def search(jobs: JobQuerySet, text: str) -> JobQuerySet:
     with suppress(ValueError):
         return jobs.filter(pk=UUID(text))
     by_phone = Q()
-    with suppress(Wrong):
+    with suppress(InvalidField):
         by_phone = Q(customer_phone=phone(text))
     return jobs.filter(Q(order_id=text) | by_phone)

@@ -11,11 +11,11 @@ from django.utils.translation import gettext_lazy
 
 from kilit.console.panels import Concern, Item, Panel, register
 from orchestrator.admin.badges import COLOURS
-from orchestrator.faults import Code
+from orchestrator.errors import Code
 from orchestrator.models import Job
 from orchestrator.models.queryset import ORDER, JobQuerySet
 from orchestrator.planning.rules import mistake
-from orchestrator.states import JOBS, State
+from orchestrator.states import JOBS, JobState
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -29,7 +29,7 @@ class CuttingPanel(Panel):
     title = gettext_lazy("Panel cutting")
     icon = "carpenter"
     table, model, colours = JOBS, Job, COLOURS
-    well, badly = (State.DONE,), (State.FAILED,)
+    well, badly = (JobState.DONE,), (JobState.FAILED,)
     oldest_means = gettext_lazy("Since the job that is due longest could have been taken up by a runner.")
     stuck_means = gettext_lazy(
         "Due for more than 5 minutes and taken up by no runner, or held by a runner that is gone."
@@ -53,13 +53,13 @@ class CuttingPanel(Panel):
 
     def concerns(self, user: "User | AnonymousUser", totals: Mapping[str, int]) -> Iterator[Concern]:
         """Return the jobs on HOLD, longest first."""
-        held = self._jobs().filter(status=State.HOLD).order_by("id")[:SHOWN]
+        held = self._jobs().filter(status=JobState.HOLD).order_by("id")[:SHOWN]
         items = [
             Item(job.order_id, self.row_address(job.pk), _(Code(job.error_code).label), job.updated_at) for job in held
         ]
         hint = _("Each says on its page what to put right; then approve it.")
-        everything = self.list_address(status=State.HOLD)
-        yield Concern(_("On HOLD, waiting for a person"), hint, items, "warning", totals[State.HOLD], everything)
+        everything = self.list_address(status=JobState.HOLD)
+        yield Concern(_("On HOLD, waiting for a person"), hint, items, "warning", totals[JobState.HOLD], everything)
         if wrong := mistake():
             hint = _("Whoever has read good rules works by those; a process that is started now lets all jobs wait.")
             where = reverse("admin:orchestrator_job_preflight")

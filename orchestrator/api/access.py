@@ -7,8 +7,8 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from kilit.api.refusals import Refusal
-from orchestrator.faults import Code
-from orchestrator.orders.order import OrderFaults
+from orchestrator.errors import Code
+from orchestrator.orders.order import InvalidOrder
 
 MOST_SPOKEN = 20
 MOST_FAULTS = 100
@@ -26,10 +26,10 @@ class QueueView(APIView):
 
     def handle_exception(self, exc: Exception) -> Any:
         """Answer what is wrong with an order in full."""
-        return super().handle_exception(unreadable(exc) if isinstance(exc, OrderFaults) else exc)
+        return super().handle_exception(unreadable(exc) if isinstance(exc, InvalidOrder) else exc)
 
 
-def unreadable(wrong: OrderFaults) -> Refusal:
+def unreadable(wrong: InvalidOrder) -> Refusal:
     """Return the refusal that lists the faults, and says how many more there are."""
     spoken = "; ".join(wrong.faults[:MOST_SPOKEN])
     more = len(wrong.faults) - MOST_SPOKEN

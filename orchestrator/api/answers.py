@@ -3,10 +3,10 @@
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from kilit.api.openapi import Id, Said, Time
-from orchestrator.faults import Code
-from orchestrator.states import Mode, State
+from orchestrator.errors import Code
+from orchestrator.states import JobState, Mode
 
-STATE = {"enum": State.values}
+STATE = {"enum": JobState.values}
 
 
 class JobShown(TypedDict):

@@ -6,9 +6,9 @@ from rest_framework.response import Response
 
 from orchestrator.api import schema
 from orchestrator.api.access import QueueView
+from orchestrator.api.presenters import shown_customer
 from orchestrator.orders.customers import add_customer, find_customer
-from orchestrator.orders.order import OrderFaults
-from orchestrator.presenters import shown_customer
+from orchestrator.orders.order import InvalidOrder
 
 
 @schema.customers
@@ -16,7 +16,7 @@ class CustomersView(QueueView):
     def post(self, request: Request) -> Response:
         """Add a customer; one with this phone already is answered as it is."""
         if not isinstance(request.data, dict):
-            raise OrderFaults(["body: Expected an object."])
+            raise InvalidOrder(["body: Expected an object."])
         customer, is_known = add_customer(request.data)
         return Response({"customer": shown_customer(customer)}, status=200 if is_known else 201)
 

@@ -13,12 +13,11 @@ from rest_framework.response import Response
 
 from kilit.api.refusals import Refusal
 from kilit.lock.audit import acting, acting_as
-from orchestrator import presenters
-from orchestrator.api import schema
+from orchestrator.api import presenters, schema
 from orchestrator.api.access import QueueView, read
 from orchestrator.api.serializers import ListSerializer, ReasonSerializer
 from orchestrator.orders.enqueue import enqueue
-from orchestrator.orders.fields import UNSPEAKABLE
+from orchestrator.orders.fields import CONTROL_CHARS
 from orchestrator.orders.order import read_order
 from orchestrator.workflow import decisions
 
@@ -97,7 +96,7 @@ def download(name: str, content: bytes, content_type: str) -> HttpResponse:
     """Answer a file to be saved, never to be shown: it came from a folder that others write to."""
     answer = HttpResponse(content, content_type=content_type)
     # Those others also chose its name: quotes, line breaks and all.
-    saved_as = content_disposition_header(as_attachment=True, filename=UNSPEAKABLE.sub("_", name))
+    saved_as = content_disposition_header(as_attachment=True, filename=CONTROL_CHARS.sub("_", name))
     answer.headers["Content-Disposition"] = saved_as or ""
     answer.headers["X-Content-Type-Options"] = "nosniff"
     return answer

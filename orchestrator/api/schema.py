@@ -8,9 +8,9 @@ from drf_spectacular.utils import OpenApiParameter
 
 from kilit.api.openapi import VALIDATION, Answer, Codes, Component, Schema, describe, operation
 from orchestrator.api import answers, serializers
-from orchestrator.faults import PERMANENT_CODES, Code
+from orchestrator.errors import PERMANENT_CODES, Code
 from orchestrator.orders.customers import FIELDS
-from orchestrator.orders.fields import Missing, Reader, Wrong
+from orchestrator.orders.fields import FieldReader, InvalidField, MissingField
 from orchestrator.orders.order import MOST_PARTS, ORDER_FIELDS, PART_FIELDS, PHONE, PLATE_FIELDS
 
 TAG = "Cutting jobs"
@@ -18,20 +18,25 @@ ID = OpenApiParameter("id", UUID, OpenApiParameter.PATH, description="The job's 
 MAY_NOT_LOOK = {403: {"FORBIDDEN": "The role does not allow it."}}
 NO_JOB = {404: {Code.JOB_NOT_FOUND.value: "There is no such job."}}
 WRONG_ORDER = {422: {Code.VALIDATION.value: "`faults` lists what is wrong, each with its place."}}
-NO_RULES = {503: {Code.UNKNOWN.value: "The factory's rules cannot be read.", Code.TEMPLATE_INVALID.value: "The same."}}
+NO_RULES = {
+    503: {
+        Code.UNKNOWN.value: "The factory's rules cannot be read.",
+        Code.TEMPLATE_INVALID.value: "The same.",
+    }
+}
 
 
-def is_required(read: Reader) -> bool:
+def is_required(read: FieldReader) -> bool:
     try:
         read(None)
-    except Missing:
+    except MissingField:
         return True
-    except Wrong:
+    except InvalidField:
         return False
     return False
 
 
-def object_of(readers: Mapping[str, Reader], *, defaulted: tuple[str, ...] = (), **beside: Any) -> Schema:
+def object_of(readers: Mapping[str, FieldReader], *, defaulted: tuple[str, ...] = (), **beside: Any) -> Schema:
     """Return the schema of an object that is read by these readers; null is the same as absent where that may be."""
     shapes = {name: dict(read.shape) for name, read in readers.items()}
     for name in defaulted:

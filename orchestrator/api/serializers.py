@@ -4,13 +4,13 @@ from typing import Any
 
 from rest_framework import serializers
 
-from orchestrator.states import State
+from orchestrator.states import JobState
 
 
 class ListSerializer(serializers.Serializer[Any]):
     """Asks for a page of jobs."""
 
-    state = serializers.ChoiceField(choices=State.choices, required=False)
+    state = serializers.ChoiceField(choices=JobState.choices, required=False)
     order_id = serializers.CharField(required=False, max_length=200)
     cursor = serializers.CharField(required=False, max_length=64)
     limit = serializers.IntegerField(default=50, min_value=1, max_value=200)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 
 ASIDE = ".part"  # neither OptiPlanning nor the saw looks at these
 OURS = re.compile(r"\.(kilit-|[0-9a-f]{8}-[0-9a-f-]{27}_)")  # probes, and files of jobs
@@ -115,4 +115,4 @@ def named_failures(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise Fault(Code.UNKNOWN, f"Cannot use the folder {folder}: {reason}.", folder=str(folder)) from error
+        raise JobError(Code.UNKNOWN, f"Cannot use the folder {folder}: {reason}.", folder=str(folder)) from error

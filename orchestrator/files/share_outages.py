@@ -6,7 +6,7 @@ import time
 from datetime import timedelta
 from uuid import UUID
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 
 AWAY_FOR = timedelta(minutes=5)
 MOST_KEPT = 1000
@@ -33,7 +33,7 @@ class Absences:
         self._lock = threading.Lock()
         self._since: dict[UUID, float] = {}
 
-    def is_short(self, job_id: UUID, fault: Fault) -> bool:
+    def is_short(self, job_id: UUID, fault: JobError) -> bool:
         """Tell whether a job failed because a share is away, and has not been for long."""
         if fault.code != Code.UNKNOWN or not is_away(fault.__cause__):  # a template that is gone has its own code
             return False

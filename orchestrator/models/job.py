@@ -9,13 +9,13 @@ from django.db.models.functions import Now
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.leases import LeasedModel, no_lease
 from kilit.lock.triggers import lifecycle_triggers
-from orchestrator.faults import HOLD_CODES, Code, Fault
+from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.models.customer import Customer
 from orchestrator.models.queryset import LEASE, JobQuerySet, failure
-from orchestrator.states import AT_REST, FAILING, JOBS, WORKING, Mode, State
+from orchestrator.states import AT_REST, FAILING, JOBS, WORKING, JobState, Mode
 
-SOLVED = (State.OPTI_DONE, State.XML_READY, State.DELIVERED, State.DONE)
-HANDED = (State.DELIVERED, State.DONE)
+SOLVED = (JobState.OPTI_DONE, JobState.XML_READY, JobState.DELIVERED, JobState.DONE)
+HANDED = (JobState.DELIVERED, JobState.DONE)
 FAILURES = Failures(JOBS, states=FAILING, code="error_code", message="error_message")
 
 
@@ -24,7 +24,7 @@ class Job(LeasedModel):
 
     lifecycle = JOBS
 
-    status = models.CharField("state", max_length=13, choices=State, default=State.NEW, editable=False)
+    status = models.CharField("state", max_length=13, choices=JobState, default=JobState.NEW, editable=False)
     order_id = models.CharField(max_length=200)
     customer_phone = models.CharField(max_length=16)
     customer_snapshot_name = models.CharField(max_length=200, blank=True)
@@ -76,7 +76,9 @@ class Job(LeasedModel):
             # The same order twice is one job, for ever.
             models.UniqueConstraint(fields=["payload_hash"], name="one_job_per_payload"),
             # OptiPlanning runs one optimisation at a time: whoever comes second is told so by this index.
-            models.UniqueConstraint(fields=["status"], condition=Q(status=State.OPTI_RUNNING), name="one_opti_running"),
+            models.UniqueConstraint(
+                fields=["status"], condition=Q(status=JobState.OPTI_RUNNING), name="one_opti_running"
+            ),
             models.CheckConstraint(
                 condition=Q(claim_token=None, lease_until=None)
                 | Q(claim_token__isnull=False, lease_until__isnull=False),
@@ -87,14 +89,14 @@ class Job(LeasedModel):
             ),
             models.CheckConstraint(condition=Q(error_code__in=["", *Code.values]), name="job_error_code_is_known"),
             models.CheckConstraint(
-                condition=~Q(status=State.HOLD) | Q(error_code__in=sorted(HOLD_CODES)),
+                condition=~Q(status=JobState.HOLD) | Q(error_code__in=sorted(HOLD_CODES)),
                 name="hold_has_something_to_fix",
             ),
             models.CheckConstraint(
-                condition=~Q(status=State.FAILED) | ~Q(error_code=""), name="failed_job_has_error_code"
+                condition=~Q(status=JobState.FAILED) | ~Q(error_code=""), name="failed_job_has_error_code"
             ),
             models.CheckConstraint(
-                condition=~Q(status=State.OPTI_RUNNING)
+                condition=~Q(status=JobState.OPTI_RUNNING)
                 | Q(opti_started_at__isnull=False, attempt_started_at__isnull=False),
                 name="running_job_has_started",
             ),
@@ -103,7 +105,8 @@ class Job(LeasedModel):
                 condition=~Q(status__in=HANDED) | Q(handed_at__isnull=False), name="delivered_job_was_handed_over"
             ),
             models.CheckConstraint(
-                condition=Q(status=State.DONE, finished_at__isnull=False) | ~Q(status=State.DONE) & Q(finished_at=None),
+                condition=Q(status=JobState.DONE, finished_at__isnull=False)
+                | ~Q(status=JobState.DONE) & Q(finished_at=None),
                 name="only_done_job_is_finished",
             ),
         ]
@@ -117,7 +120,7 @@ class Job(LeasedModel):
             # The sweep looks for lapsed claims.
             models.Index(fields=["lease_until"], condition=Q(lease_until__isnull=False), name="job_claimed"),
             # Whoever wants OptiPlanning asks who has waited longer.
-            models.Index(fields=["imported_at"], condition=Q(status=State.OPTI_IMPORTED), name="job_waits_for_slot"),
+            models.Index(fields=["imported_at"], condition=Q(status=JobState.OPTI_IMPORTED), name="job_waits_for_slot"),
             # Integrators ask for an order, operators for a state; lists page by id.
             models.Index(fields=["order_id", "id"], name="job_of_order"),
             models.Index(fields=["status", "id"], name="job_in_state"),
@@ -161,10 +164,10 @@ class Job(LeasedModel):
     def finish(self) -> Self:
         return self.move("finish", where=self._held(), finished_at=Now(), **no_lease())
 
-    def hold(self, fault: Fault) -> Self:
+    def hold(self, fault: JobError) -> Self:
         return self.move("hold", where=self._held(), **failure(fault), **no_lease())
 
-    def fail(self, fault: Fault) -> Self:
+    def fail(self, fault: JobError) -> Self:
         return self.move("fail", where=self._held(), **failure(fault), **no_lease())
 
 

@@ -11,8 +11,8 @@ from django.db.models.functions import Now
 
 from kilit.lock.audit import strip_control_chars
 from kilit.lock.leases import LeasedQuerySet, new_lease, no_lease
-from orchestrator.faults import PERMANENT_CODES, Code, Fault
-from orchestrator.states import WORKING, Mode, State
+from orchestrator.errors import PERMANENT_CODES, Code, JobError
+from orchestrator.states import WORKING, JobState, Mode
 
 if TYPE_CHECKING:
     from orchestrator.models.job import Job
@@ -33,7 +33,7 @@ UNSOLVED: dict[str, Any] = {
 }
 
 
-def failure(fault: Fault) -> dict[str, Any]:
+def failure(fault: JobError) -> dict[str, Any]:
     """Return the error columns, cut to what they hold."""
     return {"error_code": fault.code, "error_message": strip_control_chars(fault.message)[:1000]}
 
@@ -51,8 +51,8 @@ class JobQuerySet(LeasedQuerySet["Job"]):
 
     def brief(self) -> Self:
         """Return what needs no long step next; starting OptiPlanning is one, and writing very many sheets."""
-        starting = Q(status=State.OPTI_IMPORTED) | Q(status=State.OPTI_RUNNING, opti_ended_at=None)
-        many = Q(status=State.PREPARED, batch_count__isnull=False, batch_count__gt=MANY_BATCHES)
+        starting = Q(status=JobState.OPTI_IMPORTED) | Q(status=JobState.OPTI_RUNNING, opti_ended_at=None)
+        many = Q(status=JobState.PREPARED, batch_count__isnull=False, batch_count__gt=MANY_BATCHES)
         return self.exclude(starting, opti_mode__in=[Mode.A, Mode.B]).exclude(many)
 
     def waited_longer(self) -> Self:
@@ -61,7 +61,7 @@ class JobQuerySet(LeasedQuerySet["Job"]):
         A claim that lapsed is not, nor a job that nobody takes up: with no patient runner alive, an order of mode A
         must not keep those of mode C from their turn.
         """
-        waits = self.filter(status=State.OPTI_IMPORTED).exclude(opti_mode=Mode.C, manual_trigger_approved=False)
+        waits = self.filter(status=JobState.OPTI_IMPORTED).exclude(opti_mode=Mode.C, manual_trigger_approved=False)
         return waits.filter(Q(lease_until__gt=Now()) | Q(claim_token=None, next_run_at__gt=Now() - LEASE))
 
     def claim(self) -> "Job | None":
@@ -86,7 +86,7 @@ class JobQuerySet(LeasedQuerySet["Job"]):
         started twice, and nobody fails for waiting.
         """
         longer = self.model.objects.waited_longer().filter(imported_at__lt=OuterRef("imported_at"))
-        taken = self.model.objects.filter(status=State.OPTI_RUNNING)
+        taken = self.model.objects.filter(status=JobState.OPTI_RUNNING)
         mine = self.held_by(job).filter(~Exists(longer), ~Exists(taken))
         started = {"opti_started_at": Now(), "opti_ended_at": None, "lease_until": Now() + LEASE, "lapse_count": 0}
         try:
@@ -103,7 +103,7 @@ class JobQuerySet(LeasedQuerySet["Job"]):
 
     def fail_spent(self) -> set[UUID]:
         """End the jobs that have cost too many runners; return which."""
-        poison = Fault(Code.UNKNOWN, f"{MOST_LAPSES} runners ended, or lost touch, while they held this job.")
+        poison = JobError(Code.UNKNOWN, f"{MOST_LAPSES} runners ended, or lost touch, while they held this job.")
         spent = self.lapsed().filter(lapse_count__gte=MOST_LAPSES - 1)
         return spent.move_each("fail", **failure(poison), **no_lease(), lapse_count=0)
 
@@ -113,9 +113,9 @@ class JobQuerySet(LeasedQuerySet["Job"]):
 
     def wake_next(self) -> int:
         """Make the job that waits longest for OptiPlanning due when the slot is free; the others may sleep on."""
-        taken = self.model.objects.filter(status=State.OPTI_RUNNING)
+        taken = self.model.objects.filter(status=JobState.OPTI_RUNNING)
         first = self.waited_longer().order_by("imported_at").values("pk")[:1]
-        asleep = self.filter(pk__in=first, status=State.OPTI_IMPORTED, claim_token=None, next_run_at__gt=Now())
+        asleep = self.filter(pk__in=first, status=JobState.OPTI_IMPORTED, claim_token=None, next_run_at__gt=Now())
         return asleep.filter(~Exists(taken)).update(next_run_at=Now())
 
     def retry(self, *, most: int, backoff: Sequence[timedelta]) -> int:
@@ -142,7 +142,7 @@ class JobQuerySet(LeasedQuerySet["Job"]):
     @staticmethod
     def is_free_to_cancel() -> Q:
         """Return the question whether nobody works on a job but OptiPlanning."""
-        return Q(claim_token=None) | Q(status=State.OPTI_RUNNING)
+        return Q(claim_token=None) | Q(status=JobState.OPTI_RUNNING)
 
     def is_with_the_saw(self) -> Exists:
         """Return the question whether the saw has taken something of a job."""
@@ -155,5 +155,5 @@ class JobQuerySet(LeasedQuerySet["Job"]):
         Its runner learns so when it renews the lease, and ends the program.
         """
         return self.filter(self.is_free_to_cancel(), ~self.is_with_the_saw()).move(
-            "cancel", **failure(Fault(Code.CANCELLED, message)), **no_lease()
+            "cancel", **failure(JobError(Code.CANCELLED, message)), **no_lease()
         )

@@ -15,7 +15,7 @@ import psutil
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.optiplanning import excel_macro
 from orchestrator.optiplanning.program import run_program
@@ -29,7 +29,7 @@ class Adapter(Protocol):
     needs_operator: ClassVar[bool]
 
     def run(self, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta) -> None:
-        """Start OptiPlanning on the files, and return when it has ended; raise a Fault when it did not end well."""
+        """Start OptiPlanning on the files, and return when it has ended; raise a JobError when it did not end well."""
 
 
 class ByHand:
@@ -48,11 +48,11 @@ class ByCommand:
 
     def run(self, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta) -> None:
         if reason := command_missing():
-            raise Fault(Code.OPTI_MODE_A_RUNNER_MISSING, reason)
+            raise JobError(Code.OPTI_MODE_A_RUNNER_MISSING, reason)
         command = [*Folders.from_settings().command, *map(str, files)]
         ended = run_program(command, keep_alive=keep_alive, time_limit=time_limit)
         if ended.not_started:
-            raise Fault(Code.OPTI_MODE_A_RUNNER_MISSING, f"{command[0]} cannot be started: {ended.not_started}.")
+            raise JobError(Code.OPTI_MODE_A_RUNNER_MISSING, f"{command[0]} cannot be started: {ended.not_started}.")
         ended.refuse_failure()
 
 
@@ -64,7 +64,7 @@ class ByMacro:
     def run(self, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta) -> None:
         """Drive Excel from a process of its own, so that a dialogue that nobody answers cannot hold the runner."""
         if reason := macro_missing():
-            raise Fault(Code.OPTI_MODE_B_MACRO_MISSING, reason)
+            raise JobError(Code.OPTI_MODE_B_MACRO_MISSING, reason)
         with tempfile.TemporaryDirectory(prefix="kilit-") as folder:
             excel_pid = Path(folder) / "excel.pid"
             command = [sys.executable, str(MACRO_SCRIPT), str(excel_pid), settings.OPTI_MACRO, *map(str, files)]
@@ -74,7 +74,7 @@ class ByMacro:
                 _end_excel(excel_pid)
                 raise
         if ended.code == excel_macro.NO_MACRO:
-            raise Fault(Code.OPTI_MODE_B_MACRO_MISSING, ended.last_line or "Excel cannot run RunOptiPlanning.")
+            raise JobError(Code.OPTI_MODE_B_MACRO_MISSING, ended.last_line or "Excel cannot run RunOptiPlanning.")
         ended.refuse_failure()
 
 

@@ -16,10 +16,10 @@ from uuid import UUID
 
 from django.conf import settings
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.files.atomic import named_failures, stamp_of_now
 from orchestrator.files.folders import Folders
-from orchestrator.optiplanning.solution import Figures, Unusable, read_solution, together
+from orchestrator.optiplanning.solution import Figures, InvalidSolution, read_solution, together
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ def collect(wanted: Wanted, folders: Folders) -> Collected | None:
     try:
         ordered = _chosen(wanted, folders.export)
         now = file_clock(folders.export) if ordered else None
-    except (OSError, Fault) as error:
+    except (OSError, JobError) as error:
         # A share that is away for a minute fails no job; one that stays away ends in the timeout.
         logger.warning("the export folder does not answer: %s", error)
         return None
@@ -204,7 +204,7 @@ def _read_whole(path: Path, now: datetime, digest: "hashlib._Hash") -> Figures |
 
         try:
             figures = read_solution(chunks())
-        except Unusable as wrong:
+        except InvalidSolution as wrong:
             if _changed(path, before) or (wrong.cut_short and rest < CUT_SHORT_AFTER):
                 return None
             raise _invalid(path, str(wrong)) from None
@@ -220,8 +220,8 @@ def _changed(path: Path, before: os.stat_result) -> bool:
     return fingerprint(before) != fingerprint(after)
 
 
-def _invalid(path: Path, reason: str) -> Fault:
-    return Fault(Code.XML_INVALID, f"{path.name} is no solution: {reason}.", file=path.name)
+def _invalid(path: Path, reason: str) -> JobError:
+    return JobError(Code.XML_INVALID, f"{path.name} is no solution: {reason}.", file=path.name)
 
 
 def file_clock(folder: Path) -> datetime:

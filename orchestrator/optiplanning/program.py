@@ -13,9 +13,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import IO
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.optiplanning import guardian
-from orchestrator.orders.fields import UNSPEAKABLE
+from orchestrator.orders.fields import CONTROL_CHARS
 
 GUARDIAN = Path(guardian.__file__)
 KEEP_ALIVE_EVERY = 1.0  # seconds
@@ -42,8 +42,11 @@ class Ended:
             return
         how = self.not_started or ("it was killed" if self.code is None or self.code < 0 else f"exit code {self.code}")
         said = f": {self.last_line}" if self.last_line else "."
-        raise Fault(
-            Code.OPTI_RUNNER_FAILED, f"OptiPlanning failed, {how}{said}", exit_code=self.code, output=self.output
+        raise JobError(
+            Code.OPTI_RUNNER_FAILED,
+            f"OptiPlanning failed, {how}{said}",
+            exit_code=self.code,
+            output=self.output,
         )
 
 
@@ -90,7 +93,7 @@ def _has_ended(process: subprocess.Popen[bytes], end: float) -> bool:
 def _refuse_late(end: float, time_limit: timedelta) -> None:
     if time.monotonic() >= end:
         minutes = time_limit.total_seconds() / 60
-        raise Fault(Code.OPTI_XML_TIMEOUT, f"OptiPlanning did not end within {minutes:.3g} min.")
+        raise JobError(Code.OPTI_XML_TIMEOUT, f"OptiPlanning did not end within {minutes:.3g} min.")
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -102,7 +105,7 @@ def _ended(process: subprocess.Popen[bytes], told: bytes, output: IO[bytes]) -> 
     size = output.seek(0, os.SEEK_END)
     output.seek(max(0, size - TAIL))
     lines = output.read().decode(errors="replace").splitlines()
-    said = "\n".join(UNSPEAKABLE.sub("?", line).strip() for line in lines).strip()
+    said = "\n".join(CONTROL_CHARS.sub("?", line).strip() for line in lines).strip()
     try:
         facts = json.loads(told)
     except ValueError:

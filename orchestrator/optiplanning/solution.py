@@ -39,7 +39,7 @@ LONGEST_WORD = 100
 Figures = dict[str, Any]
 
 
-class Unusable(ValueError):  # noqa: N818 - it is the answer about a file
+class InvalidSolution(ValueError):  # noqa: N818 - it is the answer about a file
     """Why a file is no solution; one that is cut short may still be growing."""
 
     def __init__(self, reason: str, *, cut_short: bool = False) -> None:
@@ -63,15 +63,15 @@ def read_solution(chunks: Iterable[bytes]) -> Figures:
         code = getattr(error.getException(), "code", None)
         # Some copies have their full size from the beginning: what has not come yet is zeros.
         cut_short = (at_end and code in CUT_SHORT) or chunk.endswith(b"\0")
-        raise Unusable(f"line {error.getLineNumber()}: {error.getMessage()}", cut_short=cut_short) from None
+        raise InvalidSolution(f"line {error.getLineNumber()}: {error.getMessage()}", cut_short=cut_short) from None
     except DefusedXmlException:
-        raise Unusable("it declares entities or refers to other files") from None
+        raise InvalidSolution("it declares entities or refers to other files") from None
     except (SAXException, ValueError, LookupError) as error:
-        raise Unusable(str(error)) from None
+        raise InvalidSolution(str(error)) from None
     if not length:
-        raise Unusable("it is empty", cut_short=True)
+        raise InvalidSolution("it is empty", cut_short=True)
     if not handler.children:
-        raise Unusable("it has nothing in it")
+        raise InvalidSolution("it has nothing in it")
     return handler.figures()
 
 
@@ -87,7 +87,7 @@ class _Solutions(ContentHandler):
     def startElement(self, name: str, attrs: Any) -> None:  # noqa: N802 - SAX calls it
         self.depth += 1
         if self.depth > DEEPEST:
-            raise Unusable(f"it is nested more than {DEEPEST} levels deep")
+            raise InvalidSolution(f"it is nested more than {DEEPEST} levels deep")
         self.children += self.depth == 2  # noqa: PLR2004 - a child of the root
         if name.rpartition(":")[2] == "Solution":
             self.solutions += 1

@@ -9,10 +9,10 @@ from decimal import Decimal
 from typing import Any
 
 from orchestrator.orders.fields import (
-    Missing,
-    Reader,
-    Reading,
-    Wrong,
+    BodyReader,
+    FieldReader,
+    InvalidField,
+    MissingField,
     optional_text,
     phone,
     plain,
@@ -69,7 +69,7 @@ class Order:
     revision: int
 
 
-class OrderFaults(ValueError):  # noqa: N818 - it is the answer to whoever sent the order
+class InvalidOrder(ValueError):  # noqa: N818 - it is the answer to whoever sent the order
     """Everything that is wrong with an order, each fault with its place: `parts.0.quantity: …`."""
 
     def __init__(self, faults: list[str]) -> None:
@@ -77,7 +77,7 @@ class OrderFaults(ValueError):  # noqa: N818 - it is the answer to whoever sent 
         self.faults = faults
 
 
-PHONE = Reader(phone, {"type": "string", "maxLength": 40, "examples": ["0555 123 45 67"]})
+PHONE = FieldReader(phone, {"type": "string", "maxLength": 40, "examples": ["0555 123 45 67"]})
 ORDER_FIELDS = {
     "order_id": text(100),
     "customer_phone": PHONE,
@@ -105,9 +105,9 @@ PART_FIELDS = {
 
 def read_order(body: Any, *, default_mode: str) -> Order:
     """Check an order as sent; every fault is named, not only the first."""
-    reading = Reading()
+    reading = BodyReader()
     if not isinstance(body, Mapping):
-        raise OrderFaults(["body: Expected an object."])
+        raise InvalidOrder(["body: Expected an object."])
     # Null is the same as absent, so a client that spells out its optional fields sends the same order.
     given = {"opti_mode": default_mode, "revision": 0} | {k: v for k, v in body.items() if v is not None}
     nested = {name: given.pop(name, None) for name in ("plate_size", "parts")}
@@ -117,7 +117,7 @@ def read_order(body: Any, *, default_mode: str) -> Order:
         plate = reading.object("plate_size", nested["plate_size"], PLATE_FIELDS)
     parts = _read_parts(reading, nested["parts"])
     if reading.faults:
-        raise OrderFaults(reading.faults)
+        raise InvalidOrder(reading.faults)
     return Order(
         **values,
         plate_size=PlateSize(**plate) if plate else None,
@@ -125,13 +125,13 @@ def read_order(body: Any, *, default_mode: str) -> Order:
     )
 
 
-def _read_parts(reading: Reading, raw: Any) -> list[dict[str, Any]]:
+def _read_parts(reading: BodyReader, raw: Any) -> list[dict[str, Any]]:
     if raw is None:
-        reading.fault("parts", Missing())
+        reading.fault("parts", MissingField())
     elif not isinstance(raw, list):
-        reading.fault("parts", Wrong("Expected a list."))
+        reading.fault("parts", InvalidField("Expected a list."))
     elif not 1 <= len(raw) <= MOST_PARTS:
-        reading.fault("parts", Wrong(f"Expected 1 to {MOST_PARTS:,} parts, got {len(raw):,}."))
+        reading.fault("parts", InvalidField(f"Expected 1 to {MOST_PARTS:,} parts, got {len(raw):,}."))
     else:
         parts = [reading.object(f"parts.{number}", part, PART_FIELDS) for number, part in enumerate(raw)]
         seen: Counter[str] = Counter()
@@ -139,7 +139,7 @@ def _read_parts(reading: Reading, raw: Any) -> list[dict[str, Any]]:
             if part.get("id"):
                 seen[part["id"]] += 1
                 if seen[part["id"]] > 1:
-                    reading.fault(f"parts.{number}.id", Wrong(f"{part['id']!r} is the id of an earlier part."))
+                    reading.fault(f"parts.{number}.id", InvalidField(f"{part['id']!r} is the id of an earlier part."))
         return parts
     return []
 

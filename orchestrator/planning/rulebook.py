@@ -51,7 +51,7 @@ class Rules:
     refusal: str | None = None
 
 
-class Unreadable(ValueError):  # noqa: N818 - it is the answer about a file
+class InvalidRules(ValueError):  # noqa: N818 - it is the answer about a file
     """Why rules are refused, with the line."""
 
 
@@ -61,16 +61,16 @@ def read_rules(content: bytes) -> Rules:
         text = content.decode("utf-8-sig")
         data = json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins)
     except json.JSONDecodeError as error:
-        raise Unreadable(f"line {error.lineno}: {error.msg}.") from None
+        raise InvalidRules(f"line {error.lineno}: {error.msg}.") from None
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise Unreadable(f"line {line}: not UTF-8.") from None
+        raise InvalidRules(f"line {line}: not UTF-8.") from None
     except RecursionError:
-        raise Unreadable("nested too deeply.") from None
+        raise InvalidRules("nested too deeply.") from None
     except _Twin as twin:
-        raise Unreadable(f"line {_line(text, twin.key, nth=2)}: {twin.key} is there twice.") from None
+        raise InvalidRules(f"line {_line(text, twin.key, nth=2)}: {twin.key} is there twice.") from None
     except ValueError as error:
-        raise Unreadable(f"{error}.") from None
+        raise InvalidRules(f"{error}.") from None
     return _Book(text, data).rules()
 
 
@@ -109,7 +109,7 @@ class _Book:
 
     def rules(self) -> Rules:
         if not isinstance(self.data, dict):
-            raise Unreadable("line 1: expected an object.")
+            raise InvalidRules("line 1: expected an object.")
         self._refuse_wrong_keys()
         timeouts = self._timeouts()
         self.take("ackMode", _one_of(("file_move",)))
@@ -148,8 +148,8 @@ class _Book:
         except ValueError as error:
             raise self._wrong(str(error), *keys) from None
 
-    def _wrong(self, message: str, *keys: str) -> Unreadable:
-        return Unreadable(f"line {_line(self.text, *keys)}: {'.'.join(keys)}: {message}.")
+    def _wrong(self, message: str, *keys: str) -> InvalidRules:
+        return InvalidRules(f"line {_line(self.text, *keys)}: {'.'.join(keys)}: {message}.")
 
     def _timeouts(self) -> Mapping[str, timedelta]:
         timeouts = self.mapping("timeouts", _one_of(TIMEOUTS), _minutes)
@@ -168,7 +168,7 @@ class _Book:
             if key not in KEYS:
                 raise self._wrong(f"unknown; known are {', '.join(KEYS)}", key)
         if missing := [key for key in KEYS if key not in self.data and key not in OPTIONAL]:
-            raise Unreadable(f"line 1: missing are {', '.join(missing)}.")
+            raise InvalidRules(f"line 1: missing are {', '.join(missing)}.")
 
 
 def _number(value: Any) -> Decimal:

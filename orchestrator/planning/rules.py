@@ -6,8 +6,8 @@ from pathlib import Path
 
 from django.conf import settings
 
-from orchestrator.faults import Code, Fault
-from orchestrator.planning.rulebook import Rules, Unreadable, read_rules
+from orchestrator.errors import Code, JobError
+from orchestrator.planning.rulebook import InvalidRules, Rules, read_rules
 
 __all__ = ["Rules", "current_rules", "mistake"]
 
@@ -28,10 +28,10 @@ def current_rules() -> Rules:
             if known and known[0] == content:
                 return known[1]
             rules = read_rules(content)
-        except Unreadable as wrong:
+        except InvalidRules as wrong:
             reason = f"{path.name}: {wrong}"
             if known is None:
-                raise Fault(Code.UNKNOWN, f"There are no rules to work by. {reason}") from None
+                raise JobError(Code.UNKNOWN, f"There are no rules to work by. {reason}") from None
             return replace(known[1], refusal=reason)
         _last[path] = (content, rules)
         return rules
@@ -41,7 +41,7 @@ def mistake() -> str:
     """Return what is wrong with the rules on disk, or nothing; whoever has read good ones works by those meanwhile."""
     try:
         return current_rules().refusal or ""
-    except Fault as fault:
+    except JobError as fault:
         return fault.message
 
 
@@ -50,7 +50,7 @@ def _content(path: Path) -> bytes:
         with path.open("rb") as file:
             content = file.read(BIGGEST_FILE + 1)
     except OSError as error:
-        raise Unreadable(f"cannot be read: {error.strerror}.") from None
+        raise InvalidRules(f"cannot be read: {error.strerror}.") from None
     if len(content) > BIGGEST_FILE:
-        raise Unreadable("larger than 1 MB.")
+        raise InvalidRules("larger than 1 MB.")
     return content

@@ -3,7 +3,7 @@
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.orders.fields import plain
 from orchestrator.orders.order import ARKALIK, EDGES, Order, Part, PlateSize
 from orchestrator.planning.excel.template import check_template
@@ -39,7 +39,9 @@ def plate_for(order: Order, rules: Rules) -> PlateSize:
     """Return the board that the order names, else the one of the rules."""
     plate = order.plate_size or rules.default_plate_size
     if plate is None:
-        raise Fault(Code.PLATE_SIZE_MISSING, "The order names no plate size, and the rules have no defaultPlateSize.")
+        raise JobError(
+            Code.PLATE_SIZE_MISSING, "The order names no plate size, and the rules have no defaultPlateSize."
+        )
     return plate
 
 
@@ -88,5 +90,5 @@ def _edge(part: Part, rules: Rules, side: str, name: str | None) -> Decimal | No
     return rules.edge_mapping[name]
 
 
-def _fault(code: Code, part: Part, message: str) -> Fault:
-    return Fault(code, f"Part {part.id}: {message}", part=part.id)
+def _fault(code: Code, part: Part, message: str) -> JobError:
+    return JobError(code, f"Part {part.id}: {message}", part=part.id)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.files.atomic import ASIDE, chunks, named_failures, place, sweep_leftovers, sync_folder, write_aside
 from orchestrator.files.folders import Folders
 from orchestrator.planning.excel.naming import folded, short_hash
@@ -69,7 +69,7 @@ def withdraw(name: str, folders: Folders) -> bool | None:
             folders.inbox.stat()  # a share that is away says nothing about the file
             answer = acknowledged(name, folders)
             if answer is None and not _is_there(taken_back):
-                raise Fault(
+                raise JobError(
                     Code.OSI_ACK_TIMEOUT,
                     f"{name} left inbox/, but is neither in processed/ nor in failed/. "
                     "Ask at the saw whether it was cut before retrying.",

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from django.conf import settings
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.files.atomic import named_failures
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job, SolutionFile
@@ -36,7 +36,7 @@ def settle_earlier_attempts(job: Job, folders: Folders) -> None:
         if not _settle(name, folders):
             continue
         if name not in ours:
-            raise Fault(
+            raise JobError(
                 Code.UNKNOWN,
                 f"The saw took {name}, an earlier solution of this order; another one would be cut a second time.",
             )
@@ -55,7 +55,7 @@ def take_back(job: Job, folders: Folders) -> list[str]:
                 taken.append(name)
                 if name in ours:
                     _remember(ours[name], name)
-        except (Fault, OSError) as error:
+        except (JobError, OSError) as error:
             logger.warning("%s could not be taken back from the saw: %s", name, error)
     return taken
 
@@ -89,11 +89,11 @@ def heard(
 ) -> list[bool | None]:
     """Ask about each file, and remember which the saw has; a fault with one is told after all were asked."""
     answers: list[bool | None] = []
-    faults: list[Fault] = []
+    faults: list[JobError] = []
     for file, name in waiting.items():
         try:
             answers.append(ask(name, folders))
-        except Fault as fault:
+        except JobError as fault:
             faults.append(fault)
         else:
             if answers[-1]:

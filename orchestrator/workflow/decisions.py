@@ -10,14 +10,14 @@ from kilit.api.refusals import Refusal
 from kilit.lock.audit import acting
 from kilit.lock.guard import MoveRefused
 from kilit.lock.models import Event
-from orchestrator.faults import PERMANENT_CODES, Code, Fault
+from orchestrator.errors import PERMANENT_CODES, Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet
 from orchestrator.orders.enqueue import ring
 from orchestrator.planning.rules import Rules, current_rules
 from orchestrator.saw.saw_handover import is_cut_in_part, take_back
-from orchestrator.states import CANCELLABLE, State
+from orchestrator.states import CANCELLABLE, JobState
 
 Verb = Callable[[UUID], Job]
 
@@ -83,7 +83,7 @@ def decided(pk: UUID, verb: Callable[[JobQuerySet], int]) -> Job | None:
 def why_not_retried(job: Job, rules: Rules) -> Exception:
     """Return the refusal that fits what the row says now."""
     facts: dict[str, Any] = {"id": str(job.pk), "state": job.status}
-    if job.status != State.FAILED:
+    if job.status != JobState.FAILED:
         return MoveRefused(job, "retry", job.status)
     if job.error_code in PERMANENT_CODES:
         code = Code(job.error_code)
@@ -97,5 +97,5 @@ def rules_in_force() -> Rules:
     """Return the rules, or refuse while there are none."""
     try:
         return current_rules()
-    except Fault as fault:
+    except JobError as fault:
         raise Refusal(503, fault.code, fault.message, retry_after=60) from None

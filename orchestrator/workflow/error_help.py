@@ -2,9 +2,9 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from orchestrator.faults import Code
+from orchestrator.errors import Code
 from orchestrator.models import Job
-from orchestrator.states import FAILING, State
+from orchestrator.states import FAILING, JobState
 
 # For people at the floor: what is wrong, what to put right, and then which button.
 TO_FIX = {
@@ -81,7 +81,7 @@ def advice(job: Job) -> list[str]:
     """Say what a person should do about a job that is held or failed; of others there is nothing to say."""
     if job.status not in FAILING:
         return []
-    if job.status == State.FAILED and job.error_code in SEND_AGAIN:
+    if job.status == JobState.FAILED and job.error_code in SEND_AGAIN:
         return [str(SEND_AGAIN[Code(job.error_code)])]
     told = TO_FIX.get(Code(job.error_code))
     return [str(told)] if told else []

@@ -7,7 +7,7 @@ from datetime import timedelta
 from django.db import transaction
 from django.db.models.functions import Now
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.models import Job, SolutionFile
 from orchestrator.optiplanning import adapter
 from orchestrator.optiplanning.collecting import Collected, Wanted, collect, is_there, missing
@@ -34,7 +34,7 @@ def optimise(job: Job, keep_alive: KeepAlive) -> timedelta | None:
         left = refuse_late_solution(job)
         try:
             adapter(job.opti_mode).run(files, keep_alive=keep_alive, time_limit=left)
-        except Fault as fault:
+        except JobError as fault:
             if fault.code == Code.OPTI_XML_TIMEOUT:
                 raise too_late(job) from fault  # the program was told what was left; people are told the limit
             raise
@@ -56,7 +56,7 @@ def first_look(job: Job) -> tuple[Collected | None, bool]:
         return solution_of(job), False
     try:
         found = solution_of(job)
-    except Fault as fault:
+    except JobError as fault:
         if fault.code != Code.XML_INVALID:
             raise
         return None, False
@@ -72,7 +72,7 @@ def wanted(job: Job) -> Wanted:
     """Return which files are a solution of this attempt."""
     newer_than = job.attempt_started_at
     if newer_than is None:  # the database refuses a running job without it
-        raise Fault(Code.UNKNOWN, "The attempt has no beginning.")
+        raise JobError(Code.UNKNOWN, "The attempt has no beginning.")
     sheets = [sheet["name"] for sheet in job.files]
     return Wanted(job.pk, newer_than, sheets, each=current_rules().xml_expected == "batch")
 
@@ -86,7 +86,9 @@ def store(job: Job, found: Collected) -> bool:
     if digest(contents.values()) != found.sha256:
         return False
     if is_cut_in_part(job):
-        raise Fault(Code.UNKNOWN, "The saw took an earlier solution of this order; another would be cut a second time.")
+        raise JobError(
+            Code.UNKNOWN, "The saw took an earlier solution of this order; another would be cut a second time."
+        )
     with transaction.atomic():
         job.solution_files.filter(acknowledged_as="").delete()
         SolutionFile.objects.bulk_create(
@@ -116,9 +118,9 @@ def refuse_late_solution(job: Job) -> timedelta:
     return left
 
 
-def too_late(job: Job) -> Fault:
+def too_late(job: Job) -> JobError:
     """Return what ends the waiting for OptiPlanning."""
     minutes = current_rules().opti_xml_after.total_seconds() / 60
     lacking = missing(wanted(job), folders_here())
     of_what = f" of {', '.join(lacking)}, though of the other sheets" if lacking else ""
-    return Fault(Code.OPTI_XML_TIMEOUT, f"OptiPlanning brought no solution{of_what} within {minutes:g} min.")
+    return JobError(Code.OPTI_XML_TIMEOUT, f"OptiPlanning brought no solution{of_what} within {minutes:g} min.")

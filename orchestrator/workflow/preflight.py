@@ -11,7 +11,7 @@ from pathlib import Path
 
 from django.utils.translation import gettext as _
 
-from orchestrator.faults import Fault
+from orchestrator.errors import JobError
 from orchestrator.files.atomic import ASIDE
 from orchestrator.files.folders import Folders
 from orchestrator.optiplanning.adapters import command_missing, macro_missing
@@ -87,7 +87,7 @@ def _not_writable(folder: Path) -> str | None:
 def _template(path: Path) -> Check:
     try:
         check_template(path)
-    except Fault as fault:
+    except JobError as fault:
         return Check(_("template"), Level.FAIL, f"{path}: {fault.message}")
     return Check(_("template"), Level.PASS, _("%(path)s has the sheet and its tags.") % {"path": path})
 
@@ -95,7 +95,7 @@ def _template(path: Path) -> Check:
 def _rules() -> Iterator[Check]:
     try:
         rules = current_rules()
-    except Fault as fault:
+    except JobError as fault:
         yield Check(_("rules"), Level.FAIL, fault.message)
         return
     if rules.refusal:
@@ -114,7 +114,7 @@ def _mode(name: str, wrong: str | None, fine: str, *, mode: str) -> Check:
     # A factory uses the modes it uses; only a default that cannot work stops orders.
     try:
         is_default = current_rules().opti_mode_default == mode
-    except Fault:
+    except JobError:
         is_default = False
     words = _("%(wrong)s Orders in mode %(mode)s will fail.") % {"wrong": wrong, "mode": mode}
     return Check(name, Level.FAIL if is_default else Level.WARN, words)

@@ -18,14 +18,14 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
 from kilit.workers.presence import present
-from orchestrator.faults import HOLD_CODES, Code, Fault
+from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.files.share_outages import Absences
 from orchestrator.models import Job
 from orchestrator.models.job import ClaimLost
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import release_lapsed, take_back
-from orchestrator.states import JOBS, State
+from orchestrator.states import JOBS, JobState
 from orchestrator.workflow.optimizing import KeepAlive
 from orchestrator.workflow.step_context import poll
 from orchestrator.workflow.steps import STEPS, takes_long
@@ -40,7 +40,7 @@ WORKERS_TURN = timedelta(seconds=30)
 
 
 # Here nothing but folders is waited for; later states have times of their own.
-UNSTARTED = (State.NEW, State.PREPARED)
+UNSTARTED = (JobState.NEW, JobState.PREPARED)
 
 
 class Stopping(Exception):  # noqa: N818 - a wish, not an error
@@ -82,7 +82,7 @@ def has_rules() -> bool:
     """
     try:
         current_rules()
-    except Fault as fault:
+    except JobError as fault:
         if _told.get(fault.message, -math.inf) < time.monotonic() - TELL_EVERY:
             _told[fault.message] = time.monotonic()
             logger.error("cutting jobs wait: %s", fault.message)  # noqa: TRY400 - the words are all there is to say
@@ -98,11 +98,11 @@ def work(job: Job, *, patient: bool, stopping: Callable[[], bool] = never) -> No
         logger.warning("%s belongs to somebody else by now", job)
     except (OperationalError, InterfaceError):
         raise  # without the database nothing can be said about the job; its lease lapses
-    except Fault as fault:
+    except JobError as fault:
         give_up(job, fault)
     except Exception as error:
         logger.exception("%s failed", job)
-        give_up(job, Fault(Code.UNKNOWN, f"{type(error).__name__}: {error}"))
+        give_up(job, JobError(Code.UNKNOWN, f"{type(error).__name__}: {error}"))
     else:
         if wait is not None:
             Job.objects.release(job, after=wait)
@@ -117,7 +117,7 @@ def take_steps(job: Job, *, patient: bool, keep_alive: KeepAlive) -> timedelta |
             wait = step(job, keep_alive)
         except Stopping:
             return timedelta(0)  # the next runner starts OptiPlanning again
-        except Fault as fault:
+        except JobError as fault:
             if job.status in UNSTARTED and absences.is_short(job.pk, fault):
                 return poll()
             raise
@@ -141,12 +141,12 @@ def keeper(job: Job, stopping: Callable[[], bool]) -> KeepAlive:
     return keep_alive
 
 
-def give_up(job: Job, fault: Fault) -> None:
+def give_up(job: Job, fault: JobError) -> None:
     """Hold the job for a person when one can mend it, else fail it."""
     held = fault.code in HOLD_CODES and "hold" in JOBS.verbs_from(job.status)
     with acting_as(f"runner:{socket.gethostname()[:64]}:{os.getpid()}", reason=fault.message[:1000]):
         try:
-            if job.status == State.XML_READY and job.delivery_names:
+            if job.status == JobState.XML_READY and job.delivery_names:
                 job.renew()  # what another runner hands over is not ours to take back
                 take_back(job, Folders.from_settings())
             (job.hold if held else job.fail)(fault)

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from django.conf import settings
 
-from orchestrator.faults import Fault
+from orchestrator.errors import JobError
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job
 from orchestrator.planning.excel import contents_of
@@ -24,7 +24,7 @@ def sheet(job: Job, number: int) -> tuple[str, bytes] | None:
             if hashlib.sha256(content).hexdigest() == sha256:
                 return name, content
     # Made anew it is the same file, unless rules or template changed since; then it is not handed out as if it were.
-    with suppress(Fault, OSError):
+    with suppress(JobError, OSError):
         for made, content in contents_of(job.pk, planned(job, folders), folders):
             if (made.name, made.sha256) == (name, sha256):
                 return name, content

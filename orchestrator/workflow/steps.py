@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 from kilit.lock.audit import acting, acting_as
 from kilit.lock.models import Event
-from orchestrator.faults import HOLD_CODES, Code, Fault
+from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.files.atomic import named_failures
 from orchestrator.files.folders import Folders
 from orchestrator.models import Customer, Job, queryset
@@ -18,14 +18,14 @@ from orchestrator.optiplanning import adapter
 from orchestrator.optiplanning.collecting import file_clock
 from orchestrator.orders.fields import plain
 from orchestrator.orders.order import order_from
-from orchestrator.planning.excel import SheetFile, sheets_of, write_files
+from orchestrator.planning.excel import Sheet, sheets_of, write_files
 from orchestrator.planning.excel.template import check_template
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.rules import current_rules
 from orchestrator.planning.transform import transform
 from orchestrator.saw.delivery import acknowledged, withdraw
 from orchestrator.saw.saw_handover import heard, is_cut_in_part, lay_into_inbox, named, settle_earlier_attempts
-from orchestrator.states import Mode, State
+from orchestrator.states import JobState, Mode
 from orchestrator.workflow.optimizing import KeepAlive, digest, optimise
 from orchestrator.workflow.step_context import advance, age, folders_here, poll
 
@@ -39,7 +39,7 @@ def prepare(job: Job, _: KeepAlive) -> timedelta | None:
     """Find the customer and ask all gates; nothing is written outside the database yet."""
     customer = Customer.objects.filter(phone=job.customer_phone).first()
     if customer is None:
-        raise Fault(Code.CRM_NO_MATCH, f"No customer has the phone {job.customer_phone}.")
+        raise JobError(Code.CRM_NO_MATCH, f"No customer has the phone {job.customer_phone}.")
     if job.customer_id != customer.pk:
         job.note(customer=customer)  # known even when a later gate holds the job
     folders = folders_here()
@@ -72,11 +72,11 @@ def import_files(job: Job, keep_alive: KeepAlive) -> timedelta | None:
     folders = folders_here()
     try:
         lay_sheets(job, folders, planned(job, folders), keep_alive)
-    except Fault as fault:
+    except JobError as fault:
         if fault.code in HOLD_CODES:
             # All was well when the job was prepared: somebody has the template open, or changed the rules. A retry asks
             # every gate again, and holds the job; from here it could only fail, and with some of these codes for good.
-            raise Fault(Code.UNKNOWN, fault.message) from fault
+            raise JobError(Code.UNKNOWN, fault.message) from fault
         raise
     return None
 
@@ -98,7 +98,7 @@ def lay_sheets(job: Job, folders: Folders, plan: Plan, keep_alive: KeepAlive) ->
     advance(job, "import_files", f"Sheets: {', '.join(sheet['name'] for sheet in written)}.", **changes)
 
 
-def listed(sheets: Iterable[SheetFile]) -> list[dict[str, str]]:
+def listed(sheets: Iterable[Sheet]) -> list[dict[str, str]]:
     """Return sheets as the job remembers them."""
     return [{"name": sheet.name, "sha256": sheet.sha256} for sheet in sheets]
 
@@ -106,8 +106,9 @@ def listed(sheets: Iterable[SheetFile]) -> list[dict[str, str]]:
 def start(job: Job, _: KeepAlive) -> timedelta | None:
     """Take the one slot of OptiPlanning before anything is started, or wait for it."""
     if adapter(job.opti_mode).needs_operator and not job.manual_trigger_approved:
-        raise Fault(
-            Code.OPERATOR_TRIGGER_REQUIRED, "The sheets are in the import folder. Start OptiPlanning, then approve."
+        raise JobError(
+            Code.OPERATOR_TRIGGER_REQUIRED,
+            "The sheets are in the import folder. Start OptiPlanning, then approve.",
         )
     with acting_as(acting().actor, reason="OptiPlanning is free."):
         if not Job.objects.take_slot(job):
@@ -121,7 +122,7 @@ def validate(job: Job, _: KeepAlive) -> timedelta | None:
     # Sorted here, as the collector does: a database may sort by another alphabet.
     contents = [bytes(file.content) for file in sorted(job.solution_files.all(), key=lambda file: file.name)]
     if not contents or digest(contents) != job.xml_sha256:
-        raise Fault(Code.XML_INVALID, "The stored solution is not the one that was collected.")
+        raise JobError(Code.XML_INVALID, "The stored solution is not the one that was collected.")
     advance(job, "validate", spoken(job.solution or {}), xml_ready_at=Now())
     return None
 
@@ -134,12 +135,12 @@ def hand_over(job: Job, _: KeepAlive) -> timedelta | None:
         try:
             with named_failures(folders.saw):
                 lay_out(job, folders)
-        except Fault as fault:
+        except JobError as fault:
             if not isinstance(fault.__cause__, OSError):
                 raise
             # A share that is away for a minute fails no job.
             if age(job, "xml_ready_at") > patience:
-                raise Fault(Code.OSI_ACK_TIMEOUT, f"For {minutes(patience)}: {fault.message}") from fault
+                raise JobError(Code.OSI_ACK_TIMEOUT, f"For {minutes(patience)}: {fault.message}") from fault
             return poll()
     waiting = named(job, attempt=job.retry_count + 1)
     answers = heard(waiting, folders, acknowledged)
@@ -148,10 +149,10 @@ def hand_over(job: Job, _: KeepAlive) -> timedelta | None:
         answers = heard(waiting, folders, withdraw)
         refused = [name for name, answer in zip(waiting.values(), answers, strict=True) if answer is False]
         if refused:
-            raise Fault(Code.OSI_ACK_FAILED, f"The saw put {', '.join(refused)} into failed/.")
+            raise JobError(Code.OSI_ACK_FAILED, f"The saw put {', '.join(refused)} into failed/.")
         if None in answers:
             told = f"The saw did not answer within {minutes(patience)}; the file was taken back."
-            raise Fault(Code.OSI_ACK_TIMEOUT, told)
+            raise JobError(Code.OSI_ACK_TIMEOUT, told)
     if None in answers:
         return poll()
     taken = job.solution_files.order_by("name").values_list("acknowledged_as", flat=True)
@@ -179,21 +180,23 @@ def finish(job: Job, _: KeepAlive) -> timedelta | None:
 
 
 STEPS: dict[str, Step] = {
-    State.NEW: prepare,
-    State.PREPARED: import_files,
-    State.OPTI_IMPORTED: start,
-    State.OPTI_RUNNING: optimise,
-    State.OPTI_DONE: validate,
-    State.XML_READY: hand_over,
-    State.DELIVERED: finish,
+    JobState.NEW: prepare,
+    JobState.PREPARED: import_files,
+    JobState.OPTI_IMPORTED: start,
+    JobState.OPTI_RUNNING: optimise,
+    JobState.OPTI_DONE: validate,
+    JobState.XML_READY: hand_over,
+    JobState.DELIVERED: finish,
 }
 
 
 def takes_long(job: Job) -> bool:
     """Tell whether the next step may outlast a worker's task: very many sheets, or OptiPlanning until its end."""
-    if job.status == State.PREPARED:
+    if job.status == JobState.PREPARED:
         return (job.batch_count or 0) > queryset.MANY_BATCHES
-    starting = job.status == State.OPTI_IMPORTED or (job.status == State.OPTI_RUNNING and job.opti_ended_at is None)
+    starting = job.status == JobState.OPTI_IMPORTED or (
+        job.status == JobState.OPTI_RUNNING and job.opti_ended_at is None
+    )
     return starting and job.opti_mode != Mode.C
 
 

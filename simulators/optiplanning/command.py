@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kilit.lock.management.arguments import whole_number
 from kilit.workers.processes import die_with_parent
-from orchestrator.faults import Fault
+from orchestrator.errors import JobError
 from orchestrator.files.atomic import named_failures
 from orchestrator.files.folders import Folders
 from orchestrator.planning.rules import current_rules
@@ -58,7 +58,7 @@ class Command(BaseCommand):
             while not options["once"]:
                 time.sleep(LOOK_EVERY)
                 player.look()
-        except Fault as fault:
+        except JobError as fault:
             raise CommandError(fault.message) from None
         except KeyboardInterrupt:
             return

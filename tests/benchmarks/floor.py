@@ -18,7 +18,7 @@ from orchestrator.models import Customer, Job
 from orchestrator.optiplanning import collecting
 from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.order import read_order
-from orchestrator.states import State
+from orchestrator.states import JobState
 from orchestrator.workflow.runner import tick
 from orchestrator.workflow.step_context import folders_here
 from tests.benchmarks.harness import Figure
@@ -93,7 +93,7 @@ def sheets() -> float:
     tick(patient=True)
     took = time.perf_counter() - start
     job.refresh_from_db()
-    if job.status != State.HOLD or not job.files or job.imported_at is None:
+    if job.status != JobState.HOLD or not job.files or job.imported_at is None:
         raise RuntimeError(f"no sheets: {job.status} {job.error_code}")
     if not cells:  # what openpyxl alone is to write: the same, read back once
         cells.extend(written(job))
@@ -123,7 +123,7 @@ def overhead() -> float:
     """Return the CPU seconds of a job from NEW to DONE: of this process alone, as OptiPlanning's are not ours."""
     jobs = [order(1, "A").pk for _ in range(JOBS)]
     before = time.process_time()
-    done = Job.objects.filter(pk__in=jobs, status=State.DONE)
+    done = Job.objects.filter(pk__in=jobs, status=JobState.DONE)
     folders = folders_here()
     end = time.monotonic() + PATIENCE
     while done.count() < JOBS:

@@ -17,7 +17,7 @@ from kilit.workers.models import Heartbeat
 from ociqueue.demo import SHOWCASE
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.states import Category, SyncMethod
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
 from orchestrator.models.queryset import failure
 from pdfjobs.browser import find_browser
@@ -56,7 +56,7 @@ def house(transactional_db: None, tmp_path) -> House:
     Heartbeat.objects.create(name="here")
     site = Site.objects.get(name=SHOWCASE)
     held = Job.objects.get(order_id="DEMO-1004")
-    held.move("hold", **failure(Fault(Code.CRM_NO_MATCH, "Nobody has the phone +905360001122.")))
+    held.move("hold", **failure(JobError(Code.CRM_NO_MATCH, "Nobody has the phone +905360001122.")))
     circuit = Circuit.objects.trip(
         Site.objects.get(sync_method=SyncMethod.API), code="NO_ACCESS", category=Category.AUTH, reason="No access."
     )

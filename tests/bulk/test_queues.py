@@ -8,7 +8,7 @@ import pytest
 
 from kilit.bulk.models import BulkAction
 from kilit.lock.models import Event
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
 from orchestrator.models.queryset import failure
 from pdfjobs import store
@@ -38,7 +38,7 @@ def downloaded(client: Any, address: str) -> list[dict[str, str]]:
 
 
 def failed_cutting_job(order_id: str, code: Code = Code.OPTI_RUNNER_FAILED, **columns: Any) -> Job:
-    job = make_cutting_job(order_id=order_id).move("fail", **failure(Fault(code, "=no")))
+    job = make_cutting_job(order_id=order_id).move("fail", **failure(JobError(code, "=no")))
     Job.objects.filter(pk=job.pk).update(**columns) if columns else None
     return job
 

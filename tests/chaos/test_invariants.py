@@ -18,7 +18,7 @@ from kilit.lock.identity import uuid7
 from ociqueue import acknowledge
 from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.models.per_row import PerRowValues
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
 from pdfjobs import store
 from pdfjobs.models import PdfJob
@@ -97,7 +97,7 @@ def hand_over(job: Job, saw: Path) -> None:
         (saw / name).mkdir(parents=True)
     (saw / "processed" / f"{job.pk}_a1.xml").write_text("<x/>")
     held = Job.objects.claim()
-    held.fail(Fault(Code.UNKNOWN, "lost"))
+    held.fail(JobError(Code.UNKNOWN, "lost"))
 
 
 def act_in_bulk() -> None:

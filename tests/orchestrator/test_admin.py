@@ -6,10 +6,10 @@ import pytest
 from django.urls import reverse
 
 from kilit.lock.models import Event
-from orchestrator.faults import HOLD_CODES, Code, Fault
+from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.models import Customer, Job
 from orchestrator.models.queryset import failure
-from orchestrator.states import State
+from orchestrator.states import JobState
 from orchestrator.workflow.error_help import TO_FIX, advice
 from tests.orchestrator import test_lifecycle
 from tests.orchestrator.conftest import make_job
@@ -21,7 +21,7 @@ row_in = test_lifecycle.TestJobs.specimen.row_in
 
 
 def held(code: Code = Code.CRM_NO_MATCH, **changes) -> Job:
-    return make_job(**changes).move("hold", **failure(Fault(code, "Part g1: mend it.")))
+    return make_job(**changes).move("hold", **failure(JobError(code, "Part g1: mend it.")))
 
 
 def page_of(client, job: Job) -> str:
@@ -71,7 +71,7 @@ def test_the_list_is_narrowed_by(query, found, make_person) -> None:
     assert sorted(set(re.findall(r">(S-\d)<", shown))) == found
 
 
-@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("state", JobState)
 def test_a_job_in_every_state_has_a_page_with_the_buttons_that_apply(state, make_person) -> None:
     job = make_job()
     job.refresh_from_db()
@@ -143,7 +143,7 @@ def test_a_selection_is_told_apart_before_and_after(make_person) -> None:
 
 def test_a_permanent_failure_is_not_offered_for_retry(make_person) -> None:
     operator = make_person("operator")
-    job = make_job().move("fail", **failure(Fault(Code.XML_INVALID, "no")))
+    job = make_job().move("fail", **failure(JobError(Code.XML_INVALID, "no")))
 
     asked = operator.get(f"{LIST}{job.pk}/retry/").content.decode()
 

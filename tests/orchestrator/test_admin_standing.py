@@ -10,10 +10,10 @@ from django.test.utils import CaptureQueriesContext
 
 from kilit.lock.leases import new_lease
 from kilit.workers.models import Heartbeat, Runner
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
 from orchestrator.models.queryset import LEASE, failure
-from orchestrator.states import State
+from orchestrator.states import JobState
 from orchestrator.workflow.runner import tick
 from tests.orchestrator import test_lifecycle
 from tests.orchestrator.conftest import make_job
@@ -39,7 +39,7 @@ def told(client, job: Job) -> list[tuple[str, str]]:
     return [(reason.kind, reason.sentence) for reason in answer.context["reasons"]]
 
 
-@pytest.mark.parametrize("state", list(State))
+@pytest.mark.parametrize("state", list(JobState))
 def test_every_state_has_a_reason_and_a_diagram(make_person, state: str) -> None:
     job, client = row_in(state), make_person("viewer")
 
@@ -115,7 +115,7 @@ def test_a_lease_says_until_when_it_is_held(make_person) -> None:
 
 
 def test_con_9_hold_shows_what_to_fix_its_message_and_approve(make_person) -> None:
-    job = make_job().move("hold", **failure(Fault(Code.CRM_NO_MATCH, "No customer has the phone.")))
+    job = make_job().move("hold", **failure(JobError(Code.CRM_NO_MATCH, "No customer has the phone.")))
 
     page = make_person("operator").get(f"{LIST}{job.pk}/change/").content.decode()
 
@@ -135,7 +135,10 @@ def test_con_9_a_hand_made_post_changes_no_field(admin_client) -> None:
 def test_held_jobs_are_a_group_that_can_be_approved(make_person) -> None:
     for order in ("S-1", "S-2"):
         job = make_job(order_id=order)
-        job.move("hold", **failure(Fault(Code.CRM_NO_MATCH, f"No customer has the phone +90555123456{order[-1]}.")))
+        job.move(
+            "hold",
+            **failure(JobError(Code.CRM_NO_MATCH, f"No customer has the phone +90555123456{order[-1]}.")),
+        )
     client = make_person("operator")
 
     (shown,) = client.get(f"{LIST}groups/").context["groups"]

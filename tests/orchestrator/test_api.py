@@ -8,7 +8,7 @@ import pytest
 
 from kilit.lock.models import Event
 from kilit.lock.models import event as event_model
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
 from orchestrator.models.queryset import failure
 from tests.orchestrator.conftest import ARKALIK, GOVDE, Api, make_job, order_body
@@ -261,7 +261,7 @@ def test_a_cursor_never_skips_a_job_that_came_meanwhile(api) -> None:
 
 def test_an_error_is_told_with_code_and_message(api) -> None:
     job = make_job()
-    job.move("hold", **failure(Fault(Code.CRM_NO_MATCH, "No customer.")))
+    job.move("hold", **failure(JobError(Code.CRM_NO_MATCH, "No customer.")))
 
     told = api.get(f"jobs/{job.pk}").json()["job"]
 

@@ -8,11 +8,11 @@ from django.db.models.functions import Now
 
 from kilit.lock.leases import new_lease
 from kilit.lock.models import Event
-from orchestrator.faults import HOLD_CODES, PERMANENT_CODES, Code, Fault
+from orchestrator.errors import HOLD_CODES, PERMANENT_CODES, Code, JobError
 from orchestrator.models import Job
 from orchestrator.models.job import ClaimLost
 from orchestrator.models.queryset import failure
-from orchestrator.states import CANCELLABLE, JOBS, WORKING, State
+from orchestrator.states import CANCELLABLE, JOBS, WORKING, JobState
 from tests.orchestrator import test_lifecycle
 from tests.orchestrator.conftest import Api
 from tests.orchestrator.test_lifecycle import make
@@ -23,11 +23,11 @@ row_in = test_lifecycle.TestJobs.specimen.row_in
 
 
 def failed(code: Code = Code.OPTI_XML_TIMEOUT, **columns) -> Job:
-    return make(**columns).move("fail", **failure(Fault(code, "It failed.")))
+    return make(**columns).move("fail", **failure(JobError(code, "It failed.")))
 
 
 def held(code: Code, **columns) -> Job:
-    return make(**columns).move("hold", **failure(Fault(code, "Mend it.")))
+    return make(**columns).move("hold", **failure(JobError(code, "Mend it.")))
 
 
 def error(answer) -> dict:
@@ -88,7 +88,7 @@ def test_every_other_error_may_be_retried(api, code) -> None:
     assert api.post(f"jobs/{failed(code).pk}/retry").status_code == 200
 
 
-@pytest.mark.parametrize("state", [state for state in State if state != State.FAILED])
+@pytest.mark.parametrize("state", [state for state in JobState if state != JobState.FAILED])
 def test_only_a_failed_job_is_retried(api, state) -> None:
     """DONE, HOLD and every state of a running job answer 409 with the state."""
     job = row_in(state)
@@ -101,7 +101,10 @@ def test_only_a_failed_job_is_retried(api, state) -> None:
     assert (job.status, job.retry_count) == (state, 0)
 
 
-@pytest.mark.parametrize("code", [Code.OPTI_XML_TIMEOUT, Code.OPTI_RUNNER_FAILED, Code.CANCELLED, Code.UNKNOWN])
+@pytest.mark.parametrize(
+    "code",
+    [Code.OPTI_XML_TIMEOUT, Code.OPTI_RUNNER_FAILED, Code.CANCELLED, Code.UNKNOWN],
+)
 def test_a_retry_that_needs_optiplanning_asks_the_operator_again(api, code) -> None:
     job = failed(code, manual_trigger_approved=True, attempt_started_at=Now())
 
@@ -148,7 +151,7 @@ def test_no_other_approval_forgets_the_operators_trigger(api) -> None:
     assert job.manual_trigger_approved
 
 
-@pytest.mark.parametrize("state", [state for state in State if state != State.HOLD])
+@pytest.mark.parametrize("state", [state for state in JobState if state != JobState.HOLD])
 def test_only_a_held_job_is_approved(api, state) -> None:
     job = row_in(state)
 
@@ -173,7 +176,7 @@ def test_a_waiting_job_is_cancelled(api, state) -> None:
     assert Event.objects.of(job).last().message == "The customer called."
 
 
-@pytest.mark.parametrize("state", [state for state in State if state not in CANCELLABLE])
+@pytest.mark.parametrize("state", [state for state in JobState if state not in CANCELLABLE])
 def test_a_job_that_the_saw_may_have_is_not_cancelled(api, state) -> None:
     answer = api.post(f"jobs/{row_in(state).pk}/cancel")
 

@@ -11,7 +11,7 @@ from django.db import OperationalError
 from django.db.models.functions import Now
 
 from kilit.lock.models import Event
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.models import Customer, Job
 from orchestrator.workflow import steps
 from orchestrator.workflow.decisions import approve, retry
@@ -200,7 +200,7 @@ def test_a_template_that_breaks_between_two_steps_does_not_fail_for_good(floor, 
     """PREPARED has no arrow to HOLD, so a fault that would be held elsewhere fails here, and the retry holds it."""
     job = make_job()
 
-    with patch.object(steps, "write_files", side_effect=Fault(Code.TEMPLATE_INVALID, "gone")):
+    with patch.object(steps, "write_files", side_effect=JobError(Code.TEMPLATE_INVALID, "gone")):
         tick(patient=True)
 
     job.refresh_from_db()

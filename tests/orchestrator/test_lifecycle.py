@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models.functions import Now
 
 from kilit.lock.leases import no_lease
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
 from orchestrator.models.queryset import failure
 from tests.support.lifecycle_conformance import LifecycleConformance, Specimen
@@ -33,7 +33,7 @@ def make(**columns: Any) -> Job:
 
 
 def fail() -> dict[str, Any]:
-    return {**failure(Fault(Code.UNKNOWN, "no")), **no_lease()}
+    return {**failure(JobError(Code.UNKNOWN, "no")), **no_lease()}
 
 
 class TestJobs(LifecycleConformance):
@@ -45,7 +45,7 @@ class TestJobs(LifecycleConformance):
             "collect": lambda: {"xml_sha256": "0" * 64},
             "deliver": lambda: {"handed_at": Now()},
             "finish": lambda: {"finished_at": Now()},
-            "hold": lambda: failure(Fault(Code.CRM_NO_MATCH, "nobody")),
+            "hold": lambda: failure(JobError(Code.CRM_NO_MATCH, "nobody")),
             "fail": fail,
             "cancel": fail,
         },

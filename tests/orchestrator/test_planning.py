@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from orchestrator.faults import Fault
+from orchestrator.errors import JobError
 from orchestrator.models import Job
 from orchestrator.workflow import steps
 from tests.orchestrator.conftest import make_job
@@ -50,7 +50,7 @@ def test_a_template_that_broke_between_two_steps_is_noticed(floor, rules, settin
     broken.write_bytes(b"no template")
     settings.OPTI_TEMPLATE = broken
 
-    with pytest.raises(Fault, match="template"):
+    with pytest.raises(JobError, match="template"):
         steps.planned(job, type(floor).from_settings())
 
 

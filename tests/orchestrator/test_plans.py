@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator import presenters
+from orchestrator.api import presenters
 from orchestrator.models import Job
 from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.workflow.runner import is_due

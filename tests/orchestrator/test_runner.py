@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import new_lease
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
 from orchestrator.models.job import ClaimLost
 from orchestrator.models.queryset import MOST_LAPSES
@@ -118,7 +118,7 @@ def test_a_swept_runner_can_neither_move_nor_release_nor_renew() -> None:
 def test_a_runner_without_a_claim_moves_nothing() -> None:
     job = Job.objects.get(pk=make_job().pk)
 
-    for verb in (lambda: job.advance("prepare"), lambda: job.fail(Fault(Code.UNKNOWN, "no"))):
+    for verb in (lambda: job.advance("prepare"), lambda: job.fail(JobError(Code.UNKNOWN, "no"))):
         with pytest.raises(MoveRefused):
             verb()
     assert not Job.objects.release(job, after=timedelta(0))

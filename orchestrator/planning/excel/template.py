@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
@@ -78,5 +78,5 @@ def open_template(content: bytes) -> "tuple[Workbook, Worksheet]":
     return workbook, sheet
 
 
-def _invalid(reason: str) -> Fault:
-    return Fault(Code.TEMPLATE_INVALID, f"The Excel template is not usable. {reason}")
+def _invalid(reason: str) -> JobError:
+    return JobError(Code.TEMPLATE_INVALID, f"The Excel template is not usable. {reason}")

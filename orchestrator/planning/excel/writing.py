@@ -18,7 +18,7 @@ from orchestrator.planning.plan import Plan
 
 
 @dataclass(frozen=True)
-class SheetFile:
+class Sheet:
     """A file in OptiPlanning's import folder."""
 
     name: str
@@ -27,25 +27,25 @@ class SheetFile:
 
 def sheets_of(
     job_id: UUID, plan: Plan, folders: Folders, *, keep_alive: Callable[[], None] | None = None
-) -> list[SheetFile]:
+) -> list[Sheet]:
     """Return what would be written, and write nothing."""
     return [sheet for sheet, _ in _filled(job_id, plan, folders, keep_alive)]
 
 
-def contents_of(job_id: UUID, plan: Plan, folders: Folders) -> Iterator[tuple[SheetFile, bytes]]:
+def contents_of(job_id: UUID, plan: Plan, folders: Folders) -> Iterator[tuple[Sheet, bytes]]:
     """Return what would be written, file by file, with its bytes: the same plan makes the same bytes."""
     return _filled(job_id, plan, folders, None)
 
 
 def write_files(
     job_id: UUID, plan: Plan, folders: Folders, *, keep_alive: Callable[[], None] | None = None
-) -> list[SheetFile]:
+) -> list[Sheet]:
     """Write one file per batch; a file that is there with the same content is left alone.
 
     `keep_alive` is called between files: a job with a thousand colours takes longer than a lease.
     """
     folder = folders.imports
-    files: list[SheetFile] = []
+    files: list[Sheet] = []
     asides: dict[Path, Path] = {}  # where a file will appear, and where it is until then
     try:
         with named_failures(folder):
@@ -65,14 +65,14 @@ def write_files(
 
 def _filled(
     job_id: UUID, plan: Plan, folders: Folders, keep_alive: Callable[[], None] | None
-) -> Iterator[tuple[SheetFile, bytes]]:
+) -> Iterator[tuple[Sheet, bytes]]:
     from orchestrator.planning.excel.sheet import sheet_bytes  # noqa: PLC0415 - only whoever writes files loads openpyxl
 
     template = read_template(folders.template)
     for name, batch in zip(file_names(job_id, plan.batches), plan.batches, strict=True):
         with named_failures(Path(tempfile.gettempdir())):  # openpyxl writes there first
             content = sheet_bytes(template, batch)
-        yield SheetFile(name, hashlib.sha256(content).hexdigest()), content
+        yield Sheet(name, hashlib.sha256(content).hexdigest()), content
         if keep_alive:
             keep_alive()
 

@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.optiplanning import adapter
 from tests.support.commands import ROOT
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
@@ -57,8 +57,8 @@ def run(mode: str = "A", files: Any = (), keep_alive: Any = nothing, time_limit:
     adapter(mode).run(files, keep_alive=keep_alive, time_limit=time_limit)
 
 
-def fault_of(mode: str = "A", **options: Any) -> Fault:
-    with pytest.raises(Fault) as fault:
+def fault_of(mode: str = "A", **options: Any) -> JobError:
+    with pytest.raises(JobError) as fault:
         run(mode, **options)
     return fault.value
 

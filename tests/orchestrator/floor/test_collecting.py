@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.optiplanning import collecting
 from orchestrator.optiplanning.collecting import Collected, Wanted, collect, file_clock
@@ -31,7 +31,7 @@ FIGURES = {
 
 
 def reason(look: Any) -> str:
-    with pytest.raises(Fault) as fault:
+    with pytest.raises(JobError) as fault:
         look()
     assert fault.value.code == Code.XML_INVALID
     return fault.value.message
@@ -88,7 +88,7 @@ def test_orc_17_a_folder_that_goes_away_between_two_looks_fails_nothing(look: An
     put()
 
     def gone(_: Path) -> datetime:
-        raise Fault(Code.UNKNOWN, "Cannot use the folder.")
+        raise JobError(Code.UNKNOWN, "Cannot use the folder.")
 
     monkeypatch.setattr(collecting, "file_clock", gone)
 
@@ -293,5 +293,5 @@ def test_the_clock_is_the_folders_own(floor: Folders, mounted: Any) -> None:
 def test_a_clock_of_a_folder_that_is_gone_is_told(floor: Folders) -> None:
     floor.export.rmdir()
 
-    with pytest.raises(Fault, match="No such file or directory"):
+    with pytest.raises(JobError, match="No such file or directory"):
         file_clock(floor.export)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.saw import delivery
 from orchestrator.saw.delivery import acknowledged, deliver, delivery_name, withdraw
@@ -180,7 +180,7 @@ def test_orc_18_a_file_that_is_nowhere_is_told_as_unknown(floor: Folders, source
     deliver(source, NAME, floor)
     (floor.inbox / NAME).unlink()
 
-    with pytest.raises(Fault) as fault:
+    with pytest.raises(JobError) as fault:
         withdraw(NAME, floor)
 
     assert fault.value.code == Code.OSI_ACK_TIMEOUT
@@ -216,7 +216,7 @@ def test_orc_18_of_the_saw_and_us_one_gets_the_file(floor: Folders, source: Path
 
 
 def test_orc_18_a_full_disk_leaves_nothing_half_written(floor: Folders, source: Path, full_disk: Any) -> None:
-    with full_disk(), pytest.raises(Fault) as fault:
+    with full_disk(), pytest.raises(JobError) as fault:
         deliver(source, NAME, floor)
 
     assert str(floor.saw) in fault.value.message
@@ -226,7 +226,7 @@ def test_orc_18_a_full_disk_leaves_nothing_half_written(floor: Folders, source: 
 def test_orc_18_a_read_only_saw_fails_cleanly(floor: Folders, source: Path, mounted: Any) -> None:
     mounted(floor.inbox, "ro")
 
-    with pytest.raises(Fault, match="Read-only file system"):
+    with pytest.raises(JobError, match="Read-only file system"):
         deliver(source, NAME, floor)
 
 
@@ -235,7 +235,7 @@ def test_orc_18_a_saw_that_is_away_is_no_answer_and_no_withdrawal(floor: Folders
     floor.saw.rename(floor.saw.with_name("away"))
 
     assert acknowledged(NAME, floor) is None
-    with pytest.raises(Fault) as fault:
+    with pytest.raises(JobError) as fault:
         withdraw(NAME, floor)
     assert fault.value.code == Code.UNKNOWN
 

@@ -8,14 +8,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders, read_command
 from orchestrator.optiplanning.collecting import Collected, Wanted
-from orchestrator.optiplanning.solution import Unusable, read_solution
-from orchestrator.orders.fields import UNSPEAKABLE
-from orchestrator.orders.order import Order, OrderFaults, read_order
+from orchestrator.optiplanning.solution import InvalidSolution, read_solution
+from orchestrator.orders.fields import CONTROL_CHARS
+from orchestrator.orders.order import InvalidOrder, Order, read_order
 from orchestrator.planning.excel.template import open_template
-from orchestrator.planning.rulebook import Rules, Unreadable, read_rules
+from orchestrator.planning.rulebook import InvalidRules, Rules, read_rules
 from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
 from tests.orchestrator.floor.conftest import age, collect_twice
 from tests.orchestrator.floor.test_collecting import BEFORE, GOOD, JOB
@@ -67,23 +67,23 @@ def answer(function: Callable[..., Any], *args: Any, refusal: type[Exception], *
 
 @given(spoilt(order_body(parts=[GOVDE, ARKALIK], plate_size={"width_mm": 1, "height_mm": 2})) | values)
 def test_orc_5_every_order_is_read_or_refused_in_words(body: Any) -> None:
-    found = answer(read_order, body, default_mode="C", refusal=OrderFaults)
+    found = answer(read_order, body, default_mode="C", refusal=InvalidOrder)
 
     faults = getattr(found, "faults", [])
     assert isinstance(found, Order) or faults
-    assert all(": " in fault and not UNSPEAKABLE.search(fault) for fault in faults)
+    assert all(": " in fault and not CONTROL_CHARS.search(fault) for fault in faults)
 
 
 @given(spoilt(RULES).map(lambda rules: json.dumps(rules).encode()) | damaged(json.dumps(RULES, indent=2).encode()))
 def test_all_rules_are_read_or_refused_in_words(content: bytes) -> None:
-    found = answer(read_rules, content, refusal=Unreadable)
+    found = answer(read_rules, content, refusal=InvalidRules)
 
     assert isinstance(found, Rules) or str(found)
 
 
 @given(damaged(GOOD) | st.binary(max_size=200))
 def test_orc_17_every_file_is_a_solution_or_refused_in_words(content: bytes) -> None:
-    found = answer(read_solution, [content[:50], content[50:]], refusal=Unusable)
+    found = answer(read_solution, [content[:50], content[50:]], refusal=InvalidSolution)
 
     assert isinstance(found, dict) or str(found)
 
@@ -95,7 +95,7 @@ def test_orc_17_the_collector_answers_whatever_lies_there(floor: Folders, conten
     path.write_bytes(content)
     age(path, 60)
 
-    found = answer(collect_twice, Wanted(JOB, BEFORE, (), each=False), floor, refusal=Fault)
+    found = answer(collect_twice, Wanted(JOB, BEFORE, (), each=False), floor, refusal=JobError)
 
     assert isinstance(found, Collected) or found.code == Code.XML_INVALID
 
@@ -103,7 +103,7 @@ def test_orc_17_the_collector_answers_whatever_lies_there(floor: Folders, conten
 @few(50)
 @given(damaged(Path(TEMPLATE).read_bytes()))
 def test_orc_13_every_template_is_opened_or_refused_in_words(content: bytes) -> None:
-    found = answer(open_template, content, refusal=Fault)
+    found = answer(open_template, content, refusal=JobError)
 
     assert isinstance(found, tuple) or found.code == Code.TEMPLATE_INVALID
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.faults import Code
+from orchestrator.errors import Code
 from orchestrator.optiplanning import adapters, excel_macro
 from tests.orchestrator.floor.test_adapters import fault_of, run
 

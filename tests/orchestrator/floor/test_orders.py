@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from orchestrator.orders.order import OrderFaults, canonical, order_from, payload_hash, read_order
+from orchestrator.orders.order import InvalidOrder, canonical, order_from, payload_hash, read_order
 from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
 
 SPELLINGS = ["0555 123 45 67", "5551234567", "+90 (555) 123-45-67", "905551234567", "00905551234567"]
 
 
 def faults_of(body: Any) -> list[str]:
-    with pytest.raises(OrderFaults) as refused:
+    with pytest.raises(InvalidOrder) as refused:
         read_order(body, default_mode="C")
     return refused.value.faults
 

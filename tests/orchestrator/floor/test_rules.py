@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.faults import Code, Fault
-from orchestrator.planning.rulebook import Unreadable, read_rules
+from orchestrator.errors import Code, JobError
+from orchestrator.planning.rulebook import InvalidRules, read_rules
 from orchestrator.planning.rules import current_rules
 from tests.support.cutting_rules import SHIPPED, rules_with
 
@@ -83,7 +83,7 @@ def test_a_mended_file_is_good_again(rules_file: Path) -> None:
 def test_without_any_good_rules_the_reason_is_a_fault(rules_file: Path) -> None:
     rules_file.write_text(json.dumps({key: SHIPPED[key] for key in SHIPPED if key not in ("timeouts", "edgeMapping")}))
 
-    with pytest.raises(Fault) as fault:
+    with pytest.raises(JobError) as fault:
         current_rules()
 
     assert fault.value.code == Code.UNKNOWN
@@ -119,7 +119,7 @@ def test_without_any_good_rules_the_reason_is_a_fault(rules_file: Path) -> None:
     ],
 )
 def test_a_wrong_value_is_told_with_its_line(changes: dict[str, Any], line: int | None, complaint: str) -> None:
-    with pytest.raises(Unreadable) as refused:
+    with pytest.raises(InvalidRules) as refused:
         read_rules(changed(**changes).encode())
 
     assert complaint in str(refused.value)
@@ -138,7 +138,7 @@ def test_a_wrong_value_is_told_with_its_line(changes: dict[str, Any], line: int 
     ],
 )
 def test_what_is_no_json_is_told(content: bytes, complaint: str) -> None:
-    with pytest.raises(Unreadable, match=r".") as refused:
+    with pytest.raises(InvalidRules, match=r".") as refused:
         read_rules(content)
 
     assert str(refused.value) == complaint

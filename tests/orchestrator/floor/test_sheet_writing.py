@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.planning.excel import write_files
 from tests.orchestrator.conftest import ARKALIK, GOVDE
@@ -20,7 +20,7 @@ JOB = UUID("11111111-2222-3333-4444-555555555555")
 
 
 def test_orc_15_a_full_disk_leaves_nothing_half_written(floor: Folders, full_disk: Any) -> None:
-    with full_disk(), pytest.raises(Fault) as fault:
+    with full_disk(), pytest.raises(JobError) as fault:
         write_files(JOB, plan_of(GOVDE, ARKALIK), floor)
 
     assert fault.value.code == Code.UNKNOWN
@@ -29,7 +29,7 @@ def test_orc_15_a_full_disk_leaves_nothing_half_written(floor: Folders, full_dis
 
 
 def test_orc_15_a_full_temporary_folder_is_not_blamed_on_the_import_folder(floor: Folders, full_disk: Any) -> None:
-    with full_disk(1000), pytest.raises(Fault) as fault:
+    with full_disk(1000), pytest.raises(JobError) as fault:
         write_files(JOB, plan_of(GOVDE, ARKALIK), floor)
 
     assert fault.value.details == {"folder": tempfile.gettempdir()}
@@ -39,7 +39,7 @@ def test_orc_15_a_full_temporary_folder_is_not_blamed_on_the_import_folder(floor
 def test_orc_15_a_really_full_disk_leaves_nothing_half_written(floor: Folders, mounted: Any) -> None:
     mounted(floor.imports)
 
-    with pytest.raises(Fault, match="No space left on device"):
+    with pytest.raises(JobError, match="No space left on device"):
         write_files(JOB, coloured(*(f"Renk {n}" for n in range(40))), floor)
 
     assert names_in(floor.imports) == []
@@ -48,7 +48,7 @@ def test_orc_15_a_really_full_disk_leaves_nothing_half_written(floor: Folders, m
 def test_orc_15_a_read_only_folder_fails_cleanly(floor: Folders, mounted: Any) -> None:
     mounted(floor.imports, "ro")
 
-    with pytest.raises(Fault, match="Read-only file system"):
+    with pytest.raises(JobError, match="Read-only file system"):
         write_files(JOB, plan_of(GOVDE), floor)
 
     assert names_in(floor.imports) == []
@@ -57,7 +57,7 @@ def test_orc_15_a_read_only_folder_fails_cleanly(floor: Folders, mounted: Any) -
 def test_orc_15_a_folder_that_is_gone_is_named(floor: Folders) -> None:
     shutil.rmtree(floor.imports)
 
-    with pytest.raises(Fault, match="No such file or directory"):
+    with pytest.raises(JobError, match="No such file or directory"):
         write_files(JOB, plan_of(GOVDE), floor)
 
 
@@ -67,7 +67,7 @@ def test_orc_15_when_one_file_cannot_be_placed_the_folder_is_as_before(floor: Fo
     (floor.imports / second.name).unlink()
     (floor.imports / second.name).mkdir()
 
-    with pytest.raises(Fault, match="Is a directory"):
+    with pytest.raises(JobError, match="Is a directory"):
         write_files(JOB, plan_of({**GOVDE, "quantity": 9}, {**ARKALIK, "quantity": 9}), floor)
 
     assert (floor.imports / first.name).read_bytes() == before

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from django.core.management import CommandError
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.saw.delivery import acknowledged, delivery_name, withdraw
 from simulators.optiplanning import play
@@ -78,7 +78,7 @@ def test_orc_22_an_invalid_solution(here: Floor) -> None:
     here.simulate()
     here.rest()
 
-    with pytest.raises(Fault) as fault:
+    with pytest.raises(JobError) as fault:
         here.collect()
     assert fault.value.code == Code.XML_INVALID
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.optiplanning import adapter
 from orchestrator.saw.delivery import acknowledged, deliver, delivery_name
@@ -44,7 +44,7 @@ def test_orc_22_as_the_command_of_mode_a_it_is_a_real_process(here: Floor, progr
 def test_orc_22_as_the_command_of_mode_a_it_crashes_on_request(here: Floor, program: Any) -> None:
     program("--fault", "crash")
 
-    with pytest.raises(Fault) as fault:
+    with pytest.raises(JobError) as fault:
         adapter("A").run(here.write(), keep_alive=lambda: None, time_limit=A_WHILE)
 
     assert fault.value.code == Code.OPTI_RUNNER_FAILED
@@ -54,7 +54,7 @@ def test_orc_22_as_the_command_of_mode_a_it_crashes_on_request(here: Floor, prog
 def test_orc_22_as_the_command_of_mode_a_it_hangs_on_request_and_is_killed(here: Floor, program: Any) -> None:
     program()
 
-    with pytest.raises(Fault) as fault:
+    with pytest.raises(JobError) as fault:
         adapter("A").run(here.write(wish="sim:hang"), keep_alive=lambda: None, time_limit=timedelta(seconds=2))
 
     assert fault.value.code == Code.OPTI_XML_TIMEOUT

@@ -8,7 +8,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 from openpyxl import Workbook, load_workbook
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.planning.excel import check_template
 from orchestrator.planning.excel.template import SHEET, TAGS
 from tests.support.commands import ROOT
@@ -31,7 +31,7 @@ def template(tmp_path: Path) -> Callable[..., Path]:
 
 
 def reason(path: Path) -> str:
-    with pytest.raises(Fault) as fault:
+    with pytest.raises(JobError) as fault:
         check_template(path)
     assert fault.value.code == Code.TEMPLATE_INVALID
     return fault.value.message

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.faults import Code, Fault
+from orchestrator.errors import Code, JobError
 from orchestrator.orders.order import PlateSize, read_order
 from orchestrator.planning.plan import Plan, Row
 from orchestrator.planning.rules import Rules, current_rules
@@ -20,8 +20,8 @@ def plan_of(*parts: dict[str, Any], rules: Rules | None = None, **changes: Any) 
     return transform(order, rules or current_rules())
 
 
-def fault_of(*parts: dict[str, Any], rules: Rules | None = None, **changes: Any) -> Fault:
-    with pytest.raises(Fault) as fault:
+def fault_of(*parts: dict[str, Any], rules: Rules | None = None, **changes: Any) -> JobError:
+    with pytest.raises(JobError) as fault:
         plan_of(*parts, rules=rules, **changes)
     return fault.value
 
@@ -156,7 +156,7 @@ def test_orc_9_gates_are_asked_in_order(tmp_path: Path) -> None:
     no_template = tmp_path / "none.xlsx"
 
     def code(rules: Rules, template: Path | None) -> str:
-        with pytest.raises(Fault) as fault:
+        with pytest.raises(JobError) as fault:
             transform(order, rules, template=template)
         return fault.value.code
 

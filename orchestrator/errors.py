@@ -44,10 +44,17 @@ HOLD_CODES = frozenset(
     }
 )
 # A second try would end the same; retry is refused with the code itself.
-PERMANENT_CODES = frozenset({Code.TEMPLATE_INVALID, Code.CRM_NO_MATCH, Code.PLATE_SIZE_MISSING, Code.XML_INVALID})
+PERMANENT_CODES = frozenset(
+    {
+        Code.TEMPLATE_INVALID,
+        Code.CRM_NO_MATCH,
+        Code.PLATE_SIZE_MISSING,
+        Code.XML_INVALID,
+    }
+)
 
 
-class Fault(Exception):  # noqa: N818 - a named failure is an outcome of the work, not an error of ours
+class JobError(Exception):
     """A named failure; an exception of any other kind is E_UNKNOWN."""
 
     def __init__(self, code: Code, message: str, **details: Any) -> None:
