@@ -64,7 +64,9 @@ FLOOR = env.folder("KILIT_FLOOR", default=KILIT_VAR / "floor")
 OPTI_IMPORT_FOLDER = env.folder("KILIT_OPTI_IMPORT", default=FLOOR / "import")
 OPTI_EXPORT_FOLDER = env.folder("KILIT_OPTI_EXPORT", default=FLOOR / "export")
 SAW_FOLDER = env.folder("KILIT_SAW", default=FLOOR / "saw")  # with inbox/, processed/ and failed/
-OPTI_TEMPLATE = env.folder("KILIT_OPTI_TEMPLATE", default=BASE_DIR / "orchestrator" / "excel" / "Excel_sablon.xlsx")
+OPTI_TEMPLATE = env.folder(
+    "KILIT_OPTI_TEMPLATE", default=BASE_DIR / "orchestrator" / "planning" / "excel" / "Excel_sablon.xlsx"
+)
 OPTI_RULES = env.folder("KILIT_OPTI_RULES", default=BASE_DIR / "orchestrator" / "rules.json")
 OPTI_COMMAND = env.text("KILIT_OPTI_COMMAND", "")
 OPTI_MACRO = env.text("KILIT_OPTI_MACRO", "")  # RunOptiPlanning.xls, for mode B

@@ -1,6 +1,6 @@
 """Plays OptiPlanning: reads sheets, and writes a solution into the export folder.
 
-Also a program for mode A, without Django: `python playing.py --export FOLDER [--delay S] [--fault NAME] FILE…`.
+Also a program for mode A, without Django: `python play.py --export FOLDER [--delay S] [--fault NAME] FILE…`.
 What is asked for by the words `sim:NAME` in a sheet's [P_DESC1] wins over the arguments, so that orders of different
 fates can run side by side; what is asked of the saw travels on inside the solution.
 """

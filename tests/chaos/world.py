@@ -21,7 +21,7 @@ LONGEST_WAITS = {"optiXmlMinutes": 0.6, "osiAckMinutes": 0.4}
 def environment(folder: Path, *, port: int, settings: str, google: dict[str, str]) -> dict[str, str]:
     """Return the environment of every process of the run; nothing of the shell's own gets in."""
     floor = folder / "floor"  # not below KILIT_VAR: the product makes no folders of a factory
-    playing = [sys.executable, str(ROOT / "orchestrator" / "optiplanning" / "playing.py"), "--export"]
+    playing = [sys.executable, str(ROOT / "simulators" / "optiplanning" / "play.py"), "--export"]
     return fresh_environment(
         DJANGO_SETTINGS_MODULE=settings,
         KILIT_VAR=str(folder / "var"),

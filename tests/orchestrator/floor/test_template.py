@@ -13,7 +13,7 @@ from orchestrator.planning.excel import check_template
 from orchestrator.planning.excel.template import SHEET, TAGS
 from tests.support.commands import ROOT
 
-SHIPPED = ROOT / "orchestrator" / "excel" / "Excel_sablon.xlsx"
+SHIPPED = ROOT / "orchestrator" / "planning" / "excel" / "Excel_sablon.xlsx"
 
 
 @pytest.fixture
