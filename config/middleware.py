@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import resolve
 
 from kilit.access.roles import actor_of
-from kilit.api.errors import refusal
+from kilit.api.errors import error_body
 from kilit.api.request_id import request_id
 from kilit.lock.audit import acting_as, name_actor
 
@@ -66,9 +66,9 @@ class RefuseUnreadable:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower() and "CONTENT_LENGTH" not in request.META:
-            return JsonResponse(refusal("LENGTH_REQUIRED", "Send the body with its Content-Length."), status=411)
+            return JsonResponse(error_body("LENGTH_REQUIRED", "Send the body with its Content-Length."), status=411)
         if "\x00" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
-            return JsonResponse(refusal("BAD_REQUEST", "The address contains a NUL character."), status=400)
+            return JsonResponse(error_body("BAD_REQUEST", "The address contains a NUL character."), status=400)
         return self.get_response(request)
 
 

@@ -13,7 +13,7 @@ from config.middleware import GetResponse
 from kilit.access.lockout import client_address
 from kilit.access.models import DenialCode, DeniedRequest
 from kilit.access.models.denied_request import mark_denied
-from kilit.api.errors import page_of_refusal
+from kilit.api.errors import error_response
 from kilit.lock.audit import acting
 
 CONSOLE = "/admin/"
@@ -74,7 +74,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     message = gettext_noop(
         "This form was not sent from our own page, or the page was too old. Reload it and try again."
     )
-    return page_of_refusal(request, 403, message)
+    return error_response(request, 403, message)
 
 
 def _is_beyond_reach(request: HttpRequest, response: HttpResponse) -> bool:

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from kilit.api.errors import NO_DATABASE, refusal
+from kilit.api.errors import NO_DATABASE, error_body
 from kilit.workers.metrics import registry
 from kilit.workers.models import Heartbeat
 
@@ -26,7 +26,7 @@ def probe(view: View) -> View:
         if request.method in ("GET", "HEAD"):
             return view(request)
         words = f'Method "{request.method}" not allowed.'
-        return JsonResponse(refusal("METHOD_NOT_ALLOWED", words), status=405, headers={"Allow": "GET, HEAD"})
+        return JsonResponse(error_body("METHOD_NOT_ALLOWED", words), status=405, headers={"Allow": "GET, HEAD"})
 
     return never_cache(asked)
 
@@ -71,9 +71,9 @@ def metrics(request: HttpRequest) -> HttpResponse:
     given = request.headers.get("authorization", "").removeprefix("Bearer ")
     if settings.METRICS_TOKEN and not secrets.compare_digest(given.encode(), settings.METRICS_TOKEN.encode()):
         return JsonResponse(
-            refusal("UNAUTHENTICATED", "Send the metrics token."), status=401, headers={"WWW-Authenticate": "Bearer"}
+            error_body("UNAUTHENTICATED", "Send the metrics token."), status=401, headers={"WWW-Authenticate": "Bearer"}
         )
     try:
         return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
     except DatabaseError:
-        return JsonResponse(refusal("UNAVAILABLE", NO_DATABASE), status=503, headers={"Retry-After": "5"})
+        return JsonResponse(error_body("UNAVAILABLE", NO_DATABASE), status=503, headers={"Retry-After": "5"})

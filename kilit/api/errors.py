@@ -1,4 +1,4 @@
-"""One shape for every refusal of every API: `{"error": {"code", "message", …facts}}`."""
+"""Errors of every API in one shape: `{"error": {"code", "message", …details}}`."""
 
 import sys
 from collections.abc import Iterator
@@ -8,11 +8,9 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.utils.translation import gettext, gettext_noop
-from rest_framework import exceptions
+from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.response import Response
-from rest_framework.views import exception_handler
 
-from kilit.api.refusals import Refusal
 from kilit.api.request_id import request_id
 from kilit.lock.guard import MoveRefused
 
@@ -32,79 +30,91 @@ CODES = {
 }
 
 DATABASE_DOWN = (OperationalError, InterfaceError)
-NO_DATABASE = gettext_noop("The database does not answer; nothing was changed.")
+NO_DATABASE = gettext_noop("The database is not responding; nothing was changed.")
 
 
-def answer(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Turn what a view raised into an answer; DRF calls this."""
+class ApiError(APIException):
+    """An error with a status, a code for machines, a message for people, and details that go with the code."""
+
+    def __init__(self, status: int, code: str, message: str, *, retry_after: int | None = None, **details: Any) -> None:
+        super().__init__(message)
+        self.status_code, self.code, self.details = status, code, details
+        if retry_after is not None:
+            self.wait = retry_after  # DRF turns this into the Retry-After header
+
+
+def error_body(code: str, message: str, **details: Any) -> dict[str, Any]:
+    return {"error": {"code": code, "message": message, **details}}
+
+
+def exception_response(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Turn an exception of a view into a response; DRF calls this."""
+    # DRF's views load the default parser, which imports this module.
+    from rest_framework.views import exception_handler  # noqa: PLC0415
+
     if isinstance(error, MoveRefused):
-        facts = {"id": str(error.subject.pk), "verb": error.verb, "state": error.state}
-        return Response(refusal("MOVE_REFUSED", str(error), **facts), status=409)
+        details = {"id": str(error.subject.pk), "verb": error.verb, "state": error.state}
+        return Response(error_body("MOVE_REFUSED", str(error), **details), status=409)
     if isinstance(error, DATABASE_DOWN):
-        return Response(refusal("UNAVAILABLE", NO_DATABASE), status=503, headers={"Retry-After": "5"})
+        return Response(error_body("UNAVAILABLE", NO_DATABASE), status=503, headers={"Retry-After": "5"})
     response = exception_handler(error, context)
     if response is None:
         return None
-    if isinstance(error, exceptions.ValidationError):
-        fields = list(flat(error.detail))
-        sentence = "; ".join(f"{path}: {text}" if path else text for path, text in fields)
-        named = [{"field": path, "message": text} for path, text in fields]
-        response.data = refusal("VALIDATION", sentence, fields=named)
-    elif isinstance(error, Refusal):
-        response.data = refusal(error.code, str(error.detail), **error.facts)
+    if isinstance(error, ValidationError):
+        fields = list(flatten(error.detail))
+        message = "; ".join(f"{path}: {text}" if path else text for path, text in fields)
+        response.data = error_body(
+            "VALIDATION", message, fields=[{"field": path, "message": text} for path, text in fields]
+        )
+    elif isinstance(error, ApiError):
+        response.data = error_body(error.code, str(error.detail), **error.details)
     else:
         detail = getattr(error, "detail", None) or response.status_text
-        response.data = refusal(CODES.get(response.status_code, "ERROR"), str(detail))
+        response.data = error_body(CODES.get(response.status_code, "ERROR"), str(detail))
     return response
 
 
-def refusal(code: str, message: str, **facts: Any) -> dict[str, Any]:
-    return {"error": {"code": code, "message": message, **facts}}
-
-
-def flat(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Return each fault with the path to its field, as in `parts.0.quantity`."""
+def flatten(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each field's path and message, as in `parts.0.quantity`."""
     if isinstance(detail, dict):
         for key, value in detail.items():
             step = "" if key == "non_field_errors" else str(key)
-            yield from flat(value, ".".join(filter(None, (path, step))))
+            yield from flatten(value, ".".join(filter(None, (path, step))))
     elif isinstance(detail, list) and any(isinstance(item, dict | list) for item in detail):
         for index, value in enumerate(detail):
-            yield from flat(value, ".".join(filter(None, (path, str(index)))))
+            yield from flatten(value, ".".join(filter(None, (path, str(index)))))
     elif isinstance(detail, list):
         yield from ((path, str(text)) for text in detail)
     else:
         yield path, str(detail)
 
 
-def page_of_refusal(request: HttpRequest, status: int, message: str, **facts: str) -> HttpResponse:
-    """Answer people with a page in their language, and machines in the one shape."""
-    # People look at the console; everything else is spoken to by machines, which are answered in JSON.
+def error_response(request: HttpRequest, status: int, message: str, **values: str) -> HttpResponse:
+    """Return a translated page in the console, and JSON everywhere else."""
     if request.path.startswith("/admin/"):
-        # Drawn without the request: whoever asks for its user asks the database, which may be what failed.
-        told = {"status": status, "message": gettext(message) % facts, "request_id": request_id.get()}
-        return HttpResponse(render_to_string("error.html", told), status=status)
-    return JsonResponse(refusal(CODES[status], message % facts), status=status)
+        # Rendered without the request: its user needs the database, which may be what failed.
+        context = {"status": status, "message": gettext(message) % values, "request_id": request_id.get()}
+        return HttpResponse(render_to_string("error.html", context), status=status)
+    return JsonResponse(error_body(CODES[status], message % values), status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer what Django itself refused: a bad host, too large a form."""
-    return page_of_refusal(request, 400, gettext_noop("The request is malformed."))
+    """Answer what Django itself rejects: an unknown host, a form that is too large."""
+    return error_response(request, 400, gettext_noop("The request is malformed."))
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return page_of_refusal(request, 403, gettext_noop("You may not do this."))
+    return error_response(request, 403, gettext_noop("You don't have permission to do this."))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return page_of_refusal(request, 404, gettext_noop("There is nothing at %(path)s."), path=request.path)
+    return error_response(request, 404, gettext_noop("There is nothing at %(path)s."), path=request.path)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer a fault of ours; the log has the rest, under the request id."""
     if isinstance(sys.exception(), DATABASE_DOWN):
-        answer = page_of_refusal(request, 503, NO_DATABASE)
-        answer.headers["Retry-After"] = "5"
-        return answer
-    message = gettext_noop("Something failed on our side; the request id finds it in the log.")
-    return page_of_refusal(request, 500, message)
+        response = error_response(request, 503, NO_DATABASE)
+        response.headers["Retry-After"] = "5"
+        return response
+    message = gettext_noop("Something went wrong on our side. The request id identifies it in the log.")
+    return error_response(request, 500, message)

@@ -1,4 +1,4 @@
-"""Turns Python types into JSON schemas, so that what a view returns is described by the type it returns."""
+"""Turns the Python types that views return into JSON schemas."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -28,26 +28,27 @@ PLAIN: dict[Any, Schema] = {
     str: {"type": "string"},
 }
 
-Keep = Callable[[str, Any, Callable[[], Schema]], Schema]  # stores a named schema, and returns the reference to it
+# Stores a schema (name, key, function that makes it) among the components, and returns a reference to it.
+Store = Callable[[str, Any, Callable[[], Schema]], Schema]
 
 
-def shape_of(hint: Any, keep: Keep) -> Schema:  # noqa: PLR0911 - one for each kind of type
+def schema_of(hint: Any, store: Store) -> Schema:  # noqa: PLR0911 - one for each kind of type
     """Return the schema of a type; TypedDicts and components become references."""
     origin, args = get_origin(hint), get_args(hint)
     if isinstance(hint, Component):
-        return keep(hint.name, hint.name, lambda: filled(hint.schema, keep))
+        return store(hint.name, hint.name, lambda: resolve(hint.schema, store))
     if is_typeddict(hint):
-        return keep(hint.__name__, hint, lambda: _object(hint, keep))
+        return store(hint.__name__, hint, lambda: _object(hint, store))
     if origin is Annotated:
-        return {**shape_of(args[0], keep), **filled(args[1], keep)}
+        return {**schema_of(args[0], store), **resolve(args[1], store)}
     if origin in (Required, NotRequired):
-        return shape_of(args[0], keep)
+        return schema_of(args[0], store)
     if origin is list:
-        return {"type": "array", "items": shape_of(args[0], keep)}
+        return {"type": "array", "items": schema_of(args[0], store)}
     if origin is dict:
-        return {"type": "object", "additionalProperties": shape_of(args[1], keep)}
+        return {"type": "object", "additionalProperties": schema_of(args[1], store)}
     if origin in (Union, UnionType):
-        return _any_of([shape_of(arg, keep) for arg in args])
+        return _any_of([schema_of(arg, store) for arg in args])
     if origin is Literal:
         return {"type": "string", "enum": list(args)}
     if isinstance(hint, type) and issubclass(hint, Enum):
@@ -55,28 +56,28 @@ def shape_of(hint: Any, keep: Keep) -> Schema:  # noqa: PLR0911 - one for each k
     return dict(PLAIN[hint])
 
 
-def filled(schema: Any, keep: Keep) -> Any:
-    """Return a schema with everything in it that is no JSON yet put into words of JSON."""
+def resolve(schema: Any, store: Store) -> Any:
+    """Replace the components and Python types inside a schema."""
     if isinstance(schema, dict):
-        return {name: filled(value, keep) for name, value in schema.items()}
+        return {name: resolve(value, store) for name, value in schema.items()}
     if isinstance(schema, list):
-        return [filled(value, keep) for value in schema]
-    return schema if isinstance(schema, str | int | float | NoneType) else shape_of(schema, keep)
+        return [resolve(value, store) for value in schema]
+    return schema if isinstance(schema, str | int | float | NoneType) else schema_of(schema, store)
 
 
-def _object(hint: Any, keep: Keep) -> Schema:
+def _object(hint: Any, store: Store) -> Schema:
     hints = get_type_hints(hint, include_extras=True)
     return {
         "type": "object",
-        "description": cleandoc(hint.__doc__ or ""),
-        "properties": {name: shape_of(inner, keep) for name, inner in hints.items()},
+        **({"description": cleandoc(hint.__doc__)} if hint.__doc__ else {}),
+        "properties": {name: schema_of(inner, store) for name, inner in hints.items()},
         "required": [name for name in hints if name in hint.__required_keys__],
     }
 
 
-def _any_of(shapes: list[Schema]) -> Schema:
-    if len(shapes) == 2 and {"type": "null"} in shapes:  # noqa: PLR2004
-        (one,) = (shape for shape in shapes if shape != {"type": "null"})
-        if isinstance(one.get("type"), str) and "enum" not in one:
-            return {**one, "type": [one["type"], "null"]}
-    return {"anyOf": shapes}
+def _any_of(schemas: list[Schema]) -> Schema:
+    if len(schemas) == 2 and {"type": "null"} in schemas:  # noqa: PLR2004
+        (other,) = (schema for schema in schemas if schema != {"type": "null"})
+        if isinstance(other.get("type"), str) and "enum" not in other:
+            return {**other, "type": [other["type"], "null"]}
+    return {"anyOf": schemas}

@@ -1,39 +1,39 @@
-"""How a queue describes an endpoint for OpenAPI; kilit/api/schema.py makes the schema of it."""
+"""How an endpoint is described for OpenAPI; kilit/api/schema.py builds the document."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, NotRequired, TypedDict, TypeVar
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_view
 
-View = TypeVar("View", bound=type)
 Schema = dict[str, Any]
-Codes = Mapping[str, str]  # each code of a refusal, and when it is answered
+Codes = Mapping[str, str]  # each error code of a status, and when it is returned
 
 
-class Said(dict[str, Any]):
-    """What JSON Schema says of a value beyond its type; Python wants it to have a hash."""
+class SchemaKeywords(dict[str, Any]):
+    """JSON Schema keywords for `Annotated`, which needs them hashable."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return id(self)
 
 
-Time = Annotated[str, Said(format="date-time")]
-Id = Annotated[str, Said(format="uuid")]
+Time = Annotated[str, SchemaKeywords(format="date-time")]
+Id = Annotated[str, SchemaKeywords(format="uuid")]
 
-VALIDATION = {400: {"VALIDATION": "A field is wrong; `fields` names each."}}
-SECONDS = "Seconds until it is worth asking again."
+VALIDATION = {400: {"VALIDATION": "Some fields are invalid; `fields` lists them."}}
+RETRY_AFTER = "Seconds to wait before retrying."
 
 
+# The names of these three classes are names of components in docs/openapi.yaml, so they stay.
 class FieldFault(TypedDict):
-    """What is wrong with a field; the path is that of the field, as in `parts.0.quantity`."""
+    """An invalid field; `field` is its path, as in `parts.0.quantity`."""
 
     field: str
     message: str
 
 
 class RefusalDetail(TypedDict):
-    """A code for machines, a sentence for people, and the facts that go with the code."""
+    """A code for machines, a message for people, and details that depend on the code."""
 
     code: str
     message: str
@@ -49,47 +49,45 @@ class RefusalDetail(TypedDict):
 
 
 class Refusal(TypedDict):
-    """The one shape of every refusal."""
+    """Every error has this shape."""
 
     error: RefusalDetail
 
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """A schema with a name; it may hold other components and Python types, wherever a schema may stand."""
+    """A named schema; components and Python types may be used inside it wherever a schema is allowed."""
 
     name: str
     schema: Schema
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What is answered under a status: words, a Python type for JSON or schemas by media type, and headers."""
+class ApiResponse:
+    """A successful response: JSON of a Python type, or other media types with their schemas."""
 
-    about: str
-    shape: Any = None
+    description: str
+    type: Any = None
     media: Mapping[str, Schema] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
-    sometimes: Mapping[str, str] = field(default_factory=dict)  # headers that are not always there
+    optional_headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Described:
-    """What an endpoint answers and refuses."""
-
-    answers: Mapping[int, Answer]
-    refusals: Mapping[int, Codes] = field(default_factory=dict)
-    may_wait: frozenset[int] = frozenset()  # statuses of which some, not all, say when to ask again
+class Endpoint:
+    responses: Mapping[int, ApiResponse]
+    errors: Mapping[int, Codes] = field(default_factory=dict)
+    may_retry_after: frozenset[int] = frozenset()  # error statuses that sometimes carry Retry-After
 
 
 def operation(
     summary: str,
     *,
     tag: str,
-    answers: Mapping[int, Answer],
-    refusals: Sequence[Mapping[int, Codes]] = (),
-    may_wait: Sequence[int] = (),
-    about: str = "",
+    responses: Mapping[int, ApiResponse],
+    errors: Sequence[Mapping[int, Codes]] = (),
+    may_retry_after: Sequence[int] = (),
+    description: str = "",
     query: Any = None,
     body: Any = None,
     examples: Mapping[str, Any] | None = None,
@@ -97,15 +95,14 @@ def operation(
     security: Sequence[dict[str, list[str]]] | None = None,
     deprecated: bool = False,
 ) -> Any:
-    """Describe one method of a view; refusals that every endpoint shares are added by the schema itself."""
+    """Describe one method of a view; the schema adds the errors that all endpoints share."""
     merged: dict[int, dict[str, str]] = {}
-    for refused in refusals:
-        for status, codes in refused.items():
+    for by_status in errors:
+        for status, codes in by_status.items():
             merged.setdefault(status, {}).update(codes)
-    told = Described(answers, merged, frozenset(may_wait))
     return extend_schema(
         summary=summary,
-        description=about or None,
+        description=description or None,
         tags=[tag],
         parameters=[*([query] if query else []), *parameters],
         request=body,
@@ -113,9 +110,8 @@ def operation(
         auth=security,  # type: ignore[arg-type]  # alternatives, as OpenAPI writes them
         deprecated=deprecated or None,
         examples=[OpenApiExample(name, value, request_only=True) for name, value in (examples or {}).items()],
-        extensions={"x-described": told},
+        extensions={"x-endpoint": Endpoint(responses, merged, frozenset(may_retry_after))},
     )
 
 
-def describe(**methods: Any) -> Callable[[View], View]:
-    return extend_schema_view(**methods)
+describe = extend_schema_view

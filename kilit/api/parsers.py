@@ -10,7 +10,7 @@ from django.conf import settings
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
-from kilit.api.refusals import Refusal
+from kilit.api.errors import ApiError
 
 LONGEST_NAME = 80  # characters of a name that is shown in a refusal
 
@@ -27,7 +27,7 @@ class JSONParser(BaseParser):
         limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         body = stream.read(limit + 1)
         if len(body) > limit:
-            raise Refusal(413, "TOO_LARGE", f"The body is larger than {limit // 1024**2} MB.")
+            raise ApiError(413, "TOO_LARGE", f"The body is larger than {limit // 1024**2} MB.")
         try:
             return json.loads(codecs.decode(body, "utf-8"), parse_constant=refuse_constant, object_pairs_hook=once_each)
         except RecursionError:

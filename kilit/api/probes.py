@@ -1,8 +1,8 @@
-"""The probes in OpenAPI: plain views, because they answer before anything else works."""
+"""The health endpoints for OpenAPI; they are plain Django views, because they respond before anything else works."""
 
 from typing import Literal, TypedDict
 
-from kilit.api.openapi import Answer, Described
+from kilit.api.openapi import ApiResponse, Endpoint
 
 
 class Health(TypedDict):
@@ -10,7 +10,7 @@ class Health(TypedDict):
 
 
 class Checks(TypedDict):
-    """Each is `ok`, or says what is wrong."""
+    """Each is `ok` or says what is wrong."""
 
     database: str
     migrations: str
@@ -18,23 +18,25 @@ class Checks(TypedDict):
 
 
 class Readiness(TypedDict):
-    """Whether requests can be served, and jobs worked."""
+    """Whether requests can be served and jobs processed."""
 
     status: Literal["ok", "not ready"]
     checks: Checks
 
 
-HEALTH = Described({200: Answer("It answers.", Health)})
-READINESS = Described({200: Answer("Ready.", Readiness), 503: Answer("Not ready; `checks` says why.", Readiness)})
-METRICS = Described(
-    {200: Answer("Text for Prometheus.", media={"text/plain": {"type": "string"}})},
+HEALTH = Endpoint({200: ApiResponse("The process is running.", Health)})
+READINESS = Endpoint(
+    {200: ApiResponse("Ready.", Readiness), 503: ApiResponse("Not ready; `checks` says why.", Readiness)}
+)
+METRICS = Endpoint(
+    {200: ApiResponse("Metrics in Prometheus' text format.", media={"text/plain": {"type": "string"}})},
     {
-        401: {"UNAUTHENTICATED": "`KILIT_METRICS_TOKEN` is set, and was not sent."},
-        503: {"UNAVAILABLE": "The database does not answer."},
+        401: {"UNAUTHENTICATED": "`KILIT_METRICS_TOKEN` is set and was not sent."},
+        503: {"UNAVAILABLE": "The database is not responding."},
     },
 )
-PROBES: dict[str, tuple[str, list[dict[str, list[str]]], Described]] = {
-    "/healthz": ("Is the process up?", [], HEALTH),
-    "/readyz": ("Is the product ready?", [], READINESS),
-    "/metrics": ("What do the queues hold?", [{}, {"metricsToken": []}], METRICS),
+PROBES: dict[str, tuple[str, list[dict[str, list[str]]], Endpoint]] = {
+    "/healthz": ("Liveness: is the process running?", [], HEALTH),
+    "/readyz": ("Readiness: can it serve requests and process jobs?", [], READINESS),
+    "/metrics": ("Prometheus metrics", [{}, {"metricsToken": []}], METRICS),
 }

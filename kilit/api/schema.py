@@ -1,147 +1,132 @@
-"""Makes the schema of what the queues describe, and adds what every endpoint shares."""
+"""Builds the OpenAPI document from the endpoints' descriptions, and adds what all endpoints share."""
 
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.plumbing import ComponentRegistry, ResolvedComponent
+from drf_spectacular.plumbing import ResolvedComponent
 
-from kilit.api import schemes
-from kilit.api.json_schema import Keep, filled, shape_of
-from kilit.api.openapi import SECONDS, Answer, Codes, Component, Described, Refusal, Schema
+from kilit.api.json_schema import Store, resolve, schema_of
+from kilit.api.openapi import RETRY_AFTER, ApiResponse, Codes, Component, Endpoint, Refusal, Schema
 from kilit.api.probes import PROBES
+from kilit.api.schemes import OTHER_SCHEMES
 
-REQUEST_ID = {"description": "Finds the request in the log.", "schema": {"type": "string"}}
+REQUEST_ID = {"description": "Identifies the request in the log.", "schema": {"type": "string"}}
+ALWAYS = {"X-Request-ID": {"$ref": "#/components/headers/RequestId"}}
 JSON = "application/json"
 BODY: dict[int, Codes] = {
-    411: {"LENGTH_REQUIRED": "The body came without its length."},
+    411: {"LENGTH_REQUIRED": "The body has no Content-Length."},
     413: {"TOO_LARGE": "The body is larger than 5 MB."},
     415: {"UNSUPPORTED_MEDIA_TYPE": "The body is not JSON."},
 }
 
 
 class ApiSchema(AutoSchema):
-    """The schema of one endpoint."""
-
     def get_operation(self, *args: Any, **options: Any) -> Schema | None:
-        """Write down the answers, then the refusals: its own and those that all have."""
         operation = super().get_operation(*args, **options)
         if operation is None:
             return None
-        told: Described = operation.pop("x-described")
-        operation["responses"] = responses(told, self.shared(operation), self.keep)
+        endpoint: Endpoint = operation.pop("x-endpoint")
+        operation["responses"] = responses(endpoint, self.shared_errors(operation), self.store)
         return operation
 
     def get_operation_id(self) -> str:
-        """Name it by its address, which nobody changes lightly."""
+        """Derive the id from method and path, which are stable."""
         return re.sub(r"\W+", "_", f"{self.method.lower()}{self.path}").strip("_")
 
     def _is_list_view(self, serializer: Any = None) -> bool:
-        return False  # every view says itself what it answers
+        return False  # every view describes its own responses
 
     def _get_request_for_media_type(self, serializer: Any, direction: Any = "request") -> Any:
         if isinstance(serializer, Component):
-            return shape_of(serializer, self.keep), True
+            return schema_of(serializer, self.store), True
         return super()._get_request_for_media_type(serializer, direction)  # type: ignore[no-untyped-call]
 
-    def shared(self, operation: Schema) -> dict[int, Codes]:
-        """Return the refusals that come of how it is reached, not of what it does."""
+    def shared_errors(self, operation: Schema) -> dict[int, Codes]:
+        """Return the errors that come from middleware, authentication and parsing."""
         authenticators = self.view.get_authenticators()
-        unreadable = "The address contains a NUL character" + (
+        malformed = "The address contains a NUL character" + (
             ", or the body is not JSON." if "requestBody" in operation else "."
         )
-        found: dict[int, Codes] = {400: {"BAD_REQUEST": unreadable}}
+        errors: dict[int, Codes] = {400: {"BAD_REQUEST": malformed}}
         if operation.get("security"):
-            found[401] = {"UNAUTHENTICATED": "Nothing that opens this was sent, or it is unknown, expired or revoked."}
+            errors[401] = {"UNAUTHENTICATED": "Credentials are missing, unknown, expired or revoked."}
         if self.method == "POST" and any(getattr(one, "checks_csrf", False) for one in authenticators):
-            found[403] = {"FORBIDDEN": "The role does not allow it, or the CSRF token is missing."}
+            errors[403] = {"FORBIDDEN": "The role does not allow it, or the CSRF token is missing."}
         if not hasattr(self.view.content_negotiation_class, "takes_any"):
-            found[406] = {"NOT_ACCEPTABLE": f"`Accept` does not allow {JSON}."}
+            errors[406] = {"NOT_ACCEPTABLE": f"`Accept` does not allow {JSON}."}
         if "requestBody" in operation:
-            found |= BODY
+            errors |= BODY
         if any(getattr(one, "is_rate_limited", False) for one in authenticators):
-            found[429] = {"TOO_MANY_REQUESTS": "The key was used too often within this minute."}
-        found[503] = {"UNAVAILABLE": "The database does not answer; nothing was changed."}
-        return found
+            errors[429] = {"TOO_MANY_REQUESTS": "The key has reached its rate limit for this minute."}
+        errors[503] = {"UNAVAILABLE": "The database is not responding; nothing was changed."}
+        return errors
 
-    def keep(self, name: str, key: Any, make: Callable[[], Schema]) -> Schema:
-        """Store a named schema once, and return the reference to it."""
-        return keep_in(self.registry, name, key, make)
-
-
-def keep_in(registry: ComponentRegistry, name: str, key: Any, make: Callable[[], Schema]) -> Schema:
-    """Store a named schema once, and return the reference to it."""
-    component = ResolvedComponent(name=name, type=ResolvedComponent.SCHEMA, object=key)
-    if component not in registry:
-        component.schema = make()
-        registry.register_on_missing(component)
-    return component.ref
+    def store(self, name: str, key: Any, make: Callable[[], Schema]) -> Schema:
+        component = ResolvedComponent(name=name, type=ResolvedComponent.SCHEMA, object=key)
+        if component not in self.registry:
+            component.schema = make()
+            self.registry.register_on_missing(component)
+        return component.ref
 
 
-def responses(told: Described, shared: Mapping[int, Codes], keep: Keep) -> Schema:
-    refused = {
-        status: {**shared.get(status, {}), **told.refusals.get(status, {})} for status in {*shared, *told.refusals}
-    }
-    found = {status: answered(answer, keep) for status, answer in told.answers.items()}
-    for status, codes in refused.items():
-        found[status] = refusal(status, codes, keep, may_wait=status in told.may_wait)
+def responses(endpoint: Endpoint, shared: Mapping[int, Codes], store: Store) -> Schema:
+    found = {status: success(response, store) for status, response in endpoint.responses.items()}
+    for status in {*shared, *endpoint.errors}:
+        codes = {**shared.get(status, {}), **endpoint.errors.get(status, {})}
+        found[status] = error(status, codes, store, may_retry_after=status in endpoint.may_retry_after)
     return {str(status): found[status] for status in sorted(found)}
 
 
-def answered(answer: Answer, keep: Keep) -> Schema:
-    """Return what is answered when nothing is wrong."""
-    content = {JSON: {"schema": shape_of(answer.shape, keep)}} if answer.shape is not None else {}
-    content |= {media: {"schema": filled(schema, keep)} for media, schema in answer.media.items()}
-    headers = {name: header(about) for name, about in answer.headers.items()}
-    headers |= {name: {**header(about), "required": False} for name, about in answer.sometimes.items()}
-    return {"description": answer.about, "headers": {**headers, **ALWAYS}, **({"content": content} if content else {})}
+def success(response: ApiResponse, store: Store) -> Schema:
+    content = {JSON: {"schema": schema_of(response.type, store)}} if response.type is not None else {}
+    content |= {media: {"schema": resolve(schema, store)} for media, schema in response.media.items()}
+    headers = {name: header(text) for name, text in response.headers.items()}
+    headers |= {name: header(text, required=False) for name, text in response.optional_headers.items()}
+    described = {"description": response.description, "headers": {**headers, **ALWAYS}}
+    return {**described, "content": content} if content else described
 
 
-def refusal(status: int, codes: Codes, keep: Keep, *, may_wait: bool) -> Schema:
-    """Return a refusal: the one shape, with the codes that may stand in it."""
-    lines = [f"- `{code}`: {when}" for code, when in codes.items()]
-    coded = {"properties": {"error": {"properties": {"code": {"enum": sorted(codes)}}}}}
+def error(status: int, codes: Codes, store: Store, *, may_retry_after: bool) -> Schema:
+    """Return an error response: the shared shape, and the codes it may have."""
     headers = {}
     if status == 401:  # noqa: PLR2004
-        headers["WWW-Authenticate"] = header("What to send.")
-    if may_wait or status in (429, 503):
-        headers["Retry-After"] = {**header(SECONDS), "required": not may_wait}
+        headers["WWW-Authenticate"] = header("The authentication scheme to use.")
+    if may_retry_after or status in (429, 503):
+        headers["Retry-After"] = header(RETRY_AFTER, required=not may_retry_after)
+    its_codes = {"properties": {"error": {"properties": {"code": {"enum": sorted(codes)}}}}}
     return {
-        "description": "\n".join(lines),
+        "description": "\n".join(f"- `{code}`: {when}" for code, when in codes.items()),
         "headers": {**headers, **ALWAYS},
-        "content": {JSON: {"schema": {"allOf": [shape_of(Refusal, keep), coded]}}},
+        "content": {JSON: {"schema": {"allOf": [schema_of(Refusal, store), its_codes]}}},
     }
 
 
-def header(about: str) -> Schema:
-    """Return a header that is always there."""
-    return {"description": about, "required": True, "schema": {"type": "string"}}
+def header(description: str, *, required: bool = True) -> Schema:
+    return {"description": description, "required": required, "schema": {"type": "string"}}
 
 
-ALWAYS = {"X-Request-ID": {"$ref": "#/components/headers/RequestId"}}
+def add_probes(result: Schema, generator: Any, **options: Any) -> Schema:
+    """Add the health endpoints, which are not DRF views, and the schemes of other secrets; a drf-spectacular hook."""
+    components = result["components"]
 
-
-def add_the_rest(result: Schema, generator: Any, **options: Any) -> Schema:
-    """Add what is no view of DRF: probes, and secrets of a kind of their own; drf-spectacular calls this."""
-
-    def keep(name: str, key: Any, make: Callable[[], Schema]) -> Schema:
-        result["components"]["schemas"].setdefault(name, make())
+    def store(name: str, key: Any, make: Callable[[], Schema]) -> Schema:
+        components["schemas"].setdefault(name, make())
         return {"$ref": f"#/components/schemas/{name}"}
 
-    for path, (summary, security, told) in PROBES.items():
+    for path, (summary, security, endpoint) in PROBES.items():
         result["paths"][path] = {
             "get": {
                 "operationId": f"get_{path.strip('/')}",
                 "summary": summary,
                 "tags": ["Probes"],
                 "security": security,
-                "responses": responses(told, {}, keep),
+                "responses": responses(endpoint, {}, store),
             }
         }
-    components = result["components"]
     components["headers"] = {"RequestId": REQUEST_ID}
-    components["securitySchemes"] |= schemes.OTHERS
+    components["securitySchemes"] |= OTHER_SCHEMES
     for kind, named in components.items():
         components[kind] = dict(sorted(named.items()))
     return result

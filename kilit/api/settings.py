@@ -1,4 +1,4 @@
-"""Settings of Django REST framework and of the schema made of its views; docs/api.md tells who may read that."""
+"""Settings of Django REST framework and drf-spectacular; docs/api.md says who may read the schema."""
 
 from typing import Any
 
@@ -12,33 +12,33 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["kilit.api.parsers.JSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["kilit.api.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "kilit.api.schema.ApiSchema",
-    "EXCEPTION_HANDLER": "kilit.api.errors.answer",
+    "EXCEPTION_HANDLER": "kilit.api.errors.exception_response",
 }
 
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Kilit",
     "VERSION": "1",
     "DESCRIPTION": (
-        'Three guarded job queues. Every refusal has one shape, `{"error": {"code", "message", …}}`; a method that '
-        "an address does not know is answered with 405 and `Allow`. Times are ISO 8601 with an offset."
+        'Three guarded job queues. All errors have the same shape, `{"error": {"code", "message", …}}`; unsupported '
+        "methods get a 405 with `Allow`. Times are ISO 8601 with an offset."
     ),
     "OAS_VERSION": "3.1.0",
     "TAGS": [
-        {"name": "Conversions", "description": "Offline conversions: bringing them, and handing them to a script."},
-        {"name": "Operators of conversions", "description": "For people in the console; membership of a site decides."},
-        {"name": "PDF", "description": "Documents made of templates."},
-        {"name": "Cutting jobs", "description": "Orders on their way to the saw; viewers read, operators act."},
-        {"name": "Clocks", "description": "Sweeps, for whoever keeps a clock of their own."},
-        {"name": "Probes", "description": "For whoever watches the service."},
+        {"name": "Conversions", "description": "Offline conversions: adding them, and exporting them to a script."},
+        {"name": "Operators of conversions", "description": "For console users who are members of the site."},
+        {"name": "PDF", "description": "Documents rendered from templates."},
+        {"name": "Cutting jobs", "description": "Orders on their way to the saw; viewers can read, operators can act."},
+        {"name": "Clocks", "description": "Scheduled tasks, for callers with their own scheduler."},
+        {"name": "Probes", "description": "Health checks and metrics."},
     ],
-    "POSTPROCESSING_HOOKS": ["kilit.api.schema.add_the_rest"],
+    "POSTPROCESSING_HOOKS": ["kilit.api.schema.add_probes"],
     "SCHEMA_PATH_PREFIX": "/",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
     "SORT_OPERATION_PARAMETERS": False,
     "DISABLE_DOCSTRING_DESCRIPTIONS": True,
-    "ENABLE_DJANGO_DEPLOY_CHECK": False,  # a test looks at every change instead
-    # From our own server: the console works where there is no internet.
+    "ENABLE_DJANGO_DEPLOY_CHECK": False,  # a test compares the schema instead
+    # Served locally, so that it works without internet access.
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SWAGGER_UI_SETTINGS": {"deepLinking": False, "docExpansion": "list", "defaultModelsExpandDepth": 0},

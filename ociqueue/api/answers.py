@@ -2,16 +2,16 @@
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from kilit.api.openapi import Said, Time
+from kilit.api.openapi import SchemaKeywords, Time
 from ociqueue.acknowledge import NOT_FOUND
 from ociqueue.enqueue import FieldError
 from ociqueue.export import Item
 from ociqueue.models.conversion import PREFIX
 from ociqueue.states import Category, Status
 
-Ok = Annotated[bool, Said({"const": True})]
-Id = Annotated[str, Said({"pattern": f"^{PREFIX}[0-9a-f-]{{36}}$", "description": "The id of a conversion."})]
-PublicId = Annotated[str, Said({"description": "The site's public id.", "pattern": "^[0-9a-f]{32}$"})]
+Ok = Annotated[bool, SchemaKeywords({"const": True})]
+Id = Annotated[str, SchemaKeywords({"pattern": f"^{PREFIX}[0-9a-f-]{{36}}$", "description": "The id of a conversion."})]
+PublicId = Annotated[str, SchemaKeywords({"description": "The site's public id.", "pattern": "^[0-9a-f]{32}$"})]
 
 
 class ConversionResult(TypedDict):
@@ -54,7 +54,7 @@ class LeftAlone(TypedDict):
     """A row that was not moved, and the state it is in; rows of other sites are told apart from none."""
 
     id: Id
-    status: Annotated[str, Said({"enum": [*Status.values, NOT_FOUND]})]
+    status: Annotated[str, SchemaKeywords({"enum": [*Status.values, NOT_FOUND]})]
 
 
 class Acknowledged(TypedDict):

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from kilit.access.authentication import given_key
-from kilit.api.refusals import Refusal
+from kilit.api.errors import ApiError
 from kilit.workers import doorbells, sweeps
 from kilit.workers.models import Heartbeat
 from ociqueue.api import schema
@@ -26,7 +26,7 @@ class CronView(ABC, APIView):
 
     def get(self, request: Request) -> Response:
         if not settings.CRON_SECRET:
-            raise Refusal(503, "CRON_OFF", "KILIT_CRON_SECRET is not set, so this address is off.")
+            raise ApiError(503, "CRON_OFF", "KILIT_CRON_SECRET is not set, so this address is off.")
         if not secrets.compare_digest(given_key(request).encode(), settings.CRON_SECRET.encode()):
             raise NotAuthenticated("Send the cron secret as Authorization: Bearer.")
         return Response({"ok": True, "result": self.run()})
@@ -60,7 +60,7 @@ class BellView(CronView):
         if not doorbells.doorbells[self.bell].is_due():
             return "Nothing is due."
         if not Heartbeat.objects.alive().exists():
-            raise Refusal(503, "NO_WORKER", "No worker is alive; it starts by itself once one is.", retry_after=60)
+            raise ApiError(503, "NO_WORKER", "No worker is alive; it starts by itself once one is.", retry_after=60)
         return "Rung." if doorbells.ring_now(self.bell) else "Rung already."
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 
-from kilit.api.openapi import VALIDATION, Answer, describe, operation
+from kilit.api.openapi import VALIDATION, ApiResponse, describe, operation
 from ociqueue.api import answers, serializers
 from ociqueue.entry import FIELDS, REQUIRED
 from ociqueue.export import Item
@@ -60,12 +60,12 @@ class MessageSchema(OpenApiSerializerFieldExtension):
 conversions = describe(
     post=operation(
         "Bring conversions",
-        about="The good ones are stored when others are bad; the same `sourceKey` again answers the id it has already. "
-        f"Needed in each: {', '.join(REQUIRED)}, and one click id.",
+        description="Valid ones are stored even when others are invalid; sending the same `sourceKey` again returns "
+        f"the existing id. Required in each: {', '.join(REQUIRED)}, and one click id.",
         tag=SCRIPT,
         body=serializers.EnqueueSerializer,
-        answers={200: Answer("What became of each.", answers.Enqueued)},
-        refusals=[VALIDATION, NO_SITE],
+        responses={200: ApiResponse("What became of each.", answers.Enqueued)},
+        errors=[VALIDATION, NO_SITE],
         examples={
             "one sale": {
                 "siteId": SITE,
@@ -87,12 +87,12 @@ conversions = describe(
 export = describe(
     get=operation(
         "Hand out conversions, or preview them",
-        about="Only the literal `markAsExported=true` claims, and answers a flat array of exactly what it claimed; "
-        "everything else is a preview, which writes nothing.",
+        description="Only the literal `markAsExported=true` claims rows, and returns a flat array of exactly those; "
+        "anything else is a preview, which writes nothing.",
         tag=SCRIPT,
         query=serializers.ExportSerializer,
-        answers={200: Answer("What was claimed, or would be.", list[Item] | answers.Preview)},
-        refusals=[
+        responses={200: ApiResponse("What was claimed, or would be.", list[Item] | answers.Preview)},
+        errors=[
             VALIDATION,
             NO_SITE,
             {409: {"NOT_A_SCRIPT_SITE": "The site sends through the Google Ads API."}},
@@ -104,11 +104,11 @@ export = describe(
 ack = describe(
     post=operation(
         "Tell what was uploaded",
-        about="Rows that are PROCESSING become COMPLETED; `skippedIds`, which the script left out on purpose, FAILED.",
+        description="Rows that are PROCESSING become COMPLETED; `skippedIds`, which the script skipped, become FAILED.",
         tag=SCRIPT,
         body=serializers.AckSerializer,
-        answers={200: Answer("What moved, and what was left alone.", answers.Acknowledged)},
-        refusals=[VALIDATION, NO_SITE],
+        responses={200: ApiResponse("What moved, and what was left alone.", answers.Acknowledged)},
+        errors=[VALIDATION, NO_SITE],
         examples={"one row": {"siteId": SITE, "queueIds": [ROW]}},
     )
 )
@@ -118,8 +118,8 @@ ack_failed = describe(
         "Tell what could not be uploaded",
         tag=SCRIPT,
         body=serializers.AckFailedSerializer,
-        answers={200: Answer("What moved, and what was left alone.", answers.Acknowledged)},
-        refusals=[VALIDATION, NO_SITE],
+        responses={200: ApiResponse("What moved, and what was left alone.", answers.Acknowledged)},
+        errors=[VALIDATION, NO_SITE],
         examples={"one row": {"siteId": SITE, "queueIds": [ROW], "errorCategory": "VALIDATION"}},
     )
 )
@@ -129,8 +129,8 @@ verify = describe(
         "Trade a key for a token of one site",
         tag=SCRIPT,
         body=serializers.SiteSerializer,
-        answers={200: Answer("A token, and when it ends.", answers.Session)},
-        refusals=[VALIDATION, NO_SITE],
+        responses={200: ApiResponse("A token, and when it ends.", answers.Session)},
+        errors=[VALIDATION, NO_SITE],
         examples={"a site": {"siteId": SITE}},
     )
 )
@@ -140,19 +140,19 @@ stats = describe(
         "See how a site is doing, or all",
         tag=PEOPLE,
         query=serializers.StatsSerializer,
-        answers={200: Answer("Of one site, or summed.", answers.SiteStats | answers.SummedStats)},
-        refusals=[VALIDATION, NO_SITE],
+        responses={200: ApiResponse("Of one site, or summed.", answers.SiteStats | answers.SummedStats)},
+        errors=[VALIDATION, NO_SITE],
     )
 )
 
 rows = describe(
     get=operation(
         "List a site's conversions",
-        about="Newest first. Send `nextCursor` back as `cursor` for the next page; pages are stable while rows move.",
+        description="Newest first. Pass `nextCursor` as `cursor` for the next page; pages are stable while rows move.",
         tag=PEOPLE,
         query=serializers.RowsSerializer,
-        answers={200: Answer("A page.", answers.ConversionRows)},
-        refusals=[VALIDATION, NO_SITE],
+        responses={200: ApiResponse("A page.", answers.ConversionRows)},
+        errors=[VALIDATION, NO_SITE],
     )
 )
 
@@ -161,8 +161,8 @@ actions = describe(
         "Act on conversions",
         tag=PEOPLE,
         body=serializers.ActionSerializer,
-        answers={200: Answer("What moved, and what was left alone.", answers.Acted)},
-        refusals=[VALIDATION, NO_SITE],
+        responses={200: ApiResponse("What moved, and what was left alone.", answers.Acted)},
+        errors=[VALIDATION, NO_SITE],
         examples={"retry": {"siteId": SITE, "action": "RETRY_SELECTED", "ids": [ROW], "reason": "Mended at Google."}},
     )
 )
@@ -174,9 +174,9 @@ def clock(summary: str, *, rings: bool = False) -> Any:
     struck = operation(
         summary,
         tag=CLOCKS,
-        answers={200: Answer("What was done.", answers.CronResult)},
-        refusals=[{503: {"CRON_OFF": "No secret is set, so the address is off.", **busy}}],
-        may_wait=[503],
+        responses={200: ApiResponse("What was done.", answers.CronResult)},
+        errors=[{503: {"CRON_OFF": "No secret is set, so the address is off.", **busy}}],
+        may_retry_after=[503],
         security=CRON,
     )
     return describe(get=struck, post=struck)

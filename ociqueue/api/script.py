@@ -9,7 +9,7 @@ from rest_framework.views import APIView
 
 from kilit.access.authentication import KeyAuthentication
 from kilit.access.models import ApiKey
-from kilit.api.refusals import Refusal
+from kilit.api.errors import ApiError
 from ociqueue import acknowledge, export
 from ociqueue.api import schema
 from ociqueue.api.authentication import Session, SessionTokenAuthentication, open_session
@@ -99,10 +99,10 @@ def read(serializer: Any, data: Any) -> dict[str, Any]:
 def refuse_other_sender(site: Site) -> None:
     """Refuse to hand out rows that somebody else sends, or to show them as if they were to be handed out."""
     if site.sync_method != SyncMethod.SCRIPT:
-        raise Refusal(409, "NOT_A_SCRIPT_SITE", "This site sends through the Google Ads API; remove its script.")
+        raise ApiError(409, "NOT_A_SCRIPT_SITE", "This site sends through the Google Ads API; remove its script.")
 
 
 def refuse_pause(site: Site) -> None:
     """Refuse to hand out rows that nobody sends for now; a preview shows them, with a warning."""
     if site.is_paused:
-        raise Refusal(503, "SITE_PAUSED", f"The site is paused: {site.pause_reason}", retry_after=3600)
+        raise ApiError(503, "SITE_PAUSED", f"The site is paused: {site.pause_reason}", retry_after=3600)

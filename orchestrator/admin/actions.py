@@ -10,7 +10,7 @@ from django.db.models.functions import Concat
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
-from kilit.api.refusals import Refusal
+from kilit.api.errors import ApiError
 from kilit.bulk.queues import NotNow, Outcome
 from kilit.console.actions import Action
 from kilit.lock.guard import MoveRefused
@@ -45,7 +45,7 @@ class JobAction(Action):
             try:
                 self.decide(pk)
                 moved.add(pk)
-            except Refusal as refusal:
+            except ApiError as refusal:
                 sentences[pk] = str(refusal.detail)
             except MoveRefused as refusal:
                 sentences[pk] = str(refusal)
@@ -60,7 +60,7 @@ class Retry(JobAction):
         """Tell errors that would only happen again, and jobs that were retried often enough."""
         try:
             most = decisions.rules_in_force().retry_count_max
-        except Refusal as refusal:  # there are no rules to judge by
+        except ApiError as refusal:  # there are no rules to judge by
             raise NotNow(str(refusal.detail)) from None
         failed = Q(status=JobState.FAILED)
         permanent = Concat("status", Value(" ("), "error_code", Value(")"))

@@ -6,7 +6,7 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from kilit.api.refusals import Refusal
+from kilit.api.errors import ApiError
 from orchestrator.errors import Code
 from orchestrator.orders.order import InvalidOrder
 
@@ -29,14 +29,14 @@ class QueueView(APIView):
         return super().handle_exception(unreadable(exc) if isinstance(exc, InvalidOrder) else exc)
 
 
-def unreadable(wrong: InvalidOrder) -> Refusal:
+def unreadable(wrong: InvalidOrder) -> ApiError:
     """Return the refusal that lists the faults, and says how many more there are."""
     spoken = "; ".join(wrong.faults[:MOST_SPOKEN])
     more = len(wrong.faults) - MOST_SPOKEN
     message = f"{spoken}; and {more} more" if more > 0 else spoken
     beyond = len(wrong.faults) - MOST_FAULTS
     facts = {"faults_beyond": beyond} if beyond > 0 else {}
-    return Refusal(422, Code.VALIDATION, message, faults=wrong.faults[:MOST_FAULTS], **facts)
+    return ApiError(422, Code.VALIDATION, message, faults=wrong.faults[:MOST_FAULTS], **facts)
 
 
 def read(serializer: Any, data: Any) -> dict[str, Any]:

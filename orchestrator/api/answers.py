@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from kilit.api.openapi import Id, Said, Time
+from kilit.api.openapi import Id, SchemaKeywords, Time
 from orchestrator.errors import Code
 from orchestrator.states import JobState, Mode
 
@@ -13,19 +13,19 @@ class JobShown(TypedDict):
     """A job as lists show it."""
 
     id: Id
-    state: Annotated[str, Said(STATE)]
+    state: Annotated[str, SchemaKeywords(STATE)]
     order_id: str
     customer_phone: str
     customer_snapshot_name: str | None
     customer_id: int | None
-    opti_mode: Annotated[str, Said({"enum": Mode.values})]
+    opti_mode: Annotated[str, SchemaKeywords({"enum": Mode.values})]
     revision: int
     payload_hash: str
     part_count: int
     retry_count: int
     manual_trigger_approved: bool
     claimed: bool
-    error_code: Annotated[str, Said({"enum": Code.values})] | None
+    error_code: Annotated[str, SchemaKeywords({"enum": Code.values})] | None
     error_message: str | None
     next_run_at: Time
     created_at: Time
@@ -48,8 +48,8 @@ class AuditLine(TypedDict):
 
     id: int
     event_type: str
-    from_state: Annotated[str, Said(STATE)] | None
-    to_state: Annotated[str, Said(STATE)] | None
+    from_state: Annotated[str, SchemaKeywords(STATE)] | None
+    to_state: Annotated[str, SchemaKeywords(STATE)] | None
     actor: str
     message: str
     details: dict[str, Any]
@@ -96,7 +96,7 @@ class JobDecided(TypedDict):
 
 class CustomerShown(TypedDict):
     id: int
-    phone: Annotated[str, Said({"description": "E.164."})]
+    phone: Annotated[str, SchemaKeywords({"description": "E.164."})]
     name: str
     created_at: Time
 

@@ -11,7 +11,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kilit.api.refusals import Refusal
+from kilit.api.errors import ApiError
 from kilit.lock.audit import acting, acting_as
 from orchestrator.api import presenters, schema
 from orchestrator.api.access import QueueView, read
@@ -82,7 +82,7 @@ class XmlView(QueueView):
         job = decisions.find(read_id(pk))
         files = list(job.solution_files.order_by("name")) if job.xml_sha256 else []
         if not files:
-            raise Refusal(409, "NO_SOLUTION", f"{job} has no solution: it is {job.status}.", state=job.status)
+            raise ApiError(409, "NO_SOLUTION", f"{job} has no solution: it is {job.status}.", state=job.status)
         if len(files) == 1:
             return download(files[0].name, bytes(files[0].content), "application/xml")
         packed = io.BytesIO()
@@ -107,4 +107,4 @@ def read_id(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise Refusal(404, "E_JOB_NOT_FOUND", f"There is no job {text[:64]}.") from None
+        raise ApiError(404, "E_JOB_NOT_FOUND", f"There is no job {text[:64]}.") from None

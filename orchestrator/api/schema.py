@@ -6,7 +6,7 @@ from uuid import UUID
 
 from drf_spectacular.utils import OpenApiParameter
 
-from kilit.api.openapi import VALIDATION, Answer, Codes, Component, Schema, describe, operation
+from kilit.api.openapi import VALIDATION, ApiResponse, Codes, Component, Schema, describe, operation
 from orchestrator.api import answers, serializers
 from orchestrator.errors import PERMANENT_CODES, Code
 from orchestrator.orders.customers import FIELDS
@@ -87,23 +87,23 @@ EXAMPLE = {
 jobs = describe(
     post=operation(
         "Bring an order",
-        about="The same order again is the same job; to have it cut once more on purpose, send another `revision`.",
+        description="Sending the same order again returns the same job; to have it cut again, send a new `revision`.",
         tag=TAG,
         body=ORDER,
         examples={"a cupboard": EXAMPLE},
-        answers={
-            200: Answer("The order was here already.", answers.JobStored),
-            201: Answer("A new job.", answers.JobStored),
+        responses={
+            200: ApiResponse("The order was here already.", answers.JobStored),
+            201: ApiResponse("A new job.", answers.JobStored),
         },
-        refusals=[WRONG_ORDER, NO_RULES],
+        errors=[WRONG_ORDER, NO_RULES],
     ),
     get=operation(
         "List jobs",
-        about="Newest first. Send `next_cursor` back as `cursor` for the next page; pages are stable while jobs move.",
+        description="Newest first. Pass `next_cursor` as `cursor` for the next page; pages are stable while jobs move.",
         tag=TAG,
         query=serializers.ListSerializer,
-        answers={200: Answer("A page.", answers.JobPage)},
-        refusals=[VALIDATION, MAY_NOT_LOOK],
+        responses={200: ApiResponse("A page.", answers.JobPage)},
+        errors=[VALIDATION, MAY_NOT_LOOK],
     ),
 )
 
@@ -112,25 +112,27 @@ job = describe(
         "See a job with its audit",
         tag=TAG,
         parameters=[ID],
-        answers={200: Answer("The job.", answers.JobDetail)},
-        refusals=[MAY_NOT_LOOK, NO_JOB],
+        responses={200: ApiResponse("The job.", answers.JobDetail)},
+        errors=[MAY_NOT_LOOK, NO_JOB],
     )
 )
 
 
-def decision(summary: str, *, about: str, conflicts: Codes, more: Mapping[int, Codes], may_wait: list[int]) -> Any:
+def decision(
+    summary: str, *, description: str, conflicts: Codes, more: Mapping[int, Codes], may_retry_after: list[int]
+) -> Any:
     """Describe what people decide about a job."""
     return describe(
         post=operation(
             summary,
-            about=about,
+            description=description,
             tag=TAG,
             parameters=[ID],
             body=serializers.ReasonSerializer,
             examples={"with a reason": {"reason": "The customer called."}},
-            answers={200: Answer("The job as it is now.", answers.JobDecided)},
-            refusals=[VALIDATION, NO_JOB, {409: conflicts}, more],
-            may_wait=may_wait,
+            responses={200: ApiResponse("The job as it is now.", answers.JobDecided)},
+            errors=[VALIDATION, NO_JOB, {409: conflicts}, more],
+            may_retry_after=may_retry_after,
         )
     )
 
@@ -138,41 +140,41 @@ def decision(summary: str, *, about: str, conflicts: Codes, more: Mapping[int, C
 MOVE_REFUSED = {"MOVE_REFUSED": "The job is in another state, and this is the one."}
 retry = decision(
     "Retry a failed job",
-    about="Later each time; some failures would only happen again and are refused with their own code.",
+    description="Later each time; some failures would only happen again and are refused with their own code.",
     conflicts={
         **MOVE_REFUSED,
         Code.RETRY_LIMIT_REACHED.value: "It was retried too often.",
         **{code.value: f"{code.label}: it would only happen again." for code in sorted(PERMANENT_CODES)},
     },
     more=NO_RULES,
-    may_wait=[],
+    may_retry_after=[],
 )
 approve = decision(
     "Let a held job go on",
-    about="Mend what its error code names first.",
+    description="Mend what its error code names first.",
     conflicts={Code.JOB_NOT_IN_HOLD.value: "The job is not on HOLD."},
     more={},
-    may_wait=[],
+    may_retry_after=[],
 )
 cancel = decision(
     "End a job before the saw has it",
-    about="It fails with E_CANCELLED and the reason.",
+    description="It fails with E_CANCELLED and the reason.",
     conflicts={
         "MOVE_REFUSED": "The job is in another state, and this is the one; or the saw has taken something of it.",
         "JOB_IS_BUSY": "A runner works on it at this moment; ask again after `Retry-After`.",
     },
     more={},
-    may_wait=[409],
+    may_retry_after=[409],
 )
 
 xml = describe(
     get=operation(
         "Fetch the solution",
-        about="As it was collected; several files come as a ZIP.",
+        description="As it was collected; several files come as a ZIP.",
         tag=TAG,
         parameters=[ID],
-        answers={
-            200: Answer(
+        responses={
+            200: ApiResponse(
                 "The solution.",
                 media={
                     "application/xml": {"type": "string"},
@@ -181,22 +183,22 @@ xml = describe(
                 headers={"Content-Disposition": "The file's name."},
             )
         },
-        refusals=[MAY_NOT_LOOK, NO_JOB, {409: {"NO_SOLUTION": "There is none, or none yet."}}],
+        errors=[MAY_NOT_LOOK, NO_JOB, {409: {"NO_SOLUTION": "There is none, or none yet."}}],
     )
 )
 
 customers = describe(
     post=operation(
         "Add a customer",
-        about="One with this phone already is answered as it is.",
+        description="One with this phone already is answered as it is.",
         tag=TAG,
         body=CUSTOMER,
         examples={"somebody": {"phone": "0555 123 45 67", "name": "Ayşe Yılmaz"}},
-        answers={
-            200: Answer("A customer has this phone.", answers.CustomerFound),
-            201: Answer("A new customer.", answers.CustomerFound),
+        responses={
+            200: ApiResponse("A customer has this phone.", answers.CustomerFound),
+            201: ApiResponse("A new customer.", answers.CustomerFound),
         },
-        refusals=[WRONG_ORDER],
+        errors=[WRONG_ORDER],
     )
 )
 
@@ -205,7 +207,7 @@ lookup = describe(
         "Find a customer by phone",
         tag=TAG,
         parameters=[OpenApiParameter("phone", dict(PHONE.shape), required=True, description="In whatever spelling.")],
-        answers={200: Answer("The customer.", answers.CustomerFound)},
-        refusals=[MAY_NOT_LOOK, WRONG_ORDER, {404: {"NOT_FOUND": "No customer has this phone."}}],
+        responses={200: ApiResponse("The customer.", answers.CustomerFound)},
+        errors=[MAY_NOT_LOOK, WRONG_ORDER, {404: {"NOT_FOUND": "No customer has this phone."}}],
     )
 )

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from kilit.api.refusals import Refusal
+from kilit.api.errors import ApiError
 from kilit.lock.audit import acting
 from kilit.lock.guard import MoveRefused
 from kilit.lock.models import Event
@@ -25,7 +25,7 @@ Verb = Callable[[UUID], Job]
 def find(pk: UUID) -> Job:
     job = Job.objects.filter(pk=pk).first()
     if job is None:
-        raise Refusal(404, Code.JOB_NOT_FOUND, f"There is no job {pk}.")
+        raise ApiError(404, Code.JOB_NOT_FOUND, f"There is no job {pk}.")
     return job
 
 
@@ -50,7 +50,7 @@ def approve(pk: UUID) -> Job:
         if job is None:
             job = find(pk)
             message = f"{job} cannot be approved: it is {job.status}."
-            raise Refusal(409, Code.JOB_NOT_IN_HOLD, message, id=str(pk), state=job.status)
+            raise ApiError(409, Code.JOB_NOT_IN_HOLD, message, id=str(pk), state=job.status)
         Event.objects.record(job, "HOLD_APPROVED", details={"was": held})
         ring()
     return job
@@ -67,10 +67,10 @@ def cancel(pk: UUID) -> Job:
         job = find(pk)
         if taken or (job.status in CANCELLABLE and is_cut_in_part(job)):
             message = f"{job} cannot be cancelled: the saw has taken {', '.join(taken) or 'a part of it'}."
-            raise Refusal(409, "MOVE_REFUSED", message, id=str(pk), state=job.status)
+            raise ApiError(409, "MOVE_REFUSED", message, id=str(pk), state=job.status)
         if job.status in CANCELLABLE:
             busy = f"{job} is being worked on at this moment; try again in a minute."
-            raise Refusal(409, "JOB_IS_BUSY", busy, retry_after=60, id=str(pk), state=job.status)
+            raise ApiError(409, "JOB_IS_BUSY", busy, retry_after=60, id=str(pk), state=job.status)
         raise MoveRefused(job, "cancel", job.status)
     return job
 
@@ -88,9 +88,9 @@ def why_not_retried(job: Job, rules: Rules) -> Exception:
     if job.error_code in PERMANENT_CODES:
         code = Code(job.error_code)
         message = f"{job} cannot be retried: {code.label.lower()} would only happen again. Send it as a new revision."
-        return Refusal(409, code, message, **facts)
+        return ApiError(409, code, message, **facts)
     message = f"{job} was retried {job.retry_count} times already, the most is {rules.retry_count_max}."
-    return Refusal(409, Code.RETRY_LIMIT_REACHED, message, **facts)
+    return ApiError(409, Code.RETRY_LIMIT_REACHED, message, **facts)
 
 
 def rules_in_force() -> Rules:
@@ -98,4 +98,4 @@ def rules_in_force() -> Rules:
     try:
         return current_rules()
     except JobError as fault:
-        raise Refusal(503, fault.code, fault.message, retry_after=60) from None
+        raise ApiError(503, fault.code, fault.message, retry_after=60) from None

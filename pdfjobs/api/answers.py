@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, TypedDict
 
-from kilit.api.openapi import Id, Said, Time
+from kilit.api.openapi import Id, SchemaKeywords, Time
 from pdfjobs.states import ErrorCode, Status
 
 
@@ -10,14 +10,14 @@ class Made(TypedDict):
     """The answer to a request for a document."""
 
     job_id: Id
-    status: Annotated[str, Said({"enum": Status.values})]
+    status: Annotated[str, SchemaKeywords({"enum": Status.values})]
     created_at: Time
 
 
 class Told(Made):
     started_at: Time | None
     finished_at: Time | None
-    error_code: Annotated[str, Said({"enum": ErrorCode.values})] | None
+    error_code: Annotated[str, SchemaKeywords({"enum": ErrorCode.values})] | None
     download_url: str | None
     retry_count: int
 

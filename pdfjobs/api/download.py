@@ -6,7 +6,7 @@ from django.http import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kilit.api.refusals import Refusal
+from kilit.api.errors import ApiError
 from pdfjobs.api import schema
 from pdfjobs.api.jobs import made
 from pdfjobs.api.views import PdfView
@@ -26,7 +26,7 @@ class DownloadView(PdfView):
             return Response(made(job), status=202, headers={"Retry-After": str(ASK_AGAIN_AFTER)})
         if job.status == Status.FAILED:
             words = f"The PDF could not be made: {ErrorCode(job.error_code).label}."
-            raise Refusal(409, job.error_code, words, job_id=job.job_id, state=job.status)
+            raise ApiError(409, job.error_code, words, job_id=job.job_id, state=job.status)
         if job.status == Status.SUCCEEDED:
             try:
                 return self.checked(serve(request, job, as_attachment=True), job)
@@ -39,13 +39,13 @@ class DownloadView(PdfView):
         if answer.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             self.headers["Content-Range"] = answer["Content-Range"]
             words = f"The PDF has {job.artifact_size:,} bytes; the range lies beyond them."
-            raise Refusal(answer.status_code, "RANGE_NOT_SATISFIABLE", words, size=job.artifact_size)
+            raise ApiError(answer.status_code, "RANGE_NOT_SATISFIABLE", words, size=job.artifact_size)
         return answer
 
     head = get
 
 
-def gone(job: PdfJob) -> Refusal:
+def gone(job: PdfJob) -> ApiError:
     """Return the refusal of a job whose file is no more."""
     words = "The PDF is no longer kept; ask for the document again to have it made anew."
-    return Refusal(410, "EXPIRED", words, job_id=job.job_id)
+    return ApiError(410, "EXPIRED", words, job_id=job.job_id)

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kilit.access.authentication import given_key
-from kilit.api.refusals import Refusal
+from kilit.api.errors import ApiError
 from pdfjobs.api import schema
 from pdfjobs.api.answers import Made, Told
 from pdfjobs.api.refusing import read, refusing_broken_templates, refusing_unsupported, unavailable
@@ -34,7 +34,7 @@ class JobsView(PdfView):
                 job, is_new = enqueue(cast("User", request.user), entry)
         except QueueFull:
             words = "Too many jobs wait already; send this one again later."
-            raise Refusal(429, "QUEUE_FULL", words, retry_after=RETRY_AFTER) from None
+            raise ApiError(429, "QUEUE_FULL", words, retry_after=RETRY_AFTER) from None
         where = request.build_absolute_uri(reverse("pdf-job", args=[job.job_id]))
         return Response(made(job), status=201 if is_new else 200, headers={"Location": where})
 

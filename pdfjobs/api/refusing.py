@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework.exceptions import ValidationError
 
-from kilit.api.refusals import Refusal
+from kilit.api.errors import ApiError
 from pdfjobs.documents import DocumentFault, UnknownDocument
 from pdfjobs.entry import Entry, EntryFault, read_entry
 from pdfjobs.failsafe import RETRY_AFTER
@@ -22,7 +22,7 @@ def read(body: Any) -> Entry:
     try:
         return read_entry(body)
     except UnknownDocument as fault:
-        raise Refusal(400, ErrorCode.TEMPLATE_ERROR, str(fault), allowed=fault.allowed) from None
+        raise ApiError(400, ErrorCode.TEMPLATE_ERROR, str(fault), allowed=fault.allowed) from None
     except EntryFault as error:
         faults: dict[str, list[str]] = {}
         for line in error.faults:
@@ -39,7 +39,7 @@ def refusing_broken_templates() -> Iterator[None]:
     except DocumentFault as fault:
         logger.error("document not made: %s", fault)  # noqa: TRY400 - the place in the template is the news
         words = "The document cannot be made as asked; whoever runs this service finds the reason in the log."
-        raise Refusal(400, ErrorCode.TEMPLATE_ERROR, words) from None
+        raise ApiError(400, ErrorCode.TEMPLATE_ERROR, words) from None
 
 
 @contextmanager
@@ -49,10 +49,10 @@ def refusing_unsupported() -> Iterator[None]:
         yield
     except RenderFault as fault:
         logger.error("no PDFs here: %s", fault)  # noqa: TRY400
-        raise Refusal(400, fault.code, "PDFs cannot be made on this machine.") from None
+        raise ApiError(400, fault.code, "PDFs cannot be made on this machine.") from None
 
 
-def unavailable() -> Refusal:
+def unavailable() -> ApiError:
     """Return the refusal for as long as nobody renders."""
     words = "Nobody can render at the moment; nothing was stored."
-    return Refusal(503, "PDF_RENDER_UNAVAILABLE", words, retry_after=RETRY_AFTER)
+    return ApiError(503, "PDF_RENDER_UNAVAILABLE", words, retry_after=RETRY_AFTER)

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from drf_spectacular.utils import OpenApiParameter
 
-from kilit.api.openapi import SECONDS, VALIDATION, Answer, Component, Schema, describe, operation
+from kilit.api.openapi import RETRY_AFTER, VALIDATION, ApiResponse, Component, Schema, describe, operation
 from pdfjobs.api.answers import Made, Template, Told
 from pdfjobs.documents.catalogue import KNOWN
 from pdfjobs.models.job import LONGEST_TIMEOUT
@@ -101,10 +101,10 @@ class Templates(TypedDict):
 templates = describe(
     get=operation(
         "List the templates",
-        about="Each with its variables, and a sample that renders as it is.",
+        description="Each with its variables, and a sample that renders as it is.",
         tag=TAG,
-        answers={200: Answer("The templates that may be asked for.", Templates)},
-        refusals=[{503: STORE_DOWN}],
+        responses={200: ApiResponse("The templates that may be asked for.", Templates)},
+        errors=[{503: STORE_DOWN}],
     )
 )
 
@@ -112,20 +112,20 @@ WHERE = {"Location": "Where to ask how the job stands."}
 jobs = describe(
     post=operation(
         "Have a document made",
-        about="The same document again, while it is made or kept, is the same job.",
+        description="The same document again, while it is made or kept, is the same job.",
         tag=TAG,
         body=REQUEST,
         examples={name: {"template_name": name, "variables": kind.sample} for name, kind in KNOWN.items()},
-        answers={
-            200: Answer(
+        responses={
+            200: ApiResponse(
                 "The job that makes the same already; or the document as HTML, because nobody can render.",
                 Made,
                 media={"text/html": {"type": "string"}},
-                sometimes={**WHERE, "X-Pdf-Fallback": "`html`, when the document came instead of a job."},
+                optional_headers={**WHERE, "X-Pdf-Fallback": "`html`, when the document came instead of a job."},
             ),
-            201: Answer("A new job.", Made, headers=WHERE),
+            201: ApiResponse("A new job.", Made, headers=WHERE),
         },
-        refusals=[
+        errors=[
             VALIDATION,
             {
                 400: {
@@ -144,8 +144,8 @@ job = describe(
         "Ask how a job stands",
         tag=TAG,
         parameters=[ID],
-        answers={200: Answer("How it stands; `download_url` once it has succeeded.", Told)},
-        refusals=[NO_JOB, {503: STORE_DOWN}],
+        responses={200: ApiResponse("How it stands; `download_url` once it has succeeded.", Told)},
+        errors=[NO_JOB, {503: STORE_DOWN}],
     )
 )
 
@@ -160,20 +160,20 @@ KNOWN_TAG = OpenApiParameter("If-None-Match", str, OpenApiParameter.HEADER, desc
 download = describe(
     get=operation(
         "Fetch the PDF",
-        about="HEAD answers the same without the bytes.",
+        description="HEAD answers the same without the bytes.",
         tag=TAG,
         parameters=[ID, PART, KNOWN_TAG],
-        answers={
-            200: Answer("The PDF.", media={"application/pdf": BINARY}, headers=FILE),
-            202: Answer("It is not made yet.", Made, headers={"Retry-After": SECONDS}),
-            206: Answer(
+        responses={
+            200: ApiResponse("The PDF.", media={"application/pdf": BINARY}, headers=FILE),
+            202: ApiResponse("It is not made yet.", Made, headers={"Retry-After": RETRY_AFTER}),
+            206: ApiResponse(
                 "A part of the PDF.",
                 media={"application/pdf": BINARY},
                 headers={**FILE, "Content-Range": "Which part."},
             ),
-            304: Answer("You have it already.", headers={"ETag": FILE["ETag"]}),
+            304: ApiResponse("You have it already.", headers={"ETag": FILE["ETag"]}),
         },
-        refusals=[
+        errors=[
             NO_JOB,
             {
                 409: {code.value: f"It could not be made: {code.label}." for code in ErrorCode},

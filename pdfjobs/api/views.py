@@ -9,7 +9,7 @@ from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from kilit.api.refusals import Refusal
+from kilit.api.errors import ApiError
 from pdfjobs import store
 from pdfjobs.failsafe import RETRY_AFTER
 from pdfjobs.models import PdfJob
@@ -53,5 +53,5 @@ class PdfView(APIView):
         """Say in the API's words that the place of files does not answer."""
         if isinstance(exc, store.StoreDown):
             words = "The store of PDF files does not answer; nothing was changed."
-            exc = Refusal(503, "PDF_STORE_UNAVAILABLE", words, retry_after=RETRY_AFTER)
+            exc = ApiError(503, "PDF_STORE_UNAVAILABLE", words, retry_after=RETRY_AFTER)
         return super().handle_exception(exc)

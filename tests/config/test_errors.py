@@ -225,5 +225,5 @@ def test_the_page_of_a_database_that_is_away_asks_it_nothing(admin_client, monke
 
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
     assert answer["X-Request-ID"] in answer.content.decode()
-    assert "The database does not answer; nothing was changed." in answer.content.decode()
+    assert "The database is not responding; nothing was changed." in answer.content.decode()
     assert asked == ["a query"]  # the first, which failed; the page needs none

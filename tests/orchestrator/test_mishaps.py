@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from kilit.api.refusals import Refusal
+from kilit.api.errors import ApiError
 from orchestrator.files.share_outages import AWAY_FOR, Absences
 from orchestrator.models import Job
 from orchestrator.models.queryset import MOST_LAPSES
@@ -175,7 +175,7 @@ def test_an_order_that_the_saw_has_cut_in_part_is_not_cancelled(floor, customer,
     work_until(job, "FAILED")
     retry(job.pk)
 
-    with pytest.raises(Refusal, match=f"the saw has taken {taken.name}"):
+    with pytest.raises(ApiError, match=f"the saw has taken {taken.name}"):
         cancel(job.pk)
 
     job.refresh_from_db()
@@ -229,7 +229,7 @@ def test_an_order_that_the_saw_took_unseen_is_not_cancelled(floor, customer, set
     tick(patient=True)
     retry(job.pk)
 
-    with pytest.raises(Refusal, match=f"the saw has taken {handed.name}"):
+    with pytest.raises(ApiError, match=f"the saw has taken {handed.name}"):
         cancel(job.pk)
 
 

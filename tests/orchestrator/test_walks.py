@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from kilit.api.refusals import Refusal
+from kilit.api.errors import ApiError
 from kilit.lock.guard import MoveRefused
 from kilit.lock.models import Count, Event
 from orchestrator.files.folders import Folders
@@ -88,7 +88,7 @@ class World:
         try:
             with transaction.atomic():
                 getattr(decisions, verb)(self.jobs[number].pk)
-        except (Refusal, MoveRefused):
+        except (ApiError, MoveRefused):
             pass
 
     def check(self) -> None:
