@@ -44,7 +44,7 @@ def check(seed: int, folder: Path, storm: Storm, *, seconds: float) -> Report:
     twice = sum(number > 1 for number in world.sent.values())
     received = f"Google received {len(world.sent)} conversions, {twice} of them more than once, counted once"
     report.notes.append(f"{received}{why_sent_again(world)}")
-    report.notes.append(f"{storm.missed} strikes found nobody to strike")
+    report.notes.append(f"{storm.missed} strikes found no target")
     return report
 
 

@@ -36,7 +36,7 @@ def rows(sql: str, *params: Any) -> list[tuple[Any, ...]]:
 
 
 def every_job_ended() -> list[str]:
-    """Every job ended or waits for a person, and nobody holds anything."""
+    """Every job has ended or waits for an operator, and no claim is left."""
     found = []
     for table, model, _, ends in QUEUES:
         name = model._meta.db_table
@@ -56,7 +56,7 @@ def every_job_ended() -> list[str]:
 
 
 def no_move_outside_the_tables() -> list[str]:
-    """Each event is a birth or an arrow of its queue's table, and the verb that it names has that arrow."""
+    """Each event is a new row or an arrow of its queue's table, and its verb has that arrow."""
     found = []
     for table, *_ in QUEUES:
         asked = Event.objects.filter(queue=table.queue).order_by()
@@ -89,7 +89,7 @@ REPLAY = """
 
 
 def events_replay() -> list[str]:
-    """Played from birth, each row's events join end to end and end in the state it is in."""
+    """Each row's events replay without a gap into the row's current state."""
     return [
         f"{table.queue} {pk} {why}"
         for table, model, *_ in QUEUES
@@ -98,7 +98,7 @@ def events_replay() -> list[str]:
 
 
 def totals_are_exact() -> list[str]:
-    """The counts that nobody counts are those that counting finds, of every site and state."""
+    """The maintained totals equal counted rows, for every site and state."""
     found = []
     for table, model, scope, _ in QUEUES:
         counted = {
@@ -137,7 +137,7 @@ RETRIES = """
 
 
 def claims_equal_attempts() -> list[str]:
-    """A conversion's attempts are its claims, a document's claims its ends, and retries are those that were made."""
+    """A conversion's attempts equal its claims, a document's claims equal its results, and retries equal those made."""
     found = [f"conversion {pk}: {attempts} attempts, {claims} claims" for pk, attempts, claims in rows(CLAIMS)]
     found += [f"pdf {pk}: {claims} claims, {ends} ends" for pk, claims, ends in rows(PDF_CLAIMS)]
     for table in ("pdfjobs_pdfjob", "orchestrator_job"):
@@ -162,7 +162,7 @@ UPLOAD_CLAIMS = """
 
 
 def one_holder_at_a_time() -> list[str]:
-    """Nobody claims what is claimed, OptiPlanning is never two jobs', and a document is of the claim that made it."""
+    """No claimed row is claimed again, OptiPlanning serves one job at a time, and a document belongs to its claim."""
     found = [
         f"{queue} {pk} was claimed while it was held"
         for queue, pk in rows(
@@ -209,7 +209,7 @@ BULK = """
 
 
 def sums_add_up() -> list[str]:
-    """Error groups hold the rows that are in them, and a bulk action's numbers are its lines and its events."""
+    """Error groups equal their rows, and a bulk action's numbers equal its results and its events."""
     found = [f"{queue} group {group}: told {told}, there are {made}" for queue, group, told, made in rows(GROUPS)]
     for pk, done, moved, left, lines, lines_moved, lines_left, events in rows(BULK):
         if (done, moved, left) != (lines, lines_moved, lines_left) or moved != events:

@@ -28,7 +28,7 @@ class World:
 
 
 def nothing_is_lost(world: World) -> list[str]:
-    """What a client was told is stored is there, once; and no good request was refused."""
+    """Everything acknowledged to a client is stored once, and no valid request was rejected."""
     found = [
         f"{line['path']} answered {line['status']}: {line['told']}" for line in ledger.lines(world.ledger, "mistaken")
     ]
@@ -42,7 +42,7 @@ def nothing_is_lost(world: World) -> list[str]:
 
 
 def each_order_is_delivered_once(world: World) -> list[str]:
-    """The saw got each solution of an order that is DONE once, and of no order more than one."""
+    """The saw received each solution of a DONE order once, and never two of one order."""
     found = []
     took = Counter(line.removeprefix(TOOK).rstrip(".") for line in _saw_lines(world.saw_log) if line.startswith(TOOK))
     found += [f"the saw took {name} {number} times" for name, number in took.items() if number > 1]
@@ -62,7 +62,7 @@ def each_order_is_delivered_once(world: World) -> list[str]:
 
 
 def each_document_has_its_file(world: World) -> list[str]:
-    """Each succeeded document has its file, whole, and each file its document."""
+    """Each succeeded document has its complete file, and each file its document."""
     del world
     found = []
     told = dict(PdfJob.objects.exclude(artifact_key="").values_list("artifact_key", "artifact_digest"))
@@ -77,7 +77,7 @@ def each_document_has_its_file(world: World) -> list[str]:
 
 
 def scripts_were_handed_what_they_claimed(world: World) -> list[str]:
-    """No row was handed out more often than it was claimed, and no row is COMPLETED that no script acknowledged."""
+    """No row was handed out more often than claimed, and every COMPLETED row was acknowledged by a script."""
     handed, acked = ledger.counted(world.ledger, "handed"), ledger.counted(world.ledger, "acked")
     found = []
     for row in Conversion.objects.filter(site__sync_method="script"):
@@ -90,7 +90,7 @@ def scripts_were_handed_what_they_claimed(world: World) -> list[str]:
 
 
 def google_has_what_is_completed(world: World) -> list[str]:
-    """What is COMPLETED Google has, what Google has is COMPLETED or told as unknown, and a claim sends it once."""
+    """Google has every COMPLETED row, every row it has is COMPLETED or unknown, and a claim sends it once."""
     found = []
     for row in Conversion.objects.filter(site__sync_method="api"):
         if row.status == "COMPLETED" and row.order_id not in world.applied:

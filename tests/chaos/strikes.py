@@ -29,18 +29,18 @@ logger = logging.getLogger(__name__)
 # How likely each is, relative to the others.
 WEIGHTS = {
     "kill": 6,  # SIGKILL to one process
-    "kill all of": 3,  # SIGKILL to a whole service
+    "kill a service": 3,  # SIGKILL to a whole service
     "pause": 6,  # SIGSTOP, and SIGCONT some seconds later
     "terminate connections": 4,  # pg_terminate_backend
     "restart PostgreSQL": 1,
     "crash PostgreSQL": 1,  # SIGKILL to the postmaster
     "fill the disk": 2,
-    "take the saw's folder away": 2,
-    "let leases lapse": 4,  # under living holders
-    "cut the wire to Google": 2,
-    "Google is ill": 2,
+    "remove the saw's folder": 2,
+    "expire leases": 4,  # under living holders
+    "cut the connection to Google": 2,
+    "Google returns errors": 2,
 }
-# CronResult more often: those who hold something.
+# More often: processes that hold something.
 TARGETS = [*SERVICES, *CLIENTS, "worker-1", "worker-2", "runner-1", "runner-2"]
 
 
@@ -243,14 +243,14 @@ def ill(storm: Storm, strike: Strike) -> None:
 
 STRIKES: dict[str, Callable[[Storm, Strike], Callable[[], Any] | None]] = {
     "kill": kill,
-    "kill all of": kill_all,
+    "kill a service": kill_all,
     "pause": pause,
     "terminate connections": terminate,
     "restart PostgreSQL": restart_postgres,
     "crash PostgreSQL": crash_postgres,
     "fill the disk": fill,
-    "take the saw's folder away": take_away,
-    "let leases lapse": lapse,
-    "cut the wire to Google": cut,
-    "Google is ill": ill,
+    "remove the saw's folder": take_away,
+    "expire leases": lapse,
+    "cut the connection to Google": cut,
+    "Google returns errors": ill,
 }
