@@ -10,7 +10,7 @@ import pytest
 from tests.support.commands import ROOT, fresh_environment
 from tests.support.pdf_workers import real_workers
 from tests.support.waiting import PATIENCE
-from tests.workers.conftest import database_url
+from tests.support.workers import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

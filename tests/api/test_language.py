@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from tests.orchestrator.conftest import api, make_api, make_job
+from tests.support.cutting_jobs import make_job
+from tests.support.fixtures.cutting_jobs import api, make_api
 
 __all__ = ["api", "make_api"]
 

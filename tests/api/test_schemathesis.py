@@ -23,11 +23,11 @@ from schemathesis.specs.openapi import checks
 from kilit.access.models import ApiKey
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Conversion, Site
-from tests.ociqueue.conftest import new_conversion
-from tests.orchestrator.conftest import make_job
-from tests.pdfjobs.conftest import bring, new_job
 from tests.support.api_conformance import check
 from tests.support.api_conformance import schema as described
+from tests.support.conversions import new_conversion
+from tests.support.cutting_jobs import make_job
+from tests.support.pdf_jobs import bring, new_job
 
 CHECKS = [
     not_a_server_error,

@@ -19,7 +19,7 @@ from tests.benchmarks.conversions import fill
 from tests.benchmarks.crowd import crowd
 from tests.benchmarks.harness import Figure, scope
 from tests.benchmarks.servers import Web, web
-from tests.workers.conftest import database_url
+from tests.support.workers import database_url
 
 FEW = 100_000
 ROWS = 10_000

@@ -17,7 +17,7 @@ import psutil
 from django.conf import settings
 
 from kilit.workers.processes import kill_group, start_group
-from tests.workers.conftest import database_url
+from tests.support.workers import database_url
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE = 60.0

@@ -21,7 +21,7 @@ from ociqueue.uploader.upload_run import upload_due
 from tests.benchmarks.conversions import BARE, fill, make_bare_table
 from tests.benchmarks.harness import Figure
 from tests.benchmarks.servers import ROOT
-from tests.ociqueue.uploader.conftest import account
+from tests.support.uploads import account
 
 ROWS = 3 * MOST_ROWS
 

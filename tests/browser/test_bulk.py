@@ -7,8 +7,8 @@ from playwright.sync_api import expect
 from kilit.bulk.models import BulkAction
 from kilit.lock.models import Event
 from ociqueue.models import Conversion
-from tests.ociqueue.conftest import new_conversion
 from tests.support.browsing import open_page
+from tests.support.conversions import new_conversion
 from tests.support.pdf_workers import real_workers
 
 ROWS = 5_000

@@ -1,22 +1,15 @@
 """Failed conversions by the hundred, and operators who act on them."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
-from django.test import Client
 
-from kilit.bulk.models import BulkAction
-from kilit.bulk.running import work_due
 from ociqueue.admin.actions import RETRY
 from ociqueue.models import Conversion, Site
-from tests.ociqueue.conftest import make_conversion, make_person, make_site, new_conversion, site
+from tests.support.conversions import new_conversion
+from tests.support.fixtures.conversions import make_conversion, make_person, make_site, site
 
 __all__ = ["make_conversion", "make_person", "make_site", "site"]
-
-LIST = "/admin/ociqueue/conversion/"
-PAGES = "/admin/bulk/bulkaction/"
 
 
 @pytest.fixture
@@ -40,37 +33,3 @@ def small_batches() -> Iterator[None]:
     object.__setattr__(RETRY, "batch", 2)
     yield
     object.__setattr__(RETRY, "batch", usual)
-
-
-def ask(client: Client, action: str = "retry", query: str = "status=FAILED", **fields: Any) -> Any:
-    """Confirm an action over all that match, as its page does."""
-    return client.post(f"{LIST}all/{action}/?{query}", {"reason": "mended", **fields}, follow=True)
-
-
-def asked(client: Client, action: str = "retry", query: str = "status=FAILED", **fields: Any) -> BulkAction:
-    """Start an action and return it."""
-    answer = ask(client, action, query, **fields)
-    assert answer.redirect_chain, answer.context["form"].errors
-    return BulkAction.objects.latest("created_at")
-
-
-def said(answer: Any) -> list[str]:
-    return [str(message) for message in answer.context["messages"]]
-
-
-def states() -> dict[str, int]:
-    found: dict[str, int] = {}
-    for status in Conversion.objects.values_list("status", flat=True):
-        found[status] = found.get(status, 0) + 1
-    return found
-
-
-def worked(action: BulkAction) -> BulkAction:
-    """Let a worker do all there is."""
-    work_due()
-    action.refresh_from_db()
-    return action
-
-
-def user_of(client: Client) -> User:
-    return User.objects.get(pk=client.session["_auth_user_id"])

@@ -10,7 +10,7 @@ from kilit.bulk import planning
 from kilit.bulk.models import BulkAction, BulkItem
 from kilit.lock.models import ErrorGroup
 from ociqueue.models import Conversion, SiteMembership
-from tests.bulk.conftest import LIST, PAGES, ask, asked, said, states, worked
+from tests.support.bulk_actions import LIST, PAGES, ask, asked, said, states, worked
 
 pytestmark = pytest.mark.django_db
 

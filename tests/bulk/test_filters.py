@@ -7,8 +7,8 @@ import pytest
 from kilit.bulk import planning
 from kilit.console.filters import first_id_at
 from ociqueue.models import Conversion
-from tests.bulk.conftest import LIST, ask, asked, said, worked
-from tests.ociqueue.conftest import new_conversion
+from tests.support.bulk_actions import LIST, ask, asked, said, worked
+from tests.support.conversions import new_conversion
 
 pytestmark = pytest.mark.django_db
 

@@ -8,8 +8,8 @@ from kilit.bulk.queues import queues
 from kilit.bulk.running import run_batch
 from ociqueue.admin.actions import RETRY
 from ociqueue.models import Site
-from tests.bulk.conftest import user_of
-from tests.ociqueue.test_plans import BUFFERS_PER_ROW, TABLE, crowded
+from tests.support.bulk_actions import user_of
+from tests.support.crowded_conversions import BUFFERS_PER_ROW, TABLE, crowded
 from tests.support.plans import blocks, explained, statements, walked
 
 __all__ = ["crowded"]

@@ -15,7 +15,7 @@ from kilit.bulk.running import run_batch
 from kilit.lock.models import Event
 from ociqueue.admin.actions import RETRY
 from ociqueue.models import Conversion
-from tests.bulk.conftest import asked
+from tests.support.bulk_actions import asked
 
 pytestmark = pytest.mark.django_db
 

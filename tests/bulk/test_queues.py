@@ -13,10 +13,11 @@ from orchestrator.models import Job
 from orchestrator.models.queryset import failure
 from pdfjobs import store
 from pdfjobs.models import PdfJob
-from tests.bulk.conftest import PAGES, said, worked
-from tests.orchestrator.conftest import floor
-from tests.orchestrator.conftest import make_job as make_cutting_job
-from tests.pdfjobs.conftest import _own_store, artifacts, make_job, some_user
+from tests.support.bulk_actions import PAGES, said, worked
+from tests.support.cutting_jobs import make_job as make_cutting_job
+from tests.support.fixtures.cutting_jobs import floor
+from tests.support.fixtures.pdf_jobs import _own_store, artifacts, make_job
+from tests.support.pdf_jobs import some_user
 
 __all__ = ["_own_store", "artifacts", "floor", "make_job"]
 

@@ -10,7 +10,7 @@ from kilit.bulk.models import BulkAction
 from kilit.bulk.planning import plan
 from kilit.bulk.running import run_batch
 from ociqueue.models import SiteMembership
-from tests.bulk.conftest import PAGES, asked, states, user_of, worked
+from tests.support.bulk_actions import PAGES, asked, states, user_of, worked
 from tests.support.bulk_results import agrees
 
 pytestmark = pytest.mark.django_db

@@ -9,10 +9,11 @@ from django.db import connection
 from kilit.bulk.models import BulkAction
 from kilit.bulk.running import run_batch, work, work_due
 from ociqueue.admin.actions import RETRY
-from tests.bulk.conftest import PAGES, ask, asked, states
+from tests.support.bulk_actions import PAGES, ask, asked, states
 from tests.support.bulk_results import agrees, moves
+from tests.support.fixtures.workers import workers
 from tests.support.waiting import wait_for_the_end, wait_until
-from tests.workers.conftest import Workers, workers
+from tests.support.workers import Workers
 
 __all__ = ["workers"]
 

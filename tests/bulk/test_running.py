@@ -13,7 +13,7 @@ from kilit.bulk.running import run_batch, work_due
 from kilit.lock.models import Event
 from ociqueue.admin.actions import ConversionAction
 from ociqueue.models import Conversion
-from tests.bulk.conftest import PAGES, asked, said, states, worked
+from tests.support.bulk_actions import PAGES, asked, said, states, worked
 from tests.support.bulk_results import agrees, results
 
 pytestmark = pytest.mark.django_db

@@ -25,10 +25,11 @@ from pdfjobs.models import PdfJob
 from tests.chaos import invariants, outside
 from tests.chaos.invariants import INSIDE
 from tests.chaos.outside import OUTSIDE, World
-from tests.ociqueue.conftest import make_conversion, make_site
-from tests.orchestrator.conftest import make_job
-from tests.pdfjobs.conftest import PDF, _own_store
-from tests.pdfjobs.conftest import make_job as make_pdf
+from tests.support.cutting_jobs import make_job
+from tests.support.fixtures.conversions import make_conversion, make_site
+from tests.support.fixtures.pdf_jobs import _own_store
+from tests.support.fixtures.pdf_jobs import make_job as make_pdf
+from tests.support.pdf_jobs import PDF
 
 __all__ = ["_own_store", "make_conversion", "make_pdf", "make_site"]
 

@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils.html import escape
 
 from ociqueue.models import Conversion
-from tests.console.conftest import make_conversions, make_site
+from tests.support.dashboard import make_conversions, make_site
 
 pytestmark = pytest.mark.django_db
 

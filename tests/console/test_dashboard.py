@@ -8,7 +8,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models.functions import Now
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from kilit.console import dashboard
@@ -20,20 +19,12 @@ from ociqueue.models import Circuit, Conversion
 from ociqueue.states import Category
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
-from tests.console.conftest import make_conversions, make_site
-from tests.orchestrator.conftest import make_job
+from tests.support.cutting_jobs import make_job
+from tests.support.dashboard import BOARD, make_conversions, make_site, text_of
 
 pytestmark = pytest.mark.django_db
 
-BOARD = "/admin/dashboard/"
 CONVERSIONS, PDF, CUTTING = panels
-
-
-def text_of(client: Client, address: str = "/admin/") -> str:
-    """Return a page's words, one space apart."""
-    answer = client.get(address)
-    assert answer.status_code == 200
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.content.decode()))
 
 
 def shown(panel: Any, user: User) -> dashboard.Shown:

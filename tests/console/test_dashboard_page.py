@@ -5,7 +5,7 @@ import re
 import pytest
 
 from kilit.console.panels import panels
-from tests.console.conftest import make_conversions, make_site
+from tests.support.dashboard import make_conversions, make_site
 
 pytestmark = pytest.mark.django_db
 

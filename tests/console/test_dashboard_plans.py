@@ -7,10 +7,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from ociqueue.models import Site
-from tests.console.test_dashboard import BOARD
-from tests.ociqueue.test_plans import FILL as FILL_CONVERSIONS
-from tests.orchestrator.test_plans import FILL as FILL_JOBS
-from tests.pdfjobs.test_plans import FILL as FILL_PDFS
+from tests.support.crowded_conversions import FILL as FILL_CONVERSIONS
+from tests.support.crowded_cutting_jobs import FILL as FILL_JOBS
+from tests.support.crowded_pdf_jobs import FILL as FILL_PDFS
+from tests.support.dashboard import BOARD
 from tests.support.plans import blocks, crowding, explained, walked
 
 pytestmark = pytest.mark.django_db

@@ -6,8 +6,7 @@ from django.contrib.auth.models import Group, Permission, User
 from kilit.console import dashboard
 from kilit.console.panels import panels
 from kilit.lock.models import Count
-from tests.console.conftest import make_conversions, make_site
-from tests.console.test_dashboard import BOARD, text_of
+from tests.support.dashboard import BOARD, make_conversions, make_site, text_of
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,7 @@ from django.utils.html import escape
 
 from kilit.lock.models import ErrorGroup
 from ociqueue.models import Conversion
-from tests.console.conftest import make_conversions, make_site
+from tests.support.dashboard import make_conversions, make_site
 
 pytestmark = pytest.mark.django_db
 

@@ -7,8 +7,8 @@ from kilit.console.listing import LongListAdmin
 from kilit.lock.guard import LifecycleModel
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
-from tests.orchestrator.conftest import make_job
-from tests.pdfjobs.conftest import new_job, some_user
+from tests.support.cutting_jobs import make_job
+from tests.support.pdf_jobs import new_job, some_user
 
 pytestmark = pytest.mark.django_db
 

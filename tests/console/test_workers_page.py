@@ -13,7 +13,7 @@ from kilit.console.workers import ENDS_WITHIN, LATE_AFTER, Chore, Ring, Supervis
 from kilit.workers import sweeps
 from kilit.workers.doorbells import RING_AGAIN_AFTER
 from kilit.workers.models import Bell, Heartbeat, Runner, SweepRun
-from tests.console.test_dashboard import text_of
+from tests.support.dashboard import text_of
 
 PAGE = "/admin/workers/"
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from kilit.console.listing import CappedPaginator
 from kilit.lock.audit import acting_as
 from ociqueue.models import Conversion
-from tests.ociqueue.conftest import new_conversion
+from tests.support.conversions import new_conversion
 
 pytestmark = pytest.mark.django_db
 

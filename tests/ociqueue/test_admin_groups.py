@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from kilit.lock.models import ErrorDelta, ErrorGroup
 from ociqueue.models import Conversion
-from tests.ociqueue.conftest import new_conversion
+from tests.support.conversions import new_conversion
 
 pytestmark = pytest.mark.django_db
 

@@ -15,7 +15,7 @@ from ociqueue.states import Category, SyncMethod
 from ociqueue.uploader.results import Disposition, Outcome
 from ociqueue.uploader.settle import settle
 from ociqueue.uploader.upload_run import Turn, claim
-from tests.ociqueue.conftest import new_conversion
+from tests.support.conversions import new_conversion
 from tests.support.uploads import CONVERSIONS, LIST, SITES, html, row_page, sent, trip
 
 pytestmark = pytest.mark.django_db

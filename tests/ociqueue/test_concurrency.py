@@ -11,7 +11,7 @@ from kilit.lock.models import Count, Event
 from ociqueue.acknowledge import ack
 from ociqueue.models import Conversion
 from tests.benchmarks.conversions import fill
-from tests.ociqueue.conftest import Api, new_conversion
+from tests.support.conversions import Api, new_conversion
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from kilit.api.csv_files import harmless
 from ociqueue.dead_letters import COLUMNS
 from ociqueue.models import Conversion, Site
-from tests.ociqueue.conftest import new_conversion
+from tests.support.conversions import new_conversion
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ociqueue.entry import FIELDS, read_entry
 from ociqueue.models import Conversion, Site
-from tests.ociqueue.conftest import new_conversion
+from tests.support.conversions import new_conversion
 from tests.support.examples import few
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from ociqueue.export import spoken_time
 from ociqueue.models import Conversion, Site
-from tests.ociqueue.conftest import Api
+from tests.support.conversions import Api
 
 pytestmark = pytest.mark.django_db
 

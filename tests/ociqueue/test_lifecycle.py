@@ -4,7 +4,7 @@ from django.db.models.functions import Now
 
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import FREE, failure
-from tests.ociqueue.conftest import new_conversion
+from tests.support.conversions import new_conversion
 from tests.support.lifecycle_conformance import LifecycleConformance, Specimen
 
 

@@ -8,7 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from ociqueue.models import Site
-from tests.ociqueue.test_plans import TABLE
+from tests.support.crowded_conversions import TABLE
 from tests.support.plans import blocks, crowding, explained
 
 pytestmark = pytest.mark.django_db

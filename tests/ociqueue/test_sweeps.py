@@ -12,7 +12,7 @@ from kilit.lock.models import Event
 from kilit.workers import sweeps
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import failure
-from tests.ociqueue.conftest import Api, new_conversion
+from tests.support.conversions import Api, new_conversion
 
 pytestmark = pytest.mark.django_db
 

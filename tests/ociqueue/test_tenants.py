@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from ociqueue.models import Conversion, Site
-from tests.ociqueue.conftest import Api
+from tests.support.conversions import Api
 
 pytestmark = pytest.mark.django_db
 

@@ -22,7 +22,7 @@ from tests.support.waiting import PATIENCE, wait_until
 FEED = """
 import itertools, time
 from pdfjobs.models import PdfJob
-from tests.pdfjobs.conftest import new_job
+from tests.support.pdf_jobs import new_job
 from tests.parcels.models import Parcel
 for number in itertools.count():
     while PdfJob.objects.filter(status__in=["queued", "running"]).count() >= 6:

@@ -11,13 +11,12 @@ from orchestrator.models import Customer, Job
 from orchestrator.models.queryset import failure
 from orchestrator.states import JobState
 from orchestrator.workflow.error_help import TO_FIX, advice
-from tests.orchestrator import test_lifecycle
-from tests.orchestrator.conftest import make_job
+from tests.support.cutting_jobs import CUTTING_JOBS, make_job
 
 pytestmark = pytest.mark.django_db
 
 LIST = "/admin/orchestrator/job/"
-row_in = test_lifecycle.TestJobs.specimen.row_in
+row_in = CUTTING_JOBS.row_in
 
 
 def held(code: Code = Code.CRM_NO_MATCH, **changes) -> Job:

@@ -15,9 +15,8 @@ from orchestrator.models import Job
 from orchestrator.models.queryset import LEASE, failure
 from orchestrator.states import JobState
 from orchestrator.workflow.runner import tick
-from tests.orchestrator import test_lifecycle
-from tests.orchestrator.conftest import make_job
-from tests.orchestrator.test_plans import crowded  # noqa: F401 - a fixture
+from tests.support.crowded_cutting_jobs import crowded  # noqa: F401 - a fixture
+from tests.support.cutting_jobs import CUTTING_JOBS, make_job
 
 pytestmark = pytest.mark.django_db
 
@@ -26,7 +25,7 @@ LIST = "/admin/orchestrator/job/"
 
 def row_in(state: str) -> Job:
     """Return a job in a state, with an order to show."""
-    job = test_lifecycle.TestJobs.specimen.row_in(state)
+    job = CUTTING_JOBS.row_in(state)
     whole = make_job(order_id=f"S-{state}")
     Job.objects.filter(pk=job.pk).update(payload=whole.payload, order_id=f"T-{state}", imported_at=Now())
     job.refresh_from_db()

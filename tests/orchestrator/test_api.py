@@ -11,13 +11,9 @@ from kilit.lock.models import event as event_model
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
 from orchestrator.models.queryset import failure
-from tests.orchestrator.conftest import ARKALIK, GOVDE, Api, make_job, order_body
+from tests.support.cutting_jobs import ARKALIK, GOVDE, Api, error, make_job, order_body
 
 pytestmark = pytest.mark.django_db
-
-
-def error(answer) -> dict:
-    return answer.json()["error"]
 
 
 def test_an_order_becomes_a_job(api) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.models import Customer
-from tests.orchestrator.test_api import error
+from tests.support.cutting_jobs import error
 
 pytestmark = pytest.mark.django_db
 

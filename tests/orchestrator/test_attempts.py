@@ -16,13 +16,12 @@ from orchestrator.planning.excel import sheet as excel_sheet
 from orchestrator.workflow import runner, steps
 from orchestrator.workflow.decisions import approve, retry
 from orchestrator.workflow.runner import is_due, tick
-from tests.orchestrator import test_lifecycle
-from tests.orchestrator.conftest import GOVDE, make_job
+from tests.support.cutting_jobs import CUTTING_JOBS, GOVDE, make_job
 from tests.support.cutting_runs import command, due_again, left_running, player, work_until
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
 
-row_in = test_lifecycle.TestJobs.specimen.row_in
+row_in = CUTTING_JOBS.row_in
 
 
 def colourful(number: int) -> list[dict]:

@@ -13,21 +13,19 @@ from orchestrator.models import Job
 from orchestrator.models.job import ClaimLost
 from orchestrator.models.queryset import failure
 from orchestrator.states import CANCELLABLE, JOBS, WORKING, JobState
-from tests.orchestrator import test_lifecycle
-from tests.orchestrator.conftest import Api
-from tests.orchestrator.test_lifecycle import make
+from tests.support.cutting_jobs import CUTTING_JOBS, Api, new_job
 
 pytestmark = pytest.mark.django_db
 
-row_in = test_lifecycle.TestJobs.specimen.row_in
+row_in = CUTTING_JOBS.row_in
 
 
 def failed(code: Code = Code.OPTI_XML_TIMEOUT, **columns) -> Job:
-    return make(**columns).move("fail", **failure(JobError(code, "It failed.")))
+    return new_job(**columns).move("fail", **failure(JobError(code, "It failed.")))
 
 
 def held(code: Code, **columns) -> Job:
-    return make(**columns).move("hold", **failure(JobError(code, "Mend it.")))
+    return new_job(**columns).move("hold", **failure(JobError(code, "Mend it.")))
 
 
 def error(answer) -> dict:
@@ -185,7 +183,7 @@ def test_a_job_that_the_saw_may_have_is_not_cancelled(api, state) -> None:
 
 
 def test_a_job_in_a_runners_hands_is_not_cancelled(api) -> None:
-    job = make(**new_lease(timedelta(minutes=1)))
+    job = new_job(**new_lease(timedelta(minutes=1)))
 
     answer = api.post(f"jobs/{job.pk}/cancel")
 
@@ -217,7 +215,7 @@ def test_a_job_that_optiplanning_works_on_is_cancelled_under_its_runner(api) -> 
 @pytest.mark.parametrize("verb", ["retry", "approve", "cancel"])
 def test_a_click_repeated_by_eight_threads_counts_once(transactional_db, make_api, in_threads, verb) -> None:
     key = make_api().headers["x-api-key"]
-    job = {"retry": failed, "approve": lambda: held(Code.OPERATOR_TRIGGER_REQUIRED), "cancel": make}[verb]()
+    job = {"retry": failed, "approve": lambda: held(Code.OPERATOR_TRIGGER_REQUIRED), "cancel": new_job}[verb]()
 
     answers = in_threads(lambda _: Api(key).post(f"jobs/{job.pk}/{verb}").status_code, count=8)
 

@@ -9,7 +9,7 @@ from kilit.lock.models import Event
 from orchestrator.models import Job
 from orchestrator.optiplanning import collecting
 from orchestrator.workflow.runner import tick
-from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
+from tests.support.cutting_jobs import ARKALIK, GOVDE, order_body
 from tests.support.cutting_runs import command, player, work_until
 
 pytestmark = pytest.mark.django_db

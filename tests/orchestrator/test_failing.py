@@ -16,7 +16,7 @@ from orchestrator.models import Customer, Job
 from orchestrator.workflow import steps
 from orchestrator.workflow.decisions import approve, retry
 from orchestrator.workflow.runner import tick
-from tests.orchestrator.conftest import ARKALIK, GOVDE, make_job
+from tests.support.cutting_jobs import ARKALIK, GOVDE, make_job
 from tests.support.cutting_runs import command, due_again, left_running, work_until
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]

@@ -17,8 +17,7 @@ from orchestrator.saw import delivery
 from orchestrator.workflow import runner, steps
 from orchestrator.workflow.decisions import cancel, retry
 from orchestrator.workflow.runner import tick
-from tests.orchestrator import test_lifecycle
-from tests.orchestrator.conftest import make_job, order_body
+from tests.support.cutting_jobs import CUTTING_JOBS, make_job, order_body
 from tests.support.cutting_runs import command, due_again, let_leases_lapse, player, work_until
 
 pytestmark = pytest.mark.django_db
@@ -234,7 +233,7 @@ def test_an_order_that_the_saw_took_unseen_is_not_cancelled(floor, customer, set
 
 
 def test_runners_lost_before_a_move_are_forgotten_by_it() -> None:
-    job = test_lifecycle.TestJobs.specimen.row_in("OPTI_IMPORTED")
+    job = CUTTING_JOBS.row_in("OPTI_IMPORTED")
     Job.objects.update(lapse_count=MOST_LAPSES - 1, next_run_at=Now(), attempt_started_at=Now())
 
     assert Job.objects.take_slot(Job.objects.claim())

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from orchestrator.errors import JobError
 from orchestrator.models import Job
 from orchestrator.workflow import steps
-from tests.orchestrator.conftest import make_job
+from tests.support.cutting_jobs import make_job
 
 pytestmark = pytest.mark.django_db
 

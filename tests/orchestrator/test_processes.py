@@ -19,12 +19,12 @@ from kilit.workers.processes import kill_group
 from orchestrator.models import Customer, Job
 from orchestrator.optiplanning import collecting
 from orchestrator.states import WORKING
-from tests.orchestrator.conftest import make_job
 from tests.support.commands import ROOT
+from tests.support.cutting_jobs import make_job
 from tests.support.cutting_runs import command, let_leases_lapse, player, work_until
 from tests.support.killed_runner import fork_killed
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
-from tests.workers.conftest import database_url
+from tests.support.workers import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

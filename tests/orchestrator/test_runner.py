@@ -19,14 +19,13 @@ from orchestrator.states import WORKING
 from orchestrator.workflow import runner
 from orchestrator.workflow.decisions import cancel
 from orchestrator.workflow.runner import is_due, tick
-from tests.orchestrator import test_lifecycle
-from tests.orchestrator.conftest import make_job
+from tests.support.cutting_jobs import CUTTING_JOBS, make_job
 from tests.support.cutting_runs import command, let_leases_lapse, player, work_until
 from tests.support.waiting import wait_for_the_end
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
 
-row_in = test_lifecycle.TestJobs.specimen.row_in
+row_in = CUTTING_JOBS.row_in
 
 
 # Claims

@@ -14,7 +14,7 @@ from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.workflow import steps
 from orchestrator.workflow.decisions import cancel, retry
 from orchestrator.workflow.runner import tick
-from tests.orchestrator.conftest import make_job
+from tests.support.cutting_jobs import make_job
 from tests.support.cutting_runs import command, due_again, let_leases_lapse, player, work_until
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]

@@ -11,14 +11,13 @@ from django.db.models.functions import Now
 from orchestrator.models import Job
 from orchestrator.workflow.decisions import approve, cancel
 from orchestrator.workflow.runner import tick
-from tests.orchestrator import test_lifecycle
-from tests.orchestrator.conftest import make_job
+from tests.support.cutting_jobs import CUTTING_JOBS, make_job
 from tests.support.cutting_runs import command, due_again
 from tests.support.waiting import PATIENCE
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
 
-row_in = test_lifecycle.TestJobs.specimen.row_in
+row_in = CUTTING_JOBS.row_in
 
 
 def test_two_jobs_can_never_be_running_whoever_writes() -> None:

@@ -3,9 +3,9 @@
 import pytest
 
 from orchestrator.models import Customer, Job
-from tests.orchestrator.conftest import make_job
 from tests.support.commands import run_python
-from tests.workers.conftest import database_url
+from tests.support.cutting_jobs import make_job
+from tests.support.workers import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,7 +9,7 @@ import pytest
 from kilit.lock.models import Event
 from pdfjobs import store
 from pdfjobs.models import PdfJob
-from tests.pdfjobs.conftest import PDF, files, some_user
+from tests.support.pdf_jobs import PDF, files, some_user
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from kilit.workers import sweeps
 from kilit.workers.models import SweepRun
 from pdfjobs.models import PdfJob
-from tests.pdfjobs.test_plans import FINISHED, crowded  # noqa: F401 - a fixture
+from tests.support.crowded_pdf_jobs import FINISHED, crowded  # noqa: F401 - a fixture
 from tests.support.plans import blocks, explained
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from kilit.lock.models import Event
 from ociqueue.models import Site
 from pdfjobs.models import PdfJob
 from pdfjobs.states import ErrorCode
-from tests.pdfjobs.conftest import PDF, Api, body, bring, new_job, some_user
+from tests.support.pdf_jobs import PDF, Api, body, bring, new_job, some_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("worker_lives")]
 

@@ -14,7 +14,7 @@ from kilit.lock.models import Event
 from kilit.workers import sweeps
 from pdfjobs import cleanup, store
 from pdfjobs.models import PdfJob
-from tests.pdfjobs.conftest import PDF, files
+from tests.support.pdf_jobs import PDF, files
 
 pytestmark = pytest.mark.django_db
 

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 from pdfjobs import cleanup, store
 from pdfjobs.models import PdfJob
-from tests.pdfjobs.conftest import PDF, bring, new_job
+from tests.support.pdf_jobs import PDF, bring, new_job
 
 pytestmark = pytest.mark.django_db
 

@@ -19,10 +19,10 @@ from kilit.lock.models import Event
 from pdfjobs import rendering, work
 from pdfjobs.documents import document
 from pdfjobs.models import PdfJob
-from tests.pdfjobs.conftest import Api, body, some_user
+from tests.support.pdf_jobs import Api, body, some_user
 from tests.support.pdf_workers import browsers_in, ended, endless_body, long_body, moves, real_workers
 from tests.support.waiting import wait_until
-from tests.workers.conftest import Workers
+from tests.support.workers import Workers
 
 
 @pytest.fixture(scope="module")

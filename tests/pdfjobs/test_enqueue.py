@@ -12,7 +12,7 @@ from pdfjobs.enqueue import enqueue
 from pdfjobs.entry import read_entry
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import PdfJobQuerySet
-from tests.pdfjobs.conftest import Api, body, bring, some_user
+from tests.support.pdf_jobs import Api, body, bring, some_user
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)

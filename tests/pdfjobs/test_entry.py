@@ -6,7 +6,7 @@ import pytest
 
 from pdfjobs.entry import EntryFault, read_entry, unstorable_faults
 from pdfjobs.rendering import OptionsFault, PageOptions
-from tests.pdfjobs.conftest import body
+from tests.support.pdf_jobs import body
 
 LONG = "x" * 10_000
 

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from kilit.workers.models import ALIVE_FOR, Heartbeat
 from pdfjobs.documents import DocumentFault
 from pdfjobs.models import PdfJob
-from tests.pdfjobs.conftest import body
+from tests.support.pdf_jobs import body
 
 pytestmark = pytest.mark.django_db
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from itertools import count
 from typing import Any
 
 import pytest
@@ -12,40 +11,13 @@ from django.db.models.functions import Now
 from kilit.lock.leases import new_lease, no_lease
 from kilit.lock.models import Event
 from pdfjobs.models import PdfJob
-from pdfjobs.models.queryset import ENDED, FRESH
 from pdfjobs.states import ErrorCode, Status
-from tests.pdfjobs.conftest import bring, new_job, some_user
-from tests.support.lifecycle_conformance import LifecycleConformance, Specimen
-
-numbers = count()
-AGAIN = {**FRESH, "queued_at": Now()}
-
-
-def make(**columns: Any) -> PdfJob:
-    job = PdfJob(owner=some_user(), job_key=f"{next(numbers):064}", template_name="invoice", **columns)
-    job.save()
-    return job
+from tests.support.lifecycle_conformance import LifecycleConformance
+from tests.support.pdf_jobs import PDF_JOBS, bring, new_job
 
 
 class TestPdfJobs(LifecycleConformance):
-    specimen = Specimen(
-        PdfJob,
-        make=make,
-        changes={
-            "claim": lambda: {"started_at": Now(), **new_lease(timedelta(seconds=90))},
-            "succeed": lambda: {
-                "finished_at": Now(),
-                "artifact_key": "pdfs/a.pdf",
-                "artifact_size": 1,
-                "artifact_digest": "d",
-                **no_lease(),
-            },
-            "fail": lambda: {"finished_at": Now(), "error_code": ErrorCode.UNKNOWN, **no_lease()},
-            "retry": lambda: AGAIN,
-            "retry_selected": lambda: AGAIN,
-            "expire": lambda: ENDED,
-        },
-    )
+    specimen = PDF_JOBS
 
 
 @pytest.mark.django_db

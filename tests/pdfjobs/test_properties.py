@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from django.db import IntegrityError
@@ -27,8 +26,7 @@ from pdfjobs.metrics import PdfCollector
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import PageOptions
 from pdfjobs.states import MAX_RETRIES, TRANSIENT, ErrorCode, Status
-from tests.pdfjobs import test_lifecycle
-from tests.pdfjobs.conftest import body, bring, new_job, some_user
+from tests.support.pdf_jobs import PDF_JOBS, another_key, body, bring, new_job, some_user
 
 pytestmark = pytest.mark.django_db
 
@@ -54,11 +52,6 @@ json_values = st.recursive(
 )
 
 
-def another_key() -> str:
-    """Return a key that no other example has; Hypothesis makes `random` repeat itself."""
-    return uuid4().hex * 2
-
-
 payloads = st.dictionaries(text, json_values, max_size=5)
 
 
@@ -66,7 +59,7 @@ payloads = st.dictionaries(text, json_values, max_size=5)
 @given(walk=st.lists(st.sampled_from(Status.values), max_size=10))
 def test_only_listed_arrows_are_walked(walk: list[str]) -> None:
     """Feature: pdf-render-worker, Property 1: valid moves of the state machine."""
-    specimen = test_lifecycle.TestPdfJobs.specimen
+    specimen = PDF_JOBS
     job, state = specimen.make(), "queued"
 
     for target in walk:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from pdfjobs import cleanup, store
 from pdfjobs.models import PdfJob
-from tests.pdfjobs.conftest import Api, body, bring, new_job
-from tests.pdfjobs.test_properties import another_key
+from tests.support.pdf_jobs import Api, another_key, body, bring, new_job
 
 pytestmark = pytest.mark.django_db
 

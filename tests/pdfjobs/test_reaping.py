@@ -12,7 +12,7 @@ from kilit.workers import sweeps
 from pdfjobs import store, work
 from pdfjobs.models import PdfJob
 from pdfjobs.states import ErrorCode
-from tests.pdfjobs.conftest import PDF, files, new_job
+from tests.support.pdf_jobs import PDF, files, new_job
 
 pytestmark = pytest.mark.django_db
 

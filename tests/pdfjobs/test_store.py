@@ -20,7 +20,7 @@ from moto.server import ThreadedMotoServer
 
 from pdfjobs import bucket, cleanup, store
 from pdfjobs.models import PdfJob
-from tests.pdfjobs.conftest import PDF, bring, files, new_job
+from tests.support.pdf_jobs import PDF, bring, files, new_job
 from tests.support.waiting import PATIENCE
 
 NOON = datetime(2026, 11, 15, 12, 0, 0, 123456, tzinfo=UTC)

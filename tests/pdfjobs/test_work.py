@@ -18,7 +18,7 @@ from pdfjobs.entry import read_entry
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import RenderFault
 from pdfjobs.states import ErrorCode
-from tests.pdfjobs.conftest import PDF, body, files, new_job, some_user
+from tests.support.pdf_jobs import PDF, body, files, new_job, some_user
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db

@@ -10,10 +10,10 @@ from django.db.models.functions import Now
 
 from kilit.workers.models import Heartbeat
 from pdfjobs.models import PdfJob
-from tests.pdfjobs.conftest import body
+from tests.support.pdf_jobs import body
 from tests.support.pdf_workers import browsers_in, ended, long_body, moves, real_workers, unfinished
 from tests.support.waiting import wait_for_the_end, wait_until
-from tests.workers.conftest import Workers
+from tests.support.workers import Workers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -9,7 +9,6 @@ from django.db import connection
 from django.test import Client, override_settings
 
 from config.demo import load_demo
-from kilit.access.models import DeniedRequest
 from ociqueue.demo import SHOWCASE
 from ociqueue.models import Site, SiteMembership
 
@@ -51,8 +50,3 @@ def client_of(demo, stranger) -> Callable[[str], Client]:
         return client
 
     return enter
-
-
-def refusals() -> int:
-    """Return how often somebody was refused."""
-    return sum(DeniedRequest.objects.values_list("times", flat=True))

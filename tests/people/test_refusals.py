@@ -12,7 +12,7 @@ from django.test import Client
 from kilit.access.models import ApiKey, DenialCode, DeniedRequest
 from kilit.access.models.denied_request import MOST_A_MINUTE
 from ociqueue.models import Conversion, SiteMembership
-from tests.people.conftest import refusals
+from tests.support.denied_requests import refusals
 
 pytestmark = pytest.mark.django_db
 

@@ -9,8 +9,8 @@ from django.contrib import admin
 
 from kilit.access.models import DenialCode, DeniedRequest
 from ociqueue.models import Conversion, Credentials, Site, UploadBatch
-from tests.people.conftest import refusals
 from tests.support.admin_addresses import Address, addresses, everything, one_of_each
+from tests.support.denied_requests import refusals
 
 pytestmark = pytest.mark.django_db
 

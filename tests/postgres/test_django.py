@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.postgres.conftest import DJANGO, Start, postmaster, wait_until_stopped
+from tests.support.postgres import DJANGO, Start, postmaster, wait_until_stopped
 
 
 def test_commands_that_need_no_database_start_nothing(folder: Path, start: Start):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kilit.postgres import memory
-from tests.postgres.conftest import Start
+from tests.support.postgres import Start
 
 GB = 2**30
 

@@ -12,7 +12,7 @@ from kilit.postgres.binaries import LIBRARIES, NOT_NEEDED, PACKAGE, PROGRAMS
 from kilit.postgres.place import NOTE, OPEN_PLACE, home_of
 from kilit.postgres.postmaster import PID_FILE
 from kilit.postgres.server import Server
-from tests.postgres.conftest import (
+from tests.support.postgres import (
     OTHER_USER,
     REFUSED,
     STARTED_AT,

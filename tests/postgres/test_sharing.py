@@ -10,7 +10,7 @@ import pytest
 from kilit.postgres.place import OPEN_PLACE, home_of
 from kilit.postgres.postmaster import PID_FILE, SOCKET_LOCK
 from kilit.postgres.server import LOG, Server
-from tests.postgres.conftest import (
+from tests.support.postgres import (
     OTHER_USER,
     STARTED_AT,
     MakeFolder,

@@ -26,10 +26,10 @@ from kilit.workers.models import Heartbeat
 from ociqueue.models import Conversion
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
-from tests.ociqueue.conftest import api, make_site, site, site_key  # noqa: F401 - a site and its key
-from tests.orchestrator.conftest import order_body
-from tests.pdfjobs.conftest import body, new_job, some_user
 from tests.support.commands import ROOT
+from tests.support.cutting_jobs import order_body
+from tests.support.fixtures.conversions import api, make_site, site, site_key  # noqa: F401 - a site and its key
+from tests.support.pdf_jobs import body, new_job, some_user
 
 pytestmark = pytest.mark.django_db
 

@@ -14,10 +14,11 @@ from ociqueue.adsscript import render_script
 from ociqueue.csv_import import Tally, Unreadable, import_file
 from ociqueue.models import Conversion, Site
 from ociqueue.presenters import read_cursor
-from tests.ociqueue.conftest import Api, make_person, make_site, site  # noqa: F401 - a site and people
-from tests.orchestrator.floor.test_garbage import answer, damaged, spoilt, values
 from tests.support.ads_script import ACK, ACK_FAILED, EXPORT, run_under_node
+from tests.support.conversions import Api
 from tests.support.examples import few
+from tests.support.fixtures.conversions import make_person, make_site, site  # noqa: F401 - a site and people
+from tests.support.garbage import answer, damaged, spoilt, values
 
 GOOD = (
     "conversionName,gclid,wbraid,conversionTime,conversionValue,conversionCurrency,sourceKey\r\n"

@@ -7,7 +7,8 @@ from django.urls import reverse
 from config.csp import STYLE_BLOCK, own_styles, page_policy
 from kilit.access.models import ApiKey
 from pdfjobs.models import PdfJob
-from tests.pdfjobs.conftest import _own_store, bring, new_job, some_user  # noqa: F401 - a store of the test's own
+from tests.support.fixtures.pdf_jobs import _own_store  # noqa: F401 - a store of the test's own
+from tests.support.pdf_jobs import bring, new_job, some_user
 
 pytestmark = pytest.mark.django_db
 

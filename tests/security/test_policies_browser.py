@@ -6,9 +6,9 @@ import pytest
 from playwright.sync_api import ConsoleMessage, Page
 
 from pdfjobs.models import PdfJob
-from tests.pdfjobs.conftest import bring
 from tests.support.browsing import NARROW, WIDE, open_page
 from tests.support.console_pages import places
+from tests.support.pdf_jobs import bring
 from tests.support.waiting import PATIENCE
 
 LONG = PATIENCE * 1000  # milliseconds, for a page on a busy machine

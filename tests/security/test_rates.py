@@ -14,7 +14,7 @@ from django.test import Client
 from kilit.access.models import ApiKey, RateWindow
 from tests.support.commands import ROOT
 from tests.support.waiting import PATIENCE
-from tests.workers.conftest import database_url
+from tests.support.workers import database_url
 
 LIMIT, PROCESSES, EACH = 5, 3, 4
 # A web process of its own: nothing in its memory is shared with the others. A line lets it ask.

@@ -17,10 +17,10 @@ from kilit.lock.models import Event
 from ociqueue.models import Conversion, Site
 from orchestrator.models import Customer, Job
 from pdfjobs.models import PdfJob
-from tests.orchestrator.conftest import GOVDE, order_body
-from tests.pdfjobs.conftest import body
 from tests.support.admin_addresses import addresses, one_of_each
 from tests.support.browsing import PATIENCE, open_page
+from tests.support.cutting_jobs import GOVDE, order_body
+from tests.support.pdf_jobs import body
 
 # Closes an attribute, a tag, a script and a comment; tries a handler, a script, and Alpine's attributes.
 EVIL = "'\"--></script><img src=x onerror=hacked=1><b x-data x-init=hacked=2>{{7*7}}"

@@ -10,7 +10,7 @@ from playwright._impl._driver import compute_driver_executable
 
 from ociqueue.adsscript import render_script
 from ociqueue.models import Conversion, Site
-from tests.ociqueue.conftest import new_conversion
+from tests.support.conversions import new_conversion
 from tests.support.waiting import PATIENCE
 
 HARNESS = Path(__file__).with_suffix(".js")

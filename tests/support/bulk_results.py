@@ -9,7 +9,7 @@ from django.test import Client
 
 from kilit.bulk.models import BulkAction
 from kilit.lock.models import Event
-from tests.bulk.conftest import PAGES
+from tests.support.bulk_actions import PAGES
 
 
 def results(client: Client, action: BulkAction) -> dict[UUID, dict[str, str]]:

@@ -1,6 +1,25 @@
 """The pages that are looked over and pictured; a new page is one more line here."""
 
-from tests.browser.conftest import House
+from dataclasses import dataclass
+from typing import Any
+
+from kilit.bulk.models import BulkAction
+from ociqueue.models import Circuit, Conversion, Site
+from orchestrator.models import Job
+from pdfjobs.models import PdfJob
+
+
+@dataclass
+class House:
+    """What is there to be seen: the demo, jobs that wait for a person, what somebody did in bulk, and was refused."""
+
+    site: Site
+    failed: Conversion
+    held: Job
+    broken: PdfJob
+    bulk: BulkAction
+    circuit: Circuit
+    logins: dict[str, Any]
 
 
 def places(house: House) -> dict[str, str]:

@@ -14,7 +14,7 @@ from orchestrator.models import Job
 from orchestrator.workflow.runner import tick
 from simulators.optiplanning import play
 from simulators.optiplanning.command import Player
-from tests.orchestrator.conftest import make_job
+from tests.support.cutting_jobs import make_job
 from tests.support.waiting import PATIENCE
 
 

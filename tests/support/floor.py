@@ -1,23 +1,26 @@
 """The floor of a test with everything that plays on it."""
 
-from datetime import timedelta
+import os
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
+import pytest
 from django.core.management import call_command
 
+from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
-from orchestrator.optiplanning.collecting import Wanted, file_clock
+from orchestrator.optiplanning import collecting
+from orchestrator.optiplanning.collecting import Collected, Wanted, file_clock
 from orchestrator.orders.order import read_order
 from orchestrator.planning.excel import write_files
 from orchestrator.planning.rules import current_rules
 from orchestrator.planning.transform import transform
 from orchestrator.saw.delivery import deliver, delivery_name
 from simulators.optiplanning.command import Command
-from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
-from tests.orchestrator.floor.conftest import age, collect_twice
+from tests.support.cutting_jobs import ARKALIK, GOVDE, order_body
 from tests.support.waiting import PATIENCE
 
 A_WHILE = timedelta(seconds=PATIENCE)
@@ -56,3 +59,48 @@ class Floor:
         name = delivery_name(self.job, 1, source)
         deliver(source, name, self.folders)
         return name
+
+
+JOB = UUID("11111111-2222-3333-4444-555555555555")
+
+
+BEFORE = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+XML = """<?xml version="1.0" encoding="{encoding}"?>
+<OptiPlanning>
+  <Solution name="one" algo="SPEED" best="0" mqBoards="23.52" patterns="9" zcuts="90" jobTime="900" mqDrops="9"/>
+  <Solution name="iki" algo="BEST" best="1" mqBoards="17,64" patterns="7" cycles="8" zcuts="81" jobTime="754.5"
+            jobCost="4233.60" mqDrops="3.05" diffDrops="4"/>
+</OptiPlanning>
+"""
+
+
+GOOD = XML.format(encoding="UTF-8").encode()
+
+
+def age(path: Path, seconds: float = 10) -> Path:
+    """Make a file look as if nobody had touched it for a while."""
+    then = path.stat().st_mtime - seconds
+    os.utime(path, (then, then))
+    return path
+
+
+def time_passes(seconds: float) -> None:
+    """Let time pass since this process looked."""
+    seen = collecting.looks.seen
+    seen.update({path: (known, since - seconds) for path, (known, since) in seen.items()})
+
+
+def collect_twice(wanted: Wanted, folders: Folders) -> Collected | None:
+    """Look, and again a minute later: at the first look nothing is said about a file."""
+    collecting.collect(wanted, folders)
+    time_passes(60)
+    return collecting.collect(wanted, folders)
+
+
+def reason(look: Any) -> str:
+    with pytest.raises(JobError) as fault:
+        look()
+    assert fault.value.code == Code.XML_INVALID
+    return fault.value.message

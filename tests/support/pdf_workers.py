@@ -12,9 +12,9 @@ from django.db import connection
 from kilit.lock.models import Event
 from pdfjobs.documents import document
 from pdfjobs.models import PdfJob, RenderTiming
-from tests.pdfjobs.conftest import body
+from tests.support.pdf_jobs import body
 from tests.support.waiting import wait_until
-from tests.workers.conftest import Workers
+from tests.support.workers import Workers
 
 
 @contextmanager

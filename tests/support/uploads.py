@@ -8,15 +8,11 @@ from ociqueue.models import Circuit, Conversion, Site, UploadBatch
 from ociqueue.models.credentials import Account
 from ociqueue.states import Category
 from ociqueue.uploader.upload_run import Turn, claim, hold
-from tests.ociqueue.conftest import new_conversion
+from tests.support.conversions import new_conversion
 
 SITES = "/admin/ociqueue/site/"
 LIST = "/admin/ociqueue/uploadbatch/"
 CONVERSIONS = "/admin/ociqueue/conversion/"
-
-
-def account() -> Account:
-    return Account("1234567890", "client", "secret", "token", "customers/1234567890/conversionActions/7")
 
 
 def trip(site: Site, **columns: Any) -> Circuit:
@@ -40,3 +36,23 @@ def html(client: Client, address: str) -> str:
 
 def row_page(row: Conversion) -> str:
     return f"{CONVERSIONS}{row.pk}/change/"
+
+
+CUSTOMER = "1234567890"
+
+
+def account(**columns: Any) -> Account:
+    return Account(
+        **{
+            "customer_id": CUSTOMER,
+            "client_id": "client",
+            "client_secret": "client-secret-word",
+            "refresh_token": "refresh-token-word",
+            "conversion_action": f"customers/{CUSTOMER}/conversionActions/7",
+            **columns,
+        }
+    )
+
+
+def states(site: Site) -> list[str]:
+    return list(Conversion.objects.for_site(site).order_by("created_at", "id").values_list("status", flat=True))

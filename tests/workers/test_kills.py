@@ -15,7 +15,7 @@ from kilit.workers.models import Heartbeat
 from kilit.workers.supervisor import STALE_AFTER
 from tests.parcels.models import Parcel
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
-from tests.workers.conftest import Workers
+from tests.support.workers import Workers
 
 AFTER_THE_PIPES = timedelta(seconds=1)  # what was in a pipe at the kill may still come through
 

@@ -10,8 +10,8 @@ from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
 from ociqueue.states import Category, CircuitStatus
 from ociqueue.uploader.due import due_sites
 from ociqueue.uploader.upload_run import upload_due
-from tests.ociqueue.uploader.conftest import account, states
 from tests.support.lifecycle_conformance import LifecycleConformance, Specimen
+from tests.support.uploads import account, states
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

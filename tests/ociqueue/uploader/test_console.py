@@ -12,8 +12,8 @@ from ociqueue.states import Category, CircuitStatus, SyncMethod
 from ociqueue.sweeps import check_asked
 from ociqueue.uploader.errors import DATA_MANAGER
 from ociqueue.uploader.upload_run import upload_due
-from tests.ociqueue.uploader.conftest import account, states
 from tests.support.credentials_form import FULL, is_rung, page_of, stored
+from tests.support.uploads import account, states
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

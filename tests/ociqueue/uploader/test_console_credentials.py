@@ -10,8 +10,8 @@ from django.test import Client
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Circuit, Credentials, Site
 from ociqueue.states import Category, SyncMethod
-from tests.ociqueue.uploader.conftest import account
 from tests.support.credentials_form import FULL, LIST, MINE, VALUES, errors_of, is_rung, page_of, store, stored
+from tests.support.uploads import account
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

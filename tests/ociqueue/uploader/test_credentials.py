@@ -10,7 +10,7 @@ from ociqueue.models import Credentials
 from ociqueue.models.credentials import spoken_action, spoken_customer
 from ociqueue.models.encryption import Unreadable
 from ociqueue.uploader.connection_test import check
-from tests.ociqueue.uploader.conftest import account
+from tests.support.uploads import account
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -13,9 +13,9 @@ from kilit.workers.models import Heartbeat
 from ociqueue.models import Circuit, Conversion, Site, UploadBatch
 from ociqueue.states import Category
 from simulators.googleads.server import accept
-from tests.ociqueue.conftest import Api
-from tests.ociqueue.uploader.conftest import states
 from tests.support.commands import run_python
+from tests.support.conversions import Api
+from tests.support.uploads import states
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

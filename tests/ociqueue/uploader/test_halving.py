@@ -7,7 +7,7 @@ from ociqueue.states import Category
 from ociqueue.uploader import googleads
 from ociqueue.uploader.upload_run import upload_due
 from simulators.googleads.server import accept
-from tests.ociqueue.uploader.conftest import states
+from tests.support.uploads import states
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,7 +14,7 @@ from ociqueue.uploader.upload_run import upload_due
 from simulators.googleads.server import accept
 from tests.support.commands import ROOT
 from tests.support.waiting import PATIENCE, wait_until
-from tests.workers.conftest import database_url
+from tests.support.workers import database_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,7 +8,7 @@ from ociqueue.models import Circuit, Conversion
 from ociqueue.states import Category
 from ociqueue.uploader.googleads import GoogleAds
 from ociqueue.uploader.upload_run import upload_due
-from tests.ociqueue.uploader.conftest import states
+from tests.support.uploads import states
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -5,7 +5,7 @@ import pytest
 from ociqueue.models import Circuit, Conversion, UploadBatch
 from ociqueue.states import Category, Status
 from ociqueue.uploader.upload_run import upload_due
-from tests.ociqueue.uploader.conftest import states
+from tests.support.uploads import states
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,8 +10,8 @@ from ociqueue.models import Conversion, Credentials, Site, UploadBatch
 from ociqueue.states import SyncMethod
 from ociqueue.uploader import upload_run
 from ociqueue.uploader.upload_run import upload_due
-from tests.ociqueue.conftest import Api
-from tests.ociqueue.uploader.conftest import account, states
+from tests.support.conversions import Api
+from tests.support.uploads import account, states
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ociqueue.models import Conversion
-from tests.ociqueue.conftest import Api
+from tests.support.conversions import Api
 from tests.support.waiting import wait_until
-from tests.workers.conftest import Workers
+from tests.support.workers import Workers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

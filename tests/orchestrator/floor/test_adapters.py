@@ -13,12 +13,12 @@ from typing import Any
 import psutil
 import pytest
 
-from orchestrator.errors import Code, JobError
+from orchestrator.errors import Code
 from orchestrator.optiplanning import adapter
+from tests.support.adapters import fault_of, run
 from tests.support.commands import ROOT
-from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
+from tests.support.waiting import wait_for_the_end, wait_until
 
-A_WHILE = timedelta(seconds=PATIENCE)
 # Starts a child of its own, notes both, and sleeps.
 SLEEPER = """
 import os, subprocess, sys, time
@@ -26,10 +26,6 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
 open(sys.argv[1], "w").write(f"{os.getpid()} {child.pid}")
 time.sleep(300)
 """
-
-
-def nothing() -> None:
-    """Hold a lease that nobody disputes."""
 
 
 @pytest.fixture
@@ -51,16 +47,6 @@ def sleeper(tmp_path: Path, command: Any) -> Callable[[], list[psutil.Process]]:
         return [psutil.Process(int(pid)) for pid in note.read_text().split()]
 
     return processes
-
-
-def run(mode: str = "A", files: Any = (), keep_alive: Any = nothing, time_limit: timedelta = A_WHILE) -> None:
-    adapter(mode).run(files, keep_alive=keep_alive, time_limit=time_limit)
-
-
-def fault_of(mode: str = "A", **options: Any) -> JobError:
-    with pytest.raises(JobError) as fault:
-        run(mode, **options)
-    return fault.value
 
 
 def test_orc_16_only_mode_c_needs_the_operator() -> None:

@@ -14,7 +14,7 @@ from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.optiplanning import collecting
 from orchestrator.optiplanning.collecting import Collected, Wanted, collect, file_clock
-from tests.orchestrator.floor.conftest import BEFORE, GOOD, JOB, XML, age, time_passes
+from tests.support.floor import BEFORE, GOOD, JOB, XML, age, reason, time_passes
 
 FIGURES = {
     "name": "iki",
@@ -28,13 +28,6 @@ FIGURES = {
     "drops_m2": "3.05",
     "drop_kinds": "4",
 }
-
-
-def reason(look: Any) -> str:
-    with pytest.raises(JobError) as fault:
-        look()
-    assert fault.value.code == Code.XML_INVALID
-    return fault.value.message
 
 
 def test_orc_17_a_whole_solution_is_taken_with_the_figures_of_the_best(put: Any, look: Any) -> None:

@@ -14,7 +14,7 @@ from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.saw import delivery
 from orchestrator.saw.delivery import acknowledged, deliver, delivery_name, withdraw
-from tests.orchestrator.floor.conftest import age
+from tests.support.floor import age
 
 JOB = UUID("11111111-2222-3333-4444-555555555555")
 NAME = f"{JOB}_a1.xml"

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.errors import Code
 from orchestrator.optiplanning import adapters, excel_macro
-from tests.orchestrator.floor.test_adapters import fault_of, run
+from tests.support.adapters import fault_of, run
 
 
 def test_orc_16_mode_b_elsewhere_than_on_windows_is_told() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.orders.order import InvalidOrder, canonical, order_from, payload_hash, read_order
-from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
+from tests.support.cutting_jobs import ARKALIK, GOVDE, order_body
 
 SPELLINGS = ["0555 123 45 67", "5551234567", "+90 (555) 123-45-67", "905551234567", "00905551234567"]
 

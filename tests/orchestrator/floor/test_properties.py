@@ -20,7 +20,7 @@ from orchestrator.planning.excel.template import SHEET
 from orchestrator.planning.plan import Batch
 from orchestrator.planning.rules import current_rules
 from orchestrator.planning.transform import transform
-from tests.orchestrator.floor.test_template import SHIPPED
+from tests.support.sheets import TEMPLATE
 
 
 def words(longest: int) -> Any:
@@ -104,7 +104,7 @@ def test_orc_14_every_cell_comes_back_as_it_went_in(body: dict[str, Any]) -> Non
     plan = transform(order, current_rules())
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        written = write_files(uuid4(), plan, Folders(place, place, place, SHIPPED))
+        written = write_files(uuid4(), plan, Folders(place, place, place, TEMPLATE))
         assert {path.name for path in place.iterdir()} == {sheet.name for sheet in written}
         rows = {sheet.name: list(load_workbook(place / sheet.name)[SHEET].iter_rows(min_row=3)) for sheet in written}
     cells = {

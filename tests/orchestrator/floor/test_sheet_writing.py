@@ -13,8 +13,8 @@ import pytest
 from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.planning.excel import write_files
-from tests.orchestrator.conftest import ARKALIK, GOVDE
-from tests.orchestrator.floor.test_sheets import coloured, names_in, plan_of
+from tests.support.cutting_jobs import ARKALIK, GOVDE
+from tests.support.sheets import coloured, names_in, plan_of
 
 JOB = UUID("11111111-2222-3333-4444-555555555555")
 

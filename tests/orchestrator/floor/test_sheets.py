@@ -9,32 +9,17 @@ import pytest
 from openpyxl import load_workbook
 
 from orchestrator.files.folders import Folders
-from orchestrator.orders.order import read_order
 from orchestrator.planning.excel import write_files
 from orchestrator.planning.excel.naming import short_hash
 from orchestrator.planning.excel.template import SHEET, TAGS
-from orchestrator.planning.plan import Plan
-from orchestrator.planning.rules import current_rules
-from orchestrator.planning.transform import transform
-from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
+from tests.support.cutting_jobs import ARKALIK, GOVDE
+from tests.support.sheets import coloured, names_in, plan_of
 
 JOB = UUID("11111111-2222-3333-4444-555555555555")
 
 
-def plan_of(*parts: dict[str, Any]) -> Plan:
-    return transform(read_order(order_body(parts=list(parts)), default_mode="C"), current_rules())
-
-
-def coloured(*colours: str, **changes: Any) -> Plan:
-    return plan_of(*({**GOVDE, "id": str(n), "color": colour, **changes} for n, colour in enumerate(colours)))
-
-
 def rows_of(path: Path) -> list[list[Any]]:
     return [[cell.value for cell in row] for row in load_workbook(path)[SHEET].iter_rows()]
-
-
-def names_in(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
 
 
 def test_orc_14_the_example_is_right_to_the_cell(floor: Folders) -> None:

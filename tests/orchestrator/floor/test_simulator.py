@@ -12,9 +12,8 @@ from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.saw.delivery import acknowledged, delivery_name, withdraw
 from simulators.optiplanning import play
-from tests.orchestrator.floor.conftest import age
 from tests.support.cutting_rules import SHIPPED
-from tests.support.floor import Floor
+from tests.support.floor import Floor, age
 
 
 def test_orc_22_sheets_become_a_solution_and_the_saw_takes_it(here: Floor) -> None:

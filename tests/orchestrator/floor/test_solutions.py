@@ -6,8 +6,7 @@ import pytest
 
 from orchestrator.optiplanning import collecting
 from orchestrator.workflow.steps import spoken
-from tests.orchestrator.floor.conftest import GOOD
-from tests.orchestrator.floor.test_collecting import reason
+from tests.support.floor import GOOD, reason
 
 BOMB = b"""<?xml version="1.0"?><!DOCTYPE b [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>
 <b><Solution best="1" name="&b;"/></b>"""

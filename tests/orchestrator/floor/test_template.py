@@ -11,9 +11,7 @@ from openpyxl import Workbook, load_workbook
 from orchestrator.errors import Code, JobError
 from orchestrator.planning.excel import check_template
 from orchestrator.planning.excel.template import SHEET, TAGS
-from tests.support.commands import ROOT
-
-SHIPPED = ROOT / "orchestrator" / "planning" / "excel" / "Excel_sablon.xlsx"
+from tests.support.sheets import TEMPLATE
 
 
 @pytest.fixture
@@ -38,9 +36,9 @@ def reason(path: Path) -> str:
 
 
 def test_orc_13_the_shipped_template_keeps_the_contract() -> None:
-    check_template(SHIPPED)
+    check_template(TEMPLATE)
 
-    sheet = load_workbook(SHIPPED)[SHEET]
+    sheet = load_workbook(TEMPLATE)[SHEET]
     assert [cell.value for cell in sheet[1]] == list(TAGS)
     assert "[P_EGDE_MAT_LO]" in TAGS
     assert sheet.max_row > 2, "sample rows show that they are removed"
@@ -74,7 +72,7 @@ def test_orc_13_a_missing_template_is_told(tmp_path: Path) -> None:
     assert "cannot be read: Is a directory." in reason(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"no zip", b"PK\x03\x04 broken", SHIPPED.read_bytes()[:3000]])
+@pytest.mark.parametrize("content", [b"", b"no zip", b"PK\x03\x04 broken", TEMPLATE.read_bytes()[:3000]])
 def test_orc_13_an_unreadable_template_is_told(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "sablon.xlsx"
     path.write_bytes(content)

@@ -11,7 +11,7 @@ from orchestrator.orders.order import PlateSize, read_order
 from orchestrator.planning.plan import Plan, Row
 from orchestrator.planning.rules import Rules, current_rules
 from orchestrator.planning.transform import millimetres, transform
-from tests.orchestrator.conftest import ARKALIK, GOVDE, order_body
+from tests.support.cutting_jobs import ARKALIK, GOVDE, order_body
 from tests.support.cutting_rules import rules_with
 
 

@@ -6,9 +6,7 @@ import threading
 import pytest
 
 from pdfjobs.documents import DocumentFault, definition, document, fetching
-from tests.pdfjobs.documents.test_images import Server, answer, as_if_public, names, refusal, server
-
-__all__ = ["as_if_public", "names", "server"]  # fixtures
+from tests.support.image_server import Server, answer, refusal
 
 
 @pytest.mark.parametrize("address", ["http://[::1/logo.png", "https://[x]y/logo.png", "http://a:99999/logo.png"])

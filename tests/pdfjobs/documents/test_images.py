@@ -2,10 +2,8 @@
 
 import socket
 import struct
-import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
@@ -13,6 +11,7 @@ from hypothesis import strategies as st
 
 from pdfjobs.documents import DocumentFault, document, fetching, images
 from tests.support.examples import few
+from tests.support.image_server import Server, answer, refusal
 from tests.support.waiting import PATIENCE
 
 
@@ -28,82 +27,6 @@ def png(width: int = 2, height: int = 1) -> bytes:
 def jpeg(width: int, height: int) -> bytes:
     comment = b"\xff\xfe\x00\x06abcd"
     return b"\xff\xd8" + comment + b"\xff\xc0\x00\x11\x08" + struct.pack(">HH", height, width) + b"\x03" * 12
-
-
-def answer(content: bytes, status: str = "200 OK", *, length: int | None = None, **headers: str) -> bytes:
-    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(content) if length is None else length}"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    return "\r\n".join([*lines, "Connection: close", "", ""]).encode() + content
-
-
-class Server:
-    """Answers by path with bytes, or lets a function do it; notes what it was asked."""
-
-    def __init__(self) -> None:
-        self.answers: dict[str, bytes | Callable[[socket.socket], None]] = {}
-        self.asked: list[str] = []
-        self.door = socket.create_server(("127.0.0.1", 0))
-        self.port = self.door.getsockname()[1]
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def address(self, path: str = "/logo.png", *, host: str = "logo.example") -> str:
-        return f"http://{host}:{self.port}{path}"
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                channel, _ = self.door.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._answer, args=[channel], daemon=True).start()
-
-    def _answer(self, channel: socket.socket) -> None:
-        with channel:
-            channel.settimeout(10)
-            try:
-                path = channel.recv(4096).decode("latin-1").split()[1]
-                self.asked.append(path)
-                found = self.answers.get(path, answer(b"", "404 Not Found"))
-                found(channel) if callable(found) else channel.sendall(found)
-            except (OSError, IndexError):  # whoever called hung up, maybe before a word was said
-                return
-
-
-@pytest.fixture
-def server(settings, monkeypatch) -> Iterator[Server]:
-    """A server on this machine, all of whose addresses are on the list, and that may be as slow as the machine is."""
-    monkeypatch.setattr(fetching, "TIME_LIMIT", PATIENCE)
-    started = Server()
-    settings.PDF_ASSET_PATTERNS = [rf"http://[a-z.]+:{started.port}/.*"]
-    yield started
-    started.door.close()
-
-
-@pytest.fixture
-def names(monkeypatch) -> list[str]:
-    """Let every name lead to this machine; note the names looked up."""
-    asked: list[str] = []
-    lookup = socket.getaddrinfo
-
-    def look_up(host: str, port: int, *arguments: object, **options: object) -> list:
-        if host != "127.0.0.1":
-            asked.append(host)
-        return lookup("127.0.0.1", port, type=socket.SOCK_STREAM)
-
-    monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    return asked
-
-
-@pytest.fixture
-def as_if_public(monkeypatch, names: list[str]) -> None:
-    """Take this machine for a public one: the only stand-in, as tests stay off the internet."""
-    monkeypatch.setattr(fetching, "is_public", lambda host: host == "127.0.0.1")
-
-
-def refusal(address: str) -> str:
-    with pytest.raises(images.ImageFault) as fault:
-        images.data_address(address)
-    return str(fault.value)
 
 
 @few(100)

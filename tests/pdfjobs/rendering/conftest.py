@@ -1,7 +1,7 @@
 """A real browser, shared by the tests of this folder and closed behind them."""
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from io import BytesIO
 from typing import Any
 
@@ -10,11 +10,9 @@ import pytest
 from pypdf import PdfReader
 
 from pdfjobs import rendering
-from pdfjobs.rendering import PageOptions, renderer, session
+from pdfjobs.rendering import PageOptions, session
+from tests.support.rendering import MADE_AT, PAGE, current_browser
 from tests.support.waiting import PATIENCE
-
-MADE_AT = datetime(2026, 11, 15, 4, 22, 7, tzinfo=UTC)
-PAGE = '<html lang="tr"><head><title>Örnek</title></head><body><h1>Merhaba ğüşıİöç</h1></body></html>'
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -58,8 +56,3 @@ def browser(to_pdf: Callable[..., bytes]) -> psutil.Process:
     found = current_browser()
     assert found
     return found
-
-
-def current_browser() -> psutil.Process | None:
-    """Return the process of this process's browser."""
-    return renderer._renderer.session.browser if renderer._renderer else None

@@ -3,20 +3,20 @@
 import asyncio
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-from playwright.async_api import BrowserContext, CDPSession
+from playwright.async_api import BrowserContext
 
 from pdfjobs import rendering
 from pdfjobs.rendering import RenderFault, engine, processes, renderer, session
-from tests.pdfjobs.rendering.conftest import current_browser
+from tests.support.rendering import current_browser, when_printing
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 
 
@@ -42,21 +42,6 @@ def test_a_page_that_never_finishes_times_out_and_takes_its_browser_along(
     wait_for_the_end(*helpers)
     assert to_pdf() == expected
     assert current_browser() != browser
-
-
-@contextmanager
-def when_printing(do: Callable[[], object]) -> Iterator[None]:
-    """Let something happen to the browser after a page was shown, and before it is printed."""
-    send = CDPSession.send
-
-    async def done_before(self: CDPSession, method: str, params: dict[str, Any] | None = None) -> Any:
-        if method == "Page.printToPDF":
-            do()
-        return await send(self, method, params)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(CDPSession, "send", done_before)
-        yield
 
 
 def test_printing_that_never_ends_times_out(to_pdf: Callable[..., bytes], browser) -> None:

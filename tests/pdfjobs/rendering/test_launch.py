@@ -17,7 +17,7 @@ from pdfjobs.rendering import RenderFault, session
 from pdfjobs.rendering.renderer import Renderer
 from pdfjobs.rendering.session import Session
 from pdfjobs.rendering.tab import Tab
-from tests.pdfjobs.rendering.conftest import PAGE
+from tests.support.rendering import PAGE
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 
 

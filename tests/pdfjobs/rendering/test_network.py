@@ -17,7 +17,7 @@ from pypdf import PdfReader
 from pdfjobs import documents, rendering
 from pdfjobs.rendering import RenderFault, engine, layout, tab
 from pdfjobs.rendering.engine import browser_path
-from tests.pdfjobs.rendering.conftest import MADE_AT
+from tests.support.rendering import MADE_AT
 from tests.support.waiting import PATIENCE, wait_until
 
 # Each try names itself in the address, so that a hit tells which one it was.

@@ -14,8 +14,8 @@ import pytest
 
 from pdfjobs import rendering
 from pdfjobs.rendering import engine, renderer
-from tests.pdfjobs.rendering.conftest import MADE_AT, PAGE, current_browser
 from tests.support.commands import ROOT, fresh_environment, run_python
+from tests.support.rendering import MADE_AT, PAGE, current_browser
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 
 # Renders in a process of its own, says what came out and which browser made it, and does as told.

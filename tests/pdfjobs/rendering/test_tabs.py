@@ -12,8 +12,7 @@ import pytest
 from pdfjobs import documents, rendering
 from pdfjobs.rendering import RenderFault, renderer, session, tab
 from pdfjobs.rendering.fonts import font_files
-from tests.pdfjobs.rendering.conftest import MADE_AT, PAGE
-from tests.pdfjobs.rendering.test_failures import when_printing
+from tests.support.rendering import MADE_AT, PAGE, when_printing
 from tests.support.waiting import PATIENCE, wait_until
 
 TEMPLATES = ("invoice", "offer", "cutting_sheet", "conversion_report")

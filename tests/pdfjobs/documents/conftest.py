@@ -1,0 +1,41 @@
+"""A server of images on this machine, reached by public names."""
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from pdfjobs.documents import fetching
+from tests.support.image_server import Server
+from tests.support.waiting import PATIENCE
+
+
+@pytest.fixture
+def server(settings, monkeypatch) -> Iterator[Server]:
+    """A server on this machine, all of whose addresses are on the list, and that may be as slow as the machine is."""
+    monkeypatch.setattr(fetching, "TIME_LIMIT", PATIENCE)
+    started = Server()
+    settings.PDF_ASSET_PATTERNS = [rf"http://[a-z.]+:{started.port}/.*"]
+    yield started
+    started.door.close()
+
+
+@pytest.fixture
+def names(monkeypatch) -> list[str]:
+    """Let every name lead to this machine; note the names looked up."""
+    asked: list[str] = []
+    lookup = socket.getaddrinfo
+
+    def look_up(host: str, port: int, *arguments: object, **options: object) -> list:
+        if host != "127.0.0.1":
+            asked.append(host)
+        return lookup("127.0.0.1", port, type=socket.SOCK_STREAM)
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    return asked
+
+
+@pytest.fixture
+def as_if_public(monkeypatch, names: list[str]) -> None:
+    """Take this machine for a public one: the only stand-in, as tests stay off the internet."""
+    monkeypatch.setattr(fetching, "is_public", lambda host: host == "127.0.0.1")

@@ -1,0 +1,26 @@
+"""Calls OptiPlanning's adapters."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import JobError
+from orchestrator.optiplanning import adapter
+from tests.support.waiting import PATIENCE
+
+A_WHILE = timedelta(seconds=PATIENCE)
+
+
+def nothing() -> None:
+    """Hold a lease that nobody disputes."""
+
+
+def run(mode: str = "A", files: Any = (), keep_alive: Any = nothing, time_limit: timedelta = A_WHILE) -> None:
+    adapter(mode).run(files, keep_alive=keep_alive, time_limit=time_limit)
+
+
+def fault_of(mode: str = "A", **options: Any) -> JobError:
+    with pytest.raises(JobError) as fault:
+        run(mode, **options)
+    return fault.value

@@ -1,0 +1,46 @@
+"""Conversions that are not stored yet, and the API as a client with a key sees it."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.test import Client
+
+from ociqueue.entry import order_id
+from ociqueue.models import Conversion, Site
+
+
+def new_conversion(site: Site, **columns: Any) -> Conversion:
+    """Return a valid row, not stored yet."""
+    click_id = {} if columns.keys() & set(Conversion.CLICK_IDS) else {"gclid": "Cj0KCQ-test_1"}
+    conversion = Conversion(
+        site=site,
+        **{
+            "action": "Satış",
+            "conversion_time": datetime.now(UTC) - timedelta(hours=2),
+            "value": 120,
+            "currency": "TRY",
+            **click_id,
+            **columns,
+        },
+    )
+    conversion.order_id = order_id(conversion)
+    return conversion
+
+
+class Api:
+    """The API as a client with a key sees it."""
+
+    def __init__(self, key: str | None = None, client: Client | None = None) -> None:
+        self.client = client or Client()
+        self.headers = {"x-api-key": key} if key else {}
+
+    def get(self, path: str, **query: Any) -> Any:
+        return self.client.get(f"/api/{path}", query, headers=self.headers)
+
+    def post(self, path: str, body: Any) -> Any:
+        return self.client.post(f"/api/{path}", body, content_type="application/json", headers=self.headers)
+
+    def claim(self, site: Site, **query: Any) -> list[dict[str, Any]]:
+        answer = self.get("oci/google-ads-export", siteId=site.public_id, markAsExported="true", **query)
+        assert answer.status_code == 200, answer.content
+        return answer.json()

@@ -1,0 +1,56 @@
+"""A conversion queue with a million finished rows."""
+
+import pytest
+
+from ociqueue.models import Site
+from tests.support.plans import crowding
+
+TABLE = "offline_conversion_queue"
+
+
+FINISHED = 1_000_000
+
+
+LIVE = 5_000
+
+
+WAITING = 100_000
+
+
+# A thousand rows touched, each with its index entries, event and counts; a walk of the table would take far more.
+BUFFERS_PER_ROW = 60
+
+
+FILL = """
+    INSERT INTO offline_conversion_queue (id, site_id, status, action, gclid, wbraid, gbraid, conversion_time, value,
+      currency, order_id, consent, attempt_count, attempts_forgiven, claimed_at, next_retry_at, last_error,
+      provider_error_code, provider_error_category, provider_request_id, source_key)
+    SELECT (lpad(to_hex(n), 8, '0') || '-0000-7000-8000-000000000000')::uuid, %s, status, 'a', 'c' || n, '', '', now(),
+      1, 'TRY', n, 'UNSPECIFIED', attempts, 0, CASE WHEN status <> 'QUEUED' THEN now() - interval '1 hour' END,
+      CASE WHEN status = 'RETRY' THEN now() + interval '6 hours' END, '', code, category, '', 'k' || n
+    FROM generate_series(%s, %s) n, (SELECT %s AS status, %s AS attempts, %s AS code, %s AS category) AS wanted
+"""
+
+
+# (status, attempts, code, category): how many
+KINDS = {
+    ("COMPLETED", 1, "", ""): FINISHED,
+    ("FAILED", 5, "MAX_ATTEMPTS", "PERMANENT"): LIVE,
+    ("FAILED", 5, "UPLOAD_EXCEPTION", "TRANSIENT"): LIVE,  # spent: the sweep must not look at them again and again
+    ("FAILED", 1, "UPLOAD_EXCEPTION", "TRANSIENT"): 1_000,
+    ("PROCESSING", 1, "", ""): LIVE,
+    ("QUEUED", 5, "", ""): 1_000,
+    ("QUEUED", 0, "", ""): LIVE,
+}
+
+
+@pytest.fixture
+def crowded(site: Site, sql) -> Site:
+    """A million finished rows and some of every live kind, as vacuum leaves them: born so, guards off."""
+    Site.objects.update(requeue_transient=True)
+    first = 1
+    with crowding(TABLE):
+        for (status, attempts, code, category), rows in KINDS.items():
+            sql(FILL, site.pk, first, first + rows - 1, status, attempts, code, category)
+            first += rows
+    return site

@@ -1,0 +1,116 @@
+"""Orders and cutting jobs."""
+
+from itertools import count
+from typing import Any
+
+from django.db.models.functions import Now
+from django.test import Client
+
+from kilit.lock.leases import no_lease
+from orchestrator.errors import Code, JobError
+from orchestrator.models import Job
+from orchestrator.models.queryset import failure
+from orchestrator.orders.enqueue import enqueue
+from orchestrator.orders.order import read_order
+from tests.support.lifecycle_conformance import Specimen
+
+PHONE = "0555 123 45 67"
+
+
+GOVDE = {
+    "id": "g1",
+    "part_type": "GOVDE",
+    "material_code": "MAT-01",
+    "length_cm": 120.5,
+    "width_cm": 40,
+    "quantity": 2,
+    "grain": 1,
+    "color": "Beyaz",
+    "thickness_mm": 18,
+    "edge_up": "1mm",
+    "edge_lo": "1mm",
+    "edge_sx": "040",
+    "edge_dx": "Bant Yok",
+}
+
+
+ARKALIK = {
+    "id": "a1",
+    "part_type": "ARKALIK",
+    "material_code": "MAT-02",
+    "length_cm": 118,
+    "width_cm": 38.25,
+    "quantity": 1,
+    "grain": 0,
+    "color": "Beyaz",
+    "thickness_mm": 5,
+    "edge_up": "2mm",
+}
+
+
+def order_body(**changes: Any) -> dict[str, Any]:
+    """Return an order with both part types, as an integrator sends it."""
+    return {"order_id": "S-1001", "customer_phone": PHONE, "opti_mode": "A", "parts": [GOVDE, ARKALIK], **changes}
+
+
+def make_job(**changes: Any) -> Job:
+    """Store an order; of the same one there is only one job."""
+    return enqueue(read_order(order_body(**changes), default_mode="C"))[0]
+
+
+class Api:
+    """The API as a service with a key sees it."""
+
+    def __init__(self, key: str | None = None) -> None:
+        self.client = Client()
+        self.headers = {"x-api-key": key} if key else {}
+
+    def get(self, path: str, **query: Any) -> Any:
+        return self.client.get(f"/{path}", query, headers=self.headers)
+
+    def post(self, path: str, body: Any = None) -> Any:
+        return self.client.post(f"/{path}", body or {}, content_type="application/json", headers=self.headers)
+
+
+NUMBERS = count()
+
+
+def new_job(**columns: Any) -> Job:
+    """Make a job, with the slot free for it: only one job at a time may be OPTI_RUNNING."""
+    Job.objects.filter(status="OPTI_RUNNING").move("fail", **failure_columns())
+    job = Job(
+        **{
+            "order_id": "S-1",
+            "customer_phone": "+905551234567",
+            "opti_mode": "C",
+            "payload": {},
+            "payload_hash": f"{next(NUMBERS):064}",
+            "part_count": 1,
+            **columns,
+        }
+    )
+    job.save()
+    return Job.objects.get(pk=job.pk)
+
+
+def failure_columns() -> dict[str, Any]:
+    return {**failure(JobError(Code.UNKNOWN, "no")), **no_lease()}
+
+
+def error(answer) -> dict:
+    return answer.json()["error"]
+
+
+CUTTING_JOBS = Specimen(
+    Job,
+    make=new_job,
+    changes={
+        "start": lambda: {"opti_started_at": Now(), "attempt_started_at": Now()},
+        "collect": lambda: {"xml_sha256": "0" * 64},
+        "deliver": lambda: {"handed_at": Now()},
+        "finish": lambda: {"finished_at": Now()},
+        "hold": lambda: failure(JobError(Code.CRM_NO_MATCH, "nobody")),
+        "fail": failure_columns,
+        "cancel": failure_columns,
+    },
+)

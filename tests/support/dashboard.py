@@ -1,0 +1,35 @@
+"""The dashboard's address and text, and rows for its figures."""
+
+import re
+from typing import Any
+
+from django.test import Client
+
+from ociqueue.models import Conversion, Site
+from tests.support.conversions import new_conversion
+
+
+def make_site(name: str = "Mobilya", **columns: Any) -> Site:
+    """Store a site."""
+    return Site.objects.create(**{"name": name, "default_currency": "TRY", **columns})
+
+
+def make_conversions(site: Site, *, well: int = 0, badly: int = 0, waiting: int = 0) -> None:
+    """Store conversions that went their ways."""
+    Conversion.objects.bulk_create(new_conversion(site) for _ in range(well + badly))
+    rows = Conversion.objects.for_site(site)
+    rows.claim(limit=well + badly)
+    chosen = list(rows.filter(status="PROCESSING").values_list("pk", flat=True))
+    rows.filter(pk__in=chosen[:well]).ack()
+    rows.filter(pk__in=chosen[well:]).ack_failed(code="X", category="VALIDATION", message="")
+    Conversion.objects.bulk_create(new_conversion(site) for _ in range(waiting))
+
+
+BOARD = "/admin/dashboard/"
+
+
+def text_of(client: Client, address: str = "/admin/") -> str:
+    """Return a page's words, one space apart."""
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.content.decode()))

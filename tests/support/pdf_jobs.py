@@ -1,0 +1,129 @@
+"""PDF jobs, their owners and their API."""
+
+from datetime import timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from django.contrib.auth.models import Group, User
+from django.db.models.functions import Now
+from django.test import Client
+
+from kilit.access.models import ApiKey
+from kilit.lock.leases import new_lease, no_lease
+from pdfjobs import store
+from pdfjobs.documents import document
+from pdfjobs.entry import read_entry
+from pdfjobs.job_key import job_key
+from pdfjobs.models import PdfJob
+from pdfjobs.models.queryset import ENDED, FRESH
+from pdfjobs.states import ErrorCode, Status
+from tests.support.lifecycle_conformance import Specimen
+
+PDF = b"%PDF-1.4\n" + bytes(range(256)) * 600 + b"\n%%EOF\n"  # larger than one piece of a download
+
+
+def files(folder: Path) -> list[str]:
+    """Return every file in the store."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def body(template: str = "invoice", **changes: Any) -> dict[str, Any]:
+    """Return a good request."""
+    return {"template_name": template, "variables": document(template).sample, **changes}
+
+
+def some_user(name: str = "shop", *, role: str | None = "operator") -> User:
+    """Return a backend's user; only operators may have documents made."""
+    user, is_new = User.objects.get_or_create(username=name)
+    if is_new:
+        user.groups.set(Group.objects.filter(name=role))
+    return user
+
+
+def new_job(owner: User | None = None, number: int | None = None, **columns: Any) -> PdfJob:
+    """Store a job in its first state; each number is another document."""
+    entry = read_entry(body())
+    variables = entry.variables if number is None else {**entry.variables, "number": f"N-{number}"}
+    job = PdfJob(
+        owner=owner or some_user(),
+        **{
+            "job_key": job_key(entry.document, variables, entry.options),
+            "template_name": "invoice",
+            "payload": variables,
+            "options": entry.options.canonical(),
+            **columns,
+        },
+    )
+    job.save()
+    return PdfJob.objects.get(pk=job.pk)
+
+
+def bring(job: PdfJob, status: str, *, code: str = ErrorCode.TEMPLATE_ERROR, pdf: bytes = PDF) -> PdfJob:
+    """Bring a queued job into a state by its verbs, its file included."""
+    mine = PdfJob.objects.filter(pk=job.pk)
+    if status in (Status.RUNNING, Status.SUCCEEDED, Status.FAILED):
+        (claimed,) = mine.claim()
+        if status == Status.SUCCEEDED:
+            kept = store.keep(store.new_key(job.pk, claimed.started_at), pdf)
+            claimed.succeed(artifact_key=kept.artifact_key, size=kept.size, digest=kept.digest)
+        if status == Status.FAILED:
+            mine.fail(code=code, detail="invoice.html, line 3: broken")
+    if status == Status.EXPIRED:
+        mine.expire()
+    return mine.get()
+
+
+class Api:
+    """The API as a backend with a key sees it."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+        self.client = Client(raise_request_exception=True)
+        self.headers = {"x-api-key": ApiKey.objects.issue(user, name="test")[1]}
+
+    def post(self, content: Any = None, **headers: str) -> Any:
+        sent = body() if content is None else content
+        return self.client.post("/pdf/jobs", sent, content_type="application/json", headers={**self.headers, **headers})
+
+    def get(self, job_id: Any, **headers: str) -> Any:
+        return self.client.get(f"/pdf/jobs/{job_id}", headers={**self.headers, **headers})
+
+    def download(self, job_id: Any, **headers: str) -> Any:
+        return self.client.get(f"/pdf/jobs/{job_id}/download", headers={**self.headers, **headers})
+
+
+def another_key() -> str:
+    """Return a key that no other example has; Hypothesis makes `random` repeat itself."""
+    return uuid4().hex * 2
+
+
+NUMBERS = count()
+AGAIN = {**FRESH, "queued_at": Now()}
+
+
+def bare_job(**columns: Any) -> PdfJob:
+    job = PdfJob(owner=some_user(), job_key=f"{next(NUMBERS):064}", template_name="invoice", **columns)
+    job.save()
+    return job
+
+
+PDF_JOBS = Specimen(
+    PdfJob,
+    make=bare_job,
+    changes={
+        "claim": lambda: {"started_at": Now(), **new_lease(timedelta(seconds=90))},
+        "succeed": lambda: {
+            "finished_at": Now(),
+            "artifact_key": "pdfs/a.pdf",
+            "artifact_size": 1,
+            "artifact_digest": "d",
+            **no_lease(),
+        },
+        "fail": lambda: {"finished_at": Now(), "error_code": ErrorCode.UNKNOWN, **no_lease()},
+        "retry": lambda: AGAIN,
+        "retry_selected": lambda: AGAIN,
+        "expire": lambda: ENDED,
+    },
+)
