@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from kilit.lock.births import insert_new
+from kilit.lock.bulk_sql import bulk_insert
 from kilit.workers import doorbells
 from ociqueue.entry import Entry, read_entry
 from ociqueue.models import Conversion, Site
@@ -63,7 +63,7 @@ def store(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
     the order of the keys, so that they wait for each other and never deadlock.
     """
     in_order = sorted(rows, key=lambda row: (row["action"], row["source_key"] or ""))
-    created = insert_new(Conversion, in_order)
+    created = bulk_insert(Conversion, in_order)
     return {pk: pk for pk in created} | known_ids(site, [row for row in rows if row["id"] not in created])
 
 

@@ -14,19 +14,19 @@ class WithoutClaim(AppConfig):
 
     def ready(self) -> None:
         """Replace the one statement by two, with a moment in between."""
-        from kilit.lock.guard import LifecycleQuerySet  # noqa: PLC0415 - models are known now
+        from kilit.lock.guard import LifecycleQuerySet, _columns_of  # noqa: PLC0415 - models are known now
 
         def take(
             self: Any, verb: str, fields: Any, *, limit: int, order: tuple[str, ...], changes: dict[str, Any]
         ) -> list[tuple[Any, ...]]:
-            with self._witnessed(verb) as move:
+            with self._recorded_as(verb) as move:
                 found = self.filter(status__in=move.sources).order_by(*order)[:limit]
                 ids = list(found.values_list("pk", flat=True))
                 time.sleep(1.0 if ids else 0.0)
                 rows = self.model.objects.filter(pk__in=ids)
-                super(LifecycleQuerySet, rows).update(**self._changes(move, changes))
+                super(LifecycleQuerySet, rows).update(**_columns_of(move, changes))
                 if not ids:
-                    self._nothing_moved()
+                    self._clear_verb()
             return list(rows.order_by(*order).values_list(*(field.attname for field in fields)))
 
         LifecycleQuerySet._take = take  # type: ignore[method-assign]
