@@ -28,12 +28,12 @@ KEPT = {"auth_group", "auth_permission", "auth_group_permissions", "django_conte
 LONGEST = (
     "tests/browser/test_access.py",
     "tests/chaos/test_chaos.py",
-    "tests/config/test_up.py",
+    "tests/processes/config/test_up.py",
     "tests/ociqueue/test_list_plans.py",
-    "tests/operations/test_backup.py",
-    "tests/operations/test_restarts.py",
-    "tests/test_docs.py",
-    "tests/workers/test_kills.py",
+    "tests/processes/operations/test_backup.py",
+    "tests/processes/operations/test_restarts.py",
+    "tests/processes/test_docs.py",
+    "tests/processes/workers/test_kills.py",
 )
 
 

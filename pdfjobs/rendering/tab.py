@@ -16,7 +16,7 @@ from playwright.async_api import Browser, BrowserContext, CDPSession, Page, Rout
 
 MOST_PRINTS = 100  # documents of one page; after these what it costs to make one is no longer felt
 # The four bars a page stands behind (a fifth is the policy in its head): no script, no network, no request let
-# through, no download. Each alone leaks something; tests/pdfjobs/rendering/test_network.py shows what.
+# through, no download. Each alone leaks something; tests/processes/pdfjobs/rendering/test_network.py shows what.
 LOCKED_DOWN: dict[str, Any] = {
     "java_script_enabled": False,
     "offline": True,

@@ -1,0 +1,1 @@
+"""Tests that start processes: servers, workers, runners, browsers, commands. All are marked `processes`."""
