@@ -1,38 +1,57 @@
-"""Named failures: what can go wrong with an order, and what follows from it."""
-
-from typing import Any
+"""The named errors of a cutting job, and what follows from each."""
 
 from django.db import models
 from django.utils.translation import gettext_noop as _
 
 
 class Code(models.TextChoices):
-    """Every code that a job, an event or a refusal may carry; the console translates its words."""
+    """Error codes of jobs, events and API errors. The console translates the labels."""
 
+    # No customer has the order's phone number.
     CRM_NO_MATCH = "E_CRM_NO_MATCH", _("Customer unknown")
+    # The Excel template is missing, unreadable or has the wrong sheet or tags.
     TEMPLATE_INVALID = "E_TEMPLATE_INVALID", _("Template invalid")
+    # Neither the order nor the rules give a plate size.
     PLATE_SIZE_MISSING = "E_PLATE_SIZE_MISSING", _("Plate size missing")
+    # The rules do not list the thickness of a backing part.
     BACKING_THICKNESS_UNKNOWN = "E_BACKING_THICKNESS_UNKNOWN", _("Backing thickness unknown")
+    # The rules have no trim for the thickness of a part.
     TRIM_RULE_MISSING = "E_TRIM_RULE_MISSING", _("Trim rule missing")
+    # Mode C: an operator has to start OptiPlanning, then approve.
     OPERATOR_TRIGGER_REQUIRED = "E_OPERATOR_TRIGGER_REQUIRED", _("Operator must start OptiPlanning")
+    # OptiPlanning wrote a file that is not a solution.
     XML_INVALID = "E_XML_INVALID", _("Solution XML invalid")
+    # OptiPlanning wrote no solution within its time limit.
     OPTI_XML_TIMEOUT = "E_OPTI_XML_TIMEOUT", _("No solution XML in time")
+    # OptiPlanning exited with an error.
     OPTI_RUNNER_FAILED = "E_OPTI_RUNNER_FAILED", _("OptiPlanning failed")
+    # Mode A: the command is not configured or not on this machine.
     OPTI_MODE_A_RUNNER_MISSING = "E_OPTI_MODE_A_RUNNER_MISSING", _("OptiPlanning command missing")
+    # Mode B: Excel or the macro is not on this machine.
     OPTI_MODE_B_MACRO_MISSING = "E_OPTI_MODE_B_MACRO_MISSING", _("OptiPlanning macro missing")
-    OSI_ACK_TIMEOUT = "E_OSI_ACK_TIMEOUT", _("No answer of the saw in time")
-    OSI_ACK_FAILED = "E_OSI_ACK_FAILED", _("The saw refused the file")
+    # The saw did not take the file within its time limit.
+    OSI_ACK_TIMEOUT = "E_OSI_ACK_TIMEOUT", _("No answer from the saw in time")
+    # The saw moved the file to failed/.
+    OSI_ACK_FAILED = "E_OSI_ACK_FAILED", _("The saw rejected the file")
+    # The rules do not list an edge of the order.
     EDGE_MAPPING_UNKNOWN = "E_EDGE_MAPPING_UNKNOWN", _("Edge unknown")
+    # The rules do not list a grain of the order.
     INVALID_GRAIN = "E_INVALID_GRAIN", _("Grain unknown")
+    # The job has been retried as often as the rules allow.
     RETRY_LIMIT_REACHED = "E_RETRY_LIMIT_REACHED", _("Retry limit reached")
+    # Only a job on HOLD can be approved.
     JOB_NOT_IN_HOLD = "E_JOB_NOT_IN_HOLD", _("Job is not on hold")
+    # No job has this id.
     JOB_NOT_FOUND = "E_JOB_NOT_FOUND", _("Job not found")
-    VALIDATION = "E_VALIDATION", _("Order refused")
+    # The order has missing, unknown or invalid fields.
+    VALIDATION = "E_VALIDATION", _("Invalid order")
+    # An operator cancelled the job.
     CANCELLED = "E_CANCELLED", _("Cancelled")
-    UNKNOWN = "E_UNKNOWN", _("Unforeseen failure")
+    # Anything else: an unexpected exception, a folder that cannot be used.
+    UNKNOWN = "E_UNKNOWN", _("Unexpected error")
 
 
-# A person has to put something right; the job waits on HOLD until it is approved.
+# An operator has to fix something; the job waits on HOLD until it is approved.
 HOLD_CODES = frozenset(
     {
         Code.CRM_NO_MATCH,
@@ -43,20 +62,13 @@ HOLD_CODES = frozenset(
         Code.OPERATOR_TRIGGER_REQUIRED,
     }
 )
-# A second try would end the same; retry is refused with the code itself.
-PERMANENT_CODES = frozenset(
-    {
-        Code.TEMPLATE_INVALID,
-        Code.CRM_NO_MATCH,
-        Code.PLATE_SIZE_MISSING,
-        Code.XML_INVALID,
-    }
-)
+# A retry would fail the same way, so the API refuses it with this code.
+PERMANENT_CODES = frozenset({Code.TEMPLATE_INVALID, Code.CRM_NO_MATCH, Code.PLATE_SIZE_MISSING, Code.XML_INVALID})
 
 
 class JobError(Exception):
-    """A named failure; an exception of any other kind is E_UNKNOWN."""
+    """A named error that ends or holds a job; any other exception becomes E_UNKNOWN."""
 
-    def __init__(self, code: Code, message: str, **details: Any) -> None:
+    def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
-        self.code, self.message, self.details = code, message, details
+        self.code, self.message = code, message

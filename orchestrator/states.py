@@ -1,4 +1,4 @@
-"""The lifecycle of a cutting job."""
+"""The lifecycle of a cutting job, from the order to the saw."""
 
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
@@ -7,27 +7,27 @@ from kilit.lock.table import Lifecycle, move
 
 
 class JobState(TextChoices):
-    """Where a job is on its way from the order to the saw."""
-
-    NEW = "NEW"
-    PREPARED = "PREPARED"
-    OPTI_IMPORTED = "OPTI_IMPORTED"
-    OPTI_RUNNING = "OPTI_RUNNING"
-    OPTI_DONE = "OPTI_DONE"
-    XML_READY = "XML_READY"
-    DELIVERED = "DELIVERED"
-    DONE = "DONE"
-    HOLD = "HOLD"
-    FAILED = "FAILED"
+    NEW = "NEW"  # The order is stored and waits for a runner.
+    PREPARED = "PREPARED"  # Customer, rules and template are fine; no file has been written yet.
+    OPTI_IMPORTED = "OPTI_IMPORTED"  # The Excel sheets are in OptiPlanning's import folder.
+    OPTI_RUNNING = "OPTI_RUNNING"  # OptiPlanning works on the sheets; only one job at a time may be here.
+    OPTI_DONE = "OPTI_DONE"  # OptiPlanning's solution is stored with the job.
+    XML_READY = "XML_READY"  # The solution was checked; it waits for the saw or for the saw's answer.
+    DELIVERED = "DELIVERED"  # The saw has taken every file.
+    DONE = "DONE"  # Finished.
+    HOLD = "HOLD"  # An operator has to fix something, then approve.
+    FAILED = "FAILED"  # Failed or cancelled. It will not be retried automatically.
 
 
 class Mode(TextChoices):
+    """How OptiPlanning is started."""
+
     A = "A", _("A: command line")
     B = "B", _("B: Excel macro")
     C = "C", _("C: by the operator")
 
 
-# The runner claims these when they are due; the rest wait for a person, or have ended.
+# A runner claims jobs in these states when they are due.
 WORKING = (
     JobState.NEW,
     JobState.PREPARED,
@@ -37,10 +37,11 @@ WORKING = (
     JobState.XML_READY,
     JobState.DELIVERED,
 )
+# These wait for an operator or are finished.
 AT_REST = tuple(state for state in JobState if state not in WORKING)
-# A job in one of these has an error, and is one of a group of failures.
+# A job in one of these has an error and belongs to an error group.
 FAILING = (JobState.HOLD, JobState.FAILED)
-# Nothing has reached the saw yet; later ones end by the saw's answer, because a cancelled job must not be cut.
+# Nothing has reached the saw yet. Later states depend on the saw's answer: a cancelled job must never be cut.
 CANCELLABLE = (JobState.NEW, JobState.PREPARED, JobState.OPTI_IMPORTED, JobState.OPTI_RUNNING, JobState.HOLD)
 
 JOBS = Lifecycle(
@@ -48,17 +49,29 @@ JOBS = Lifecycle(
     states=JobState,
     initial=[JobState.NEW],
     moves={
+        # Find the customer, check the template and apply the rules to every part.
         "prepare": move(JobState.NEW, to=JobState.PREPARED),
+        # Write the Excel sheets into OptiPlanning's import folder.
         "import_files": move(JobState.PREPARED, to=JobState.OPTI_IMPORTED),
+        # Take OptiPlanning's single slot.
         "start": move(JobState.OPTI_IMPORTED, to=JobState.OPTI_RUNNING),
+        # Store the solution from the export folder.
         "collect": move(JobState.OPTI_RUNNING, to=JobState.OPTI_DONE),
+        # Check the stored solution before it goes to a machine.
         "validate": move(JobState.OPTI_DONE, to=JobState.XML_READY),
+        # Record that the saw has taken every file.
         "deliver": move(JobState.XML_READY, to=JobState.DELIVERED),
+        # Close the job.
         "finish": move(JobState.DELIVERED, to=JobState.DONE),
+        # Wait for an operator: the error can be fixed outside the job.
         "hold": move(JobState.NEW, JobState.OPTI_IMPORTED, to=JobState.HOLD),
+        # Give up with an error code.
         "fail": move(*WORKING, to=JobState.FAILED),
+        # An operator fixed the cause: check the job again.
         "approve": move(JobState.HOLD, to=JobState.NEW),
+        # An operator retries a failed job, with a delay that grows each time.
         "retry": move(JobState.FAILED, to=JobState.NEW),
+        # An operator ends the job before the saw has it.
         "cancel": move(*CANCELLABLE, to=JobState.FAILED),
     },
 )

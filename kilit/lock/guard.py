@@ -16,6 +16,7 @@ from uuid import UUID
 
 from django.db import models, transaction
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import set_audit_context
 from kilit.lock.bulk_sql import fast_instance, pick_and_update
@@ -126,8 +127,8 @@ class LifecycleModel(models.Model):
     status: Any
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
-    updated_at = models.DateTimeField(db_default=Now(), editable=False)
+    created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
+    updated_at = models.DateTimeField(_("updated at"), db_default=Now(), editable=False)
 
     class Meta:
         abstract = True

@@ -109,8 +109,8 @@ class Migration(migrations.Migration):
             name='Conversion',
             fields=[
                 ('id', models.UUIDField(default=kilit.lock.identity.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name='created at')),
+                ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name='updated at')),
                 ('status', models.CharField(choices=[('QUEUED', 'Queued'), ('RETRY', 'Retry'), ('PROCESSING', 'Processing'), ('COMPLETED', 'Completed'), ('FAILED', 'Failed')], default='QUEUED', editable=False, max_length=10)),
                 ('action', models.CharField(max_length=100, verbose_name='conversion name')),
                 ('gclid', models.CharField(blank=True, max_length=512)),
@@ -147,8 +147,8 @@ class Migration(migrations.Migration):
             name='Circuit',
             fields=[
                 ('id', models.UUIDField(default=kilit.lock.identity.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name='created at')),
+                ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name='updated at')),
                 ('action', models.CharField(blank=True, help_text='Empty means all of the site.', max_length=100, verbose_name='conversion name')),
                 ('status', models.CharField(choices=[('CLOSED', 'Closed'), ('OPEN', 'Open')], default='CLOSED', editable=False, max_length=10)),
                 ('code', models.CharField(blank=True, max_length=64)),

@@ -1,6 +1,5 @@
 """Panel cutting in the console: jobs with their actions, customers, and the preflight."""
 
-from orchestrator.admin import labels  # noqa: F401
 from orchestrator.admin.customers import CustomerAdmin
 from orchestrator.admin.jobs import JobAdmin
 from orchestrator.admin.panel import CuttingPanel

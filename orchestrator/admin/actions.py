@@ -14,9 +14,8 @@ from kilit.api.errors import ApiError
 from kilit.bulk.queues import NotNow, Outcome
 from kilit.console.actions import Action
 from kilit.lock.guard import MoveRefused
-from orchestrator.errors import PERMANENT_CODES, Code
 from orchestrator.models import Job
-from orchestrator.models.queryset import JobQuerySet
+from orchestrator.models.queryset import JobQuerySet, retry_blocker
 from orchestrator.states import CANCELLABLE, JOBS, JobState
 from orchestrator.workflow import decisions
 
@@ -62,17 +61,10 @@ class Retry(JobAction):
             most = decisions.rules_in_force().retry_count_max
         except ApiError as refusal:  # there are no rules to judge by
             raise NotNow(str(refusal.detail)) from None
-        failed = Q(status=JobState.FAILED)
-        permanent = Concat("status", Value(" ("), "error_code", Value(")"))
-        often = Value(f"{JobState.FAILED} ({Code.RETRY_LIMIT_REACHED})")
-        return rows.annotate(
-            verdict=Case(
-                When(failed & Q(error_code__in=PERMANENT_CODES), then=permanent),
-                When(failed & Q(retry_count__gte=most), then=often),
-                default=F("status"),
-                output_field=CharField(),
-            )
-        )
+        blocked = Q(status=JobState.FAILED) & ~Q(blocker="")
+        verdict = When(blocked, then=Concat("status", Value(" ("), "blocker", Value(")")))
+        judged = rows.annotate(blocker=retry_blocker(most=most))
+        return judged.annotate(verdict=Case(verdict, default=F("status"), output_field=CharField()))
 
 
 class Cancel(JobAction):
@@ -81,8 +73,8 @@ class Cancel(JobAction):
     def judged(self, rows: JobQuerySet) -> JobQuerySet:
         """Tell jobs that a runner is at work on, and jobs that are cut in part."""
         may_end = Q(status__in=CANCELLABLE)
-        busy = When(may_end & ~Job.objects.is_free_to_cancel(), then=Concat("status", Value(f" {WORKED_ON}")))
-        cut = When(may_end & Q(Job.objects.is_with_the_saw()), then=Concat("status", Value(f" {WITH_THE_SAW}")))
+        busy = When(may_end & ~Job.objects.free_to_cancel(), then=Concat("status", Value(f" {WORKED_ON}")))
+        cut = When(may_end & Q(Job.objects.with_the_saw()), then=Concat("status", Value(f" {WITH_THE_SAW}")))
         return rows.annotate(verdict=Case(cut, busy, default=F("status"), output_field=CharField()))
 
 

@@ -16,7 +16,6 @@ from orchestrator.models import Job
 from orchestrator.planning.rules import mistake
 from orchestrator.states import JOBS, JobState
 from orchestrator.workflow.error_help import advice
-from orchestrator.workflow.steps import takes_long
 
 
 def reasons(job: Job, timeline: list[Event]) -> Iterator[Reason]:
@@ -70,7 +69,7 @@ def _waits_for_slot(job: Job) -> Iterator[Reason]:
             href=reverse("admin:orchestrator_job_change", args=[taken.pk]),
         )
         return
-    longer = Job.objects.waited_longer().filter(imported_at__lt=job.imported_at or Now()).exclude(pk=job.pk)
+    longer = Job.objects.waiting_for_slot().filter(imported_at__lt=job.imported_at or Now()).exclude(pk=job.pk)
     if first := longer.only("pk", "order_id").order_by("imported_at").first():
         yield waits(
             _("Another order has waited longer for OptiPlanning."),
@@ -92,7 +91,7 @@ def _nobody_works(job: Job) -> Iterator[Reason]:
         return
     if not settings.FLOOR_IS_HERE:
         sentence = _("The floor is on another machine, and no runner lives there: manage.py orchestrator_tick --watch.")
-    elif takes_long(job):
+    elif job.takes_long():
         sentence = _("Its next step takes long, and no runner is alive: manage.py orchestrator_tick --watch.")
     elif Heartbeat.objects.alive().exists():
         return

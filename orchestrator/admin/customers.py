@@ -27,7 +27,7 @@ class CustomerForm(forms.ModelForm[Customer]):
             self.fields["phone"] = forms.CharField(
                 label=_("Phone"),
                 max_length=40,
-                help_text=_("Any spelling; kept as +905551234567."),
+                help_text=_("Any format; kept as +905551234567."),
                 widget=self.fields["phone"].widget,
             )
             self.fields["phone"].widget.attrs["maxlength"] = "40"

@@ -115,4 +115,4 @@ def named_failures(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise JobError(Code.UNKNOWN, f"Cannot use the folder {folder}: {reason}.", folder=str(folder)) from error
+        raise JobError(Code.UNKNOWN, f"Cannot use the folder {folder}: {reason}.") from error

@@ -1,5 +1,3 @@
-"""What the queue stores: jobs, the solutions that came back for them, and customers."""
-
 from orchestrator.models.customer import Customer
 from orchestrator.models.job import Job
 from orchestrator.models.solution import SolutionFile

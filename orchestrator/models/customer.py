@@ -1,4 +1,4 @@
-"""Customers, known by their phone: an order of somebody unknown waits for a person."""
+"""Customers, identified by their phone number. An order from an unknown number waits on HOLD."""
 
 from django.db import models
 from django.db.models import Q
@@ -7,14 +7,13 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Customer(models.Model):
-    """Somebody who orders cut panels."""
-
-    phone = models.CharField(max_length=16, unique=True, help_text=_("Any spelling; kept as +905551234567."))
-    name = models.CharField(max_length=200)
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    phone = models.CharField(_("phone"), max_length=16, unique=True, help_text=_("Any format; kept as +905551234567."))
+    name = models.CharField(_("name"), max_length=200)
+    created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
 
     class Meta:
-        # Nobody deletes one: jobs point at it. Operators add and correct.
+        verbose_name, verbose_name_plural = _("customer"), _("customers")
+        # Operators add and correct customers; none is deleted, because jobs refer to them.
         default_permissions = ("view", "operate")
         constraints = [
             models.CheckConstraint(condition=Q(phone__regex=r"^\+[1-9][0-9]{6,14}$"), name="customer_phone_is_e164"),

@@ -1,17 +1,18 @@
-"""A cutting job: an order on its way to the saw; the row is the job."""
+"""The cutting job."""
 
 from typing import Any, Self
 
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.leases import LeasedModel, no_lease
 from kilit.lock.triggers import lifecycle_triggers
 from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.models.customer import Customer
-from orchestrator.models.queryset import LEASE, JobQuerySet, failure
+from orchestrator.models.queryset import LEASE, JobQuerySet, failure, takes_long
 from orchestrator.states import AT_REST, FAILING, JOBS, WORKING, JobState, Mode
 
 SOLVED = (JobState.OPTI_DONE, JobState.XML_READY, JobState.DELIVERED, JobState.DONE)
@@ -20,51 +21,52 @@ FAILURES = Failures(JOBS, states=FAILING, code="error_code", message="error_mess
 
 
 class Job(LeasedModel):
-    """One order; it is valid before it can exist, so only the world can still be wrong about it."""
+    """One order on its way to the saw. The order was validated before the row was inserted."""
 
     lifecycle = JOBS
 
-    status = models.CharField("state", max_length=13, choices=JobState, default=JobState.NEW, editable=False)
-    order_id = models.CharField(max_length=200)
+    status = models.CharField(_("state"), max_length=13, choices=JobState, default=JobState.NEW, editable=False)
+    order_id = models.CharField(_("order id"), max_length=200)
     customer_phone = models.CharField(max_length=16)
     customer_snapshot_name = models.CharField(max_length=200, blank=True)
     customer = models.ForeignKey(Customer, null=True, on_delete=models.PROTECT, related_name="jobs")
-    opti_mode = models.CharField("mode", max_length=1, choices=Mode)
+    opti_mode = models.CharField(_("mode"), max_length=1, choices=Mode)
     revision = models.PositiveIntegerField(default=0)
-    payload = models.JSONField(help_text="The order as checked, defaults filled in.")
+    payload = models.JSONField(help_text="The validated order, with defaults filled in.")
     payload_hash = models.CharField(max_length=64)
     part_count = models.PositiveIntegerField()
     manual_trigger_approved = models.BooleanField(default=False)
-    retry_count = models.PositiveSmallIntegerField("retries", default=0)
-    lapse_count = models.PositiveSmallIntegerField(default=0, help_text="Runners lost since its last move.")
-    next_run_at = models.DateTimeField("next run", db_default=Now())
+    retry_count = models.PositiveSmallIntegerField(_("retries"), default=0)
+    lapse_count = models.PositiveSmallIntegerField(default=0, help_text="Runners lost since the last move.")
+    next_run_at = models.DateTimeField(_("next run"), db_default=Now())
     error_code = models.CharField(max_length=32, choices=Code, blank=True)
     error_message = models.CharField(max_length=1000, blank=True)
     error_group = error_group_field()
     plate_size = models.JSONField(null=True)
     batch_count = models.PositiveIntegerField(null=True)
-    backing_edge_reset_count = models.PositiveIntegerField("backing parts whose edges were emptied", null=True)
+    backing_edge_reset_count = models.PositiveIntegerField(_("backing parts with edges removed"), null=True)
     files = models.JSONField(default=list, help_text="Sheets in the import folder: name and sha256.")
     solution = models.JSONField(null=True, help_text="Figures of the best solution.")
-    xml_sha256 = models.CharField(max_length=64, blank=True, help_text="Of the solution that goes with the files.")
-    delivery_names = models.JSONField(default=list, help_text="Every name under which the saw may have got it.")
-    # Times of the current attempt. The first is by the clock that stamps files in the export folder, because it is
-    # compared with them; the others are by the database's.
-    attempt_started_at = models.DateTimeField(null=True, help_text="Solutions older than this are of another attempt.")
-    imported_at = models.DateTimeField("sheets imported at", null=True)
-    opti_started_at = models.DateTimeField("OptiPlanning started at", null=True)
-    opti_ended_at = models.DateTimeField(null=True, help_text="OptiPlanning has ended; only its file is awaited.")
-    xml_ready_at = models.DateTimeField(null=True, help_text="Since when it waits to be handed over.")
-    handed_at = models.DateTimeField("handed to the saw at", null=True)
-    finished_at = models.DateTimeField(null=True)
+    xml_sha256 = models.CharField(max_length=64, blank=True, help_text="Of the solution that belongs to the files.")
+    delivery_names = models.JSONField(default=list, help_text="Every name under which the saw may have received it.")
+    # Times of the current attempt. The first is read from the clock that stamps files in the export folder, because it
+    # is compared with them; the others are the database's.
+    attempt_started_at = models.DateTimeField(null=True, help_text="Older solutions belong to an earlier attempt.")
+    imported_at = models.DateTimeField(_("sheets imported at"), null=True)
+    opti_started_at = models.DateTimeField(_("OptiPlanning started at"), null=True)
+    opti_ended_at = models.DateTimeField(null=True, help_text="OptiPlanning has ended; only its file is missing.")
+    xml_ready_at = models.DateTimeField(null=True, help_text="When it started to wait for delivery.")
+    handed_at = models.DateTimeField(_("handed to the saw at"), null=True)
+    finished_at = models.DateTimeField(_("finished at"), null=True)
 
     objects = JobQuerySet.as_manager()
 
-    # The rules and what is to be cut by them: known to this instance alone, while a runner takes its steps.
+    # The rules and the plan made with them, kept on this instance between a runner's steps.
     planned: Any = None
 
     class Meta(LeasedModel.Meta):
         abstract = False
+        verbose_name, verbose_name_plural = _("job"), _("jobs")
         triggers = [
             *lifecycle_triggers(
                 JOBS,
@@ -73,9 +75,9 @@ class Job(LeasedModel):
             *FAILURES.triggers(),
         ]
         constraints = [
-            # The same order twice is one job, for ever.
+            # The same order sent twice is one job.
             models.UniqueConstraint(fields=["payload_hash"], name="one_job_per_payload"),
-            # OptiPlanning runs one optimisation at a time: whoever comes second is told so by this index.
+            # OptiPlanning runs one job at a time: of two runners that start one, this index stops the second.
             models.UniqueConstraint(
                 fields=["status"], condition=Q(status=JobState.OPTI_RUNNING), name="one_opti_running"
             ),
@@ -111,7 +113,7 @@ class Job(LeasedModel):
             ),
         ]
         indexes = [
-            # Claims look for the one due longest; ended jobs are not in it, however many there are.
+            # Claims look for the job due longest; finished jobs are not in this index.
             models.Index(
                 fields=["next_run_at", "created_at"],
                 condition=Q(status__in=WORKING, claim_token=None),
@@ -135,41 +137,42 @@ class Job(LeasedModel):
         return f"job {self.pk}"
 
     def refresh_from_db(self, using: str | None = None, fields: Any = None, from_queryset: Any = None) -> None:
-        """Read the row again, but not its order: that never changes, and may be a thousand times all the rest."""
+        """Read the row again without its order, which never changes and may be far larger than the rest."""
         names = fields or [field.name for field in self._meta.concrete_fields if field.name != "payload"]
         super().refresh_from_db(using, names, from_queryset)
 
-    # Verbs of the runner: each proves its claim, and each but the last keeps it a while longer.
+    def takes_long(self) -> bool:
+        return type(self).objects.filter(takes_long(), pk=self.pk).exists()
+
+    # Verbs of the runner. Each proves its claim; each one that does not end the job also extends the lease.
 
     def advance(self, verb: str, **changes: Any) -> Self:
-        """Move on under the claim this instance holds; MoveRefused when somebody else holds the job by now."""
-        held = {"lease_until": Now() + LEASE, "lapse_count": 0}
-        return self.move(verb, where=self._held(), **held, **changes)
+        """Move under the claim of this instance; MoveRefused if another runner holds the job by now."""
+        return self.move(verb, where=self._held(), lease_until=Now() + LEASE, lapse_count=0, **changes)
 
     def _held(self) -> dict[str, Any]:
-        # Without a claim there is nothing to prove: an empty token must not match a job that nobody holds.
+        # An empty token proves nothing: it must not match a job without a claim.
         return {"claim_token": self.claim_token, "claim_token__isnull": False}
 
     def note(self, **changes: Any) -> Self:
-        """Write down what a step did, under the claim; ClaimLost when it is no longer ours."""
-        if not type(self).objects.held_by(self).update(lease_until=Now() + LEASE, **changes):
-            raise ClaimLost(f"{self} is no longer held by this runner")
+        """Record what a step did, under the claim; ClaimLost if another runner holds the job by now."""
+        self.renew(**changes)
         self.refresh_from_db()
         return self
 
-    def renew(self) -> None:
-        if not type(self).objects.held_by(self).update(lease_until=Now() + LEASE):
+    def renew(self, **changes: Any) -> None:
+        if not type(self).objects.held_by(self).update(lease_until=Now() + LEASE, **changes):
             raise ClaimLost(f"{self} is no longer held by this runner")
 
     def finish(self) -> Self:
         return self.move("finish", where=self._held(), finished_at=Now(), **no_lease())
 
-    def hold(self, fault: JobError) -> Self:
-        return self.move("hold", where=self._held(), **failure(fault), **no_lease())
+    def hold(self, error: JobError) -> Self:
+        return self.move("hold", where=self._held(), **failure(error), **no_lease())
 
-    def fail(self, fault: JobError) -> Self:
-        return self.move("fail", where=self._held(), **failure(fault), **no_lease())
+    def fail(self, error: JobError) -> Self:
+        return self.move("fail", where=self._held(), **failure(error), **no_lease())
 
 
-class ClaimLost(Exception):  # noqa: N818 - an answer of the database, not an error of ours
-    """The lease had lapsed, and the job belongs to somebody else by now."""
+class ClaimLost(Exception):  # noqa: N818 - an expected answer of the database
+    """The lease has lapsed and another runner may hold the job."""

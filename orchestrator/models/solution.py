@@ -1,4 +1,4 @@
-"""The solution files of a job, kept beside it: the folder they came from is emptied, and may be on another machine."""
+"""The solution files of a job. They are stored because the export folder is emptied and may be on another machine."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -7,13 +7,13 @@ from orchestrator.models.job import Job
 
 
 class SolutionFile(models.Model):
-    """One XML file of OptiPlanning, byte for byte as it was collected."""
+    """One XML file from OptiPlanning, byte for byte as collected."""
 
     job = models.ForeignKey(Job, on_delete=models.PROTECT, related_name="solution_files")
     name = models.CharField(max_length=255)
     sha256 = models.CharField(max_length=64)
     content = models.BinaryField()
-    # Several files of a job may be answered one by one; a retry hands over only those that the saw has not got.
+    # The saw may answer for a job's files one by one; a retry delivers only those it has not taken.
     acknowledged_as = models.CharField(max_length=255, blank=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 

@@ -53,7 +53,7 @@ class ByCommand:
         ended = run_program(command, keep_alive=keep_alive, time_limit=time_limit)
         if ended.not_started:
             raise JobError(Code.OPTI_MODE_A_RUNNER_MISSING, f"{command[0]} cannot be started: {ended.not_started}.")
-        ended.refuse_failure()
+        ended.raise_for_failure()
 
 
 class ByMacro:
@@ -75,7 +75,7 @@ class ByMacro:
                 raise
         if ended.code == excel_macro.NO_MACRO:
             raise JobError(Code.OPTI_MODE_B_MACRO_MISSING, ended.last_line or "Excel cannot run RunOptiPlanning.")
-        ended.refuse_failure()
+        ended.raise_for_failure()
 
 
 def command_missing() -> str | None:

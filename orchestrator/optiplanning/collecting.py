@@ -221,7 +221,7 @@ def _changed(path: Path, before: os.stat_result) -> bool:
 
 
 def _invalid(path: Path, reason: str) -> JobError:
-    return JobError(Code.XML_INVALID, f"{path.name} is no solution: {reason}.", file=path.name)
+    return JobError(Code.XML_INVALID, f"{path.name} is no solution: {reason}.")
 
 
 def file_clock(folder: Path) -> datetime:

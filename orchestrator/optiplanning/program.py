@@ -37,17 +37,12 @@ class Ended:
     def last_line(self) -> str:
         return self.output.rpartition("\n")[2]
 
-    def refuse_failure(self) -> None:
+    def raise_for_failure(self) -> None:
         if self.code == 0:
             return
         how = self.not_started or ("it was killed" if self.code is None or self.code < 0 else f"exit code {self.code}")
-        said = f": {self.last_line}" if self.last_line else "."
-        raise JobError(
-            Code.OPTI_RUNNER_FAILED,
-            f"OptiPlanning failed, {how}{said}",
-            exit_code=self.code,
-            output=self.output,
-        )
+        last = f": {self.last_line}" if self.last_line else "."
+        raise JobError(Code.OPTI_RUNNER_FAILED, f"OptiPlanning failed, {how}{last}")
 
 
 def run_program(command: Sequence[str], *, keep_alive: Callable[[], None], time_limit: timedelta) -> Ended:

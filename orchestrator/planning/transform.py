@@ -91,4 +91,4 @@ def _edge(part: Part, rules: Rules, side: str, name: str | None) -> Decimal | No
 
 
 def _fault(code: Code, part: Part, message: str) -> JobError:
-    return JobError(code, f"Part {part.id}: {message}", part=part.id)
+    return JobError(code, f"Part {part.id}: {message}")

@@ -73,7 +73,6 @@ def withdraw(name: str, folders: Folders) -> bool | None:
                     Code.OSI_ACK_TIMEOUT,
                     f"{name} left inbox/, but is neither in processed/ nor in failed/. "
                     "Ask at the saw whether it was cut before retrying.",
-                    unknown_outcome=True,
                 ) from None
         else:
             answer = acknowledged(name, folders)

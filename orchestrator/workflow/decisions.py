@@ -1,7 +1,6 @@
 """What people decide about a job: retry, approve, cancel; each counts once, however often it is clicked."""
 
 from collections.abc import Callable
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -13,7 +12,7 @@ from kilit.lock.models import Event
 from orchestrator.errors import PERMANENT_CODES, Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job
-from orchestrator.models.queryset import JobQuerySet
+from orchestrator.models.queryset import JobQuerySet, retry_blocker
 from orchestrator.orders.enqueue import ring
 from orchestrator.planning.rules import Rules, current_rules
 from orchestrator.saw.saw_handover import is_cut_in_part, take_back
@@ -35,7 +34,7 @@ def retry(pk: UUID) -> Job:
     with transaction.atomic():
         job = decided(pk, lambda jobs: jobs.retry(most=rules.retry_count_max, backoff=rules.retry_backoff))
         if job is None:
-            raise why_not_retried(find(pk), rules)
+            raise why_not_retried(pk, rules)
         due = {"retry_count": job.retry_count, "next_run_at": job.next_run_at.isoformat()}
         Event.objects.record(job, "JOB_RETRY_SCHEDULED", details=due)
         ring()
@@ -80,17 +79,16 @@ def decided(pk: UUID, verb: Callable[[JobQuerySet], int]) -> Job | None:
     return Job.objects.get(pk=pk) if verb(Job.objects.filter(pk=pk)) else None
 
 
-def why_not_retried(job: Job, rules: Rules) -> Exception:
-    """Return the refusal that fits what the row says now."""
-    facts: dict[str, Any] = {"id": str(job.pk), "state": job.status}
+def why_not_retried(pk: UUID, rules: Rules) -> Exception:
+    job = find(pk)
     if job.status != JobState.FAILED:
         return MoveRefused(job, "retry", job.status)
-    if job.error_code in PERMANENT_CODES:
-        code = Code(job.error_code)
-        message = f"{job} cannot be retried: {code.label.lower()} would only happen again. Send it as a new revision."
-        return ApiError(409, code, message, **facts)
-    message = f"{job} was retried {job.retry_count} times already, the most is {rules.retry_count_max}."
-    return ApiError(409, Code.RETRY_LIMIT_REACHED, message, **facts)
+    blocker = Job.objects.values_list(retry_blocker(most=rules.retry_count_max), flat=True).get(pk=pk)
+    if blocker in PERMANENT_CODES:
+        message = f"{job} cannot be retried: {Code(blocker).label.lower()}. Send the order as a new revision."
+    else:
+        message = f"{job} has been retried {job.retry_count} times; the limit is {rules.retry_count_max}."
+    return ApiError(409, blocker or Code.RETRY_LIMIT_REACHED, message, id=str(pk), state=job.status)
 
 
 def rules_in_force() -> Rules:

@@ -28,7 +28,7 @@ from orchestrator.saw.saw_handover import release_lapsed, take_back
 from orchestrator.states import JOBS, JobState
 from orchestrator.workflow.optimizing import KeepAlive
 from orchestrator.workflow.step_context import poll
-from orchestrator.workflow.steps import STEPS, takes_long
+from orchestrator.workflow.steps import STEPS
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ def tick(*, patient: bool, stopping: Callable[[], bool] = never) -> int:
     if not has_rules():
         return 0
     worked = 0
-    jobs = Job.objects.all() if patient else Job.objects.brief()
+    jobs = Job.objects.all() if patient else Job.objects.quick()
     while not stopping() and (job := jobs.claim()):
         with acting_as(f"runner:{socket.gethostname()[:64]}:{os.getpid()}"):
             work(job, patient=patient, stopping=stopping)
@@ -111,7 +111,7 @@ def work(job: Job, *, patient: bool, stopping: Callable[[], bool] = never) -> No
 def take_steps(job: Job, *, patient: bool, keep_alive: KeepAlive) -> timedelta | None:
     """Take one step after the other; return how long the job has to wait, or none when it rests."""
     while step := STEPS.get(job.status):
-        if takes_long(job) and not patient:
+        if not patient and job.takes_long():
             return timedelta(0)
         try:
             wait = step(job, keep_alive)
@@ -155,9 +155,9 @@ def give_up(job: Job, fault: JobError) -> None:
 
 
 def is_due() -> bool:
-    """Tell whether the workers have something to do."""
-    Job.objects.wake_next()
-    return Job.objects.brief().due().exists()
+    """Return whether the workers have something to do: a job is due, or one will be when `tick` wakes it."""
+    quick = Job.objects.quick()
+    return quick.due().exists() or quick.next_for_slot().exists()
 
 
 def answer() -> None:

@@ -12,7 +12,7 @@ from kilit.lock.models import Event
 from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.files.atomic import named_failures
 from orchestrator.files.folders import Folders
-from orchestrator.models import Customer, Job, queryset
+from orchestrator.models import Customer, Job
 from orchestrator.models.queryset import NO_ERROR, UNSOLVED
 from orchestrator.optiplanning import adapter
 from orchestrator.optiplanning.collecting import file_clock
@@ -25,7 +25,7 @@ from orchestrator.planning.rules import current_rules
 from orchestrator.planning.transform import transform
 from orchestrator.saw.delivery import acknowledged, withdraw
 from orchestrator.saw.saw_handover import heard, is_cut_in_part, lay_into_inbox, named, settle_earlier_attempts
-from orchestrator.states import JobState, Mode
+from orchestrator.states import JobState
 from orchestrator.workflow.optimizing import KeepAlive, digest, optimise
 from orchestrator.workflow.step_context import advance, age, folders_here, poll
 
@@ -188,16 +188,6 @@ STEPS: dict[str, Step] = {
     JobState.XML_READY: hand_over,
     JobState.DELIVERED: finish,
 }
-
-
-def takes_long(job: Job) -> bool:
-    """Tell whether the next step may outlast a worker's task: very many sheets, or OptiPlanning until its end."""
-    if job.status == JobState.PREPARED:
-        return (job.batch_count or 0) > queryset.MANY_BATCHES
-    starting = job.status == JobState.OPTI_IMPORTED or (
-        job.status == JobState.OPTI_RUNNING and job.opti_ended_at is None
-    )
-    return starting and job.opti_mode != Mode.C
 
 
 def several(number: int, one: str, many: str = "") -> str:

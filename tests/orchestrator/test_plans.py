@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 QUESTIONS: dict[str, Callable[[], Any]] = {
     "claim": Job.objects.claim,
-    "claim of the workers": lambda: Job.objects.brief().claim(),
+    "claim of the workers": lambda: Job.objects.quick().claim(),
     "is anything due": is_due,
     "wake the next": Job.objects.wake_next,
     "release lapsed": release_lapsed,

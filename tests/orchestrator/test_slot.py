@@ -62,7 +62,7 @@ def test_without_the_look_before_the_index_alone_lets_one_in(transactional_db, i
         return Job.objects.take_slot(held)
 
     # Around all threads: patches that overlap put back each other's.
-    with patch.object(type(Job.objects.all()), "waited_longer", lambda self: self.none()):
+    with patch.object(type(Job.objects.all()), "waiting_for_slot", lambda self: self.none()):
         assert sorted(in_threads(race, count=4)) == [False] * 3 + [True]
 
 

@@ -185,7 +185,6 @@ def test_orc_18_a_file_that_is_nowhere_is_told_as_unknown(floor: Folders, source
 
     assert fault.value.code == Code.OSI_ACK_TIMEOUT
     assert "Ask at the saw" in fault.value.message
-    assert fault.value.details == {"unknown_outcome": True}
 
 
 def test_orc_18_a_withdrawal_that_was_killed_half_way_is_finished(floor: Folders, source: Path) -> None:

@@ -18,8 +18,8 @@ class Migration(migrations.Migration):
             name='Parcel',
             fields=[
                 ('id', models.UUIDField(default=kilit.lock.identity.uuid7, editable=False, primary_key=True, serialize=False)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
+                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name='created at')),
+                ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name='updated at')),
                 ('claim_token', models.UUIDField(editable=False, null=True)),
                 ('lease_until', models.DateTimeField(editable=False, null=True)),
                 ('status', models.CharField(choices=[('WAITING', 'Waiting'), ('CARRIED', 'Carried'), ('DELIVERED', 'Delivered'), ('LOST', 'Lost')], default='WAITING', max_length=16)),
