@@ -60,18 +60,6 @@ def test_every_variable_the_settings_read_is_documented() -> None:
     assert [name for name in sorted(names) if f"`{name}`" not in documented] == []
 
 
-def test_links_between_documents_lead_somewhere() -> None:
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    broken = [
-        f"{page.relative_to(ROOT)}: {link}"
-        for page in pages
-        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
-        if not (page.parent / link).exists()
-    ]
-
-    assert broken == []
-
-
 def test_lock_files_name_packages_versions_and_hashes_only() -> None:
     for name in ("requirements.txt", "requirements-dev.txt"):
         text = (ROOT / name).read_text()

@@ -1,0 +1,69 @@
+"""The documents' links, the changelog and the map agree with the repository."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import ROOT
+from tests.support.repository_map import DIAGRAM, MAP, ROW, Room, contracts, diagram, rooms
+
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+LINES_OFF = 200  # files change every day; the map shows the proportions
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_and_headings_that_exist(page: Path) -> None:
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if "://" in link:
+            continue
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+
+    assert broken == []
+
+
+def test_the_changelog_has_a_dated_section_for_the_version() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+    assert re.search(
+        rf"^## {re.escape(version)} - \d{{4}}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
+
+
+def test_the_map_has_every_package_of_the_tree() -> None:
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests"}
+
+    assert {room.path for room in rooms() if "/" not in room.path} == packages
+    assert all(contract["exhaustive"] for contract in contracts() if "containers" in contract)
+
+
+def test_the_map_lists_every_room_with_the_imports_that_its_contract_allows() -> None:
+    listed = [(row["room"], row["imports"]) for row in ROW.finditer(MAP.read_text())]
+
+    assert sorted(listed) == sorted((room.path, room.imports) for room in rooms())
+
+
+@pytest.mark.parametrize("room", rooms(), ids=lambda room: room.path)
+def test_the_map_shows_how_large_a_room_is(room: Room) -> None:
+    stated = {row["room"]: int(row["lines"].replace(",", "")) for row in ROW.finditer(MAP.read_text())}
+    lines = int(room.lines.replace(",", ""))
+
+    assert abs(stated[room.path] - lines) <= max(LINES_OFF, lines // 10), "run python -m tests.support.repository_map"
+
+
+def test_the_diagram_of_imports_is_that_of_the_contracts() -> None:
+    drawn = DIAGRAM.search(MAP.read_text())
+
+    assert drawn is not None
+    assert drawn[0] == diagram(), "run python -m tests.support.repository_map"
