@@ -1,4 +1,4 @@
-"""What a browser may do with our answers: docs/security.md tells why each word stands here."""
+"""The Content-Security-Policy and related headers; docs/security.md explains each directive."""
 
 import re
 from base64 import b64encode
@@ -13,12 +13,12 @@ from django.template import Context, Engine
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
-# The <style> blocks of unfold's pages are let in by their hashes, so that no other is.
-STYLED = "unfold/layouts/skeleton.html"
+# The <style> blocks of unfold's pages are allowed by their hashes, so that no other is.
+SKELETON = "unfold/layouts/skeleton.html"
 STYLE_BLOCK = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
 
 DATA = "default-src 'none'"
-# Browsers show a PDF in a page of their own making, which embeds the file and dresses it.
+# Browsers show a PDF in a generated page, which embeds and styles the file.
 PDF = f"{DATA}; object-src 'self'; style-src 'unsafe-inline'"
 PERMISSIONS = ", ".join(
     f"{feature}=()"
@@ -41,18 +41,18 @@ PERMISSIONS = ", ".join(
 )
 
 
-class BrowserPolicies:
-    """Tells browsers to run, load, frame and send no more than a page needs; other answers may do nothing at all."""
+class SecurityHeadersMiddleware:
+    """Limits pages to what they need; other responses may load nothing at all."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Add the headers, but leave a policy that the view has set."""
         response = self.get_response(request)
         framed_by = "'self'" if response.headers.get("X-Frame-Options") == "SAMEORIGIN" else "'none'"
         media = response.headers.get("Content-Type", "").partition(";")[0].strip()
         policy = page_policy() if media == "text/html" else PDF if media == "application/pdf" else DATA
+        # A view may have set its own.
         response.headers.setdefault("Content-Security-Policy", f"{policy}; frame-ancestors {framed_by}")
         response.headers.setdefault("Permissions-Policy", PERMISSIONS)
         response.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
@@ -61,19 +61,19 @@ class BrowserPolicies:
 
 @cache
 def page_policy() -> str:
-    """Return the policy of our pages; it is the same for all, since nothing inline is ours."""
+    """Return the policy of all our pages; they have no inline scripts or styles of their own."""
     styles = " ".join(f"'sha256-{_digest(style)}'" for style in own_styles())
     return "; ".join(
         (
             DATA,
-            "script-src 'self' 'unsafe-eval'",  # Alpine, which unfold is made with, evaluates its attributes
+            "script-src 'self' 'unsafe-eval'",  # Alpine, used by unfold, evaluates its attributes
             f"style-src 'self' {styles}",
-            "style-src-attr 'unsafe-inline'",  # Alpine and unfold set widths so
-            "img-src 'self' data:",  # Swagger's arrows are in its stylesheet
+            "style-src-attr 'unsafe-inline'",  # Alpine and unfold set widths this way
+            "img-src 'self' data:",  # arrows in Swagger's stylesheet
             "font-src 'self'",
-            "connect-src 'self'",  # htmx, and Swagger's own requests
+            "connect-src 'self'",  # htmx and Swagger
             "object-src 'self'",  # the PDF on a job's page
-            "frame-src 'self'",  # the same, for browsers that show it in a frame
+            "frame-src 'self'",  # the same, in browsers that use a frame
             "form-action 'self'",
             "base-uri 'none'",
         )
@@ -81,12 +81,12 @@ def page_policy() -> str:
 
 
 def own_styles() -> list[str]:
-    """Return the text of every <style> block that our pages come with, as they render it."""
+    """Return the text of every <style> block of our pages, as rendered."""
     site: Any = admin.site  # unfold's
     colours, radius = site._get_colors("COLORS", None), site._get_config("BORDER_RADIUS", None)  # noqa: SLF001
     context = Context({"colors": colours, "border_radius": radius})
     engine = Engine.get_default()
-    blocks = STYLE_BLOCK.findall(engine.get_template(STYLED).source)
+    blocks = STYLE_BLOCK.findall(engine.get_template(SKELETON).source)
     return [engine.from_string(block).render(context) for block in blocks]
 
 

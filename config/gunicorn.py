@@ -20,7 +20,7 @@ threads = 4
 preload_app = True  # bad configuration ends the server at once, instead of every worker for ever
 graceful_timeout = 30
 timeout = 60
-accesslog = None  # config.middleware.RequestLog writes it, without queries
+accesslog = None  # config.middleware.RequestLogMiddleware writes it, without queries
 loglevel = "warning"
 
 

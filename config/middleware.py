@@ -1,4 +1,4 @@
-"""Middleware: a number for every request, a line in the log for it, and the name of who makes it."""
+"""Middleware: request ids and the request log, health endpoints, and malformed requests."""
 
 import logging
 import re
@@ -9,30 +9,29 @@ from uuid import uuid4
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import resolve
 
-from kilit.access.roles import actor_of
 from kilit.api.errors import error_body
+from kilit.api.probes import PROBES
 from kilit.api.request_id import request_id
-from kilit.lock.audit import acting_as, name_actor
+from kilit.lock.audit import acting_as
 
 logger = logging.getLogger("kilit.request")
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
-SANE_ID = re.compile(r"[A-Za-z0-9-]{8,64}")
-PROBES = {"/healthz", "/readyz", "/metrics"}
+VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9-]{8,64}")
 
 
-class RequestLog:
-    """Numbers the request, taking over the proxy's number, and logs it without its query: that may hold click ids."""
+class RequestLogMiddleware:
+    """Gives every request an id, or keeps the proxy's, and logs it without its query, which may hold click ids."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         given = request.headers.get("X-Request-ID", "")
-        token = request_id.set(given if SANE_ID.fullmatch(given) else uuid4().hex)
+        token = request_id.set(given if VALID_REQUEST_ID.fullmatch(given) else uuid4().hex)
         start = time.perf_counter()
         try:
-            # A thread serves many requests: what one of them named as its actor ends with it.
+            # Threads are reused: the actor of one request must not be the actor of the next.
             with acting_as("anonymous"):
                 response = self.get_response(request)
                 if request.path not in PROBES:
@@ -45,41 +44,28 @@ class RequestLog:
             request_id.reset(token)
 
 
-class Probes:
-    """Answers probes before anything looks at the host: they ask by address, not by name."""
+class ProbeMiddleware:
+    """Serves the health endpoints before ALLOWED_HOSTS is checked: probes use the address, not the host name."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path in PROBES:
-            answer: HttpResponse = resolve(request.path).func(request)
-            return answer
+            response: HttpResponse = resolve(request.path).func(request)
+            return response
         return self.get_response(request)
 
 
-class RefuseUnreadable:
-    """Refuses what nothing behind it can read: a NUL in the address, and a body without its length."""
+class MalformedRequestMiddleware:
+    """Rejects what no view can read: a NUL in the address, or a chunked body without a length."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower() and "CONTENT_LENGTH" not in request.META:
-            return JsonResponse(error_body("LENGTH_REQUIRED", "Send the body with its Content-Length."), status=411)
+            return JsonResponse(error_body("LENGTH_REQUIRED", "Send the body with a Content-Length."), status=411)
         if "\x00" in request.path or "%00" in request.META.get("QUERY_STRING", ""):
             return JsonResponse(error_body("BAD_REQUEST", "The address contains a NUL character."), status=400)
-        return self.get_response(request)
-
-
-class ActingUser:
-    """Names the logged-in user as the actor of everything the request does."""
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Name the actor; a session is only read when the client sent one."""
-        if request.COOKIES and request.user.is_authenticated:
-            name_actor(actor_of(request.user))
         return self.get_response(request)

@@ -122,20 +122,20 @@ ALLOWED_HOSTS = env.words(
     "ALLOWED_HOSTS", default=None if PRODUCTION else ["localhost", "127.0.0.1", "[::1]", "testserver"]
 )
 MIDDLEWARE = [
-    "config.middleware.RequestLog",
-    "config.csp.BrowserPolicies",
-    "config.middleware.Probes",
-    "config.middleware.RefuseUnreadable",
+    "config.middleware.RequestLogMiddleware",
+    "config.csp.SecurityHeadersMiddleware",
+    "config.middleware.ProbeMiddleware",
+    "config.middleware.MalformedRequestMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "kilit.console.preferences.OwnLanguage",
+    "kilit.console.preferences.UserLanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "config.middleware.ActingUser",
-    "kilit.console.preferences.OwnZone",
-    "config.refusal_log.RecordRefusals",
+    "kilit.access.middleware.ActorMiddleware",
+    "kilit.console.preferences.UserTimezoneMiddleware",
+    "kilit.access.middleware.DeniedRequestMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",  # the last: it turns a failed login into the page that says so
@@ -176,7 +176,7 @@ SECRET_KEY = env.text("SECRET_KEY") if PRODUCTION else env.text("SECRET_KEY", re
 SECRET_KEY_FALLBACKS = env.words("SECRET_KEY_FALLBACKS", default=[])
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", default=[])
 CSRF_COOKIE_SECURE = PRODUCTION
-CSRF_FAILURE_VIEW = "config.refusal_log.csrf_failure"
+CSRF_FAILURE_VIEW = "config.views.csrf_failure"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if PRODUCTION else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = PRODUCTION

@@ -1,11 +1,11 @@
-"""Every address the product answers at."""
+"""All URLs of the product."""
 
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
-from config import views
+from kilit.api import probes
 from kilit.api.pages import ApiPage, ApiSchemaView
 from kilit.console.preferences import preferences
 
@@ -20,9 +20,9 @@ urlpatterns = [
     path("api/", include("ociqueue.api.urls")),
     path("pdf/", include("pdfjobs.api.urls")),
     path("", include("orchestrator.api.urls")),
-    path("healthz", views.healthz),
-    path("readyz", views.readyz),
-    path("metrics", views.metrics),
+    path("healthz", probes.healthz),
+    path("readyz", probes.readyz),
+    path("metrics", probes.metrics),
 ]
 
 handler400 = "kilit.api.errors.bad_request"

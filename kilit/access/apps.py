@@ -14,7 +14,7 @@ class AccessConfig(AppConfig):
         from kilit.workers import sweeps  # noqa: PLC0415
 
         post_migrate.connect(roles.grant, dispatch_uid="kilit.access.roles")
-        about = _("Deletes refusals that were kept long enough.")
+        about = _("Deletes denied requests older than the retention period.")
         sweeps.register("forget_denied_requests", every=timedelta(days=1), run=forget_denied_requests, about=about)
-        about = _("Deletes failed logins that no longer count.")
+        about = _("Deletes failed logins that no longer count towards a lockout.")
         sweeps.register("forget_login_attempts", every=timedelta(hours=1), run=lockout.forget_attempts, about=about)

@@ -1,4 +1,4 @@
-"""Authentication by API key, in `x-api-key` or `Authorization: Bearer`, and by a person's session."""
+"""Authentication by API key, in `x-api-key` or `Authorization: Bearer`, and by session."""
 
 from datetime import timedelta
 from typing import Any
@@ -14,13 +14,13 @@ from kilit.access.models import ApiKey
 from kilit.access.models.api_key import digest
 from kilit.lock.audit import name_actor
 
-NOTE_USE_EVERY = timedelta(minutes=1)
+UPDATE_USED_AT_EVERY = timedelta(minutes=1)
 
 
 class SessionAuthentication(rest_framework.authentication.SessionAuthentication):
-    """A person's session; without one the answer is 401, not DRF's 403."""
+    """DRF's, but with 401 instead of 403 when there is no session."""
 
-    checks_csrf = True  # the API's schema reads this
+    checks_csrf = True  # read by the OpenAPI schema
 
     def authenticate_header(self, request: Request) -> str:
         return "Session"
@@ -29,38 +29,35 @@ class SessionAuthentication(rest_framework.authentication.SessionAuthentication)
 class KeyAuthentication(BaseAuthentication):
     """The user is the key's owner, and `request.auth` the key."""
 
-    is_rate_limited = True  # the API's schema reads this
+    is_rate_limited = True  # read by the OpenAPI schema
 
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:
-        """Return the key's user, nothing without a key, and refuse a key that opens nothing."""
         text = given_key(request)
         if not text:
             return None
-        stale = Q(used_at=None) | Q(used_at__lt=Now() - NOTE_USE_EVERY)
+        stale = Q(used_at=None) | Q(used_at__lt=Now() - UPDATE_USED_AT_EVERY)
         key = ApiKey.objects.annotate(is_stale=stale).holding(text)
         if key is None:
-            name_owner_of_ended(text)
+            _name_owner_of_ended_key(text)
             raise AuthenticationFailed("This key is unknown, expired or revoked.")
-        # A write for each request would make the key's row hot, and even asking for one takes a request longer.
+        # At most one write a minute: one for each request would make the row hot.
         if key.is_stale:  # type: ignore[attr-defined]
             ApiKey.objects.filter(stale, pk=key.pk).update(used_at=Now())
         name_actor(f"key:{key.user.get_username()}")
         return key.user, key
 
     def authenticate_header(self, request: Request) -> str:
-        """Tell clients without a key what to send; this also makes the answer 401 rather than 403."""
-        return "Bearer"
+        return "Bearer"  # also makes DRF respond with 401 instead of 403
 
 
-def name_owner_of_ended(text: str) -> None:
-    """Name who still uses a key that expired or was revoked: somebody has to be told."""
+def _name_owner_of_ended_key(text: str) -> None:
+    """Name the owner of an expired or revoked key as the actor, so that its denied requests can be traced."""
     key = ApiKey.objects.filter(digest=digest(text)).select_related("user").first()
     if key:
         name_actor(f"ended key:{key.user.get_username()}")
 
 
 def given_key(request: Request) -> str:
-    """Return the key a request carries, if any."""
     header = request.headers.get("x-api-key", "").strip()
     scheme, _, bearer = request.headers.get("authorization", "").strip().partition(" ")
     return header or (bearer.strip() if scheme.lower() == "bearer" else "")

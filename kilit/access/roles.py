@@ -1,4 +1,4 @@
-"""Roles: viewer, operator and admin are groups; what each may do follows from the models' permissions."""
+"""Roles: viewer, operator and admin are groups; the models' permissions decide what each may do."""
 
 from typing import Any
 
@@ -9,23 +9,23 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Role(models.TextChoices):
-    """What a person is to the console, from least to most."""
+    """From least to most."""
 
     VIEWER = "viewer", _("Viewer")
     OPERATOR = "operator", _("Operator")
     ADMIN = "admin", _("Admin")
 
 
-# `view` and `operate` are the permissions of every queue; the admin role has all there are, people included.
+# Every queue has `view` and `operate` permissions; admins have all permissions, including those over users.
 GRANTS = {Role.VIEWER: ("view_",), Role.OPERATOR: ("view_", "operate_"), Role.ADMIN: ("",)}
 QUEUES = {"lock", "workers", "access", "bulk", "ociqueue", "pdfjobs", "orchestrator"}
-# Of the lock itself only its workers: events, keys and refusals are of all tenants; a job's own page shows its events.
+# These tables hold data of all tenants; a job's own page shows its events to everyone who may see the job.
 FOR_ADMINS_ONLY = {"event", "apikey", "deniedrequest"}
 APPS = {Role.VIEWER: QUEUES, Role.OPERATOR: QUEUES, Role.ADMIN: QUEUES | {"auth", "axes"}}
 
 
 def grant(sender: AppConfig, **_: Any) -> None:
-    """Give the roles the permissions of an app just migrated; permissions exist only after a migration."""
+    """Grant the permissions of an app that was just migrated; they exist only after a migration."""
     permissions = Permission.objects.filter(content_type__app_label=sender.label)
     for group in Group.objects.filter(name__in=[role for role in Role if sender.label in APPS[role]]):
         hidden = set() if group.name == Role.ADMIN else FOR_ADMINS_ONLY
@@ -35,7 +35,6 @@ def grant(sender: AppConfig, **_: Any) -> None:
 
 
 def role_of(user: AbstractBaseUser | AnonymousUser) -> Role | None:
-    """Return the highest role of a user."""
     if getattr(user, "is_superuser", False):
         return Role.ADMIN
     if not user.is_authenticated:
@@ -46,5 +45,5 @@ def role_of(user: AbstractBaseUser | AnonymousUser) -> Role | None:
 
 
 def actor_of(user: AbstractBaseUser | AnonymousUser) -> str:
-    """Return how the witness names a person, as in `operator:ayse`."""
+    """Return the name that events record, as in `operator:ayse`."""
     return f"{role_of(user) or 'user'}:{user.get_username() or 'anonymous'}"

@@ -1,4 +1,4 @@
-"""A limit on requests per key, the same whichever process answers."""
+"""A rate limit per API key, shared by all processes."""
 
 from typing import Any
 
@@ -10,15 +10,12 @@ from kilit.access.models import RateWindow
 
 
 class KeyThrottle(BaseThrottle):
-    """Refuses a key's requests beyond RATE_PER_MINUTE, and says when the next minute begins."""
-
     seconds: int | None = None
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        """Count the request; people in the console are not counted."""
         if not request.auth:
-            return True
-        key = getattr(request.auth, "key", request.auth)  # a session counts for the key behind it
+            return True  # a session, not a key
+        key = getattr(request.auth, "key", request.auth)  # a session token counts for its key
         hits, self.seconds = RateWindow.hit(f"key:{key.pk}")
         return hits <= settings.RATE_PER_MINUTE
 

@@ -8,34 +8,30 @@ from django.http import StreamingHttpResponse
 from django.utils import timezone
 
 CHUNK = 1000
-# A spreadsheet takes a cell that begins so for a formula, and runs it; wide signs are those of East Asian keyboards.
+# Spreadsheets run cells that start like this as formulas; full-width signs are those of East Asian keyboards.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 class Echo:
-    """A file that hands back what is written to it."""
-
     def write(self, text: str) -> str:
         return text
 
 
 def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Give the file line by line, so that memory stays the same for any number of rows."""
+    """Yield the file line by line, so that memory use does not depend on the number of rows."""
     writer = csv.writer(Echo())
-    # Without the mark Excel reads UTF-8 as the machine's own code page.
+    # Without a byte order mark, Excel reads UTF-8 as the local code page.
     yield "\ufeff" + str(writer.writerow(columns))
     for row in rows:
-        yield str(writer.writerow([harmless(cell) for cell in row]))
+        yield str(writer.writerow([escape_formula(cell) for cell in row]))
 
 
-def csv_answer(name: str, lines: Iterable[str]) -> StreamingHttpResponse:
-    """Stream a file, named after the day."""
+def csv_response(name: str, lines: Iterable[str]) -> StreamingHttpResponse:
     file_name = f"{name}-{timezone.now():%Y-%m-%d}.csv"
     headers = {"Content-Disposition": f'attachment; filename="{file_name}"', "Cache-Control": "no-store"}
     return StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8", headers=headers)
 
 
-def harmless(cell: Any) -> str:
-    """Return a cell as text that no spreadsheet takes for a formula."""
+def escape_formula(cell: Any) -> str:
     text = "" if cell is None else str(cell)
     return f"'{text}" if text.startswith(FORMULA_STARTS) else text

@@ -1,4 +1,4 @@
-"""The schema, and a page to read it: for whoever is logged in, or has a key."""
+"""The OpenAPI schema and Swagger UI, for logged-in users and API keys."""
 
 from threading import Lock
 from typing import Any
@@ -7,25 +7,25 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 
 from kilit.api.renderers import JSONRenderer
 
-# drf-spectacular keeps what it is making in objects that all threads of a process share.
+# drf-spectacular builds the schema in objects that all threads share.
 ONE_AT_A_TIME = Lock()
 
 
 class ApiSchemaView(SpectacularAPIView):
-    """`GET /api/schema/`: YAML, or JSON for who accepts that."""
+    """`GET /api/schema/`: YAML, or JSON if the client accepts it."""
 
     def _get_schema_response(self, request: Any) -> Any:
         with ONE_AT_A_TIME:
             return super()._get_schema_response(request)  # type: ignore[no-untyped-call]
 
     def handle_exception(self, exc: Exception) -> Any:
-        """Refuse in JSON, as every address does."""
-        answer = super().handle_exception(exc)
+        """Respond to errors in JSON, as everywhere else."""
+        response = super().handle_exception(exc)
         self.request.accepted_renderer, self.request.accepted_media_type = JSONRenderer(), JSONRenderer.media_type
-        return answer
+        return response
 
 
 class ApiPage(SpectacularSwaggerSplitView):
-    """`GET /api/docs/`: Swagger UI from our own server, its script at an address of its own for a strict CSP."""
+    """`GET /api/docs/`: Swagger UI, served locally, with its script in a separate file for a strict CSP."""
 
     url_name = "api-schema"

@@ -1,8 +1,23 @@
-"""The health endpoints for OpenAPI; they are plain Django views, because they respond before anything else works."""
+"""Health endpoints and metrics. Plain Django views, because they must respond when nothing else works."""
 
+import secrets
+from collections.abc import Callable
+from functools import wraps
 from typing import Literal, TypedDict
 
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from kilit.api.errors import NO_DATABASE, error_body
 from kilit.api.openapi import ApiResponse, Endpoint
+from kilit.workers.metrics import registry
+from kilit.workers.models import Heartbeat
+
+View = Callable[[HttpRequest], HttpResponse]
 
 
 class Health(TypedDict):
@@ -40,3 +55,62 @@ PROBES: dict[str, tuple[str, list[dict[str, list[str]]], Endpoint]] = {
     "/readyz": ("Readiness: can it serve requests and process jobs?", [], READINESS),
     "/metrics": ("Prometheus metrics", [{}, {"metricsToken": []}], METRICS),
 }
+
+
+def probe(view: View) -> View:
+    """Allow GET and HEAD only, uncached."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest) -> HttpResponse:
+        if request.method in ("GET", "HEAD"):
+            return view(request)
+        message = f'Method "{request.method}" not allowed.'
+        return JsonResponse(error_body("METHOD_NOT_ALLOWED", message), status=405, headers={"Allow": "GET, HEAD"})
+
+    return never_cache(wrapped)
+
+
+@probe
+def healthz(request: HttpRequest) -> HttpResponse:
+    return JsonResponse({"status": "ok"})
+
+
+@probe
+def readyz(request: HttpRequest) -> HttpResponse:
+    checks = {"database": "not checked", "migrations": "not checked", "workers": "not checked"}
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+        checks["database"] = "ok"
+        checks["migrations"] = "ok" if is_migrated() else "some are missing: run manage.py migrate"
+        if checks["migrations"] == "ok":
+            checks["workers"] = "ok" if Heartbeat.objects.alive().exists() else "none running: run manage.py runworkers"
+    except DatabaseError:
+        checks["database"] = "not responding"
+    ready = set(checks.values()) == {"ok"}
+    return JsonResponse({"status": "ok" if ready else "not ready", "checks": checks}, status=200 if ready else 503)
+
+
+_known_migrated = False
+
+
+def is_migrated() -> bool:
+    """Tell whether every migration is applied; once true, this process does not check again."""
+    global _known_migrated  # noqa: PLW0603
+    if not _known_migrated:
+        executor = MigrationExecutor(connection)
+        _known_migrated = not executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return _known_migrated
+
+
+@probe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Return Prometheus metrics from the database; KILIT_METRICS_TOKEN restricts who may read them."""
+    given = request.headers.get("authorization", "").removeprefix("Bearer ")
+    if settings.METRICS_TOKEN and not secrets.compare_digest(given.encode(), settings.METRICS_TOKEN.encode()):
+        body = error_body("UNAUTHENTICATED", "Send the metrics token.")
+        return JsonResponse(body, status=401, headers={"WWW-Authenticate": "Bearer"})
+    try:
+        return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+    except DatabaseError:
+        return JsonResponse(error_body("UNAVAILABLE", NO_DATABASE), status=503, headers={"Retry-After": "5"})

@@ -1,4 +1,4 @@
-"""Writes JSON answers."""
+"""A JSON renderer."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from rest_framework import renderers
 
 
 class JSONRenderer(renderers.JSONRenderer):
-    """JSON in UTF-8; what UTF-8 cannot hold, as when an answer quotes half a surrogate pair, is escaped instead."""
+    """JSON in UTF-8, or with escapes when the text cannot be encoded, such as half a surrogate pair."""
 
     def render(
         self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None

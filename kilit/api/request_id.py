@@ -1,4 +1,4 @@
-"""The number of the request that is being answered; it is in every log line and in the answer's headers."""
+"""The id of the current request; it is in every log line and in the response headers."""
 
 from contextvars import ContextVar
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from kilit.access.roles import Role, role_of
-from kilit.api.csv_files import CHUNK, csv_answer, csv_lines
+from kilit.api.csv_files import CHUNK, csv_lines, csv_response
 from kilit.bulk.models import MOST_WITHOUT_COUNT, BulkAction, BulkActionQuerySet, BulkItem
 from kilit.bulk.planning import BELL
 from kilit.bulk.queues import queues, verb_of
@@ -183,7 +183,7 @@ class BulkActionAdmin(LongListAdmin):
     def results_view(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
         action = self._found(request, object_id)
         items = action.items.order_by("object_id").iterator(chunk_size=CHUNK)
-        return csv_answer(f"bulk-action-{action.pk}", csv_lines(COLUMNS, _cells(items)))
+        return csv_response(f"bulk-action-{action.pk}", csv_lines(COLUMNS, _cells(items)))
 
     def get_urls(self) -> list[Any]:
         views = {"progress": self.progress_view, "results": self.results_view, "cancel": self.cancel_view}

@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.api.csv_files import CHUNK, csv_answer, csv_lines
+from kilit.api.csv_files import CHUNK, csv_lines, csv_response
 from kilit.console.actions import in_words
 from kilit.console.formatting import button
 
@@ -35,7 +35,7 @@ class DeadLetters:
             told = {"states": in_words(self.dead_letter_states), "state": state}
             messages.warning(request, _("Dead letters are %(states)s; the list shows rows that are %(state)s.") % told)
             return back
-        return csv_answer("dead-letters", self.dead_letter_lines(listed.get_queryset(request)))
+        return csv_response("dead-letters", self.dead_letter_lines(listed.get_queryset(request)))
 
     def dead_letter_lines(self, rows: Any) -> Iterator[str]:
         failed = rows.filter(status__in=self.dead_letter_states).order_by("pk")

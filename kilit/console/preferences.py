@@ -31,7 +31,7 @@ def is_for_people(request: HttpRequest) -> bool:
     return request.path.startswith("/admin/")
 
 
-class OwnLanguage(LocaleMiddleware):
+class UserLanguageMiddleware(LocaleMiddleware):
     """Speaks the operator's language in the console; an API whose caller sends a language would answer half in it."""
 
     def process_request(self, request: HttpRequest) -> None:
@@ -46,7 +46,7 @@ class OwnLanguage(LocaleMiddleware):
         return super().process_response(request, response) if is_for_people(request) else response
 
 
-class OwnZone:
+class UserTimezoneMiddleware:
     """Shows times in the console in the operator's own zone; APIs stay in UTC."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

@@ -71,7 +71,7 @@ def outsiders_write(site: Site) -> None:
     post(shop, "/pdf/jobs", body(variables=sample | {"notes": EVIL}))
 
     Client().post("/admin/login/", {"username": EVIL, "password": "x"}, headers={"user-agent": EVIL})
-    DeniedRequest.objects.note(actor=EVIL, method="GET", path=f"/admin/{EVIL}", code=DenialCode.FORBIDDEN)
+    DeniedRequest.objects.record(actor=EVIL, method="GET", path=f"/admin/{EVIL}", code=DenialCode.FORBIDDEN)
 
 
 def fill_the_rest(site: Site) -> None:

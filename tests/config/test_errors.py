@@ -9,7 +9,7 @@ from rest_framework.exceptions import Throttled
 from rest_framework.test import APIRequestFactory, force_authenticate
 from rest_framework.views import APIView
 
-from config.middleware import RefuseUnreadable
+from config.middleware import MalformedRequestMiddleware
 from tests.parcels.models import Parcel
 
 
@@ -109,7 +109,7 @@ def test_a_name_that_is_there_twice_is_refused_rather_than_guessed(admin_user, b
     answer = post(body, user=admin_user)
 
     assert (answer.status_code, answer.data["error"]["code"]) == (400, "BAD_REQUEST")
-    assert "is there twice in one object" in answer.data["error"]["message"]
+    assert "appears twice in one object" in answer.data["error"]["message"]
 
 
 def test_the_same_name_in_two_objects_is_two_names(admin_user) -> None:
@@ -149,7 +149,7 @@ def test_a_chunked_body_is_asked_for_its_length() -> None:
     request = RequestFactory().post("/api/oci/ack", headers={"transfer-encoding": "chunked"})
     del request.META["CONTENT_LENGTH"]
 
-    answer = RefuseUnreadable(lambda _: HttpResponse())(request)
+    answer = MalformedRequestMiddleware(lambda _: HttpResponse())(request)
 
     assert answer.status_code == 411
 
@@ -184,7 +184,7 @@ def test_a_fault_of_ours_tells_nothing_but_the_request_id(monkeypatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr("config.views.generate_latest", fail)
+    monkeypatch.setattr("kilit.api.probes.generate_latest", fail)
 
     answer = Client(raise_request_exception=False).get("/metrics")
 

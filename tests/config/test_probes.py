@@ -7,7 +7,7 @@ from django.db import DatabaseError
 from django.db.models.functions import Now
 from django.test import Client, override_settings
 
-from config import views
+from kilit.api import probes
 from kilit.lock.models import Count
 from kilit.workers.models import Heartbeat, Runner
 from tests.parcels.models import Parcel
@@ -30,12 +30,12 @@ def test_ready_needs_a_worker_that_proved_itself() -> None:
     alive = Client().get("/readyz")
 
     assert silent.status_code == 503
-    assert silent.json()["checks"]["workers"] == "none alive: run manage.py runworkers"
+    assert silent.json()["checks"]["workers"] == "none running: run manage.py runworkers"
     assert (alive.status_code, alive.json()["status"]) == (200, "ok")
 
 
 def test_ready_needs_every_migration(monkeypatch) -> None:
-    monkeypatch.setattr(views, "migrated", lambda: False)
+    monkeypatch.setattr(probes, "is_migrated", lambda: False)
 
     answer = Client().get("/readyz")
 
@@ -43,14 +43,14 @@ def test_ready_needs_every_migration(monkeypatch) -> None:
     assert answer.json()["checks"]["migrations"] == "some are missing: run manage.py migrate"
 
 
-def test_a_database_that_does_not_answer_is_told_not_thrown(monkeypatch) -> None:
+def test_a_database_that_does_not_answer_is_reported_not_raised(monkeypatch) -> None:
     def fail(*_: object) -> None:
         raise DatabaseError
 
-    monkeypatch.setattr(views, "migrated", fail)
-    monkeypatch.setattr(views, "generate_latest", fail)
+    monkeypatch.setattr(probes, "is_migrated", fail)
+    monkeypatch.setattr(probes, "generate_latest", fail)
 
-    assert Client().get("/readyz").json()["checks"]["database"] == "does not answer"
+    assert Client().get("/readyz").json()["checks"]["database"] == "not responding"
     assert Client().get("/metrics").status_code == 503
 
 

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from kilit.api.csv_files import harmless
+from kilit.api.csv_files import escape_formula
 from ociqueue.dead_letters import COLUMNS
 from ociqueue.models import Conversion, Site
 from tests.support.conversions import new_conversion
@@ -72,7 +72,7 @@ def test_no_cell_is_taken_for_a_formula(make_person, site, start: str) -> None:
 
     assert told["errorMessage"] == f"'{start}HYPERLINK()"
     assert told["conversionName"] == "'=cmd|x"
-    assert harmless(5) == "5"
+    assert escape_formula(5) == "5"
 
 
 def test_only_rows_of_the_users_sites_are_told(make_person, make_site) -> None:

@@ -156,7 +156,7 @@ def test_old_attempts_are_forgotten_by_a_sweep(ayse) -> None:
         attempt_time=F("attempt_time") - settings.AXES_COOLOFF_TIME
     )
 
-    assert forget_attempts() == "Forgot 1."
+    assert forget_attempts() == "Deleted 1."
     assert AccessAttempt.objects.get().ip_address == "127.0.0.1"
 
 

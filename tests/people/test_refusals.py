@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from django.test import Client
 
 from kilit.access.models import ApiKey, DenialCode, DeniedRequest
-from kilit.access.models.denied_request import MOST_A_MINUTE
+from kilit.access.models.denied_request import MAX_PER_MINUTE
 from ociqueue.models import Conversion, SiteMembership
 from tests.support.denied_requests import refusals
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 def note(path: str = "/admin/x/", **facts) -> None:
     told = {"actor": "viewer:ayse", "method": "POST", "code": DenialCode.FORBIDDEN, **facts}
-    DeniedRequest.objects.note(path=path, **told)
+    DeniedRequest.objects.record(path=path, **told)
 
 
 def age(row: DeniedRequest, days: int) -> None:
@@ -74,7 +74,7 @@ def test_an_operators_own_work_leaves_no_refusal(client_of, showcase) -> None:
     row = showcase.conversions.filter(status="FAILED").first()
 
     client_of("operator").post(
-        "/admin/ociqueue/conversion/act/retry_selected/", {"ids": str(row.pk), "reason": "mended"}
+        "/admin/ociqueue/conversion/act/retry_selected/", {"ids": str(row.pk), "reason": "fixed"}
     )
 
     assert Conversion.objects.get(pk=row.pk).status == "QUEUED"
@@ -133,11 +133,11 @@ def test_the_same_again_is_counted_not_added() -> None:
 
 
 def test_a_flood_stays_small_and_every_one_is_counted() -> None:
-    for number in range(MOST_A_MINUTE * 3):
+    for number in range(MAX_PER_MINUTE * 3):
         note(f"/admin/{number}/")
 
-    assert DeniedRequest.objects.count() <= 2 * (MOST_A_MINUTE + 1)
-    assert refusals() == MOST_A_MINUTE * 3
+    assert DeniedRequest.objects.count() <= 2 * (MAX_PER_MINUTE + 1)
+    assert refusals() == MAX_PER_MINUTE * 3
     assert DeniedRequest.objects.filter(code="MANY").exists()
 
 
@@ -173,7 +173,7 @@ def test_old_ones_are_forgotten_and_younger_stay(settings, capsys) -> None:
     call_command("forget_denied_requests", dry_run=True)
     call_command("forget_denied_requests")
 
-    assert capsys.readouterr().out == "Would forget 1.\nForgot 1.\n"
+    assert capsys.readouterr().out == "Would delete 1.\nDeleted 1.\n"
     assert DeniedRequest.objects.get().path == "/admin/young/"
 
 

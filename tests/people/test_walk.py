@@ -25,7 +25,7 @@ def rows(demo, stranger) -> dict[Any, list[Any]]:
     AccessAttempt.objects.create(
         username="ayse", ip_address="10.0.0.1", user_agent="x", failures_since_start=5, get_data="", post_data=""
     )
-    DeniedRequest.objects.note(actor="viewer:ayse", method="GET", path="/admin/x/", code=DenialCode.FORBIDDEN)
+    DeniedRequest.objects.record(actor="viewer:ayse", method="GET", path="/admin/x/", code=DenialCode.FORBIDDEN)
     return one_of_each()
 
 

@@ -1,6 +1,6 @@
-"""API keys: tokens of users, hashed at rest, shown once, several per user, revocable.
+"""API keys: hashed at rest, shown once, revocable, several per user.
 
-A key is 256 random bits, so one round of SHA-256 is as good as a slow hash and finds the row by an index.
+A key is 256 random bits, so one round of SHA-256 is as safe as a slow hash, and lets an index find the row.
 """
 
 import hashlib
@@ -20,30 +20,26 @@ PREFIX = "kilit_"
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
     def issue(self, user: "User", *, name: str) -> tuple["ApiKey", str]:
-        """Make a key; the second value is the only copy of its text there will ever be."""
+        """Return a new key and its text, which is not stored."""
         key = self.model(user=user, name=name)
         text = key.make_text()
         key.save()
         return key, text
 
     def valid(self) -> Self:
-        """Return the keys that open something today."""
         return self.filter(
             models.Q(expires_at=None) | models.Q(expires_at__gt=Now()), revoked_at=None, user__is_active=True
         )
 
     def holding(self, text: str) -> "ApiKey | None":
-        """Return the valid key with this text."""
         return self.valid().filter(digest=digest(text)).select_related("user").first()
 
     def revoke(self) -> int:
-        """End these keys; a key ended already keeps its time."""
+        """Keys revoked earlier keep their time."""
         return self.filter(revoked_at=None).update(revoked_at=Now())
 
 
 class ApiKey(models.Model):
-    """One key of a user, usually of a service."""
-
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_keys")
     name = models.CharField(max_length=100, help_text=_("What uses this key."))
     hint = models.CharField(max_length=4, editable=False)
@@ -63,12 +59,11 @@ class ApiKey(models.Model):
         return f"{self.name} (…{self.hint})"
 
     def make_text(self) -> str:
-        """Give the key a new text, of which only the hash is kept."""
+        """Set a new text, and return it; only its hash is stored."""
         text = PREFIX + secrets.token_urlsafe(32)
         self.hint, self.digest = text[-4:], digest(text)
         return text
 
 
 def digest(text: str) -> str:
-    """Return the hash under which a key is stored; bad text simply matches nothing."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

@@ -1,7 +1,6 @@
-"""What was refused: who tried what, kept for a while, and small however hard somebody tries."""
+"""Denied requests: who tried what. The table stays small however many requests are denied."""
 
 import logging
-from datetime import timedelta
 from typing import Any, Self
 
 import pgtrigger
@@ -14,14 +13,13 @@ from django.utils.translation import gettext_lazy as _
 from kilit.lock.audit import strip_control_chars
 from kilit.lock.triggers import never
 
-logger = logging.getLogger("kilit.refused")
+logger = logging.getLogger("kilit.denied")
 
-MOST_A_MINUTE = 20  # different rows of one actor; what comes beyond is counted in one row
-LEAST_KEPT_FOR = timedelta(days=7)  # the trigger below says the same
+MAX_PER_MINUTE = 20  # different rows of one actor; what comes after them is counted in one row
 
-# One statement: two processes that refuse the same at once count on the same row.
-NOTE = """
-    INSERT INTO access_deniedrequest AS refused
+# One statement, so that two processes that deny the same request at once count on the same row.
+RECORD = """
+    INSERT INTO access_deniedrequest AS denied
       (minute, actor, address, method, path, code, detail, times, first_at, last_at)
     SELECT minute, %(actor)s,
       CASE WHEN few THEN %(address)s ELSE '' END, CASE WHEN few THEN %(method)s ELSE '' END,
@@ -31,52 +29,45 @@ NOTE = """
       LATERAL (SELECT count(*) < %(most)s AS few FROM access_deniedrequest AS earlier
         WHERE earlier.minute = clock.minute AND earlier.actor = %(actor)s) AS room
     ON CONFLICT (minute, actor, address, method, path, code)
-      DO UPDATE SET times = refused.times + 1, last_at = greatest(refused.last_at, excluded.last_at)
+      DO UPDATE SET times = denied.times + 1, last_at = greatest(denied.last_at, excluded.last_at)
     RETURNING times
 """
 
 
 class DenialCode(models.TextChoices):
-    FORBIDDEN = "FORBIDDEN", _("may not do this")
-    NOT_YOURS = "NOT_YOURS", _("not theirs, answered as not existing")
-    CSRF = "CSRF", _("form not sent from our own page")
+    FORBIDDEN = "FORBIDDEN", _("no permission")
+    NOT_YOURS = "NOT_YOURS", _("belongs to someone else; shown as not found")
+    CSRF = "CSRF", _("CSRF check failed")
     ENDED_KEY = "ENDED_KEY", _("key expired or revoked")
     LOCKED_OUT = "LOCKED_OUT", _("too many wrong passwords")
-    MANY = "MANY", _("further refusals of this minute")
+    MANY = "MANY", _("further denied requests in this minute")
 
 
 class DeniedRequestQuerySet(models.QuerySet["DeniedRequest"]):
-    """Writes refusals down, and forgets old ones."""
-
-    def note(
+    def record(
         self, *, actor: str, method: str, path: str, code: DenialCode, detail: str = "", address: str = ""
     ) -> None:
-        """Count a refusal and log it; a database that does not answer must not turn a refusal into a fault."""
-        told = {"code": str(code), "method": method, "path": path, "detail": detail}
-        logger.warning("refused", extra=told)
-        columns = {name: strip_control_chars(text)[: LENGTHS[name]] for name, text in told.items()}
+        """Count and log a denied request; when the database is down, the caller still gets its 403."""
+        values = {"code": str(code), "method": method, "path": path, "detail": detail}
+        logger.warning("request denied", extra=values)
+        columns = {
+            name: strip_control_chars(text)[: LENGTHS[name]] for name, text in {**values, "actor": actor}.items()
+        }
         try:
             with connection.cursor() as cursor:
-                who: dict[str, Any] = {
-                    "actor": strip_control_chars(actor)[: LENGTHS["actor"]],
-                    "address": address,
-                    "most": MOST_A_MINUTE,
-                }
-                cursor.execute(NOTE, {**columns, **who})
+                cursor.execute(RECORD, {**columns, "address": address, "most": MAX_PER_MINUTE})
         except DatabaseError:
-            logger.exception("a refusal could not be kept")
+            logger.exception("could not record a denied request")
 
     def old(self) -> Self:
-        """Return what has been kept long enough."""
         return self.filter(minute__lt=Now() - settings.KEEP_REFUSALS_FOR)
 
     def forget_old(self) -> int:
-        """Delete what has been kept long enough."""
         return self.old().delete()[0]
 
 
 class DeniedRequest(models.Model):
-    """What one actor was refused in one minute, and how often; only its counter ever changes."""
+    """One actor's identical denied requests in one minute; only the counter ever changes."""
 
     minute = models.DateTimeField()
     actor = models.CharField(_("who"), max_length=200)
@@ -93,11 +84,11 @@ class DeniedRequest(models.Model):
 
     class Meta:
         default_permissions = ("view",)
-        verbose_name, verbose_name_plural = _("refusal"), _("refusals")
+        verbose_name, verbose_name_plural = _("denied request"), _("denied requests")
         constraints = [
-            # A flood counts on one row; the sweep finds the oldest by the same index.
+            # Identical requests count on one row; the scheduled task finds the oldest rows by the same index.
             models.UniqueConstraint(
-                fields=["minute", "actor", "address", "method", "path", "code"], name="one_refusal_per_minute"
+                fields=["minute", "actor", "address", "method", "path", "code"], name="one_denied_request_per_minute"
             ),
         ]
         triggers = [
@@ -108,8 +99,8 @@ class DeniedRequest(models.Model):
                 func="""
                 IF NEW.times <> OLD.times + 1
                   OR to_jsonb(NEW) - '{times,last_at}'::text[] <> to_jsonb(OLD) - '{times,last_at}'::text[]
-                THEN RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'refusals cannot be changed',
-                  HINT = 'They are only counted.';
+                THEN RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'denied requests cannot be changed',
+                  HINT = 'Only their counter goes up.';
                 END IF;
                 RETURN NEW;
                 """,
@@ -121,13 +112,13 @@ class DeniedRequest(models.Model):
                 func="""
                 IF OLD.minute > now() - interval '7 days'
                 THEN RAISE EXCEPTION USING ERRCODE = 'check_violation',
-                  MESSAGE = 'refusals are kept for a week at least',
-                  HINT = 'The sweep forget_denied_requests deletes the old ones.';
+                  MESSAGE = 'denied requests are kept for at least a week',
+                  HINT = 'The scheduled task forget_denied_requests deletes the old ones.';
                 END IF;
                 RETURN OLD;
                 """,
             ),
-            *never(pgtrigger.Truncate, subject="refusals", hint="They are a witness."),
+            *never(pgtrigger.Truncate, subject="denied requests", hint="They are an audit log."),
         ]
 
     def __str__(self) -> str:
@@ -138,11 +129,10 @@ LENGTHS = {field.name: field.max_length for field in DeniedRequest._meta.fields 
 
 
 def mark_denied(request: HttpRequest, code: DenialCode, detail: str = "") -> None:
-    """Leave word that something in this request was refused although its answer is an ordinary page."""
-    marks: Any = request
-    marks.refused_as = (code, detail)
+    """Have the middleware record this request as denied although its response is an ordinary page."""
+    marked: Any = request
+    marked.denial = (code, detail)
 
 
 def forget_denied_requests() -> str:
-    """Delete refusals that were kept long enough."""
-    return f"Forgot {DeniedRequest.objects.forget_old()}."
+    return f"Deleted {DeniedRequest.objects.forget_old()}."

@@ -1,9 +1,9 @@
-"""How often each caller came in the current minute, shared by all processes."""
+"""Requests of each caller in the current minute, counted across all processes."""
 
 from django.db import connection, models
 
-# One statement counts and answers, so two processes never both take the last place.
-# Nothing waits for it to reach the disk: after a crash of the server a minute's count may be short.
+# One statement counts and returns, so two processes never both get the last request of the limit.
+# It does not wait for the disk: after a crash of the server, a minute's count may be too low.
 HIT = """
     INSERT INTO access_ratewindow AS rate (name, minute, hits)
     SELECT %s, date_trunc('minute', now()), 1 WHERE %s OR set_config('synchronous_commit', 'off', true) = 'off'
@@ -14,8 +14,6 @@ HIT = """
 
 
 class RateWindow(models.Model):
-    """One caller's requests in the minute it last came."""
-
     name = models.CharField(max_length=128, primary_key=True)
     minute = models.DateTimeField()
     hits = models.IntegerField()
@@ -28,8 +26,8 @@ class RateWindow(models.Model):
 
     @classmethod
     def hit(cls, name: str) -> tuple[int, int]:
-        """Count a request; return how many there were this minute, and the seconds until the next."""
+        """Count a request; return this minute's count, and the seconds until the next minute."""
         with connection.cursor() as cursor:
-            cursor.execute(HIT, [name, connection.in_atomic_block])  # a transaction around it keeps its own promise
+            cursor.execute(HIT, [name, connection.in_atomic_block])  # a surrounding transaction keeps its durability
             hits, seconds = cursor.fetchone()
             return int(hits), int(seconds)

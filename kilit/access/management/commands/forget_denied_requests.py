@@ -1,4 +1,4 @@
-"""`manage.py forget_denied_requests`: the daily sweep, by hand."""
+"""`manage.py forget_denied_requests`: run the daily task by hand."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ from kilit.access.models import DeniedRequest
 
 
 class Command(BaseCommand):
-    help = "Forget refusals that were kept long enough."
+    help = "Delete denied requests older than the retention period."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="only say how many there are")
+        parser.add_argument("--dry-run", action="store_true", help="only print how many would be deleted")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["dry_run"]:
-            self.stdout.write(f"Would forget {DeniedRequest.objects.old().count()}.")
+            self.stdout.write(f"Would delete {DeniedRequest.objects.old().count()}.")
         else:
-            self.stdout.write(f"Forgot {DeniedRequest.objects.forget_old()}.")
+            self.stdout.write(f"Deleted {DeniedRequest.objects.forget_old()}.")

@@ -1,0 +1,105 @@
+"""Middleware: name the logged-in user as the actor, and record the requests that are denied."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+from kilit.access.lockout import client_address
+from kilit.access.models import DenialCode, DeniedRequest
+from kilit.access.roles import actor_of
+from kilit.lock.audit import acting, name_actor
+
+GetResponse = Callable[[HttpRequest], HttpResponse]
+CONSOLE = "/admin/"
+
+
+class ActorMiddleware:
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        # Without a cookie there is no session to read.
+        if request.COOKIES and request.user.is_authenticated:
+            name_actor(actor_of(request.user))
+        return self.get_response(request)
+
+
+class DeniedRequestMiddleware:
+    """Records every request that was denied to a user or to a known key, whichever view denied it."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if denial := denial_of(request, response):
+            code, detail = denial
+            DeniedRequest.objects.record(
+                actor=acting().actor,
+                address=client_address(request),
+                method=request.method or "",
+                path=request.path,
+                code=code,
+                detail=detail,
+            )
+        return response
+
+    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> None:
+        """Deny an action that the list did not offer; Django would respond as if none had been selected."""
+        model_admin = getattr(view, "model_admin", None)
+        match = request.resolver_match
+        is_list = bool(match and match.url_name and match.url_name.endswith("_changelist"))
+        if request.method != "POST" or model_admin is None or not is_list:
+            return
+        if not model_admin.admin_site.has_permission(request):
+            return  # the login page is shown
+        selected = {name for name in request.POST.getlist("action") if name}
+        if not selected <= set(model_admin.get_actions(request)):
+            raise PermissionDenied
+
+
+def denial_of(request: HttpRequest, response: HttpResponse) -> tuple[DenialCode, str] | None:
+    """Return why the request was denied, if it was and is worth recording."""
+    if marked := getattr(request, "denial", None):
+        return marked  # type: ignore[no-any-return]
+    if getattr(request, "axes_locked_out", False):
+        return DenialCode.LOCKED_OUT, ""
+    is_known = acting().actor != "anonymous"
+    if response.status_code == 403 and (is_known or request.path.startswith(CONSOLE)):  # noqa: PLR2004
+        return DenialCode.FORBIDDEN, ""
+    if response.status_code == 401 and is_known:  # noqa: PLR2004
+        return DenialCode.ENDED_KEY, ""
+    if is_known and request.path.startswith(CONSOLE) and _is_hidden_row(request, response):
+        return DenialCode.NOT_YOURS, ""
+    return None
+
+
+def _is_hidden_row(request: HttpRequest, response: HttpResponse) -> bool:
+    """Tell whether the response was "not found" for a row that exists but is not the user's."""
+    is_missing = response.status_code == 404  # noqa: PLR2004
+    # The admin redirects to its index for a row that does not exist.
+    is_redirect = response.status_code == 302 and response["Location"] == reverse("admin:index")  # noqa: PLR2004
+    match = request.resolver_match
+    if not (is_missing or is_redirect) or match is None or "object_id" not in match.kwargs:
+        return False
+    model_admin = next(
+        (
+            model_admin
+            for model, model_admin in admin.site._registry.items()  # noqa: SLF001 - Django offers no other way
+            if (match.url_name or "").startswith(f"{model._meta.app_label}_{model._meta.model_name}_")
+        ),
+        None,
+    )
+    if model_admin is None:
+        return False
+    pk = unquote(match.kwargs["object_id"])
+    try:
+        exists = model_admin.model._default_manager.filter(pk=pk).exists()
+        return exists and (request.method == "POST" or not model_admin.get_queryset(request).filter(pk=pk).exists())
+    except (ValueError, ValidationError):
+        return False
