@@ -23,14 +23,15 @@ from tests.support.waiting import PATIENCE, wait_until
 class Installation:
     """A data folder, its database, and the processes that this test started on it."""
 
-    def __init__(self, room: Path) -> None:
+    def __init__(self, room: Path, settings: str) -> None:
+        self.settings = settings
         self.folder, self.log = room / "var", room / "log.txt"
         self.started: list[subprocess.Popen[bytes]] = []
 
     @property
     def environment(self) -> dict[str, str]:
         return fresh_environment(
-            DJANGO_SETTINGS_MODULE="tests.settings",
+            DJANGO_SETTINGS_MODULE=self.settings,
             KILIT_VAR=str(self.folder),
             SECRET_KEY="tests",
             KILIT_RATE_PER_MINUTE="1000000",
@@ -94,12 +95,12 @@ class Installation:
 
 
 @contextmanager
-def installation() -> Iterator[Installation]:
-    """Name an installation of this test's own, and leave nothing of it."""
+def installation(settings: str = "tests.settings") -> Iterator[Installation]:
+    """Provide an installation, and remove it afterwards."""
     # Not pytest's tmp_path: root's is closed to the user that runs PostgreSQL.
     room = Path(tempfile.mkdtemp(prefix="kilit-operations-", dir="/tmp"))
     room.chmod(0o755)
-    made = Installation(room)
+    made = Installation(room, settings)
     try:
         yield made
     finally:
