@@ -9,7 +9,7 @@ from orchestrator.api import presenters
 from orchestrator.models import Job
 from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.workflow.runner import is_due
-from tests.support.crowded_cutting_jobs import TABLE
+from tests.support.crowded_cutting_jobs import TABLE, crowded  # noqa: F401 - a fixture
 from tests.support.plans import explained, statements, walked
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ QUESTIONS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_nothing_walks_the_finished_jobs_to(question, crowded) -> None:
+def test_nothing_walks_the_finished_jobs_to(question, crowded) -> None:  # noqa: F811
     looked = statements(QUESTIONS[question], over=TABLE)
 
     assert looked
