@@ -255,7 +255,7 @@ STORAGES: dict[str, Any] = {
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
     "artifacts": {
-        "BACKEND": "pdfjobs.bucket.S3Artifacts",
+        "BACKEND": "pdfjobs.storage.s3.S3ArtifactStorage",
         "OPTIONS": {
             "bucket_name": PDF_S3_BUCKET,
             "endpoint_url": env.text("KILIT_S3_ENDPOINT", "") or None,
@@ -263,7 +263,7 @@ STORAGES: dict[str, Any] = {
         },
     }
     if PDF_S3_BUCKET
-    else {"BACKEND": "pdfjobs.storage.FileArtifacts", "OPTIONS": {"location": KILIT_VAR / "artifacts"}},
+    else {"BACKEND": "pdfjobs.storage.folder.FolderStorage", "OPTIONS": {"location": KILIT_VAR / "artifacts"}},
 }
 WHITENOISE_USE_FINDERS = not PRODUCTION
 

@@ -7,9 +7,9 @@ from django.core.files.base import File
 from django.core.files.storage import storages
 
 from kilit.backup.files import StoredFile
-from pdfjobs import store
 from pdfjobs.models import PdfJob
 from pdfjobs.states import Status
+from pdfjobs.storage import artifacts
 
 
 class PdfFiles:
@@ -19,7 +19,7 @@ class PdfFiles:
         return (StoredFile(key, digest) for key, digest in rows.iterator())
 
     def open(self, key: str) -> Any:
-        return store.open_file(key)
+        return artifacts.open_file(key)
 
     def save(self, key: str, file: File[bytes]) -> None:
         storages["artifacts"].save(key, file)

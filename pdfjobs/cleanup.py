@@ -15,9 +15,9 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
-from pdfjobs import store
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import PdfJobQuerySet
+from pdfjobs.storage import artifacts
 
 logger = logging.getLogger(__name__)
 
@@ -60,8 +60,8 @@ class Cleaning:
         if self.is_over():
             return False
         try:
-            store.delete(key)
-        except store.StoreDown as fault:
+            artifacts.delete(key)
+        except artifacts.StorageUnavailable as fault:
             logger.warning("a file could not be deleted: %s", fault, extra={"artifact_key": key})
             self.done.stuck.add(key)
             return False
@@ -124,7 +124,7 @@ def orphans() -> Iterator[list[str]]:
     One list for each batch that was looked at, also an empty one.
     """
     cutoff = timezone.now() - ORPHANED_AFTER  # against the clock of the disk or bucket, not of the database
-    aged = (file.key for file in store.stored() if file.since < cutoff)
+    aged = (file.key for file in artifacts.list_files() if file.modified_at < cutoff)
     while batch := list(islice(aged, BATCH)):
         owned = keys_in_use(batch)
         yield [key for key in batch if key not in owned]
@@ -132,12 +132,12 @@ def orphans() -> Iterator[list[str]]:
 
 def keys_in_use(keys: Iterable[str]) -> set[str]:
     """Return those keys that their jobs' rows know."""
-    jobs = {job for key in keys if (job := store.job_of(key))}
+    jobs = {job for key in keys if (job := artifacts.job_id_of(key))}
     return set(PdfJob.objects.filter(pk__in=jobs).exclude(artifact_key="").values_list("artifact_key", flat=True))
 
 
 def _delete(key: str) -> bool:
-    store.delete(key)
+    artifacts.delete(key)
     return True
 
 

@@ -8,9 +8,9 @@ from django.db import transaction
 from kilit.lock.audit import acting_as
 from pdfjobs.documents import documents
 from pdfjobs.enqueue import enqueue
-from pdfjobs.entry import read_entry
+from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
-from pdfjobs.rendering import RenderFault
+from pdfjobs.rendering import RenderError
 from pdfjobs.states import ErrorCode
 
 if TYPE_CHECKING:
@@ -27,17 +27,17 @@ def load_demo(*, owner: "User") -> None:
     try:
         with acting_as("demo"):
             for body in bodies:
-                enqueue(owner, read_entry(body))
+                enqueue(owner, parse_job_request(body))
             if bodies:
                 fail_one(owner, bodies[0])
-    except RenderFault:
+    except RenderError:
         return
 
 
 def fail_one(owner: "User", body: Mapping[str, object]) -> None:
     """Make a job that failed; in one transaction, so that no worker meets it."""
     with transaction.atomic():
-        job, _ = enqueue(owner, read_entry({**body, "options": {"landscape": True}}))
+        job, _ = enqueue(owner, parse_job_request({**body, "options": {"landscape": True}}))
         mine = PdfJob.objects.filter(pk=job.pk)
         mine.claim()
         mine.fail(code=ErrorCode.TEMPLATE_ERROR, detail=BROKEN)

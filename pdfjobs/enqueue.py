@@ -8,11 +8,11 @@ from django.db import transaction
 from kilit.lock.audit import acting, acting_as
 from kilit.lock.guard import MoveRefused
 from kilit.workers import doorbells
-from pdfjobs import store
-from pdfjobs.entry import Entry
 from pdfjobs.job_key import job_key
+from pdfjobs.job_request import JobRequest
 from pdfjobs.models import PdfJob
 from pdfjobs.states import PDF_JOBS, Status
+from pdfjobs.storage import artifacts
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 ATTEMPTS = 5
 
 
-class QueueFull(Exception):  # noqa: N818 - a refusal is an answer, not an error of ours
+class QueueFullError(Exception):
     """More jobs wait than the workers are allowed to be behind, or a key changes hands faster than we look."""
 
 
-def enqueue(owner: "User", entry: Entry) -> tuple[PdfJob, bool]:
+def enqueue(owner: "User", entry: JobRequest) -> tuple[PdfJob, bool]:
     """Return the job that makes a document, and whether it is new.
 
     The index of live keys decides, not a look before: of fifty callers who ask for the same at once, one inserts and
@@ -35,15 +35,15 @@ def enqueue(owner: "User", entry: Entry) -> tuple[PdfJob, bool]:
         if queue_is_full():
             job, mine = PdfJob.objects.owned_by(owner).live().filter(job_key=key).first(), False
             if job is None:
-                raise QueueFull
+                raise QueueFullError
         else:
             job, mine = insert_or_find(owner, entry, key)
         if job and (mine or job.status != Status.SUCCEEDED or has_file(job)):
             return job, mine
-    raise QueueFull
+    raise QueueFullError
 
 
-def insert_or_find(owner: "User", entry: Entry, key: str) -> tuple[PdfJob | None, bool]:
+def insert_or_find(owner: "User", entry: JobRequest, key: str) -> tuple[PdfJob | None, bool]:
     """Insert a job unless its key is taken; return the one that has the key, and whether it is the new one.
 
     A new one is returned as it was stored, without reading all of it back.
@@ -68,7 +68,7 @@ def insert_or_find(owner: "User", entry: Entry, key: str) -> tuple[PdfJob | None
 
 def has_file(job: PdfJob) -> bool:
     """Tell whether a finished job still has its file; one that lost it is ended, so that it can be made anew."""
-    if store.exists(job.artifact_key):
+    if artifacts.exists(job.artifact_key):
         return True
     note_lost(job)
     return False

@@ -12,12 +12,12 @@ from django.conf import settings
 from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
 from kilit.workers import doorbells
-from pdfjobs import store
-from pdfjobs.documents import DocumentFault, UnknownDocument, document
+from pdfjobs.documents import DocumentError, UnknownTemplateError, document
 from pdfjobs.job_key import job_key
 from pdfjobs.models import PdfJob
-from pdfjobs.rendering import OptionsFault, PageOptions, RenderFault, render
+from pdfjobs.rendering import OptionsError, PageOptions, RenderError, render
 from pdfjobs.states import MAX_RETRIES, PDF_JOBS, ErrorCode
+from pdfjobs.storage import artifacts
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ def is_due() -> bool:
 
 def answer() -> None:
     """Work jobs one after the other, and call one more worker to the rest; that one calls the next."""
-    if store.is_away():
+    if artifacts.is_unavailable():
         # Each job would be rendered and lost; they wait, and the supervisor rings again in a moment.
         logger.warning("the store of PDF files does not answer; jobs wait until it is back")
         return
@@ -64,12 +64,12 @@ def work(job: PdfJob) -> bool:
     try:
         pdf = make(job)
         # Kept before the row says so: a crash in between leaves a file of nobody, which the cleanup finds.
-        kept = store.keep(store.new_key(job.pk, job.started_at or job.created_at), pdf)
-    except RenderFault as fault:
+        kept = artifacts.save(artifacts.new_key(job.pk, job.started_at or job.created_at), pdf)
+    except RenderError as fault:
         fail(job, fault.code, fault.detail)
-    except (DocumentFault, UnknownDocument) as fault:
+    except (DocumentError, UnknownTemplateError) as fault:
         fail(job, ErrorCode.TEMPLATE_ERROR, str(fault))
-    except store.StoreDown as fault:
+    except artifacts.StorageUnavailable as fault:
         # A disk or bucket that is away comes back: what was not finished in time is tried again, as after a crash.
         code = ErrorCode.NAVIGATION_TIMEOUT if job.retry_count < MAX_RETRIES else ErrorCode.UNKNOWN
         fail(job, code, f"The file could not be stored: {fault}")
@@ -87,11 +87,11 @@ def make(job: PdfJob) -> bytes:
     asked = document(job.template_name)
     try:
         options = PageOptions.read(job.options)
-    except OptionsFault as fault:  # stored by an older version
-        raise RenderFault(ErrorCode.UNKNOWN, str(fault)) from None
+    except OptionsError as fault:  # stored by an older version
+        raise RenderError(ErrorCode.UNKNOWN, str(fault)) from None
     # The key promises these templates, fonts and browser to whoever asks next: nothing else may be kept under it.
     if job_key(asked, job.payload, options) != job.job_key:
-        raise RenderFault(ErrorCode.BROWSER_LAUNCH_FAILED, OTHER_VERSION)
+        raise RenderError(ErrorCode.BROWSER_LAUNCH_FAILED, OTHER_VERSION)
     html = asked.html(job.payload)
     # kilit.W005 tells of a task timeout that leaves a job less than it may ask for.
     allowed = max(timedelta(seconds=settings.TASK_TIMEOUT) - BEYOND_TIMEOUT, timedelta(seconds=1))
@@ -99,13 +99,13 @@ def make(job: PdfJob) -> bytes:
     return render(html, options, made_at=job.created_at, hard_timeout=hard, owner=job.owner_id)
 
 
-def finish(job: PdfJob, kept: store.Artifact) -> None:
+def finish(job: PdfJob, kept: artifacts.Artifact) -> None:
     """Say that the file is there; a worker whose job was taken away meanwhile takes its file back."""
     try:
         job.succeed(artifact_key=kept.artifact_key, size=kept.size, digest=kept.digest)
     except MoveRefused as refused:
         logger.warning("%s; its file is dropped", refused, extra={"job_id": job.job_id})
-        store.delete(kept.artifact_key)
+        artifacts.delete(kept.artifact_key)
 
 
 def fail(job: PdfJob, code: str, detail: str) -> None:

@@ -16,7 +16,7 @@ from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import PdfJobQuerySet
 from pdfjobs.states import LIVE, PDF_JOBS, Status
-from pdfjobs.store import StoreDown
+from pdfjobs.storage.artifacts import StorageUnavailable
 
 ANEW = gettext_noop("and asked for anew meanwhile")
 ASKED_ANEW = f"{Status.FAILED} {ANEW}"
@@ -35,7 +35,7 @@ class PdfJobAction(ActionAtOnce):
         """Move by the verb of the same name."""
         try:
             return self.apply_to(rows)
-        except StoreDown as error:
+        except StorageUnavailable as error:
             words = _("The store of PDF files does not answer, so nothing was expired: %(error)s")
             raise NotNow(words % {"error": error}) from None
 

@@ -10,10 +10,10 @@ from django.utils.translation import gettext as _
 from kilit.console.blockers import Reason, ended, free, held, kept, moment, no_worker, overdue, waits
 from kilit.console.formatting import number as grouped
 from kilit.lock.models import Event
-from pdfjobs import store
 from pdfjobs.admin.columns import remedy
 from pdfjobs.models import PdfJob
 from pdfjobs.states import Status
+from pdfjobs.storage import artifacts
 
 MOST_COUNTED = 1000
 
@@ -43,7 +43,7 @@ def _queued(row: PdfJob) -> Iterator[Reason]:
     if without := no_worker():
         yield from without
         return
-    if store.is_away():
+    if artifacts.is_unavailable():
         yield kept(_("The store of PDF files does not answer; workers take jobs again when it is back."))
         return
     before = PdfJob.objects.due().filter(queued_at__lt=row.queued_at)[: MOST_COUNTED + 1].count()

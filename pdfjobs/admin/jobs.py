@@ -19,13 +19,13 @@ from pdfjobs.admin import blockers, columns
 from pdfjobs.admin.actions import EXPIRE, RETRY
 from pdfjobs.admin.dress import state_badge
 from pdfjobs.admin.listing import FILTERS, search
+from pdfjobs.file_response import ArtifactMissingError, serve
 from pdfjobs.models import PdfJob
 from pdfjobs.models.job import FAILURES
 from pdfjobs.models.queryset import PdfJobQuerySet
 from pdfjobs.rendering import sandbox_warning
-from pdfjobs.serving import FileLost, serve
 from pdfjobs.states import PDF_JOBS, Status
-from pdfjobs.store import StoreDown
+from pdfjobs.storage.artifacts import StorageUnavailable
 
 
 @admin.register(PdfJob)
@@ -75,7 +75,7 @@ class PdfJobAdmin(QueueAdmin):
             raise Http404
         try:
             return serve(request, row, as_attachment="download" in request.GET)
-        except (FileLost, StoreDown):
+        except (ArtifactMissingError, StorageUnavailable):
             return HttpResponse(gettext("The file is not there."), status=410, content_type="text/plain; charset=utf-8")
 
     def badge(self, state: str) -> SafeString:

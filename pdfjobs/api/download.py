@@ -11,8 +11,8 @@ from pdfjobs.api import schema
 from pdfjobs.api.jobs import made
 from pdfjobs.api.views import PdfView
 from pdfjobs.enqueue import note_lost
+from pdfjobs.file_response import ArtifactMissingError, serve
 from pdfjobs.models import PdfJob
-from pdfjobs.serving import FileLost, serve
 from pdfjobs.states import UNFINISHED, ErrorCode, Status
 
 ASK_AGAIN_AFTER = 2  # seconds
@@ -30,7 +30,7 @@ class DownloadView(PdfView):
         if job.status == Status.SUCCEEDED:
             try:
                 return self.checked(serve(request, job, as_attachment=True), job)
-            except FileLost:
+            except ArtifactMissingError:
                 note_lost(job)
         raise gone(job)
 

@@ -12,12 +12,12 @@ from rest_framework.response import Response
 from kilit.access.authentication import given_key
 from kilit.api.errors import ApiError
 from pdfjobs.api import schema
-from pdfjobs.api.answers import Made, Told
-from pdfjobs.api.refusing import read, refusing_broken_templates, refusing_unsupported, unavailable
+from pdfjobs.api.errors import read, refusing_broken_templates, refusing_unsupported, unavailable
+from pdfjobs.api.fallback import DATABASE_DOWN, FALLBACK, RETRY_AFTER, workers_live
+from pdfjobs.api.responses import Made, Told
 from pdfjobs.api.views import PdfView
-from pdfjobs.enqueue import QueueFull, enqueue
-from pdfjobs.entry import Entry
-from pdfjobs.failsafe import DATABASE_DOWN, FALLBACK, RETRY_AFTER, workers_live
+from pdfjobs.enqueue import QueueFullError, enqueue
+from pdfjobs.job_request import JobRequest
 from pdfjobs.models import PdfJob
 from pdfjobs.states import FailSafe, Status
 
@@ -32,7 +32,7 @@ class JobsView(PdfView):
         try:
             with refusing_unsupported():
                 job, is_new = enqueue(cast("User", request.user), entry)
-        except QueueFull:
+        except QueueFullError:
             words = "Too many jobs wait already; send this one again later."
             raise ApiError(429, "QUEUE_FULL", words, retry_after=RETRY_AFTER) from None
         where = request.build_absolute_uri(reverse("pdf-job", args=[job.job_id]))
@@ -65,7 +65,7 @@ class JobView(PdfView):
         return Response(told)
 
 
-def fall_back(entry: Entry) -> HttpResponse:
+def fall_back(entry: JobRequest) -> HttpResponse:
     """Answer in the stead of a worker: the document as HTML, or that there is none; nothing is stored."""
     if entry.fail_safe == FailSafe.STRICT:
         raise unavailable()

@@ -6,7 +6,7 @@ from uuid import UUID
 from drf_spectacular.utils import OpenApiParameter
 
 from kilit.api.openapi import RETRY_AFTER, VALIDATION, ApiResponse, Component, Schema, describe, operation
-from pdfjobs.api.answers import Made, Template, Told
+from pdfjobs.api.responses import Made, Template, Told
 from pdfjobs.documents.catalogue import KNOWN
 from pdfjobs.models.job import LONGEST_TIMEOUT
 from pdfjobs.rendering.options import (

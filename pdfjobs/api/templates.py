@@ -6,7 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pdfjobs.api import schema
-from pdfjobs.api.answers import Template, Variable
+from pdfjobs.api.responses import Template, Variable
 from pdfjobs.api.views import PdfView
 from pdfjobs.documents import Document, documents
 from pdfjobs.documents.schema import Field, Group, Rows

@@ -10,9 +10,9 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from kilit.api.errors import ApiError
-from pdfjobs import store
-from pdfjobs.failsafe import RETRY_AFTER
+from pdfjobs.api.fallback import RETRY_AFTER
 from pdfjobs.models import PdfJob
+from pdfjobs.storage import artifacts
 
 
 class AnyAccept(DefaultContentNegotiation):
@@ -51,7 +51,7 @@ class PdfView(APIView):
 
     def handle_exception(self, exc: Exception) -> Any:
         """Say in the API's words that the place of files does not answer."""
-        if isinstance(exc, store.StoreDown):
+        if isinstance(exc, artifacts.StorageUnavailable):
             words = "The store of PDF files does not answer; nothing was changed."
             exc = ApiError(503, "PDF_STORE_UNAVAILABLE", words, retry_after=RETRY_AFTER)
         return super().handle_exception(exc)

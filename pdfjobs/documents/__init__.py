@@ -1,6 +1,6 @@
 """The documents that can be rendered: each a template with a schema of its variables."""
 
-from pdfjobs.documents.catalogue import UnknownDocument, document, documents
-from pdfjobs.documents.definition import Document, DocumentFault
+from pdfjobs.documents.catalogue import UnknownTemplateError, document, documents
+from pdfjobs.documents.definition import Document, DocumentError
 
-__all__ = ["Document", "DocumentFault", "UnknownDocument", "document", "documents"]
+__all__ = ["Document", "DocumentError", "UnknownTemplateError", "document", "documents"]

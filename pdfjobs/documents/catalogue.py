@@ -11,7 +11,7 @@ from pdfjobs.documents.kinds.offer import OFFER
 KNOWN = {kind.name: kind for kind in (INVOICE, OFFER, CUTTING_SHEET, CONVERSION_REPORT)}
 
 
-class UnknownDocument(Exception):  # noqa: N818 - it is an answer, not an error of ours
+class UnknownTemplateError(Exception):
     """A name that is not on the allowlist."""
 
     def __init__(self, name: str, allowed: list[str]) -> None:
@@ -29,5 +29,5 @@ def document(name: str) -> Document:
     """Return a document on the allowlist, or refuse."""
     allowed = {kind.name: kind for kind in documents()}
     if name not in allowed:
-        raise UnknownDocument(name, list(allowed))
+        raise UnknownTemplateError(name, list(allowed))
     return allowed[name]

@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.template import Context, Engine, TemplateDoesNotExist, TemplateSyntaxError
 
-from pdfjobs.documents.images import ImageFault, inlined
+from pdfjobs.documents.images import ImageError, inlined
 from pdfjobs.documents.schema import Faults, Group
 from pdfjobs.rendering.fonts import fonts_digest
 from pdfjobs.rendering.renderer import MOST_HTML
@@ -22,7 +22,7 @@ INCLUDED = re.compile(r"""\{%-?\s*(?:include|extends)\s+["']([^"']+)["']""")
 MISSING = re.compile("\0(.*?)\0")
 
 
-class DocumentFault(Exception):  # noqa: N818 - it is an answer, not an error of ours
+class DocumentError(Exception):
     """A template that cannot be filled in; for operators, as it names the place."""
 
     def __init__(self, template: str, line: int | None, message: str) -> None:
@@ -63,14 +63,14 @@ class Document:
         faults = Faults()
         read = self.schema.read(variables, "", faults)
         if faults:
-            raise DocumentFault(self.template, None, "; ".join(faults))
+            raise DocumentError(self.template, None, "; ".join(faults))
         try:
             shown = inlined(self.shape(read))
-        except ImageFault as fault:
-            raise DocumentFault(self.template, None, str(fault)) from None
+        except ImageError as fault:
+            raise DocumentError(self.template, None, str(fault)) from None
         page = self._fill(shown)
         if len(page.encode()) > MOST_HTML:  # looked at here, so that workers and the answer in their stead agree
-            raise DocumentFault(self.template, None, f"the document has over {MOST_HTML:,} bytes of HTML.")
+            raise DocumentError(self.template, None, f"the document has over {MOST_HTML:,} bytes of HTML.")
         return page
 
     def _fill(self, shown: dict[str, Any]) -> str:
@@ -78,15 +78,15 @@ class Document:
             context = Context(shown, autoescape=True, use_l10n=False, use_tz=False)
             page = _engine().get_template(self.template).render(context)
         except TemplateDoesNotExist as error:
-            raise DocumentFault(self.template, None, f"there is no template {error}.") from None
+            raise DocumentError(self.template, None, f"there is no template {error}.") from None
         except Exception as error:
             # Whatever a template calls may raise anything; Django notes where it was.
             place = getattr(error, "template_debug", None) or {}
             name = _short(place.get("name")) or self.template
             kind = "" if isinstance(error, TemplateSyntaxError) else f"{type(error).__name__}: "
-            raise DocumentFault(name, place.get("line"), f"{kind}{error}") from error
+            raise DocumentError(name, place.get("line"), f"{kind}{error}") from error
         if missing := MISSING.search(page):
-            raise DocumentFault(*self._place(missing[1]), f"there is no variable {missing[1]!r}.")
+            raise DocumentError(*self._place(missing[1]), f"there is no variable {missing[1]!r}.")
         return page
 
     def _place(self, variable: str) -> tuple[str, int | None]:

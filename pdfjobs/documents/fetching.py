@@ -25,7 +25,7 @@ TRANSLATED = ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
 REFUSED = [ipaddress.ip_network(network) for network in (*SET_ASIDE, *TRANSLATED)]
 
 
-class FetchFault(Exception):  # noqa: N818 - it is an answer, not an error of ours
+class FetchError(Exception):
     """Why a file was not fetched."""
 
 
@@ -34,15 +34,15 @@ def fetch(address: str, *, allowed: Callable[[str], bool]) -> bytes:
     deadline = time.monotonic() + TIME_LIMIT
     for _ in range(MOST_REDIRECTS + 1):
         if not allowed(address):
-            raise FetchFault(f"it leads to {address}, which is not on the list.")
+            raise FetchError(f"it leads to {address}, which is not on the list.")
         content, moved_to = _get(address, deadline)
         if moved_to is None:
             return content
         try:
             address = urljoin(address, moved_to)
         except ValueError:
-            raise FetchFault("it redirects to what is no address.") from None
-    raise FetchFault(f"it redirects more than {MOST_REDIRECTS} times.")
+            raise FetchError("it redirects to what is no address.") from None
+    raise FetchError(f"it redirects more than {MOST_REDIRECTS} times.")
 
 
 def is_public(host: str) -> bool:
@@ -66,7 +66,7 @@ def _get(address: str, deadline: float) -> tuple[bytes, str | None]:
             context = ssl.create_default_context()
             channel = context.wrap_socket(channel, server_hostname=host, do_handshake_on_connect=False)
     except (OSError, ValueError) as error:
-        raise FetchFault(f"no connection ({error}).") from None
+        raise FetchError(f"no connection ({error}).") from None
     # Timeouts of sockets start anew with every byte; this one does not, so a sender that trickles gains nothing.
     alarm = threading.Timer(_left(deadline), _hang_up, [channel])
     alarm.daemon = True
@@ -75,7 +75,7 @@ def _get(address: str, deadline: float) -> tuple[bytes, str | None]:
         return _ask(parts, channel, deadline)
     except (OSError, ValueError, http.client.HTTPException) as error:
         _left(deadline)
-        raise FetchFault(f"the answer broke off ({type(error).__name__}).") from None
+        raise FetchError(f"the answer broke off ({type(error).__name__}).") from None
     finally:
         alarm.cancel()
         channel.close()
@@ -93,13 +93,13 @@ def _ask(parts: SplitResult, channel: socket.socket, deadline: float) -> tuple[b
         if answer.status in REDIRECTS:
             return b"", answer.getheader("Location") or ""
         if answer.status != http.HTTPStatus.OK:
-            raise FetchFault(f"the answer was {answer.status}.")
+            raise FetchError(f"the answer was {answer.status}.")
         content = answer.read(MOST_BYTES + 1)
     _left(deadline)
     if len(content) > MOST_BYTES:
-        raise FetchFault(f"it has more than {MOST_BYTES:,} bytes.")
+        raise FetchError(f"it has more than {MOST_BYTES:,} bytes.")
     if answer.length:
-        raise FetchFault("the answer broke off.")
+        raise FetchError("the answer broke off.")
     return content, None
 
 
@@ -107,7 +107,7 @@ def _connect(host: str, port: int, deadline: float) -> socket.socket:
     numbers = _look_up(host, port, deadline)
     # All of them must be public: a name that also points inside is not to be trusted with the rest.
     if not numbers or not all(is_public(number) for number in numbers):
-        raise FetchFault(f"{host} is not a public address.")
+        raise FetchError(f"{host} is not a public address.")
     return socket.create_connection((numbers[0], port), timeout=_left(deadline))
 
 
@@ -126,7 +126,7 @@ def _look_up(host: str, port: int, deadline: float) -> list[str]:
     asking.start()
     asking.join(_left(deadline))
     if asking.is_alive():
-        raise FetchFault(f"it took more than {TIME_LIMIT:g} s.")
+        raise FetchError(f"it took more than {TIME_LIMIT:g} s.")
     if faults:
         raise faults[0]
     return found
@@ -140,5 +140,5 @@ def _hang_up(channel: socket.socket) -> None:
 def _left(deadline: float) -> float:
     left = deadline - time.monotonic()
     if left <= 0:
-        raise FetchFault(f"it took more than {TIME_LIMIT:g} s.")
+        raise FetchError(f"it took more than {TIME_LIMIT:g} s.")
     return left

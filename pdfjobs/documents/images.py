@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
-from pdfjobs.documents.fetching import FetchFault, fetch
+from pdfjobs.documents.fetching import FetchError, fetch
 from pdfjobs.documents.schema import Faults, Field
 
 MOST_ADDRESS = 2000
@@ -17,7 +17,7 @@ JPEG = b"\xff\xd8\xff"
 JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # the markers of frames
 
 
-class ImageFault(Exception):  # noqa: N818 - it is an answer, not an error of ours
+class ImageError(Exception):
     """An image that cannot be shown; the address is in the words."""
 
 
@@ -68,13 +68,13 @@ def data_address(address: str) -> str:
     """Fetch an image, look whether it is one, and return it as an address that needs no network."""
     try:
         content = fetch(address, allowed=is_allowed)
-    except FetchFault as fault:
-        raise ImageFault(f"{address} could not be fetched: {fault}") from None
+    except FetchError as fault:
+        raise ImageError(f"{address} could not be fetched: {fault}") from None
     kind, width, height = measured(content)
     if not kind:
-        raise ImageFault(f"{address} is neither a PNG nor a JPEG.")
+        raise ImageError(f"{address} is neither a PNG nor a JPEG.")
     if not (0 < width <= MOST_SIDE and 0 < height <= MOST_SIDE):
-        raise ImageFault(f"{address} is {width} x {height} pixels; at most {MOST_SIDE} a side are allowed.")
+        raise ImageError(f"{address} is {width} x {height} pixels; at most {MOST_SIDE} a side are allowed.")
     return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
 
 

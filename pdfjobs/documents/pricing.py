@@ -3,9 +3,9 @@
 from decimal import Decimal
 from typing import Any
 
+from pdfjobs.documents.formatting import CURRENCIES, LOCALES, LocaleFormatter, cents
 from pdfjobs.documents.images import Image
 from pdfjobs.documents.schema import Amount, Choice, Field, Text
-from pdfjobs.documents.speech import CURRENCIES, LOCALES, Speech, cents
 
 HUNDRED = Decimal(100)
 
@@ -65,7 +65,7 @@ LABELS: dict[str, dict[str, str]] = {
 }
 
 
-def priced(lines: list[dict[str, Any]], speech: Speech) -> dict[str, Any]:
+def priced(lines: list[dict[str, Any]], speech: LocaleFormatter) -> dict[str, Any]:
     """Return lines and totals as they are printed; tax is reckoned on the sum of each rate, as tax offices do."""
     shown = []
     gross = discount = Decimal(0)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from pdfjobs.rendering.faults import OptionsFault
+from pdfjobs.rendering.errors import OptionsError
 from pdfjobs.rendering.reader import Reader
 
 PAPERS = {  # millimetres, upright
@@ -86,7 +86,7 @@ class PageOptions:
         if not reader.faults:
             _fits(options, reader)
         if reader.faults:
-            raise OptionsFault(reader.faults)
+            raise OptionsError(reader.faults)
         return options
 
     def canonical(self) -> dict[str, Any]:

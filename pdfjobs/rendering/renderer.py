@@ -8,8 +8,8 @@ import threading
 from datetime import datetime, timedelta
 from typing import Any
 
-from pdfjobs.rendering.engine import LAUNCH_LIMIT
-from pdfjobs.rendering.faults import RenderFault
+from pdfjobs.rendering.chromium import LAUNCH_LIMIT
+from pdfjobs.rendering.errors import RenderError
 from pdfjobs.rendering.layout import head, layout
 from pdfjobs.rendering.options import MOST_PAGES, PageOptions
 from pdfjobs.rendering.stamp import page_count, stamp
@@ -25,10 +25,10 @@ class Renderer:
     """A thread with an event loop, and the browser it drives."""
 
     def __init__(self) -> None:
-        from pdfjobs.rendering.session import Session  # noqa: PLC0415 - web processes must not load Playwright
+        from pdfjobs.rendering.browser_manager import BrowserManager  # noqa: PLC0415 - web processes must not load Playwright
 
         self.pid = os.getpid()
-        self.session = Session()
+        self.session = BrowserManager()
         self.loop = asyncio.new_event_loop()
         self.loop.set_exception_handler(_note)
         # A daemon: a worker that ends does not wait for it, and the driver ends the browser when its pipe closes.
@@ -43,12 +43,12 @@ class Renderer:
         future = asyncio.run_coroutine_threadsafe(printing, self.loop)
         try:
             return future.result(timeout=hard + LAUNCH_LIMIT)
-        except RenderFault:
+        except RenderError:
             raise
         except TimeoutError:
             # Not even the loop answers: leave the thread behind, without anything to drive.
             self.leave()
-            raise RenderFault(ErrorCode.NAVIGATION_TIMEOUT, f"The renderer did not answer within {hard:g} s.") from None
+            raise RenderError(ErrorCode.NAVIGATION_TIMEOUT, f"The renderer did not answer within {hard:g} s.") from None
         except BaseException:
             # django-q2 ends a task by SystemExit in the middle of this wait: the next job must not meet this page.
             future.cancel()
@@ -88,17 +88,17 @@ _of_the_parent: list[Renderer] = []  # kept, or their loops would be closed here
 def render(
     html: str, options: PageOptions, *, made_at: datetime, hard_timeout: timedelta, owner: int | str | None = None
 ) -> bytes:
-    """Return the PDF, or raise RenderFault; documents of one owner may follow each other on the same page."""
+    """Return the PDF, or raise RenderError; documents of one owner may follow each other on the same page."""
     page = head(html, options), html
     if sum(len(part.encode()) for part in page) > MOST_HTML:
-        raise RenderFault(ErrorCode.TEMPLATE_ERROR, f"The document has over {MOST_HTML:,} bytes of HTML.")
+        raise RenderError(ErrorCode.TEMPLATE_ERROR, f"The document has over {MOST_HTML:,} bytes of HTML.")
     hard = hard_timeout.total_seconds()
     if options.tagged:
         owner = None  # a page numbers structure on from its last document's: only a fresh one begins anew
     with _one_at_a_time:
         pdf = _mine().print(page, layout(options), limit=graceful(hard), hard=hard, owner=owner)
     if page_count(pdf) > MOST_PAGES:
-        raise RenderFault(ErrorCode.TEMPLATE_ERROR, f"The document has over {MOST_PAGES:,} pages.")
+        raise RenderError(ErrorCode.TEMPLATE_ERROR, f"The document has over {MOST_PAGES:,} pages.")
     return stamp(pdf, options.metadata, made_at=made_at)
 
 

@@ -7,7 +7,7 @@ and moving the offsets of the other needs no PDF library.
 import re
 from datetime import UTC, datetime
 
-from pdfjobs.rendering.faults import RenderFault
+from pdfjobs.rendering.errors import RenderError
 from pdfjobs.rendering.options import Metadata
 from pdfjobs.states import ErrorCode
 
@@ -27,7 +27,7 @@ def stamp(pdf: bytes, metadata: Metadata, *, made_at: datetime) -> bytes:
     told = INFORMATION.search(pdf, 0, HEADER_LENGTH + 100_000)
     table = TABLE.search(pdf, max(pdf.rfind(b"\nxref\n"), 0))
     if not told or not table or told.start() > HEADER_LENGTH or int(table[3]) != table.start():
-        raise RenderFault(ErrorCode.UNKNOWN, "Chromium wrote a PDF in a shape not known here; its dates cannot be set.")
+        raise RenderError(ErrorCode.UNKNOWN, "Chromium wrote a PDF in a shape not known here; its dates cannot be set.")
     information = b"1 0 obj\n<<" + _information(told[1], metadata, made_at) + b">>\nendobj\n"
     moved_by = len(information) - len(told[0])
 

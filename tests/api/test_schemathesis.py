@@ -81,7 +81,7 @@ def world(settings: Any, tmp_path: Any) -> dict[str, Any]:
     settings.CRON_SECRET, settings.RATE_PER_MINUTE = "cron-secret", 10**6
     settings.STORAGES = {
         **settings.STORAGES,
-        "artifacts": {"BACKEND": "pdfjobs.storage.FileArtifacts", "OPTIONS": {"location": tmp_path}},
+        "artifacts": {"BACKEND": "pdfjobs.storage.folder.FolderStorage", "OPTIONS": {"location": tmp_path}},
     }
     Heartbeat.objects.create(name="here", alive_at=Now() + timedelta(hours=1))
     user = User.objects.create_superuser("root")

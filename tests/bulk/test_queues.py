@@ -11,15 +11,15 @@ from kilit.lock.models import Event
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
 from orchestrator.models.queryset import failure
-from pdfjobs import store
 from pdfjobs.models import PdfJob
+from pdfjobs.storage import artifacts
 from tests.support.bulk_actions import PAGES, said, worked
 from tests.support.cutting_jobs import make_job as make_cutting_job
 from tests.support.fixtures.cutting_jobs import floor
-from tests.support.fixtures.pdf_jobs import _own_store, artifacts, make_job
+from tests.support.fixtures.pdf_jobs import _own_store, artifact_folder, make_job
 from tests.support.pdf_jobs import some_user
 
-__all__ = ["_own_store", "artifacts", "floor", "make_job"]
+__all__ = ["_own_store", "artifact_folder", "floor", "make_job"]
 
 pytestmark = pytest.mark.django_db
 
@@ -78,9 +78,9 @@ def test_a_store_that_does_not_answer_stops_the_action_and_is_told(make_person, 
     make_job("succeeded")
 
     def down(_: str) -> None:
-        raise store.StoreDown("no route")
+        raise artifacts.StorageUnavailable("no route")
 
-    monkeypatch.setattr(store, "delete", down)
+    monkeypatch.setattr(artifacts, "delete", down)
     action = worked(asked(make_person(), f"{PDF}all/expire/?status=succeeded"))
 
     assert (action.status, action.moved_count) == ("RUNNING", 0)

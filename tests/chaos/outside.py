@@ -8,8 +8,8 @@ from pathlib import Path
 from ociqueue.models import Conversion
 from ociqueue.models.conversion import PREFIX
 from orchestrator.models import Job
-from pdfjobs import store
 from pdfjobs.models import PdfJob
+from pdfjobs.storage import artifacts
 from tests.chaos import ledger
 from tests.chaos.invariants import Check, rows
 
@@ -66,11 +66,11 @@ def each_document_has_its_file(world: World) -> list[str]:
     del world
     found = []
     told = dict(PdfJob.objects.exclude(artifact_key="").values_list("artifact_key", "artifact_digest"))
-    there = {file.key for file in store.stored()}
+    there = {file.key for file in artifacts.list_files()}
     found += [f"no file {key}" for key in sorted(told.keys() - there)]
     found += [f"a file of nobody: {key}" for key in sorted(there - told.keys())]
     for key in told.keys() & there:
-        with store.open_file(key) as file:
+        with artifacts.open_file(key) as file:
             if hashlib.sha256(file.read()).hexdigest() != told[key]:
                 found.append(f"{key} is not as it was written")
     return found

@@ -20,8 +20,8 @@ from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.models.per_row import PerRowValues
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
-from pdfjobs import store
 from pdfjobs.models import PdfJob
+from pdfjobs.storage import artifacts
 from tests.chaos import invariants, outside
 from tests.chaos.invariants import INSIDE
 from tests.chaos.outside import OUTSIDE, World
@@ -88,7 +88,7 @@ def upload(site: Site, row: Conversion) -> Conversion:
 def make_document(job: PdfJob) -> None:
     """Make a document as a worker does."""
     (claimed,) = PdfJob.objects.filter(pk=job.pk).claim()
-    kept = store.keep(store.new_key(claimed.pk, claimed.started_at), PDF)
+    kept = artifacts.save(artifacts.new_key(claimed.pk, claimed.started_at), PDF)
     claimed.succeed(artifact_key=kept.artifact_key, size=kept.size, digest=kept.digest)
 
 
@@ -208,7 +208,7 @@ def two_solutions(world: World) -> None:
 
 
 def a_file_of_nobody(_: World) -> None:
-    store.keep("pdfs/0/of-nobody.pdf", PDF)
+    artifacts.save("pdfs/0/of-nobody.pdf", PDF)
 
 
 def handed_twice(world: World) -> None:

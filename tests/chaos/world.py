@@ -127,11 +127,11 @@ def heap_up(world: dict[str, Any], sites: dict[str, Any], service: Any, *, rng: 
     from orchestrator.orders.enqueue import enqueue as enqueue_order  # noqa: PLC0415
     from orchestrator.orders.order import read_order  # noqa: PLC0415
     from pdfjobs.enqueue import enqueue as enqueue_document  # noqa: PLC0415
-    from pdfjobs.entry import read_entry  # noqa: PLC0415
+    from pdfjobs.job_request import parse_job_request  # noqa: PLC0415
 
     for name, site in sites.items():
         enqueue_conversions(site, [conversion(rng, name) for _ in range(round(seconds * 5))])
     for _ in range(round(seconds / 5)):
-        enqueue_document(service, read_entry(pdf(world, rng)))
+        enqueue_document(service, parse_job_request(pdf(world, rng)))
     for number in range(round(seconds / 8)):
         enqueue_order(read_order(order(rng, number), default_mode="C"))

@@ -16,10 +16,10 @@ class ParcelsConfig(AppConfig):
     def ready(self) -> None:
         """Register once all models are known."""
         from kilit.workers import doorbells, sweeps  # noqa: PLC0415
-        from pdfjobs.rendering import engine, renderer  # noqa: PLC0415
+        from pdfjobs.rendering import chromium, renderer  # noqa: PLC0415
         from tests.parcels import services  # noqa: PLC0415
 
         doorbells.register("parcels", is_due=services.parcels_due, answer=services.carry_parcels)
         # On a machine that is busy with other tests, ten seconds are not enough for a browser to start, nor to end.
-        engine.LAUNCH_LIMIT = renderer.LAUNCH_LIMIT = renderer.END_LIMIT = PATIENCE / 3
+        chromium.LAUNCH_LIMIT = renderer.LAUNCH_LIMIT = renderer.END_LIMIT = PATIENCE / 3
         sweeps.register("recover_parcels", every=timedelta(minutes=1), run=services.recover_parcels)

@@ -1,5 +1,5 @@
 """Jobs, owners and a store of their own for the PDF queue's tests."""
 
-from tests.support.fixtures.pdf_jobs import _own_store, api, artifacts, make_job, make_person, worker_lives
+from tests.support.fixtures.pdf_jobs import _own_store, api, artifact_folder, make_job, make_person, worker_lives
 
-__all__ = ["_own_store", "api", "artifacts", "make_job", "make_person", "worker_lives"]
+__all__ = ["_own_store", "api", "artifact_folder", "make_job", "make_person", "worker_lives"]

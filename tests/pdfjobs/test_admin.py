@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 
 from kilit.lock.models import Event
-from pdfjobs import store
 from pdfjobs.models import PdfJob
+from pdfjobs.storage import artifacts
 from tests.support.pdf_jobs import PDF, files, some_user
 
 pytestmark = pytest.mark.django_db
@@ -134,7 +134,7 @@ def test_the_pdf_is_shown_in_the_page(make_person, make_job) -> None:
 
 def test_a_file_that_is_not_there_is_told(make_person, make_job, client) -> None:
     lost, queued = make_job("succeeded"), make_job()
-    store.delete(lost.artifact_key)
+    artifacts.delete(lost.artifact_key)
     person = make_person()
 
     assert person.get(f"{LIST}{lost.pk}/file/").status_code == 410
@@ -170,14 +170,14 @@ def test_con_4_retry_reports_and_gives_a_fresh_budget(make_person, make_job) -> 
     assert (last.actor, last.message) == ("operator:ayse", "mended")
 
 
-def test_con_4_expire_deletes_the_files(make_person, make_job, artifacts) -> None:
+def test_con_4_expire_deletes_the_files(make_person, make_job, artifact_folder) -> None:
     jobs = [make_job(state) for state in ("queued", "succeeded", "failed", "running")]
 
     answer = confirm(make_person(), "expire", *jobs)
 
     assert said(answer) == ["Expired 3 of 4; 1 was running."]
     assert [status(job) for job in jobs] == ["expired", "expired", "expired", "running"]
-    assert files(artifacts) == []
+    assert files(artifact_folder) == []
 
 
 def test_a_retry_whose_document_was_asked_for_anew_says_so(make_person, make_job) -> None:
@@ -237,9 +237,9 @@ def test_an_unreachable_store_is_told_and_nothing_expires(make_person, make_job,
     job = make_job("succeeded")
 
     def down(_: str) -> None:
-        raise store.StoreDown("no route")
+        raise artifacts.StorageUnavailable("no route")
 
-    monkeypatch.setattr(store, "delete", down)
+    monkeypatch.setattr(artifacts, "delete", down)
 
     answer = confirm(make_person(), "expire", job)
 

@@ -12,8 +12,9 @@ from django.db.models.functions import Now
 
 from kilit.lock.models import Event
 from kilit.workers import sweeps
-from pdfjobs import cleanup, store
+from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
+from pdfjobs.storage import artifacts
 from tests.support.pdf_jobs import PDF, files
 
 pytestmark = pytest.mark.django_db
@@ -37,7 +38,7 @@ def leave(folder: Path, key: str, *, hours: float) -> Path:
     return path
 
 
-def test_old_ones_end_and_young_ones_stay(make_job, artifacts) -> None:
+def test_old_ones_end_and_young_ones_stay(make_job, artifact_folder) -> None:
     old = [age(make_job(status)) for status in ("queued", "succeeded", "failed")]
     young = [age(make_job(status), timedelta(hours=23)) for status in ("queued", "succeeded", "failed")]
     running = age(make_job("running"))
@@ -47,7 +48,7 @@ def test_old_ones_end_and_young_ones_stay(make_job, artifacts) -> None:
     assert {job.status for job in PdfJob.objects.filter(pk__in=[job.pk for job in old])} == {"expired"}
     assert [PdfJob.objects.get(pk=job.pk).status for job in young] == ["queued", "succeeded", "failed"]
     assert PdfJob.objects.get(pk=running.pk).status == "running"
-    assert files(artifacts) == [young[1].artifact_key]
+    assert files(artifact_folder) == [young[1].artifact_key]
     assert {Event.objects.of(job).last().actor for job in old} == {"sweep:pdf_cleanup"}
 
 
@@ -61,13 +62,13 @@ def test_an_ended_job_forgets_what_it_was_made_of(make_job) -> None:
     assert job.artifact_digest
 
 
-def test_a_crash_between_file_and_row_is_healed_by_the_next_run(make_job, artifacts, monkeypatch) -> None:
+def test_a_crash_between_file_and_row_is_healed_by_the_next_run(make_job, artifact_folder, monkeypatch) -> None:
     job = age(make_job("succeeded"))
     with monkeypatch.context() as patch:
         patch.setattr("pdfjobs.models.queryset.PdfJobQuerySet.expire", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             cleanup.clean()
-    assert files(artifacts) == []
+    assert files(artifact_folder) == []
     assert PdfJob.objects.get(pk=job.pk).status == "succeeded"
 
     cleanup.clean()
@@ -75,46 +76,46 @@ def test_a_crash_between_file_and_row_is_healed_by_the_next_run(make_job, artifa
     assert PdfJob.objects.get(pk=job.pk).status == "expired"
 
 
-def test_a_job_that_finished_since_we_looked_keeps_its_file(make_job, artifacts, monkeypatch) -> None:
+def test_a_job_that_finished_since_we_looked_keeps_its_file(make_job, artifact_folder, monkeypatch) -> None:
     """An operator expires a queued job while a worker finishes it: the file is not orphaned, the job stays."""
     job = make_job("running")
-    kept = store.keep(store.new_key(job.pk, job.started_at), PDF)
+    kept = artifacts.save(artifacts.new_key(job.pk, job.started_at), PDF)
     seen = PdfJob.objects.filter(pk=job.pk)
-    delete = store.delete
+    delete = artifacts.delete
 
     def finish_meanwhile(key: str) -> None:
         job.succeed(artifact_key=kept.artifact_key, size=kept.size, digest=kept.digest)
         delete(key)
 
     other = make_job("succeeded")
-    monkeypatch.setattr("pdfjobs.store.delete", finish_meanwhile)
+    monkeypatch.setattr("pdfjobs.storage.artifacts.delete", finish_meanwhile)
     ended = cleanup.expire(PdfJob.objects.filter(pk__in=[job.pk, other.pk]))
 
     assert ended == {other.pk}
     assert seen.get().status == "succeeded"
-    assert files(artifacts) == [kept.artifact_key]
+    assert files(artifact_folder) == [kept.artifact_key]
 
 
 def test_a_job_that_an_operator_has_just_retried_is_not_old_any_more(make_job, monkeypatch) -> None:
     old, other = age(make_job("failed")), age(make_job("succeeded"))
-    delete = store.delete
+    delete = artifacts.delete
 
     def retry_meanwhile(key: str) -> None:
         assert PdfJob.objects.filter(pk=old.pk).retry_selected() == {old.pk}
         delete(key)
 
-    monkeypatch.setattr("pdfjobs.store.delete", retry_meanwhile)
+    monkeypatch.setattr("pdfjobs.storage.artifacts.delete", retry_meanwhile)
 
     assert cleanup.clean().expired == 1
 
     assert [PdfJob.objects.get(pk=job.pk).status for job in (old, other)] == ["queued", "expired"]
 
 
-def test_one_file_that_cannot_be_deleted_does_not_keep_the_others(make_job, artifacts, monkeypatch) -> None:
+def test_one_file_that_cannot_be_deleted_does_not_keep_the_others(make_job, artifact_folder, monkeypatch) -> None:
     jobs = [age(make_job("succeeded"), OLD + timedelta(hours=hours)) for hours in (3, 2, 1)]
-    leave(artifacts, f"pdfs/{uuid4()}/a.pdf", hours=2)
-    (artifacts / jobs[0].artifact_key).unlink()
-    (artifacts / jobs[0].artifact_key / "inside").mkdir(parents=True)  # now it cannot be deleted
+    leave(artifact_folder, f"pdfs/{uuid4()}/a.pdf", hours=2)
+    (artifact_folder / jobs[0].artifact_key).unlink()
+    (artifact_folder / jobs[0].artifact_key / "inside").mkdir(parents=True)  # now it cannot be deleted
     monkeypatch.setattr(cleanup, "BATCH", 1)
 
     told = cleanup.clean().told()
@@ -123,9 +124,9 @@ def test_one_file_that_cannot_be_deleted_does_not_keep_the_others(make_job, arti
     assert [PdfJob.objects.get(pk=job.pk).status for job in jobs] == ["succeeded", "expired", "expired"]
 
 
-def test_looking_for_orphans_ends_in_time_where_there_are_none(make_job, artifacts, monkeypatch) -> None:
+def test_looking_for_orphans_ends_in_time_where_there_are_none(make_job, artifact_folder, monkeypatch) -> None:
     for _ in range(3):
-        os.utime(artifacts / make_job("succeeded").artifact_key, (0, 0))
+        os.utime(artifact_folder / make_job("succeeded").artifact_key, (0, 0))
     monkeypatch.setattr(cleanup, "BATCH", 1)
     looked, keys_in_use = [], cleanup.keys_in_use
 
@@ -141,35 +142,35 @@ def test_looking_for_orphans_ends_in_time_where_there_are_none(make_job, artifac
     assert len(looked) == 1
 
 
-def test_files_of_nobody_are_removed_once_they_are_old(make_job, artifacts) -> None:
+def test_files_of_nobody_are_removed_once_they_are_old(make_job, artifact_folder) -> None:
     job = make_job("succeeded")
-    os.utime(artifacts / job.artifact_key, (0, 0))
+    os.utime(artifact_folder / job.artifact_key, (0, 0))
     swept = make_job("failed")
     orphans = [
-        leave(artifacts, f"pdfs/{uuid4()}/a.pdf", hours=2),
-        leave(artifacts, f"pdfs/{swept.pk}/a.pdf", hours=2),
-        leave(artifacts, f"pdfs/{job.pk}/earlier.pdf", hours=2),
-        leave(artifacts, f"pdfs/{uuid4()}/b.pdf.1234.part", hours=2),
-        leave(artifacts, "pdfs/nonsense.pdf", hours=2),
+        leave(artifact_folder, f"pdfs/{uuid4()}/a.pdf", hours=2),
+        leave(artifact_folder, f"pdfs/{swept.pk}/a.pdf", hours=2),
+        leave(artifact_folder, f"pdfs/{job.pk}/earlier.pdf", hours=2),
+        leave(artifact_folder, f"pdfs/{uuid4()}/b.pdf.1234.part", hours=2),
+        leave(artifact_folder, "pdfs/nonsense.pdf", hours=2),
     ]
-    in_the_making = leave(artifacts, f"pdfs/{uuid4()}/c.pdf", hours=0.5)
+    in_the_making = leave(artifact_folder, f"pdfs/{uuid4()}/c.pdf", hours=0.5)
 
     assert cleanup.clean().told() == "Expired 0, removed 5 orphaned files."
 
     assert not any(orphan.exists() for orphan in orphans)
     assert in_the_making.exists()
-    assert store.exists(job.artifact_key)
+    assert artifacts.exists(job.artifact_key)
 
 
-def test_a_dry_run_says_what_would_be_done_and_does_nothing(make_job, artifacts, capsys) -> None:
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(make_job, artifact_folder, capsys) -> None:
     job = age(make_job("succeeded"))
-    leave(artifacts, f"pdfs/{uuid4()}/a.pdf", hours=2)
+    leave(artifact_folder, f"pdfs/{uuid4()}/a.pdf", hours=2)
 
     call_command("pdf_cleanup", dry_run=True)
 
     assert capsys.readouterr().out == "Would expire 1, remove 1 orphaned file.\n"
     assert PdfJob.objects.get(pk=job.pk).status == "succeeded"
-    assert len(files(artifacts)) == 2
+    assert len(files(artifact_folder)) == 2
 
 
 def test_the_command_takes_another_time_to_live(make_job, capsys) -> None:

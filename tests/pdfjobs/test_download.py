@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
-from pdfjobs import cleanup, store
+from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
+from pdfjobs.storage import artifacts
 from tests.support.pdf_jobs import PDF, bring, new_job
 
 pytestmark = pytest.mark.django_db
@@ -125,7 +126,7 @@ def test_an_expired_job_is_410(api, job) -> None:
 
 
 def test_pdf_9_a_lost_file_is_noticed_and_made_anew(api, job, worker_lives) -> None:
-    store.delete(job.artifact_key)
+    artifacts.delete(job.artifact_key)
 
     answer = api.download(job.pk)
 
@@ -136,7 +137,7 @@ def test_pdf_9_a_lost_file_is_noticed_and_made_anew(api, job, worker_lives) -> N
 
 @pytest.mark.parametrize("headers", [{"if_none_match": "*"}, {"range": f"bytes={SIZE}-"}])
 def test_nobody_is_told_to_keep_what_is_lost(api, job, headers: dict[str, str]) -> None:
-    store.delete(job.artifact_key)
+    artifacts.delete(job.artifact_key)
 
     assert api.download(job.pk, **headers).status_code == 410
     assert api.get(job.pk).json()["status"] == "expired"
@@ -144,15 +145,15 @@ def test_nobody_is_told_to_keep_what_is_lost(api, job, headers: dict[str, str]) 
 
 def test_head_of_a_lost_file_is_410_and_a_head_opens_none(api, job, monkeypatch) -> None:
     address = f"/pdf/jobs/{job.pk}/download"
-    monkeypatch.setattr(store, "open_file", lambda _: 1 / 0)
+    monkeypatch.setattr(artifacts, "open_file", lambda _: 1 / 0)
 
     assert api.client.head(address, headers=api.headers).status_code == 200
-    store.delete(job.artifact_key)
+    artifacts.delete(job.artifact_key)
     assert api.client.head(address, headers=api.headers).status_code == 410
 
 
-def test_a_file_of_another_length_is_no_file(api, job, artifacts) -> None:
-    (artifacts / job.artifact_key).write_bytes(PDF[:-1])
+def test_a_file_of_another_length_is_no_file(api, job, artifact_folder) -> None:
+    (artifact_folder / job.artifact_key).write_bytes(PDF[:-1])
 
     assert api.download(job.pk).status_code == 410
 
@@ -174,7 +175,7 @@ def test_a_store_that_does_not_answer_is_503(api, job, settings) -> None:
     settings.STORAGES = {
         **settings.STORAGES,
         "artifacts": {
-            "BACKEND": "pdfjobs.bucket.S3Artifacts",
+            "BACKEND": "pdfjobs.storage.s3.S3ArtifactStorage",
             "OPTIONS": {
                 "bucket_name": "gone",
                 "endpoint_url": "http://127.0.0.1:9",

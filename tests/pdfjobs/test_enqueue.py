@@ -7,11 +7,12 @@ import pytest
 from django.db import connection
 
 from kilit.lock.models import Event
-from pdfjobs import rendering, store
+from pdfjobs import rendering
 from pdfjobs.enqueue import enqueue
-from pdfjobs.entry import read_entry
+from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import PdfJobQuerySet
+from pdfjobs.storage import artifacts
 from tests.support.pdf_jobs import Api, body, bring, some_user
 from tests.support.waiting import PATIENCE
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_fifty_identical_requests_at_once_make_one_job(api, worker_lives, in_threads) -> None:
-    rendering.engine_version()  # remembered by now, or fifty processes would be started to ask for it
+    rendering.chromium_version()  # remembered by now, or fifty processes would be started to ask for it
     together = threading.Barrier(50)
 
     def post(_: int) -> tuple[int, str]:
@@ -62,8 +63,8 @@ def test_looking_first_and_inserting_then_would_make_many(in_threads, sql) -> No
 
 
 def test_a_lost_file_noticed_by_many_is_made_anew_once(api, worker_lives, in_threads) -> None:
-    old, _ = enqueue(api.user, read_entry(body()))
-    store.delete(bring(old, "succeeded").artifact_key)
+    old, _ = enqueue(api.user, parse_job_request(body()))
+    artifacts.delete(bring(old, "succeeded").artifact_key)
 
     answers = in_threads(lambda _: Api.post(api).json()["job_id"], count=16)
 
@@ -86,7 +87,7 @@ def test_what_failed_or_expired_is_made_anew(api, worker_lives, status: str) -> 
 
 def test_a_job_in_the_middle_of_its_retry_keeps_its_key(api, worker_lives, in_threads, monkeypatch) -> None:
     """Between failed and queued the key is free in that transaction only: whoever asks waits, and finds the job."""
-    job, _ = enqueue(api.user, read_entry(body()))
+    job, _ = enqueue(api.user, parse_job_request(body()))
     bring(job, "running")
     is_failed, is_answered = threading.Event(), threading.Event()
     move_each = PdfJobQuerySet.move_each
@@ -128,9 +129,9 @@ def test_twenty_workers_share_a_hundred_jobs_without_meeting(make_job, in_thread
 
 
 def test_an_operators_retry_gives_way_to_a_newer_job(api, worker_lives) -> None:
-    old, _ = enqueue(api.user, read_entry(body()))
+    old, _ = enqueue(api.user, parse_job_request(body()))
     bring(old, "failed")
-    newer, _ = enqueue(api.user, read_entry(body()))
+    newer, _ = enqueue(api.user, parse_job_request(body()))
 
     assert PdfJob.objects.filter(pk=old.pk).retry_selected() == set()
     bring(newer, "failed")

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_nothing_that_runs_all_day_walks_the_finished_jobs(crowded: int, monkeypatch) -> None:
-    monkeypatch.setattr(cleanup.store, "delete", lambda _: None)
+    monkeypatch.setattr(cleanup.artifacts, "delete", lambda _: None)
     rows = PdfJob.objects.order_by("-id")
     chores: dict[str, Callable[[], Any]] = {
         "is due": work.is_due,

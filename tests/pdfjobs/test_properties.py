@@ -16,16 +16,16 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from kilit.lock.models import Event
-from pdfjobs import store
-from pdfjobs.documents import UnknownDocument, document, documents
+from pdfjobs.documents import UnknownTemplateError, document, documents
 from pdfjobs.documents.images import is_allowed
 from pdfjobs.enqueue import enqueue
-from pdfjobs.entry import read_entry
 from pdfjobs.job_key import job_key
+from pdfjobs.job_request import parse_job_request
 from pdfjobs.metrics import PdfCollector
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import PageOptions
 from pdfjobs.states import MAX_RETRIES, TRANSIENT, ErrorCode, Status
+from pdfjobs.storage import artifacts
 from tests.support.pdf_jobs import PDF_JOBS, another_key, body, bring, new_job, some_user
 
 pytestmark = pytest.mark.django_db
@@ -126,12 +126,12 @@ def test_the_same_request_finds_its_job_unless_that_has_nothing_to_give(
     request["variables"] = {**request["variables"], "number": f"I-{number}"}
     PdfJob.objects.live().filter(status=Status.RUNNING).fail(code="UNKNOWN", detail="")
     PdfJob.objects.live().expire()
-    job, is_new = enqueue(owner, read_entry(request))
+    job, is_new = enqueue(owner, parse_job_request(request))
     job = bring(job, status)
     if is_lost and job.artifact_key:
-        store.delete(job.artifact_key)
+        artifacts.delete(job.artifact_key)
 
-    found, is_another = enqueue(owner, read_entry(request))
+    found, is_another = enqueue(owner, parse_job_request(request))
 
     kept = status in ("queued", "running") or (status == "succeeded" and not is_lost)
     assert is_new
@@ -151,7 +151,7 @@ def test_only_allowed_templates_are_known(settings, name: str, allowed: set[str]
     if name in allowed:
         assert document(name).name == name
     else:
-        with pytest.raises(UnknownDocument) as refusal:
+        with pytest.raises(UnknownTemplateError) as refusal:
             document(name)
         assert set(refusal.value.allowed) == allowed
     assert {known.name for known in documents()} == allowed

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from pdfjobs import cleanup, store
+from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
+from pdfjobs.storage import artifacts
 from tests.support.pdf_jobs import Api, another_key, body, bring, new_job
 
 pytestmark = pytest.mark.django_db
@@ -43,10 +44,10 @@ def test_what_was_made_can_be_asked_for(
 @given(jobs=st.sets(st.uuids(), min_size=2, max_size=2), at=st.datetimes(timezones=st.just(UTC)))
 def test_two_jobs_never_share_a_file(jobs: set[UUID], at: datetime) -> None:
     """Feature: pdf-render-worker, Property 9: uniqueness of artifact keys."""
-    keys = {store.new_key(job, at) for job in jobs}
+    keys = {artifacts.new_key(job, at) for job in jobs}
 
     assert len(keys) == 2
-    assert {store.job_of(key) for key in keys} == jobs
+    assert {artifacts.job_id_of(key) for key in keys} == jobs
 
 
 @a_hundred_times
@@ -70,4 +71,4 @@ def test_cleanup_ends_the_old_and_spares_the_young(ages: list[tuple[str, int]]) 
         else:
             assert (now.status, now.artifact_key) == (job.status, job.artifact_key)
         if job.artifact_key:
-            assert store.exists(job.artifact_key) == (hours < 24)
+            assert artifacts.exists(job.artifact_key) == (hours < 24)

@@ -9,9 +9,10 @@ from django.db.models.functions import Now
 
 from kilit.lock.guard import MoveRefused
 from kilit.workers import sweeps
-from pdfjobs import store, work
+from pdfjobs import work
 from pdfjobs.models import PdfJob
 from pdfjobs.states import ErrorCode
+from pdfjobs.storage import artifacts
 from tests.support.pdf_jobs import PDF, files, new_job
 
 pytestmark = pytest.mark.django_db
@@ -57,7 +58,7 @@ def test_the_command_reaps_and_looks(capsys) -> None:
     assert capsys.readouterr().out == "Would reap 1.\nReaped 1, of which 1 are tried again.\n"
 
 
-def test_a_swept_worker_cannot_finish_and_takes_its_file_back(artifacts) -> None:
+def test_a_swept_worker_cannot_finish_and_takes_its_file_back(artifact_folder) -> None:
     """Only who holds the claim may finish; the next worker's claim is not its own."""
     new_job()
     (swept,) = PdfJob.objects.claim()
@@ -67,9 +68,9 @@ def test_a_swept_worker_cannot_finish_and_takes_its_file_back(artifacts) -> None
 
     with pytest.raises(MoveRefused, match="under another claim"):
         copy(swept).succeed(artifact_key="x", size=1, digest="d")
-    work.finish(swept, store.keep(store.new_key(swept.pk, swept.started_at), PDF))
+    work.finish(swept, artifacts.save(artifacts.new_key(swept.pk, swept.started_at), PDF))
 
-    assert files(artifacts) == []
+    assert files(artifact_folder) == []
     assert told(holder)[0] == "running"
 
 

@@ -11,13 +11,14 @@ from django_q.models import OrmQ
 
 from kilit.lock.models import Event
 from kilit.workers import doorbells
-from pdfjobs import rendering, store, work
+from pdfjobs import rendering, work
 from pdfjobs.documents.definition import _engine
 from pdfjobs.enqueue import enqueue
-from pdfjobs.entry import read_entry
+from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
-from pdfjobs.rendering import RenderFault
+from pdfjobs.rendering import RenderError
 from pdfjobs.states import ErrorCode
+from pdfjobs.storage import artifacts
 from tests.support.pdf_jobs import PDF, body, files, new_job, some_user
 from tests.support.waiting import PATIENCE
 
@@ -45,17 +46,17 @@ def fail_with(monkeypatch, code: str) -> None:
     """Let the browser fail, at the outermost edge."""
 
     def failing(*_: Any, **__: Any) -> bytes:
-        raise RenderFault(code, "told by the browser")
+        raise RenderError(code, "told by the browser")
 
     monkeypatch.setattr(work, "render", failing)
 
 
-def test_a_job_becomes_a_file_before_its_row_says_so(artifacts, monkeypatch) -> None:
+def test_a_job_becomes_a_file_before_its_row_says_so(artifact_folder, monkeypatch) -> None:
     job = new_job()
     succeed, seen = PdfJob.succeed, []
 
     def look_and_succeed(self: PdfJob, *, artifact_key: str, **described: Any) -> PdfJob:
-        seen.append(store.exists(artifact_key))
+        seen.append(artifacts.exists(artifact_key))
         return succeed(self, artifact_key=artifact_key, **described)
 
     monkeypatch.setattr(PdfJob, "succeed", look_and_succeed)
@@ -65,9 +66,9 @@ def test_a_job_becomes_a_file_before_its_row_says_so(artifacts, monkeypatch) -> 
     assert seen == [True]
 
     assert told(job) == ("succeeded", "", 0)
-    content = (artifacts / job.artifact_key).read_bytes()
+    content = (artifact_folder / job.artifact_key).read_bytes()
     assert content.startswith(b"%PDF-")
-    assert (job.artifact_size, files(artifacts)) == (len(content), [job.artifact_key])
+    assert (job.artifact_size, files(artifact_folder)) == (len(content), [job.artifact_key])
     assert [event.actor for event in Event.objects.of(job)][1:] == ["worker:pdf", "worker:pdf"]
 
 
@@ -159,16 +160,16 @@ def test_a_browser_that_does_not_start_is_tried_three_times(monkeypatch, tmp_pat
     monkeypatch.undo()
 
 
-def test_a_worker_of_another_version_keeps_nothing_under_a_key_that_promises_this_one(artifacts, monkeypatch) -> None:
+def test_a_worker_of_another_version_stores_nothing_under_this_key(artifact_folder, monkeypatch) -> None:
     """The key holds templates, fonts and browser of whoever took the job; the worker's may be older."""
     job = new_job()
-    monkeypatch.setattr(rendering.engine, "REVISION", rendering.engine.REVISION + 1)
+    monkeypatch.setattr(rendering.chromium, "REVISION", rendering.chromium.REVISION + 1)
 
     work.answer()
 
     assert told(job) == ("failed", "BROWSER_LAUNCH_FAILED", 2)
     assert "differ from those of the process that took the job" in job.error_detail
-    assert files(artifacts) == []
+    assert files(artifact_folder) == []
 
 
 @pytest.mark.parametrize("rate", [-0.0, 0, 12.0, "12.50", 0.1, 33.33])
@@ -178,7 +179,7 @@ def test_a_key_is_the_same_for_the_worker_who_reads_the_job_back(monkeypatch, ra
     sent = body(options={"margin": {"left": margin}})
     line = {**sent["variables"]["lines"][0], "discount_rate": rate}
     sent["variables"] = {**sent["variables"], "lines": [line]}
-    job, _ = enqueue(some_user(), read_entry(sent))
+    job, _ = enqueue(some_user(), parse_job_request(sent))
 
     work.answer()
 
@@ -191,9 +192,9 @@ def test_a_store_that_refuses_is_told_after_its_retries(monkeypatch) -> None:
     monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
 
     def full(*_: Any) -> None:
-        raise store.StoreDown("No space left on device")
+        raise artifacts.StorageUnavailable("No space left on device")
 
-    monkeypatch.setattr(store, "keep", full)
+    monkeypatch.setattr(artifacts, "save", full)
     work.answer()
 
     assert (told(job), told(behind)) == (("queued", "", 1), ("queued", "", 0))
@@ -208,7 +209,7 @@ def test_a_store_that_refuses_is_told_after_its_retries(monkeypatch) -> None:
     ]
 
 
-def test_pdf_9_no_job_is_lost_while_the_disk_is_away(artifacts, monkeypatch) -> None:
+def test_pdf_9_no_job_is_lost_while_the_disk_is_away(artifact_folder, monkeypatch) -> None:
     """One is being rendered when the disk goes: it waits with the others, however often the bell rings."""
     monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
     first = new_job(number=0)
@@ -217,7 +218,7 @@ def test_pdf_9_no_job_is_lost_while_the_disk_is_away(artifacts, monkeypatch) -> 
     rendered = []
 
     def lose_the_disk(*_: Any, **__: Any) -> bytes:
-        rendered.append((artifacts / "pdfs").rename(artifacts / "away"))
+        rendered.append((artifact_folder / "pdfs").rename(artifact_folder / "away"))
         return PDF
 
     monkeypatch.setattr(work, "render", lose_the_disk)
@@ -228,7 +229,7 @@ def test_pdf_9_no_job_is_lost_while_the_disk_is_away(artifacts, monkeypatch) -> 
     assert len(rendered) == 1
     assert [told(job) for job in jobs] == [("queued", "", 1), ("queued", "", 0)]
 
-    (artifacts / "away").rename(artifacts / "pdfs")
+    (artifact_folder / "away").rename(artifact_folder / "pdfs")
     monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
     work.answer()
 

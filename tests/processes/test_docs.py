@@ -68,7 +68,7 @@ def test_every_command_of(document: str, word: str, live_server, tmp_path, setti
 @needs_curl
 def test_every_command_of_the_pdf_queue_with_a_worker(live_server, tmp_path, settings) -> None:
     options = {"location": tmp_path / "var" / "artifacts"}
-    artifacts = {"BACKEND": "pdfjobs.storage.FileArtifacts", "OPTIONS": options}
+    artifacts = {"BACKEND": "pdfjobs.storage.folder.FolderStorage", "OPTIONS": options}
     settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts}
 
     with real_workers(tmp_path / "var"):

@@ -49,6 +49,6 @@ class Server:
 
 
 def refusal(address: str) -> str:
-    with pytest.raises(images.ImageFault) as fault:
+    with pytest.raises(images.ImageError) as fault:
         images.data_address(address)
     return str(fault.value)

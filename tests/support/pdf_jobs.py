@@ -12,13 +12,13 @@ from django.test import Client
 
 from kilit.access.models import ApiKey
 from kilit.lock.leases import new_lease, no_lease
-from pdfjobs import store
 from pdfjobs.documents import document
-from pdfjobs.entry import read_entry
 from pdfjobs.job_key import job_key
+from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import ENDED, FRESH
 from pdfjobs.states import ErrorCode, Status
+from pdfjobs.storage import artifacts
 from tests.support.lifecycle_conformance import Specimen
 
 PDF = b"%PDF-1.4\n" + bytes(range(256)) * 600 + b"\n%%EOF\n"  # larger than one piece of a download
@@ -44,7 +44,7 @@ def some_user(name: str = "shop", *, role: str | None = "operator") -> User:
 
 def new_job(owner: User | None = None, number: int | None = None, **columns: Any) -> PdfJob:
     """Store a job in its first state; each number is another document."""
-    entry = read_entry(body())
+    entry = parse_job_request(body())
     variables = entry.variables if number is None else {**entry.variables, "number": f"N-{number}"}
     job = PdfJob(
         owner=owner or some_user(),
@@ -66,7 +66,7 @@ def bring(job: PdfJob, status: str, *, code: str = ErrorCode.TEMPLATE_ERROR, pdf
     if status in (Status.RUNNING, Status.SUCCEEDED, Status.FAILED):
         (claimed,) = mine.claim()
         if status == Status.SUCCEEDED:
-            kept = store.keep(store.new_key(job.pk, claimed.started_at), pdf)
+            kept = artifacts.save(artifacts.new_key(job.pk, claimed.started_at), pdf)
             claimed.succeed(artifact_key=kept.artifact_key, size=kept.size, digest=kept.digest)
         if status == Status.FAILED:
             mine.fail(code=code, detail="invoice.html, line 3: broken")

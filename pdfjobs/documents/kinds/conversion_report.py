@@ -5,9 +5,9 @@ from decimal import Decimal
 from typing import Any
 
 from pdfjobs.documents.definition import Document
+from pdfjobs.documents.formatting import LocaleFormatter
 from pdfjobs.documents.pricing import HUNDRED, LANGUAGE
 from pdfjobs.documents.schema import Amount, Choice, Day, Group, Rows, Text
-from pdfjobs.documents.speech import Speech
 
 MOST_DAYS = 92
 LABEL = 60  # thousandths of the chart's width
@@ -158,7 +158,7 @@ SAMPLE: dict[str, Any] = {
 
 
 def shape(given: dict[str, Any]) -> dict[str, Any]:
-    speech = Speech(given["locale"], given["currency"])
+    speech = LocaleFormatter(given["locale"], given["currency"])
     words, days = WORDS[given["locale"]], given["days"]
     uploaded, failed = sum(day["uploaded"] for day in days), sum(day["failed"] for day in days)
     value = sum((day["value"] for day in days), Decimal(0))
@@ -184,7 +184,7 @@ def shape(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _bars(days: list[dict[str, Any]], speech: Speech) -> list[dict[str, str]]:
+def _bars(days: list[dict[str, Any]], speech: LocaleFormatter) -> list[dict[str, str]]:
     """Return a bar a day, in a drawing of 1000 by 200: what failed stands upon what was uploaded."""
     highest = max(*(day["uploaded"] + day["failed"] for day in days), Decimal(1))
     step = Decimal(1000) / len(days)
@@ -207,7 +207,7 @@ def _bars(days: list[dict[str, Any]], speech: Speech) -> list[dict[str, str]]:
     return bars
 
 
-def _action(action: dict[str, Any], speech: Speech) -> dict[str, str]:
+def _action(action: dict[str, Any], speech: LocaleFormatter) -> dict[str, str]:
     per_conversion = action["value"] / action["uploaded"] if action["uploaded"] else None
     return {
         "name": action["name"],

@@ -4,8 +4,8 @@ from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from pdfjobs.documents.definition import Document
+from pdfjobs.documents.formatting import LOCALES, LocaleFormatter
 from pdfjobs.documents.schema import Amount, Choice, Day, Flag, Group, Rows, Text
-from pdfjobs.documents.speech import LOCALES, Speech
 
 Part = dict[str, Any]
 
@@ -164,7 +164,7 @@ SAMPLE: dict[str, Any] = {
 
 
 def shape(given: dict[str, Any]) -> dict[str, Any]:
-    speech = Speech(given["locale"])
+    speech = LocaleFormatter(given["locale"])
     materials = [_material(material, given["waste_rate"], speech) for material in given["materials"]]
     return {
         **given,
@@ -178,7 +178,7 @@ def shape(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _material(
-    material: dict[str, Any], waste_rate: Decimal, speech: Speech
+    material: dict[str, Any], waste_rate: Decimal, speech: LocaleFormatter
 ) -> tuple[dict[str, Any], dict[str, Decimal]]:
     sums = {"pieces": Decimal(0), "area": Decimal(0), "edges": Decimal(0)}
     parts = []
@@ -208,12 +208,12 @@ def _material(
     return shown, sums
 
 
-def _side(value: Decimal, speech: Speech) -> str:
+def _side(value: Decimal, speech: LocaleFormatter) -> str:
     """Write millimetres as workshops do: a point in 2.164 would be read as two and a bit."""
     return speech.number(value, grouped=False)
 
 
-def _totals(sums: dict[str, Any], speech: Speech) -> dict[str, str]:
+def _totals(sums: dict[str, Any], speech: LocaleFormatter) -> dict[str, str]:
     return {
         "pieces": speech.number(sums["pieces"]),
         "area": f"{speech.number(sums['area'], 2)} m²",

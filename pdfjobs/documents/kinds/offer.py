@@ -3,9 +3,9 @@
 from typing import Any
 
 from pdfjobs.documents.definition import Document
+from pdfjobs.documents.formatting import LocaleFormatter
 from pdfjobs.documents.pricing import LABELS, LANGUAGE, LINE, PARTY, SELLER, priced
 from pdfjobs.documents.schema import Day, Group, Rows, Text
-from pdfjobs.documents.speech import Speech
 
 WORDS = {
     "tr": {
@@ -122,7 +122,7 @@ SAMPLE: dict[str, Any] = {
 
 
 def shape(given: dict[str, Any]) -> dict[str, Any]:
-    speech = Speech(given["locale"], given["currency"])
+    speech = LocaleFormatter(given["locale"], given["currency"])
     return {
         **given,
         **priced(given["lines"], speech),

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from pdfjobs.documents import DocumentFault, definition, document, fetching
+from pdfjobs.documents import DocumentError, definition, document, fetching
 from tests.support.image_server import Server, answer, refusal
 
 
@@ -16,7 +16,7 @@ def test_an_address_that_cannot_be_read_is_told_as_a_fault_of_the_document(setti
     sample = document("invoice").sample
     variables = {**sample, "seller": {**sample["seller"], "logo_url": address}}
 
-    with pytest.raises(DocumentFault, match="could not be fetched: no connection"):
+    with pytest.raises(DocumentError, match="could not be fetched: no connection"):
         document("invoice").html(variables)
 
 
@@ -79,5 +79,5 @@ def test_a_page_too_large_to_render_is_told_before_anybody_renders(monkeypatch) 
     """Who answers in a worker's stead must not send what no worker would have made."""
     monkeypatch.setattr(definition, "MOST_HTML", 1000)
 
-    with pytest.raises(DocumentFault, match="over 1,000 bytes of HTML"):
+    with pytest.raises(DocumentError, match="over 1,000 bytes of HTML"):
         document("invoice").html(document("invoice").sample)

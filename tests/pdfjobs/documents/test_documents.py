@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pdfjobs import documents
-from pdfjobs.documents import DocumentFault, UnknownDocument, document, schema
+from pdfjobs.documents import DocumentError, UnknownTemplateError, document, schema
 from pdfjobs.documents.definition import Document, _engine
 from pdfjobs.documents.schema import Group, Rows, Text
 from tests.support.examples import few
@@ -58,7 +58,7 @@ def test_only_names_on_the_list_are_rendered(settings, name: str, allowed: set[s
     if name in allowed:
         assert document(name).name == name
     else:
-        with pytest.raises(UnknownDocument) as refused:
+        with pytest.raises(UnknownTemplateError) as refused:
             document(name)
         assert refused.value.allowed == sorted(allowed)
 
@@ -188,7 +188,7 @@ def test_a_broken_template_is_told_with_its_line(own_templates: Path, template: 
     """For the operator."""
     (own_templates / "letter.html").write_text(template)
 
-    with pytest.raises(DocumentFault) as fault:
+    with pytest.raises(DocumentError) as fault:
         letter().html({"name": "Ayşe"})
 
     assert (fault.value.template, fault.value.line) == ("pdf/letter.html", line)
@@ -196,12 +196,12 @@ def test_a_broken_template_is_told_with_its_line(own_templates: Path, template: 
 
 
 def test_a_missing_template_is_told(own_templates: Path) -> None:
-    with pytest.raises(DocumentFault, match=r"pdf/letter\.html"):
+    with pytest.raises(DocumentError, match=r"pdf/letter\.html"):
         letter().html({"name": "Ayşe"})
 
 
 def test_bad_variables_never_reach_a_template(own_templates: Path) -> None:
-    with pytest.raises(DocumentFault, match="name: is required"):
+    with pytest.raises(DocumentError, match="name: is required"):
         letter().html({})
 
 

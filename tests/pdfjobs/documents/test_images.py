@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdfjobs.documents import DocumentFault, document, fetching, images
+from pdfjobs.documents import DocumentError, document, fetching, images
 from tests.support.examples import few
 from tests.support.image_server import Server, answer, refusal
 from tests.support.waiting import PATIENCE
@@ -125,7 +125,7 @@ def test_an_image_that_cannot_be_had_is_told_as_a_fault_of_the_document(server: 
     invoice = document("invoice")
     variables = invoice.sample | {"seller": invoice.sample["seller"] | {"logo_url": server.address("/none.png")}}
 
-    with pytest.raises(DocumentFault, match="the answer was 404"):
+    with pytest.raises(DocumentError, match="the answer was 404"):
         invoice.html(variables)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdfjobs.rendering import OptionsFault, PageOptions
+from pdfjobs.rendering import OptionsError, PageOptions
 from pdfjobs.rendering.options import PAPERS
 
 WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="{}\ufffe\uffff"), max_size=40)
@@ -72,14 +72,14 @@ def test_options_left_out_equal_the_defaults_written_out() -> None:
     ],
 )
 def test_options_that_make_no_sense_are_refused_by_their_path(options: dict[str, Any], fault: str) -> None:
-    with pytest.raises(OptionsFault) as refused:
+    with pytest.raises(OptionsError) as refused:
         PageOptions.read(options)
 
     assert [found for found in refused.value.faults if found.startswith(fault)]
 
 
 def test_every_fault_is_named_at_once() -> None:
-    with pytest.raises(OptionsFault) as refused:
+    with pytest.raises(OptionsError) as refused:
         PageOptions.read({"paper": "A0", "tagged": 1, "x": 2})
 
     assert len(refused.value.faults) == 3

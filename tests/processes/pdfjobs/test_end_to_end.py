@@ -47,8 +47,8 @@ def workers(folder: Path, django_db_setup: None, django_db_blocker: Any) -> Iter
 def _own_store(settings, folder: Path) -> None:
     """Look for files where the workers keep them."""
     options = {"location": folder / "artifacts"}
-    artifacts = {"BACKEND": "pdfjobs.storage.FileArtifacts", "OPTIONS": options}
-    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts}
+    backend = {"BACKEND": "pdfjobs.storage.folder.FolderStorage", "OPTIONS": options}
+    settings.STORAGES = {**settings.STORAGES, "artifacts": backend}
 
 
 @pytest.fixture

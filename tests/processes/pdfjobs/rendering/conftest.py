@@ -10,7 +10,7 @@ import pytest
 from pypdf import PdfReader
 
 from pdfjobs import rendering
-from pdfjobs.rendering import PageOptions, session
+from pdfjobs.rendering import PageOptions, browser_manager
 from tests.support.rendering import MADE_AT, PAGE, current_browser
 from tests.support.waiting import PATIENCE
 
@@ -24,7 +24,7 @@ def _closed_behind() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _no_recycling(monkeypatch) -> None:
     """Keep the browser, however many pages earlier tests have printed: who looks at its process needs that very one."""
-    monkeypatch.setattr(session, "RECYCLE_AFTER", 10**6)
+    monkeypatch.setattr(browser_manager, "RECYCLE_AFTER", 10**6)
 
 
 @pytest.fixture

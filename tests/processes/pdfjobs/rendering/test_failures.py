@@ -15,7 +15,7 @@ import pytest
 from playwright.async_api import BrowserContext
 
 from pdfjobs import rendering
-from pdfjobs.rendering import RenderFault, engine, processes, renderer, session
+from pdfjobs.rendering import RenderError, browser_manager, chromium, processes, renderer
 from tests.support.rendering import current_browser, when_printing
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 
@@ -34,7 +34,7 @@ def test_a_page_that_never_finishes_times_out_and_takes_its_browser_along(
     helpers = browser.children(recursive=True)
     browser.suspend()  # as good as a page that loops for ever: nothing answers any more
 
-    with pytest.raises(RenderFault) as fault:
+    with pytest.raises(RenderError) as fault:
         to_pdf(seconds=2)
 
     assert fault.value.code == "NAVIGATION_TIMEOUT"
@@ -46,7 +46,7 @@ def test_a_page_that_never_finishes_times_out_and_takes_its_browser_along(
 
 def test_printing_that_never_ends_times_out(to_pdf: Callable[..., bytes], browser) -> None:
     """Printing knows no timeout."""
-    with when_printing(browser.suspend), pytest.raises(RenderFault) as fault:
+    with when_printing(browser.suspend), pytest.raises(RenderError) as fault:
         to_pdf(seconds=2)
 
     assert fault.value.code == "NAVIGATION_TIMEOUT"
@@ -61,7 +61,7 @@ def test_the_browser_ends_before_the_worker_does(seconds: float) -> None:
 
 
 def test_a_browser_that_dies_while_rendering_is_worth_another_try(to_pdf: Callable[..., bytes], browser) -> None:
-    with when_printing(browser.kill), pytest.raises(RenderFault) as fault:
+    with when_printing(browser.kill), pytest.raises(RenderError) as fault:
         to_pdf()
 
     assert fault.value.code == "BROWSER_LAUNCH_FAILED"
@@ -103,7 +103,7 @@ def test_a_browser_that_dies_of_a_jobs_own_page_is_told_at_once(to_pdf: Callable
     rendering.close()
     killed = fatal_pages()
 
-    with pytest.raises(RenderFault) as fault:
+    with pytest.raises(RenderError) as fault:
         to_pdf()
 
     assert fault.value.code == "BROWSER_LAUNCH_FAILED"
@@ -118,7 +118,7 @@ def test_a_page_whose_process_crashes_is_worth_another_try(to_pdf: Callable[...,
                 if "--type=renderer" in child.cmdline():
                     child.kill()
 
-    with when_printing(crash), pytest.raises(RenderFault) as fault:
+    with when_printing(crash), pytest.raises(RenderError) as fault:
         to_pdf()
 
     assert fault.value.code == "BROWSER_LAUNCH_FAILED", fault.value.detail
@@ -153,10 +153,10 @@ def test_without_a_browser_the_fault_says_what_to_install(to_pdf: Callable[..., 
     with monkeypatch.context() as patch:
         patch.setenv("KILIT_CHROMIUM", "/nowhere/chromium")
 
-        with pytest.raises(RenderFault) as fault:
+        with pytest.raises(RenderError) as fault:
             to_pdf()
-        with pytest.raises(RenderFault) as asked:
-            rendering.engine_version()
+        with pytest.raises(RenderError) as asked:
+            rendering.chromium_version()
 
     assert fault.value.code == asked.value.code == "UNSUPPORTED_PLATFORM"
     assert "manage.py browser" in fault.value.detail
@@ -168,10 +168,10 @@ def test_a_browser_that_does_not_start(to_pdf: Callable[..., bytes], monkeypatch
     rendering.close()
     with monkeypatch.context() as patch:
         patch.setenv("KILIT_CHROMIUM", script(tmp_path / "chromium", f"echo $$ >>{tmp_path}/starts; {binary}"))
-        patch.setattr(session, "LAUNCH_LIMIT", PATIENCE)
-        patch.setattr(engine, "LAUNCH_LIMIT", 5.0)
+        patch.setattr(browser_manager, "LAUNCH_LIMIT", PATIENCE)
+        patch.setattr(chromium, "LAUNCH_LIMIT", 5.0)
 
-        with pytest.raises(RenderFault) as fault:
+        with pytest.raises(RenderError) as fault:
             to_pdf()
         wait_until(lambda: not renderer._renderer.session._chores)
 
@@ -184,7 +184,7 @@ def test_a_browser_that_does_not_start(to_pdf: Callable[..., bytes], monkeypatch
 def test_a_browser_is_replaced_after_its_share(to_pdf: Callable[..., bytes], monkeypatch) -> None:
     """Recycled after so many jobs."""
     rendering.close()
-    monkeypatch.setattr(session, "RECYCLE_AFTER", 3)
+    monkeypatch.setattr(browser_manager, "RECYCLE_AFTER", 3)
     seen = []
 
     for _ in range(7):
@@ -232,7 +232,7 @@ def test_a_loop_that_no_longer_answers_is_left_behind(to_pdf: Callable[..., byte
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(renderer, "LAUNCH_LIMIT", 1.0)
-        with pytest.raises(RenderFault) as fault:
+        with pytest.raises(RenderError) as fault:
             to_pdf(seconds=1)
     answer = to_pdf()
     release.set()

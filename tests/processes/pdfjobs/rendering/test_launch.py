@@ -13,10 +13,10 @@ import pytest
 
 from pdfjobs import rendering
 from pdfjobs.browser import find_browser
-from pdfjobs.rendering import RenderFault, session
+from pdfjobs.rendering import RenderError, browser_manager
+from pdfjobs.rendering.browser_manager import BrowserManager
+from pdfjobs.rendering.isolated_page import IsolatedPage
 from pdfjobs.rendering.renderer import Renderer
-from pdfjobs.rendering.session import Session
-from pdfjobs.rendering.tab import Tab
 from tests.support.rendering import PAGE
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 
@@ -37,17 +37,17 @@ def slow_start(tmp_path: Path, monkeypatch) -> Callable[[int], None]:
 
 def test_a_short_limit_begins_when_the_browser_is_up(monkeypatch, to_pdf: Callable[..., bytes]) -> None:
     """While it starts, the render thread's clock leaps by more than the page may take."""
-    start = Session._start_browser
+    start = BrowserManager._start_browser
 
-    async def start_for_a_minute(self: Session, arguments: dict[str, Any]) -> Any:
+    async def start_for_a_minute(self: BrowserManager, arguments: dict[str, Any]) -> Any:
         browser = await start(self, arguments)
         loop = asyncio.get_running_loop()
         monkeypatch.setattr(loop, "time", lambda: time.monotonic() + 60)
         return browser
 
     rendering.close()
-    monkeypatch.setattr(Session, "_start_browser", start_for_a_minute)
-    monkeypatch.setattr(session, "LAUNCH_LIMIT", PATIENCE)
+    monkeypatch.setattr(BrowserManager, "_start_browser", start_for_a_minute)
+    monkeypatch.setattr(browser_manager, "LAUNCH_LIMIT", PATIENCE)
 
     try:
         assert to_pdf(seconds=60).startswith(b"%PDF-")
@@ -83,8 +83,8 @@ def test_a_browser_that_is_gone_before_it_is_known_did_not_start(monkeypatch, to
         return psutil.Process()
 
     with monkeypatch.context() as patch:
-        patch.setattr(session, "psutil", SimpleNamespace(Process=gone, Error=psutil.Error))
-        with pytest.raises(RenderFault) as fault:
+        patch.setattr(browser_manager, "psutil", SimpleNamespace(Process=gone, Error=psutil.Error))
+        with pytest.raises(RenderError) as fault:
             to_pdf()
 
     assert fault.value.code == "BROWSER_LAUNCH_FAILED"
@@ -102,8 +102,8 @@ def test_whatever_is_stumbled_over_in_a_dead_browser_is_its_death(
         raise ValueError("not enough values to unpack")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Tab, "print", stumble)
-        with pytest.raises(RenderFault) as fault:
+        patch.setattr(IsolatedPage, "print", stumble)
+        with pytest.raises(RenderError) as fault:
             to_pdf()
 
     assert fault.value.code == code

@@ -15,8 +15,8 @@ from playwright.sync_api import sync_playwright
 from pypdf import PdfReader
 
 from pdfjobs import documents, rendering
-from pdfjobs.rendering import RenderFault, engine, layout, tab
-from pdfjobs.rendering.engine import browser_path
+from pdfjobs.rendering import RenderError, chromium, isolated_page, layout
+from pdfjobs.rendering.chromium import browser_path
 from tests.support.rendering import MADE_AT
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -191,11 +191,11 @@ def test_each_bar_stops_what_it_should(
     rendering.close()
     with monkeypatch.context() as patch:
         if kept != "offline":
-            patch.setattr(tab, "LOCKED_DOWN", tab.LOCKED_DOWN | {"offline": False})
+            patch.setattr(isolated_page, "LOCKED_DOWN", isolated_page.LOCKED_DOWN | {"offline": False})
         if kept != "route":
-            patch.setattr(tab, "_refuse", let_through)
+            patch.setattr(isolated_page, "_refuse", let_through)
         if kept != "names":
-            patch.setattr(engine, "FLAGS", [flag for flag in engine.FLAGS if "resolver" not in flag])
+            patch.setattr(chromium, "FLAGS", [flag for flag in chromium.FLAGS if "resolver" not in flag])
         if kept != "policy":
             patch.setattr(layout, "POLICY", "")
         visit(listener, to_pdf)
@@ -212,7 +212,7 @@ def test_each_bar_stops_what_it_should(
 
 def visit(listener: Listener, to_pdf: Callable[..., bytes]) -> None:
     for page in pages(listener):
-        with contextlib.suppress(RenderFault):  # a page that leads itself away cannot be printed
+        with contextlib.suppress(RenderError):  # a page that leads itself away cannot be printed
             to_pdf(page, seconds=20)
 
 

@@ -7,7 +7,7 @@ import pypdfium2
 import pytest
 from pypdf import PdfReader
 
-from pdfjobs.rendering import RenderFault, renderer
+from pdfjobs.rendering import RenderError, renderer
 from pdfjobs.rendering.options import PAPERS
 
 POINTS = 72 / 25.4  # a millimetre
@@ -54,7 +54,7 @@ def test_page_ranges(to_reader: Callable[..., PdfReader]) -> None:
 
 
 def test_pages_that_are_not_there_are_told(to_pdf: Callable[..., bytes]) -> None:
-    with pytest.raises(RenderFault) as fault:
+    with pytest.raises(RenderError) as fault:
         to_pdf(pages="7")
 
     assert fault.value.code == "TEMPLATE_ERROR"
@@ -99,7 +99,7 @@ def test_a_page_is_laid_out_by_the_standard_not_by_quirks(to_reader: Callable[..
 
 
 def test_too_much_html_is_refused_before_the_browser_sees_it(to_pdf: Callable[..., bytes]) -> None:
-    with pytest.raises(RenderFault) as fault:
+    with pytest.raises(RenderError) as fault:
         to_pdf("x" * (renderer.MOST_HTML + 1))
 
     assert fault.value.code == "TEMPLATE_ERROR"
@@ -108,7 +108,7 @@ def test_too_much_html_is_refused_before_the_browser_sees_it(to_pdf: Callable[..
 def test_too_many_pages_are_refused(to_pdf: Callable[..., bytes], monkeypatch) -> None:
     monkeypatch.setattr(renderer, "MOST_PAGES", 3)
 
-    with pytest.raises(RenderFault) as fault:
+    with pytest.raises(RenderError) as fault:
         to_pdf(FOUR)
 
     assert fault.value.code == "TEMPLATE_ERROR"

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from pdfjobs import rendering
-from pdfjobs.rendering import engine, renderer
+from pdfjobs.rendering import chromium, renderer
 from tests.support.commands import ROOT, fresh_environment, run_python
 from tests.support.rendering import MADE_AT, PAGE, current_browser
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
@@ -144,7 +144,7 @@ def test_django_starts_without_playwright_and_knows_the_engine_without_starting_
     """Web processes load no browser."""
     asked = (
         "import django, sys; django.setup(); from pdfjobs import documents, rendering;"
-        "print(rendering.engine_version());"
+        "print(rendering.chromium_version());"
         "import psutil; print('playwright' in sys.modules, len(psutil.Process().children()))"
     )
 
@@ -153,7 +153,7 @@ def test_django_starts_without_playwright_and_knows_the_engine_without_starting_
     assert answered.returncode == 0, answered.stderr
     version, loaded = answered.stdout.splitlines()
     assert "Chrom" in version
-    assert version.endswith(f"revision {engine.REVISION}")
+    assert version.endswith(f"revision {chromium.REVISION}")
     assert loaded == "False 0"
 
 
@@ -164,9 +164,9 @@ def test_the_version_is_asked_once_for_as_long_as_the_file_stays_the_same(monkey
     binary.chmod(0o755)
     monkeypatch.setenv("KILIT_CHROMIUM", str(binary))
 
-    first, again = rendering.engine_version(), rendering.engine_version()
+    first, again = rendering.chromium_version(), rendering.chromium_version()
     binary.write_text(f"#!/bin/sh\necho x >> {asked}\necho Chromium 1.2.3\n")
-    after = rendering.engine_version()
+    after = rendering.chromium_version()
 
     assert (first, again, after) == (
         "Chromium 1.2; revision 1",
@@ -187,8 +187,8 @@ def test_the_browser_is_told_none_of_our_secrets(browser: psutil.Process, monkey
 @pytest.mark.parametrize(("user", "wanted", "on"), [(0, True, False), (1000, True, True), (1000, False, False)])
 def test_the_sandbox_is_on_unless_root_or_told_otherwise(monkeypatch, settings, user, wanted, on) -> None:
     """And when it is off, the operator is told."""
-    monkeypatch.setattr(engine.os, "geteuid", lambda: user)
+    monkeypatch.setattr(chromium.os, "geteuid", lambda: user)
     settings.PDF_SANDBOX = wanted
 
-    assert engine.launch_arguments()["chromium_sandbox"] is on
+    assert chromium.launch_arguments()["chromium_sandbox"] is on
     assert (rendering.sandbox_warning() is None) is on

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pypdf import PdfReader
 
-from pdfjobs.rendering import RenderFault
+from pdfjobs.rendering import RenderError
 from pdfjobs.rendering.options import Metadata
 from pdfjobs.rendering.stamp import page_count, stamp
 
@@ -58,7 +58,7 @@ def test_the_date_is_the_same_wherever_the_job_was_made(plain: bytes) -> None:
 
 @pytest.mark.parametrize("broken", [b"", b"%PDF-1.4\n", b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\nstartxref\n9\n%%EOF\n"])
 def test_a_pdf_of_another_shape_is_refused_rather_than_left_undated(broken: bytes) -> None:
-    with pytest.raises(RenderFault, match="shape not known"):
+    with pytest.raises(RenderError, match="shape not known"):
         stamp(broken, Metadata(), made_at=NOON)
 
 

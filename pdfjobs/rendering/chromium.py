@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from pdfjobs.browser import PACKAGE, find_browser
 from pdfjobs.rendering import fonts
-from pdfjobs.rendering.faults import RenderFault
+from pdfjobs.rendering.errors import RenderError
 from pdfjobs.states import ErrorCode
 
 # Raised when our side of the rendering gives other bytes for the same input, so that old jobs are not answered for new.
@@ -38,7 +38,7 @@ def browser_path() -> Path:
     """Return the browser, or say what to install."""
     if found := find_browser():
         return found
-    raise RenderFault(ErrorCode.UNSUPPORTED_PLATFORM, f"PDFs cannot be rendered here: {INSTALL_WORDS}.")
+    raise RenderError(ErrorCode.UNSUPPORTED_PLATFORM, f"PDFs cannot be rendered here: {INSTALL_WORDS}.")
 
 
 def engine_version() -> str:
@@ -56,7 +56,7 @@ def _told_version(path: Path, mtime: int, size: int) -> str:
             [str(path), "--version"], capture_output=True, text=True, timeout=LAUNCH_LIMIT, check=True, env=_bare()
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise RenderFault(ErrorCode.UNSUPPORTED_PLATFORM, f"{path} does not run ({error}): {INSTALL_WORDS}.") from None
+        raise RenderError(ErrorCode.UNSUPPORTED_PLATFORM, f"{path} does not run ({error}): {INSTALL_WORDS}.") from None
     return told.stdout.strip()
 
 

@@ -47,7 +47,7 @@ def cents(value: Decimal) -> Decimal:
 
 
 @dataclass(frozen=True)
-class Speech:
+class LocaleFormatter:
     locale: str
     currency: str = "TRY"
 

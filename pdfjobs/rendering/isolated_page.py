@@ -30,7 +30,7 @@ EMPTY = "<!doctype html>"
 TELLING = re.compile(r"<meta(?!\s+charset=)", re.IGNORECASE)
 
 
-class Tab:
+class IsolatedPage:
     """One page, spoken to through the browser's own protocol: Playwright's calls for the same take twice as many."""
 
     def __init__(self, page: Page, inspector: CDPSession, frame: str) -> None:

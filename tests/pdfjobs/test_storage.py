@@ -18,8 +18,9 @@ from django.core.files.storage import storages
 from django.utils import timezone
 from moto.server import ThreadedMotoServer
 
-from pdfjobs import bucket, cleanup, store
+from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
+from pdfjobs.storage import artifacts, s3
 from tests.support.pdf_jobs import PDF, bring, files, new_job
 from tests.support.waiting import PATIENCE
 
@@ -44,7 +45,7 @@ def anywhere(request: pytest.FixtureRequest, settings, monkeypatch) -> str:
     """Keep files in the test's folder, or in a bucket of the server's, which may be as slow as the machine is."""
     if request.param == "bucket":
         patient = Config(connect_timeout=PATIENCE, read_timeout=PATIENCE)
-        monkeypatch.setattr(bucket, "PATIENCE", bucket.PATIENCE.merge(patient))
+        monkeypatch.setattr(s3, "CLIENT_TIMEOUTS", s3.CLIENT_TIMEOUTS.merge(patient))
         address = request.getfixturevalue("s3_server")
         name = f"pdf-{uuid4().hex[:8]}"
         client = boto3.client(
@@ -57,37 +58,37 @@ def anywhere(request: pytest.FixtureRequest, settings, monkeypatch) -> str:
         )
         client.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
         options = {"bucket_name": name, "endpoint_url": address, **ENTRY}
-        artifacts = {"BACKEND": "pdfjobs.bucket.S3Artifacts", "OPTIONS": options}
-        settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts}
+        backend = {"BACKEND": "pdfjobs.storage.s3.S3ArtifactStorage", "OPTIONS": options}
+        settings.STORAGES = {**settings.STORAGES, "artifacts": backend}
     return request.param
 
 
 def test_a_key_says_whose_it_is_and_when() -> None:
     job = uuid4()
 
-    assert store.new_key(job, NOON) == f"pdfs/{job}/20261115T120000123456.pdf"
-    assert store.job_of(store.new_key(job, NOON)) == job
-    assert store.job_of("pdfs/nonsense") is None
+    assert artifacts.new_key(job, NOON) == f"pdfs/{job}/20261115T120000123456.pdf"
+    assert artifacts.job_id_of(artifacts.new_key(job, NOON)) == job
+    assert artifacts.job_id_of("pdfs/nonsense") is None
 
 
 def test_what_is_kept_is_found_read_and_deleted(anywhere) -> None:
-    key = store.new_key(uuid4(), NOON)
+    key = artifacts.new_key(uuid4(), NOON)
 
-    kept = store.keep(key, PDF)
+    kept = artifacts.save(key, PDF)
 
     assert kept == (key, len(PDF), hashlib.sha256(PDF).hexdigest())
-    assert store.exists(key)
-    with store.open_file(key) as file:
+    assert artifacts.exists(key)
+    with artifacts.open_file(key) as file:
         assert (file.size, file.read()) == (len(PDF), PDF)
-    (stored,) = store.stored()
+    (stored,) = artifacts.list_files()
     assert stored.key == key
-    assert abs(stored.since - timezone.now()) < timedelta(minutes=5)
-    store.delete(key)
-    store.delete(key)
-    assert not store.exists(key)
-    assert list(store.stored()) == []
+    assert abs(stored.modified_at - timezone.now()) < timedelta(minutes=5)
+    artifacts.delete(key)
+    artifacts.delete(key)
+    assert not artifacts.exists(key)
+    assert list(artifacts.list_files()) == []
     with pytest.raises(FileNotFoundError):
-        store.open_file(key)
+        artifacts.open_file(key)
 
 
 @pytest.mark.django_db
@@ -100,7 +101,7 @@ def test_a_job_is_downloaded_in_parts_cleaned_and_gone(anywhere, api) -> None:
     assert (part.status_code, b"".join(part.streaming_content)) == (206, PDF[10:70001])
     cleanup.clean(ttl=timedelta(0))
     assert api.download(job.pk).status_code == 410
-    assert list(store.stored()) == []
+    assert list(artifacts.list_files()) == []
     assert PdfJob.objects.get(pk=job.pk).status == "expired"
 
 
@@ -110,31 +111,31 @@ def test_a_download_that_began_before_the_deletion_is_whole(anywhere, api) -> No
     pieces = iter(api.download(job.pk).streaming_content)
     begun = next(pieces)
 
-    store.delete(job.artifact_key)
+    artifacts.delete(job.artifact_key)
 
     assert begun + b"".join(pieces) == PDF
 
 
-def test_a_crash_while_writing_leaves_no_file(artifacts, monkeypatch) -> None:
+def test_a_crash_while_writing_leaves_no_file(artifact_folder, monkeypatch) -> None:
     """The name is given last: whoever sees it sees all of it."""
-    key = store.new_key(uuid4(), NOON)
+    key = artifacts.new_key(uuid4(), NOON)
 
     def crash(_: int) -> None:
-        assert [name.endswith(".part") for name in files(artifacts)] == [True]
+        assert [name.endswith(".part") for name in files(artifact_folder)] == [True]
         raise SystemExit
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", crash)
         with pytest.raises(SystemExit):
-            store.keep(key, PDF)
+            artifacts.save(key, PDF)
 
-    assert files(artifacts) == []
-    assert not store.exists(key)
+    assert files(artifact_folder) == []
+    assert not artifacts.exists(key)
 
 
-def test_a_folder_removed_under_a_writers_feet_is_made_again(artifacts, monkeypatch) -> None:
+def test_a_folder_removed_under_a_writers_feet_is_made_again(artifact_folder, monkeypatch) -> None:
     """A swept worker takes its file back, and the empty folder with it, while the next one stores its own."""
-    key = store.new_key(uuid4(), NOON)
+    key = artifacts.new_key(uuid4(), NOON)
     mkdir, removed = Path.mkdir, []
 
     def make_and_lose(path: Path, *options: Any, **named: Any) -> None:
@@ -144,8 +145,8 @@ def test_a_folder_removed_under_a_writers_feet_is_made_again(artifacts, monkeypa
 
     monkeypatch.setattr(Path, "mkdir", make_and_lose)
 
-    assert store.keep(key, PDF).size == len(PDF)
-    assert files(artifacts) == [key]
+    assert artifacts.save(key, PDF).size == len(PDF)
+    assert files(artifact_folder) == [key]
     assert removed
 
 
@@ -155,34 +156,34 @@ def test_a_full_disk_is_told_as_such(monkeypatch) -> None:
 
     monkeypatch.setattr(os, "fsync", full)
 
-    with pytest.raises(store.StoreDown, match="No space left"):
-        store.keep(store.new_key(uuid4(), NOON), PDF)
+    with pytest.raises(artifacts.StorageUnavailable, match="No space left"):
+        artifacts.save(artifacts.new_key(uuid4(), NOON), PDF)
 
 
 @pytest.mark.parametrize("key", ["../outside.pdf", "pdfs/../../outside.pdf", "{folder}/outside.pdf"])
 def test_a_key_cannot_leave_the_folder(key: str) -> None:
-    artifacts = storages["artifacts"]
-    outside = Path(artifacts.location).parent / "outside.pdf"
+    backend = storages["artifacts"]
+    outside = Path(backend.location).parent / "outside.pdf"
     outside.write_bytes(PDF)
     key = key.format(folder=outside.parent)
 
-    for door in (artifacts.open, artifacts.exists, artifacts.delete):
+    for door in (backend.open, backend.exists, backend.delete):
         with pytest.raises(SuspiciousFileOperation):
             door(key)
     with pytest.raises(SuspiciousFileOperation):
-        artifacts.save(key, ContentFile(b"other"))
+        backend.save(key, ContentFile(b"other"))
     assert outside.read_bytes() == PDF
 
 
 @pytest.fixture
 def silent_bucket(settings, monkeypatch) -> Iterator[None]:
     """Keep files in a bucket whose server takes every call and never says a word."""
-    assert bucket.PATIENCE.read_timeout <= 10
-    monkeypatch.setattr(bucket, "PATIENCE", bucket.PATIENCE.merge(Config(read_timeout=0.2)))
+    assert s3.CLIENT_TIMEOUTS.read_timeout <= 10
+    monkeypatch.setattr(s3, "CLIENT_TIMEOUTS", s3.CLIENT_TIMEOUTS.merge(Config(read_timeout=0.2)))
     with socket.create_server(("127.0.0.1", 0)) as server:
         options = {"bucket_name": "pdf", "endpoint_url": f"http://127.0.0.1:{server.getsockname()[1]}", **ENTRY}
-        artifacts = {"BACKEND": "pdfjobs.bucket.S3Artifacts", "OPTIONS": options}
-        settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts}
+        backend = {"BACKEND": "pdfjobs.storage.s3.S3ArtifactStorage", "OPTIONS": options}
+        settings.STORAGES = {**settings.STORAGES, "artifacts": backend}
         yield
 
 
@@ -190,30 +191,30 @@ def silent_bucket(settings, monkeypatch) -> Iterator[None]:
 @pytest.mark.parametrize(
     "ask",
     [
-        store.exists,
-        store.open_file,
-        store.delete,
-        lambda key: store.keep(key, PDF),
-        lambda _: list(store.stored()),
+        artifacts.exists,
+        artifacts.open_file,
+        artifacts.delete,
+        lambda key: artifacts.save(key, PDF),
+        lambda _: list(artifacts.list_files()),
     ],
     ids=["exists", "open", "delete", "keep", "list"],
 )
 def test_a_bucket_that_says_nothing_is_not_waited_for(ask: Callable[[str], Any]) -> None:
-    with pytest.raises(store.StoreDown):
-        ask(store.new_key(uuid4(), NOON))
+    with pytest.raises(artifacts.StorageUnavailable):
+        ask(artifacts.new_key(uuid4(), NOON))
 
 
 @pytest.fixture
-def unmount(artifacts: Path, tmp_path: Path) -> Callable[[], None]:
+def unmount(artifact_folder: Path, tmp_path: Path) -> Callable[[], None]:
     """Take the disk away from under its mount point; it comes back when called again."""
 
     def toggle() -> None:
         if (tmp_path / "disk").exists():
-            artifacts.rmdir()
-            (tmp_path / "disk").rename(artifacts)
+            artifact_folder.rmdir()
+            (tmp_path / "disk").rename(artifact_folder)
         else:
-            artifacts.rename(tmp_path / "disk")
-            artifacts.mkdir()
+            artifact_folder.rename(tmp_path / "disk")
+            artifact_folder.mkdir()
 
     return toggle
 
@@ -234,43 +235,43 @@ def test_a_disk_that_is_away_for_a_moment_ends_no_job(api, unmount) -> None:
     assert b"".join(api.download(job_id).streaming_content) == PDF
 
 
-def test_nothing_is_stored_on_the_bare_mount_point(artifacts, unmount) -> None:
-    kept = store.keep(store.new_key(uuid4(), NOON), PDF)
+def test_nothing_is_stored_on_the_bare_mount_point(artifact_folder, unmount) -> None:
+    kept = artifacts.save(artifacts.new_key(uuid4(), NOON), PDF)
 
     unmount()
-    with pytest.raises(store.StoreDown, match="is its disk mounted"):
-        store.keep(store.new_key(uuid4(), NOON), PDF)
-    assert files(artifacts) == []
+    with pytest.raises(artifacts.StorageUnavailable, match="is its disk mounted"):
+        artifacts.save(artifacts.new_key(uuid4(), NOON), PDF)
+    assert files(artifact_folder) == []
     unmount()
 
-    assert files(artifacts) == [kept.artifact_key]
+    assert files(artifact_folder) == [kept.artifact_key]
 
 
 def test_a_store_that_was_never_used_is_not_away(anywhere) -> None:
-    assert not store.is_away()
+    assert not artifacts.is_unavailable()
 
 
 def test_a_disk_is_away_until_it_is_back(unmount) -> None:
-    store.keep(store.new_key(uuid4(), NOON), PDF)
-    seen = [store.is_away()]
+    artifacts.save(artifacts.new_key(uuid4(), NOON), PDF)
+    seen = [artifacts.is_unavailable()]
     for _ in range(2):
         unmount()
-        seen.append(store.is_away())
+        seen.append(artifacts.is_unavailable())
 
     assert seen == [False, True, False]
 
 
 @pytest.mark.usefixtures("silent_bucket")
 def test_a_bucket_that_says_nothing_is_away() -> None:
-    assert store.is_away()
+    assert artifacts.is_unavailable()
 
 
-def test_a_disk_that_cannot_be_read_has_lost_nothing(artifacts) -> None:
-    key = store.keep(store.new_key(uuid4(), NOON), PDF).artifact_key
-    folder = (artifacts / key).parent
-    (artifacts / key).unlink()
+def test_a_disk_that_cannot_be_read_has_lost_nothing(artifact_folder) -> None:
+    key = artifacts.save(artifacts.new_key(uuid4(), NOON), PDF).artifact_key
+    folder = (artifact_folder / key).parent
+    (artifact_folder / key).unlink()
     folder.rmdir()
     folder.write_bytes(b"")  # now what lies below is not missing but unreachable
 
-    with pytest.raises(store.StoreDown, match="Not a directory"):
-        store.exists(key)
+    with pytest.raises(artifacts.StorageUnavailable, match="Not a directory"):
+        artifacts.exists(key)

@@ -8,22 +8,22 @@ from typing import Any
 from rest_framework.exceptions import ValidationError
 
 from kilit.api.errors import ApiError
-from pdfjobs.documents import DocumentFault, UnknownDocument
-from pdfjobs.entry import Entry, EntryFault, read_entry
-from pdfjobs.failsafe import RETRY_AFTER
-from pdfjobs.rendering import RenderFault
+from pdfjobs.api.fallback import RETRY_AFTER
+from pdfjobs.documents import DocumentError, UnknownTemplateError
+from pdfjobs.job_request import JobRequest, JobRequestError, parse_job_request
+from pdfjobs.rendering import RenderError
 from pdfjobs.states import ErrorCode
 
 logger = logging.getLogger(__name__)
 
 
-def read(body: Any) -> Entry:
+def read(body: Any) -> JobRequest:
     """Return what a body asks for, or refuse with every fault."""
     try:
-        return read_entry(body)
-    except UnknownDocument as fault:
+        return parse_job_request(body)
+    except UnknownTemplateError as fault:
         raise ApiError(400, ErrorCode.TEMPLATE_ERROR, str(fault), allowed=fault.allowed) from None
-    except EntryFault as error:
+    except JobRequestError as error:
         faults: dict[str, list[str]] = {}
         for line in error.faults:
             path, _, words = line.partition(": ")
@@ -36,7 +36,7 @@ def refusing_broken_templates() -> Iterator[None]:
     """Tell the caller that the document cannot be made, and the operator why: that is in the log."""
     try:
         yield
-    except DocumentFault as fault:
+    except DocumentError as fault:
         logger.error("document not made: %s", fault)  # noqa: TRY400 - the place in the template is the news
         words = "The document cannot be made as asked; whoever runs this service finds the reason in the log."
         raise ApiError(400, ErrorCode.TEMPLATE_ERROR, words) from None
@@ -47,7 +47,7 @@ def refusing_unsupported() -> Iterator[None]:
     """Tell that this machine cannot make PDFs at all."""
     try:
         yield
-    except RenderFault as fault:
+    except RenderError as fault:
         logger.error("no PDFs here: %s", fault)  # noqa: TRY400
         raise ApiError(400, fault.code, "PDFs cannot be made on this machine.") from None
 

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import psutil
 from playwright.async_api import Browser, CDPSession, Error, Playwright, async_playwright
 
-from pdfjobs.rendering.engine import LAUNCH_LIMIT, launch_arguments
-from pdfjobs.rendering.faults import RenderFault
+from pdfjobs.rendering.chromium import LAUNCH_LIMIT, launch_arguments
+from pdfjobs.rendering.errors import RenderError
+from pdfjobs.rendering.isolated_page import IsolatedPage
 from pdfjobs.rendering.processes import is_driver, is_up, kill, kill_tree
-from pdfjobs.rendering.tab import Tab
 from pdfjobs.states import ErrorCode
 
 RECYCLE_AFTER = 300  # jobs; a browser grows for as long as that, and no further
@@ -28,7 +28,7 @@ Page = tuple[str, str]  # a head of ours, and the document
 GONE = ("closed", "crash", "disconnected", "Printing failed")  # in what Playwright says of a browser or page that died
 
 
-class Session:
+class BrowserManager:
     """One browser at a time."""
 
     def __init__(self) -> None:
@@ -43,8 +43,8 @@ class Session:
         self._launching = asyncio.Lock()
         self._inspector: CDPSession | None = None
         self._opening = asyncio.Lock()
-        self._spare: asyncio.Task[Tab] | None = None
-        self._kept: dict[Owner, Tab] = {}  # the one used last is last
+        self._spare: asyncio.Task[IsolatedPage] | None = None
+        self._kept: dict[Owner, IsolatedPage] = {}  # the one used last is last
         self._chores: set[asyncio.Task[Any]] = set()
 
     async def print(self, page: Page, layout: dict[str, Any], *, limit: float, owner: Owner | None = None) -> bytes:
@@ -56,14 +56,14 @@ class Session:
                 self.jobs += 1
                 tab, pdf = await self._print(page, layout, owner)
                 return pdf
-        except RenderFault:
+        except RenderError:
             raise
         except Exception as error:  # noqa: BLE001 - a dead driver is told as a bare Exception
             raise self._fault(error, limit) from None
         finally:
             self._put_back(tab, owner)
 
-    async def _print(self, page: Page, layout: dict[str, Any], owner: Owner | None) -> tuple[Tab, bytes]:
+    async def _print(self, page: Page, layout: dict[str, Any], owner: Owner | None) -> tuple[IsolatedPage, bytes]:
         while True:
             tab = await self._take(owner)
             try:
@@ -113,21 +113,21 @@ class Session:
             if gone:
                 return
 
-    def _fault(self, error: Exception, limit: float) -> RenderFault:
+    def _fault(self, error: Exception, limit: float) -> RenderError:
         if isinstance(error, TimeoutError):
             # `page.pdf` knows no timeout, and a page that hangs takes its browser along: only a kill ends it.
             self.kill()
-            return RenderFault(
+            return RenderError(
                 ErrorCode.NAVIGATION_TIMEOUT, f"The page was not done after {limit:g} s; its browser was killed."
             )
         told = next(iter(str(error).strip().splitlines()), type(error).__name__)
         if any(word in told for word in GONE) or not self._alive():
             # Whatever it stumbled over, it was of a browser that is gone: worth another try.
             self.kill()
-            return RenderFault(ErrorCode.BROWSER_LAUNCH_FAILED, f"The browser died while it rendered: {told}")
+            return RenderError(ErrorCode.BROWSER_LAUNCH_FAILED, f"The browser died while it rendered: {told}")
         if "range" in told.lower():
-            return RenderFault(ErrorCode.TEMPLATE_ERROR, f"The pages asked for are not in the document: {told}")
-        return RenderFault(ErrorCode.UNKNOWN, told)
+            return RenderError(ErrorCode.TEMPLATE_ERROR, f"The pages asked for are not in the document: {told}")
+        return RenderError(ErrorCode.UNKNOWN, told)
 
     async def _launched(self) -> None:
         """Have a browser before the job's own time begins: a cold worker needs seconds that a short limit has not."""
@@ -136,9 +136,9 @@ class Session:
                 await self._running()
         except TimeoutError:
             words = f"Chromium did not start: not up after {LAUNCH_LIMIT:g} s"
-            raise RenderFault(ErrorCode.BROWSER_LAUNCH_FAILED, words) from None
+            raise RenderError(ErrorCode.BROWSER_LAUNCH_FAILED, words) from None
 
-    async def _take(self, owner: Owner | None) -> Tab:
+    async def _take(self, owner: Owner | None) -> IsolatedPage:
         """Return the owner's page, else the one made ahead, if its browser still lives, else a new one."""
         kept = None if owner is None else self._kept.pop(owner, None)
         if kept and self._is_usable(kept):
@@ -149,7 +149,7 @@ class Session:
         if spare and self._alive():
             try:
                 tab = await spare
-            except (Error, RenderFault):
+            except (Error, RenderError):
                 tab = None  # its browser died or did not start; try once more, now on the job's account
         if tab is None or not self._is_usable(tab):
             tab = await self._open()
@@ -157,7 +157,7 @@ class Session:
             self._prepare()  # jobs come faster than pages: make the next one beside this job, not after it
         return tab
 
-    def _is_usable(self, tab: Tab) -> bool:
+    def _is_usable(self, tab: IsolatedPage) -> bool:
         """Tell whether a page can take a document; one made ahead may be of a browser that died, and not know it."""
         return not tab.is_worn and self._alive() and tab.page.context.browser is self._connection
 
@@ -166,12 +166,12 @@ class Session:
         if self._spare is None and self._playwright:
             self._spare = self._later(self._open())
 
-    async def _open(self) -> Tab:
+    async def _open(self) -> IsolatedPage:
         async with self._launching:
             browser = await self._running()
         async with self._opening:
             assert self._inspector  # noqa: S101 - it comes with the browser
-            tab = await self._while_alive(Tab.open(browser, self._inspector))
+            tab = await self._while_alive(IsolatedPage.open(browser, self._inspector))
         death = self._death
         tab.page.on("crash", lambda _: death.set())
         return tab
@@ -182,7 +182,7 @@ class Session:
         try:
             await asyncio.wait({answer, death}, return_when=asyncio.FIRST_COMPLETED)
             if not answer.done():
-                raise RenderFault(ErrorCode.BROWSER_LAUNCH_FAILED, "The browser died while it rendered.")
+                raise RenderError(ErrorCode.BROWSER_LAUNCH_FAILED, "The browser died while it rendered.")
             return answer.result()
         finally:
             answer.cancel()
@@ -196,7 +196,7 @@ class Session:
     async def _running(self) -> Browser:
         """Return the browser, started if there is none."""
         if self._left:
-            raise RenderFault(ErrorCode.BROWSER_LAUNCH_FAILED, "Nobody waits for this browser any more.")
+            raise RenderError(ErrorCode.BROWSER_LAUNCH_FAILED, "Nobody waits for this browser any more.")
         if self._connection and self._alive():
             return self._connection
         kill(self.browser)  # half of it may still run
@@ -212,7 +212,7 @@ class Session:
         except (TimeoutError, OSError, Error, psutil.Error) as error:
             self._give_up()
             told = str(error).strip() or f"not up after {LAUNCH_LIMIT:g} s"
-            raise RenderFault(ErrorCode.BROWSER_LAUNCH_FAILED, f"Chromium did not start: {told[:2000]}") from None
+            raise RenderError(ErrorCode.BROWSER_LAUNCH_FAILED, f"Chromium did not start: {told[:2000]}") from None
         except BaseException:
             self._give_up()  # called off in the middle: nobody would know of the driver any more
             raise
@@ -244,7 +244,7 @@ class Session:
         kill_tree(self.driver)
         self.driver = None
 
-    def _put_back(self, tab: Tab | None, owner: Owner | None) -> None:
+    def _put_back(self, tab: IsolatedPage | None, owner: Owner | None) -> None:
         """Keep a page for its owner's next document, and see to all else now that nobody waits."""
         if tab and owner is not None and not tab.is_worn and self.jobs < RECYCLE_AFTER:
             self._kept[owner] = tab
@@ -252,13 +252,13 @@ class Session:
             tab = None
         self._later(self._tidy(tab))
 
-    async def _rest(self, tab: Tab, prints: int) -> None:
+    async def _rest(self, tab: IsolatedPage, prints: int) -> None:
         """Empty a page that nobody used since: a document must not lie in memory until the next one comes."""
         await asyncio.sleep(EMPTY_AFTER)
         if tab.prints == prints and not tab.page.is_closed():
             await self._while_alive(tab.empty())
 
-    async def _tidy(self, tab: Tab | None) -> None:
+    async def _tidy(self, tab: IsolatedPage | None) -> None:
         """Make the next page ahead of need, and throw away the one that was used up, and the one unused for longest."""
         if self.jobs >= RECYCLE_AFTER and not self._doomed:
             await self.stop()

@@ -1,7 +1,7 @@
 """What can go wrong on the way to a PDF."""
 
 
-class RenderFault(Exception):  # noqa: N818 - it is an answer, not an error of ours
+class RenderError(Exception):
     """A render that gave no PDF: a code for machines, words for the operator."""
 
     def __init__(self, code: str, detail: str) -> None:
@@ -9,7 +9,7 @@ class RenderFault(Exception):  # noqa: N818 - it is an answer, not an error of o
         self.code, self.detail = code, detail
 
 
-class OptionsFault(Exception):  # noqa: N818 - it is an answer, not an error of ours
+class OptionsError(Exception):
     """Page options that make no sense; each fault is named by its path."""
 
     def __init__(self, faults: list[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pdfjobs import documents, rendering
-from pdfjobs.rendering import RenderFault, renderer, session, tab
+from pdfjobs.rendering import RenderError, browser_manager, isolated_page, renderer
 from pdfjobs.rendering.fonts import font_files
 from tests.support.rendering import MADE_AT, PAGE, when_printing
 from tests.support.waiting import PATIENCE, wait_until
@@ -57,18 +57,18 @@ def print_for() -> Callable[..., bytes]:
     return run
 
 
-def kept() -> dict[Any, tab.Tab]:
+def kept() -> dict[Any, isolated_page.IsolatedPage]:
     """Return the pages that are kept."""
     assert renderer._renderer
     return dict(renderer._renderer.session._kept)
 
 
-def shown(page: tab.Tab) -> str:
+def shown(page: isolated_page.IsolatedPage) -> str:
     assert renderer._renderer
     return asyncio.run_coroutine_threadsafe(page.page.content(), renderer._renderer.loop).result(PATIENCE)
 
 
-def pages_of(owners: list[int], print_for: Callable[..., bytes]) -> list[tab.Tab]:
+def pages_of(owners: list[int], print_for: Callable[..., bytes]) -> list[isolated_page.IsolatedPage]:
     """Return the page that each print was kept on."""
     found = []
     for owner in owners:
@@ -151,23 +151,23 @@ def test_a_page_led_away_under_a_document_is_not_believed(print_for, monkeypatch
     expected = print_for(None)
     print_for(6)
     used = kept()[6]
-    prints = tab.Tab.print
+    prints = isolated_page.IsolatedPage.print
 
-    async def led_away(self: tab.Tab, *page: Any) -> bytes:
+    async def led_away(self: isolated_page.IsolatedPage, *page: Any) -> bytes:
         pdf = await prints(self, *page)
         if self is used:
             self._stray()
             return b"%PDF of another document"
         return pdf
 
-    monkeypatch.setattr(tab.Tab, "print", led_away)
+    monkeypatch.setattr(isolated_page.IsolatedPage, "print", led_away)
 
     assert print_for(6) == expected
     assert used.page.is_closed() or used is not kept().get(6)
 
 
 def test_a_page_is_used_up_after_its_share(print_for, monkeypatch) -> None:
-    monkeypatch.setattr(tab, "MOST_PRINTS", 3)
+    monkeypatch.setattr(isolated_page, "MOST_PRINTS", 3)
     rendering.close()
     contexts = []
     for _ in range(7):
@@ -182,10 +182,10 @@ def test_a_page_is_used_up_after_its_share(print_for, monkeypatch) -> None:
 def test_pages_of_the_owners_who_came_last_are_kept(print_for) -> None:
     rendering.close()
 
-    pages = pages_of(list(range(session.MOST_KEPT + 2)), print_for)
-    pages_of([session.MOST_KEPT], print_for)  # comes again, and with that the oldest has left by now
+    pages = pages_of(list(range(browser_manager.MOST_KEPT + 2)), print_for)
+    pages_of([browser_manager.MOST_KEPT], print_for)  # comes again, and with that the oldest has left by now
 
-    assert len(kept()) <= session.MOST_KEPT
+    assert len(kept()) <= browser_manager.MOST_KEPT
     assert not {0, 1} & set(kept())
     wait_until(pages[0].page.is_closed)
 
@@ -195,7 +195,7 @@ def test_a_page_on_which_something_failed_is_not_used_again(print_for, browser) 
     before = kept()[8]
     rendering_options = rendering.PageOptions.read({"pages": "7"})
 
-    with pytest.raises(RenderFault):
+    with pytest.raises(RenderError):
         rendering.render(PAGE, rendering_options, made_at=MADE_AT, hard_timeout=timedelta(seconds=PATIENCE), owner=8)
     print_for(8)
 
@@ -204,7 +204,7 @@ def test_a_page_on_which_something_failed_is_not_used_again(print_for, browser) 
 
 def test_a_page_whose_browser_died_is_forgotten(print_for, browser) -> None:
     expected = print_for(9)
-    with when_printing(browser.kill), pytest.raises(RenderFault):
+    with when_printing(browser.kill), pytest.raises(RenderError):
         print_for(9)
 
     assert print_for(9) == expected

@@ -45,12 +45,12 @@ def test_every_state_has_a_reason_and_a_diagram(make_person, make_job, state: st
 
 
 @pytest.mark.usefixtures("worker_lives")
-def test_a_job_that_waits_for_the_store_says_so(make_person, make_job, artifacts) -> None:
+def test_a_job_that_waits_for_the_store_says_so(make_person, make_job, artifact_folder) -> None:
     make_job("succeeded")
     job, client = make_job(), make_person()
     assert told(client, job)[0].startswith("Nothing keeps it")
 
-    (artifacts / "pdfs").rename(artifacts / "away")
+    (artifact_folder / "pdfs").rename(artifact_folder / "away")
 
     assert told(client, job) == ["The store of PDF files does not answer; workers take jobs again when it is back."]
 

@@ -8,9 +8,9 @@ from django.utils import translation
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdfjobs.documents.speech import Speech, cents
+from pdfjobs.documents.formatting import LocaleFormatter, cents
 
-TR, EN = Speech("tr", "TRY"), Speech("en", "EUR")
+TR, EN = LocaleFormatter("tr", "TRY"), LocaleFormatter("en", "EUR")
 AMOUNTS = st.decimals(-(10**9), 10**9, places=2, allow_nan=False, allow_infinity=False)
 
 
@@ -46,7 +46,7 @@ def test_no_digit_is_lost_on_the_way_to_paper(amount: Decimal) -> None:
 @given(AMOUNTS, st.sampled_from(["tr", "en", "de"]))
 def test_the_language_of_the_process_plays_no_part(amount: Decimal, language: str) -> None:
     with translation.override(language):
-        assert TR.money(amount) == Speech("tr", "TRY").money(amount)
+        assert TR.money(amount) == LocaleFormatter("tr", "TRY").money(amount)
 
 
 def test_half_a_cent_goes_up() -> None:

@@ -8,19 +8,19 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils.http import content_disposition_header, parse_etags
 
-from pdfjobs import store
 from pdfjobs.models import PdfJob
+from pdfjobs.storage import artifacts
 
 CHUNK = 64 * 1024
 ONE_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
-class FileLost(Exception):  # noqa: N818 - a fact about the world, not a mistake of ours
+class ArtifactMissingError(Exception):
     """A finished job's file is not there any more."""
 
 
 def serve(request: HttpRequest, job: PdfJob, *, as_attachment: bool) -> HttpResponseBase:
-    """Answer with a finished job's file, or FileLost."""
+    """Answer with a finished job's file, or ArtifactMissingError."""
     etag, size = f'"{job.artifact_digest}"', job.artifact_size or 0
     headers = {
         "ETag": etag,
@@ -45,8 +45,8 @@ def serve(request: HttpRequest, job: PdfJob, *, as_attachment: bool) -> HttpResp
 
 def without_bytes(job: PdfJob, *, status: int, headers: dict[str, str]) -> HttpResponse:
     """Answer about a file that is there, without opening it: a bucket would send all of it."""
-    if not store.exists(job.artifact_key):
-        raise FileLost
+    if not artifacts.exists(job.artifact_key):
+        raise ArtifactMissingError
     return HttpResponse(status=status, headers=headers)
 
 
@@ -70,13 +70,13 @@ class FilePart:
 
     def __init__(self, job: PdfJob, wanted: range) -> None:
         try:
-            self.file: Any = store.open_file(job.artifact_key)
+            self.file: Any = artifacts.open_file(job.artifact_key)
         except FileNotFoundError:
-            raise FileLost from None
+            raise ArtifactMissingError from None
         self.file.seek(0, os.SEEK_END)  # asked of what is open: by its name the file may be gone by now
         if self.file.tell() != job.artifact_size:
             self.close()
-            raise FileLost
+            raise ArtifactMissingError
         self.wanted = wanted
 
     def __iter__(self) -> Iterator[bytes]:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pdfjobs.entry import EntryFault, read_entry, unstorable_faults
-from pdfjobs.rendering import OptionsFault, PageOptions
+from pdfjobs.job_request import JobRequestError, parse_job_request, unstorable_faults
+from pdfjobs.rendering import OptionsError, PageOptions
 from tests.support.pdf_jobs import body
 
 LONG = "x" * 10_000
@@ -36,8 +36,8 @@ WRONG_ALL_OVER: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("change", WRONG_ALL_OVER, ids=range(len(WRONG_ALL_OVER)))
 def test_faults_are_few_and_short_however_many_there_are(change: dict[str, Any]) -> None:
-    with pytest.raises(EntryFault) as refused:
-        read_entry(body() | change)
+    with pytest.raises(JobRequestError) as refused:
+        parse_job_request(body() | change)
 
     assert len(refused.value.faults) <= 60
     assert max(map(len, refused.value.faults)) < 2_000
@@ -45,7 +45,7 @@ def test_faults_are_few_and_short_however_many_there_are(change: dict[str, Any])
 
 @pytest.mark.parametrize("top", [10**400, -(10**400), 1e308, float("nan"), float("inf"), True])
 def test_a_number_beyond_all_bounds_is_refused_in_words(top: Any) -> None:
-    with pytest.raises(OptionsFault, match=r"options\.margin\.top: .* is not a number from 0 to 60"):
+    with pytest.raises(OptionsError, match=r"options\.margin\.top: .* is not a number from 0 to 60"):
         PageOptions.read({"margin": {"top": top}})
 
 

@@ -13,7 +13,7 @@ from django.conf import settings
 from pdfjobs.documents import Document, document
 from pdfjobs.documents.schema import LONGEST_NAME, MOST_FAULTS
 from pdfjobs.models.job import LONGEST_TIMEOUT
-from pdfjobs.rendering import OptionsFault, PageOptions
+from pdfjobs.rendering import OptionsError, PageOptions
 from pdfjobs.states import FailSafe
 
 DEEPEST = 20
@@ -24,7 +24,7 @@ NOT_TEXT = re.compile(r"[\x00\ud800-\udfff]")
 Place = tuple[Any, str | int]
 
 
-class EntryFault(Exception):  # noqa: N818 - a refusal is an answer, not an error of ours
+class JobRequestError(Exception):
     """What is wrong with a request, each fault as `field: sentence`."""
 
     def __init__(self, faults: list[str]) -> None:
@@ -33,7 +33,7 @@ class EntryFault(Exception):  # noqa: N818 - a refusal is an answer, not an erro
 
 
 @dataclass(frozen=True)
-class Entry:
+class JobRequest:
     """A document asked for, in values that can be trusted."""
 
     document: Document
@@ -46,21 +46,21 @@ class Entry:
         return self.document.html(self.variables)
 
 
-def read_entry(body: Any) -> Entry:
-    """Return what a body asks for; UnknownDocument or EntryFault say what is wrong with it."""
+def parse_job_request(body: Any) -> JobRequest:
+    """Return what a body asks for; UnknownTemplateError or JobRequestError say what is wrong with it."""
     if not isinstance(body, dict):
-        raise EntryFault([f": expected an object with {', '.join(KNOWN)}."])
+        raise JobRequestError([f": expected an object with {', '.join(KNOWN)}."])
     unknown = islice((name for name in body if name not in KNOWN), MOST_FAULTS)
     faults = [f"{spoken((None, name))}: unknown; allowed are {', '.join(KNOWN)}." for name in unknown]
     name, variables, given = body.get("template_name"), body.get("variables"), body.get("options")
     if not isinstance(name, str) or not name:
-        raise EntryFault([*faults, "template_name: expected the name of a template."])
+        raise JobRequestError([*faults, "template_name: expected the name of a template."])
     asked = document(name)
     faults += _variable_faults(asked, variables)
     options, timeout, fail_safe = _read_options({} if given is None else given, faults)
     if faults or options is None:
-        raise EntryFault(faults)
-    return Entry(asked, dict(variables or {}), options, timeout, fail_safe)
+        raise JobRequestError(faults)
+    return JobRequest(asked, dict(variables or {}), options, timeout, fail_safe)
 
 
 def _variable_faults(asked: Document, variables: Any) -> list[str]:
@@ -125,6 +125,6 @@ def _read_options(given: Any, faults: list[str]) -> tuple[PageOptions | None, ti
         return None, timeout, fail_safe
     try:
         return PageOptions.read(layout), timeout, fail_safe
-    except OptionsFault as error:
+    except OptionsError as error:
         faults.extend(error.faults)
         return None, timeout, fail_safe

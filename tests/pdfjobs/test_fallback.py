@@ -10,7 +10,7 @@ from django.db import OperationalError, connection
 from django.db.models.functions import Now
 
 from kilit.workers.models import ALIVE_FOR, Heartbeat
-from pdfjobs.documents import DocumentFault
+from pdfjobs.documents import DocumentError
 from pdfjobs.models import PdfJob
 from tests.support.pdf_jobs import body
 
@@ -52,7 +52,7 @@ def test_a_broken_template_is_told_without_its_place(api, monkeypatch, caplog) -
     """Template and line are the operator's, in the log."""
 
     def broken(*_: Any) -> str:
-        raise DocumentFault("pdf/invoice.html", 12, "no such tag")
+        raise DocumentError("pdf/invoice.html", 12, "no such tag")
 
     monkeypatch.setattr("pdfjobs.documents.Document.html", broken)
 

@@ -1,0 +1,101 @@
+"""Saves, opens and deletes finished PDFs by their key, in whichever backend `STORAGES["artifacts"]` names."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from botocore.exceptions import BotoCoreError, ClientError
+from django.core.files.base import ContentFile, File
+from django.core.files.storage import storages
+
+from kilit.backup.files import StoreUnavailable
+from pdfjobs.storage.folder import StorageEntry
+
+PREFIX = "pdfs"
+NO_ANSWER = (OSError, BotoCoreError, ClientError)
+
+
+class StorageUnavailable(StoreUnavailable):
+    """The storage does not answer, so it is unknown whether a file exists."""
+
+
+class Artifact(NamedTuple):
+    """What a job's row records about its file."""
+
+    artifact_key: str
+    size: int
+    digest: str
+
+
+def new_key(job_id: UUID, at: datetime) -> str:
+    """Return the key of an attempt's file. The time differs for each attempt, so none overwrites another's file."""
+    return f"{PREFIX}/{job_id}/{at:%Y%m%dT%H%M%S%f}.pdf"
+
+
+def job_id_of(key: str) -> UUID | None:
+    try:
+        return UUID(key.split("/")[1])
+    except (IndexError, ValueError):
+        return None
+
+
+def save(key: str, content: bytes) -> Artifact:
+    """Store the file completely or not at all."""
+    with _raising_unavailable():
+        saved_as = _storage().save(key, ContentFile(content))
+    return Artifact(saved_as, len(content), hashlib.sha256(content).hexdigest())
+
+
+def open_file(key: str) -> File[bytes]:
+    """Open a file that stays readable even if it is deleted meanwhile. Raises FileNotFoundError."""
+    try:
+        file: File[bytes] = _storage().open(key)
+        file.seek(0)  # S3 fetches the whole file on first use
+    except FileNotFoundError:
+        raise
+    except ClientError as error:
+        is_missing = error.response["ResponseMetadata"]["HTTPStatusCode"] == HTTPStatus.NOT_FOUND
+        raise (FileNotFoundError(key) if is_missing else StorageUnavailable(str(error))) from error
+    except NO_ANSWER as error:
+        raise StorageUnavailable(str(error)) from error
+    return file
+
+
+def exists(key: str) -> bool:
+    with _raising_unavailable():
+        return bool(_storage().exists(key))
+
+
+def is_unavailable() -> bool:
+    try:
+        return bool(_storage().is_unavailable(PREFIX))
+    except NO_ANSWER:
+        return True
+
+
+def delete(key: str) -> None:
+    """Delete a file; one that does not exist is no error."""
+    with _raising_unavailable():
+        _storage().delete(key)
+
+
+def list_files() -> Iterator[StorageEntry]:
+    """Yield every file, including those that belong to no job."""
+    with _raising_unavailable():
+        yield from _storage().list_files(PREFIX)
+
+
+def _storage() -> Any:
+    return storages["artifacts"]
+
+
+@contextmanager
+def _raising_unavailable() -> Iterator[None]:
+    try:
+        yield
+    except NO_ANSWER as error:
+        raise StorageUnavailable(str(error)) from error

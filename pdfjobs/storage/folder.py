@@ -1,0 +1,124 @@
+"""Finished PDFs in a folder. A file is written completely or not at all."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from django.core.files.base import File
+from django.core.files.storage import FileSystemStorage
+from django.core.files.utils import validate_file_name
+
+DRAFT_SUFFIX = ".part"
+ATTEMPTS = 5
+
+
+class StorageEntry(NamedTuple):
+    key: str
+    modified_at: datetime
+
+
+class FolderStorage(FileSystemStorage):
+    """Files are written under a temporary name, synced to disk, then renamed.
+
+    A missing file and an unmounted disk look alike. The top folder tells them apart: it is created with the first
+    file, and when it disappears afterwards, the disk is not mounted and nothing can be said about any file.
+    """
+
+    _folder_seen = False
+
+    def get_available_name(self, name: str, max_length: int | None = None) -> str:
+        """Return the name unchanged: every attempt has a key of its own."""
+        validate_file_name(name, allow_relative_path=True)
+        return name
+
+    def exists(self, name: str) -> bool:
+        """Unlike Django's, raise on any other error of the disk instead of answering False."""
+        try:
+            Path(self.path(name)).stat()
+        except FileNotFoundError:
+            self._check_folder(name)
+            return False
+        self._folder_seen = True
+        return True
+
+    def is_unavailable(self, prefix: str) -> bool:
+        folder_exists = Path(self.location, prefix).is_dir()
+        self._folder_seen = self._folder_seen or folder_exists
+        return self._folder_seen and not folder_exists
+
+    def _open(self, name: str, mode: str = "rb") -> File[Any]:
+        try:
+            file: File[Any] = super()._open(name, mode)  # type: ignore[misc]
+        except FileNotFoundError:
+            self._check_folder(name)
+            raise
+        self._folder_seen = True
+        return file
+
+    def _check_folder(self, name: str) -> None:
+        folder = Path(self.location, Path(name).parts[0])
+        if not folder.is_dir():
+            raise OSError(f"{folder} does not exist; is its disk mounted?")
+        self._folder_seen = True
+
+    def _save(self, name: str, content: File[Any]) -> str:
+        if self._folder_seen:  # a file written below the mount point would be hidden once the disk is mounted again
+            self._check_folder(name)
+        path = Path(self.path(name))
+        draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}{DRAFT_SUFFIX}")
+        try:
+            with _open_in_folder(draft) as file:
+                for chunk in content.chunks():
+                    file.write(chunk)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+            _sync(path.parent)
+        finally:
+            draft.unlink(missing_ok=True)
+        self._folder_seen = True
+        return name
+
+    def delete(self, name: str) -> None:
+        """Delete a file, and its folder when that is empty."""
+        super().delete(name)
+        path = Path(self.path(name))
+        try:
+            path.parent.rmdir()
+        except OSError:
+            return  # not empty, or removed already
+
+    def list_files(self, prefix: str) -> Iterator[StorageEntry]:
+        """Yield every file, including drafts left by a crash."""
+        root = Path(self.location)
+        for folder, _, names in os.walk(root / prefix):
+            for name in names:
+                path = Path(folder, name)
+                try:
+                    modified_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+                except FileNotFoundError:
+                    continue  # deleted meanwhile
+                yield StorageEntry(path.relative_to(root).as_posix(), modified_at)
+
+
+def _open_in_folder(path: Path) -> IO[bytes]:
+    """Open a new file. Races with `delete` of an earlier attempt's file, which removes the folder when it is empty."""
+    for _ in range(ATTEMPTS):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return path.open("xb")
+        except FileNotFoundError:
+            continue
+    raise FileNotFoundError(path)
+
+
+def _sync(folder: Path) -> None:
+    # Without this, a power failure could lose the name although the content is on disk.
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,31 @@
+"""Finished PDFs in an S3 bucket. A module of its own, because importing botocore is slow."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from botocore.config import Config
+from storages.backends.s3 import S3Storage
+
+from pdfjobs.storage.folder import StorageEntry
+
+# A caller and a worker with a lease wait for the answer; botocore's default is five attempts of a minute each.
+CLIENT_TIMEOUTS = Config(connect_timeout=3, read_timeout=10, retries={"total_max_attempts": 2})
+
+
+class S3ArtifactStorage(S3Storage):  # type: ignore[misc]
+    """Objects in a bucket of S3 or MinIO. An object becomes visible only when its upload is complete."""
+
+    client_config: Config
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"default_acl": None, "file_overwrite": True, **options})
+        self.client_config = self.client_config.merge(CLIENT_TIMEOUTS)
+
+    def is_unavailable(self, prefix: str) -> bool:
+        self.exists(f"{prefix}/any.pdf")  # any answer will do; no answer raises
+        return False
+
+    def list_files(self, prefix: str) -> Iterator[StorageEntry]:
+        """Yield every object; one request returns a thousand."""
+        for item in self.bucket.objects.filter(Prefix=f"{prefix}/"):
+            yield StorageEntry(item.key, item.last_modified)
