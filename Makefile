@@ -8,7 +8,7 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help up up-google down test fuzz lint fmt messages screenshots bench bench-full chaos load lock
+.PHONY: help up up-google down test quick durations fuzz lint fmt messages screenshots bench bench-full chaos load lock
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,12 @@ test: .venv/dev lint ## Check formatting, types and architecture, then run every
 	@$(BIN)/python manage.py browser
 	@# More than two cores would take: many tests wait for processes that they started.
 	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 25
+
+quick: .venv/dev ## Run the tests that start no processes, in under three minutes
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m 'not processes and not slow'
+
+durations: .venv/dev ## Run every test, and store how long each file takes, for the order of `make test`
+	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --store-durations
 
 fuzz: .venv/dev ## Try every property, and every request that the schema allows, with many more examples (EXAMPLES=500)
 	@KILIT_SCHEMATHESIS_EXAMPLES=$(or $(EXAMPLES),100) $(BIN)/python -m pytest tests/api/test_schemathesis.py

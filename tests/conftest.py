@@ -11,7 +11,7 @@ from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test import Client
 from hypothesis import HealthCheck, settings
 
-from tests.support import api_conformance
+from tests.support import api_conformance, durations
 from tests.support.waiting import PATIENCE
 
 # Examples take as long as the database does, and each rolls itself back.
@@ -24,22 +24,31 @@ settings.load_profile("kilit")
 # Made by migrations, so a flush between tests must leave them.
 KEPT = {"auth_group", "auth_permission", "auth_group_permissions", "django_content_type"}
 
-# They take minutes, mostly of waiting: begun last, one of them would keep a whole run waiting alone.
-LONGEST = (
-    "tests/browser/test_access.py",
-    "tests/chaos/test_chaos.py",
-    "tests/processes/config/test_up.py",
-    "tests/ociqueue/test_list_plans.py",
-    "tests/processes/operations/test_backup.py",
-    "tests/processes/operations/test_restarts.py",
-    "tests/processes/test_docs.py",
-    "tests/processes/workers/test_kills.py",
-)
+# Every test below these starts processes; no test needs to say so itself.
+PROCESSES = ("tests/processes/", "tests/browser/", "tests/chaos/test_chaos.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest."""
-    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+    """Mark tests that start processes, and begin with the files that take longest."""
+    for item in items:
+        if item.nodeid.startswith(PROCESSES):
+            item.add_marker(pytest.mark.processes)
+    durations.longest_first(items)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--store-durations", action="store_true", help="write how long each file took (tests/durations.json)"
+    )
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Store durations if asked to; otherwise name files that take long and are not listed."""
+    taken = durations.measured(terminalreporter.stats)
+    if config.getoption("store_durations"):
+        durations.store(taken)
+    elif unlisted := durations.unlisted(taken):
+        terminalreporter.line(f"Slow and not in tests/durations.json (make durations): {', '.join(unlisted)}")
 
 
 @pytest.hookimpl(wrapper=True)
