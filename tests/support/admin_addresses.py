@@ -46,7 +46,7 @@ def model_of(name: str) -> type[Model] | None:
     found = [
         model for model in admin.site._registry if name.startswith(f"{model._meta.app_label}_{model._meta.model_name}_")
     ]
-    return max(found, key=lambda model: len(model._meta.model_name), default=None)
+    return max(found, key=lambda model: len(model._meta.model_name or ""), default=None)
 
 
 def addresses(rows: dict[type[Model], list[Any]]) -> Iterator[Address]:
@@ -56,7 +56,7 @@ def addresses(rows: dict[type[Model], list[Any]]) -> Iterator[Address]:
         model = model_of(name)
         if "(?P" in route or name == "":
             continue  # Django's answer for unknown paths
-        for row in rows.get(model, [None]) if "object_id" in route else [None]:
+        for row in rows.get(model, [None]) if model and "object_id" in route else [None]:
             if "object_id" in route and row is None:
                 continue
             for values in fillings(route, model):
@@ -66,12 +66,16 @@ def addresses(rows: dict[type[Model], list[Any]]) -> Iterator[Address]:
 def fillings(route: str, model: type[Model] | None) -> Iterator[dict[str, Any]]:
     """Return what may stand for a route's other parts."""
     if "<str:verb>" in route:
-        for action in admin.site._registry[model].buttons.values():
+        registered: Any = model and admin.site._registry[model]
+        for action in registered.buttons.values():
             yield {"verb": action.verb}
     elif "<int:key>" in route:
         yield {"key": ApiKey.objects.filter(user__username__startswith="site-").latest("pk").pk}
     elif "content_type_id" in route:
-        yield {"content_type_id": ContentType.objects.get_for_model(ApiKey).pk, "object_id": ApiKey.objects.first().pk}
+        yield {
+            "content_type_id": ContentType.objects.get_for_model(ApiKey).pk,
+            "object_id": ApiKey.objects.earliest("pk").pk,
+        }
     else:
         yield {}
 
@@ -97,13 +101,13 @@ def one_of_each() -> dict[type[Model], list[Any]]:
         rows = model._base_manager.order_by("pk")
         if any(field.name == "status" for field in model._meta.fields):
             states = list(rows.order_by().values_list("status", flat=True).distinct())
-            found[model] = [rows.filter(status=state).first().pk for state in sorted(states)]
+            found[model] = [rows.filter(status=state).earliest("pk").pk for state in sorted(states)]
         else:
-            found[model] = [rows.first().pk] if rows.exists() else []
+            found[model] = list(rows.values_list("pk", flat=True)[:1])
     return found
 
 
-def everything() -> dict[str, list[tuple[Any, ...]]]:
+def everything() -> dict[str, list[str]]:
     """Return all that the product stores, to see whether anything changed."""
     models = set(admin.site._registry) | {
         inline.model for model_admin in admin.site._registry.values() for inline in model_admin.inlines

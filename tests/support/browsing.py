@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
@@ -65,7 +65,7 @@ class Visitor:
         self,
         username: str = "",
         *,
-        theme: str = "light",
+        theme: Literal["light", "dark"] = "light",
         width: int = WIDE,
         language: str = "en",
         zone: str = "Europe/Istanbul",

@@ -3,6 +3,7 @@
 import csv
 from collections import Counter
 from io import StringIO
+from typing import Any
 from uuid import UUID
 
 from django.test import Client
@@ -13,7 +14,7 @@ from tests.support.bulk_actions import PAGES
 
 
 def results(client: Client, action: BulkAction) -> dict[UUID, dict[str, str]]:
-    answer = client.get(f"{PAGES}{action.pk}/results/")
+    answer: Any = client.get(f"{PAGES}{action.pk}/results/")
     text = b"".join(answer.streaming_content).decode().removeprefix("\ufeff")
     return {UUID(row["id"]): row for row in csv.DictReader(StringIO(text, newline=""))}
 

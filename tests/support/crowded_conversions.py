@@ -1,5 +1,8 @@
 """A conversion queue with a million finished rows."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from ociqueue.models import Site
@@ -45,7 +48,7 @@ KINDS = {
 
 
 @pytest.fixture
-def crowded(site: Site, sql) -> Site:
+def crowded(site: Site, sql: Callable[..., Any]) -> Site:
     """A million finished rows and some of every live kind, as vacuum leaves them: born so, guards off."""
     Site.objects.update(requeue_transient=True)
     first = 1

@@ -1,5 +1,8 @@
 """A hundred thousand finished cutting jobs."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from tests.support.plans import crowding
@@ -18,7 +21,7 @@ FILL = """
 
 
 @pytest.fixture
-def crowded(sql) -> None:
+def crowded(sql: Callable[..., Any]) -> None:
     """Many finished jobs and a few live ones: born so, guards off."""
     with crowding(TABLE):
         sql(FILL, 1, 100_000, "DONE")

@@ -1,5 +1,8 @@
 """Two hundred thousand finished PDF jobs."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from tests.support.pdf_jobs import some_user
@@ -34,7 +37,7 @@ KINDS = {"expired": FINISHED, "succeeded": 500, "failed": 500, "running": 100, "
 
 
 @pytest.fixture
-def crowded(sql) -> int:
+def crowded(sql: Callable[..., Any]) -> int:
     """Many finished jobs and some of every other kind, as vacuum leaves them: born so, guards off."""
     owner = some_user().pk
     first = 1

@@ -97,7 +97,7 @@ def failure_columns() -> dict[str, Any]:
     return {**failure(JobError(Code.UNKNOWN, "no")), **no_lease()}
 
 
-def error(answer) -> dict:
+def error(answer: Any) -> dict[str, Any]:
     return answer.json()["error"]
 
 

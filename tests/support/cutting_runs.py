@@ -51,7 +51,7 @@ def let_leases_lapse() -> None:
     Job.objects.exclude(lease_until=None).update(lease_until=Now() - timedelta(seconds=1))
 
 
-def left_running(floor, settings) -> Job:
+def left_running(floor: Folders, settings: Any) -> Job:
     """Return a job whose runner was lost while OptiPlanning ran."""
     settings.OPTI_COMMAND = command(floor, "--fault", "hang")
     job = make_job()

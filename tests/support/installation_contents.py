@@ -19,7 +19,7 @@ BEHAVIOUR = {
     " WHERE table_schema = 'public'",
     "options": "SELECT relname, reloptions FROM pg_class WHERE relnamespace = 'public'::regnamespace",
 }
-WHOLE = {"events": [], "counts": [], "files": []}
+WHOLE: dict[str, list[Any]] = {"events": [], "counts": [], "files": []}
 
 
 def contents(kilit: Installation) -> dict[str, Counter[str]]:

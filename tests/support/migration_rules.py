@@ -6,6 +6,7 @@ rewritten or scanned under a lock, and old code can go on inserting.
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from django.contrib.postgres import operations as postgres
 from django.db import connection, migrations, models
@@ -81,7 +82,7 @@ def fault_of(  # noqa: PLR0911 - a line for each rule
     return None if isinstance(operation, HARMLESS) else "no rule knows it"
 
 
-def fault_of_column(field: models.Field) -> str | None:
+def fault_of_column(field: Any) -> str | None:
     """Say whether old code could no longer insert, or the table would be rewritten."""
     if not field.null and not field.has_db_default() and not isinstance(field, models.ManyToManyField):
         return "old code inserts without it; let it be null or give it a db_default"
@@ -94,7 +95,7 @@ def fault_of_column(field: models.Field) -> str | None:
 
 def fault_of_sql(operation: migrations.RunSQL, app: str, born: set[str]) -> str | None:
     """Allow SQL that makes functions, says how a table is stored, or fills tables of this very migration."""
-    statements = operation.sql if isinstance(operation.sql, list | tuple) else [operation.sql]
+    statements: Any = operation.sql if isinstance(operation.sql, list | tuple) else [operation.sql]
     for statement in statements:
         if MAKES_A_FUNCTION.match(statement) or STORES.match(statement):
             continue

@@ -66,6 +66,7 @@ def bring(job: PdfJob, status: str, *, code: str = ErrorCode.TEMPLATE_ERROR, pdf
     if status in (Status.RUNNING, Status.SUCCEEDED, Status.FAILED):
         (claimed,) = mine.claim()
         if status == Status.SUCCEEDED:
+            assert claimed.started_at
             kept = artifacts.save(artifacts.new_key(job.pk, claimed.started_at), pdf)
             claimed.succeed(artifact_key=kept.artifact_key, size=kept.size, digest=kept.digest)
         if status == Status.FAILED:

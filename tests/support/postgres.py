@@ -112,11 +112,12 @@ class Client:
     def read(self) -> str:
         """Return the next line the process prints."""
         assert self.process.stdout
-        assert self.has_spoken(within=PATIENCE), "the process said nothing in time"
+        assert self.has_printed(within=PATIENCE), "the process said nothing in time"
         return self.process.stdout.readline().strip()
 
-    def has_spoken(self, *, within: float) -> bool:
+    def has_printed(self, *, within: float) -> bool:
         """Tell whether the process printed a line, or ended, within so many seconds."""
+        assert self.process.stdout
         readable, _, _ = select.select([self.process.stdout], [], [], within)
         return bool(readable)
 

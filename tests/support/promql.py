@@ -50,8 +50,8 @@ def matches(value: str, rule: Any, wanted: str) -> bool:
     return whole == (rule == promql.MatchOp.Re)
 
 
-def evaluate(node: Any, now: Scrape, before: Scrape) -> Vector | float:  # noqa: PLR0911 - a line for each kind
-    """Return what an expression is at the later of two scrapes."""
+def evaluate(node: Any, now: Scrape, before: Scrape) -> Any:  # noqa: PLR0911 - a line for each kind
+    """Return a vector or a number: what an expression is at the later of two scrapes."""
     match node:
         case promql.NumberLiteral():
             return node.val
@@ -74,7 +74,7 @@ def evaluate(node: Any, now: Scrape, before: Scrape) -> Vector | float:  # noqa:
     raise TypeError(f"these tests cannot evaluate {node.prettify()}")
 
 
-def combine(sign: str, left: Vector, right: Vector | float) -> Vector:
+def combine(sign: str, left: Vector, right: Any) -> Vector:
     """Join two sides, series by series of the same labels."""
     if sign == "and":
         return {labels: value for labels, value in left.items() if labels in right}

@@ -85,7 +85,12 @@ class Clients:
     def send_conversions(self, number: int) -> None:
         site = self.logins["script_site"]
         key = f"{self.round_name}-{number}"
-        conversion = {"conversionName": "Satış", "gclid": f"Cj0-{key}", "conversionTime": YESTERDAY, "sourceKey": key}
+        conversion: dict[str, Any] = {
+            "conversionName": "Satış",
+            "gclid": f"Cj0-{key}",
+            "conversionTime": YESTERDAY,
+            "sourceKey": key,
+        }
         conversion |= {"conversionValue": 10, "conversionCurrency": "TRY"}
         body = {"siteId": site["public_id"], "conversions": [conversion]}
         answer = self.ask("POST", "/api/oci/conversions", key=site["api_key"], body=body)
