@@ -110,8 +110,7 @@ def finish(job: PdfJob, kept: artifacts.Artifact) -> None:
 
 def fail(job: PdfJob, code: str, detail: str) -> None:
     """Say that it failed; when it is to be tried again, somebody is called to it."""
-    held = PdfJob.objects.filter(pk=job.pk, claim_token=job.claim_token)
-    outcome = held.fail(code=code, detail=detail)
+    outcome = PdfJob.objects.held_by(job).fail(code=code, detail=detail)
     if not outcome.failed:
         logger.warning("%s was taken away meanwhile; its failure is not counted twice", job)
     logger.info("pdf job failed", extra={"job_id": job.job_id, "code": code, "retried": bool(outcome.retried)})

@@ -5,45 +5,31 @@ from typing import Any, Self
 from uuid import UUID
 
 from django.conf import settings
-from django.db import models, transaction
+from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Now
 
 from kilit.bulk.states import BULK_ACTIONS, WORKING, State
-from kilit.lock.leases import LeasedModel, LeasedQuerySet, new_lease, no_lease
+from kilit.lock.leases import LongJobModel, LongJobQuerySet, no_lease
 from kilit.lock.triggers import lifecycle_triggers
 
 # A dead worker's action rests for as long. A slow batch is safe all the same: its transaction keeps the row locked.
 LEASE = timedelta(seconds=30)
-# A batch that takes every worker down with it must end too.
-MOST_LAPSES = 5
 MOST_WITHOUT_COUNT = 100
 CONFIRM_WITHIN = timedelta(days=1)
 KEEP_RESULTS_FOR = timedelta(days=90)
 
 
-class BulkActionQuerySet(LeasedQuerySet["BulkAction"]):
+class BulkActionQuerySet(LongJobQuerySet["BulkAction"]):
     """Questions about bulk actions, and their verbs."""
 
     def due(self) -> Self:
         """Return what a worker may take up: nobody holds it, or somebody who is gone."""
-        return self.filter(Q(lease_until=None) | Q(lease_until__lt=Now()), status__in=WORKING)
+        return self.free().filter(status__in=WORKING)
 
     def claim(self) -> "BulkAction | None":
-        """Take the one that has waited longest, past those that somebody is at work on."""
-        with transaction.atomic():
-            free = self.due().order_by("updated_at", "id").select_for_update(skip_locked=True)
-            action = free.first()
-            if action is None:
-                return None
-            mine = {"updated_at": Now(), "lapse_count": F("lapse_count") + 1, **new_lease(LEASE)}
-            self.model.objects.filter(pk=action.pk).update(**mine)
-            action.refresh_from_db()
-        return action
-
-    def held_by(self, action: "BulkAction") -> Self:
-        """Return the action while the claim of this instance is the one in force."""
-        return self.filter(pk=action.pk, claim_token=action.claim_token, claim_token__isnull=False)
+        """Claim the action that has waited longest."""
+        return self.due().lease_next(order=("updated_at", "id"), updated_at=Now())
 
     def start(self, *, count: int | None) -> int:
         """Let it run, once the operator has typed how many rows it will move; few need no number."""
@@ -59,10 +45,11 @@ class BulkActionQuerySet(LeasedQuerySet["BulkAction"]):
         return self.filter(status=State.READY, updated_at__lt=Now() - CONFIRM_WITHIN)
 
 
-class BulkAction(LeasedModel):
+class BulkAction(LongJobModel):
     """One verb over all rows that matched a filter at one moment, in the name of whoever asked."""
 
     lifecycle = BULK_ACTIONS
+    lease_length = LEASE
 
     status = models.CharField("state", max_length=9, choices=State, default=State.PLANNED, editable=False)
     queue = models.CharField(max_length=32)
@@ -83,14 +70,13 @@ class BulkAction(LeasedModel):
     moved_count = models.PositiveIntegerField(default=0, help_text="Rows moved.")
     left = models.JSONField(default=dict, help_text="Rows left alone, by why.")
     last_object_id = models.UUIDField(null=True, help_text="All up to this id are done.")
-    lapse_count = models.PositiveSmallIntegerField(default=0, help_text="Workers that took it up since its last batch.")
     error = models.CharField(max_length=1000, blank=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
 
     objects = BulkActionQuerySet.as_manager()
 
-    class Meta(LeasedModel.Meta):
+    class Meta(LongJobModel.Meta):
         abstract = False
         default_permissions = ("view",)  # type: ignore[assignment]
         triggers = lifecycle_triggers(
@@ -139,29 +125,16 @@ class BulkAction(LeasedModel):
     def percent(self) -> int:
         return 100 * self.done_count // self.total if self.total else 0
 
-    def hold(self) -> bool:
-        """Keep the claim for another batch; the row stays locked, so that whoever else comes waits for its end."""
-        held = type(self).objects.held_by(self).filter(status=self.status)
-        return bool(held.update(lease_until=Now() + LEASE))
-
-    def release(self, *, after: timedelta = timedelta(0)) -> None:
-        """Let go; another worker goes on, at once or after a while."""
-        lease = {"lease_until": Now() + after} if after else no_lease()
-        type(self).objects.held_by(self).update(**lease)
-
     def prepare(self, **found: Any) -> Self:
         """Say what was found; now the operator decides."""
-        return self.move("prepare", where=self._held(), lapse_count=0, **found, **no_lease())
+        return self.move_held("prepare", lapse_count=0, **found, **no_lease())
 
     def finish(self) -> Self:
-        return self.move("finish", where=self._held(), finished_at=Now(), **no_lease())
+        return self.move_held("finish", finished_at=Now(), **no_lease())
 
     def fail(self, error: str) -> Self:
         """End badly; what was done stays done."""
-        return self.move("fail", where=self._held(), finished_at=Now(), error=error[:1000], **no_lease())
-
-    def _held(self) -> dict[str, Any]:
-        return {"claim_token": self.claim_token, "claim_token__isnull": False}
+        return self.move_held("fail", finished_at=Now(), error=error[:1000], **no_lease())
 
 
 class BulkItemQuerySet(models.QuerySet["BulkItem"]):

@@ -106,8 +106,7 @@ def write_down(action: BulkAction) -> None:
     queue, verb, user = queues[action.queue], verb_of(action.queue, action.action), action.asked_by
     # A day of the filter is the operator's, also where no operator is: workers know no zone.
     with transaction.atomic(), timezone.override(action.zone):
-        if not action.hold():
-            return  # cancelled, or another worker has it
+        action.renew()
         matching = queue.matching(user, action.filters, as_of=action.as_of).filter(created_at__lte=action.as_of)
         rows = verb.within_reach(matching, user)
         total = _write_down(action, rows.filter(status__in=verb.sources))

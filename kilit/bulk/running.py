@@ -8,6 +8,7 @@ import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
 
@@ -19,11 +20,12 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.access.roles import actor_of
-from kilit.bulk.models import MOST_LAPSES, BulkAction, BulkItem
+from kilit.bulk.models import BulkAction, BulkItem
 from kilit.bulk.planning import BELL, write_down
 from kilit.bulk.queues import NotNow, Outcome, Verb, queues, verb_of
 from kilit.bulk.states import State
 from kilit.lock.audit import acting_as
+from kilit.lock.leases import MOST_LAPSES, ClaimLost
 from kilit.workers import doorbells, sweeps
 
 logger = logging.getLogger(__name__)
@@ -50,7 +52,7 @@ def answer_bell() -> None:
 
 def work(action: BulkAction, *, end: float = math.inf) -> None:
     """Go on with a claimed action until it ends, the time is over, or somebody else has it."""
-    if action.lapse_count > MOST_LAPSES:
+    if action.lapse_count >= MOST_LAPSES:
         action.fail(action.error or f"{MOST_LAPSES} workers ended, or lost touch, while they were at it.")
         return
     try:
@@ -58,14 +60,17 @@ def work(action: BulkAction, *, end: float = math.inf) -> None:
             write_down(action)
         while action.status == State.RUNNING and run_batch(action) and time.monotonic() < end:
             pass
+    except ClaimLost:
+        return  # cancelled, or another worker has it
     except (OperationalError, InterfaceError):
         raise  # the database is away, for everybody: the lease lapses and another goes on
     except Exception as error:
         if not isinstance(error, NotNow):
             logger.exception("%s broke off", action)
         told = str(error) if isinstance(error, NotNow) else f"{type(error).__name__}; the log says more."
-        BulkAction.objects.held_by(action).update(error=told[:1000])
-        action.release(after=TRY_AGAIN_AFTER)
+        # The lease is kept as a pause: the next worker finds it lapsed, and counts that.
+        with suppress(ClaimLost):
+            action.renew(length=TRY_AGAIN_AFTER, error=told[:1000])
     else:
         action.release()
 
@@ -74,8 +79,10 @@ def run_batch(action: BulkAction) -> bool:
     """Do the next batch, all of it or nothing; tell whether there may be more."""
     queue, verb = queues[action.queue], verb_of(action.queue, action.action)
     with transaction.atomic():
-        if not action.hold():
-            return False  # cancelled, or taken for dead
+        try:
+            action.renew()
+        except ClaimLost:
+            return False  # cancelled, or another worker has it
         action.refresh_from_db()
         # Read anew for every batch: whoever may no longer act does not act by an action begun before.
         user = User.objects.get(pk=action.asked_by_id)

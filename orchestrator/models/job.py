@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.failures import Failures, error_group_field
-from kilit.lock.leases import LeasedModel, no_lease
+from kilit.lock.leases import LongJobModel, no_lease
 from kilit.lock.triggers import lifecycle_triggers
 from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.models.customer import Customer
@@ -20,10 +20,11 @@ HANDED = (JobState.DELIVERED, JobState.DONE)
 FAILURES = Failures(JOBS, states=FAILING, code="error_code", message="error_message")
 
 
-class Job(LeasedModel):
+class Job(LongJobModel):
     """One order on its way to the saw. The order was validated before the row was inserted."""
 
     lifecycle = JOBS
+    lease_length = LEASE
 
     status = models.CharField(_("state"), max_length=13, choices=JobState, default=JobState.NEW, editable=False)
     order_id = models.CharField(_("order id"), max_length=200)
@@ -37,7 +38,6 @@ class Job(LeasedModel):
     part_count = models.PositiveIntegerField()
     manual_trigger_approved = models.BooleanField(default=False)
     retry_count = models.PositiveSmallIntegerField(_("retries"), default=0)
-    lapse_count = models.PositiveSmallIntegerField(default=0, help_text="Runners lost since the last move.")
     next_run_at = models.DateTimeField(_("next run"), db_default=Now())
     error_code = models.CharField(max_length=32, choices=Code, blank=True)
     error_message = models.CharField(max_length=1000, blank=True)
@@ -64,7 +64,7 @@ class Job(LeasedModel):
     # The rules and the plan made with them, kept on this instance between a runner's steps.
     planned: Any = None
 
-    class Meta(LeasedModel.Meta):
+    class Meta(LongJobModel.Meta):
         abstract = False
         verbose_name, verbose_name_plural = _("job"), _("jobs")
         triggers = [
@@ -148,11 +148,7 @@ class Job(LeasedModel):
 
     def advance(self, verb: str, **changes: Any) -> Self:
         """Move under the claim of this instance; MoveRefused if another runner holds the job by now."""
-        return self.move(verb, where=self._held(), lease_until=Now() + LEASE, lapse_count=0, **changes)
-
-    def _held(self) -> dict[str, Any]:
-        # An empty token proves nothing: it must not match a job without a claim.
-        return {"claim_token": self.claim_token, "claim_token__isnull": False}
+        return self.move_held(verb, lease_until=Now() + LEASE, lapse_count=0, **changes)
 
     def note(self, **changes: Any) -> Self:
         """Record what a step did, under the claim; ClaimLost if another runner holds the job by now."""
@@ -160,19 +156,11 @@ class Job(LeasedModel):
         self.refresh_from_db()
         return self
 
-    def renew(self, **changes: Any) -> None:
-        if not type(self).objects.held_by(self).update(lease_until=Now() + LEASE, **changes):
-            raise ClaimLost(f"{self} is no longer held by this runner")
-
     def finish(self) -> Self:
-        return self.move("finish", where=self._held(), finished_at=Now(), **no_lease())
+        return self.move_held("finish", finished_at=Now(), **no_lease())
 
     def hold(self, error: JobError) -> Self:
-        return self.move("hold", where=self._held(), **failure(error), **no_lease())
+        return self.move_held("hold", **failure(error), **no_lease())
 
     def fail(self, error: JobError) -> Self:
-        return self.move("fail", where=self._held(), **failure(error), **no_lease())
-
-
-class ClaimLost(Exception):  # noqa: N818 - an expected answer of the database
-    """The lease has lapsed and another runner may hold the job."""
+        return self.move_held("fail", **failure(error), **no_lease())

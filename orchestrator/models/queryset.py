@@ -10,7 +10,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 from django.db.models.functions import Now
 
 from kilit.lock.audit import strip_control_chars
-from kilit.lock.leases import LeasedQuerySet, new_lease, no_lease
+from kilit.lock.leases import MOST_LAPSES, LongJobQuerySet, no_lease
 from orchestrator.errors import PERMANENT_CODES, Code, JobError
 from orchestrator.states import WORKING, JobState, Mode
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 LEASE = timedelta(seconds=60)
 # Writing more sheets than this may outlast a worker's task on a slow share.
 MANY_BATCHES = 100
-# A job that kills every runner must end too.
-MOST_LAPSES = 5
 ORDER = ("next_run_at", "created_at")
 NO_ERROR = {"error_code": "", "error_message": ""}
 # What OptiPlanning has to do again, and in mode C its operator.
@@ -50,14 +48,10 @@ def retry_blocker(*, most: int) -> Case:
     )
 
 
-class JobQuerySet(LeasedQuerySet["Job"]):
+class JobQuerySet(LongJobQuerySet["Job"]):
     def due(self) -> Self:
         """Keep the jobs that a runner may claim now."""
         return self.filter(status__in=WORKING, claim_token=None, next_run_at__lte=Now())
-
-    def held_by(self, job: "Job") -> Self:
-        """Keep the job while the claim of this instance is still valid."""
-        return self.filter(pk=job.pk, claim_token=job.claim_token, claim_token__isnull=False)
 
     def quick(self) -> Self:
         return self.exclude(takes_long())
@@ -91,19 +85,8 @@ class JobQuerySet(LeasedQuerySet["Job"]):
     # Verbs of the runner
 
     def claim(self) -> "Job | None":
-        """Claim the job that has been due longest: one statement picks it and sets the token."""
-        free = self.due().order_by(*ORDER).select_for_update(skip_locked=True, of=("self",)).values("pk")[:1]
-        token = new_lease(LEASE)["claim_token"]
-        with transaction.atomic(using=self.db):
-            pick, pick_params = free.query.get_compiler(using=self.db).as_sql()
-            # MATERIALIZED: otherwise the planner may run the LIMIT twice.
-            statement = f"""
-                WITH picked AS MATERIALIZED ({pick})
-                UPDATE {self.model._meta.db_table} SET claim_token = %s, lease_until = statement_timestamp() + %s
-                WHERE id IN (SELECT picked.pk FROM picked) AND claim_token IS NULL RETURNING *
-            """  # noqa: S608 - made by Django and from our own names
-            jobs = list(self.model._base_manager.using(self.db).raw(statement, (*pick_params, token, LEASE)))
-        return jobs[0] if jobs else None
+        """Claim the job that has been due longest."""
+        return self.due().lease_next(order=ORDER)
 
     def take_slot(self, job: "Job") -> bool:
         """Give OptiPlanning to a held job, unless it is busy or another job has waited longer.
@@ -127,19 +110,14 @@ class JobQuerySet(LeasedQuerySet["Job"]):
         """Make the job that has waited longest for OptiPlanning due when the slot is free; the others sleep on."""
         return self.next_for_slot().update(next_run_at=Now())
 
-    def release(self, job: "Job", *, after: timedelta) -> bool:
-        """Release a job that has to wait; it is due again after this time."""
-        return bool(self.held_by(job).update(next_run_at=Now() + after, **no_lease()))
-
     def fail_spent(self) -> set[UUID]:
         """Fail the jobs that have lost too many runners; return their ids."""
         poison = JobError(Code.UNKNOWN, f"{MOST_LAPSES} runners stopped or lost contact while they held this job.")
-        spent = self.lapsed().filter(lapse_count__gte=MOST_LAPSES - 1)
-        return spent.move_each("fail", **failure(poison), **no_lease(), lapse_count=0)
+        return self.lapsed_too_often().move_each("fail", **failure(poison), **no_lease(), lapse_count=0)
 
-    def release_lapsed(self) -> int:
-        """Release the claims of dead runners; the jobs continue from their current state."""
-        return self.lapsed().update(lapse_count=F("lapse_count") + 1, next_run_at=Now(), **no_lease())
+    def release_lapsed(self, **changes: Any) -> int:
+        """Release the claims of dead runners; the jobs continue from their current state, at once."""
+        return super().release_lapsed(next_run_at=Now(), **changes)
 
     # Verbs of an operator
 

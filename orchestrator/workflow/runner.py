@@ -14,15 +14,16 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.db.models.functions import Now
 
 from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
+from kilit.lock.leases import ClaimLost
 from kilit.workers.presence import present
 from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.files.share_outages import Absences
 from orchestrator.models import Job
-from orchestrator.models.job import ClaimLost
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import release_lapsed, take_back
 from orchestrator.states import JOBS, JobState
@@ -105,7 +106,7 @@ def work(job: Job, *, patient: bool, stopping: Callable[[], bool] = never) -> No
         give_up(job, JobError(Code.UNKNOWN, f"{type(error).__name__}: {error}"))
     else:
         if wait is not None:
-            Job.objects.release(job, after=wait)
+            job.release(next_run_at=Now() + wait)
 
 
 def take_steps(job: Job, *, patient: bool, keep_alive: KeepAlive) -> timedelta | None:

@@ -127,7 +127,7 @@ class PdfJob(LeasedModel):
         The row is not read back, with all that its document was made of, unless it is not as it should be.
         """
         artifact = {"artifact_key": artifact_key, "artifact_size": size, "artifact_digest": digest}
-        mine = PdfJob.objects.filter(pk=self.pk, claim_token=self.claim_token)
+        mine = PdfJob.objects.held_by(self)
         with transaction.atomic():
             if not mine.move("succeed", finished_at=Now(), **artifact, **no_lease()):
                 self.refresh_from_db()

@@ -3,14 +3,14 @@
 from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Now
 
 from kilit.lock.audit import strip_control_chars
-from kilit.lock.leases import LeasedQuerySet, no_lease
+from kilit.lock.leases import LeasedQuerySet, new_lease, no_lease
 from pdfjobs.states import LIVE, MAX_RETRIES, TRANSIENT, ErrorCode, Status
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
 
     def claim(self, *, limit: int = 1) -> list["PdfJob"]:
         """Hand out what has waited longest; a job tried again waits behind its neighbours."""
-        lease: dict[str, Any] = {"claim_token": uuid4(), "lease_until": Now() + F("timeout") + LEASE_BEYOND_TIMEOUT}
+        lease = new_lease(F("timeout") + LEASE_BEYOND_TIMEOUT)
         return self.due().take("claim", limit=limit, order=("queued_at", "id"), started_at=Now(), **lease)
 
     def fail(self, *, code: str, detail: str) -> Failed:

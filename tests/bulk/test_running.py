@@ -144,7 +144,7 @@ def test_what_never_works_fails_with_its_words(make_person, site, make_failed, m
 
     monkeypatch.setattr(ConversionAction, "apply", never)
     for _ in range(7):
-        BulkAction.objects.filter(status="RUNNING").update(lease_until=None, claim_token=None)
+        BulkAction.objects.filter(status="RUNNING").update(lease_until="2020-01-01T00:00Z")
         work_due()
 
     action.refresh_from_db()

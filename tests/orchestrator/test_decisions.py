@@ -6,11 +6,10 @@ from itertools import pairwise
 import pytest
 from django.db.models.functions import Now
 
-from kilit.lock.leases import new_lease
+from kilit.lock.leases import ClaimLost, new_lease
 from kilit.lock.models import Event
 from orchestrator.errors import HOLD_CODES, PERMANENT_CODES, Code, JobError
 from orchestrator.models import Job
-from orchestrator.models.job import ClaimLost
 from orchestrator.models.queryset import failure
 from orchestrator.states import CANCELLABLE, JOBS, WORKING, JobState
 from tests.support.cutting_jobs import CUTTING_JOBS, Api, new_job

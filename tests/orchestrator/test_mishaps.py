@@ -9,9 +9,9 @@ import pytest
 from django.db.models.functions import Now
 
 from kilit.api.errors import ApiError
+from kilit.lock.leases import MOST_LAPSES
 from orchestrator.files.share_outages import AWAY_FOR, Absences
 from orchestrator.models import Job
-from orchestrator.models.queryset import MOST_LAPSES
 from orchestrator.planning import rules
 from orchestrator.saw import delivery
 from orchestrator.workflow import runner, steps

@@ -9,11 +9,9 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from kilit.lock.guard import MoveRefused
-from kilit.lock.leases import new_lease
+from kilit.lock.leases import MOST_LAPSES, ClaimLost, new_lease
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
-from orchestrator.models.job import ClaimLost
-from orchestrator.models.queryset import MOST_LAPSES
 from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.states import WORKING
 from orchestrator.workflow import runner
@@ -108,7 +106,7 @@ def test_a_swept_runner_can_neither_move_nor_release_nor_renew() -> None:
         swept.renew()
     with pytest.raises(ClaimLost):
         swept.note(opti_ended_at=Now())
-    assert not Job.objects.release(swept, after=timedelta(0))
+    assert not swept.release()
     assert not Job.objects.take_slot(swept)
     other.refresh_from_db()
     assert other.claim_token is not None
@@ -120,7 +118,7 @@ def test_a_runner_without_a_claim_moves_nothing() -> None:
     for verb in (lambda: job.advance("prepare"), lambda: job.fail(JobError(Code.UNKNOWN, "no"))):
         with pytest.raises(MoveRefused):
             verb()
-    assert not Job.objects.release(job, after=timedelta(0))
+    assert not job.release()
 
 
 def test_a_live_claim_is_left_alone() -> None:

@@ -8,8 +8,8 @@ from unittest.mock import patch
 import pytest
 from django.db.models.functions import Now
 
+from kilit.lock.leases import MOST_LAPSES
 from orchestrator.models import Job
-from orchestrator.models.queryset import MOST_LAPSES
 from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.workflow import steps
 from orchestrator.workflow.decisions import cancel, retry

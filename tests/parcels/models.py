@@ -67,4 +67,4 @@ class Parcel(LeasedModel):
         ]
 
     def deliver(self) -> Self:
-        return self.move("deliver", where={"claim_token": self.claim_token}, **no_lease())
+        return self.move_held("deliver", **no_lease())
