@@ -58,7 +58,7 @@ class Retry(JobAction):
     def judged(self, rows: JobQuerySet) -> JobQuerySet:
         """Tell errors that would only happen again, and jobs that were retried often enough."""
         try:
-            most = decisions.rules_in_force().retry_count_max
+            most = decisions.require_rules().retry_count_max
         except ApiError as refusal:  # there are no rules to judge by
             raise NotNow(str(refusal.detail)) from None
         blocked = Q(status=JobState.FAILED) & ~Q(blocker="")

@@ -1,4 +1,4 @@
-"""What the cutting queue's API answers, as types; tests hold every answer against them."""
+"""Response types of the cutting API; tests check every response against them."""
 
 from typing import Annotated, Any, NotRequired, TypedDict
 
@@ -10,7 +10,7 @@ STATE = {"enum": JobState.values}
 
 
 class JobShown(TypedDict):
-    """A job as lists show it."""
+    """A job as in lists."""
 
     id: Id
     state: Annotated[str, SchemaKeywords(STATE)]
@@ -71,14 +71,14 @@ class JobWhole(JobShown):
 
 
 class JobStored(TypedDict):
-    """The order's job, and whether it was there before."""
+    """The order's job, and whether it existed before."""
 
     job: JobShown
     deduplicated: bool
 
 
 class JobPage(TypedDict):
-    """A page, newest first; without `next_cursor` it is the last."""
+    """A page, newest first; the last page has no `next_cursor`."""
 
     jobs: list[JobShown]
     next_cursor: NotRequired[str]
@@ -89,7 +89,7 @@ class JobDetail(TypedDict):
 
 
 class JobDecided(TypedDict):
-    """The job as it is now."""
+    """The job after the change."""
 
     job: JobShown
 
@@ -102,6 +102,6 @@ class CustomerShown(TypedDict):
 
 
 class CustomerFound(TypedDict):
-    """The customer with a phone."""
+    """The customer with this phone number."""
 
     customer: CustomerShown

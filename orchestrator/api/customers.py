@@ -1,4 +1,4 @@
-"""Customers: look one up, add one."""
+"""Customers: find one, add one."""
 
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
@@ -6,19 +6,15 @@ from rest_framework.response import Response
 
 from orchestrator.api import schema
 from orchestrator.api.access import QueueView
-from orchestrator.api.presenters import shown_customer
+from orchestrator.api.presenters import present_customer
 from orchestrator.orders.customers import add_customer, find_customer
-from orchestrator.orders.order import InvalidOrder
 
 
 @schema.customers
 class CustomersView(QueueView):
     def post(self, request: Request) -> Response:
-        """Add a customer; one with this phone already is answered as it is."""
-        if not isinstance(request.data, dict):
-            raise InvalidOrder(["body: Expected an object."])
         customer, is_known = add_customer(request.data)
-        return Response({"customer": shown_customer(customer)}, status=200 if is_known else 201)
+        return Response({"customer": present_customer(customer)}, status=200 if is_known else 201)
 
 
 @schema.lookup
@@ -26,5 +22,5 @@ class LookupView(QueueView):
     def get(self, request: Request) -> Response:
         customer = find_customer(request.query_params.get("phone"))
         if customer is None:
-            raise NotFound("No customer has this phone.")
-        return Response({"customer": shown_customer(customer)})
+            raise NotFound("No customer has this phone number.")
+        return Response({"customer": present_customer(customer)})

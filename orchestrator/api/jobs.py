@@ -1,4 +1,4 @@
-"""Jobs: bring one, look, decide."""
+"""Jobs: send an order, list jobs, act on one."""
 
 import io
 import zipfile
@@ -16,6 +16,7 @@ from kilit.lock.audit import acting, acting_as
 from orchestrator.api import presenters, schema
 from orchestrator.api.access import QueueView, read
 from orchestrator.api.serializers import ListSerializer, ReasonSerializer
+from orchestrator.errors import Code
 from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.fields import CONTROL_CHARS
 from orchestrator.orders.order import read_order
@@ -25,29 +26,29 @@ from orchestrator.workflow import decisions
 @schema.jobs
 class JobsView(QueueView):
     def post(self, request: Request) -> Response:
-        order = read_order(request.data, default_mode=decisions.rules_in_force().opti_mode_default)
-        body = cast("dict[str, Any]", request.data)  # anything else is no order
+        order = read_order(request.data, default_mode=decisions.require_rules().opti_mode_default)
+        body = cast("dict[str, Any]", request.data)  # read_order has rejected anything else
         job, is_known = enqueue(order, mode_is_given=body.get("opti_mode") is not None)
-        return Response({"job": presenters.shown(job), "deduplicated": is_known}, status=200 if is_known else 201)
+        return Response({"job": presenters.present_job(job), "deduplicated": is_known}, status=200 if is_known else 201)
 
     def get(self, request: Request) -> Response:
-        asked = read(ListSerializer, request.query_params)
+        query = read(ListSerializer, request.query_params)
         try:
-            told = presenters.page(
-                limit=asked["limit"],
-                state=asked.get("state"),
-                order_id=asked.get("order_id"),
-                cursor=asked.get("cursor"),
+            page = presenters.job_page(
+                limit=query["limit"],
+                state=query.get("state"),
+                order_id=query.get("order_id"),
+                cursor=query.get("cursor"),
             )
         except ValueError as error:
             raise ValidationError({"cursor": str(error)}) from None
-        return Response(told)
+        return Response(page)
 
 
 @schema.job
 class JobView(QueueView):
     def get(self, request: Request, pk: str) -> Response:
-        return Response({"job": presenters.shown_whole(decisions.find(read_id(pk)))})
+        return Response({"job": presenters.present_job_detail(decisions.find(read_id(pk)))})
 
 
 class DecisionView(QueueView):
@@ -55,9 +56,9 @@ class DecisionView(QueueView):
 
     def post(self, request: Request, pk: str) -> Response:
         reason = read(ReasonSerializer, request.data or {}).get("reason") or ""
-        decide: decisions.Verb = getattr(decisions, self.verb)
+        decide: decisions.Decision = getattr(decisions, self.verb)
         with acting_as(acting().actor, reason=reason):
-            return Response({"job": presenters.shown(decide(read_id(pk)))})
+            return Response({"job": presenters.present_job(decide(read_id(pk)))})
 
 
 @schema.retry
@@ -78,7 +79,7 @@ class CancelView(DecisionView):
 @schema.xml
 class XmlView(QueueView):
     def get(self, request: Request, pk: str) -> HttpResponse:
-        """Answer the solution as it was collected; several files come as a ZIP."""
+        """Return the solution as collected; several files are packed into a ZIP."""
         job = decisions.find(read_id(pk))
         files = list(job.solution_files.order_by("name")) if job.xml_sha256 else []
         if not files:
@@ -93,18 +94,18 @@ class XmlView(QueueView):
 
 
 def download(name: str, content: bytes, content_type: str) -> HttpResponse:
-    """Answer a file to be saved, never to be shown: it came from a folder that others write to."""
-    answer = HttpResponse(content, content_type=content_type)
-    # Those others also chose its name: quotes, line breaks and all.
-    saved_as = content_disposition_header(as_attachment=True, filename=CONTROL_CHARS.sub("_", name))
-    answer.headers["Content-Disposition"] = saved_as or ""
-    answer.headers["X-Content-Type-Options"] = "nosniff"
-    return answer
+    """Return a file as an attachment, never inline: it comes from a folder that other programs write to."""
+    response = HttpResponse(content, content_type=content_type)
+    # Those programs also chose its name, which may contain quotes and line breaks.
+    disposition = content_disposition_header(as_attachment=True, filename=CONTROL_CHARS.sub("_", name))
+    response.headers["Content-Disposition"] = disposition or ""
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
 
 
 def read_id(text: str) -> UUID:
-    """Return the id in an address; what is none is a job that does not exist."""
+    """Return the id from the URL; a malformed id is answered like an unknown one."""
     try:
         return UUID(text)
     except ValueError:
-        raise ApiError(404, "E_JOB_NOT_FOUND", f"There is no job {text[:64]}.") from None
+        raise ApiError(404, Code.JOB_NOT_FOUND, f"There is no job {text[:64]}.") from None

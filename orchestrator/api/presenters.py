@@ -1,4 +1,4 @@
-"""What integrators and operators are told about jobs."""
+"""Jobs and customers as the API returns them."""
 
 import base64
 import binascii
@@ -11,8 +11,7 @@ from orchestrator.models import Customer, Job
 TIMES = ("next_run_at", "created_at", "updated_at", "imported_at", "opti_started_at", "handed_at", "finished_at")
 
 
-def shown(job: Job) -> dict[str, Any]:
-    """Return a job as lists show it."""
+def present_job(job: Job) -> dict[str, Any]:
     times = {name: getattr(job, name) for name in TIMES}
     return {
         "id": str(job.pk),
@@ -34,10 +33,9 @@ def shown(job: Job) -> dict[str, Any]:
     }
 
 
-def shown_whole(job: Job) -> dict[str, Any]:
-    """Return a job with its order, files, figures and audit."""
+def present_job_detail(job: Job) -> dict[str, Any]:
     return {
-        **shown(job),
+        **present_job(job),
         "plate_size": job.plate_size,
         "batch_count": job.batch_count,
         "backing_edge_reset_count": job.backing_edge_reset_count,
@@ -46,12 +44,11 @@ def shown_whole(job: Job) -> dict[str, Any]:
         "xml_sha256": job.xml_sha256 or None,
         "delivery_names": job.delivery_names,
         "payload": job.payload,
-        "audit": [shown_event(event) for event in Event.objects.history(job)],
+        "audit": [present_event(event) for event in Event.objects.history(job)],
     }
 
 
-def shown_event(event: Event) -> dict[str, Any]:
-    """Return one line of a job's audit."""
+def present_event(event: Event) -> dict[str, Any]:
     return {
         "id": event.pk,
         "event_type": event.event_type,
@@ -64,7 +61,7 @@ def shown_event(event: Event) -> dict[str, Any]:
     }
 
 
-def shown_customer(customer: Customer) -> dict[str, Any]:
+def present_customer(customer: Customer) -> dict[str, Any]:
     return {
         "id": customer.pk,
         "phone": customer.phone,
@@ -73,22 +70,22 @@ def shown_customer(customer: Customer) -> dict[str, Any]:
     }
 
 
-def page(*, limit: int, state: str | None, order_id: str | None, cursor: str | None) -> dict[str, Any]:
-    """Return a page of jobs, newest first, and where the next begins; ids never move, so pages are stable."""
+def job_page(*, limit: int, state: str | None, order_id: str | None, cursor: str | None) -> dict[str, Any]:
+    """Return a page of jobs, newest first, and the cursor of the next; ids never change, so pages are stable."""
     jobs = Job.objects.defer("payload").order_by("-id")
     jobs = jobs.filter(status=state) if state else jobs
     jobs = jobs.filter(order_id=order_id) if order_id else jobs
     jobs = jobs.filter(pk__lt=read_cursor(cursor)) if cursor else jobs
     found = list(jobs[: limit + 1])
-    told: dict[str, Any] = {"jobs": [shown(job) for job in found[:limit]]}
+    page: dict[str, Any] = {"jobs": [present_job(job) for job in found[:limit]]}
     if len(found) > limit:
-        told["next_cursor"] = base64.urlsafe_b64encode(found[limit - 1].pk.bytes).decode().rstrip("=")
-    return told
+        page["next_cursor"] = base64.urlsafe_b64encode(found[limit - 1].pk.bytes).decode().rstrip("=")
+    return page
 
 
 def read_cursor(text: str) -> UUID:
-    """Return the id a cursor stands for; ValueError for what is none of ours."""
+    """Return the id in a cursor; ValueError if it is not a cursor of this API."""
     try:
         return UUID(bytes=base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (binascii.Error, ValueError):
-        raise ValueError("This cursor is not one of ours.") from None
+        raise ValueError("This is not a valid cursor.") from None

@@ -1,4 +1,4 @@
-"""The cutting queue's endpoints for OpenAPI, from the readers of orders; the checks are those, and only those."""
+"""OpenAPI descriptions of the cutting API; the schema of an order is generated from its field readers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,29 +15,22 @@ from orchestrator.orders.order import MOST_PARTS, ORDER_FIELDS, PART_FIELDS, PHO
 
 TAG = "Cutting jobs"
 ID = OpenApiParameter("id", UUID, OpenApiParameter.PATH, description="The job's id.")
-MAY_NOT_LOOK = {403: {"FORBIDDEN": "The role does not allow it."}}
+MAY_NOT_VIEW = {403: {"FORBIDDEN": "Your role does not allow this."}}
 NO_JOB = {404: {Code.JOB_NOT_FOUND.value: "There is no such job."}}
-WRONG_ORDER = {422: {Code.VALIDATION.value: "`faults` lists what is wrong, each with its place."}}
-NO_RULES = {
-    503: {
-        Code.UNKNOWN.value: "The factory's rules cannot be read.",
-        Code.TEMPLATE_INVALID.value: "The same.",
-    }
-}
+INVALID_ORDER = {422: {Code.VALIDATION.value: "`faults` lists every error with its path."}}
+NO_RULES = {503: {Code.UNKNOWN.value: "The rules cannot be read.", Code.TEMPLATE_INVALID.value: "The same."}}
 
 
 def is_required(read: FieldReader) -> bool:
     try:
         read(None)
-    except MissingField:
-        return True
-    except InvalidField:
-        return False
+    except InvalidField as error:
+        return isinstance(error, MissingField)
     return False
 
 
 def object_of(readers: Mapping[str, FieldReader], *, defaulted: tuple[str, ...] = (), **beside: Any) -> Schema:
-    """Return the schema of an object that is read by these readers; null is the same as absent where that may be."""
+    """Return the JSON Schema of an object with these readers; for optional fields null is the same as absent."""
     shapes = {name: dict(read.shape) for name, read in readers.items()}
     for name in defaulted:
         shapes[name]["type"] = [shapes[name]["type"], "null"]
@@ -54,7 +47,7 @@ def object_of(readers: Mapping[str, FieldReader], *, defaulted: tuple[str, ...] 
 PART = Component("Part", object_of(PART_FIELDS))
 PARTS = {
     "type": "array",
-    "description": "The id of each is its own within the order.",
+    "description": "The ids are unique within the order.",
     "items": PART,
     "minItems": 1,
     "maxItems": MOST_PARTS,
@@ -86,16 +79,16 @@ EXAMPLE = {
 
 jobs = describe(
     post=operation(
-        "Bring an order",
+        "Send an order",
         description="Sending the same order again returns the same job; to have it cut again, send a new `revision`.",
         tag=TAG,
         body=ORDER,
         examples={"a cupboard": EXAMPLE},
         responses={
-            200: ApiResponse("The order was here already.", answers.JobStored),
-            201: ApiResponse("A new job.", answers.JobStored),
+            200: ApiResponse("The order was sent before.", answers.JobStored),
+            201: ApiResponse("The new job.", answers.JobStored),
         },
-        errors=[WRONG_ORDER, NO_RULES],
+        errors=[INVALID_ORDER, NO_RULES],
     ),
     get=operation(
         "List jobs",
@@ -103,17 +96,17 @@ jobs = describe(
         tag=TAG,
         query=serializers.ListSerializer,
         responses={200: ApiResponse("A page.", answers.JobPage)},
-        errors=[VALIDATION, MAY_NOT_LOOK],
+        errors=[VALIDATION, MAY_NOT_VIEW],
     ),
 )
 
 job = describe(
     get=operation(
-        "See a job with its audit",
+        "Get a job with its audit trail",
         tag=TAG,
         parameters=[ID],
         responses={200: ApiResponse("The job.", answers.JobDetail)},
-        errors=[MAY_NOT_LOOK, NO_JOB],
+        errors=[MAY_NOT_VIEW, NO_JOB],
     )
 )
 
@@ -121,7 +114,6 @@ job = describe(
 def decision(
     summary: str, *, description: str, conflicts: Codes, more: Mapping[int, Codes], may_retry_after: list[int]
 ) -> Any:
-    """Describe what people decide about a job."""
     return describe(
         post=operation(
             summary,
@@ -130,38 +122,38 @@ def decision(
             parameters=[ID],
             body=serializers.ReasonSerializer,
             examples={"with a reason": {"reason": "The customer called."}},
-            responses={200: ApiResponse("The job as it is now.", answers.JobDecided)},
+            responses={200: ApiResponse("The job after the change.", answers.JobDecided)},
             errors=[VALIDATION, NO_JOB, {409: conflicts}, more],
             may_retry_after=may_retry_after,
         )
     )
 
 
-MOVE_REFUSED = {"MOVE_REFUSED": "The job is in another state, and this is the one."}
+MOVE_REFUSED = {"MOVE_REFUSED": "The job is in another state; `state` names it."}
 retry = decision(
     "Retry a failed job",
-    description="Later each time; some failures would only happen again and are refused with their own code.",
+    description="The delay grows each time. Permanent errors cannot be retried; the answer carries their code.",
     conflicts={
         **MOVE_REFUSED,
-        Code.RETRY_LIMIT_REACHED.value: "It was retried too often.",
-        **{code.value: f"{code.label}: it would only happen again." for code in sorted(PERMANENT_CODES)},
+        Code.RETRY_LIMIT_REACHED.value: "It has been retried too often.",
+        **{code.value: f"{code.label}: a retry would fail again." for code in sorted(PERMANENT_CODES)},
     },
     more=NO_RULES,
     may_retry_after=[],
 )
 approve = decision(
-    "Let a held job go on",
-    description="Mend what its error code names first.",
+    "Approve a held job",
+    description="Fix the cause named by its error code first.",
     conflicts={Code.JOB_NOT_IN_HOLD.value: "The job is not on HOLD."},
     more={},
     may_retry_after=[],
 )
 cancel = decision(
-    "End a job before the saw has it",
-    description="It fails with E_CANCELLED and the reason.",
+    "Cancel a job before the saw has it",
+    description="It ends as FAILED with E_CANCELLED and the reason.",
     conflicts={
-        "MOVE_REFUSED": "The job is in another state, and this is the one; or the saw has taken something of it.",
-        "JOB_IS_BUSY": "A runner works on it at this moment; ask again after `Retry-After`.",
+        "MOVE_REFUSED": "The job is in another state (see `state`), or the saw has taken a file of it.",
+        "JOB_IS_BUSY": "A runner is working on it; try again after `Retry-After`.",
     },
     more={},
     may_retry_after=[409],
@@ -169,8 +161,8 @@ cancel = decision(
 
 xml = describe(
     get=operation(
-        "Fetch the solution",
-        description="As it was collected; several files come as a ZIP.",
+        "Download the solution",
+        description="As collected; several files are packed into a ZIP.",
         tag=TAG,
         parameters=[ID],
         responses={
@@ -183,22 +175,22 @@ xml = describe(
                 headers={"Content-Disposition": "The file's name."},
             )
         },
-        errors=[MAY_NOT_LOOK, NO_JOB, {409: {"NO_SOLUTION": "There is none, or none yet."}}],
+        errors=[MAY_NOT_VIEW, NO_JOB, {409: {"NO_SOLUTION": "There is no solution, or not yet."}}],
     )
 )
 
 customers = describe(
     post=operation(
         "Add a customer",
-        description="One with this phone already is answered as it is.",
+        description="An existing customer with this phone number is returned unchanged.",
         tag=TAG,
         body=CUSTOMER,
-        examples={"somebody": {"phone": "0555 123 45 67", "name": "Ayşe Yılmaz"}},
+        examples={"a customer": {"phone": "0555 123 45 67", "name": "Ayşe Yılmaz"}},
         responses={
-            200: ApiResponse("A customer has this phone.", answers.CustomerFound),
-            201: ApiResponse("A new customer.", answers.CustomerFound),
+            200: ApiResponse("The existing customer.", answers.CustomerFound),
+            201: ApiResponse("The new customer.", answers.CustomerFound),
         },
-        errors=[WRONG_ORDER],
+        errors=[INVALID_ORDER],
     )
 )
 
@@ -206,8 +198,8 @@ lookup = describe(
     get=operation(
         "Find a customer by phone",
         tag=TAG,
-        parameters=[OpenApiParameter("phone", dict(PHONE.shape), required=True, description="In whatever spelling.")],
+        parameters=[OpenApiParameter("phone", dict(PHONE.shape), required=True, description="In any format.")],
         responses={200: ApiResponse("The customer.", answers.CustomerFound)},
-        errors=[MAY_NOT_LOOK, WRONG_ORDER, {404: {"NOT_FOUND": "No customer has this phone."}}],
+        errors=[MAY_NOT_VIEW, INVALID_ORDER, {404: {"NOT_FOUND": "No customer has this phone number."}}],
     )
 )

@@ -1,4 +1,4 @@
-"""What requests may ask for; orders are read by orchestrator.orders.order."""
+"""Query parameters and small bodies. Orders are read by orchestrator.orders.order."""
 
 from typing import Any
 
@@ -8,8 +8,6 @@ from orchestrator.states import JobState
 
 
 class ListSerializer(serializers.Serializer[Any]):
-    """Asks for a page of jobs."""
-
     state = serializers.ChoiceField(choices=JobState.choices, required=False)
     order_id = serializers.CharField(required=False, max_length=200)
     cursor = serializers.CharField(required=False, max_length=64)
@@ -17,6 +15,4 @@ class ListSerializer(serializers.Serializer[Any]):
 
 
 class ReasonSerializer(serializers.Serializer[Any]):
-    """Says why, for the audit."""
-
     reason = serializers.CharField(required=False, allow_blank=True, allow_null=True, max_length=1000)

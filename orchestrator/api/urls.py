@@ -1,4 +1,4 @@
-"""The queue's addresses: jobs and customers."""
+"""URLs of jobs and customers."""
 
 from django.urls import path
 

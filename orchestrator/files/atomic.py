@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written aside, flushed to the disk, renamed."""
+"""Files that appear complete or not at all: written to a temporary file, flushed to disk, renamed."""
 
 import errno
 import hashlib
@@ -12,50 +12,50 @@ from pathlib import Path
 
 from orchestrator.errors import Code, JobError
 
-ASIDE = ".part"  # neither OptiPlanning nor the saw looks at these
+TEMP_SUFFIX = ".part"  # OptiPlanning and the saw ignore these files
 OURS = re.compile(r"\.(kilit-|[0-9a-f]{8}-[0-9a-f-]{27}_)")  # probes, and files of jobs
-LEFTOVER_AFTER = 3600  # seconds; nobody writes a file for so long
+LEFTOVER_AFTER = 3600  # seconds; no write takes this long
 CHUNK = 1024**2
-# What file systems answer that know no hard links: FAT, some network shares.
+# The answers of file systems without hard links: FAT, some network shares.
 NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EMLINK, errno.EACCES}
 
 
-def write_aside(folder: Path, name: str, content: Iterable[bytes]) -> Path:
-    """Write content beside the place where it will appear, and return where; nothing stays behind when that fails."""
-    aside = folder / f".{name}.{secrets.token_hex(4)}{ASIDE}"
+def write_temp(folder: Path, name: str, content: Iterable[bytes]) -> Path:
+    """Write content to a temporary file in the folder and return its path; on failure nothing is left behind."""
+    temp = folder / f".{name}.{secrets.token_hex(4)}{TEMP_SUFFIX}"
     try:
-        with aside.open("xb") as file:
+        with temp.open("xb") as file:
             for chunk in content:
                 file.write(chunk)
             file.flush()
             os.fsync(file.fileno())
     except BaseException:
         with suppress(OSError):
-            aside.unlink(missing_ok=True)
+            temp.unlink(missing_ok=True)
         raise
-    return aside
+    return temp
 
 
-def place(aside: Path, target: Path) -> None:
-    """Let a file appear under its name; one that is there already is never overwritten (FileExistsError)."""
+def place(temp: Path, target: Path) -> None:
+    """Rename a temporary file to its final name. An existing file is never overwritten (FileExistsError)."""
     if os.name == "nt":
-        aside.rename(target)  # refuses by itself
+        temp.rename(target)  # Windows refuses to overwrite
         return
     try:
-        target.hardlink_to(aside)
+        target.hardlink_to(temp)
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise
-        # Without links there is a moment between looking and renaming.
+        # Without links, another process can create the file between the check and the rename.
         if os.path.lexists(target):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
-        aside.rename(target)
+        temp.rename(target)
     else:
-        aside.unlink()
+        temp.unlink()
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush the names in a folder to the disk, where the system can."""
+    """Flush the folder's entries to disk where the system supports it."""
     if os.name == "nt":
         return
     with suppress(OSError):  # some network shares refuse
@@ -66,22 +66,22 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def sweep_leftovers(folder: Path) -> None:
-    """Remove what killed processes of ours left aside; the folders are shared, so nothing else is touched."""
-    ours = [aside for aside in folder.glob(f".*{ASIDE}") if OURS.match(aside.name)]
+def remove_leftovers(folder: Path) -> None:
+    """Remove temporary files of our killed processes. The folders are shared, so nothing else is touched."""
+    ours = [temp for temp in folder.glob(f".*{TEMP_SUFFIX}") if OURS.match(temp.name)]
     if not ours:
         return
-    with suppress(OSError):  # read-only for us: then nothing of ours can be removed either
-        now = stamp_of_now(folder)
-        for aside in ours:
+    with suppress(OSError):  # in a read-only folder nothing can be removed anyway
+        now = current_mtime(folder)
+        for temp in ours:
             with suppress(OSError):
-                if aside.lstat().st_mtime < now - LEFTOVER_AFTER:
-                    aside.unlink()
+                if temp.lstat().st_mtime < now - LEFTOVER_AFTER:
+                    temp.unlink()
 
 
-def stamp_of_now(folder: Path) -> float:
-    """Return how a file made now is stamped: a share has a clock of its own, by which others' files look old or new."""
-    probe = folder / f".kilit-{secrets.token_hex(4)}{ASIDE}"
+def current_mtime(folder: Path) -> float:
+    """Return the mtime of a file created now: a share has its own clock, which may differ from ours."""
+    probe = folder / f".kilit-{secrets.token_hex(4)}{TEMP_SUFFIX}"
     try:
         probe.touch(exist_ok=False)
         return probe.stat().st_mtime
@@ -95,8 +95,8 @@ def chunks(path: Path) -> Iterator[bytes]:
             yield chunk
 
 
-def digest_of(path: Path) -> str | None:
-    """Return the sha256 of a file; none when there is no regular file of this name."""
+def file_sha256(path: Path) -> str | None:
+    """Return the sha256 of a regular file, or None if there is none."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return None
@@ -109,8 +109,8 @@ def digest_of(path: Path) -> str | None:
 
 
 @contextmanager
-def named_failures(folder: Path) -> Iterator[None]:
-    """Say in one sentence which folder failed and how: full, read-only, gone."""
+def folder_errors(folder: Path) -> Iterator[None]:
+    """Turn an OSError into a JobError that names the folder and the reason."""
     try:
         yield
     except OSError as error:

@@ -17,7 +17,7 @@ from uuid import UUID
 from django.conf import settings
 
 from orchestrator.errors import Code, JobError
-from orchestrator.files.atomic import named_failures, stamp_of_now
+from orchestrator.files.atomic import current_mtime, folder_errors
 from orchestrator.files.folders import Folders
 from orchestrator.optiplanning.solution import Figures, InvalidSolution, read_solution, together
 
@@ -226,9 +226,9 @@ def _invalid(path: Path, reason: str) -> JobError:
 
 def file_clock(folder: Path) -> datetime:
     """Return the time by the clock that stamps files in this folder, which need not be ours."""
-    with named_failures(folder):
+    with folder_errors(folder):
         try:
-            return datetime.fromtimestamp(stamp_of_now(folder), UTC)
+            return datetime.fromtimestamp(current_mtime(folder), UTC)
         except FileNotFoundError:
             raise
         except OSError:

@@ -1,4 +1,4 @@
-"""Customers by phone, in whatever spelling it comes."""
+"""Customers by phone number, in any format."""
 
 from typing import Any
 
@@ -9,19 +9,20 @@ from orchestrator.orders.order import PHONE, InvalidOrder
 FIELDS = {"phone": PHONE, "name": text(200)}
 
 
-def find_customer(spelt: Any) -> Customer | None:
-    """Return the customer with this phone; InvalidOrder when it is no phone."""
+def find_customer(number: Any) -> Customer | None:
     try:
-        return Customer.objects.filter(phone=phone(spelt)).first()
-    except InvalidField as wrong:
-        raise InvalidOrder([f"phone: {wrong}"]) from None
+        return Customer.objects.filter(phone=phone(number)).first()
+    except InvalidField as error:
+        raise InvalidOrder([f"phone: {error}"]) from None
 
 
 def add_customer(body: Any) -> tuple[Customer, bool]:
-    """Return the customer with this phone, and whether it was there before; the name of one who was stays."""
-    reading = BodyReader()
-    values = reading.fields("", body if isinstance(body, dict) else {}, FIELDS)
-    if reading.faults:
-        raise InvalidOrder(reading.faults)
+    """Return the customer with this phone, and whether it existed before; an existing name is not changed."""
+    if not isinstance(body, dict):
+        raise InvalidOrder(["body: Expected an object."])
+    reader = BodyReader()
+    values = reader.fields("", body, FIELDS)
+    if reader.errors:
+        raise InvalidOrder(reader.errors)
     customer, created = Customer.objects.get_or_create(phone=values["phone"], defaults={"name": values["name"]})
     return customer, not created

@@ -1,4 +1,4 @@
-"""Turns a checked order into a job, the same order into the same job."""
+"""Turns a validated order into a job. The same order is the same job."""
 
 from django.db import transaction
 
@@ -12,9 +12,9 @@ BELL = "orchestrator"
 
 
 def enqueue(order: Order, *, mode_is_given: bool = True) -> tuple[Job, bool]:
-    """Return the order's job, and whether it was there before.
+    """Return the order's job, and whether it existed before.
 
-    The unique index decides, not a look before: of two requests with the same order, one inserts.
+    The unique index decides: of two requests with the same order, one inserts.
     """
     payload = canonical(order)
     job = Job(
@@ -28,7 +28,7 @@ def enqueue(order: Order, *, mode_is_given: bool = True) -> tuple[Job, bool]:
         part_count=len(order.parts),
     )
     with transaction.atomic():
-        # An order that names no mode is the same whatever the rules made of that before they were changed.
+        # An order without a mode is the same order even if the default mode has changed since.
         others = [payload_hash(payload | {"opti_mode": mode}) for mode in Mode] if not mode_is_given else []
         stored = Job.objects.filter(payload_hash__in=others).order_by("created_at").first()
         if stored is None:
@@ -42,6 +42,6 @@ def enqueue(order: Order, *, mode_is_given: bool = True) -> tuple[Job, bool]:
 
 
 def ring() -> None:
-    """Wake the workers, where there are some at the floor; elsewhere the watching runner looks by itself."""
+    """Wake the workers if the factory's folders are on this machine; elsewhere the watching runner polls."""
     if BELL in doorbells.doorbells:
         doorbells.ring(BELL)

@@ -1,4 +1,4 @@
-"""Reads the fields of an order: each reader returns a clean value, or says what is wrong and what is allowed."""
+"""Readers of an order's fields: each returns a clean value or raises InvalidField with what is allowed."""
 
 import re
 import unicodedata
@@ -15,15 +15,15 @@ DIGITS = 28  # the precision of decimal arithmetic
 REGION = "TR"
 CENTS = Decimal("0.01")
 
-# Control characters, halves of surrogate pairs, and what XML or a terminal cannot show as it is: line separators,
-# directional overrides, non-characters.
+# Control characters, lone surrogates, and characters that XML or a terminal cannot show: line separators, directional
+# overrides, non-characters.
 CONTROL_CHARS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]")
 PHONE = re.compile(r"[0-9+()./ -]{5,32}")
 
 
 @dataclass(frozen=True)
 class FieldReader:
-    """Reads one value; `shape` tells integrators in JSON Schema what is read, as far as that has words for it."""
+    """Reads one value; `shape` describes it in JSON Schema as far as that is possible."""
 
     read: Callable[[Any], Any]
     shape: Mapping[str, Any]
@@ -33,68 +33,65 @@ class FieldReader:
 
 
 class InvalidField(ValueError):  # noqa: N818 - it is the answer about one field
-    """Why a field is refused, in words for whoever sent it."""
+    """The message is shown to the client."""
 
 
 class MissingField(InvalidField):
-    """The field is not there."""
-
     def __init__(self) -> None:
         super().__init__("This field is required.")
 
 
 class BodyReader:
-    """One body being read; collects the faults with their places."""
+    """Reads one request body and collects every error with its path."""
 
     def __init__(self) -> None:
-        self.faults: list[str] = []
+        self.errors: list[str] = []
         self._listed: set[tuple[str, ...]] = set()
 
-    def fault(self, place: str, wrong: InvalidField) -> None:
-        self.faults.append(f"{place}: {wrong}")
+    def add_error(self, path: str, error: InvalidField) -> None:
+        self.errors.append(f"{path}: {error}")
 
-    def object(self, place: str, raw: Any, readers: Mapping[str, FieldReader]) -> dict[str, Any]:
+    def object(self, path: str, raw: Any, readers: Mapping[str, FieldReader]) -> dict[str, Any]:
         if isinstance(raw, Mapping):
-            return self.fields(f"{place}.", raw, readers)
-        self.fault(place, InvalidField("Expected an object."))
+            return self.fields(f"{path}.", raw, readers)
+        self.add_error(path, InvalidField("Expected an object."))
         return {}
 
     def fields(
         self, prefix: str, raw: Mapping[Any, Any], readers: Mapping[str, FieldReader], *, beside: tuple[str, ...] = ()
     ) -> dict[str, Any]:
-        """Read each field by its reader; a name that nobody knows is more likely a slip than an addition."""
+        """Read each field; an unknown name is an error, because it is most likely a typo."""
         for name in raw:
             if name not in readers:
-                self.fault(prefix + shown(name), self._unknown((*readers, *beside)))
+                self.add_error(prefix + printable(name), self._unknown((*readers, *beside)))
         values = {}
         for name, read in readers.items():
             try:
                 values[name] = read(raw.get(name))
-            except InvalidField as wrong:
-                self.fault(prefix + name, wrong)
+            except InvalidField as error:
+                self.add_error(prefix + name, error)
         return values
 
     def _unknown(self, known: tuple[str, ...]) -> InvalidField:
-        # Listed once: the same slip is in every part, and a thousand lists would hide the rest.
+        # Listed once: the same typo is in every part, and a thousand lists would hide the other errors.
         if known in self._listed:
             return InvalidField("Unknown field.")
         self._listed.add(known)
-        return InvalidField(f"Unknown field; known are {', '.join(known)}.")
+        return InvalidField(f"Unknown field. Known fields: {', '.join(known)}.")
 
 
-def shown(name: Any) -> str:
-    """Return a name from outside in a form that a message can carry."""
+def printable(name: Any) -> str:
     return CONTROL_CHARS.sub("?", str(name))[:64]
 
 
 def is_visible(text: str) -> bool:
-    """Tell whether anything of a text can be seen: spaces, joiners and marks alone cannot."""
+    """Return whether a text has a visible character: spaces, joiners and marks alone are not."""
     categories = map(unicodedata.category, text)
     return any(category != "Cf" and category[0] not in "ZM" for category in categories)
 
 
 def text(longest: int) -> FieldReader:
-    """Return a reader of trimmed, non-empty text; composed and decomposed letters are the same."""
+    """Read trimmed, non-empty text in composed Unicode form (NFC)."""
 
     def read(value: Any) -> str:
         if value is None:
@@ -114,7 +111,6 @@ def text(longest: int) -> FieldReader:
 
 
 def optional_text(longest: int) -> FieldReader:
-    """Return a reader of text that may be left out."""
     given = text(longest)
     return FieldReader(
         lambda value: None if value is None else given(value), {**given.shape, "type": ["string", "null"]}
@@ -122,8 +118,6 @@ def optional_text(longest: int) -> FieldReader:
 
 
 def word(choices: tuple[str, ...]) -> FieldReader:
-    """Return a reader of one of the listed words."""
-
     def read(value: Any) -> str:
         if value is None:
             raise MissingField
@@ -135,12 +129,12 @@ def word(choices: tuple[str, ...]) -> FieldReader:
 
 
 def number(value: Any) -> Decimal:
-    """Return a JSON number exactly as it was written; a boolean is none, nor is text."""
+    """Return a JSON number exactly as written; booleans and strings are not numbers."""
     if value is None:
         raise MissingField
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise InvalidField("Expected a number.")
-    # By its shortest spelling: 0.1 means a tenth, not the binary fraction next to it.
+    # Through repr: 0.1 means a tenth, not the nearest binary fraction.
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not exact.is_finite():
         raise InvalidField("Expected a finite number.")
@@ -148,7 +142,7 @@ def number(value: Any) -> Decimal:
 
 
 def whole_number(*, least: int, most: int) -> FieldReader:
-    """Return a reader of a whole number within its bounds; 2.0 is the same number as 2."""
+    """Read a whole number within its bounds; 2.0 is the same as 2."""
 
     def read(value: Any) -> int:
         exact = number(value)
@@ -160,7 +154,7 @@ def whole_number(*, least: int, most: int) -> FieldReader:
 
 
 def size(*, mm_per_unit: int = 1) -> FieldReader:
-    """Return a reader of a size that can be cut: at least a hundredth of a millimetre, at most five metres."""
+    """Read a size that can be cut: from a hundredth of a millimetre to five metres."""
     most = f"{LARGEST_MM // mm_per_unit:,} {'cm' if mm_per_unit > 1 else 'mm'}"
 
     def read(value: Any) -> Decimal:
@@ -177,22 +171,20 @@ def size(*, mm_per_unit: int = 1) -> FieldReader:
 
 
 def phone(value: Any) -> str:
-    """Return a phone number as E.164; `0555 123 45 67` and `00905551234567` are the same one."""
-    spelt = text(40)(value)
-    wrong = InvalidField(
-        gettext_noop("Not a phone number that exists, as 0555 123 45 67 or +90 555 123 45 67 would be.")
-    )
-    if not PHONE.fullmatch(spelt):
-        raise wrong
+    """Return a phone number in E.164 format; `0555 123 45 67` and `00905551234567` are the same."""
+    number = text(40)(value)
+    invalid = InvalidField(gettext_noop("Not a valid phone number. Examples: 0555 123 45 67, +90 555 123 45 67."))
+    if not PHONE.fullmatch(number):
+        raise invalid
     try:
-        parsed = phonenumbers.parse(spelt, REGION)
+        parsed = phonenumbers.parse(number, REGION)
     except phonenumbers.NumberParseException:
-        raise wrong from None
+        raise invalid from None
     if not phonenumbers.is_valid_number(parsed):
-        raise wrong
+        raise invalid
     return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)
 
 
 def plain(value: Decimal) -> str:
-    """Return a number without an exponent and without idle zeros: 18, not 18.0 or 1.8E+1."""
+    """Return a number without exponent or trailing zeros: 18, not 18.0 or 1.8E+1."""
     return format(value.normalize(), "f")

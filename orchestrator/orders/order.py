@@ -1,8 +1,7 @@
-"""What an order must be before it can become a job, and the one form of it that is hashed and stored."""
+"""What a valid order is, and the canonical form that is hashed and stored."""
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from decimal import Decimal
@@ -38,7 +37,7 @@ class PlateSize:
 
 @dataclass(frozen=True)
 class Part:
-    """One line of the cutting list, as ordered: centimetres, and edges by the names customers use."""
+    """One line of the cutting list as ordered: centimetres, and edges by their trade names."""
 
     id: str
     part_type: str
@@ -69,12 +68,12 @@ class Order:
     revision: int
 
 
-class InvalidOrder(ValueError):  # noqa: N818 - it is the answer to whoever sent the order
-    """Everything that is wrong with an order, each fault with its place: `parts.0.quantity: …`."""
+class InvalidOrder(ValueError):  # noqa: N818 - it is the answer to the client
+    """Every error of an order with its path: `parts.0.quantity: …`."""
 
-    def __init__(self, faults: list[str]) -> None:
-        super().__init__("; ".join(faults))
-        self.faults = faults
+    def __init__(self, errors: list[str]) -> None:
+        super().__init__("; ".join(errors))
+        self.errors = errors
 
 
 PHONE = FieldReader(phone, {"type": "string", "maxLength": 40, "examples": ["0555 123 45 67"]})
@@ -104,20 +103,20 @@ PART_FIELDS = {
 
 
 def read_order(body: Any, *, default_mode: str) -> Order:
-    """Check an order as sent; every fault is named, not only the first."""
-    reading = BodyReader()
+    """Validate an order as sent; InvalidOrder lists every error, not only the first."""
+    reader = BodyReader()
     if not isinstance(body, Mapping):
         raise InvalidOrder(["body: Expected an object."])
-    # Null is the same as absent, so a client that spells out its optional fields sends the same order.
+    # Null is the same as absent: a client that lists its optional fields sends the same order.
     given = {"opti_mode": default_mode, "revision": 0} | {k: v for k, v in body.items() if v is not None}
     nested = {name: given.pop(name, None) for name in ("plate_size", "parts")}
-    values = reading.fields("", given, ORDER_FIELDS, beside=tuple(nested))
+    values = reader.fields("", given, ORDER_FIELDS, beside=tuple(nested))
     plate = None
     if nested["plate_size"] is not None:
-        plate = reading.object("plate_size", nested["plate_size"], PLATE_FIELDS)
-    parts = _read_parts(reading, nested["parts"])
-    if reading.faults:
-        raise InvalidOrder(reading.faults)
+        plate = reader.object("plate_size", nested["plate_size"], PLATE_FIELDS)
+    parts = _read_parts(reader, nested["parts"])
+    if reader.errors:
+        raise InvalidOrder(reader.errors)
     return Order(
         **values,
         plate_size=PlateSize(**plate) if plate else None,
@@ -125,27 +124,27 @@ def read_order(body: Any, *, default_mode: str) -> Order:
     )
 
 
-def _read_parts(reading: BodyReader, raw: Any) -> list[dict[str, Any]]:
+def _read_parts(reader: BodyReader, raw: Any) -> list[dict[str, Any]]:
     if raw is None:
-        reading.fault("parts", MissingField())
+        reader.add_error("parts", MissingField())
     elif not isinstance(raw, list):
-        reading.fault("parts", InvalidField("Expected a list."))
+        reader.add_error("parts", InvalidField("Expected a list."))
     elif not 1 <= len(raw) <= MOST_PARTS:
-        reading.fault("parts", InvalidField(f"Expected 1 to {MOST_PARTS:,} parts, got {len(raw):,}."))
+        reader.add_error("parts", InvalidField(f"Expected 1 to {MOST_PARTS:,} parts, got {len(raw):,}."))
     else:
-        parts = [reading.object(f"parts.{number}", part, PART_FIELDS) for number, part in enumerate(raw)]
-        seen: Counter[str] = Counter()
+        parts = [reader.object(f"parts.{number}", part, PART_FIELDS) for number, part in enumerate(raw)]
+        seen: set[str] = set()
         for number, part in enumerate(parts):
-            if part.get("id"):
-                seen[part["id"]] += 1
-                if seen[part["id"]] > 1:
-                    reading.fault(f"parts.{number}.id", InvalidField(f"{part['id']!r} is the id of an earlier part."))
+            if (name := part.get("id")) in seen:
+                reader.add_error(f"parts.{number}.id", InvalidField(f"{name!r} is the id of an earlier part."))
+            elif name:
+                seen.add(name)
         return parts
     return []
 
 
 def canonical(order: Order) -> dict[str, Any]:
-    """Return the order as JSON of one form: defaults filled in, null left out, 18 and 18.0 alike."""
+    """Return the order in canonical JSON: defaults filled in, nulls left out, 18 and 18.0 alike."""
     return {name: value for name, value in _jsonable(asdict(order)).items() if value is not None}
 
 
@@ -160,13 +159,13 @@ def _jsonable(value: Any) -> Any:
 
 
 def payload_hash(payload: Mapping[str, Any]) -> str:
-    """Return the sha256 by which two orders, each in its one form, are the same."""
+    """Return the sha256 of a canonical order; equal orders have equal hashes."""
     text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def order_from(stored: Mapping[str, Any]) -> Order:
-    """Return the order that `canonical` made this of."""
+    """Return the order that `canonical` stored."""
     plate = stored.get("plate_size")
     return Order(
         order_id=stored["order_id"],

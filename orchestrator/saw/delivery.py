@@ -7,7 +7,15 @@ from pathlib import Path
 from uuid import UUID
 
 from orchestrator.errors import Code, JobError
-from orchestrator.files.atomic import ASIDE, chunks, named_failures, place, sweep_leftovers, sync_folder, write_aside
+from orchestrator.files.atomic import (
+    TEMP_SUFFIX,
+    chunks,
+    folder_errors,
+    place,
+    remove_leftovers,
+    sync_folder,
+    write_temp,
+)
 from orchestrator.files.folders import Folders
 from orchestrator.planning.excel.naming import folded, short_hash
 
@@ -31,11 +39,11 @@ def deliver(source: Path, name: str, folders: Folders, *, prove: Callable[[], No
     `prove` raises when the job is no longer the caller's: it is asked last, because copying to a share may take long
     enough for somebody else to go on.
     """
-    with named_failures(folders.saw):
-        sweep_leftovers(folders.inbox)
+    with folder_errors(folders.saw):
+        remove_leftovers(folders.inbox)
         if _handed_over(name, folders):
             return
-        aside = write_aside(folders.inbox, name, chunks(source))
+        aside = write_temp(folders.inbox, name, chunks(source))
         try:
             # Asked again: whoever held the job before us may have been slow, and the saw may have been fast.
             if not _handed_over(name, folders):
@@ -61,8 +69,8 @@ def withdraw(name: str, folders: Folders) -> bool | None:
 
     The rename decides: of the saw and us, one gets the file.
     """
-    taken_back = folders.inbox / f".{name}.withdrawn{ASIDE}"
-    with named_failures(folders.saw):
+    taken_back = folders.inbox / f".{name}.withdrawn{TEMP_SUFFIX}"
+    with folder_errors(folders.saw):
         try:
             (folders.inbox / name).replace(taken_back)
         except FileNotFoundError:

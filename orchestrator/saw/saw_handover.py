@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from django.conf import settings
 
 from orchestrator.errors import Code, JobError
-from orchestrator.files.atomic import named_failures
+from orchestrator.files.atomic import folder_errors
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job, SolutionFile
 from orchestrator.saw.delivery import acknowledged, deliver, delivery_name, withdraw
@@ -28,7 +28,7 @@ def settle_earlier_attempts(job: Job, folders: Folders) -> None:
     They are asked for by the names that were noted before the files were laid, not by those of the solution we have
     now: that may be another one.
     """
-    with named_failures(folders.saw):
+    with folder_errors(folders.saw):
         for folder in (folders.inbox, folders.processed, folders.failed):
             folder.stat()  # a share that is away says nothing about its files
     ours = _files_by_name(job)

@@ -1,4 +1,4 @@
-"""What people decide about a job: retry, approve, cancel; each counts once, however often it is clicked."""
+"""Operators' decisions about a job: retry, approve, cancel. Each takes effect once, however often it is sent."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -18,7 +18,7 @@ from orchestrator.planning.rules import Rules, current_rules
 from orchestrator.saw.saw_handover import is_cut_in_part, take_back
 from orchestrator.states import CANCELLABLE, JobState
 
-Verb = Callable[[UUID], Job]
+Decision = Callable[[UUID], Job]
 
 
 def find(pk: UUID) -> Job:
@@ -29,10 +29,10 @@ def find(pk: UUID) -> Job:
 
 
 def retry(pk: UUID) -> Job:
-    """Bring a failed job back to NEW, later each time, while it may be retried."""
-    rules = rules_in_force()
+    """Move a failed job back to NEW, with a delay that grows each time."""
+    rules = require_rules()
     with transaction.atomic():
-        job = decided(pk, lambda jobs: jobs.retry(most=rules.retry_count_max, backoff=rules.retry_backoff))
+        job = apply(pk, lambda jobs: jobs.retry(most=rules.retry_count_max, backoff=rules.retry_backoff))
         if job is None:
             raise why_not_retried(pk, rules)
         due = {"retry_count": job.retry_count, "next_run_at": job.next_run_at.isoformat()}
@@ -42,40 +42,40 @@ def retry(pk: UUID) -> Job:
 
 
 def approve(pk: UUID) -> Job:
-    """Let a held job go on from NEW."""
+    """Move a held job back to NEW."""
     with transaction.atomic():
-        held = find(pk).error_code  # only told, never judged by
-        job = decided(pk, lambda jobs: jobs.approve())
+        was = find(pk).error_code  # for the event only
+        job = apply(pk, lambda jobs: jobs.approve())
         if job is None:
             job = find(pk)
             message = f"{job} cannot be approved: it is {job.status}."
             raise ApiError(409, Code.JOB_NOT_IN_HOLD, message, id=str(pk), state=job.status)
-        Event.objects.record(job, "HOLD_APPROVED", details={"was": held})
+        Event.objects.record(job, "HOLD_APPROVED", details={"was": was})
         ring()
     return job
 
 
 def cancel(pk: UUID) -> Job:
-    """End a job that the saw has not got, with E_CANCELLED and the reason given."""
+    """End a job before the saw has it, with E_CANCELLED and the reason."""
     waiting = Job.objects.filter(pk=pk, status__in=CANCELLABLE).exclude(delivery_names=[]).first()
-    # Of earlier attempts, because this one has handed over nothing yet.
+    # These files are of earlier attempts: a cancellable job has delivered nothing in this one.
     taken = take_back(waiting, Folders.from_settings()) if waiting else []
     reason = acting().reason or "Cancelled by an operator."
-    job = None if taken else decided(pk, lambda jobs: jobs.cancel(message=reason))
+    job = None if taken else apply(pk, lambda jobs: jobs.cancel(message=reason))
     if job is None:
         job = find(pk)
         if taken or (job.status in CANCELLABLE and is_cut_in_part(job)):
             message = f"{job} cannot be cancelled: the saw has taken {', '.join(taken) or 'a part of it'}."
             raise ApiError(409, "MOVE_REFUSED", message, id=str(pk), state=job.status)
         if job.status in CANCELLABLE:
-            busy = f"{job} is being worked on at this moment; try again in a minute."
-            raise ApiError(409, "JOB_IS_BUSY", busy, retry_after=60, id=str(pk), state=job.status)
+            message = f"A runner is working on {job}; try again in a minute."
+            raise ApiError(409, "JOB_IS_BUSY", message, retry_after=60, id=str(pk), state=job.status)
         raise MoveRefused(job, "cancel", job.status)
     return job
 
 
-def decided(pk: UUID, verb: Callable[[JobQuerySet], int]) -> Job | None:
-    """Apply a verb of the queryset to one job; the row count says whether it applied."""
+def apply(pk: UUID, verb: Callable[[JobQuerySet], int]) -> Job | None:
+    """Apply a verb of the queryset to one job; return None if the row count says it did not apply."""
     return Job.objects.get(pk=pk) if verb(Job.objects.filter(pk=pk)) else None
 
 
@@ -91,9 +91,8 @@ def why_not_retried(pk: UUID, rules: Rules) -> Exception:
     return ApiError(409, blocker or Code.RETRY_LIMIT_REACHED, message, id=str(pk), state=job.status)
 
 
-def rules_in_force() -> Rules:
-    """Return the rules, or refuse while there are none."""
+def require_rules() -> Rules:
     try:
         return current_rules()
-    except JobError as fault:
-        raise ApiError(503, fault.code, fault.message, retry_after=60) from None
+    except JobError as error:
+        raise ApiError(503, error.code, error.message, retry_after=60) from None

@@ -12,7 +12,7 @@ from pathlib import Path
 from django.utils.translation import gettext as _
 
 from orchestrator.errors import JobError
-from orchestrator.files.atomic import ASIDE
+from orchestrator.files.atomic import TEMP_SUFFIX
 from orchestrator.files.folders import Folders
 from orchestrator.optiplanning.adapters import command_missing, macro_missing
 from orchestrator.planning.excel import check_template
@@ -66,8 +66,8 @@ def _folder(name: str, folder: Path) -> Iterator[Check]:
 
 def _not_writable(folder: Path) -> str | None:
     """Really list, write, rename and remove: permissions on a network share are known only by trying."""
-    probe = folder / f".kilit-{secrets.token_hex(4)}{ASIDE}"
-    moved = probe.with_name(f".kilit-{secrets.token_hex(4)}{ASIDE}")
+    probe = folder / f".kilit-{secrets.token_hex(4)}{TEMP_SUFFIX}"
+    moved = probe.with_name(f".kilit-{secrets.token_hex(4)}{TEMP_SUFFIX}")
     try:
         os.listdir(folder)  # noqa: PTH208 - iterdir would try nothing before the first name is asked for
         with probe.open("xb") as file:

@@ -22,7 +22,7 @@ from kilit.lock.leases import ClaimLost
 from kilit.workers.presence import present
 from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.files.folders import Folders
-from orchestrator.files.share_outages import Absences
+from orchestrator.files.share_outages import ShareOutages
 from orchestrator.models import Job
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import release_lapsed, take_back
@@ -48,7 +48,7 @@ class Stopping(Exception):  # noqa: N818 - a wish, not an error
     """Somebody asked the runner to stop while OptiPlanning was running."""
 
 
-absences = Absences()
+share_outages = ShareOutages()
 _told: dict[str, float] = {}
 
 
@@ -119,7 +119,7 @@ def take_steps(job: Job, *, patient: bool, keep_alive: KeepAlive) -> timedelta |
         except Stopping:
             return timedelta(0)  # the next runner starts OptiPlanning again
         except JobError as fault:
-            if job.status in UNSTARTED and absences.is_short(job.pk, fault):
+            if job.status in UNSTARTED and share_outages.is_short(job.pk, fault):
                 return poll()
             raise
         if wait is not None:

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from kilit.lock.audit import acting, acting_as
 from kilit.lock.models import Event
 from orchestrator.errors import HOLD_CODES, Code, JobError
-from orchestrator.files.atomic import named_failures
+from orchestrator.files.atomic import folder_errors
 from orchestrator.files.folders import Folders
 from orchestrator.models import Customer, Job
 from orchestrator.models.queryset import NO_ERROR, UNSOLVED
@@ -133,7 +133,7 @@ def hand_over(job: Job, _: KeepAlive) -> timedelta | None:
     patience = current_rules().osi_ack_after
     if job.handed_at is None:
         try:
-            with named_failures(folders.saw):
+            with folder_errors(folders.saw):
                 lay_out(job, folders)
         except JobError as fault:
             if not isinstance(fault.__cause__, OSError):

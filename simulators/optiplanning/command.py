@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from kilit.lock.management.arguments import whole_number
 from kilit.workers.processes import die_with_parent
 from orchestrator.errors import JobError
-from orchestrator.files.atomic import named_failures
+from orchestrator.files.atomic import folder_errors
 from orchestrator.files.folders import Folders
 from orchestrator.planning.rules import current_rules
 from simulators.optiplanning.play import JOB_ID, OPTI_FAULTS, SAW_FAULTS, solve
@@ -72,10 +72,10 @@ class Player:
         self.tried: set[tuple[str, float]] = set()  # what went wrong on purpose goes wrong once
 
     def look(self) -> None:
-        with named_failures(self.folders.imports):
+        with folder_errors(self.folders.imports):
             if self.options["only"] != "saw":
                 self._optimise()
-        with named_failures(self.folders.saw):
+        with folder_errors(self.folders.saw):
             if self.options["only"] != "opti":
                 self._cut()
 

@@ -176,7 +176,7 @@ def test_operators_add_customers_in_any_spelling_and_viewers_do_not(make_person)
 
     assert added.status_code == 302
     assert "already exists" in twice.content.decode()
-    assert "Not a phone number" in wrong.content.decode()
+    assert "Not a valid phone number" in wrong.content.decode()
     assert [customer.phone for customer in Customer.objects.all()] == ["+905551234567"]
     assert viewer.get("/admin/orchestrator/customer/").status_code == 200
     assert viewer.get("/admin/orchestrator/customer/add/").status_code == 403

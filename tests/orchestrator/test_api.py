@@ -283,5 +283,5 @@ def test_the_faults_of_an_order_are_capped_and_known_fields_listed_once(api) -> 
     assert answer.status_code == 422
     told = answer.json()["error"]
     assert (len(told["faults"]), told["faults_beyond"]) == (100, 50)
-    assert told["faults"][0].startswith("parts.0.colour: Unknown field; known are id, part_type")
+    assert told["faults"][0].startswith("parts.0.colour: Unknown field. Known fields: id, part_type")
     assert told["faults"][1] == "parts.1.colour: Unknown field."

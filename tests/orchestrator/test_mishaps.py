@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from kilit.api.errors import ApiError
 from kilit.lock.leases import MOST_LAPSES
-from orchestrator.files.share_outages import AWAY_FOR, Absences
+from orchestrator.files.share_outages import OUTAGE_LIMIT, ShareOutages
 from orchestrator.models import Job
 from orchestrator.planning import rules
 from orchestrator.saw import delivery
@@ -74,11 +74,11 @@ def test_orc_20_a_runner_that_lost_its_claim_while_it_copied_lays_nothing(
     """Its PC slept, and meanwhile the order failed, was retried and cut; a second file would be cut, too."""
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
-    copies = delivery.write_aside
+    copies = delivery.write_temp
 
     def copies_slowly(*given: Any) -> Path:
         aside = copies(*given)
-        monkeypatch.setattr(delivery, "write_aside", copies)
+        monkeypatch.setattr(delivery, "write_temp", copies)
         let_leases_lapse()
         tick(patient=True)  # another runner
         Job.objects.filter(pk=job.pk).update(handed_at=Now() - timedelta(minutes=6), next_run_at=Now())
@@ -90,10 +90,10 @@ def test_orc_20_a_runner_that_lost_its_claim_while_it_copied_lays_nothing(
         work_until(job, "DONE", machines=player(floor, only="saw"))
         return aside
 
-    monkeypatch.setattr(delivery, "write_aside", copies_slowly)
+    monkeypatch.setattr(delivery, "write_temp", copies_slowly)
     work_until(job, "DONE", "FAILED")
 
-    assert delivery.write_aside is copies
+    assert delivery.write_temp is copies
     assert list(floor.inbox.iterdir()) == []
     assert len(list(floor.processed.iterdir())) == 1
 
@@ -186,7 +186,7 @@ def test_an_order_that_the_saw_has_cut_in_part_is_not_cancelled(floor, customer,
 def test_a_share_that_is_away_for_a_while_fails_no_order(floor, customer, settings, monkeypatch, folder) -> None:
     """It waits where it is, and fails only when the share stays away; nothing of it is half-written."""
     settings.OPTI_COMMAND = command(floor)
-    monkeypatch.setattr(runner, "absences", Absences())
+    monkeypatch.setattr(runner, "share_outages", ShareOutages())
     job, patient_job = make_job(), make_job(revision=1)
     here = getattr(floor, folder)
     away = here.with_name("away")
@@ -198,7 +198,7 @@ def test_a_share_that_is_away_for_a_while_fails_no_order(floor, customer, settin
         each.refresh_from_db()
         assert (each.error_code, each.claim_token) == ("", None)
         assert each.status in ("NEW", "PREPARED")
-    runner.absences._since[job.pk] -= AWAY_FOR.total_seconds() + 1
+    runner.share_outages._since[job.pk] -= OUTAGE_LIMIT.total_seconds() + 1
     Job.objects.filter(pk=job.pk).update(next_run_at=Now())
     tick(patient=True)
     job.refresh_from_db()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from orchestrator.files.atomic import digest_of, named_failures, sweep_leftovers, sync_folder, write_aside
+from orchestrator.files.atomic import file_sha256, folder_errors, remove_leftovers, sync_folder, write_temp
 from orchestrator.files.folders import Folders
 from orchestrator.planning.excel.naming import file_names
 from orchestrator.planning.excel.template import read_template
@@ -48,12 +48,12 @@ def write_files(
     files: list[Sheet] = []
     asides: dict[Path, Path] = {}  # where a file will appear, and where it is until then
     try:
-        with named_failures(folder):
-            sweep_leftovers(folder)
+        with folder_errors(folder):
+            remove_leftovers(folder)
             for sheet, content in _filled(job_id, plan, folders, keep_alive):
                 files.append(sheet)
-                if digest_of(folder / sheet.name) != sheet.sha256:
-                    asides[folder / sheet.name] = write_aside(folder, sheet.name, [content])
+                if file_sha256(folder / sheet.name) != sheet.sha256:
+                    asides[folder / sheet.name] = write_temp(folder, sheet.name, [content])
             _place_all(asides)
             sync_folder(folder)
     finally:
@@ -70,7 +70,7 @@ def _filled(
 
     template = read_template(folders.template)
     for name, batch in zip(file_names(job_id, plan.batches), plan.batches, strict=True):
-        with named_failures(Path(tempfile.gettempdir())):  # openpyxl writes there first
+        with folder_errors(Path(tempfile.gettempdir())):  # openpyxl writes there first
             content = sheet_bytes(template, batch)
         yield Sheet(name, hashlib.sha256(content).hexdigest()), content
         if keep_alive:

@@ -79,14 +79,14 @@ def test_orc_18_what_was_handed_over_once_is_left_alone(floor: Folders, source: 
 def test_orc_18_a_slow_holder_does_not_deliver_after_the_saw_was_fast(
     floor: Folders, source: Path, monkeypatch: Any
 ) -> None:
-    write_aside = delivery.write_aside
+    write_temp = delivery.write_temp
 
     def slowly(*args: Any) -> Path:
-        aside = write_aside(*args)
+        aside = write_temp(*args)
         (floor.processed / NAME).write_bytes(b"the next holder's, and the saw took it already")
         return aside
 
-    monkeypatch.setattr(delivery, "write_aside", slowly)
+    monkeypatch.setattr(delivery, "write_temp", slowly)
     deliver(source, NAME, floor)
 
     assert names_in(floor.inbox) == []

@@ -15,7 +15,7 @@ SPELLINGS = ["0555 123 45 67", "5551234567", "+90 (555) 123-45-67", "90555123456
 def faults_of(body: Any) -> list[str]:
     with pytest.raises(InvalidOrder) as refused:
         read_order(body, default_mode="C")
-    return refused.value.faults
+    return refused.value.errors
 
 
 def faults_with(**changes: Any) -> list[str]:
