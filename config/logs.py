@@ -8,7 +8,7 @@ from typing import Any
 from pythonjsonlogger.json import JsonFormatter as BaseFormatter
 
 from kilit.api.request_id import request_id
-from kilit.lock.audit import acting
+from kilit.lock.audit import current_context
 
 # What must not reach a log even when a library writes it: keys, tokens, passwords in addresses, and PostgreSQL's
 # DETAIL lines, which quote whole rows.
@@ -25,7 +25,7 @@ class ContextFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.request_id = request_id.get()
-        record.actor = acting().actor
+        record.actor = current_context().actor
         return True
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from kilit.lock.identity import uuid7
+from kilit.lock.text import CONTROL_CHARS
 from ociqueue.currencies import CURRENCIES, MINOR_UNITS
 from ociqueue.models import Conversion, Site
 
@@ -20,8 +21,6 @@ REQUIRED = ("conversionName", "conversionTime", "conversionValue", "conversionCu
 FIELDS = (*REQUIRED, *Conversion.CLICK_IDS, "sourceKey", "consent")
 KNOWN = frozenset(FIELDS)
 
-# Control characters and halves of surrogate pairs: they cannot be stored, or break what reads them later.
-UNSPEAKABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 WHITE_SPACE = re.compile(r"\s")
 # Asked before letters are made capitals, which makes more of them than there were: ß becomes SS, and ı an I.
 THREE_LETTERS = re.compile(r"[A-Za-z]{3}")
@@ -108,7 +107,7 @@ def read_text(value: Any, longest: int) -> str:
         raise Wrong("This field is required.")
     if len(text) > longest:
         raise Wrong(f"At most {longest} characters.")
-    if UNSPEAKABLE.search(text):
+    if CONTROL_CHARS.search(text):
         raise Wrong("Control characters and broken Unicode are not allowed.")
     return text
 

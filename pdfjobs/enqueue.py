@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.db import transaction
 
-from kilit.lock.audit import acting, acting_as
+from kilit.lock.audit import for_reason
 from kilit.lock.guard import MoveRefused
 from kilit.workers import doorbells
 from pdfjobs.job_key import job_key
@@ -76,7 +76,7 @@ def has_file(job: PdfJob) -> bool:
 
 def note_lost(job: PdfJob) -> None:
     """End a finished job whose file is missing."""
-    with acting_as(acting().actor, reason="Its file is missing."), transaction.atomic():
+    with for_reason("Its file is missing."), transaction.atomic():
         try:
             job.expire(where={"artifact_key": job.artifact_key})
         except MoveRefused:

@@ -1,7 +1,6 @@
 """Reads what a caller asks for: refused with every fault, or good to be rendered."""
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
+from kilit.lock.text import UNSTORABLE_CHARS
 from pdfjobs.documents import Document, document
 from pdfjobs.documents.schema import LONGEST_NAME, MOST_FAULTS
 from pdfjobs.models.job import LONGEST_TIMEOUT
@@ -18,7 +18,6 @@ from pdfjobs.states import FailSafe
 
 DEEPEST = 20
 KNOWN = ("template_name", "variables", "options")
-NOT_TEXT = re.compile(r"[\x00\ud800-\udfff]")
 
 # Where a value stands: its name, and where that stands. Put into words only for a fault, as most values have none.
 Place = tuple[Any, str | int]
@@ -81,14 +80,14 @@ def _unstorable(value: Any, path: Place, depth: int = 0) -> Iterator[str]:
         yield f"{spoken(path)}: nested deeper than {DEEPEST} levels."
     elif isinstance(value, dict):
         for key, inner in value.items():
-            if NOT_TEXT.search(key):
+            if UNSTORABLE_CHARS.search(key):
                 yield f"{spoken(path)}: a name contains a character that is not text."
             else:
                 yield from _unstorable(inner, (path, key), depth + 1)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
             yield from _unstorable(inner, (path, index), depth + 1)
-    elif isinstance(value, str) and NOT_TEXT.search(value):
+    elif isinstance(value, str) and UNSTORABLE_CHARS.search(value):
         yield f"{spoken(path)}: contains a NUL, or half a surrogate pair, which is not text."
     elif isinstance(value, float) and not math.isfinite(value):
         yield f"{spoken(path)}: too large a number."
@@ -99,7 +98,7 @@ def spoken(path: Place | None) -> str:
     names: list[str] = []
     while path:
         path, name = path
-        names.append(NOT_TEXT.sub("?", str(name)[:LONGEST_NAME]))
+        names.append(UNSTORABLE_CHARS.sub("?", str(name)[:LONGEST_NAME]))
     return ".".join(reversed(names))
 
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from kilit.access.lockout import client_address
 from kilit.access.models import DenialCode, DeniedRequest
 from kilit.access.roles import actor_of
-from kilit.lock.audit import acting, name_actor
+from kilit.lock.audit import current_context, name_actor
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 CONSOLE = "/admin/"
@@ -40,7 +40,7 @@ class DeniedRequestMiddleware:
         if denial := denial_of(request, response):
             code, detail = denial
             DeniedRequest.objects.record(
-                actor=acting().actor,
+                actor=current_context().actor,
                 address=client_address(request),
                 method=request.method or "",
                 path=request.path,
@@ -69,7 +69,7 @@ def denial_of(request: HttpRequest, response: HttpResponse) -> tuple[DenialCode,
         return marked  # type: ignore[no-any-return]
     if getattr(request, "axes_locked_out", False):
         return DenialCode.LOCKED_OUT, ""
-    is_known = acting().actor != "anonymous"
+    is_known = current_context().actor != "anonymous"
     if response.status_code == 403 and (is_known or request.path.startswith(CONSOLE)):  # noqa: PLR2004
         return DenialCode.FORBIDDEN, ""
     if response.status_code == 401 and is_known:  # noqa: PLR2004

@@ -28,7 +28,7 @@ from kilit.console.filters import StateFilter
 from kilit.console.formatting import badge, page, since, two_lines
 from kilit.console.formatting import number as grouped
 from kilit.console.listing import LongListAdmin
-from kilit.lock.audit import acting, acting_as
+from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 from kilit.workers import doorbells
 
@@ -128,7 +128,7 @@ class BulkActionAdmin(LongListAdmin):
         if not self._may_start(request, action):
             raise PermissionDenied
         rows = BulkAction.objects.filter(pk=action.pk)
-        with acting_as(acting().actor, reason=action.reason):
+        with for_reason(action.reason):
             started = rows.start(count=typed(request.POST))
         if started:
             doorbells.ring(BELL)
@@ -152,7 +152,7 @@ class BulkActionAdmin(LongListAdmin):
         elif not form.is_valid():
             return self._ask_to_cancel(request, action, form)
         else:
-            with acting_as(acting().actor, reason=form.cleaned_data["reason"]):
+            with for_reason(form.cleaned_data["reason"]):
                 stopped = rows.cancel()
             if stopped:
                 messages.success(request, _cancelled(rows.get()))

@@ -22,7 +22,7 @@ from kilit.console.detail_page import StandingAdmin
 from kilit.console.formatting import button, page
 from kilit.console.formatting import number as grouped
 from kilit.console.groups import ErrorGroupsAdmin
-from kilit.lock.audit import acting, acting_as
+from kilit.lock.audit import for_reason
 
 MOST_NAMED = 5  # rows on the page that asks
 COLUMNS_NAMED = 3  # of the list: the first name a row, and say its state and whose it is
@@ -180,7 +180,7 @@ class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
         self.note_beyond_reach(request, ids)
         if not form.is_valid():
             return self.ask(request, action, ids, form=form, filters=filters, from_row=from_row)
-        with acting_as(acting().actor, reason=form.cleaned_data["reason"]):
+        with for_reason(form.cleaned_data["reason"]):
             report = action.perform(request.user, ids, form.options())
         messages.add_message(request, report.level, report.sentence)
         return HttpResponseRedirect(self._back(ids, filters=filters, from_row=from_row))

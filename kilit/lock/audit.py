@@ -1,60 +1,63 @@
-"""Who is acting, and why: kept per thread of work, and handed to the database for its witness."""
+"""The audit context: who acts and why. Set per thread of work, and passed to the database for the recorder's events."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db import connections
 
+from kilit.lock.text import strip_control_chars
+
 
 @dataclass(frozen=True)
-class Acting:
-    """An actor such as `operator:ayse`, and the reason given; empty means the database role acts."""
+class AuditContext:
+    """An actor such as `operator:ayse`, and the reason given; without an actor, events name the database role."""
 
     actor: str = ""
     reason: str = ""
 
 
-NOBODY = Acting()
-_acting: ContextVar[Acting] = ContextVar("acting", default=NOBODY)
+_context: ContextVar[AuditContext] = ContextVar("audit_context", default=AuditContext())  # noqa: B039 - it is frozen
 
 
-def acting() -> Acting:
-    return _acting.get()
+def current_context() -> AuditContext:
+    return _context.get()
 
 
 @contextmanager
-def acting_as(actor: str, *, reason: str = "") -> Iterator[Acting]:
-    """Name the actor and the reason for every move made inside the block."""
-    token = _acting.set(Acting(actor=actor, reason=reason))
+def acting_as(actor: str, *, reason: str = "") -> Iterator[None]:
+    """Name the actor and the reason of every move made inside the block."""
+    token = _context.set(AuditContext(actor, reason))
     try:
-        yield _acting.get()
+        yield
     finally:
-        _acting.reset(token)
+        _context.reset(token)
+
+
+@contextmanager
+def for_reason(reason: str) -> Iterator[None]:
+    """Give a reason for every move made inside the block; the actor stays."""
+    with acting_as(current_context().actor, reason=reason):
+        yield
 
 
 def name_actor(actor: str) -> None:
-    """Name the actor for the rest of the current block; authentication learns it only inside the request."""
-    _acting.set(Acting(actor=actor, reason=acting().reason))
+    """Name the actor for the rest of the current block; authentication happens inside the request's block."""
+    _context.set(replace(current_context(), actor=actor))
 
 
 def set_audit_context(*, verb: str, using: str) -> None:
-    """Hand actor, reason and verb to the recorder, for the rest of this transaction.
+    """Pass actor, reason and verb to the recorder for the rest of this transaction.
 
-    The verb is for the next statement alone: the recorder clears it, so that a later UPDATE in the same transaction
-    is not told as this one.
+    The verb is for the next statement only: the recorder clears it, so that a later UPDATE in the same transaction is
+    not recorded under it.
     """
-    now = acting()
-    words = [strip_control_chars(word) for word in (now.actor, now.reason, verb)]
+    context = current_context()
+    values = [strip_control_chars(value) for value in (context.actor, context.reason, verb)]
     with connections[using].cursor() as cursor:
         cursor.execute(
             "SELECT set_config('kilit.actor', %s, true), set_config('kilit.reason', %s, true),"
             " set_config('kilit.verb', %s, true)",
-            words,
+            values,
         )
-
-
-def strip_control_chars(text: str) -> str:
-    """Drop what PostgreSQL cannot store, so that no wording of a reason can stop a move."""
-    return text.replace("\x00", "").encode("utf-8", "replace").decode()

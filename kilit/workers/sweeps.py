@@ -12,7 +12,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock import pruning
-from kilit.lock.audit import acting, acting_as
+from kilit.lock.audit import acting_as, for_reason
 from kilit.lock.models import Count, ErrorGroup
 from kilit.workers.models import SweepRun
 
@@ -68,7 +68,7 @@ def fold_errors() -> str:
 def prune() -> str:
     """Delete what was finished longer ago than the retention, for about a minute."""
     days = settings.KEEP_FINISHED_DAYS
-    with acting_as(acting().actor, reason=f"finished more than {days} days ago"):
+    with for_reason(f"finished more than {days} days ago"):
         gone = pruning.prune(older_than=timedelta(days=days), seconds=pruning.TIME_FOR_ALL)
     return pruning.sentence(gone)
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from rest_framework import serializers
 
-from kilit.lock.audit import strip_control_chars
+from kilit.lock.text import strip_control_chars
 from ociqueue.models.conversion import PREFIX
 
 

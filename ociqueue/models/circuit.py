@@ -7,8 +7,8 @@ from django.db import models
 from django.db.models import DurationField, ExpressionWrapper, F, Q, Value
 from django.db.models.functions import Greatest, Least, Now, Power
 
-from kilit.lock.audit import strip_control_chars
 from kilit.lock.guard import LifecycleModel, LifecycleQuerySet
+from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import lifecycle_triggers
 from ociqueue.models.site import Site
 from ociqueue.states import CIRCUITS, Category, CircuitStatus

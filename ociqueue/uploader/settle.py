@@ -9,8 +9,9 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F
 
-from kilit.lock.audit import acting, acting_as, strip_control_chars
+from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
+from kilit.lock.text import strip_control_chars
 from ociqueue.models import Conversion, UploadBatch
 from ociqueue.models.per_row import PerRowValues
 from ociqueue.models.queryset import failure
@@ -89,7 +90,7 @@ def _move(batch: UUID, rows: Sequence[Conversion], outcomes: Sequence[Outcome], 
         held.lock_in_order()
     moved = held.accept(_requests(accepted)) if accepted else set()
     if had:
-        with acting_as(acting().actor, reason=HAD_IT):
+        with for_reason(HAD_IT):
             moved |= held.accept(_requests(had))
     failed = held.refuse(_errors(refused, is_probe=is_probe)) if refused else set()
     waiting = held.put_off(_errors(put_off, is_probe=is_probe)) if put_off else set()

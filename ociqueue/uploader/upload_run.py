@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import QuerySet
 
-from kilit.lock.audit import acting, acting_as
+from kilit.lock.audit import acting_as, current_context
 from kilit.lock.identity import uuid7
 from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
 from ociqueue.models.circuit import CircuitQuerySet
@@ -37,7 +37,7 @@ TRY_AGAIN_AFTER = 0.5  # seconds
 
 def upload_due(*, sites: QuerySet[Site] | None = None, seconds: float | None = None) -> Tally:
     """Upload what is due, for at most about so many seconds: what is left rings again."""
-    with acting_as(acting().actor or ACTOR):
+    with acting_as(current_context().actor or ACTOR):
         return Run(due_sites() if sites is None else sites).upload(seconds=seconds)
 
 

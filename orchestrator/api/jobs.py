@@ -12,13 +12,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kilit.api.errors import ApiError
-from kilit.lock.audit import acting, acting_as
+from kilit.lock.audit import for_reason
 from orchestrator.api import presenters, schema
 from orchestrator.api.access import QueueView, read
 from orchestrator.api.serializers import ListSerializer, ReasonSerializer
 from orchestrator.errors import Code
 from orchestrator.orders.enqueue import enqueue
-from orchestrator.orders.fields import CONTROL_CHARS
+from orchestrator.orders.fields import UNSAFE_CHARS
 from orchestrator.orders.order import read_order
 from orchestrator.workflow import decisions
 
@@ -57,7 +57,7 @@ class DecisionView(QueueView):
     def post(self, request: Request, pk: str) -> Response:
         reason = read(ReasonSerializer, request.data or {}).get("reason") or ""
         decide: decisions.Decision = getattr(decisions, self.verb)
-        with acting_as(acting().actor, reason=reason):
+        with for_reason(reason):
             return Response({"job": presenters.present_job(decide(read_id(pk)))})
 
 
@@ -97,7 +97,7 @@ def download(name: str, content: bytes, content_type: str) -> HttpResponse:
     """Return a file as an attachment, never inline: it comes from a folder that other programs write to."""
     response = HttpResponse(content, content_type=content_type)
     # Those programs also chose its name, which may contain quotes and line breaks.
-    disposition = content_disposition_header(as_attachment=True, filename=CONTROL_CHARS.sub("_", name))
+    disposition = content_disposition_header(as_attachment=True, filename=UNSAFE_CHARS.sub("_", name))
     response.headers["Content-Disposition"] = disposition or ""
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response

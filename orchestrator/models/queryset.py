@@ -9,8 +9,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 from django.db.models.functions import Now
 
-from kilit.lock.audit import strip_control_chars
 from kilit.lock.leases import MOST_LAPSES, LongJobQuerySet, no_lease
+from kilit.lock.text import strip_control_chars
 from orchestrator.errors import PERMANENT_CODES, Code, JobError
 from orchestrator.states import WORKING, JobState, Mode
 

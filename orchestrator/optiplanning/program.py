@@ -15,7 +15,7 @@ from typing import IO
 
 from orchestrator.errors import Code, JobError
 from orchestrator.optiplanning import guardian
-from orchestrator.orders.fields import CONTROL_CHARS
+from orchestrator.orders.fields import UNSAFE_CHARS
 
 GUARDIAN = Path(guardian.__file__)
 KEEP_ALIVE_EVERY = 1.0  # seconds
@@ -100,7 +100,7 @@ def _ended(process: subprocess.Popen[bytes], told: bytes, output: IO[bytes]) -> 
     size = output.seek(0, os.SEEK_END)
     output.seek(max(0, size - TAIL))
     lines = output.read().decode(errors="replace").splitlines()
-    said = "\n".join(CONTROL_CHARS.sub("?", line).strip() for line in lines).strip()
+    said = "\n".join(UNSAFE_CHARS.sub("?", line).strip() for line in lines).strip()
     try:
         facts = json.loads(told)
     except ValueError:

@@ -10,14 +10,16 @@ from typing import Any
 import phonenumbers
 from django.utils.translation import gettext_noop
 
+from kilit.lock.text import CONTROL_CHARS
+
 LARGEST_MM = 5_000
 DIGITS = 28  # the precision of decimal arithmetic
 REGION = "TR"
 CENTS = Decimal("0.01")
 
-# Control characters, lone surrogates, and characters that XML or a terminal cannot show: line separators, directional
-# overrides, non-characters.
-CONTROL_CHARS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]")
+# Stricter than elsewhere, because these texts become file names, cells of XLSX and lines in a terminal: also line
+# separators, directional overrides and further code points that are not characters.
+UNSAFE_CHARS = re.compile(CONTROL_CHARS.pattern[:-1] + r"\x80-\x9f\u2028-\u202e\u2066-\u2069\ufdd0-\ufdef]")
 PHONE = re.compile(r"[0-9+()./ -]{5,32}")
 
 
@@ -81,7 +83,7 @@ class BodyReader:
 
 
 def printable(name: Any) -> str:
-    return CONTROL_CHARS.sub("?", str(name))[:64]
+    return UNSAFE_CHARS.sub("?", str(name))[:64]
 
 
 def is_visible(text: str) -> bool:
@@ -98,7 +100,7 @@ def text(longest: int) -> FieldReader:
             raise MissingField
         if not isinstance(value, str):
             raise InvalidField("Expected a string.")
-        if CONTROL_CHARS.search(value):
+        if UNSAFE_CHARS.search(value):
             raise InvalidField(gettext_noop("Control characters and broken Unicode are not allowed."))
         clean = unicodedata.normalize("NFC", value).strip()
         if not is_visible(clean):

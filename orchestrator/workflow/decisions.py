@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db import transaction
 
 from kilit.api.errors import ApiError
-from kilit.lock.audit import acting
+from kilit.lock.audit import current_context
 from kilit.lock.guard import MoveRefused
 from kilit.lock.models import Event
 from orchestrator.errors import PERMANENT_CODES, Code, JobError
@@ -60,7 +60,7 @@ def cancel(pk: UUID) -> Job:
     waiting = Job.objects.filter(pk=pk, status__in=CANCELLABLE).exclude(delivery_names=[]).first()
     # These files are of earlier attempts: a cancellable job has delivered nothing in this one.
     taken = take_back(waiting, Folders.from_settings()) if waiting else []
-    reason = acting().reason or "Cancelled by an operator."
+    reason = current_context().reason or "Cancelled by an operator."
     job = None if taken else apply(pk, lambda jobs: jobs.cancel(message=reason))
     if job is None:
         job = find(pk)

@@ -7,14 +7,14 @@ from django.conf import settings
 from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 
-from kilit.lock.audit import acting, acting_as
+from kilit.lock.audit import for_reason
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job
 
 
 def advance(job: Job, verb: str, message: str, **changes: Any) -> None:
     """Move on, and tell the timeline why in words."""
-    with acting_as(acting().actor, reason=message):
+    with for_reason(message):
         job.advance(verb, **changes)
 
 

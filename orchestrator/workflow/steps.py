@@ -7,7 +7,7 @@ from typing import Any, cast
 from django.db import transaction
 from django.db.models.functions import Now
 
-from kilit.lock.audit import acting, acting_as
+from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.files.atomic import folder_errors
@@ -110,7 +110,7 @@ def start(job: Job, _: KeepAlive) -> timedelta | None:
             Code.OPERATOR_TRIGGER_REQUIRED,
             "The sheets are in the import folder. Start OptiPlanning, then approve.",
         )
-    with acting_as(acting().actor, reason="OptiPlanning is free."):
+    with for_reason("OptiPlanning is free."):
         if not Job.objects.take_slot(job):
             return ASK_FOR_SLOT_AFTER
     job.refresh_from_db()

@@ -9,12 +9,12 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
+from kilit.lock.text import CONTROL_CHARS
+
 MOST_FAULTS = 50
 LONGEST_NAME = 80  # characters of a name that is shown in a fault
 NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,6})?", re.ASCII)
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-# No page can show these, and a half of a character cannot even be written as UTF-8.
-UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 REQUIRED: Any = object()
 
 
@@ -60,7 +60,7 @@ class Text(Field):
         text = value.replace("\r\n", "\n").strip()
         if len(text) > self.most:
             faults.add(path, f"{len(text)} characters; at most {self.most} are allowed.")
-        elif UNPRINTABLE.search(text) or ("\n" in text and not self.lines):
+        elif CONTROL_CHARS.search(text.replace("\t", " ").replace("\n", " ")) or ("\n" in text and not self.lines):
             shown = (
                 "control characters or broken ones" if self.lines else "line breaks, control characters or broken ones"
             )

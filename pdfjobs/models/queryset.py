@@ -9,8 +9,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Now
 
-from kilit.lock.audit import strip_control_chars
 from kilit.lock.leases import LeasedQuerySet, new_lease, no_lease
+from kilit.lock.text import strip_control_chars
 from pdfjobs.states import LIVE, MAX_RETRIES, TRANSIENT, ErrorCode, Status
 
 if TYPE_CHECKING:

@@ -1,18 +1,18 @@
 """Reads options out of JSON and names each fault by its path."""
 
-import re
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
-UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+from kilit.lock.text import CONTROL_CHARS
+
 MOST_UNKNOWN = 50  # names that nobody knows, of one object
 LONGEST_NAME = 80  # characters of a name that is shown in a fault
 
 
 def unprintable(text: str) -> bool:
     """Tell texts that no page can show: control characters, and halves of characters."""
-    return UNPRINTABLE.search(text) is not None
+    return CONTROL_CHARS.search(text) is not None
 
 
 class Reader:

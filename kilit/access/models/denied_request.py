@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from kilit.lock.audit import strip_control_chars
+from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import never
 
 logger = logging.getLogger("kilit.denied")

@@ -7,8 +7,9 @@ import pgtrigger
 from django.db import models
 from django.db.models.functions import Now
 
-from kilit.lock.audit import acting, strip_control_chars
+from kilit.lock.audit import current_context
 from kilit.lock.guard import LifecycleModel
+from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import never
 
 MOST_TOLD = 500
@@ -46,7 +47,7 @@ class EventQuerySet(models.QuerySet["Event"]):
         details: dict[str, Any] | None = None,
     ) -> list["Event"]:
         """Note the same of several jobs, in one statement."""
-        now = acting()
+        now = current_context()
         actor = {"actor": strip_control_chars(now.actor)} if now.actor else {}
         return self.bulk_create(
             Event(

@@ -11,7 +11,7 @@ from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders, read_command
 from orchestrator.optiplanning.collecting import Collected, Wanted
 from orchestrator.optiplanning.solution import InvalidSolution, read_solution
-from orchestrator.orders.fields import CONTROL_CHARS
+from orchestrator.orders.fields import UNSAFE_CHARS
 from orchestrator.orders.order import InvalidOrder, Order, read_order
 from orchestrator.planning.excel.template import open_template
 from orchestrator.planning.rulebook import InvalidRules, Rules, read_rules
@@ -29,7 +29,7 @@ def test_orc_5_every_order_is_read_or_refused_in_words(body: Any) -> None:
 
     faults = getattr(found, "faults", [])
     assert isinstance(found, Order) or faults
-    assert all(": " in fault and not CONTROL_CHARS.search(fault) for fault in faults)
+    assert all(": " in fault and not UNSAFE_CHARS.search(fault) for fault in faults)
 
 
 @given(spoilt(RULES).map(lambda rules: json.dumps(rules).encode()) | damaged(json.dumps(RULES, indent=2).encode()))

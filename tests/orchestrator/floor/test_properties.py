@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from openpyxl import load_workbook
 
 from orchestrator.files.folders import Folders
-from orchestrator.orders.fields import CONTROL_CHARS, is_visible
+from orchestrator.orders.fields import UNSAFE_CHARS, is_visible
 from orchestrator.orders.order import EDGES, Order, canonical, order_from, payload_hash, read_order
 from orchestrator.planning.excel import write_files
 from orchestrator.planning.excel.naming import file_names
@@ -25,7 +25,7 @@ from tests.support.sheets import TEMPLATE
 
 def words(longest: int) -> Any:
     """Return texts as people send them, and as they never would: every letter that the door lets in."""
-    strip_control_chars = st.text(min_size=1, max_size=longest).map(lambda text: CONTROL_CHARS.sub("", text).strip())
+    strip_control_chars = st.text(min_size=1, max_size=longest).map(lambda text: UNSAFE_CHARS.sub("", text).strip())
     likely = st.sampled_from(["Beyaz", "Gümüş", "Gumus", "=1+1", "../..", "CON", "_x0041_", "0018", "a/b"])
     return st.one_of(likely, strip_control_chars.filter(is_visible))
 

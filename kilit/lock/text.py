@@ -1,0 +1,14 @@
+"""Characters that are refused or replaced in text from outside, defined once."""
+
+import re
+
+# What PostgreSQL cannot store: NUL, and halves of surrogate pairs, which are not valid UTF-8.
+UNSTORABLE_CHARS = re.compile(r"[\x00\ud800-\udfff]")
+
+# What has no place in one line of text: control characters, and code points that are not characters.
+CONTROL_CHARS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
+
+def strip_control_chars(text: str) -> str:
+    """Make any text storable, so that no wording of a reason or an error can stop a move; line breaks stay."""
+    return UNSTORABLE_CHARS.sub(lambda found: "" if found[0] == "\x00" else "?", text)
