@@ -1,44 +1,39 @@
-"""The secret key of a local installation, kept in the data folder; production brings its own."""
+"""The secret key of a local installation, in the data folder; production sets its own."""
 
-import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
 from config.environment import Environment
+from kilit.files import place, write_temp
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 FILE_NAME = "secret_key"
 
 
 def read_secret_key(folder: Path) -> str:
-    """Return the key, or nothing when there is none yet."""
-    try:
+    with suppress(FileNotFoundError):
         return (folder / FILE_NAME).read_text().strip()
-    except FileNotFoundError:
-        return ""
+    return ""
 
 
 def make_secret_key(folder: Path) -> None:
-    """Write a key unless there is one; of two processes at once, one wins and both read its key."""
+    """Write a key unless there is one. Of two processes at once, one wins and both read its key."""
     if read_secret_key(folder):
         return
     folder.mkdir(parents=True, exist_ok=True)
-    aside = folder / f"{FILE_NAME}.{os.getpid()}"
-    aside.touch(mode=0o600)
-    aside.write_text(secrets.token_urlsafe(50) + "\n")
+    temp = write_temp(folder, FILE_NAME, [f"{secrets.token_urlsafe(50)}\n".encode()], mode=0o600)
     try:
-        # link() refuses when the name is taken, so the loser never overwrites a key already in use.
-        os.link(aside, folder / FILE_NAME)
-    except FileExistsError:
-        pass
+        with suppress(FileExistsError):
+            place(temp, folder / FILE_NAME)
     finally:
-        aside.unlink()
+        temp.unlink(missing_ok=True)
 
 
 def make_local_secret_key() -> None:
-    """Make the key before settings are read; in production, or with SECRET_KEY set, do nothing."""
+    """Make the key before settings are read, except in production or when SECRET_KEY is set."""
     env = Environment(BASE_DIR)
     if env.flag("KILIT_PRODUCTION", default=False) or env.text("SECRET_KEY", ""):
         return
@@ -46,4 +41,4 @@ def make_local_secret_key() -> None:
     try:
         make_secret_key(folder)
     except OSError as error:
-        raise ImproperlyConfigured(f"KILIT_VAR={folder} cannot be written: {error.strerror}.") from None
+        raise ImproperlyConfigured(f"KILIT_VAR={folder} is not writable: {error.strerror}.") from None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
+from kilit.files import write_atomically
 from kilit.postgres.account import Account, account_for
 
 # Where root puts what the service user must reach when the installation itself is closed to that user.
@@ -63,7 +64,7 @@ def settle(folder: Path) -> Path:
             f"PostgreSQL does not run as root, and its own user can enter neither {folder} nor {home}: "
             "set KILIT_VAR to an open folder, or set DATABASE_URL."
         )
-    _leave_note(folder / NOTE, f"{home}\n")
+    write_atomically(folder / NOTE, f"{home}\n".encode(), mode=0o600)
     return home
 
 
@@ -109,13 +110,6 @@ def drop_socket_folder(folder: Path) -> None:
     # Never more than an empty folder: its name may come from a file that the server's user can write.
     with suppress(OSError):
         folder.rmdir()
-
-
-def _leave_note(note: Path, text: str) -> None:
-    descriptor, draft = tempfile.mkstemp(prefix=f".{note.name}-", dir=note.parent)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-    Path(draft).replace(note)
 
 
 def _name_of(user: int) -> str:

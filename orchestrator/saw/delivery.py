@@ -7,15 +7,8 @@ from pathlib import Path
 from uuid import UUID
 
 from orchestrator.errors import Code, JobError
-from orchestrator.files.atomic import (
-    TEMP_SUFFIX,
-    chunks,
-    folder_errors,
-    place,
-    remove_leftovers,
-    sync_folder,
-    write_temp,
-)
+from kilit.files import TEMP_SUFFIX, place, sync_folder, write_temp
+from orchestrator.files.atomic import chunks, folder_errors, remove_leftovers
 from orchestrator.files.folders import Folders
 from orchestrator.planning.excel.naming import folded, short_hash
 
@@ -52,7 +45,7 @@ def deliver(source: Path, name: str, folders: Folders, *, prove: Callable[[], No
                     place(aside, folders.inbox / name)
         finally:
             aside.unlink(missing_ok=True)
-        sync_folder(folders.inbox)
+        sync_folder(folders.inbox, required=False)
 
 
 def acknowledged(name: str, folders: Folders) -> bool | None:
@@ -85,7 +78,7 @@ def withdraw(name: str, folders: Folders) -> bool | None:
         else:
             answer = acknowledged(name, folders)
         taken_back.unlink(missing_ok=True)
-        sync_folder(folders.inbox)
+        sync_folder(folders.inbox, required=False)
     return answer
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from django.utils.translation import gettext as _
 
 from orchestrator.errors import JobError
-from orchestrator.files.atomic import TEMP_SUFFIX
+from kilit.files import TEMP_SUFFIX
 from orchestrator.files.folders import Folders
 from orchestrator.optiplanning.adapters import command_missing, macro_missing
 from orchestrator.planning.excel import check_template

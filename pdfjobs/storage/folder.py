@@ -1,17 +1,18 @@
 """Finished PDFs in a folder. A file is written completely or not at all."""
 
 import os
-import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from django.core.files.base import File
 from django.core.files.storage import FileSystemStorage
 from django.core.files.utils import validate_file_name
 
-DRAFT_SUFFIX = ".part"
+from kilit.files import sync_folder, write_temp
+
 ATTEMPTS = 5
 
 
@@ -68,17 +69,12 @@ class FolderStorage(FileSystemStorage):
         if self._folder_seen:  # a file written below the mount point would be hidden once the disk is mounted again
             self._check_folder(name)
         path = Path(self.path(name))
-        draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}{DRAFT_SUFFIX}")
+        draft = _write_draft(path, content)
         try:
-            with _open_in_folder(draft) as file:
-                for chunk in content.chunks():
-                    file.write(chunk)
-                file.flush()
-                os.fsync(file.fileno())
             draft.replace(path)
-            _sync(path.parent)
         finally:
             draft.unlink(missing_ok=True)
+        sync_folder(path.parent)
         self._folder_seen = True
         return name
 
@@ -104,21 +100,10 @@ class FolderStorage(FileSystemStorage):
                 yield StorageEntry(path.relative_to(root).as_posix(), modified_at)
 
 
-def _open_in_folder(path: Path) -> IO[bytes]:
-    """Open a new file. Races with `delete` of an earlier attempt's file, which removes the folder when it is empty."""
+def _write_draft(path: Path, content: File[Any]) -> Path:
+    """Races with `delete` of an earlier attempt's file, which removes the folder when it is empty."""
     for _ in range(ATTEMPTS):
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            return path.open("xb")
-        except FileNotFoundError:
-            continue
+        with suppress(FileNotFoundError):
+            return write_temp(path.parent, path.name, content.chunks())
     raise FileNotFoundError(path)
-
-
-def _sync(folder: Path) -> None:
-    # Without this, a power failure could lose the name although the content is on disk.
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

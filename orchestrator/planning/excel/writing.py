@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from orchestrator.files.atomic import file_sha256, folder_errors, remove_leftovers, sync_folder, write_temp
+from kilit.files import sync_folder, write_temp
+from orchestrator.files.atomic import file_sha256, folder_errors, remove_leftovers
 from orchestrator.files.folders import Folders
 from orchestrator.planning.excel.naming import file_names
 from orchestrator.planning.excel.template import read_template
@@ -55,7 +56,7 @@ def write_files(
                 if file_sha256(folder / sheet.name) != sheet.sha256:
                     asides[folder / sheet.name] = write_temp(folder, sheet.name, [content])
             _place_all(asides)
-            sync_folder(folder)
+            sync_folder(folder, required=False)
     finally:
         for aside in asides.values():
             with suppress(OSError):
