@@ -73,7 +73,7 @@ def test_a_data_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     ended = manage("check", KILIT_VAR=str(tmp_path / "file" / "var"))
 
     assert ended.returncode == 1
-    assert ended.stderr.strip() == f"kilit: KILIT_VAR={tmp_path}/file/var cannot be written: Not a directory."
+    assert ended.stderr.strip() == f"kilit: KILIT_VAR={tmp_path}/file/var is not writable: Not a directory."
 
 
 def test_an_error_of_a_statement_is_no_unreachable_database() -> None:
