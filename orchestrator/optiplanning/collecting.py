@@ -17,7 +17,7 @@ from uuid import UUID
 from django.conf import settings
 
 from orchestrator.errors import Code, JobError
-from orchestrator.files.atomic import current_mtime, folder_errors
+from orchestrator.files.exchange import current_mtime, folder_errors
 from orchestrator.files.folders import Folders
 from orchestrator.optiplanning.solution import Figures, InvalidSolution, read_solution, together
 

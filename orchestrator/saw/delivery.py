@@ -6,9 +6,9 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import UUID
 
-from orchestrator.errors import Code, JobError
 from kilit.files import TEMP_SUFFIX, place, sync_folder, write_temp
-from orchestrator.files.atomic import chunks, folder_errors, remove_leftovers
+from orchestrator.errors import Code, JobError
+from orchestrator.files.exchange import chunks, folder_errors, remove_leftovers
 from orchestrator.files.folders import Folders
 from orchestrator.planning.excel.naming import folded, short_hash
 

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from django.conf import settings
 
 from orchestrator.errors import Code, JobError
-from orchestrator.files.atomic import folder_errors
+from orchestrator.files.exchange import folder_errors
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job, SolutionFile
 from orchestrator.saw.delivery import acknowledged, deliver, delivery_name, withdraw

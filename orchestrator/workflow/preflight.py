@@ -11,8 +11,8 @@ from pathlib import Path
 
 from django.utils.translation import gettext as _
 
-from orchestrator.errors import JobError
 from kilit.files import TEMP_SUFFIX
+from orchestrator.errors import JobError
 from orchestrator.files.folders import Folders
 from orchestrator.optiplanning.adapters import command_missing, macro_missing
 from orchestrator.planning.excel import check_template

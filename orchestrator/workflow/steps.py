@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 from orchestrator.errors import HOLD_CODES, Code, JobError
-from orchestrator.files.atomic import folder_errors
+from orchestrator.files.exchange import folder_errors
 from orchestrator.files.folders import Folders
 from orchestrator.models import Customer, Job
 from orchestrator.models.queryset import NO_ERROR, UNSOLVED

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from kilit.lock.management.arguments import whole_number
 from kilit.workers.processes import die_with_parent
 from orchestrator.errors import JobError
-from orchestrator.files.atomic import folder_errors
+from orchestrator.files.exchange import folder_errors
 from orchestrator.files.folders import Folders
 from orchestrator.planning.rules import current_rules
 from simulators.optiplanning.play import JOB_ID, OPTI_FAULTS, SAW_FAULTS, solve
