@@ -8,13 +8,13 @@ from django.core.files.storage import storages
 
 from kilit.backup.files import StoredFile
 from pdfjobs.models import PdfJob
-from pdfjobs.states import Status
+from pdfjobs.states import PdfStatus
 from pdfjobs.storage import artifacts
 
 
 class PdfFiles:
     def of_finished_jobs(self) -> Iterator[StoredFile]:
-        finished = PdfJob.objects.filter(status=Status.SUCCEEDED).order_by()
+        finished = PdfJob.objects.filter(status=PdfStatus.SUCCEEDED).order_by()
         rows = finished.values_list("artifact_key", "artifact_digest")
         return (StoredFile(key, digest) for key, digest in rows.iterator())
 
@@ -28,4 +28,4 @@ class PdfFiles:
         return [key for key in keys if PdfJob.objects.filter(artifact_key=key).exists()]
 
     def expire_jobs(self, keys: Sequence[str]) -> int:
-        return len(PdfJob.objects.filter(status=Status.SUCCEEDED, artifact_key__in=keys).expire())
+        return len(PdfJob.objects.filter(status=PdfStatus.SUCCEEDED, artifact_key__in=keys).expire())

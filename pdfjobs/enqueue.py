@@ -11,7 +11,7 @@ from kilit.workers import doorbells
 from pdfjobs.job_key import job_key
 from pdfjobs.job_request import JobRequest
 from pdfjobs.models import PdfJob
-from pdfjobs.states import PDF_JOBS, Status
+from pdfjobs.states import PDF_JOBS, PdfStatus
 from pdfjobs.storage import artifacts
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def enqueue(owner: "User", entry: JobRequest) -> tuple[PdfJob, bool]:
                 raise QueueFullError
         else:
             job, mine = insert_or_find(owner, entry, key)
-        if job and (mine or job.status != Status.SUCCEEDED or has_file(job)):
+        if job and (mine or job.status != PdfStatus.SUCCEEDED or has_file(job)):
             return job, mine
     raise QueueFullError
 

@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 from kilit.lock.models import Count
 from pdfjobs.models import RenderTiming
 from pdfjobs.models.timing import BOUNDS
-from pdfjobs.states import PDF_JOBS, ErrorCode, Status
+from pdfjobs.states import PDF_JOBS, ErrorCode, PdfStatus
 
 
 class PdfCollector(Collector):
@@ -21,14 +21,14 @@ class PdfCollector(Collector):
             "ptf_admin_pdf_jobs", "Jobs that came into a state, births included", labels=["status"]
         )
         failures = CounterMetricFamily("ptf_admin_pdf_failures", "Attempts that failed", labels=["error_code"])
-        entered = dict.fromkeys(Status.values, 0)
+        entered = dict.fromkeys(PdfStatus.values, 0)
         failed = dict.fromkeys(ErrorCode.values, 0)
         depth = 0
         for total in Count.objects.totals(queue=PDF_JOBS.queue):
             entered[total.state] += total.entered
-            if total.state == Status.FAILED:
+            if total.state == PdfStatus.FAILED:
                 failed[total.scope] += total.entered
-            if total.state == Status.QUEUED:
+            if total.state == PdfStatus.QUEUED:
                 depth += total.now
         for status, number in entered.items():
             jobs.add_metric([status], number)

@@ -1,59 +1,81 @@
-"""The lifecycle of a PDF job, and why one fails."""
+"""The lifecycle of a PDF job, and the error codes of failed ones."""
+
+from typing import Self
 
 from django.db.models import TextChoices
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_noop as _
 
 from kilit.lock.table import Lifecycle, move
 
 
-class Status(TextChoices):
-    """Where a job is on its way to a PDF."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    EXPIRED = "expired"
+class PdfStatus(TextChoices):
+    QUEUED = "queued"  # Waits for a worker.
+    RUNNING = "running"  # A worker holds a lease and renders it.
+    SUCCEEDED = "succeeded"  # The PDF is stored and can be downloaded.
+    FAILED = "failed"  # No PDF. It will not be retried automatically.
+    EXPIRED = "expired"  # The file and the variables are deleted.
 
 
 class ErrorCode(TextChoices):
-    """What went wrong in the worker; it decides whether trying again can help.
+    """Why an attempt failed: the code, whether such a job is retried automatically, and a sentence for people.
 
-    The console translates the words; the API says them in English.
+    The verbs, the API, the console and the metrics read this table. The console translates the sentences.
     """
 
-    BROWSER_LAUNCH_FAILED = "BROWSER_LAUNCH_FAILED", gettext_noop("the browser did not start, or died")
-    NAVIGATION_TIMEOUT = "NAVIGATION_TIMEOUT", gettext_noop("it did not finish in time")
-    TEMPLATE_ERROR = "TEMPLATE_ERROR", gettext_noop("it cannot be made as asked: template, image, page range or size")
-    UNSUPPORTED_PLATFORM = "UNSUPPORTED_PLATFORM", gettext_noop("PDFs cannot be made on this machine")
-    UNKNOWN = "UNKNOWN", gettext_noop("nobody knows")
+    retryable: bool
+
+    BROWSER_LAUNCH_FAILED = "BROWSER_LAUNCH_FAILED", True, _("the browser did not start")
+    BROWSER_CRASHED = "BROWSER_CRASHED", True, _("the browser crashed while rendering")
+    NAVIGATION_TIMEOUT = "NAVIGATION_TIMEOUT", True, _("the document was not finished in time")
+    WORKER_LOST = "WORKER_LOST", True, _("the worker died or stopped reporting")
+    STORAGE_UNAVAILABLE = "STORAGE_UNAVAILABLE", True, _("the PDF could not be stored")
+    VERSION_MISMATCH = "VERSION_MISMATCH", True, _("web and worker run different templates, fonts or browsers")
+    TEMPLATE_ERROR = (
+        "TEMPLATE_ERROR",
+        False,
+        _("the document cannot be rendered as requested: template, image, page range or size"),
+    )
+    UNSUPPORTED_PLATFORM = "UNSUPPORTED_PLATFORM", False, _("this machine cannot render PDFs")
+    UNKNOWN = "UNKNOWN", False, _("an unexpected error")
+
+    def __new__(cls, value: str, retryable: bool) -> Self:  # noqa: FBT001 - a column of the table above
+        code = str.__new__(cls, value)
+        code._value_, code.retryable = value, retryable
+        return code
 
 
 class FailSafe(TextChoices):
-    """What a caller wants when nobody can render."""
+    """What a caller gets while no worker is available."""
 
-    STRICT = "strict", "a refusal"
-    DEGRADE = "degrade", "the document as HTML"
+    STRICT = "strict"  # An error; nothing is stored.
+    DEGRADE = "degrade"  # The document as HTML.
 
 
-# Passing failures are tried again by themselves, but not for ever.
-TRANSIENT = (ErrorCode.BROWSER_LAUNCH_FAILED, ErrorCode.NAVIGATION_TIMEOUT)
+RETRYABLE = tuple(code for code in ErrorCode if code.retryable)
 MAX_RETRIES = 2
 
-# A key in one of these is taken: asking for the same again finds this job.
-LIVE = (Status.QUEUED, Status.RUNNING, Status.SUCCEEDED)
-UNFINISHED = (Status.QUEUED, Status.RUNNING)
+# A job in one of these owns its key: the same request finds it.
+LIVE = (PdfStatus.QUEUED, PdfStatus.RUNNING, PdfStatus.SUCCEEDED)
+UNFINISHED = (PdfStatus.QUEUED, PdfStatus.RUNNING)
+# The cleanup expires these when they are old.
+FINISHED = (PdfStatus.SUCCEEDED, PdfStatus.FAILED)
 
 PDF_JOBS = Lifecycle(
     "pdf",
-    states=Status,
-    initial=[Status.QUEUED],
+    states=PdfStatus,
+    initial=[PdfStatus.QUEUED],
     moves={
-        "claim": move(Status.QUEUED, to=Status.RUNNING),
-        "succeed": move(Status.RUNNING, to=Status.SUCCEEDED),
-        "fail": move(Status.RUNNING, to=Status.FAILED),
-        "retry": move(Status.FAILED, to=Status.QUEUED),
-        "retry_selected": move(Status.FAILED, to=Status.QUEUED),
-        "expire": move(Status.QUEUED, Status.SUCCEEDED, Status.FAILED, to=Status.EXPIRED),
+        # A worker takes the job that has waited longest.
+        "claim": move(PdfStatus.QUEUED, to=PdfStatus.RUNNING),
+        # The worker has stored the PDF.
+        "succeed": move(PdfStatus.RUNNING, to=PdfStatus.SUCCEEDED),
+        # The attempt failed, or the worker was lost.
+        "fail": move(PdfStatus.RUNNING, to=PdfStatus.FAILED),
+        # Automatic, in the same transaction as `fail`: the code is retryable and fewer than MAX_RETRIES are used.
+        "retry": move(PdfStatus.FAILED, to=PdfStatus.QUEUED),
+        # An operator retries failed jobs, with new automatic retries.
+        "retry_selected": move(PdfStatus.FAILED, to=PdfStatus.QUEUED),
+        # Too old, ended by an operator, or its file is missing.
+        "expire": move(PdfStatus.QUEUED, PdfStatus.SUCCEEDED, PdfStatus.FAILED, to=PdfStatus.EXPIRED),
     },
 )

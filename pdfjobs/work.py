@@ -16,7 +16,7 @@ from pdfjobs.documents import DocumentError, UnknownTemplateError, document
 from pdfjobs.job_key import job_key
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import OptionsError, PageOptions, RenderError, render
-from pdfjobs.states import MAX_RETRIES, PDF_JOBS, ErrorCode
+from pdfjobs.states import PDF_JOBS, ErrorCode
 from pdfjobs.storage import artifacts
 
 logger = logging.getLogger(__name__)
@@ -70,9 +70,7 @@ def work(job: PdfJob) -> bool:
     except (DocumentError, UnknownTemplateError) as fault:
         fail(job, ErrorCode.TEMPLATE_ERROR, str(fault))
     except artifacts.StorageUnavailable as fault:
-        # A disk or bucket that is away comes back: what was not finished in time is tried again, as after a crash.
-        code = ErrorCode.NAVIGATION_TIMEOUT if job.retry_count < MAX_RETRIES else ErrorCode.UNKNOWN
-        fail(job, code, f"The file could not be stored: {fault}")
+        fail(job, ErrorCode.STORAGE_UNAVAILABLE, f"The PDF could not be stored: {fault}")
         return False
     except Exception as error:
         logger.exception("pdf job failed", extra={"job_id": job.job_id})
@@ -91,7 +89,7 @@ def make(job: PdfJob) -> bytes:
         raise RenderError(ErrorCode.UNKNOWN, str(fault)) from None
     # The key promises these templates, fonts and browser to whoever asks next: nothing else may be kept under it.
     if job_key(asked, job.payload, options) != job.job_key:
-        raise RenderError(ErrorCode.BROWSER_LAUNCH_FAILED, OTHER_VERSION)
+        raise RenderError(ErrorCode.VERSION_MISMATCH, OTHER_VERSION)
     html = asked.html(job.payload)
     # kilit.W005 tells of a task timeout that leaves a job less than it may ask for.
     allowed = max(timedelta(seconds=settings.TASK_TIMEOUT) - BEYOND_TIMEOUT, timedelta(seconds=1))

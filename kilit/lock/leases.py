@@ -18,6 +18,7 @@ from django.db import models, transaction
 from django.db.models import Case, F, Q, When
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.bulk_sql import fast_instance, pick_and_update
 from kilit.lock.guard import LifecycleModel, LifecycleQuerySet
@@ -58,7 +59,7 @@ class LeasedModel(LifecycleModel):
     """A row that one worker at a time may hold."""
 
     claim_token = models.UUIDField(null=True, editable=False)
-    lease_until = models.DateTimeField(null=True, editable=False)
+    lease_until = models.DateTimeField(_("lease until"), null=True, editable=False)
 
     class Meta(LifecycleModel.Meta):
         abstract = True

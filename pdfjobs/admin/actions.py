@@ -15,11 +15,11 @@ from kilit.workers import doorbells
 from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import PdfJobQuerySet
-from pdfjobs.states import LIVE, PDF_JOBS, Status
+from pdfjobs.states import LIVE, PDF_JOBS, PdfStatus
 from pdfjobs.storage.artifacts import StorageUnavailable
 
 ANEW = gettext_noop("and asked for anew meanwhile")
-ASKED_ANEW = f"{Status.FAILED} {ANEW}"
+ASKED_ANEW = f"{PdfStatus.FAILED} {ANEW}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +47,10 @@ class Retry(PdfJobAction):
         """Tell what the index of live keys will: a document is made once at a time, of several jobs by the oldest."""
         same = PdfJob.objects.filter(owner=OuterRef("owner"), job_key=OuterRef("job_key"))
         older = rows.filter(
-            owner=OuterRef("owner"), job_key=OuterRef("job_key"), status=Status.FAILED, pk__lt=OuterRef("pk")
+            owner=OuterRef("owner"), job_key=OuterRef("job_key"), status=PdfStatus.FAILED, pk__lt=OuterRef("pk")
         )
         taken = Q(Exists(same.filter(status__in=LIVE))) | Q(Exists(older))
-        anew = When(Q(status=Status.FAILED) & taken, then=Value(ASKED_ANEW))
+        anew = When(Q(status=PdfStatus.FAILED) & taken, then=Value(ASKED_ANEW))
         return rows.annotate(verdict=Case(anew, default=F("status"), output_field=CharField()))
 
 

@@ -12,7 +12,7 @@ from kilit.console.formatting import number as grouped
 from kilit.lock.models import Event
 from pdfjobs.admin.columns import remedy
 from pdfjobs.models import PdfJob
-from pdfjobs.states import Status
+from pdfjobs.states import PdfStatus
 from pdfjobs.storage import artifacts
 
 MOST_COUNTED = 1000
@@ -21,16 +21,16 @@ MOST_COUNTED = 1000
 def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Reason]:
     """Return all that keeps a job where it is, or what it waits for."""
     match row.status:
-        case Status.QUEUED:
+        case PdfStatus.QUEUED:
             yield from _queued(row)
-        case Status.RUNNING if row.lease_until:
+        case PdfStatus.RUNNING if row.lease_until:
             yield held(row.lease_until, timeline, after=_("the sweep pdf_reap takes it away"))
             if row.lease_until < timezone.now():
                 yield from overdue("pdf_reap") or no_worker()
-        case Status.FAILED:
+        case PdfStatus.FAILED:
             yield kept(_("It has failed, and nothing tries it again by itself."))
             yield kept(remedy(row))
-        case Status.SUCCEEDED if row.finished_at:
+        case PdfStatus.SUCCEEDED if row.finished_at:
             kept_until = row.finished_at + settings.PDF_TTL
             yield ended(_("It has ended: its PDF is there, and is kept until %(time)s.") % {"time": moment(kept_until)})
             if kept_until < timezone.now():

@@ -1,4 +1,4 @@
-"""How a job's values look."""
+"""Columns and fields of a PDF job in the console."""
 
 import json
 from typing import Any
@@ -11,30 +11,42 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from kilit.console.formatting import breakable, error_cell, number, since, two_lines, verbatim
-from pdfjobs.admin.dress import state_badge
+from kilit.console.formatting import breakable, code_badge, error_cell, number, since, two_lines, verbatim
 from pdfjobs.models import PdfJob
-from pdfjobs.states import MAX_RETRIES, ErrorCode
+from pdfjobs.states import MAX_RETRIES, ErrorCode, PdfStatus
 
 LONGEST_SHOWN = 20_000
-REMEDIES = {
-    ErrorCode.BROWSER_LAUNCH_FAILED: _("Its retries are used up; when the worker has memory again, Retry."),
-    ErrorCode.NAVIGATION_TIMEOUT: _("Its retries are used up; make the document shorter, or Retry."),
-    ErrorCode.TEMPLATE_ERROR: _("Mend the template, then Retry."),
-    ErrorCode.UNSUPPORTED_PLATFORM: _("Run manage.py browser on the worker's machine, then Retry."),
-    ErrorCode.UNKNOWN: _("The details may tell the cause; mend it, then Retry."),
+COLOURS = {
+    PdfStatus.QUEUED: "info",
+    PdfStatus.RUNNING: "primary",
+    PdfStatus.SUCCEEDED: "success",
+    PdfStatus.FAILED: "danger",
+    PdfStatus.EXPIRED: "",
 }
+REMEDIES = {
+    ErrorCode.BROWSER_LAUNCH_FAILED: _("Check the worker's memory and its log, then Retry."),
+    ErrorCode.BROWSER_CRASHED: _("Check the worker's memory and its log, then Retry."),
+    ErrorCode.NAVIGATION_TIMEOUT: _("Ask for a shorter document or more time, or Retry."),
+    ErrorCode.WORKER_LOST: _("Check the worker's memory and its log, then Retry."),
+    ErrorCode.STORAGE_UNAVAILABLE: _("Fix the storage of PDF files, then Retry."),
+    ErrorCode.VERSION_MISMATCH: _("Run the same version on web and workers, then request the document again."),
+    ErrorCode.TEMPLATE_ERROR: _("Fix the template or the request, then Retry."),
+    ErrorCode.UNSUPPORTED_PLATFORM: _("Run manage.py browser on the worker's machine, then Retry."),
+    ErrorCode.UNKNOWN: _("The details may show the cause. Fix it, then Retry."),
+}
+
+
+def state_badge(status: str) -> SafeString:
+    return code_badge(status, COLOURS[PdfStatus(status)])
 
 
 @display(description=_("job"))
 def name(row: PdfJob) -> SafeString:
-    """Return the template over the end of the id, which tells rows apart."""
     return two_lines(row.template_name, f"…{row.job_id[-12:]}", title=row.job_id)
 
 
 @display(description=_("state"))
 def state(row: PdfJob) -> SafeString:
-    """Return the state as word and colour."""
     return state_badge(row.status)
 
 
@@ -45,13 +57,11 @@ def owner(row: PdfJob) -> str:
 
 @display(description=_("retries"))
 def retries(row: PdfJob) -> str:
-    """Return how many of the retries there are were used."""
     return gettext("%(used)s of %(most)s") % {"used": row.retry_count, "most": MAX_RETRIES}
 
 
 @display(description=_("error"))
 def error(row: PdfJob) -> SafeString | str:
-    """Return the code, which opens to the whole text; the job's page shows it too."""
     return error_cell(row.error_code, row.error_detail)
 
 
@@ -62,36 +72,32 @@ def size(row: PdfJob) -> str:
 
 @display(description=_("took"))
 def took(row: PdfJob) -> str:
-    """Return how long the last attempt took."""
     return gettext("%(number)s s") % {"number": number_format(row.seconds, 2)} if row.seconds is not None else "-"
 
 
 @display(description=_("age"))
 def age(row: PdfJob) -> SafeString:
-    """Return how long ago it was asked for."""
     return since(row.created_at)
 
 
 def remedy(row: PdfJob) -> str:
-    """Say what an operator can do for a failed job."""
-    return str(REMEDIES[ErrorCode(row.error_code)])
+    code = ErrorCode(row.error_code)
+    used_up = gettext("All automatic retries failed.") + " " if code.retryable else ""
+    return f"{used_up}{REMEDIES[code]}"
 
 
 @display(description=_("error code"))
 def code(row: PdfJob) -> str:
-    """Return the code, and what it means."""
     return f"{row.error_code}: {gettext(ErrorCode(row.error_code).label)}" if row.error_code else "-"
 
 
 @display(description=_("details for operators"))
 def detail(row: PdfJob) -> SafeString | str:
-    """Return what the worker said, with the template and line of a broken template."""
     return verbatim(row.error_detail) if row.error_detail else "-"
 
 
 @display(description=_("job key"))
 def key(row: PdfJob) -> SafeString:
-    """Return the hash of all that makes the document."""
     return breakable(row.job_key)
 
 
@@ -102,24 +108,20 @@ def artifact(row: PdfJob) -> SafeString | str:
 
 @display(description=_("artifact digest"))
 def digest(row: PdfJob) -> SafeString | str:
-    """Return the hash of the file, which is its ETag."""
     return breakable(row.artifact_digest) if row.artifact_digest else "-"
 
 
 @display(description=_("variables"))
 def variables(row: PdfJob) -> SafeString:
-    """Return what the document is made of; an expired job has forgotten it."""
     return verbatim(_json(row.payload))
 
 
 @display(description=_("options"))
 def options(row: PdfJob) -> SafeString:
-    """Return how the page is laid out."""
     return verbatim(_json(row.options))
 
 
 def fieldsets(row: PdfJob) -> list[Any]:
-    """Return the sections that have something to say of a job."""
     empty = [ERROR] if not row.error_code else []
     empty += [FILE] if not row.artifact_key else []
     return [section for section in FIELDSETS if section not in empty]
@@ -129,11 +131,11 @@ def _json(value: Any) -> str:
     text = json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
     if len(text) <= LONGEST_SHOWN:
         return text
-    beyond = gettext("… %(number)s characters in all") % {"number": number(len(text))}
+    beyond = gettext("… %(number)s characters in total") % {"number": number(len(text))}
     return f"{text[:LONGEST_SHOWN]}\n{beyond}"
 
 
-# Columns are functions: Django offers, and takes, no sorting by them, which would read the whole table.
+# Columns are functions, so Django does not sort by them, which would read the whole table.
 COLUMNS = [name, state, owner, retries, error, size, took, age]
 SUMMARY: Any = (None, {"fields": [(state, "template_name"), (owner, retries)]})
 ERROR: Any = (_("Error"), {"fields": [code, detail]})

@@ -17,14 +17,14 @@ from kilit.lock.models import Event
 from pdfjobs import dead_letters
 from pdfjobs.admin import blockers, columns
 from pdfjobs.admin.actions import EXPIRE, RETRY
-from pdfjobs.admin.dress import state_badge
+from pdfjobs.admin.columns import state_badge
 from pdfjobs.admin.listing import FILTERS, search
 from pdfjobs.file_response import ArtifactMissingError, serve
 from pdfjobs.models import PdfJob
 from pdfjobs.models.job import FAILURES
 from pdfjobs.models.queryset import PdfJobQuerySet
 from pdfjobs.rendering import sandbox_warning
-from pdfjobs.states import PDF_JOBS, Status
+from pdfjobs.states import PDF_JOBS, PdfStatus
 from pdfjobs.storage.artifacts import StorageUnavailable
 
 
@@ -43,7 +43,7 @@ class PdfJobAdmin(QueueAdmin):
     readonly_fields = columns.READ_ONLY
     dead_letter_columns = dead_letters.COLUMNS
     dead_letter_cells = staticmethod(dead_letters.cells)
-    dead_letter_states = [Status.FAILED]
+    dead_letter_states = [PdfStatus.FAILED]
 
     # What is shown
 
@@ -60,7 +60,7 @@ class PdfJobAdmin(QueueAdmin):
         return super().changelist_view(request, warned)
 
     def about(self, row: PdfJob) -> dict[str, Any]:
-        has_file = row.status == Status.SUCCEEDED
+        has_file = row.status == PdfStatus.SUCCEEDED
         return {
             **super().about(row),
             "file_url": reverse("admin:pdfjobs_pdfjob_file", args=[row.pk]) if has_file else "",
@@ -71,7 +71,7 @@ class PdfJobAdmin(QueueAdmin):
         if not self.has_view_permission(request):
             raise PermissionDenied
         row = self.get_object(request, object_id)
-        if row is None or row.status != Status.SUCCEEDED:
+        if row is None or row.status != PdfStatus.SUCCEEDED:
             raise Http404
         try:
             return serve(request, row, as_attachment="download" in request.GET)

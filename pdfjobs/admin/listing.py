@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.console.filters import AgeFilter, ChoiceFilter, DateFilter, GroupFilter, LeadingStateFilter
 from pdfjobs.models.queryset import PdfJobQuerySet
-from pdfjobs.states import ErrorCode, Status
+from pdfjobs.states import ErrorCode, PdfStatus
 
 
 class TemplateFilter(ChoiceFilter):
@@ -33,7 +33,7 @@ class CodeFilter(ChoiceFilter):
     offered = [(code, code) for code in ErrorCode.values]
 
     def narrow(self, rows: PdfJobQuerySet, value: str) -> PdfJobQuerySet:
-        return super().narrow(rows, value).filter(status=Status.FAILED)  # type: ignore[no-any-return]
+        return super().narrow(rows, value).filter(status=PdfStatus.FAILED)  # type: ignore[no-any-return]
 
 
 FILTERS = [LeadingStateFilter, TemplateFilter, CodeFilter, AgeFilter, DateFilter, GroupFilter]

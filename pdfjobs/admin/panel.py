@@ -9,11 +9,11 @@ from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import number
 from kilit.console.panels import Concern, Item, Panel, register
-from pdfjobs.admin.dress import COLOURS
+from pdfjobs.admin.columns import COLOURS
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import PdfJobQuerySet
 from pdfjobs.rendering import sandbox_warning
-from pdfjobs.states import PDF_JOBS, Status
+from pdfjobs.states import PDF_JOBS, PdfStatus
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -23,7 +23,7 @@ class PdfPanel(Panel):
     title = gettext_lazy("PDF documents")
     icon = "picture_as_pdf"
     table, model, colours = PDF_JOBS, PdfJob, COLOURS
-    well, badly = (Status.SUCCEEDED,), (Status.FAILED,)
+    well, badly = (PdfStatus.SUCCEEDED,), (PdfStatus.FAILED,)
     oldest_means = gettext_lazy("Since the oldest that waits for a worker was queued.")
     stuck_means = gettext_lazy("Held by a worker beyond its time; the next sweep takes them away from it.")
     note = gettext_lazy("Each attempt that failed counts, also when the job was tried again.")
@@ -42,9 +42,9 @@ class PdfPanel(Panel):
 
     def concerns(self, user: "User | AnonymousUser", totals: Mapping[str, int]) -> Iterator[Concern]:
         """Say when new jobs are refused, and when the browser runs unguarded."""
-        if totals[Status.QUEUED] >= settings.PDF_QUEUE_LIMIT:
+        if totals[PdfStatus.QUEUED] >= settings.PDF_QUEUE_LIMIT:
             hint = _("As many jobs wait as are allowed (KILIT_PDF_QUEUE_LIMIT); new ones are refused until some end.")
-            waiting = Item(_("%(rows)s jobs wait") % {"rows": number(totals[Status.QUEUED])})
+            waiting = Item(_("%(rows)s jobs wait") % {"rows": number(totals[PdfStatus.QUEUED])})
             yield Concern(_("The queue is full"), hint, [waiting], "danger", href=self.list_address(status="queued"))
         if warning := sandbox_warning():
             yield Concern(_("No sandbox"), "", [Item(warning)])

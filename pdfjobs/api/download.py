@@ -13,7 +13,7 @@ from pdfjobs.api.views import PdfView
 from pdfjobs.enqueue import note_lost
 from pdfjobs.file_response import ArtifactMissingError, serve
 from pdfjobs.models import PdfJob
-from pdfjobs.states import UNFINISHED, ErrorCode, Status
+from pdfjobs.states import UNFINISHED, ErrorCode, PdfStatus
 
 ASK_AGAIN_AFTER = 2  # seconds
 
@@ -24,10 +24,10 @@ class DownloadView(PdfView):
         job = self.job(request, job_id)
         if job.status in UNFINISHED:
             return Response(made(job), status=202, headers={"Retry-After": str(ASK_AGAIN_AFTER)})
-        if job.status == Status.FAILED:
+        if job.status == PdfStatus.FAILED:
             words = f"The PDF could not be made: {ErrorCode(job.error_code).label}."
             raise ApiError(409, job.error_code, words, job_id=job.job_id, state=job.status)
-        if job.status == Status.SUCCEEDED:
+        if job.status == PdfStatus.SUCCEEDED:
             try:
                 return self.checked(serve(request, job, as_attachment=True), job)
             except ArtifactMissingError:

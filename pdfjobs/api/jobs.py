@@ -19,7 +19,7 @@ from pdfjobs.api.views import PdfView
 from pdfjobs.enqueue import QueueFullError, enqueue
 from pdfjobs.job_request import JobRequest
 from pdfjobs.models import PdfJob
-from pdfjobs.states import FailSafe, Status
+from pdfjobs.states import FailSafe, PdfStatus
 
 
 @schema.jobs
@@ -52,7 +52,7 @@ class JobsView(PdfView):
 class JobView(PdfView):
     def get(self, request: Request, job_id: str) -> Response:
         job = self.job(request, job_id)
-        is_ready = job.status == Status.SUCCEEDED
+        is_ready = job.status == PdfStatus.SUCCEEDED
         url = request.build_absolute_uri(reverse("pdf-download", args=[job.job_id])) if is_ready else None
         told: Told = {
             **made(job),

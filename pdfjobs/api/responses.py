@@ -3,14 +3,14 @@
 from typing import Annotated, Any, TypedDict
 
 from kilit.api.openapi import Id, SchemaKeywords, Time
-from pdfjobs.states import ErrorCode, Status
+from pdfjobs.states import ErrorCode, PdfStatus
 
 
 class Made(TypedDict):
     """The answer to a request for a document."""
 
     job_id: Id
-    status: Annotated[str, SchemaKeywords({"enum": Status.values})]
+    status: Annotated[str, SchemaKeywords({"enum": PdfStatus.values})]
     created_at: Time
 
 

@@ -1,5 +1,3 @@
-"""PDF jobs, and how long renders took."""
-
 from pdfjobs.models.job import PdfJob
 from pdfjobs.models.timing import RenderTiming
 

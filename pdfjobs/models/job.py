@@ -1,4 +1,4 @@
-"""A PDF job: the row is the job."""
+"""A PDF job. The row is the job: its state, lease, attempts and error are all here."""
 
 from datetime import timedelta
 from typing import Any, Self
@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.guard import MoveRefused
@@ -14,41 +15,40 @@ from kilit.lock.leases import LeasedModel, no_lease
 from kilit.lock.triggers import lifecycle_triggers
 from pdfjobs.models.queryset import ENDED, PdfJobQuerySet
 from pdfjobs.models.timing import RenderTiming
-from pdfjobs.states import LIVE, MAX_RETRIES, PDF_JOBS, UNFINISHED, ErrorCode, Status
+from pdfjobs.states import FINISHED, LIVE, MAX_RETRIES, PDF_JOBS, UNFINISHED, ErrorCode, PdfStatus
 
 LONGEST_TIMEOUT = timedelta(seconds=60)
-FAILURES = Failures(PDF_JOBS, states=[Status.FAILED], code="error_code", message="error_detail")
+FAILURES = Failures(PDF_JOBS, states=[PdfStatus.FAILED], code="error_code", message="error_detail")
 
 
 class PdfJob(LeasedModel):
-    """One document to be made, and where it is when it is made."""
-
     lifecycle = PDF_JOBS
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="pdf_jobs")
-    status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED, editable=False)
-    job_key = models.CharField(max_length=64, help_text="The same for the same document: sha256 of all that makes it.")
-    template_name = models.CharField("template", max_length=64)
+    status = models.CharField(max_length=10, choices=PdfStatus, default=PdfStatus.QUEUED, editable=False)
+    job_key = models.CharField(max_length=64, help_text="SHA-256 of everything that determines the document.")
+    template_name = models.CharField(_("template"), max_length=64)
     payload = models.JSONField("variables", default=dict)
     options = models.JSONField(default=dict)
-    timeout = models.DurationField(default=LONGEST_TIMEOUT)
+    timeout = models.DurationField(_("timeout"), default=LONGEST_TIMEOUT)
     artifact_key = models.CharField(max_length=200, blank=True)
     artifact_size = models.PositiveIntegerField(null=True, help_text="In bytes.")
-    artifact_digest = models.CharField(max_length=64, blank=True, help_text="sha256 of the file; its ETag.")
+    artifact_digest = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the file; its ETag.")
     error_code = models.CharField(max_length=32, choices=ErrorCode, blank=True)
-    error_detail = models.TextField(blank=True, help_text="For operators; callers are told the code.")
+    error_detail = models.TextField(blank=True, help_text="For operators; callers see only the code.")
     error_group = error_group_field()
     retry_count = models.PositiveSmallIntegerField("retries", default=0)
-    queued_at = models.DateTimeField(db_default=Now())
-    started_at = models.DateTimeField(null=True)
-    finished_at = models.DateTimeField(null=True)
+    queued_at = models.DateTimeField(_("queued at"), db_default=Now())
+    started_at = models.DateTimeField(_("started at"), null=True)
+    finished_at = models.DateTimeField(_("finished at"), null=True)
 
     objects = PdfJobQuerySet.as_manager()
 
     class Meta(LeasedModel.Meta):
         abstract = False
-        verbose_name = "PDF job"
-        # Counted by error code, so that failures per code are read and not counted.
+        verbose_name = _("PDF job")
+        verbose_name_plural = _("PDF jobs")
+        # The error code is the scope of the counts, so failures per code are read without counting rows.
         triggers = [
             *lifecycle_triggers(
                 PDF_JOBS,
@@ -58,17 +58,17 @@ class PdfJob(LeasedModel):
             *FAILURES.triggers(),
         ]
         constraints = [
-            # The same document is made once at a time, and once made it is found again: this index decides.
+            # Requests for the same document at once: this index decides that one job is created and the others find it.
             models.UniqueConstraint(
                 fields=["owner", "job_key"], condition=Q(status__in=LIVE), name="one_live_pdf_job_per_key"
             ),
             models.CheckConstraint(
-                condition=Q(status=Status.RUNNING, claim_token__isnull=False, lease_until__isnull=False)
-                | ~Q(status=Status.RUNNING) & Q(claim_token=None, lease_until=None),
+                condition=Q(status=PdfStatus.RUNNING, claim_token__isnull=False, lease_until__isnull=False)
+                | ~Q(status=PdfStatus.RUNNING) & Q(claim_token=None, lease_until=None),
                 name="running_pdf_is_held",
             ),
             models.CheckConstraint(
-                condition=~Q(status__in=[Status.RUNNING, Status.SUCCEEDED]) | Q(started_at__isnull=False),
+                condition=~Q(status__in=[PdfStatus.RUNNING, PdfStatus.SUCCEEDED]) | Q(started_at__isnull=False),
                 name="begun_pdf_has_started_at",
             ),
             models.CheckConstraint(
@@ -77,55 +77,49 @@ class PdfJob(LeasedModel):
                 name="only_ended_pdf_has_finished_at",
             ),
             models.CheckConstraint(
-                condition=~Q(artifact_key="") & Q(status=Status.SUCCEEDED)
-                | Q(artifact_key="") & ~Q(status=Status.SUCCEEDED),
+                condition=~Q(artifact_key="") & Q(status=PdfStatus.SUCCEEDED)
+                | Q(artifact_key="") & ~Q(status=PdfStatus.SUCCEEDED),
                 name="only_succeeded_pdf_has_artifact",
             ),
             models.CheckConstraint(
-                condition=~Q(status=Status.SUCCEEDED) | Q(~Q(artifact_digest=""), artifact_size__isnull=False),
+                condition=~Q(status=PdfStatus.SUCCEEDED) | Q(~Q(artifact_digest=""), artifact_size__isnull=False),
                 name="succeeded_pdf_is_described",
             ),
             models.CheckConstraint(
-                condition=Q(status=Status.FAILED, error_code__in=ErrorCode.values)
-                | Q(status=Status.EXPIRED)
-                | Q(error_code="", error_detail="") & ~Q(status=Status.FAILED),
+                condition=Q(status=PdfStatus.FAILED, error_code__in=ErrorCode.values)
+                | Q(status=PdfStatus.EXPIRED)
+                | Q(error_code="", error_detail="") & ~Q(status=PdfStatus.FAILED),
                 name="failed_pdf_has_error_code",
             ),
-            # Whatever code comes later, nothing is tried for ever.
+            # Whatever the code does, no job is retried endlessly.
             models.CheckConstraint(condition=Q(retry_count__lte=MAX_RETRIES), name="pdf_retries_are_bounded"),
             models.CheckConstraint(
                 condition=Q(timeout__gt=timedelta(0), timeout__lte=LONGEST_TIMEOUT), name="pdf_timeout_is_bounded"
             ),
         ]
         indexes = [
-            # Claims look for what has waited longest; finished jobs are not in it, however many there are.
-            models.Index(fields=["queued_at", "id"], condition=Q(status=Status.QUEUED), name="pdf_due"),
-            # The reaper looks for lapsed leases.
-            models.Index(fields=["lease_until"], condition=Q(status=Status.RUNNING), name="pdf_held"),
-            # The cleanup looks for old ends.
-            models.Index(
-                fields=["finished_at"], condition=Q(status__in=[Status.SUCCEEDED, Status.FAILED]), name="pdf_ended"
-            ),
-            # Lists page through a state or a template, and operators look a document up by its key.
+            # Claims: the job that has waited longest. Finished jobs are not in it.
+            models.Index(fields=["queued_at", "id"], condition=Q(status=PdfStatus.QUEUED), name="pdf_due"),
+            # The reaper: lapsed leases.
+            models.Index(fields=["lease_until"], condition=Q(status=PdfStatus.RUNNING), name="pdf_held"),
+            # The cleanup: jobs that finished long ago.
+            models.Index(fields=["finished_at"], condition=Q(status__in=FINISHED), name="pdf_ended"),
+            # Lists of a state, template or owner, and the search by key.
             models.Index(fields=["status", "id"], name="pdf_in_status"),
             models.Index(fields=["template_name", "id"], name="pdf_of_template"),
             models.Index(fields=["job_key"], name="pdf_by_key"),
             models.Index(fields=["owner", "id"], name="pdf_of_owner"),
-            # Lists of one error: a group, or a code.
+            # Lists of an error group or code.
             FAILURES.index("pdf_of_error_group"),
-            models.Index(fields=["error_code", "id"], condition=Q(status=Status.FAILED), name="pdf_of_code"),
+            models.Index(fields=["error_code", "id"], condition=Q(status=PdfStatus.FAILED), name="pdf_of_code"),
         ]
 
     @property
     def job_id(self) -> str:
-        """The id, as the API writes it."""
         return str(self.pk)
 
     def succeed(self, *, artifact_key: str, size: int, digest: str) -> Self:
-        """Finish, which only the holder of the claim can; how long it took is counted with it.
-
-        The row is not read back, with all that its document was made of, unless it is not as it should be.
-        """
+        """Finish the job; only the holder of the claim can. The row, with its variables, is read only when refused."""
         artifact = {"artifact_key": artifact_key, "artifact_size": size, "artifact_digest": digest}
         mine = PdfJob.objects.held_by(self)
         with transaction.atomic():
@@ -136,12 +130,12 @@ class PdfJob(LeasedModel):
         return self
 
     def expire(self, *, where: dict[str, Any] | None = None) -> Self:
-        """End for good; the file is gone already."""
+        """End the job; its file must be deleted already."""
         return self.move("expire", where=where, **ENDED)
 
     @property
     def seconds(self) -> float | None:
-        """How long the last attempt took, or has taken so far by the last that was written of it."""
+        """How long the last attempt took."""
         if self.started_at is None or self.finished_at is None:
             return None
         return (self.finished_at - self.started_at).total_seconds()

@@ -1,10 +1,10 @@
-"""How long renders took, as a histogram that reads in constant time."""
+"""Render times as a histogram of ten rows."""
 
 from uuid import UUID
 
 from django.db import connection, models
 
-# A render of one page takes tenths of a second; one that takes longer than a minute is ended.
+# Seconds. One page takes tenths of a second; a render is ended after a minute.
 BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, float("inf"))
 
 ADD = """
@@ -19,7 +19,7 @@ ADD = """
 
 
 class RenderTiming(models.Model):
-    """How many renders took no longer than a bound and longer than the one before, and how long all of them."""
+    """Renders that took at most `bound` seconds and longer than the previous bound, and their total time."""
 
     bound = models.FloatField(primary_key=True)
     renders = models.BigIntegerField()
@@ -33,6 +33,6 @@ class RenderTiming(models.Model):
 
     @staticmethod
     def add_of(job: UUID) -> None:
-        """Count a job's render, in the transaction that settles it: at that rate no row of this table is hot."""
+        """Count a job's render, in the transaction that finishes it; rows are not contended at that rate."""
         with connection.cursor() as cursor:
             cursor.execute(ADD, [job, list(BOUNDS)])

@@ -124,7 +124,7 @@ class BrowserManager:
         if any(word in told for word in GONE) or not self._alive():
             # Whatever it stumbled over, it was of a browser that is gone: worth another try.
             self.kill()
-            return RenderError(ErrorCode.BROWSER_LAUNCH_FAILED, f"The browser died while it rendered: {told}")
+            return RenderError(ErrorCode.BROWSER_CRASHED, f"The browser crashed while rendering: {told}")
         if "range" in told.lower():
             return RenderError(ErrorCode.TEMPLATE_ERROR, f"The pages asked for are not in the document: {told}")
         return RenderError(ErrorCode.UNKNOWN, told)
@@ -182,7 +182,7 @@ class BrowserManager:
         try:
             await asyncio.wait({answer, death}, return_when=asyncio.FIRST_COMPLETED)
             if not answer.done():
-                raise RenderError(ErrorCode.BROWSER_LAUNCH_FAILED, "The browser died while it rendered.")
+                raise RenderError(ErrorCode.BROWSER_CRASHED, "The browser crashed while rendering.")
             return answer.result()
         finally:
             answer.cancel()

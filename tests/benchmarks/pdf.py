@@ -29,7 +29,7 @@ from pdfjobs.models import PdfJob
 from pdfjobs.rendering import PageOptions
 from pdfjobs.rendering.fonts import configuration
 from pdfjobs.rendering.layout import head
-from pdfjobs.states import UNFINISHED, Status
+from pdfjobs.states import UNFINISHED, PdfStatus
 from tests.benchmarks.harness import Figure, NotMeasured
 from tests.benchmarks.servers import PATIENCE, Web, started, web
 
@@ -118,7 +118,7 @@ def made(amount: int) -> float:
     rows = PdfJob.objects.filter(pk__in=jobs)
     _wait(lambda: not rows.filter(status__in=UNFINISHED).exists())
     took = time.perf_counter() - start
-    if rows.filter(status=Status.SUCCEEDED).count() != amount:
+    if rows.filter(status=PdfStatus.SUCCEEDED).count() != amount:
         raise RuntimeError(f"not all succeeded: {list(rows.values_list('error_detail', flat=True).distinct())}")
     return amount / took
 

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from kilit.lock.leases import new_lease, no_lease
 from kilit.lock.models import Event
 from pdfjobs.models import PdfJob
-from pdfjobs.states import ErrorCode, Status
+from pdfjobs.states import RETRYABLE, ErrorCode, PdfStatus
 from tests.support.lifecycle_conformance import LifecycleConformance
 from tests.support.pdf_jobs import PDF_JOBS, bring, new_job
 
@@ -21,8 +21,8 @@ class TestPdfJobs(LifecycleConformance):
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("code", [ErrorCode.BROWSER_LAUNCH_FAILED, ErrorCode.NAVIGATION_TIMEOUT])
-def test_a_passing_failure_is_tried_again_twice_and_the_history_shows_every_move(code: str) -> None:
+@pytest.mark.parametrize("code", RETRYABLE)
+def test_a_retryable_failure_is_retried_twice_and_the_history_shows_every_move(code: str) -> None:
     """A retry is running → failed → queued, in one transaction."""
     job = new_job()
 
@@ -39,8 +39,8 @@ def test_a_passing_failure_is_tried_again_twice_and_the_history_shows_every_move
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("code", [ErrorCode.TEMPLATE_ERROR, ErrorCode.UNSUPPORTED_PLATFORM, ErrorCode.UNKNOWN])
-def test_a_lasting_failure_is_not_tried_again(code: str) -> None:
-    job = bring(new_job(), Status.FAILED, code=code)
+def test_other_failures_are_not_retried(code: str) -> None:
+    job = bring(new_job(), PdfStatus.FAILED, code=code)
 
     assert (job.status, job.error_code, job.retry_count) == ("failed", code, 0)
 

@@ -6,6 +6,7 @@ import pytest
 
 from kilit.lock.models import Count
 from pdfjobs.models import PdfJob, RenderTiming
+from pdfjobs.states import ErrorCode
 
 pytestmark = pytest.mark.django_db
 
@@ -15,7 +16,7 @@ def test_every_name_is_there_from_the_start(client) -> None:
 
     for status in ("queued", "running", "succeeded", "failed", "expired"):
         assert f'ptf_admin_pdf_jobs_total{{status="{status}"}} 0.0' in page
-    for code in ("BROWSER_LAUNCH_FAILED", "NAVIGATION_TIMEOUT", "TEMPLATE_ERROR", "UNSUPPORTED_PLATFORM", "UNKNOWN"):
+    for code in ErrorCode.values:
         assert f'ptf_admin_pdf_failures_total{{error_code="{code}"}} 0.0' in page
     assert "ptf_admin_pdf_queue_depth 0.0" in page
     assert 'ptf_admin_pdf_render_total_seconds_bucket{le="+Inf"} 0.0' in page

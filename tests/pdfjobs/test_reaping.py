@@ -34,7 +34,7 @@ def test_pdf_7_the_reaper_brings_back_what_a_dead_worker_held_and_crashes_count(
         lapse(job)
         sweeps.run("pdf_reap")
 
-    assert told(job) == ("failed", "NAVIGATION_TIMEOUT", 2)
+    assert told(job) == ("failed", "WORKER_LOST", 2)
     assert PdfJob.objects.claim() == []
 
 

@@ -99,7 +99,7 @@ def test_pdf_4_each_failure_ends_in_its_code_after_its_retries(monkeypatch, code
 
     work.answer()
 
-    retries = 2 if code in ("BROWSER_LAUNCH_FAILED", "NAVIGATION_TIMEOUT") else 0
+    retries = 2 if ErrorCode(code).retryable else 0
     assert told(job) == ("failed", code, retries)
     assert job.error_detail == "told by the browser"
 
@@ -167,7 +167,7 @@ def test_a_worker_of_another_version_stores_nothing_under_this_key(artifact_fold
 
     work.answer()
 
-    assert told(job) == ("failed", "BROWSER_LAUNCH_FAILED", 2)
+    assert told(job) == ("failed", "VERSION_MISMATCH", 2)
     assert "differ from those of the process that took the job" in job.error_detail
     assert files(artifact_folder) == []
 
@@ -186,8 +186,7 @@ def test_a_key_is_the_same_for_the_worker_who_reads_the_job_back(monkeypatch, ra
     assert told(job) == ("succeeded", "", 0)
 
 
-def test_a_store_that_refuses_is_told_after_its_retries(monkeypatch) -> None:
-    """What may pass is tried again twice, but not at once; what is left after that, nobody foresaw."""
+def test_a_full_disk_is_retried_twice_but_not_at_once(monkeypatch) -> None:
     job, behind = new_job(number=1), new_job(number=2)
     monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
 
@@ -200,13 +199,10 @@ def test_a_store_that_refuses_is_told_after_its_retries(monkeypatch) -> None:
     assert (told(job), told(behind)) == (("queued", "", 1), ("queued", "", 0))
     for _ in range(5):
         work.answer()
-    assert told(job) == told(behind) == ("failed", "UNKNOWN", 2)
+    assert told(job) == told(behind) == ("failed", "STORAGE_UNAVAILABLE", 2)
     assert "No space left" in job.error_detail
-    assert [event.details.get("error_code") for event in Event.objects.of(job) if event.to_state == "failed"] == [
-        "NAVIGATION_TIMEOUT",
-        "NAVIGATION_TIMEOUT",
-        "UNKNOWN",
-    ]
+    codes = [event.details.get("error_code") for event in Event.objects.of(job) if event.to_state == "failed"]
+    assert codes == ["STORAGE_UNAVAILABLE"] * 3
 
 
 def test_pdf_9_no_job_is_lost_while_the_disk_is_away(artifact_folder, monkeypatch) -> None:

@@ -17,7 +17,7 @@ from pdfjobs.job_key import job_key
 from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import ENDED, FRESH
-from pdfjobs.states import ErrorCode, Status
+from pdfjobs.states import ErrorCode, PdfStatus
 from pdfjobs.storage import artifacts
 from tests.support.lifecycle_conformance import Specimen
 
@@ -63,15 +63,15 @@ def new_job(owner: User | None = None, number: int | None = None, **columns: Any
 def bring(job: PdfJob, status: str, *, code: str = ErrorCode.TEMPLATE_ERROR, pdf: bytes = PDF) -> PdfJob:
     """Bring a queued job into a state by its verbs, its file included."""
     mine = PdfJob.objects.filter(pk=job.pk)
-    if status in (Status.RUNNING, Status.SUCCEEDED, Status.FAILED):
+    if status in (PdfStatus.RUNNING, PdfStatus.SUCCEEDED, PdfStatus.FAILED):
         (claimed,) = mine.claim()
-        if status == Status.SUCCEEDED:
+        if status == PdfStatus.SUCCEEDED:
             assert claimed.started_at
             kept = artifacts.save(artifacts.new_key(job.pk, claimed.started_at), pdf)
             claimed.succeed(artifact_key=kept.artifact_key, size=kept.size, digest=kept.digest)
-        if status == Status.FAILED:
+        if status == PdfStatus.FAILED:
             mine.fail(code=code, detail="invoice.html, line 3: broken")
-    if status == Status.EXPIRED:
+    if status == PdfStatus.EXPIRED:
         mine.expire()
     return mine.get()
 

@@ -44,7 +44,7 @@ def test_a_worker_killed_while_it_renders_loses_its_claim_and_the_job_is_made(wo
     assert moves(PdfJob.objects.get(pk=job_id)) == [
         "queued",
         "running",
-        "failed NAVIGATION_TIMEOUT",
+        "failed WORKER_LOST",
         "queued",
         "running",
         "succeeded",

@@ -64,8 +64,8 @@ def test_a_browser_that_dies_while_rendering_is_worth_another_try(to_pdf: Callab
     with when_printing(browser.kill), pytest.raises(RenderError) as fault:
         to_pdf()
 
-    assert fault.value.code == "BROWSER_LAUNCH_FAILED"
-    assert "died" in fault.value.detail
+    assert fault.value.code == "BROWSER_CRASHED"
+    assert "crashed" in fault.value.detail
     assert to_pdf().startswith(b"%PDF")
 
 
@@ -99,14 +99,14 @@ def test_a_browser_that_dies_of_a_page_made_ahead_fails_nobody(to_pdf: Callable[
     wait_for_the_end(killed[0])
 
 
-def test_a_browser_that_dies_of_a_jobs_own_page_is_told_at_once(to_pdf: Callable[..., bytes], fatal_pages) -> None:
+def test_a_browser_that_dies_of_a_jobs_own_page_fails_it_at_once(to_pdf: Callable[..., bytes], fatal_pages) -> None:
     rendering.close()
     killed = fatal_pages()
 
     with pytest.raises(RenderError) as fault:
         to_pdf()
 
-    assert fault.value.code == "BROWSER_LAUNCH_FAILED"
+    assert fault.value.code == "BROWSER_CRASHED"
     wait_for_the_end(killed[0])
     assert to_pdf().startswith(b"%PDF")
 
@@ -121,7 +121,7 @@ def test_a_page_whose_process_crashes_is_worth_another_try(to_pdf: Callable[...,
     with when_printing(crash), pytest.raises(RenderError) as fault:
         to_pdf()
 
-    assert fault.value.code == "BROWSER_LAUNCH_FAILED", fault.value.detail
+    assert fault.value.code == "BROWSER_CRASHED", fault.value.detail
     assert to_pdf().startswith(b"%PDF")
 
 

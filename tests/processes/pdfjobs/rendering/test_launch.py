@@ -91,7 +91,7 @@ def test_a_browser_that_is_gone_before_it_is_known_did_not_start(monkeypatch, to
     assert to_pdf().startswith(b"%PDF")
 
 
-@pytest.mark.parametrize(("dies", "code"), [(True, "BROWSER_LAUNCH_FAILED"), (False, "UNKNOWN")])
+@pytest.mark.parametrize(("dies", "code"), [(True, "BROWSER_CRASHED"), (False, "UNKNOWN")])
 def test_whatever_is_stumbled_over_in_a_dead_browser_is_its_death(
     monkeypatch, to_pdf: Callable[..., bytes], browser: psutil.Process, dies, code
 ) -> None:
