@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name='created at')),
                 ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name='updated at')),
                 ('claim_token', models.UUIDField(editable=False, null=True)),
-                ('lease_until', models.DateTimeField(editable=False, null=True)),
+                ('lease_until', models.DateTimeField(editable=False, null=True, verbose_name='lease until')),
                 ('status', models.CharField(choices=[('WAITING', 'Waiting'), ('CARRIED', 'Carried'), ('DELIVERED', 'Delivered'), ('LOST', 'Lost')], default='WAITING', max_length=16)),
                 ('depot', models.CharField(default='', max_length=20)),
                 ('attempt_count', models.IntegerField(default=0)),
