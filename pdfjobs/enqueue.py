@@ -1,4 +1,4 @@
-"""Stores jobs, each document once at a time."""
+"""Creates jobs: one at a time for the same document of an owner."""
 
 from typing import TYPE_CHECKING
 
@@ -21,45 +21,42 @@ ATTEMPTS = 5
 
 
 class QueueFullError(Exception):
-    """More jobs wait than the workers are allowed to be behind, or a key changes hands faster than we look."""
+    """More jobs wait than PDF_QUEUE_LIMIT allows, or other callers kept taking and freeing the key."""
 
 
-def enqueue(owner: "User", entry: JobRequest) -> tuple[PdfJob, bool]:
-    """Return the job that makes a document, and whether it is new.
+def enqueue(owner: "User", request: JobRequest) -> tuple[PdfJob, bool]:
+    """Return the job for a document, and whether it is new.
 
-    The index of live keys decides, not a look before: of fifty callers who ask for the same at once, one inserts and
-    the others find its row. A job that ended between their insert and their look is asked for once more.
+    The index of live keys decides: of fifty callers with the same request, one inserts and the others find its row. If
+    that job ended between a caller's insert and its query, the caller tries again.
     """
-    key = job_key(entry.document, entry.variables, entry.options)
+    key = job_key(request.document, request.variables, request.options)
     for _ in range(ATTEMPTS):
         if queue_is_full():
-            job, mine = PdfJob.objects.owned_by(owner).live().filter(job_key=key).first(), False
+            job, is_new = PdfJob.objects.owned_by(owner).live().filter(job_key=key).first(), False
             if job is None:
                 raise QueueFullError
         else:
-            job, mine = insert_or_find(owner, entry, key)
-        if job and (mine or job.status != PdfStatus.SUCCEEDED or has_file(job)):
-            return job, mine
+            job, is_new = insert_or_find(owner, request, key)
+        if job and (is_new or job.status != PdfStatus.SUCCEEDED or has_file(job)):
+            return job, is_new
     raise QueueFullError
 
 
-def insert_or_find(owner: "User", entry: JobRequest, key: str) -> tuple[PdfJob | None, bool]:
-    """Insert a job unless its key is taken; return the one that has the key, and whether it is the new one.
-
-    A new one is returned as it was stored, without reading all of it back.
-    """
+def insert_or_find(owner: "User", request: JobRequest, key: str) -> tuple[PdfJob | None, bool]:
+    """Insert a job unless its key is taken; return the job that has the key, and whether it is the new one."""
     new = PdfJob(
         owner=owner,
         job_key=key,
-        template_name=entry.document.name,
-        payload=entry.variables,
-        options=entry.options.canonical(),
-        timeout=entry.timeout,
+        template_name=request.document.name,
+        payload=request.variables,
+        options=request.options.canonical(),
+        timeout=request.timeout,
     )
     with transaction.atomic():
         PdfJob.objects.bulk_create([new], ignore_conflicts=True)
         doorbells.ring(PDF_JOBS.queue)
-    # By its id first: a worker may be done with it, and its key free again, before we look.
+    # By id first: a worker may have finished it, and its key may be free again, before this query.
     if created := list(PdfJob.objects.filter(pk=new.pk).values_list("created_at", flat=True)):
         (new.created_at,) = created
         return new, True
@@ -67,22 +64,21 @@ def insert_or_find(owner: "User", entry: JobRequest, key: str) -> tuple[PdfJob |
 
 
 def has_file(job: PdfJob) -> bool:
-    """Tell whether a finished job still has its file; one that lost it is ended, so that it can be made anew."""
+    """Whether a finished job still has its file; if not, it is expired so that a new job can be created."""
     if artifacts.exists(job.artifact_key):
         return True
-    note_lost(job)
+    expire_missing(job)
     return False
 
 
-def note_lost(job: PdfJob) -> None:
-    """End a finished job whose file is missing."""
+def expire_missing(job: PdfJob) -> None:
     with for_reason("Its file is missing."), transaction.atomic():
         try:
             job.expire(where={"artifact_key": job.artifact_key})
         except MoveRefused:
-            return  # somebody else noticed
+            return  # another request was faster
 
 
 def queue_is_full() -> bool:
-    """Tell whether as many jobs wait as may; counting stops there."""
+    """Whether PDF_QUEUE_LIMIT jobs wait; counting stops there."""
     return PdfJob.objects.due()[: settings.PDF_QUEUE_LIMIT].count() >= settings.PDF_QUEUE_LIMIT

@@ -36,7 +36,7 @@ class PdfJobAction(ActionAtOnce):
         try:
             return self.apply_to(rows)
         except StorageUnavailable as error:
-            words = _("The store of PDF files does not answer, so nothing was expired: %(error)s")
+            words = _("The storage of PDF files does not answer, so nothing was expired: %(error)s")
             raise NotNow(words % {"error": error}) from None
 
 

@@ -44,7 +44,7 @@ def _queued(row: PdfJob) -> Iterator[Reason]:
         yield from without
         return
     if artifacts.is_unavailable():
-        yield kept(_("The store of PDF files does not answer; workers take jobs again when it is back."))
+        yield kept(_("The storage of PDF files does not answer; workers take jobs again when it is back."))
         return
     before = PdfJob.objects.due().filter(queued_at__lt=row.queued_at)[: MOST_COUNTED + 1].count()
     if before:

@@ -19,7 +19,7 @@ from pdfjobs.admin import blockers, columns
 from pdfjobs.admin.actions import EXPIRE, RETRY
 from pdfjobs.admin.columns import state_badge
 from pdfjobs.admin.listing import FILTERS, search
-from pdfjobs.file_response import ArtifactMissingError, serve
+from pdfjobs.file_response import ArtifactMissingError, file_response
 from pdfjobs.models import PdfJob
 from pdfjobs.models.job import FAILURES
 from pdfjobs.models.queryset import PdfJobQuerySet
@@ -74,7 +74,7 @@ class PdfJobAdmin(QueueAdmin):
         if row is None or row.status != PdfStatus.SUCCEEDED:
             raise Http404
         try:
-            return serve(request, row, as_attachment="download" in request.GET)
+            return file_response(request, row, as_attachment="download" in request.GET)
         except (ArtifactMissingError, StorageUnavailable):
             return HttpResponse(gettext("The file is not there."), status=410, content_type="text/plain; charset=utf-8")
 

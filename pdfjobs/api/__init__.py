@@ -1,1 +1,1 @@
-"""The PDF queue over REST."""
+"""The REST API of the PDF queue."""

@@ -1,4 +1,4 @@
-"""What the PDF queue's API answers, as types; tests hold every answer against them."""
+"""The response bodies of the PDF API. Tests check every response against these types."""
 
 from typing import Annotated, Any, TypedDict
 
@@ -6,15 +6,13 @@ from kilit.api.openapi import Id, SchemaKeywords, Time
 from pdfjobs.states import ErrorCode, PdfStatus
 
 
-class Made(TypedDict):
-    """The answer to a request for a document."""
-
+class PdfJobCreated(TypedDict):
     job_id: Id
     status: Annotated[str, SchemaKeywords({"enum": PdfStatus.values})]
     created_at: Time
 
 
-class Told(Made):
+class PdfJobDetail(PdfJobCreated):
     started_at: Time | None
     finished_at: Time | None
     error_code: Annotated[str, SchemaKeywords({"enum": ErrorCode.values})] | None
@@ -22,7 +20,7 @@ class Told(Made):
     retry_count: int
 
 
-class Variable(TypedDict):
+class PdfVariable(TypedDict):
     """One variable of a template."""
 
     path: str
@@ -31,10 +29,12 @@ class Variable(TypedDict):
     required: bool
 
 
-class Template(TypedDict):
-    """What can be asked for."""
-
+class PdfTemplate(TypedDict):
     name: str
     title: str
-    variables: list[Variable]
+    variables: list[PdfVariable]
     sample: dict[str, Any]
+
+
+class PdfTemplates(TypedDict):
+    templates: list[PdfTemplate]

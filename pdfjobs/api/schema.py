@@ -1,12 +1,11 @@
-"""The PDF queue's endpoints for OpenAPI; checks are where they always were, in entry.py and rendering/options.py."""
+"""The PDF API for OpenAPI. Requests are validated in job_request.py and rendering/options.py."""
 
-from typing import TypedDict
 from uuid import UUID
 
 from drf_spectacular.utils import OpenApiParameter
 
 from kilit.api.openapi import RETRY_AFTER, VALIDATION, ApiResponse, Component, Schema, describe, operation
-from pdfjobs.api.responses import Made, Template, Told
+from pdfjobs.api.responses import PdfJobCreated, PdfJobDetail, PdfTemplates
 from pdfjobs.documents.catalogue import KNOWN
 from pdfjobs.models.job import LONGEST_TIMEOUT
 from pdfjobs.rendering.options import (
@@ -21,16 +20,17 @@ from pdfjobs.rendering.options import (
 from pdfjobs.states import ErrorCode, FailSafe
 
 TAG = "PDF"
-ID = OpenApiParameter("job_id", UUID, OpenApiParameter.PATH, description="The job's id; it is nobody else's business.")
-NO_JOB = {404: {"NOT_FOUND": "There is no such job, or it is somebody else's."}}
-STORE_DOWN = {"PDF_STORE_UNAVAILABLE": "The store of PDF files does not answer; nothing was changed."}
+ID = OpenApiParameter("job_id", UUID, OpenApiParameter.PATH, description="The job's id.")
+NO_JOB = {404: {"NOT_FOUND": "There is no such job, or it belongs to another user."}}
+STORE_DOWN = {"PDF_STORE_UNAVAILABLE": "The storage of PDF files does not answer; nothing was changed."}
+FAILED = {True: "Failed after automatic retries: {}.", False: "Failed: {}."}
 BINARY = {"type": "string", "format": "binary"}
 
 DEFAULTS = PageOptions().canonical()
 TEXT = {"type": "string", "maxLength": MOST_METADATA}
 LINE = {
     "type": ["object", "null"],
-    "description": f"Texts; {', '.join(f'{{{word}}}' for word in PLACEHOLDERS)} are filled in. Null leaves it out.",
+    "description": f"Texts; {', '.join(f'{{{word}}}' for word in PLACEHOLDERS)} are replaced. Null for none.",
     "properties": {side: {"type": "string", "maxLength": MOST_LINE} for side in ("left", "center", "right")},
     "additionalProperties": False,
 }
@@ -43,7 +43,7 @@ OPTIONS: dict[str, Schema] = {
         "properties": {side: {"type": "number", "minimum": 0, "maximum": MOST_MARGIN} for side in DEFAULTS["margin"]},
         "additionalProperties": False,
     },
-    "pages": {"type": "string", "description": "Ranges, as in `1-3,5`; empty is all.", "examples": ["1-3,5"]},
+    "pages": {"type": "string", "description": "Ranges such as `1-3,5`; empty means all.", "examples": ["1-3,5"]},
     "header": LINE,
     "footer": LINE,
     "tagged": {"type": "boolean"},
@@ -59,13 +59,13 @@ OPTIONS: dict[str, Schema] = {
 BEHAVIOUR: dict[str, Schema] = {
     "timeout": {
         "type": ["integer", "null"],
-        "description": "Seconds for the render.",
+        "description": "Seconds for one attempt.",
         "minimum": 1,
         "maximum": int(LONGEST_TIMEOUT.total_seconds()),
     },
     "fail_safe": {
         "type": ["string", "null"],
-        "description": "When nobody can render: a refusal, or the document as HTML.",
+        "description": "While no worker is available: an error, or the document as HTML.",
         "enum": [*FailSafe.values, None],
     },
 }
@@ -78,7 +78,7 @@ REQUEST = Component(
             "template_name": {"type": "string", "minLength": 1, "examples": list(KNOWN)},
             "variables": {
                 "type": "object",
-                "description": "What the template asks for; `GET /pdf/templates` lists it, with a sample.",
+                "description": "The template's variables; `GET /pdf/templates` lists them, with a sample.",
             },
             "options": {
                 "type": ["object", "null"],
@@ -94,46 +94,42 @@ REQUEST = Component(
 )
 
 
-class Templates(TypedDict):
-    templates: list[Template]
-
-
 templates = describe(
     get=operation(
         "List the templates",
-        description="Each with its variables, and a sample that renders as it is.",
+        description="Each with its variables and a sample that can be sent as it is.",
         tag=TAG,
-        responses={200: ApiResponse("The templates that may be asked for.", Templates)},
+        responses={200: ApiResponse("The templates that may be used.", PdfTemplates)},
         errors=[{503: STORE_DOWN}],
     )
 )
 
-WHERE = {"Location": "Where to ask how the job stands."}
+WHERE = {"Location": "Where to check the job's status."}
 jobs = describe(
     post=operation(
-        "Have a document made",
-        description="The same document again, while it is made or kept, is the same job.",
+        "Request a document",
+        description="While a job for the same document is queued, running or stored, that job is returned.",
         tag=TAG,
         body=REQUEST,
         examples={name: {"template_name": name, "variables": kind.sample} for name, kind in KNOWN.items()},
         responses={
             200: ApiResponse(
-                "The job that makes the same already; or the document as HTML, because nobody can render.",
-                Made,
+                "The job that exists already; or the document as HTML, because no worker is available.",
+                PdfJobCreated,
                 media={"text/html": {"type": "string"}},
-                optional_headers={**WHERE, "X-Pdf-Fallback": "`html`, when the document came instead of a job."},
+                optional_headers={**WHERE, "X-Pdf-Fallback": "`html`, when the body is the document and not a job."},
             ),
-            201: ApiResponse("A new job.", Made, headers=WHERE),
+            201: ApiResponse("A new job.", PdfJobCreated, headers=WHERE),
         },
         errors=[
             VALIDATION,
             {
                 400: {
-                    ErrorCode.TEMPLATE_ERROR.value: "There is no such template, or it cannot be filled in.",
-                    ErrorCode.UNSUPPORTED_PLATFORM.value: "PDFs cannot be made on this machine.",
+                    ErrorCode.TEMPLATE_ERROR.value: "There is no such template, or the variables do not suit it.",
+                    ErrorCode.UNSUPPORTED_PLATFORM.value: "This server cannot render PDFs.",
                 },
-                429: {"QUEUE_FULL": "Too many jobs wait."},
-                503: {"PDF_RENDER_UNAVAILABLE": "Nobody can render; nothing was stored.", **STORE_DOWN},
+                429: {"QUEUE_FULL": "Too many jobs are waiting."},
+                503: {"PDF_RENDER_UNAVAILABLE": "No worker is available; nothing was stored.", **STORE_DOWN},
             },
         ],
     )
@@ -141,10 +137,10 @@ jobs = describe(
 
 job = describe(
     get=operation(
-        "Ask how a job stands",
+        "Get a job's status",
         tag=TAG,
         parameters=[ID],
-        responses={200: ApiResponse("How it stands; `download_url` once it has succeeded.", Told)},
+        responses={200: ApiResponse("The job; `download_url` is set once it has succeeded.", PdfJobDetail)},
         errors=[NO_JOB, {503: STORE_DOWN}],
     )
 )
@@ -153,32 +149,32 @@ FILE = {
     "ETag": "The digest of the file.",
     "Accept-Ranges": "`bytes`.",
     "Content-Disposition": "The file's name.",
-    "Cache-Control": "May be kept, but must be asked about.",
+    "Cache-Control": "May be cached, but must be revalidated.",
 }
-PART = OpenApiParameter("Range", str, OpenApiParameter.HEADER, description="One range, as in `bytes=0-1023`.")
-KNOWN_TAG = OpenApiParameter("If-None-Match", str, OpenApiParameter.HEADER, description="An `ETag` you have already.")
+PART = OpenApiParameter("Range", str, OpenApiParameter.HEADER, description="One range, such as `bytes=0-1023`.")
+KNOWN_TAG = OpenApiParameter("If-None-Match", str, OpenApiParameter.HEADER, description="The `ETag` of your copy.")
 download = describe(
     get=operation(
-        "Fetch the PDF",
-        description="HEAD answers the same without the bytes.",
+        "Download the PDF",
+        description="HEAD returns the same headers without the file.",
         tag=TAG,
         parameters=[ID, PART, KNOWN_TAG],
         responses={
             200: ApiResponse("The PDF.", media={"application/pdf": BINARY}, headers=FILE),
-            202: ApiResponse("It is not made yet.", Made, headers={"Retry-After": RETRY_AFTER}),
+            202: ApiResponse("Not finished yet.", PdfJobCreated, headers={"Retry-After": RETRY_AFTER}),
             206: ApiResponse(
                 "A part of the PDF.",
                 media={"application/pdf": BINARY},
-                headers={**FILE, "Content-Range": "Which part."},
+                headers={**FILE, "Content-Range": "Which part it is."},
             ),
-            304: ApiResponse("You have it already.", headers={"ETag": FILE["ETag"]}),
+            304: ApiResponse("Your copy is current.", headers={"ETag": FILE["ETag"]}),
         },
         errors=[
             NO_JOB,
             {
-                409: {code.value: f"It could not be made: {code.label}." for code in ErrorCode},
-                410: {"EXPIRED": "It is no longer kept; ask for the document again."},
-                416: {"RANGE_NOT_SATISFIABLE": "The range lies beyond the end."},
+                409: {code.value: FAILED[code.retryable].format(code.label) for code in ErrorCode},
+                410: {"EXPIRED": "No longer available; request the document again."},
+                416: {"RANGE_NOT_SATISFIABLE": "The range is beyond the end of the file."},
                 503: STORE_DOWN,
             },
         ],

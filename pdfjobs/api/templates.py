@@ -1,4 +1,4 @@
-"""`GET /pdf/templates`: what can be asked for, and with which variables."""
+"""`GET /pdf/templates`: the templates and their variables."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,7 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from pdfjobs.api import schema
-from pdfjobs.api.responses import Template, Variable
+from pdfjobs.api.responses import PdfTemplate, PdfVariable
 from pdfjobs.api.views import PdfView
 from pdfjobs.documents import Document, documents
 from pdfjobs.documents.schema import Field, Group, Rows
@@ -15,12 +15,10 @@ from pdfjobs.documents.schema import Field, Group, Rows
 @schema.templates
 class TemplatesView(PdfView):
     def get(self, request: Request) -> Response:
-        """Tell each template's variables, and a sample that renders as it is."""
-        return Response({"templates": [described(document) for document in documents()]})
+        return Response({"templates": [describe_template(document) for document in documents()]})
 
 
-def described(document: Document) -> Template:
-    """Return what an integrator has to know."""
+def describe_template(document: Document) -> PdfTemplate:
     return {
         "name": document.name,
         "title": document.title,
@@ -29,8 +27,8 @@ def described(document: Document) -> Template:
     }
 
 
-def variables(fields: Mapping[str, Field], path: str = "") -> Iterator[Variable]:
-    """Return each field by its path, as faults name it; `*` stands for every row."""
+def variables(fields: Mapping[str, Field], path: str = "") -> Iterator[PdfVariable]:
+    """Yield each field with its path, as in error messages; `*` stands for every row."""
     for name, field in fields.items():
         here = f"{path}{name}"
         yield {"path": here, "about": field.about, "allowed": field.allowed(), "required": field.required}

@@ -52,7 +52,7 @@ def test_a_job_that_waits_for_the_store_says_so(make_person, make_job, artifact_
 
     (artifact_folder / "pdfs").rename(artifact_folder / "away")
 
-    assert told(client, job) == ["The store of PDF files does not answer; workers take jobs again when it is back."]
+    assert told(client, job) == ["The storage of PDF files does not answer; workers take jobs again when it is back."]
 
 
 def test_con_9_a_hand_made_post_changes_no_field(admin_client, make_job) -> None:
