@@ -1,24 +1,37 @@
-"""The PDF queue, as a Django app."""
+"""The PDF queue."""
+
+from datetime import timedelta
 
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
 
 class PdfJobsConfig(AppConfig):
-    """Registers the queue's doorbell, sweeps and metrics."""
-
     name = "pdfjobs"
     verbose_name = _("PDF documents")
 
     def ready(self) -> None:
+        """Register everything this queue adds to Kilit, except its console pages (admin/__init__.py)."""
         from kilit.backup import files  # noqa: PLC0415
-        from kilit.workers import doorbells  # noqa: PLC0415
+        from kilit.workers import doorbells, sweeps  # noqa: PLC0415
         from kilit.workers.metrics import registry  # noqa: PLC0415
-        from pdfjobs import checks, sweeps, work  # noqa: F401, PLC0415
+        from pdfjobs import checks, cleanup, work  # noqa: PLC0415
         from pdfjobs.backup import PdfFiles  # noqa: PLC0415
         from pdfjobs.metrics import PdfCollector  # noqa: PLC0415
 
-        doorbells.register(work.BELL, is_due=work.is_due, answer=work.answer)
-        sweeps.register()
+        checks.register_checks()
+        doorbells.register(work.BELL, is_due=work.is_due, answer=work.run_due_jobs)
+        sweeps.register(
+            "pdf_reap",
+            every=timedelta(seconds=15),
+            run=work.reap,
+            about=_("Takes jobs back from workers that died or hang."),
+        )
+        sweeps.register(
+            "pdf_cleanup",
+            every=timedelta(hours=1),
+            run=lambda: cleanup.clean().format(),
+            about=_("Expires old jobs, and deletes their files and orphaned ones."),
+        )
         files.register(PdfFiles())
         registry.register(PdfCollector())

@@ -1,6 +1,6 @@
-"""Finds the headless Chromium that renders PDFs, or installs one.
+"""Finds or installs the headless Chromium that renders PDFs.
 
-Only the headless shell is looked for: it is several times faster than the full browser, and gives other bytes.
+Only the headless shell is used: it is several times faster than the full browser, and its output differs.
 """
 
 import os
@@ -14,26 +14,26 @@ INSTALL_LIMIT = 300  # seconds
 
 
 def find_browser() -> Path | None:
-    """Return the binary: KILIT_CHROMIUM, else Playwright's own, else Debian's."""
+    """Return the path of KILIT_CHROMIUM, else of Playwright's browser, else of Debian's."""
     if named := os.environ.get("KILIT_CHROMIUM"):
         return Path(named) if Path(named).is_file() else None
-    return _playwrights_own() or _debians()
+    return _playwright_browser() or _debian_browser()
 
 
 def install_browser() -> Path | None:
-    """Try Playwright's download, then Debian's package; return what there is afterwards."""
+    """Try Playwright's download, then Debian's package."""
     if found := find_browser():
         return found
     _run([sys.executable, "-m", "playwright", "install", PACKAGE])
-    if (found := _playwrights_own()) or not shutil.which("apt-get") or os.geteuid() != 0:
+    if (found := _playwright_browser()) or not shutil.which("apt-get") or os.geteuid() != 0:
         return found
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     _run(["apt-get", "update", "--quiet=2"], environment)
     _run(["apt-get", "install", "--yes", "--quiet=2", "--no-install-recommends", PACKAGE], environment)
-    return _debians()
+    return _debian_browser()
 
 
-def _playwrights_own() -> Path | None:
+def _playwright_browser() -> Path | None:
     named = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
     folders = [named] if named else ["~/.cache/ms-playwright", "~/Library/Caches/ms-playwright"]
     pattern = "chromium_headless_shell-*/*/*headless?shell*"
@@ -41,25 +41,25 @@ def _playwrights_own() -> Path | None:
     return next((path for path in reversed(found) if os.access(path, os.X_OK) and path.is_file()), None)
 
 
-_debians_own: Path | None = None  # asking dpkg takes longer than all else that a request for a PDF does
+_debian_path: Path | None = None  # cached: dpkg takes longer than the rest of a request
 
 
-def _debians() -> Path | None:
-    global _debians_own  # noqa: PLW0603
-    # The name on PATH is a shell wrapper that does not exec: killing it would leave the browser alive. The package
-    # keeps the binary itself under its lib folder.
+def _debian_browser() -> Path | None:
+    global _debian_path  # noqa: PLW0603
+    # The name on PATH is a shell wrapper that does not exec: killing it would leave the browser running. The binary
+    # itself is in the package's lib folder.
     if not shutil.which("dpkg-query"):
         return None
-    if _debians_own and _debians_own.is_file():
-        return _debians_own
+    if _debian_path and _debian_path.is_file():
+        return _debian_path
     listed = subprocess.run(["dpkg-query", "--listfiles", PACKAGE], capture_output=True, text=True, check=False)
     paths = [Path(line) for line in listed.stdout.splitlines() if line.startswith("/usr/lib/")]
-    _debians_own = next((path for path in paths if path.name == PACKAGE and path.is_file()), None)
-    return _debians_own
+    _debian_path = next((path for path in paths if path.name == PACKAGE and path.is_file()), None)
+    return _debian_path
 
 
 def _run(command: list[str], environment: dict[str, str] | None = None) -> None:
     try:
         subprocess.run(command, env=environment, capture_output=True, timeout=INSTALL_LIMIT, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return  # the caller looks whether there is a browser, and says so
+        return  # the caller checks whether there is a browser

@@ -1,7 +1,7 @@
-"""Ends what is old, and removes files that belong to nobody.
+"""Expires old jobs and removes orphaned files.
 
-Files go first, rows follow. A crash in between leaves a row whose file is missing: the next run finds it as old as
-before, and until then a download notices.
+Files are deleted first, rows follow. A crash in between leaves a row without its file: the next run finds it again, and
+until then a download notices.
 """
 
 import logging
@@ -22,95 +22,93 @@ from pdfjobs.storage import artifacts
 logger = logging.getLogger(__name__)
 
 BATCH = 200
-# A file is there before its row says so; no claim is held that long.
+# A worker stores the file before it updates the row; no claim is held this long.
 ORPHANED_AFTER = timedelta(hours=1)
-# A sweep is a task that is ended by force after a while; what is left is done at its next run.
-TIME_FOR_ALL = 60.0  # seconds
+# Scheduled tasks are killed after a while; the next run continues.
+TIME_LIMIT = 60.0  # seconds
 
 
 @dataclass
-class Cleaned:
-    """What was ended and removed, or would be."""
+class CleanupResult:
+    """What was expired and removed, or would be."""
 
     expired: int = 0
     orphans: int = 0
-    is_done: bool = True
-    stuck: set[str] = field(default_factory=set)
+    is_complete: bool = True
+    undeletable: set[str] = field(default_factory=set)
 
-    def told(self, verb: str = "Expired {}, removed {}") -> str:
-        told = [verb.format(self.expired, _files(self.orphans, "orphaned file"))]
-        told += [f"{_files(len(self.stuck), 'file')} could not be deleted"] if self.stuck else []
-        return "; ".join(told) + ("." if self.is_done else "; the rest at the next run.")
+    def format(self, template: str = "Expired {}, removed {}") -> str:
+        parts = [template.format(self.expired, _count(self.orphans, "orphaned file"))]
+        if self.undeletable:
+            parts.append(f"{_count(len(self.undeletable), 'file')} could not be deleted")
+        return "; ".join(parts) + ("." if self.is_complete else "; the next run continues.")
 
 
 @dataclass
-class Cleaning:
-    """One run: it ends in time, and one file that cannot be deleted does not keep the others."""
+class CleanupRun:
+    """One run. It stops when its time is up; a file that cannot be deleted does not stop it."""
 
-    end: float
-    done: Cleaned = field(default_factory=Cleaned)
+    deadline: float
+    result: CleanupResult = field(default_factory=CleanupResult)
 
     def is_over(self) -> bool:
-        if time.monotonic() > self.end:
-            self.done.is_done = False
-        return not self.done.is_done
+        if time.monotonic() > self.deadline:
+            self.result.is_complete = False
+        return not self.result.is_complete
 
     def delete(self, key: str) -> bool:
-        """Delete a file, unless the time is over or the store refuses."""
         if self.is_over():
             return False
         try:
             artifacts.delete(key)
-        except artifacts.StorageUnavailable as fault:
-            logger.warning("a file could not be deleted: %s", fault, extra={"artifact_key": key})
-            self.done.stuck.add(key)
+        except artifacts.StorageUnavailable as error:
+            logger.warning("a file could not be deleted: %s", error, extra={"artifact_key": key})
+            self.result.undeletable.add(key)
             return False
         return True
 
     def expire(self, rows: PdfJobQuerySet, order: str) -> None:
-        left = rows.order_by(order).values_list("pk", flat=True)
-        while ids := list(left.exclude(artifact_key__in=self.done.stuck)[:BATCH]):
-            stuck = len(self.done.stuck)
-            ended = expire(rows.filter(pk__in=ids), delete=self.delete)
-            self.done.expired += len(ended)
-            if self.is_over() or not (ended or len(self.done.stuck) > stuck):
-                return  # without either, all of them changed meanwhile; the next run looks again
+        remaining = rows.order_by(order).values_list("pk", flat=True)
+        while ids := list(remaining.exclude(artifact_key__in=self.result.undeletable)[:BATCH]):
+            undeletable = len(self.result.undeletable)
+            expired = expire(rows.filter(pk__in=ids), delete=self.delete)
+            self.result.expired += len(expired)
+            if self.is_over() or not (expired or len(self.result.undeletable) > undeletable):
+                return  # no progress: all of them changed meanwhile; the next run looks again
 
     def remove_orphans(self) -> None:
-        """Remove files of nobody; looking for them takes time too, where there are none."""
         for batch in orphans():
-            self.done.orphans += sum(self.delete(key) for key in batch)
-            if self.is_over():
+            self.result.orphans += sum(self.delete(key) for key in batch)
+            if self.is_over():  # listing files takes time, too
                 return
 
 
 def expire(rows: PdfJobQuerySet, *, delete: Callable[[str], bool] | None = None) -> set[UUID]:
-    """Delete the files of jobs, then end those jobs, and those that have none."""
-    found = dict(rows.order_by().values_list("pk", "artifact_key"))
-    gone = [key for key in found.values() if key and (delete or _delete)(key)]
-    # By the caller's own condition: a job that an operator queued again since we looked is not old any more. And by
-    # key: one that finished since has a file that was not deleted, and stays.
-    return rows.filter(pk__in=list(found), artifact_key__in=["", *gone]).expire()
+    """Delete the files of these jobs, then expire the jobs without a file."""
+    keys = dict(rows.order_by().values_list("pk", "artifact_key"))
+    deleted = [key for key in keys.values() if key and (delete or _delete)(key)]
+    # The caller's condition is part of the UPDATE: a job that an operator has retried meanwhile is not old any more.
+    # So is the key: a job that has finished meanwhile has a file that was not deleted.
+    return rows.filter(pk__in=list(keys), artifact_key__in=["", *deleted]).expire()
 
 
-def clean(*, ttl: timedelta | None = None) -> Cleaned:
-    """Expire what is older than its time to live, then remove orphans."""
-    cleaning = Cleaning(time.monotonic() + TIME_FOR_ALL)
-    for order, rows in old(ttl):
-        cleaning.expire(rows, order)
-        if cleaning.is_over():
-            return cleaning.done
-    cleaning.remove_orphans()
-    return cleaning.done
+def clean(*, ttl: timedelta | None = None) -> CleanupResult:
+    run = CleanupRun(time.monotonic() + TIME_LIMIT)
+    for order, rows in old_jobs(ttl):
+        run.expire(rows, order)
+        if run.is_over():
+            return run.result
+    run.remove_orphans()
+    return run.result
 
 
-def preview(*, ttl: timedelta | None = None) -> Cleaned:
-    """Count what a run would end and remove now."""
-    return Cleaned(expired=sum(rows.count() for _, rows in old(ttl)), orphans=sum(map(len, orphans())))
+def preview(*, ttl: timedelta | None = None) -> CleanupResult:
+    """Count what a run would expire and remove."""
+    return CleanupResult(expired=sum(rows.count() for _, rows in old_jobs(ttl)), orphans=sum(map(len, orphans())))
 
 
-def old(ttl: timedelta | None) -> list[tuple[str, PdfJobQuerySet]]:
-    """Return the jobs whose time is over, each kind with the order that its index knows."""
+def old_jobs(ttl: timedelta | None) -> list[tuple[str, PdfJobQuerySet]]:
+    """Return the jobs older than their time to live, each kind with the order of its index."""
     age = settings.PDF_TTL if ttl is None else ttl
     return [
         ("finished_at", PdfJob.objects.ended_before(age)),
@@ -119,19 +117,15 @@ def old(ttl: timedelta | None) -> list[tuple[str, PdfJobQuerySet]]:
 
 
 def orphans() -> Iterator[list[str]]:
-    """Return the keys of files that no job calls its own, once they are too old to belong to one in the making.
-
-    One list for each batch that was looked at, also an empty one.
-    """
-    cutoff = timezone.now() - ORPHANED_AFTER  # against the clock of the disk or bucket, not of the database
-    aged = (file.key for file in artifacts.list_files() if file.modified_at < cutoff)
-    while batch := list(islice(aged, BATCH)):
-        owned = keys_in_use(batch)
-        yield [key for key in batch if key not in owned]
+    """Yield the keys of files that no job refers to, in batches that may be empty. Recent files may still get a row."""
+    cutoff = timezone.now() - ORPHANED_AFTER  # compared with the clock of the disk or bucket, not of the database
+    old_keys = (file.key for file in artifacts.list_files() if file.modified_at < cutoff)
+    while batch := list(islice(old_keys, BATCH)):
+        used = keys_in_use(batch)
+        yield [key for key in batch if key not in used]
 
 
 def keys_in_use(keys: Iterable[str]) -> set[str]:
-    """Return those keys that their jobs' rows know."""
     jobs = {job for key in keys if (job := artifacts.job_id_of(key))}
     return set(PdfJob.objects.filter(pk__in=jobs).exclude(artifact_key="").values_list("artifact_key", flat=True))
 
@@ -141,5 +135,5 @@ def _delete(key: str) -> bool:
     return True
 
 
-def _files(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -18,7 +18,7 @@ COLUMNS = (
 
 
 def cells(job: PdfJob) -> list[Any]:
-    """Return one row, in the order of the columns; variables stay where they are, people's names are in them."""
+    """Return one row. Variables are left out: they may contain personal data."""
     return [
         job.job_id,
         job.owner.get_username(),

@@ -1,4 +1,4 @@
-"""Demo data: each template once, to be rendered when a worker comes, and a job that failed."""
+"""Demo data: one job for each template, and a failed one."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ BROKEN = "invoice.html, line 12: Invalid block tag 'endfro', expected 'endfor' (
 
 
 def load_demo(*, owner: "User") -> None:
-    """Make the jobs once; without a browser there are none to make."""
+    """Create the jobs once. Without a browser there are none, because a job's key needs its version."""
     if owner.pdf_jobs.exists():
         return
     bodies = [{"template_name": document.name, "variables": document.sample} for document in documents()]
@@ -35,7 +35,7 @@ def load_demo(*, owner: "User") -> None:
 
 
 def fail_one(owner: "User", body: Mapping[str, object]) -> None:
-    """Make a job that failed; in one transaction, so that no worker meets it."""
+    """Create a failed job, in one transaction so that no worker claims it."""
     with transaction.atomic():
         job, _ = enqueue(owner, parse_job_request({**body, "options": {"landscape": True}}))
         mine = PdfJob.objects.filter(pk=job.pk)

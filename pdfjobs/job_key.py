@@ -10,31 +10,30 @@ from pdfjobs.rendering import PageOptions, engine_version
 
 
 def job_key(document: Document, variables: Mapping[str, Any], options: PageOptions) -> str:
-    """Return the hash of all that decides the bytes but the time: what is asked, and what makes it."""
-    made_of = {
+    """Hash everything that determines the PDF except its dates."""
+    parts = {
         "template": document.name,
         "payload": variables,
         "options": options.canonical(),
         "digest": document.digest,
         "engine": engine_version(),
     }
-    return hashlib.sha256(canonical_json(_settled(made_of))).hexdigest()
+    return hashlib.sha256(canonical_json(_as_stored(parts))).hexdigest()
 
 
-def _settled(value: Any) -> Any:
-    """Return a value as the database gives it back, which knows no negative zero: workers reckon the key from there."""
+def _as_stored(value: Any) -> Any:
+    """Return a value as the database returns it, without negative zero: workers compute the key from that."""
     match value:
         case float():
             return value + 0.0
         case Mapping():
-            return {name: _settled(inner) for name, inner in value.items()}
+            return {name: _as_stored(inner) for name, inner in value.items()}
         case list() | tuple():
-            return [_settled(inner) for inner in value]
+            return [_as_stored(inner) for inner in value]
         case _:
             return value
 
 
 def canonical_json(value: Any) -> bytes:
-    """Return the one spelling of a value: sorted, without white space, in UTF-8."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.encode()

@@ -1,4 +1,4 @@
-"""Prometheus metrics of PDF jobs, read from the database and equal to the event history."""
+"""Prometheus metrics of PDF jobs, read from the database; they agree with the event history."""
 
 from collections.abc import Iterator
 
@@ -13,14 +13,12 @@ from pdfjobs.states import PDF_JOBS, ErrorCode, PdfStatus
 
 
 class PdfCollector(Collector):
-    """Jobs by state, failures by code, render times, and how many wait; names are those of the first version."""
-
     def collect(self) -> Iterator[Metric]:
-        """Read counts that the recorder keeps with every move, so that nothing is counted here."""
+        """Read the totals that the lock's recorder maintains with every move; no rows are counted."""
         jobs = CounterMetricFamily(
-            "ptf_admin_pdf_jobs", "Jobs that came into a state, births included", labels=["status"]
+            "ptf_admin_pdf_jobs", "Jobs that entered a state, creation included", labels=["status"]
         )
-        failures = CounterMetricFamily("ptf_admin_pdf_failures", "Attempts that failed", labels=["error_code"])
+        failures = CounterMetricFamily("ptf_admin_pdf_failures", "Failed attempts", labels=["error_code"])
         entered = dict.fromkeys(PdfStatus.values, 0)
         failed = dict.fromkeys(ErrorCode.values, 0)
         depth = 0
@@ -34,7 +32,7 @@ class PdfCollector(Collector):
             jobs.add_metric([status], number)
         for code, number in failed.items():
             failures.add_metric([code], number)
-        waiting = GaugeMetricFamily("ptf_admin_pdf_queue_depth", "Jobs that wait for a worker", value=depth)
+        waiting = GaugeMetricFamily("ptf_admin_pdf_queue_depth", "Jobs waiting for a worker", value=depth)
         return iter((jobs, failures, waiting, self._times()))
 
     @staticmethod
@@ -45,7 +43,7 @@ class PdfCollector(Collector):
             renders += timings[bound].renders if bound in timings else 0
             buckets.append(("+Inf" if bound == BOUNDS[-1] else str(bound), float(renders)))
         family = HistogramMetricFamily(
-            "ptf_admin_pdf_render_total_seconds", "From the claim of a job to its stored PDF, of those that succeeded"
+            "ptf_admin_pdf_render_total_seconds", "From the claim of a job to its stored PDF, for jobs that succeeded"
         )
         family.add_metric([], buckets, sum_value=sum(timing.seconds for timing in timings.values()))
         return family

@@ -1,6 +1,6 @@
-"""What a worker does with jobs: claim, render, store, settle.
+"""What a worker does with jobs: claim, render, store, finish.
 
-No transaction is open while the browser works, and the ORM never runs in its thread.
+No transaction is open while the browser renders, and the ORM never runs in the browser's thread.
 """
 
 import logging
@@ -23,13 +23,13 @@ logger = logging.getLogger(__name__)
 
 BELL = PDF_JOBS.queue
 ACTOR = "worker:pdf"
-# After this a worker rings again instead of going on, so that sweeps and heartbeats get their turn.
+# After this a worker rings again and returns, so that scheduled tasks and heartbeats get their turn.
 TURN = 10.0  # seconds
-# A task of django-q2 is ended by force; a job must be over before: its launch (10 s) and its upload come on top.
+# django-q2 kills a task after TASK_TIMEOUT. A job must end before: launch (10 s) and upload come on top of rendering.
 BEYOND_TIMEOUT = timedelta(seconds=15)
-OTHER_VERSION = (
-    "The templates, fonts or browser of this worker differ from those of the process that took the job: "
-    "bring web and workers to the same version, and ask for the document again."
+VERSION_MISMATCH = (
+    "The templates, fonts or browser of this worker differ from those of the process that created the job: "
+    "deploy the same version to web and workers, and request the document again."
 )
 
 
@@ -37,78 +37,84 @@ def is_due() -> bool:
     return PdfJob.objects.due().exists()
 
 
-def answer() -> None:
-    """Work jobs one after the other, and call one more worker to the rest; that one calls the next."""
+def run_due_jobs() -> None:
+    """Process jobs one after the other. If more are waiting, ring once for another worker, which does the same."""
     if artifacts.is_unavailable():
-        # Each job would be rendered and lost; they wait, and the supervisor rings again in a moment.
-        logger.warning("the store of PDF files does not answer; jobs wait until it is back")
+        # Every job would be rendered in vain. They wait, and the supervisor rings again soon.
+        logger.warning("the storage of PDF files does not answer; jobs wait until it does")
         return
-    end, alone = time.monotonic() + TURN, True
+    end, has_rung = time.monotonic() + TURN, False
     with acting_as(ACTOR):
         while claimed := PdfJob.objects.claim(limit=1):
-            if alone and is_due():
+            if not has_rung and is_due():
                 doorbells.ring_now(BELL)
-                alone = False  # whoever stores a job rings too: asking again at each would find the same answer
-            if not work(claimed[0]):
-                return  # without a ring: what the store refused is not tried again at once
+                has_rung = True  # later jobs ring when they are created
+            if not process(claimed[0]):
+                return  # without a ring: what could not be stored is not retried at once
             if time.monotonic() > end:
                 break
         else:
-            return  # the last claim found nothing
+            return  # nothing left to claim
     if is_due():
         doorbells.ring_now(BELL)
 
 
-def work(job: PdfJob) -> bool:
-    """Bring a claimed job to its end, and tell whether another can follow: not while its file could not be stored."""
+def process(job: PdfJob) -> bool:
+    """Finish or fail a claimed job. Return whether another may follow: not if the storage did not take the file."""
     try:
-        pdf = make(job)
-        # Kept before the row says so: a crash in between leaves a file of nobody, which the cleanup finds.
-        kept = artifacts.save(artifacts.new_key(job.pk, job.started_at or job.created_at), pdf)
-    except RenderError as fault:
-        fail(job, fault.code, fault.detail)
-    except (DocumentError, UnknownTemplateError) as fault:
-        fail(job, ErrorCode.TEMPLATE_ERROR, str(fault))
-    except artifacts.StorageUnavailable as fault:
-        fail(job, ErrorCode.STORAGE_UNAVAILABLE, f"The PDF could not be stored: {fault}")
+        pdf = render_job(job)
+        # Stored before the row says so: a crash in between leaves an orphaned file, which the cleanup removes.
+        artifact = artifacts.save(artifacts.new_key(job.pk, job.started_at or job.created_at), pdf)
+    except RenderError as error:
+        fail(job, error.code, error.detail)
+    except (DocumentError, UnknownTemplateError) as error:
+        fail(job, ErrorCode.TEMPLATE_ERROR, str(error))
+    except artifacts.StorageUnavailable as error:
+        fail(job, ErrorCode.STORAGE_UNAVAILABLE, f"The PDF could not be stored: {error}")
         return False
     except Exception as error:
         logger.exception("pdf job failed", extra={"job_id": job.job_id})
         fail(job, ErrorCode.UNKNOWN, f"{type(error).__name__}: {error}")
     else:
-        finish(job, kept)
+        finish(job, artifact)
     return True
 
 
-def make(job: PdfJob) -> bytes:
-    """Return the job's document as a PDF."""
-    asked = document(job.template_name)
+def render_job(job: PdfJob) -> bytes:
+    template = document(job.template_name)
     try:
         options = PageOptions.read(job.options)
-    except OptionsError as fault:  # stored by an older version
-        raise RenderError(ErrorCode.UNKNOWN, str(fault)) from None
-    # The key promises these templates, fonts and browser to whoever asks next: nothing else may be kept under it.
-    if job_key(asked, job.payload, options) != job.job_key:
-        raise RenderError(ErrorCode.VERSION_MISMATCH, OTHER_VERSION)
-    html = asked.html(job.payload)
-    # kilit.W005 tells of a task timeout that leaves a job less than it may ask for.
+    except OptionsError as error:  # stored by an older version
+        raise RenderError(ErrorCode.UNKNOWN, str(error)) from None
+    # Later requests with this key get this file, so it must come from the versions that the key was computed with.
+    if job_key(template, job.payload, options) != job.job_key:
+        raise RenderError(ErrorCode.VERSION_MISMATCH, VERSION_MISMATCH)
+    html = template.html(job.payload)
+    # Check kilit.W005 warns when TASK_TIMEOUT allows less than a caller may ask for.
     allowed = max(timedelta(seconds=settings.TASK_TIMEOUT) - BEYOND_TIMEOUT, timedelta(seconds=1))
-    hard = min(job.timeout, allowed)
-    return render(html, options, made_at=job.created_at, hard_timeout=hard, owner=job.owner_id)
+    timeout = min(job.timeout, allowed)
+    return render(html, options, made_at=job.created_at, hard_timeout=timeout, owner=job.owner_id)
 
 
-def finish(job: PdfJob, kept: artifacts.Artifact) -> None:
-    """Say that the file is there; a worker whose job was taken away meanwhile takes its file back."""
+def finish(job: PdfJob, artifact: artifacts.Artifact) -> None:
+    """Mark the job as succeeded; if the reaper has taken it away meanwhile, delete the file."""
     try:
-        job.succeed(artifact_key=kept.artifact_key, size=kept.size, digest=kept.digest)
+        job.succeed(artifact_key=artifact.artifact_key, size=artifact.size, digest=artifact.digest)
     except MoveRefused as refused:
-        logger.warning("%s; its file is dropped", refused, extra={"job_id": job.job_id})
-        artifacts.delete(kept.artifact_key)
+        logger.warning("%s; its file is deleted", refused, extra={"job_id": job.job_id})
+        artifacts.delete(artifact.artifact_key)
 
 
 def fail(job: PdfJob, code: str, detail: str) -> None:
-    """Say that it failed; when it is to be tried again, somebody is called to it."""
-    outcome = PdfJob.objects.held_by(job).fail(code=code, detail=detail)
-    if not outcome.failed:
+    result = PdfJob.objects.held_by(job).fail(code=code, detail=detail)
+    if not result.failed:
         logger.warning("%s was taken away meanwhile; its failure is not counted twice", job)
-    logger.info("pdf job failed", extra={"job_id": job.job_id, "code": code, "retried": bool(outcome.retried)})
+    logger.info("pdf job failed", extra={"job_id": job.job_id, "code": code, "retried": bool(result.retried)})
+
+
+def reap() -> str:
+    """Take jobs back from workers that died or hang, and ring for those that are retried."""
+    result = PdfJob.objects.reap()
+    if result.retried:
+        doorbells.ring(BELL)
+    return f"Reaped {len(result.failed)}, of which {len(result.retried)} are retried."

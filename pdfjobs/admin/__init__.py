@@ -1,6 +1,9 @@
 """The PDF queue in the console."""
 
+from kilit.console import panels
 from pdfjobs.admin.jobs import PdfJobAdmin
 from pdfjobs.admin.panel import PdfPanel
+
+panels.register(PdfPanel())
 
 __all__ = ["PdfJobAdmin", "PdfPanel"]

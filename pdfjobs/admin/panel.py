@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import number
-from kilit.console.panels import Concern, Item, Panel, register
+from kilit.console.panels import Concern, Item, Panel
 from pdfjobs.admin.columns import COLOURS
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import PdfJobQuerySet
@@ -51,6 +51,3 @@ class PdfPanel(Panel):
 
     def _named_by(self, row: PdfJob) -> Item:
         return Item(row.template_name, self.row_address(row.pk), since=row.queued_at)
-
-
-register(PdfPanel())

@@ -11,7 +11,7 @@ def ids(found: list) -> list[str]:
 
 
 def test_good_settings_are_silent() -> None:
-    assert ids([*checks.check_asset_patterns(), *checks.check_templates(), *checks.check_time()]) == []
+    assert ids([*checks.check_asset_patterns(), *checks.check_templates(), *checks.check_timeouts()]) == []
 
 
 def test_a_pattern_that_cannot_be_read(settings) -> None:
@@ -31,7 +31,7 @@ def test_a_template_that_nobody_wrote(settings) -> None:
 def test_a_task_timeout_that_cuts_jobs_short(settings) -> None:
     settings.TASK_TIMEOUT = 74
 
-    (found,) = checks.check_time()
+    (found,) = checks.check_timeouts()
 
     assert (found.id, found.msg) == ("kilit.W005", "PDF jobs are ended after 59 s, even when their caller allows more.")
 

@@ -118,7 +118,7 @@ def test_one_file_that_cannot_be_deleted_does_not_keep_the_others(make_job, arti
     (artifact_folder / jobs[0].artifact_key / "inside").mkdir(parents=True)  # now it cannot be deleted
     monkeypatch.setattr(cleanup, "BATCH", 1)
 
-    told = cleanup.clean().told()
+    told = cleanup.clean().format()
 
     assert told == "Expired 2, removed 1 orphaned file; 1 file could not be deleted."
     assert [PdfJob.objects.get(pk=job.pk).status for job in jobs] == ["succeeded", "expired", "expired"]
@@ -132,7 +132,7 @@ def test_looking_for_orphans_ends_in_time_where_there_are_none(make_job, artifac
 
     def look(keys: list[str]) -> set[str]:
         looked.append(keys)
-        monkeypatch.setattr(cleanup.Cleaning, "is_over", lambda _: True)
+        monkeypatch.setattr(cleanup.CleanupRun, "is_over", lambda _: True)
         return keys_in_use(keys)
 
     monkeypatch.setattr(cleanup, "keys_in_use", look)
@@ -155,7 +155,7 @@ def test_files_of_nobody_are_removed_once_they_are_old(make_job, artifact_folder
     ]
     in_the_making = leave(artifact_folder, f"pdfs/{uuid4()}/c.pdf", hours=0.5)
 
-    assert cleanup.clean().told() == "Expired 0, removed 5 orphaned files."
+    assert cleanup.clean().format() == "Expired 0, removed 5 orphaned files."
 
     assert not any(orphan.exists() for orphan in orphans)
     assert in_the_making.exists()
@@ -186,7 +186,7 @@ def test_a_long_cleanup_stops_in_time_and_goes_on_at_its_next_run(make_job, monk
     for _ in range(3):
         age(make_job("failed"))
     monkeypatch.setattr(cleanup, "BATCH", 2)
-    monkeypatch.setattr(cleanup, "TIME_FOR_ALL", -1)
+    monkeypatch.setattr(cleanup, "TIME_LIMIT", -1)
 
-    assert cleanup.clean().told() == "Expired 2, removed 0 orphaned files; the rest at the next run."
+    assert cleanup.clean().format() == "Expired 2, removed 0 orphaned files; the next run continues."
     assert cleanup.clean().expired == 1

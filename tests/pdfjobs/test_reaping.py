@@ -42,7 +42,7 @@ def test_the_reaper_leaves_a_worker_in_its_time_alone(capsys) -> None:
     new_job()
     PdfJob.objects.claim()
 
-    assert sweeps.run("pdf_reap") == "Reaped 0, of which 0 are tried again."
+    assert sweeps.run("pdf_reap") == "Reaped 0, of which 0 are retried."
     call_command("pdf_reap", dry_run=True)
     assert capsys.readouterr().out == "Would reap 0.\n"
 
@@ -55,7 +55,7 @@ def test_the_command_reaps_and_looks(capsys) -> None:
     call_command("pdf_reap", dry_run=True)
     call_command("pdf_reap")
 
-    assert capsys.readouterr().out == "Would reap 1.\nReaped 1, of which 1 are tried again.\n"
+    assert capsys.readouterr().out == "Would reap 1.\nReaped 1, of which 1 are retried.\n"
 
 
 def test_a_swept_worker_cannot_finish_and_takes_its_file_back(artifact_folder) -> None:

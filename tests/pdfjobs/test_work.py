@@ -61,7 +61,7 @@ def test_a_job_becomes_a_file_before_its_row_says_so(artifact_folder, monkeypatc
 
     monkeypatch.setattr(PdfJob, "succeed", look_and_succeed)
 
-    work.answer()
+    work.run_due_jobs()
 
     assert seen == [True]
 
@@ -75,10 +75,10 @@ def test_a_job_becomes_a_file_before_its_row_says_so(artifact_folder, monkeypatc
 def test_pdf_8_the_same_job_is_the_same_bytes_after_a_browser_restart() -> None:
     job = new_job()
 
-    first = work.make(job)
+    first = work.render_job(job)
     rendering.close()
 
-    assert work.make(job) == first
+    assert work.render_job(job) == first
 
 
 def test_no_transaction_is_open_while_the_browser_works(transactional_db: None, monkeypatch) -> None:
@@ -86,7 +86,7 @@ def test_no_transaction_is_open_while_the_browser_works(transactional_db: None, 
     monkeypatch.setattr(work, "render", lambda *_, **__: seen.append(connection.in_atomic_block) or PDF)
     job = new_job()
 
-    work.answer()
+    work.run_due_jobs()
 
     assert seen == [False]
     assert told(job)[0] == "succeeded"
@@ -97,7 +97,7 @@ def test_pdf_4_each_failure_ends_in_its_code_after_its_retries(monkeypatch, code
     job = new_job()
     fail_with(monkeypatch, code)
 
-    work.answer()
+    work.run_due_jobs()
 
     retries = 2 if ErrorCode(code).retryable else 0
     assert told(job) == ("failed", code, retries)
@@ -108,7 +108,7 @@ def test_a_fault_nobody_foresaw_is_unknown_and_the_next_job_renders(monkeypatch)
     broken, fine = new_job(number=1), new_job(number=2)
     monkeypatch.setattr(work, "render", lambda *_, made_at, **__: PDF if made_at == fine.created_at else 1 / 0)
 
-    work.answer()
+    work.run_due_jobs()
 
     assert told(broken) == ("failed", "UNKNOWN", 0)
     assert broken.error_detail == "ZeroDivisionError: division by zero"
@@ -124,7 +124,7 @@ def test_pdf_4_a_broken_template_names_its_place_to_the_operator(settings, tmp_p
     _engine.cache_clear()
 
     try:
-        work.answer()
+        work.run_due_jobs()
     finally:
         _engine.cache_clear()
 
@@ -137,12 +137,12 @@ def test_a_missing_browser_is_told_and_not_tried_again(monkeypatch) -> None:
     rendering.close()
     monkeypatch.setenv("KILIT_CHROMIUM", "/nowhere/chromium")
 
-    work.answer()
+    work.run_due_jobs()
 
     assert told(job) == ("failed", "UNSUPPORTED_PLATFORM", 0)
     monkeypatch.undo()
     after = new_job(number=2)
-    work.answer()
+    work.run_due_jobs()
     assert told(after)[0] == "succeeded"
 
 
@@ -154,7 +154,7 @@ def test_a_browser_that_does_not_start_is_tried_three_times(monkeypatch, tmp_pat
     monkeypatch.setenv("KILIT_CHROMIUM", str(fake))
     job = new_job()
 
-    work.answer()
+    work.run_due_jobs()
 
     assert told(job) == ("failed", "BROWSER_LAUNCH_FAILED", 2)
     monkeypatch.undo()
@@ -165,10 +165,10 @@ def test_a_worker_of_another_version_stores_nothing_under_this_key(artifact_fold
     job = new_job()
     monkeypatch.setattr(rendering.chromium, "REVISION", rendering.chromium.REVISION + 1)
 
-    work.answer()
+    work.run_due_jobs()
 
     assert told(job) == ("failed", "VERSION_MISMATCH", 2)
-    assert "differ from those of the process that took the job" in job.error_detail
+    assert "differ from those of the process that created the job" in job.error_detail
     assert files(artifact_folder) == []
 
 
@@ -181,7 +181,7 @@ def test_a_key_is_the_same_for_the_worker_who_reads_the_job_back(monkeypatch, ra
     sent["variables"] = {**sent["variables"], "lines": [line]}
     job, _ = enqueue(some_user(), parse_job_request(sent))
 
-    work.answer()
+    work.run_due_jobs()
 
     assert told(job) == ("succeeded", "", 0)
 
@@ -194,11 +194,11 @@ def test_a_full_disk_is_retried_twice_but_not_at_once(monkeypatch) -> None:
         raise artifacts.StorageUnavailable("No space left on device")
 
     monkeypatch.setattr(artifacts, "save", full)
-    work.answer()
+    work.run_due_jobs()
 
     assert (told(job), told(behind)) == (("queued", "", 1), ("queued", "", 0))
     for _ in range(5):
-        work.answer()
+        work.run_due_jobs()
     assert told(job) == told(behind) == ("failed", "STORAGE_UNAVAILABLE", 2)
     assert "No space left" in job.error_detail
     codes = [event.details.get("error_code") for event in Event.objects.of(job) if event.to_state == "failed"]
@@ -209,7 +209,7 @@ def test_pdf_9_no_job_is_lost_while_the_disk_is_away(artifact_folder, monkeypatc
     """One is being rendered when the disk goes: it waits with the others, however often the bell rings."""
     monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
     first = new_job(number=0)
-    work.answer()
+    work.run_due_jobs()
     assert told(first)[0] == "succeeded"
     rendered = []
 
@@ -220,14 +220,14 @@ def test_pdf_9_no_job_is_lost_while_the_disk_is_away(artifact_folder, monkeypatc
     monkeypatch.setattr(work, "render", lose_the_disk)
     jobs = [new_job(number=number) for number in (1, 2)]
     for _ in range(10):
-        work.answer()
+        work.run_due_jobs()
 
     assert len(rendered) == 1
     assert [told(job) for job in jobs] == [("queued", "", 1), ("queued", "", 0)]
 
     (artifact_folder / "away").rename(artifact_folder / "pdfs")
     monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
-    work.answer()
+    work.run_due_jobs()
 
     assert [told(job)[0] for job in jobs] == ["succeeded", "succeeded"]
 
@@ -241,11 +241,11 @@ def test_a_worker_calls_one_more_to_the_rest_and_that_one_calls_the_next(worker_
     def ring(name: str) -> None:
         rung.append(name)
         if len(rung) == 1:
-            work.answer()  # the worker who was called, while the first has its first job in hand
+            work.run_due_jobs()  # the worker who was called, while the first has its first job in hand
 
     monkeypatch.setattr(doorbells, "ring_now", ring)
 
-    work.answer()
+    work.run_due_jobs()
 
     assert rung == ["pdf", "pdf"]
     assert not PdfJob.objects.due().exists()
@@ -257,7 +257,7 @@ def test_a_worker_goes_home_after_its_turn_and_rings(worker_lives, monkeypatch) 
     new_job(number=1)
     new_job(number=2)
 
-    work.answer()
+    work.run_due_jobs()
 
     assert PdfJob.objects.due().count() == 1
     assert OrmQ.objects.count() == 1
@@ -270,6 +270,6 @@ def test_a_job_is_over_before_its_task_is_ended_by_force(monkeypatch, settings) 
     new_job(number=1)
     new_job(number=2, timeout=timedelta(seconds=10))
 
-    work.answer()
+    work.run_due_jobs()
 
     assert given == [timedelta(seconds=25), timedelta(seconds=10)]

@@ -1,5 +1,3 @@
-"""`manage.py pdf_cleanup`: end old jobs, delete their files, and remove files of nobody."""
-
 from datetime import timedelta
 from typing import Any
 
@@ -16,12 +14,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         hours = whole_number(least=0, most=A_YEAR_OF_MINUTES // 60)
         parser.add_argument("--ttl-hours", type=hours, help="instead of KILIT_PDF_TTL_HOURS")
-        parser.add_argument("--dry-run", action="store_true", help="only say how many there are")
+        parser.add_argument("--dry-run", action="store_true", help="only count them")
 
     def handle(self, *args: Any, **options: Any) -> None:
         ttl = None if options["ttl_hours"] is None else timedelta(hours=options["ttl_hours"])
         if options["dry_run"]:
-            self.stdout.write(cleanup.preview(ttl=ttl).told("Would expire {}, remove {}"))
+            self.stdout.write(cleanup.preview(ttl=ttl).format("Would expire {}, remove {}"))
             return
         with acting_as("command:pdf_cleanup"):
-            self.stdout.write(cleanup.clean(ttl=ttl).told())
+            self.stdout.write(cleanup.clean(ttl=ttl).format())

@@ -1,19 +1,17 @@
-"""`manage.py pdf_reap`: take jobs away from workers that died or hang."""
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
 from kilit.lock.audit import acting_as
 from pdfjobs.models import PdfJob
-from pdfjobs.sweeps import reap
+from pdfjobs.work import reap
 
 
 class Command(BaseCommand):
-    help = "Bring back PDF jobs whose worker did not report in time."
+    help = "Take PDF jobs back from workers that died or hang."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="only say how many there are")
+        parser.add_argument("--dry-run", action="store_true", help="only count them")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["dry_run"]:

@@ -77,7 +77,7 @@ def test_every_template_from_the_door_to_the_download(api) -> None:
         assert not re.search("[\ue000-\uf8ff]", text), "sums and times can be searched and copied"
         assert fonts
         assert all("+" in font for font in fonts), "each font is a subset embedded in the file"
-        assert work.make(PdfJob.objects.get(pk=job_id)) == pdf
+        assert work.render_job(PdfJob.objects.get(pk=job_id)) == pdf
 
 
 def fonts_of(page: Any) -> list[Any]:
