@@ -37,7 +37,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name='created at')),
                 ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name='updated at')),
                 ('claim_token', models.UUIDField(editable=False, null=True)),
-                ('lease_until', models.DateTimeField(editable=False, null=True)),
+                ('lease_until', models.DateTimeField(editable=False, null=True, verbose_name='lease until')),
                 ('lapse_count', models.PositiveSmallIntegerField(default=0, help_text='Leases that ran out since it last progressed.')),
                 ('status', models.CharField(choices=[('NEW', 'New'), ('PREPARED', 'Prepared'), ('OPTI_IMPORTED', 'Opti Imported'), ('OPTI_RUNNING', 'Opti Running'), ('OPTI_DONE', 'Opti Done'), ('XML_READY', 'Xml Ready'), ('DELIVERED', 'Delivered'), ('DONE', 'Done'), ('HOLD', 'Hold'), ('FAILED', 'Failed')], default='NEW', editable=False, max_length=13, verbose_name='state')),
                 ('order_id', models.CharField(max_length=200, verbose_name='order id')),

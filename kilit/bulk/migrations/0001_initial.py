@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name='created at')),
                 ('updated_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False, verbose_name='updated at')),
                 ('claim_token', models.UUIDField(editable=False, null=True)),
-                ('lease_until', models.DateTimeField(editable=False, null=True)),
+                ('lease_until', models.DateTimeField(editable=False, null=True, verbose_name='lease until')),
                 ('lapse_count', models.PositiveSmallIntegerField(default=0, help_text='Leases that ran out since it last progressed.')),
                 ('status', models.CharField(choices=[('PLANNED', 'Planned'), ('READY', 'Ready'), ('RUNNING', 'Running'), ('DONE', 'Done'), ('CANCELLED', 'Cancelled'), ('FAILED', 'Failed')], default='PLANNED', editable=False, max_length=9, verbose_name='state')),
                 ('queue', models.CharField(max_length=32)),
