@@ -1,4 +1,4 @@
-"""HTML to PDF with Chromium: the same input gives the same bytes."""
+"""Renders HTML to PDF with Chromium. The same input gives the same bytes."""
 
 from pdfjobs.rendering.chromium import engine_version, sandbox_warning
 from pdfjobs.rendering.errors import OptionsError, RenderError

@@ -1,4 +1,4 @@
-"""Which Chromium renders, and how it is started."""
+"""Which Chromium renders, and with which arguments it is started."""
 
 import logging
 import os
@@ -15,53 +15,53 @@ from pdfjobs.rendering import fonts
 from pdfjobs.rendering.errors import RenderError
 from pdfjobs.states import ErrorCode
 
-# Raised when our side of the rendering gives other bytes for the same input, so that old jobs are not answered for new.
+# Increase it when a change of our code gives other bytes for the same input, so that old PDFs are not returned.
 REVISION = 1
 LAUNCH_LIMIT = 10.0  # seconds
 FLAGS = [
-    "--font-render-hinting=none",  # glyphs sit where the font says, not where the screen's grid is
+    "--font-render-hinting=none",  # place glyphs exactly, not on the screen's grid
     "--lang=en-US",
-    # The network is cut in four more ways (see session.py); these two keep even names from being looked up.
+    # The network is blocked in four more ways (isolated_page.py); these two prevent even name lookups.
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--dns-prefetch-disable",
-    # Pages draw frames only when asked, which nobody does: they are printed, not shown (see tab.py).
+    # Pages are printed, not shown, so no frames are drawn (isolated_page.py).
     "--enable-begin-frame-control",
 ]
-INSTALL_WORDS = (
+INSTALL_HINT = (
     f"no {PACKAGE} was found. Run `manage.py browser`, or install Debian's package `{PACKAGE}`, "
-    "or name the binary in KILIT_CHROMIUM"
+    "or set KILIT_CHROMIUM to the binary"
 )
 logger = logging.getLogger(__name__)
 
 
 def browser_path() -> Path:
-    """Return the browser, or say what to install."""
     if found := find_browser():
         return found
-    raise RenderError(ErrorCode.UNSUPPORTED_PLATFORM, f"PDFs cannot be rendered here: {INSTALL_WORDS}.")
+    raise RenderError(ErrorCode.UNSUPPORTED_PLATFORM, f"PDFs cannot be rendered here: {INSTALL_HINT}.")
 
 
 def engine_version() -> str:
-    """Return what decides the bytes besides the document: the browser's version and our own revision."""
+    """Return what determines the bytes besides the document: the browser's version and REVISION."""
     path = browser_path()
-    looked_at = path.stat()
-    return f"{_told_version(path, looked_at.st_mtime_ns, looked_at.st_size)}; revision {REVISION}"
+    stat = path.stat()
+    return f"{_browser_version(path, stat.st_mtime_ns, stat.st_size)}; revision {REVISION}"
 
 
 @cache
-def _told_version(path: Path, mtime: int, size: int) -> str:
-    """Ask the binary once for as long as it stays the same file; it prints its version and starts nothing."""
+def _browser_version(path: Path, mtime: int, size: int) -> str:
+    """Run the binary with --version, once as long as the file does not change."""
     try:
-        told = subprocess.run(
-            [str(path), "--version"], capture_output=True, text=True, timeout=LAUNCH_LIMIT, check=True, env=_bare()
+        command = [str(path), "--version"]
+        result = subprocess.run(
+            command, capture_output=True, text=True, timeout=LAUNCH_LIMIT, check=True, env=_clean_environment()
         )
     except (OSError, subprocess.SubprocessError) as error:
-        raise RenderError(ErrorCode.UNSUPPORTED_PLATFORM, f"{path} does not run ({error}): {INSTALL_WORDS}.") from None
-    return told.stdout.strip()
+        raise RenderError(ErrorCode.UNSUPPORTED_PLATFORM, f"{path} does not run ({error}): {INSTALL_HINT}.") from None
+    return result.stdout.strip()
 
 
 def launch_arguments() -> dict[str, Any]:
-    """Return how Playwright is to start the browser."""
+    """Return the arguments of Playwright's `launch`."""
     if warning := sandbox_warning():
         _warn_once(warning)
     return {
@@ -69,8 +69,8 @@ def launch_arguments() -> dict[str, Any]:
         "args": FLAGS,
         "chromium_sandbox": _sandboxed(),
         "timeout": LAUNCH_LIMIT * 1000,
-        "env": _bare() | {"FONTCONFIG_FILE": str(fonts.configuration())},
-        # The worker's own signals end the browser; its handlers would end the worker too.
+        "env": _clean_environment() | {"FONTCONFIG_FILE": str(fonts.configuration())},
+        # The worker closes the browser itself; Playwright's signal handlers would end the worker, too.
         "handle_sigint": False,
         "handle_sigterm": False,
         "handle_sighup": False,
@@ -78,14 +78,12 @@ def launch_arguments() -> dict[str, Any]:
 
 
 def sandbox_warning() -> str | None:
-    """Return words for the operator when Chromium runs without its sandbox."""
+    """Return a warning for operators when Chromium runs without its sandbox."""
     if _sandboxed():
         return None
     if os.geteuid() == 0:
-        return _(
-            "Chromium renders PDFs without its sandbox, because workers run as root: run them as an ordinary user."
-        )
-    return _("Chromium renders PDFs without its sandbox, because KILIT_PDF_SANDBOX is off.")
+        return _("Chromium runs without its sandbox, because workers run as root. Run them as an ordinary user.")
+    return _("Chromium runs without its sandbox, because KILIT_PDF_SANDBOX is off.")
 
 
 def _sandboxed() -> bool:
@@ -97,7 +95,7 @@ def _warn_once(warning: str) -> None:
     logger.warning(warning)
 
 
-def _bare() -> dict[str, str]:
-    """Return an environment without our secrets: the browser needs none of them."""
+def _clean_environment() -> dict[str, str]:
+    """Return an environment without our secrets."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH") if name in os.environ}
     return kept | {"LANG": "C.UTF-8", "TZ": "UTC"}

@@ -1,8 +1,8 @@
-"""What can go wrong on the way to a PDF."""
+"""Errors of rendering."""
 
 
 class RenderError(Exception):
-    """A render that gave no PDF: a code for machines, words for the operator."""
+    """No PDF: a code for callers and details for operators."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(f"{code}: {detail}")
@@ -10,7 +10,7 @@ class RenderError(Exception):
 
 
 class OptionsError(Exception):
-    """Page options that make no sense; each fault is named by its path."""
+    """Invalid page options; each fault starts with its path."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__("; ".join(faults))

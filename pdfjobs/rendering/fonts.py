@@ -1,6 +1,6 @@
-"""The fonts a page may use: the bundled ones, and those of a folder that the operator names.
+"""The fonts a page may use: the bundled ones, and those in the operator's folder (KILIT_PDF_FONTS).
 
-Fonts of the machine are left out, so that two machines give the same bytes.
+Fonts of the machine are not used, so that all machines give the same bytes.
 """
 
 import hashlib
@@ -36,14 +36,14 @@ def folders() -> list[Path]:
 
 
 def font_files() -> list[Path]:
-    """Return every font file, in an order that does not depend on the machine."""
+    """Return every font file, in the same order on every machine."""
     found = [path for folder in folders() for path in sorted(folder.rglob("*"))]
     return [path for path in found if path.suffix.lower() in KINDS and path.is_file()]
 
 
 @cache
 def fonts_digest() -> str:
-    """Return a hash of the fonts' bytes; read once, as a process does not notice new fonts either."""
+    """Hash the fonts once per process: the browser does not notice new fonts either."""
     digest = hashlib.sha256()
     for path in font_files():
         digest.update(hashlib.sha256(path.read_bytes()).digest())
@@ -51,7 +51,7 @@ def fonts_digest() -> str:
 
 
 def configuration() -> Path:
-    """Return a fonts.conf for the browser, written whole or not at all: workers start at the same time."""
+    """Return a fonts.conf for the browser. It is replaced atomically, because workers start at the same time."""
     folder = Path(settings.KILIT_VAR) / "fonts"
     folder.mkdir(parents=True, exist_ok=True)
     listed = "\n".join(f"  <dir>{escape(str(path))}</dir>" for path in folders())

@@ -1,9 +1,9 @@
-"""A page behind bars: it prints the documents of one owner, one after the other.
+"""An isolated browser page that prints the documents of one owner, one after the other.
 
-A page costs three times what a document does: its context is a renderer process of its own, with cold fonts. It is
-therefore kept, but never for anybody else: what one owner's document leaves in a process, no other owner's meets. From
-one document to the next there is no script to remember anything, no storage and no network; a page on which anything
-else could stay is thrown away (`is_worn`). This module loads Playwright: import it late.
+Creating a page costs three times as much as printing a document: its context is a renderer process of its own, with
+cold fonts. It is therefore kept, but only for its owner: nothing that a document leaves in the process reaches another
+owner. Between two documents no script, storage or network can keep anything; a page on which something else could
+remain is discarded (`is_used_up`). This module imports Playwright, so web processes must not import it.
 """
 
 import asyncio
@@ -14,97 +14,94 @@ from typing import Any, Self
 
 from playwright.async_api import Browser, BrowserContext, CDPSession, Page, Route
 
-MOST_PRINTS = 100  # documents of one page; after these what it costs to make one is no longer felt
-# The four bars a page stands behind (a fifth is the policy in its head): no script, no network, no request let
-# through, no download. Each alone leaks something; tests/processes/pdfjobs/rendering/test_network.py shows what.
-LOCKED_DOWN: dict[str, Any] = {
+MAX_PRINTS = 100  # documents per page; by then the cost of creating it does not matter
+# No script, no network, no download, no service worker. Requests are aborted and a policy is in the page's head, too:
+# each alone leaves a gap; tests/processes/pdfjobs/rendering/test_network.py shows what.
+CONTEXT_OPTIONS: dict[str, Any] = {
     "java_script_enabled": False,
     "offline": True,
     "accept_downloads": False,
     "service_workers": "block",
 }
-# A page on which none of these ever happened is where it was made, and holds nothing but its document.
-STRAYING = ("framenavigated", "frameattached", "request", "popup", "download")
-EMPTY = "<!doctype html>"
-# What a document tells the browser in its own `meta` (colours, viewport, language, policies) outlives the document.
-TELLING = re.compile(r"<meta(?!\s+charset=)", re.IGNORECASE)
+# While none of these has happened, the page shows nothing but its document.
+UNEXPECTED_EVENTS = ("framenavigated", "frameattached", "request", "popup", "download")
+EMPTY_DOCUMENT = "<!doctype html>"
+# What a document sets by `meta` (colours, viewport, language, policies) stays with the page.
+META_TAG = re.compile(r"<meta(?!\s+charset=)", re.IGNORECASE)
 
 
 class IsolatedPage:
-    """One page, spoken to through the browser's own protocol: Playwright's calls for the same take twice as many."""
+    """Uses the DevTools protocol directly: Playwright needs twice as many calls for the same."""
 
-    def __init__(self, page: Page, inspector: CDPSession, frame: str) -> None:
-        self.page, self._inspector, self._frame = page, inspector, frame
-        self.prints, self.strayed, self._told = 0, False, False
-        self._one_at_a_time = asyncio.Lock()
-        for event in STRAYING:
-            page.on(event, self._stray)  # type: ignore[call-overload]
+    def __init__(self, page: Page, cdp: CDPSession, frame: str) -> None:
+        self.page, self._cdp, self._frame = page, cdp, frame
+        self.prints, self.is_tainted, self._had_meta = 0, False, False
+        self._lock = asyncio.Lock()
+        for event in UNEXPECTED_EVENTS:
+            page.on(event, self._taint)  # type: ignore[call-overload]
 
     @classmethod
-    async def open(cls, browser: Browser, inspector: CDPSession) -> Self:
-        """Make a page in a context of its own; one at a time, as its context is known by being the new one."""
-        before = await _contexts(inspector)
-        context = await browser.new_context(**LOCKED_DOWN)
+    async def open(cls, browser: Browser, cdp: CDPSession) -> Self:
+        """Open a page in a context of its own. Only one at a time: its context is recognized by being the new one."""
+        before = await _contexts(cdp)
+        context = await browser.new_context(**CONTEXT_OPTIONS)
         try:
-            await context.route("**/*", _refuse)
-            (made,) = await _contexts(inspector) - before
-            page = await _new_page(context, inspector, made)
+            await context.route("**/*", _abort)
+            (context_id,) = await _contexts(cdp) - before
+            page = await _new_page(context, cdp, context_id)
             own = await context.new_cdp_session(page)
             await own.send("Page.enable")
             tree = await own.send("Page.getFrameTree")
         except Exception:
-            with suppress(Exception):  # of a browser that died there is nothing to close
+            with suppress(Exception):  # the browser may be gone
                 await context.close()
             raise
         return cls(page, own, tree["frameTree"]["frame"]["id"])
 
     @property
-    def is_worn(self) -> bool:
-        """Tell whether the page may not be used for another document."""
-        return self._told or self.strayed or self.prints >= MOST_PRINTS or self.page.is_closed()
+    def is_used_up(self) -> bool:
+        return self._had_meta or self.is_tainted or self.prints >= MAX_PRINTS or self.page.is_closed()
 
     async def print(self, head: str, html: str, layout: dict[str, Any]) -> bytes:
-        """Return the PDF of a document, under a head of ours."""
-        async with self._one_at_a_time:
+        async with self._lock:
             self.prints += 1
-            self._told = self._told or TELLING.search(html) is not None
+            self._had_meta = self._had_meta or META_TAG.search(html) is not None
             await self._show(head + html)
-            printed = await self._inspector.send("Page.printToPDF", layout)
+            printed = await self._cdp.send("Page.printToPDF", layout)
         return b64decode(printed["data"])
 
     async def empty(self) -> None:
-        """Let nothing of the last document stay."""
-        async with self._one_at_a_time:
-            await self._show(EMPTY)
+        async with self._lock:
+            await self._show(EMPTY_DOCUMENT)
 
     async def close(self) -> None:
-        """Throw the page away with its context, and with that its process."""
+        """Close the page, its context and its process."""
         if not self.page.is_closed():
             await self.page.context.close()
 
     async def _show(self, html: str) -> None:
-        # Fired once all that the document holds, its images and fonts, is there.
+        # Fired when the images and fonts of the document are loaded.
         loaded = asyncio.Event()
-        self._inspector.once("Page.loadEventFired", lambda _: loaded.set())
-        await self._inspector.send("Page.setDocumentContent", {"frameId": self._frame, "html": html})
+        self._cdp.once("Page.loadEventFired", lambda _: loaded.set())
+        await self._cdp.send("Page.setDocumentContent", {"frameId": self._frame, "html": html})
         await loaded.wait()
 
-    def _stray(self, *_: Any) -> None:
-        self.strayed = True
+    def _taint(self, *_: Any) -> None:
+        self.is_tainted = True
 
 
-async def _new_page(context: BrowserContext, inspector: CDPSession, made: str) -> Page:
-    """Make a page that draws no frame unless asked: nobody looks at it, and drawing takes a third of the work."""
-    async with context.expect_page() as coming:
-        asked = {"url": "about:blank", "browserContextId": made, "enableBeginFrameControl": True}
-        await inspector.send("Target.createTarget", asked)
-    return await coming.value
+async def _new_page(context: BrowserContext, cdp: CDPSession, context_id: str) -> Page:
+    """Open a page that draws no frames: it is never shown, and drawing is a third of the work."""
+    async with context.expect_page() as new_page:
+        parameters = {"url": "about:blank", "browserContextId": context_id, "enableBeginFrameControl": True}
+        await cdp.send("Target.createTarget", parameters)
+    return await new_page.value
 
 
-async def _contexts(inspector: CDPSession) -> set[str]:
-    told = await inspector.send("Target.getBrowserContexts")
-    return set(told["browserContextIds"])
+async def _contexts(cdp: CDPSession) -> set[str]:
+    answer = await cdp.send("Target.getBrowserContexts")
+    return set(answer["browserContextIds"])
 
 
-async def _refuse(route: Route) -> None:
+async def _abort(route: Route) -> None:
     await route.abort()

@@ -1,32 +1,32 @@
-"""Turns options into CSS and into what Chromium's printing understands.
+"""Turns page options into CSS and into arguments of Chromium's `Page.printToPDF`.
 
-Header and footer are margin boxes in the page's own style: the templates that Chromium offers for them are pages of
-their own, which cost as much as the document and know nothing of its policy.
+Header and footer are CSS margin boxes. Chromium's own header templates are separate pages, which cost as much as the
+document and ignore its content security policy.
 """
 
 import re
 from html import unescape
 from typing import Any
 
-from pdfjobs.rendering.options import MOST_PAGES, Line, PageOptions
+from pdfjobs.rendering.options import MOST_PAGES, HeaderFooter, PageOptions
 
 POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:; base-uri 'none'; form-action 'none'"
 )
-# A second doctype and html tag are read as attributes of the first, so any page can follow this.
+# A browser ignores a second doctype and merges a second html tag, so any document can follow this.
 HEAD = (
     '<!doctype html><meta charset="utf-8">'
     '<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{style}</style>'
 )
 BOX = "@{place} {{ content: {content}; font: 8pt Inter, 'DejaVu Sans'; color: #6b7280; white-space: {wrap} }}"
-INCHES = 3.78 / 96  # a millimetre as Playwright reckons it: a rounder number would give other bytes than ever before
-SHORT = 24  # characters; a page number does not wrap when its neighbour is long
+INCHES = 3.78 / 96  # a millimetre in inches as Playwright computes it; another rounding would change the bytes
+NO_WRAP_LENGTH = 24  # characters; so that a page number does not wrap next to a long text
 PLACEHOLDER = re.compile(r"(\{(?:page|pages|title)\})")
 TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL | re.IGNORECASE)
 
 
 def head(html: str, options: PageOptions) -> str:
-    """Return what goes before the page: a policy that allows its own styles and images in it, and nothing else."""
+    """Return what is put before the document: a policy that allows only its own styles and embedded images."""
     return HEAD.format(policy=POLICY, style=_style(options, _title(html, options)))
 
 
@@ -40,9 +40,9 @@ def layout(options: PageOptions) -> dict[str, Any]:
         "marginRight": margin.right * INCHES,
         "marginBottom": margin.bottom * INCHES,
         "marginLeft": margin.left * INCHES,
-        # One page more than is allowed: enough to notice.
+        # One page more than allowed, to detect longer documents.
         "pageRanges": options.pages or f"1-{MOST_PAGES + 1}",
-        "landscape": False,  # width and height say so already
+        "landscape": False,  # width and height are swapped already
         "displayHeaderFooter": False,
         "printBackground": True,
         "preferCSSPageSize": False,
@@ -65,15 +65,14 @@ def _style(options: PageOptions, title: str) -> str:
     return f"@page {{ margin: {sides}; {' '.join(boxes)} }}"
 
 
-def _boxes(edge: str, line: Line | None, title: str) -> list[str]:
+def _boxes(edge: str, line: HeaderFooter | None, title: str) -> list[str]:
     texts = {"left": line.left, "center": line.center, "right": line.right} if line else {}
-    return [
-        BOX.format(
-            place=f"{edge}-{side}", content=_content(text, title), wrap="nowrap" if len(text) <= SHORT else "normal"
-        )
-        for side, text in texts.items()
-        if text
-    ]
+    return [_box(f"{edge}-{side}", text, title) for side, text in texts.items() if text]
+
+
+def _box(place: str, text: str, title: str) -> str:
+    wrap = "nowrap" if len(text) <= NO_WRAP_LENGTH else "normal"
+    return BOX.format(place=place, content=_content(text, title), wrap=wrap)
 
 
 def _content(text: str, title: str) -> str:
@@ -82,5 +81,5 @@ def _content(text: str, title: str) -> str:
 
 
 def _string(text: str) -> str:
-    """Write a CSS string in which every character but letters and digits is a number: nothing in it can end it."""
+    """Return a CSS string with everything but letters and digits escaped, so that nothing can end it."""
     return '"' + "".join(c if c.isascii() and c.isalnum() else f"\\{ord(c):06x}" for c in text) + '"'

@@ -1,4 +1,4 @@
-"""How a page is laid out: what callers may ask for."""
+"""The page options that callers may send."""
 
 import re
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ PAPERS = {  # millimetres, upright
     "Legal": (215.9, 355.6),
 }
 MOST_MARGIN = 60  # millimetres
-LEAST_LEFT = 40  # millimetres of paper between two margins
+LEAST_LEFT = 40  # millimetres between two margins
 ROOM_FOR_A_LINE = 10  # millimetres that a header or footer needs
 MOST_PAGES = 1_000
 MOST_RANGES = 50
@@ -37,8 +37,8 @@ class Margin:
 
 
 @dataclass(frozen=True)
-class Line:
-    """A header or a footer: texts, in which {page}, {pages} and {title} are filled in."""
+class HeaderFooter:
+    """Texts in which {page}, {pages} and {title} are replaced."""
 
     left: str = ""
     center: str = ""
@@ -47,7 +47,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What the PDF says about itself; without a title it is the document's own."""
+    """The PDF's metadata; without a title the document's own is used."""
 
     title: str = ""
     author: str = ""
@@ -57,20 +57,18 @@ class Metadata:
 
 @dataclass(frozen=True)
 class PageOptions:
-    """Paper, margins, page ranges, header and footer, tagging, metadata."""
-
     paper: str = "A4"
     landscape: bool = False
     margin: Margin = field(default_factory=Margin)
     pages: str = ""
-    header: Line | None = None
-    footer: Line | None = field(default_factory=lambda: Line(right="{page} / {pages}"))
+    header: HeaderFooter | None = None
+    footer: HeaderFooter | None = field(default_factory=lambda: HeaderFooter(right="{page} / {pages}"))
     tagged: bool = False
     metadata: Metadata = field(default_factory=Metadata)
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Self:
-        """Return the options, or refuse with every fault."""
+        """Return the options, or raise OptionsError with every fault."""
         reader = Reader("options", given, known=list(cls.__dataclass_fields__))
         default = cls()
         options = cls(
@@ -90,13 +88,13 @@ class PageOptions:
         return options
 
     def canonical(self) -> dict[str, Any]:
-        """Return all options with their defaults, as JSON; reading it gives the same options."""
+        """Return all options including defaults, as JSON; reading them gives the same options."""
         shown = asdict(self)
         shown["metadata"]["keywords"] = list(self.metadata.keywords)
         return shown
 
     def size(self) -> tuple[float, float]:
-        """Return width and height of the page in millimetres."""
+        """Return the width and height of the page in millimetres."""
         width, height = PAPERS[self.paper]
         return (height, width) if self.landscape else (width, height)
 
@@ -108,23 +106,22 @@ def _margin(reader: Reader, default: Margin) -> Margin:
     )
 
 
-def _line(reader: Reader, name: str, default: Line | None) -> Line | None:
+def _line(reader: Reader, name: str, default: HeaderFooter | None) -> HeaderFooter | None:
     if name not in reader.given:
         return default
     if reader.given[name] is None:
         return None
-    parts = reader.inside(name, list(Line.__dataclass_fields__))
-    line = Line(**{part: parts.text(part, most=MOST_LINE) for part in parts.known})
+    parts = reader.inside(name, list(HeaderFooter.__dataclass_fields__))
+    line = HeaderFooter(**{part: parts.text(part, most=MOST_LINE) for part in parts.known})
     for part in parts.known:
         for word in re.findall(r"\{(\w*)\}", getattr(line, part)):
             if word not in PLACEHOLDERS:
                 allowed = ", ".join(f"{{{known}}}" for known in PLACEHOLDERS)
-                parts.fault(part, f"{{{word}}} cannot be filled in. Allowed: {allowed}.")
+                parts.fault(part, f"{{{word}}} is not a placeholder. Allowed: {allowed}.")
     return line
 
 
 def _pages(reader: Reader) -> str:
-    """Return ranges such as `1-3,5`, without the white space."""
     text = reader.text("pages", most=MOST_RANGES * 12).replace(" ", "")
     ranges = text.split(",") if text else []
     if len(ranges) > MOST_RANGES:
@@ -134,7 +131,7 @@ def _pages(reader: Reader) -> str:
         found = RANGE.fullmatch(part)
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
         if not 1 <= first <= last <= MOST_PAGES:
-            reader.fault("pages", f"{part!r} is not a range. Expected such as '1-3,5', up to page {MOST_PAGES}.")
+            reader.fault("pages", f"{part!r} is not a range. Expected ranges such as '1-3,5', up to page {MOST_PAGES}.")
     return ",".join(ranges)
 
 
@@ -145,7 +142,6 @@ def _metadata(reader: Reader) -> Metadata:
 
 
 def _fits(options: PageOptions, reader: Reader) -> None:
-    """Refuse margins that leave no page, or no room for a header."""
     width, height = options.size()
     margin = options.margin
     if width - margin.left - margin.right < LEAST_LEFT:

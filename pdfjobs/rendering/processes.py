@@ -1,4 +1,4 @@
-"""Browsers and drivers as processes: whether they live, and their end."""
+"""The processes of browsers and of Playwright's driver."""
 
 import os
 import signal
@@ -9,12 +9,10 @@ from kilit.workers.processes import runs
 
 
 def is_up(process: psutil.Process | None) -> bool:
-    """Tell whether there is a process, and it runs."""
     return process is not None and runs(process)
 
 
 def is_driver(process: psutil.Process) -> bool:
-    """Tell whether a child is Playwright's driver."""
     try:
         return "run-driver" in process.cmdline()
     except psutil.Error:
@@ -22,8 +20,8 @@ def is_driver(process: psutil.Process) -> bool:
 
 
 def kill(process: psutil.Process | None) -> None:
-    """Kill a browser with its helpers: Playwright starts each as the leader of a group."""
-    if process is None or not process.is_running():  # also false for another process with the same number
+    """Kill a browser and its helpers: Playwright starts it as the leader of a process group."""
+    if process is None or not process.is_running():  # also False when its pid was reused
         return
     try:
         leads = os.getpgid(process.pid) == process.pid
@@ -33,7 +31,7 @@ def kill(process: psutil.Process | None) -> None:
 
 
 def kill_tree(process: psutil.Process | None) -> None:
-    """Kill a driver and all it started."""
+    """Kill a driver and everything it started."""
     try:
         found = [] if process is None else [*process.children(recursive=True), process]
     except psutil.NoSuchProcess:

@@ -1,4 +1,4 @@
-"""Reads options out of JSON and names each fault by its path."""
+"""Reads page options from JSON; each fault starts with its path."""
 
 from collections.abc import Iterable, Mapping
 from itertools import islice
@@ -6,17 +6,12 @@ from typing import Any
 
 from kilit.lock.text import CONTROL_CHARS
 
-MOST_UNKNOWN = 50  # names that nobody knows, of one object
-LONGEST_NAME = 80  # characters of a name that is shown in a fault
-
-
-def unprintable(text: str) -> bool:
-    """Tell texts that no page can show: control characters, and halves of characters."""
-    return CONTROL_CHARS.search(text) is not None
+MOST_UNKNOWN = 50  # unknown names reported per object
+LONGEST_NAME = 80  # characters of a name shown in a fault
 
 
 class Reader:
-    """One object of the options; what is inside shares its list of faults."""
+    """Reads one object; nested readers share its list of faults."""
 
     def __init__(self, path: str, given: Any, *, known: list[str], faults: list[str] | None = None) -> None:
         self.path, self.known = path, known
@@ -28,11 +23,10 @@ class Reader:
             self.fault(str(key)[:LONGEST_NAME], f"is not known. Allowed: {', '.join(known)}.")
 
     def fault(self, name: str, message: str) -> None:
-        """Note what is wrong with a value."""
         self.faults.append(f"{self.path}.{name}: {message}")
 
     def inside(self, name: str, known: list[str]) -> "Reader":
-        """Return a reader of an object within; a missing one is empty."""
+        """Return a reader for a nested object; a missing one is empty."""
         return Reader(f"{self.path}.{name}", self.given.get(name, {}), known=known, faults=self.faults)
 
     def flag(self, name: str, *, default: bool) -> bool:
@@ -53,7 +47,7 @@ class Reader:
         """Return a number within its bounds, to a tenth."""
         value = self.given.get(name, default)
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        # The bounds refuse what is endless or no number too; `math.isfinite` would fall over a very long integer.
+        # The bounds exclude infinity and NaN, too; `math.isfinite` would fail for a very large integer.
         if not number or not least <= value <= most:
             self.fault(name, f"{_short(value)} is not a number from {least:g} to {most:g}.")
             return default
@@ -74,8 +68,8 @@ class Reader:
             self.fault(name, "expected a text.")
         elif len(value) > most:
             self.fault(name, f"{len(value)} characters; at most {most} are allowed.")
-        elif unprintable(value):
-            self.fault(name, "has characters that no page can show: line breaks, control characters or broken ones.")
+        elif CONTROL_CHARS.search(value):
+            self.fault(name, "contains line breaks, control characters or unpaired surrogates.")
         else:
             return value
         return ""

@@ -1,4 +1,4 @@
-"""The render thread of this process: it owns Playwright, whose loop must not meet the ORM."""
+"""The render thread of a worker process. It owns Playwright, whose event loop must not run in the ORM's thread."""
 
 import asyncio
 import atexit
@@ -15,95 +15,92 @@ from pdfjobs.rendering.options import MOST_PAGES, PageOptions
 from pdfjobs.rendering.stamp import page_count, stamp
 from pdfjobs.states import ErrorCode
 
-GRACE = 5.0  # seconds between the browser's end and the worker's
-MOST_HTML = 5 * 1024 * 1024  # bytes; this much takes Chromium 4 s and over 1 GB, ten times as much never ends
-END_LIMIT = 10.0  # seconds
+GRACE = 5.0  # seconds by which the browser is killed before the job's limit
+MOST_HTML = 5 * 1024 * 1024  # bytes; this much takes Chromium 4 s and over 1 GB, ten times as much never finishes
+CLOSE_LIMIT = 10.0  # seconds
 logger = logging.getLogger(__name__)
 
 
 class Renderer:
-    """A thread with an event loop, and the browser it drives."""
-
     def __init__(self) -> None:
         from pdfjobs.rendering.browser_manager import BrowserManager  # noqa: PLC0415 - web processes must not load Playwright
 
         self.pid = os.getpid()
-        self.session = BrowserManager()
+        self.browser_manager = BrowserManager()
         self.loop = asyncio.new_event_loop()
-        self.loop.set_exception_handler(_note)
-        # A daemon: a worker that ends does not wait for it, and the driver ends the browser when its pipe closes.
+        self.loop.set_exception_handler(_log_quietly)
+        # A daemon: an exiting worker does not wait for it, and the driver closes the browser when its pipe closes.
         self.thread = threading.Thread(target=self._run, name="pdf-render", daemon=True)
         self.thread.start()
 
     def print(
-        self, page: tuple[str, str], arguments: dict[str, Any], *, limit: float, hard: float, owner: int | str | None
+        self, html: tuple[str, str], arguments: dict[str, Any], *, limit: float, hard: float, owner: int | str | None
     ) -> bytes:
-        """Return the PDF; whatever ends the wait also ends the work."""
-        printing = self.session.print(page, arguments, limit=limit, owner=owner)
+        """Return the PDF; whatever interrupts the wait also stops the work."""
+        printing = self.browser_manager.print(html, arguments, limit=limit, owner=owner)
         future = asyncio.run_coroutine_threadsafe(printing, self.loop)
         try:
             return future.result(timeout=hard + LAUNCH_LIMIT)
         except RenderError:
             raise
         except TimeoutError:
-            # Not even the loop answers: leave the thread behind, without anything to drive.
-            self.leave()
+            # Not even the event loop answers: abandon the thread and kill its processes.
+            self.abandon()
             raise RenderError(ErrorCode.NAVIGATION_TIMEOUT, f"The renderer did not answer within {hard:g} s.") from None
         except BaseException:
-            # django-q2 ends a task by SystemExit in the middle of this wait: the next job must not meet this page.
+            # django-q2 ends a task by SystemExit during this wait: the next job must not get this page.
             future.cancel()
-            self.session.kill()
+            self.browser_manager.kill()
             raise
 
-    def leave(self) -> None:
-        """Kill all this thread drives, and forget it: should it come to life again, it has nothing to do."""
-        self.session.leave()
+    def abandon(self) -> None:
+        self.browser_manager.abandon()
         _forget(self)
 
     def close(self) -> None:
-        ending = asyncio.run_coroutine_threadsafe(self.session.end(), self.loop)
+        closing = asyncio.run_coroutine_threadsafe(self.browser_manager.close(), self.loop)
         try:
-            ending.result(timeout=END_LIMIT)
-        except Exception:  # noqa: BLE001 - whatever it is, nothing may be left running
-            self.session.leave()
+            closing.result(timeout=CLOSE_LIMIT)
+        except Exception:  # noqa: BLE001 - nothing may be left running
+            self.browser_manager.abandon()
         _forget(self)
         self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join(END_LIMIT)
+        self.thread.join(CLOSE_LIMIT)
 
     def _run(self) -> None:
         self.loop.run_forever()
         self.loop.close()
 
 
-def _note(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Keep what Playwright leaves lying when its driver dies out of the log: the job's own fault tells of it."""
+def _log_quietly(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log Playwright's unhandled errors after its driver died as debug only: the job's error reports the crash."""
     logger.debug("%s: %s", context.get("message"), context.get("exception"))
 
 
-_one_at_a_time = threading.Lock()
+_lock = threading.Lock()
 _renderer: Renderer | None = None
-_of_the_parent: list[Renderer] = []  # kept, or their loops would be closed here
+_parents_renderers: list[Renderer] = []  # referenced, or their loops would be closed here
 
 
 def render(
     html: str, options: PageOptions, *, made_at: datetime, hard_timeout: timedelta, owner: int | str | None = None
 ) -> bytes:
-    """Return the PDF, or raise RenderError; documents of one owner may follow each other on the same page."""
-    page = head(html, options), html
-    if sum(len(part.encode()) for part in page) > MOST_HTML:
+    """Return the PDF, or raise RenderError. Documents of one owner may share a page, one after the other."""
+    parts = head(html, options), html
+    if sum(len(part.encode()) for part in parts) > MOST_HTML:
         raise RenderError(ErrorCode.TEMPLATE_ERROR, f"The document has over {MOST_HTML:,} bytes of HTML.")
     hard = hard_timeout.total_seconds()
     if options.tagged:
-        owner = None  # a page numbers structure on from its last document's: only a fresh one begins anew
-    with _one_at_a_time:
-        pdf = _mine().print(page, layout(options), limit=graceful(hard), hard=hard, owner=owner)
+        owner = None  # a page continues numbering the structure of its last document: use a new one
+    with _lock:
+        pdf = _current().print(parts, layout(options), limit=graceful(hard), hard=hard, owner=owner)
     if page_count(pdf) > MOST_PAGES:
         raise RenderError(ErrorCode.TEMPLATE_ERROR, f"The document has over {MOST_PAGES:,} pages.")
     return stamp(pdf, options.metadata, made_at=made_at)
 
 
 def graceful(hard: float) -> float:
-    """Return after how many seconds the browser is killed, so that the worker itself never is."""
+    """Return after how many seconds the browser is killed, so that the worker itself is not."""
     return max(hard - GRACE, hard / 2)
 
 
@@ -112,8 +109,8 @@ def close() -> None:
         _renderer.close()
 
 
-def _mine() -> Renderer:
-    global _renderer  # noqa: PLW0603 - one thread per process is the point
+def _current() -> Renderer:
+    global _renderer  # noqa: PLW0603 - one render thread per process
     if _renderer is None:
         _renderer = Renderer()
     return _renderer
@@ -126,13 +123,13 @@ def _forget(renderer: Renderer) -> None:
 
 
 def _after_fork() -> None:
-    """Leave the parent's thread to the parent: here it does not run, and its browser is not ours."""
-    global _renderer, _one_at_a_time
+    """The parent's render thread does not run in the child, and its browser belongs to the parent."""
+    global _renderer, _lock
     if _renderer:
-        _of_the_parent.append(_renderer)
-    _renderer, _one_at_a_time = None, threading.Lock()
+        _parents_renderers.append(_renderer)
+    _renderer, _lock = None, threading.Lock()
 
 
-if hasattr(os, "register_at_fork"):  # Windows, where the runner of cutting jobs may live, has no fork
+if hasattr(os, "register_at_fork"):  # Windows, where cutting jobs may run, has no fork
     os.register_at_fork(after_in_child=_after_fork)
 atexit.register(close)

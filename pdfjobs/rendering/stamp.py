@@ -1,7 +1,7 @@
-"""Replaces what Chromium writes about a PDF by what the job says, so that equal jobs give equal bytes.
+"""Replaces the metadata and dates that Chromium writes by those of the job, so that equal jobs give equal bytes.
 
-Chromium's writer puts the information dictionary first and keeps a plain cross-reference table: replacing the one
-and moving the offsets of the other needs no PDF library.
+Chromium writes the information dictionary first and a plain cross-reference table, so replacing the one and shifting
+the offsets in the other needs no PDF library.
 """
 
 import re
@@ -23,23 +23,22 @@ HEADER_LENGTH = 64  # bytes within which the first object starts
 
 
 def stamp(pdf: bytes, metadata: Metadata, *, made_at: datetime) -> bytes:
-    """Return the PDF with the job's metadata and dates."""
-    told = INFORMATION.search(pdf, 0, HEADER_LENGTH + 100_000)
+    info = INFORMATION.search(pdf, 0, HEADER_LENGTH + 100_000)
     table = TABLE.search(pdf, max(pdf.rfind(b"\nxref\n"), 0))
-    if not told or not table or told.start() > HEADER_LENGTH or int(table[3]) != table.start():
-        raise RenderError(ErrorCode.UNKNOWN, "Chromium wrote a PDF in a shape not known here; its dates cannot be set.")
-    information = b"1 0 obj\n<<" + _information(told[1], metadata, made_at) + b">>\nendobj\n"
-    moved_by = len(information) - len(told[0])
+    if not info or not table or info.start() > HEADER_LENGTH or int(table[3]) != table.start():
+        raise RenderError(ErrorCode.UNKNOWN, "Chromium wrote a PDF in an unknown format; its dates cannot be set.")
+    information = b"1 0 obj\n<<" + _information(info[1], metadata, made_at) + b">>\nendobj\n"
+    moved_by = len(information) - len(info[0])
 
     def moved(entry: re.Match[bytes]) -> bytes:
         offset = int(entry[1])
-        return b"%010d %s n " % (offset + moved_by if offset > told.start() else offset, entry[2])
+        return b"%010d %s n " % (offset + moved_by if offset > info.start() else offset, entry[2])
 
     return b"".join(
         [
-            pdf[: told.start()],
+            pdf[: info.start()],
             information,
-            pdf[told.end() : table.start(2)],
+            pdf[info.end() : table.start(2)],
             ENTRY.sub(moved, table[2]),
             pdf[table.end(2) : table.start(3)],
             b"%d\n%%%%EOF\n" % (int(table[3]) + moved_by),
@@ -48,12 +47,12 @@ def stamp(pdf: bytes, metadata: Metadata, *, made_at: datetime) -> bytes:
 
 
 def page_count(pdf: bytes) -> int:
-    """Return how many pages the PDF has: the root of the page tree counts all."""
+    """Return the number of pages; the root of the page tree has the highest count."""
     return max((int(count) for count in PAGES.findall(pdf)), default=0)
 
 
-def _information(told: bytes, metadata: Metadata, made_at: datetime) -> bytes:
-    title, producer = TITLE.search(told), PRODUCER.search(told)
+def _information(original: bytes, metadata: Metadata, made_at: datetime) -> bytes:
+    title, producer = TITLE.search(original), PRODUCER.search(original)
     date = made_at.astimezone(UTC).strftime("(D:%Y%m%d%H%M%S+00'00')").encode()
     keywords = ", ".join(metadata.keywords)
     entries = [
@@ -69,6 +68,6 @@ def _information(told: bytes, metadata: Metadata, made_at: datetime) -> bytes:
     return b"\n".join(entry for entry in entries if entry)
 
 
-def _text(words: str) -> bytes:
-    """Write any text as UTF-16 in hexadecimal: nothing in it can end the string."""
-    return b"<FEFF" + words.encode("utf-16-be").hex().upper().encode() + b">"
+def _text(text: str) -> bytes:
+    """Return a PDF string in hexadecimal UTF-16, so that nothing can end it."""
+    return b"<FEFF" + text.encode("utf-16-be").hex().upper().encode() + b">"

@@ -21,5 +21,5 @@ class ParcelsConfig(AppConfig):
 
         doorbells.register("parcels", is_due=services.parcels_due, answer=services.carry_parcels)
         # On a machine that is busy with other tests, ten seconds are not enough for a browser to start, nor to end.
-        chromium.LAUNCH_LIMIT = renderer.LAUNCH_LIMIT = renderer.END_LIMIT = PATIENCE / 3
+        chromium.LAUNCH_LIMIT = renderer.LAUNCH_LIMIT = renderer.CLOSE_LIMIT = PATIENCE / 3
         sweeps.register("recover_parcels", every=timedelta(minutes=1), run=services.recover_parcels)

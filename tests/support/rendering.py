@@ -19,7 +19,7 @@ PAGE = '<html lang="tr"><head><title>Örnek</title></head><body><h1>Merhaba ğü
 
 def current_browser() -> psutil.Process | None:
     """Return the process of this process's browser."""
-    return renderer._renderer.session.browser if renderer._renderer else None
+    return renderer._renderer.browser_manager.browser if renderer._renderer else None
 
 
 @contextmanager

@@ -26,6 +26,11 @@ def script(path: Path, text: str) -> str:
     return str(path)
 
 
+def spare_page_is_ready() -> bool:
+    spare = renderer._renderer.browser_manager._spare_page
+    return spare is not None and spare.done()
+
+
 def test_a_page_that_never_finishes_times_out_and_takes_its_browser_along(
     to_pdf: Callable[..., bytes], browser
 ) -> None:
@@ -90,7 +95,12 @@ def fatal_pages(monkeypatch) -> Callable[[], list[psutil.Process]]:
 
 def test_a_browser_that_dies_of_a_page_made_ahead_fails_nobody(to_pdf: Callable[..., bytes], fatal_pages) -> None:
     expected = to_pdf()
-    wait_until(lambda: renderer._renderer.session._spare is not None and renderer._renderer.session._spare.done())
+    wait_until(
+        lambda: (
+            renderer._renderer.browser_manager._spare_page is not None
+            and renderer._renderer.browser_manager._spare_page.done()
+        )
+    )
     killed = fatal_pages()
     assert to_pdf() == expected
     wait_until(lambda: killed != [])
@@ -140,8 +150,13 @@ def test_a_driver_that_died_is_replaced(ahead, to_pdf: Callable[..., bytes], bro
     """A page made ahead does not always learn that its browser is gone."""
     expected = to_pdf()
     if ahead:
-        wait_until(lambda: renderer._renderer.session._spare is not None and renderer._renderer.session._spare.done())
-    driver = renderer._renderer.session.driver
+        wait_until(
+            lambda: (
+                renderer._renderer.browser_manager._spare_page is not None
+                and renderer._renderer.browser_manager._spare_page.done()
+            )
+        )
+    driver = renderer._renderer.browser_manager.driver
     processes.kill_tree(driver)
     wait_for_the_end(driver)
 
@@ -173,7 +188,7 @@ def test_a_browser_that_does_not_start(to_pdf: Callable[..., bytes], monkeypatch
 
         with pytest.raises(RenderError) as fault:
             to_pdf()
-        wait_until(lambda: not renderer._renderer.session._chores)
+        wait_until(lambda: not renderer._renderer.browser_manager._background)
 
     assert fault.value.code == "BROWSER_LAUNCH_FAILED"
     [started] = (tmp_path / "starts").read_text().split()
@@ -226,7 +241,7 @@ def test_the_workers_own_timeout_leaves_nothing_of_the_page(to_pdf: Callable[...
 def test_a_loop_that_no_longer_answers_is_left_behind(to_pdf: Callable[..., bytes], browser) -> None:
     expected = to_pdf()
     stuck = renderer._renderer
-    others = drivers() - {stuck.session.driver}
+    others = drivers() - {stuck.browser_manager.driver}
     release = threading.Event()
     stuck.loop.call_soon_threadsafe(release.wait)
 
@@ -243,7 +258,7 @@ def test_a_loop_that_no_longer_answers_is_left_behind(to_pdf: Callable[..., byte
     wait_for_the_end(browser)
     # It lives again, and starts nothing.
     asyncio.run_coroutine_threadsafe(asyncio.sleep(1), stuck.loop).result(PATIENCE)
-    assert drivers() - others == {renderer._renderer.session.driver}
+    assert drivers() - others == {renderer._renderer.browser_manager.driver}
 
 
 def drivers() -> set[psutil.Process]:

@@ -60,7 +60,7 @@ def print_for() -> Callable[..., bytes]:
 def kept() -> dict[Any, isolated_page.IsolatedPage]:
     """Return the pages that are kept."""
     assert renderer._renderer
-    return dict(renderer._renderer.session._kept)
+    return dict(renderer._renderer.browser_manager._pages)
 
 
 def shown(page: isolated_page.IsolatedPage) -> str:
@@ -156,7 +156,7 @@ def test_a_page_led_away_under_a_document_is_not_believed(print_for, monkeypatch
     async def led_away(self: isolated_page.IsolatedPage, *page: Any) -> bytes:
         pdf = await prints(self, *page)
         if self is used:
-            self._stray()
+            self._taint()
             return b"%PDF of another document"
         return pdf
 
@@ -167,7 +167,7 @@ def test_a_page_led_away_under_a_document_is_not_believed(print_for, monkeypatch
 
 
 def test_a_page_is_used_up_after_its_share(print_for, monkeypatch) -> None:
-    monkeypatch.setattr(isolated_page, "MOST_PRINTS", 3)
+    monkeypatch.setattr(isolated_page, "MAX_PRINTS", 3)
     rendering.close()
     contexts = []
     for _ in range(7):
@@ -182,10 +182,10 @@ def test_a_page_is_used_up_after_its_share(print_for, monkeypatch) -> None:
 def test_pages_of_the_owners_who_came_last_are_kept(print_for) -> None:
     rendering.close()
 
-    pages = pages_of(list(range(browser_manager.MOST_KEPT + 2)), print_for)
-    pages_of([browser_manager.MOST_KEPT], print_for)  # comes again, and with that the oldest has left by now
+    pages = pages_of(list(range(browser_manager.MAX_KEPT_PAGES + 2)), print_for)
+    pages_of([browser_manager.MAX_KEPT_PAGES], print_for)  # comes again, and with that the oldest has left by now
 
-    assert len(kept()) <= browser_manager.MOST_KEPT
+    assert len(kept()) <= browser_manager.MAX_KEPT_PAGES
     assert not {0, 1} & set(kept())
     wait_until(pages[0].page.is_closed)
 

@@ -60,7 +60,7 @@ def test_a_launch_called_off_leaves_no_driver(slow_start) -> None:
     slow_start(60)
     mine = Renderer()
     before = set(psutil.Process().children())
-    printing = asyncio.run_coroutine_threadsafe(mine.session.print(("", PAGE), {}, limit=60), mine.loop)
+    printing = asyncio.run_coroutine_threadsafe(mine.browser_manager.print(("", PAGE), {}, limit=60), mine.loop)
     begun = wait_until(lambda: [one for one in set(psutil.Process().children()) - before if one.children()], every=0.05)
 
     printing.cancel()

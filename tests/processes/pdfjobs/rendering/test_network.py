@@ -191,9 +191,9 @@ def test_each_bar_stops_what_it_should(
     rendering.close()
     with monkeypatch.context() as patch:
         if kept != "offline":
-            patch.setattr(isolated_page, "LOCKED_DOWN", isolated_page.LOCKED_DOWN | {"offline": False})
+            patch.setattr(isolated_page, "CONTEXT_OPTIONS", isolated_page.CONTEXT_OPTIONS | {"offline": False})
         if kept != "route":
-            patch.setattr(isolated_page, "_refuse", let_through)
+            patch.setattr(isolated_page, "_abort", let_through)
         if kept != "names":
             patch.setattr(chromium, "FLAGS", [flag for flag in chromium.FLAGS if "resolver" not in flag])
         if kept != "policy":

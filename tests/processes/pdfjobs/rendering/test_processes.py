@@ -30,7 +30,7 @@ made_at, page, then = sys.argv[1:]
 pdf = rendering.render(
     page, rendering.PageOptions.read({}), made_at=datetime.fromisoformat(made_at), hard_timeout=timedelta(minutes=3)
 )
-print(hashlib.sha256(pdf).hexdigest(), renderer._renderer.session.browser.pid, flush=True)
+print(hashlib.sha256(pdf).hexdigest(), renderer._renderer.browser_manager.browser.pid, flush=True)
 if then == "wait":
     sys.stdin.read()
 if then == "abort":
@@ -114,7 +114,7 @@ def test_a_forked_worker_gets_a_browser_of_its_own(to_pdf: Callable[..., bytes])
     """Keyed on the process."""
     expected, parents = to_pdf(), current_browser()
     wait_until(
-        lambda: not renderer._renderer.session._chores
+        lambda: not renderer._renderer.browser_manager._background
     )  # the render thread holds nothing that a child would miss
     reading, writing = os.pipe()
     pid = os.fork()
