@@ -1,0 +1,57 @@
+"""The queue and the PDF template of CONTRIBUTING.md, made in a copy of the repository as it says."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.commands import ROOT, fresh_environment
+from tests.support.waiting import PATIENCE
+
+FILES = re.compile(r"^`([\w/.]+)`:\n\n```(?:python|html)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COPIED = (*(path.parent.name for path in ROOT.glob("*/__init__.py")), "templates", "docs")
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert text.count(old) == 1, f"{path.name} has no {old!r}"
+    path.write_text(text.replace(old, new))
+
+
+def run(folder: Path, *arguments: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=fresh_environment(KILIT_VAR=str(folder / "var")),
+        capture_output=True,
+        text=True,
+        timeout=4 * PATIENCE,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_a_queue_and_a_template_made_by_the_guide_work(tmp_path: Path) -> None:
+    for name in COPIED:
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "chaos", "browser"))
+    for name in ("manage.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    for name, text in FILES.findall((ROOT / "CONTRIBUTING.md").read_text()):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    for package in ("letters", "tests/letters"):
+        (tmp_path / package / "__init__.py").touch()
+    edit(tmp_path / "config" / "settings.py", '    "config",\n', '    "letters",\n    "config",\n')
+    edit(tmp_path / "kilit" / "access" / "roles.py", "QUEUES = {", 'QUEUES = {"letters", ')
+    catalogue = tmp_path / "pdfjobs" / "documents" / "catalogue.py"
+    edit(catalogue, "\nKNOWN = ", "\nfrom pdfjobs.documents.kinds.receipt import RECEIPT\n\nKNOWN = ")
+    edit(catalogue, "(INVOICE, ", "(RECEIPT, INVOICE, ")
+
+    run(tmp_path, "manage.py", "makemigrations", "letters")
+    run(tmp_path, "manage.py", "lifecycle_docs")
+    run(tmp_path, "-m", "pytest", "tests/letters", "-p", "no:cacheprovider")
+    render = "from pdfjobs.documents.kinds.receipt import RECEIPT; assert '1.250,50' in RECEIPT.html(RECEIPT.sample)"
+    run(tmp_path, "manage.py", "shell", "--no-imports", "--command", render)
+
+    assert "## letter" in (tmp_path / "docs" / "lifecycle.md").read_text().lower()
