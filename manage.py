@@ -1,12 +1,11 @@
 #!/usr/bin/env python
-"""The command line of Kilit: `manage.py help` lists what it can do."""
+"""Kilit's command line; `manage.py help` lists the commands."""
 
 import os
 import sys
 
 
 def main() -> None:
-    """Run a command; bad configuration ends in one readable line, not in a traceback."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     from config.startup_errors import one_line_errors  # noqa: PLC0415 - settings must be named before Django loads
 

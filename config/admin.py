@@ -1,4 +1,4 @@
-"""People and roles in the console, and what must not be in it."""
+"""Users, roles and lockouts in the console."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ from ociqueue.models.site import KEYS_USER_PREFIX
 SITES_USER = rf"^{KEYS_USER_PREFIX}[0-9a-f]{{32}}$"  # the prefix and a site's public id
 
 admin.site.unregister([User, Group])
-# Its "resubmit" drops a task's options and deletes history, and its tasks are only doorbells.
+# django-q2's pages are hidden: "resubmit" drops a task's options and deletes history, and tasks are only doorbells.
 admin.site.unregister([Failure, OrmQ, Schedule, Success])
 
 
@@ -35,8 +35,8 @@ admin.site.unregister([Failure, OrmQ, Schedule, Success])
 class UserAdmin(BaseUserAdmin[User], ModelAdmin):
     """People and services; a service has no usable password, only keys.
 
-    The users behind sites' keys are not among them: whoever gave one a key or a password would be inside a site that is
-    not theirs. A site's own page has its keys.
+    The technical users that hold sites' keys are hidden: a key or password added to one would give access to its site.
+    A site's own page manages its keys.
     """
 
     form = UserChangeForm
@@ -44,7 +44,7 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
     change_password_form = AdminPasswordChangeForm
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
-        """Keep superusers to superusers: whoever changed one's password would become one."""
+        # Only superusers may edit superusers: changing one's password is becoming one.
         people: QuerySet[User] = super().get_queryset(request).exclude(username__regex=SITES_USER)
         return people if request.user.is_superuser else people.filter(is_superuser=False)
 
@@ -53,34 +53,32 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
         return fields if request.user.is_superuser else [*fields, "is_superuser", "user_permissions"]
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
-        """Keep the names of sites' users free: a site would take whoever has one for its own."""
+        """Reserve the names of sites' technical users."""
         field = super().formfield_for_dbfield(db_field, request, **options)
         if field and db_field.name == "username":
-            words = gettext_lazy("This name belongs to the keys of a site; choose another.")
-            field.validators.append(RegexValidator(SITES_USER, words, inverse_match=True))
+            message = gettext_lazy("This name is reserved for the keys of a site. Choose another one.")
+            field.validators.append(RegexValidator(SITES_USER, message, inverse_match=True))
         return field
 
 
 @admin.register(Group)
 class GroupAdmin(BaseGroupAdmin, ModelAdmin):
-    """Roles and other groups; a role is what its name says to the code, so it keeps its name and its permissions."""
+    """Groups. Code refers to roles by name, so a role keeps its name and permissions, and cannot be deleted."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
-        """Keep the roles; the list's action asks about each that is selected."""
         return (obj is None or obj.name not in Role) and super().has_delete_permission(request, obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Group | None = None) -> list[str]:
-        """Leave nothing of a role to be changed; migrations give it what is new."""
         return ["name", "permissions"] if obj and obj.name in Role else []
 
 
 @admin.register(AccessAttempt)
 class LockoutAdmin(ReadOnlyAdmin):
-    """Failed logins that still count, and who is shut out; admins let people in again."""
+    """Failed logins that still count, and who is locked out; admins can unlock."""
 
     list_display = ["username", "ip_address", "failures_since_start", "attempt_time", "state"]
     search_fields = ["=username", "=ip_address"]
-    search_help_text = gettext_lazy("A whole name or address")
+    search_help_text = gettext_lazy("Exact username or address")
     fields = ["username", "ip_address", "failures_since_start", "attempt_time", "state"]
     ordering = ["-attempt_time"]
     list_per_page = 50
@@ -89,24 +87,23 @@ class LockoutAdmin(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("state"))
     def state(self, attempt: AccessAttempt) -> str:
-        """Tell who is shut out, and for how long."""
-        # Browsers are counted apart and judged together.
+        # django-axes counts each browser separately; the limit applies to their sum.
         same = AccessAttempt.objects.filter(username=attempt.username, ip_address=attempt.ip_address)
         failures = same.aggregate(total=Sum("failures_since_start"))["total"] or 0
         until = attempt.attempt_time + settings.AXES_COOLOFF_TIME
         if failures < settings.AXES_FAILURE_LIMIT or until < timezone.now():
-            return _("may try again")
-        return _("shut out until %(time)s") % {"time": exactly(until)}
+            return _("not locked")
+        return _("locked until %(time)s") % {"time": exactly(until)}
 
     def has_release_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("axes.delete_accessattempt")
 
-    @admin.action(description=gettext_lazy("Let in again — shut out or not"), permissions=["release"])
+    @admin.action(description=gettext_lazy("Unlock"), permissions=["release"])
     def release(self, request: HttpRequest, queryset: QuerySet[AccessAttempt]) -> None:
-        """Forget the failed logins of the chosen names and addresses, from whichever browser."""
+        """Delete the failed logins of the selected names and addresses, of all browsers."""
         pairs = set(queryset.values_list("username", "ip_address"))
         self.log_deletions(request, queryset)
         for username, address in pairs:
             reset(username=username, ip=address)
-        text = ngettext("Let %(number)s name in again.", "Let %(number)s names in again.", len(pairs))
+        text = ngettext("Unlocked %(number)s username.", "Unlocked %(number)s usernames.", len(pairs))
         messages.success(request, text % {"number": number(len(pairs))})

@@ -1,4 +1,4 @@
-"""The top of the graph, as a Django app: it holds commands, checks and the API's manners."""
+"""config as a Django app: it has commands, checks and admin pages."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""django-axes as a Django app, named for the people who look for it in the console."""
+"""django-axes, with a readable name in the console."""
 
 from axes.apps import AppConfig
 from django.utils.translation import gettext_lazy as _

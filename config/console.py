@@ -1,4 +1,4 @@
-"""How the console looks and what it opens on: the settings of django-unfold."""
+"""Settings of django-unfold: the look and navigation of the console."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ CONSOLE: dict[str, Any] = {
     "SITE_HEADER": "Kilit",
     "SITE_SUBHEADER": gettext_lazy("Guarded job queues"),
     "SITE_SYMBOL": "lock",
-    "SITE_URL": None,  # the console is all there is to see
+    "SITE_URL": None,  # there is no public site
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": lambda _: static("console/lock.svg")},
     ],

@@ -1,4 +1,4 @@
-"""The web server's settings; gunicorn reads this file, the environment overrides by GUNICORN_CMD_ARGS."""
+"""Settings of gunicorn; GUNICORN_CMD_ARGS overrides them."""
 
 import gc
 import os
@@ -17,20 +17,19 @@ with one_line_errors():
     workers = settings.WEB_CONCURRENCY
 worker_class = "gthread"
 threads = 4
-preload_app = True  # bad configuration ends the server at once, instead of every worker for ever
+preload_app = True  # invalid configuration stops the server at once, instead of restarting workers endlessly
 graceful_timeout = 30
 timeout = 60
-accesslog = None  # config.middleware.RequestLogMiddleware writes it, without queries
+accesslog = None  # config.middleware.RequestLogMiddleware logs requests, without queries
 loglevel = "warning"
 
 
 def on_starting(server: Any) -> None:
-    """Under `manage.py up`, end when it ends."""
-    die_with_parent()
+    die_with_parent()  # under `manage.py up`
 
 
 def when_ready(server: Any) -> None:
-    """Keep what is loaded out of the collector's way: workers would walk it, and by that copy what they share."""
-    import_module(settings.ROOT_URLCONF)  # every view, once for all workers
+    """Freeze loaded objects: the garbage collector would write to them, and so copy the memory that workers share."""
+    import_module(settings.ROOT_URLCONF)  # load every view once, before forking
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Runs the Procfile: starts every line, ends all when one ends or somebody says stop, and leaves nothing running."""
+"""Runs the Procfile: starts every line, and stops all when one ends or a signal arrives; nothing is left running."""
 
 import fcntl
 import os
@@ -14,15 +14,15 @@ from types import FrameType
 
 from kilit.workers.processes import PARENT, kill_family, start_group
 
-GRACE = 15.0  # seconds for services to end by themselves
+GRACE = 15.0  # seconds for services to stop before they are killed
 
 
 class Stack:
-    """The services of one installation, under this process."""
+    """The services of one installation, as children of this process."""
 
     def __init__(self, folder: Path, *, lock: Path) -> None:
         self.folder, self.lock = folder, lock
-        self.beside: dict[str, str] = {}  # services that are not in the Procfile
+        self.extra: dict[str, str] = {}  # services that are not in the Procfile
         self.environment: dict[str, str] = {}
         self.services: dict[str, subprocess.Popen[bytes]] = {}
         self.stopped_by: int | None = None
@@ -36,17 +36,16 @@ class Stack:
             while self.stopped_by is None and not self._ended():
                 time.sleep(0.2)
             if self.stopped_by is None:
-                sys.stderr.write(f"kilit: {', '.join(self._ended())} ended, so everything is stopped.\n")
+                sys.stderr.write(f"kilit: {', '.join(self._ended())} exited; stopping everything.\n")
             return 0 if self.stopped_by else 1
         finally:
             self._stop()
 
     def _start(self) -> None:
-        # Each service watches this process and ends with it, even when it is killed (kilit.workers.processes).
-        beside_python = str(Path(sys.executable).parent)
-        path = os.pathsep.join((beside_python, os.environ.get("PATH", os.defpath)))
+        # Each service watches this process and ends with it, even if it is killed (kilit.workers.processes).
+        path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
         environment = {**os.environ, **self.environment, "PATH": path, PARENT: str(os.getpid())}
-        for name, command in [*procfile(self.folder), *self.beside.items()]:
+        for name, command in [*procfile(self.folder), *self.extra.items()]:
             self.services[name] = start_group(shlex.split(command), environment=environment, folder=self.folder)
 
     def _ended(self) -> list[str]:
@@ -60,8 +59,7 @@ class Stack:
         for service in self.services.values():
             with suppress(subprocess.TimeoutExpired):
                 service.wait(timeout=max(0.1, end - time.monotonic()))
-            # With all below it: the embedded PostgreSQL is stopped by who leaves it last, which a process that is
-            # killed cannot do. So nobody may be left when this one leaves.
+            # With its children: the last process to leave stops the embedded PostgreSQL, and that must be this one.
             kill_family(service.pid)
             service.wait()
 
@@ -70,7 +68,7 @@ class Stack:
 
     @contextmanager
     def held(self) -> Iterator[bool]:
-        """Say for as long as the block runs that this installation is up; false when it is up already."""
+        """Hold the lock of this installation during the block; yields False if another process holds it."""
         self.lock.parent.mkdir(parents=True, exist_ok=True)
         with self.lock.open("a+") as file:
             try:
@@ -84,16 +82,16 @@ class Stack:
             yield True
 
     def stop_other(self, *, wait: float = GRACE + 45) -> bool:
-        """End the process that holds this installation, if any; the pid in the file is true while the lock is held."""
+        """Stop the process that holds the lock, if any; while it does, the pid in the file is its own."""
         end = time.monotonic() + wait
-        asked = False
+        signalled = False
         while time.monotonic() < end:
-            with self.held() as free:
+            with self.locked() as free:
                 if free:
-                    return asked
-            if not asked:
+                    return signalled
+            if not signalled:
                 os.kill(int(self.lock.read_text()), signal.SIGTERM)
-                asked = True
+                signalled = True
             time.sleep(0.1)
         raise TimeoutError(f"process {self.lock.read_text()} did not stop within {wait:.0f} s")
 

@@ -1,4 +1,4 @@
-"""Ends a process that cannot run in one readable line instead of a traceback."""
+"""One readable line instead of a traceback for a process that cannot start."""
 
 import sys
 from collections.abc import Iterator
@@ -13,23 +13,23 @@ UNREACHABLE = ("08", "28", "3D", "57P")
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turn bad configuration and an unreachable database into a sentence and exit code 1."""
+    """Exit with one line and code 1 on invalid configuration or an unreachable database."""
     try:
         yield
     except ImproperlyConfigured as error:
         sys.exit(f"kilit: {first_line(error)}")
     except OperationalError as error:
-        if not says_unreachable(error):
+        if not is_unreachable(error):
             raise
-        sys.exit(f"kilit: the database does not answer: {first_line(error)} (see DATABASE_URL)")
+        sys.exit(f"kilit: the database is not reachable: {first_line(error)} (see DATABASE_URL)")
 
 
-def says_unreachable(error: OperationalError) -> bool:
-    """Tell a database that cannot be reached or entered from one that answered with an error."""
+def is_unreachable(error: OperationalError) -> bool:
+    """Tell connection and login errors from errors of statements."""
     state = getattr(error.__cause__, "sqlstate", None)
     return state is None or state.startswith(UNREACHABLE)
 
 
 def first_line(error: Exception) -> str:
-    """Return the message without the lines that libpq and Django append to it."""
+    """Drop the lines that libpq and Django append."""
     return str(error).strip().partition("\n")[0].strip()

@@ -1,4 +1,4 @@
-"""What django-unfold says on its own pages: it comes without Turkish, so its sentences are collected from here."""
+"""django-unfold's own strings; it has no Turkish translation, so makemessages collects them from here."""
 
 from django.utils.translation import gettext_noop as _
 

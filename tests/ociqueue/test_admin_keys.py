@@ -77,7 +77,7 @@ def test_nobody_takes_the_name_of_a_sites_user(outsider, site) -> None:
     refused = outsider.post(f"{PEOPLE}add/", {"username": f"site-{site.public_id}", **password})
 
     assert refused.context["adminform"].form.errors["username"] == [
-        "This name belongs to the keys of a site; choose another."
+        "This name is reserved for the keys of a site. Choose another one."
     ]
     assert not User.objects.filter(username__startswith="site-").exists()
 

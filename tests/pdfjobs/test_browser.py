@@ -50,5 +50,5 @@ def test_playwrights_newest_is_found(bare_machine: Path, name: str) -> None:
 def test_without_one_the_product_says_that_pdfs_are_off(bare_machine: Path, capsys) -> None:
     call_command("browser")
 
-    assert "PDFs are off, all else works" in capsys.readouterr().out
+    assert "PDFs are disabled; everything else works" in capsys.readouterr().out
     assert browser.install_browser() is None

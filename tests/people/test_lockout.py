@@ -111,9 +111,9 @@ def test_an_admin_lets_people_in_again(ayse, admin_client, door: str) -> None:
     attempt = AccessAttempt.objects.earliest("pk")
 
     if door == "console":
-        assert "shut out until" in admin_client.get(LIST).content.decode()
+        assert "locked until" in admin_client.get(LIST).content.decode()
         answer = admin_client.post(LIST, {"action": "release", "_selected_action": [attempt.pk]}, follow=True)
-        assert "Let 1 name in again." in answer.content.decode()
+        assert "Unlocked 1 username." in answer.content.decode()
     else:
         call_command("axes_reset_username", "ayse")
 

@@ -1,1 +1,1 @@
-"""English, read by people of many countries."""
+

@@ -1,4 +1,4 @@
-"""Dates that nobody reads the wrong way round, on a clock of 24 hours: as in timelines and in the API."""
+"""English formats: unambiguous ISO dates and a 24-hour clock, as in timelines and in the API."""
 
 DATE_FORMAT = "Y-m-d"
 TIME_FORMAT = "H:i"

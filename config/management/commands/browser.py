@@ -6,9 +6,9 @@ from django.core.management.base import BaseCommand
 
 from pdfjobs.browser import find_browser, install_browser
 
-OFF = (
-    "No headless Chromium was found and none could be installed: PDFs are off, all else works."
-    " Install Debian's chromium-headless-shell, or set KILIT_CHROMIUM to its binary."
+DISABLED = (
+    "Headless Chromium was not found and could not be installed. PDFs are disabled; everything else works."
+    " Install Debian's chromium-headless-shell, or set KILIT_CHROMIUM to a Chromium binary."
 )
 
 
@@ -19,6 +19,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         found = find_browser()
         if found is None:
-            self.stdout.write("Installing a headless Chromium for PDFs …")
+            self.stdout.write("Installing headless Chromium for PDFs …")
             found = install_browser()
-        self.stdout.write(f"PDFs are rendered by {found}" if found else self.style.WARNING(OFF))
+        self.stdout.write(f"Rendering PDFs with {found}" if found else self.style.WARNING(DISABLED))

@@ -1,4 +1,4 @@
-"""`manage.py demo`: load demo data and show how to log in."""
+"""`manage.py demo`: load demo data and print the logins."""
 
 import json
 from typing import Any
@@ -10,17 +10,17 @@ from config.demo import load_demo
 
 
 class Command(BaseCommand):
-    help = "Load demo data (repeatable) and print the logins."
+    help = "Load demo data and print the logins; safe to run again."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if settings.PRODUCTION:
-            raise CommandError("Demo data is for local use; KILIT_PRODUCTION is on.")
-        shown = load_demo()
+            raise CommandError("Demo data is for local use only, and KILIT_PRODUCTION is on.")
+        logins = load_demo()
         if options["json"]:
-            self.stdout.write(json.dumps(shown, indent=2))
+            self.stdout.write(json.dumps(logins, indent=2))
             return
-        for name, facts in shown.items():
-            self.stdout.write(f"{name:>12}  " + "  ".join(f"{key} {value}" for key, value in facts.items()))
+        for name, login in logins.items():
+            self.stdout.write(f"{name:>12}  " + "  ".join(f"{key} {value}" for key, value in login.items()))

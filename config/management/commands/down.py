@@ -10,7 +10,7 @@ from kilit.postgres.base import configured_server
 
 
 class Command(BaseCommand):
-    help = "Stop what `up` started, the embedded PostgreSQL included."
+    help = "Stop everything that `up` started, including the embedded PostgreSQL."
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py migrate`: Django's own, which does not make the running product wait behind it."""
+"""`manage.py migrate`: Django's command, but without blocking the running product."""
 
 import time
 from collections.abc import Iterator
@@ -10,15 +10,14 @@ from django.core.management.commands import migrate
 from django.db import DatabaseError, OperationalError, connections
 from psycopg.errors import LockNotAvailable
 
-# A change that waits for a lock makes everybody after it wait too; so it gives up soon, and tries again.
+# A schema change that waits for a lock blocks every query behind it; so it gives up soon and tries again.
 LOCK_TIMEOUT = "2s"
 TRIES = 15
-PAUSE = 2.0  # seconds in which those who waited have their turn
+PAUSE = 2.0  # seconds for the blocked queries to run
 
 
 class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
-        """Migrate, and go on from where a lock was not to be had."""
         for left in reversed(range(TRIES)):
             try:
                 with short_locks(options["database"]):
@@ -28,10 +27,10 @@ class Command(migrate.Command):
                     raise
                 if not left:
                     raise CommandError(
-                        "A table is locked by a long transaction, so the migration was given up and rolled back. "
-                        "What came before it stays; run it again when pg_stat_activity shows nothing old."
+                        "A long transaction holds a lock on a table, so the migration was rolled back; earlier ones "
+                        "stay applied. Run migrate again when pg_stat_activity shows no old transactions."
                     ) from error
-                self.stderr.write("A table is locked; the migration was rolled back and is tried again.")
+                self.stderr.write("A table is locked; the migration was rolled back. Retrying.")
                 time.sleep(PAUSE)
             else:
                 return
@@ -39,7 +38,6 @@ class Command(migrate.Command):
 
 @contextmanager
 def short_locks(alias: str) -> Iterator[None]:
-    """Let no statement of this connection wait long for a lock."""
     connection = connections[alias]
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('lock_timeout')")
@@ -48,6 +46,6 @@ def short_locks(alias: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # A connection that broke has nothing to put back, and what broke it is to be told.
+        # A broken connection has nothing to reset, and must not hide the error that broke it.
         with suppress(DatabaseError), connection.cursor() as cursor:
             cursor.execute("SELECT set_config('lock_timeout', %s, false)", [before])

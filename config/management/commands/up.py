@@ -1,4 +1,4 @@
-"""`manage.py up`: everything on this machine, from an empty folder to the address and the logins."""
+"""`manage.py up`: run everything on this machine, starting from an empty folder."""
 
 import math
 import socket
@@ -22,32 +22,32 @@ READY_WITHIN = 60  # seconds
 
 
 class Command(BaseCommand):
-    help = "Prepare and run everything on this machine; Ctrl-C stops it."
+    help = "Set up and run everything on this machine; Ctrl-C stops it."
 
     def handle(self, *args: Any, **options: Any) -> None:
         stack = Stack(settings.BASE_DIR, lock=settings.KILIT_VAR / "run" / "up.pid")
-        with stack.held() as free:
+        with stack.locked() as free:
             if not free:
-                raise CommandError("Kilit is up already here; `make down` stops it.")
-            refuse_taken_port(settings.PORT)
+                raise CommandError("Kilit is already running here; stop it with `make down`.")
+            check_port(settings.PORT)
             call_command("browser")
             call_command("migrate", verbosity=0, interactive=False)
             logins = {} if settings.PRODUCTION else load_demo()
             if plays_here():
-                stack.beside["simulator"] = "python -m simulators.optiplanning"
+                stack.extra["simulator"] = "python -m simulators.optiplanning"
                 stack.environment["KILIT_OPTI_COMMAND"] = settings.OPTI_COMMAND or simulators_command()
             connection.close()
             threading.Thread(target=self.greet, args=(logins,), daemon=True).start()
             sys.exit(stack.run())
 
     def greet(self, logins: dict[str, Any]) -> None:
-        """Print address and logins once the product is ready."""
+        """Print the address and logins once everything is ready."""
         address = f"http://localhost:{settings.PORT}"
         end = time.monotonic() + READY_WITHIN
-        while not answers(f"{address}/readyz"):
+        while not is_ready(f"{address}/readyz"):
             if time.monotonic() >= end:
-                self.stderr.write(f"kilit: {address}/readyz is not ready yet; the log above says why.")
-                end = math.inf  # said once; it may come yet, and then the logins are wanted
+                self.stderr.write(f"kilit: {address}/readyz is not ready yet; see the log above.")
+                end = math.inf  # warn once; it may still become ready
             time.sleep(0.3)
         lines = ["", f"Kilit is ready at {address}/admin/", ""]
         lines += [
@@ -57,20 +57,19 @@ class Command(BaseCommand):
         self.stdout.flush()
 
 
-def answers(address: str) -> bool:
-    """Tell whether an address answers with success."""
+def is_ready(address: str) -> bool:
     try:
-        with urllib.request.urlopen(address, timeout=30) as answer:  # noqa: S310 - our own loopback address
-            return bool(answer.status == 200)  # noqa: PLR2004
+        with urllib.request.urlopen(address, timeout=30) as response:  # noqa: S310 - our own loopback address
+            return bool(response.status == 200)  # noqa: PLR2004
     except (urllib.error.URLError, OSError):
         return False
 
 
-def refuse_taken_port(port: int) -> None:
-    """Say so before anything is started when somebody else listens there."""
+def check_port(port: int) -> None:
+    """Fail before anything is started if another process listens on the port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:
-            raise CommandError(f"Port {port} is taken; choose another: PORT={port + 1} make up") from None
+            raise CommandError(f"Port {port} is in use; choose another one: PORT={port + 1} make up") from None

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from django.db import OperationalError
 
-from config.startup_errors import says_unreachable
+from config.startup_errors import is_unreachable
 from tests.support.commands import ROOT, fresh_environment, manage
 from tests.support.waiting import PATIENCE
 
@@ -20,11 +20,11 @@ BAD = {
     "nonsense flag": ({"KILIT_DEBUG": "maybe"}, "KILIT_DEBUG='maybe' is not a boolean: use true or false."),
     "nonsense level": ({"KILIT_LOG_LEVEL": "loud"}, "KILIT_LOG_LEVEL='LOUD' is not one of DEBUG, INFO"),
     "nonsense database": ({"DATABASE_URL": "oracle"}, "DATABASE_URL is not of the form postgres://"),
-    "missing secret": ({**PRODUCTION, "SECRET_KEY": ""}, "SECRET_KEY is not set; it is required here."),
-    "missing hosts": ({**PRODUCTION, "ALLOWED_HOSTS": ""}, "ALLOWED_HOSTS is not set; it is required here."),
+    "missing secret": ({**PRODUCTION, "SECRET_KEY": ""}, "SECRET_KEY is required, but not set."),
+    "missing hosts": ({**PRODUCTION, "ALLOWED_HOSTS": ""}, "ALLOWED_HOSTS is required, but not set."),
     "unreachable database": (
         {"DATABASE_URL": "postgres://kilit:s3cret@127.0.0.1:1/kilit"},
-        "the database does not answer: connection failed",
+        "the database is not reachable: connection failed",
     ),
 }
 
@@ -80,8 +80,8 @@ def test_an_error_of_a_statement_is_no_unreachable_database() -> None:
     timed_out, refused = OperationalError("canceling statement"), OperationalError("connection refused")
     timed_out.__cause__ = psycopg.errors.QueryCanceled("canceling statement")
 
-    assert not says_unreachable(timed_out)
-    assert says_unreachable(refused)
+    assert not is_unreachable(timed_out)
+    assert is_unreachable(refused)
 
 
 def test_help_and_check_start_nothing(tmp_path: Path) -> None:

@@ -166,8 +166,8 @@ def test_a_second_start_here_is_refused_and_down_stops_the_first(installation: I
     down = manage("down", **installation.variables)
     down_again = manage("down", **installation.variables)
 
-    assert second.stderr.strip() == "CommandError: Kilit is up already here; `make down` stops it."
-    assert f"Port {installation.port} is taken; choose another" in other_folder.stderr
+    assert second.stderr.strip() == "CommandError: Kilit is already running here; stop it with `make down`."
+    assert f"Port {installation.port} is in use; choose another one" in other_folder.stderr
     assert (down.stdout.strip(), down_again.stdout.strip()) == ("Stopped.", "Nothing was running.")
     assert installation.process.wait(timeout=PATIENCE) == 0
     installation.wait_until_nothing_runs()
@@ -191,5 +191,5 @@ def test_a_service_that_dies_ends_the_rest(installation: Installation) -> None:
     web.kill()
 
     assert installation.process.wait(timeout=PATIENCE) == 1
-    assert "kilit: web ended, so everything is stopped." in installation.log.read_text()
+    assert "kilit: web exited; stopping everything." in installation.log.read_text()
     installation.wait_until_nothing_runs()
