@@ -1,4 +1,4 @@
-"""Which documents there are, and which of them may be rendered."""
+"""All documents, and those on the allowlist (KILIT_PDF_TEMPLATES)."""
 
 from django.conf import settings
 
@@ -12,21 +12,18 @@ KNOWN = {kind.name: kind for kind in (INVOICE, OFFER, CUTTING_SHEET, CONVERSION_
 
 
 class UnknownTemplateError(Exception):
-    """A name that is not on the allowlist."""
-
     def __init__(self, name: str, allowed: list[str]) -> None:
-        listed = ", ".join(allowed) or "none, because the list is empty"
-        super().__init__(f"{str(name)[:80]!r} is not a template that may be rendered. Allowed: {listed}.")
+        listed = ", ".join(allowed) or "none"
+        super().__init__(f"{str(name)[:80]!r} is not an allowed template. Allowed: {listed}.")
         self.name, self.allowed = name, allowed
 
 
 def documents() -> list[Document]:
-    """Return the documents on the allowlist; names on it that nobody wrote are left out."""
     return [KNOWN[name] for name in settings.PDF_TEMPLATES if name in KNOWN]
 
 
 def document(name: str) -> Document:
-    """Return a document on the allowlist, or refuse."""
+    """Return a document on the allowlist, or raise UnknownTemplateError."""
     allowed = {kind.name: kind for kind in documents()}
     if name not in allowed:
         raise UnknownTemplateError(name, list(allowed))

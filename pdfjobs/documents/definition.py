@@ -1,4 +1,4 @@
-"""A document: a template, the schema of its variables, and what they become on paper."""
+"""A document: a template, the schema of its variables, and how they become the template's context."""
 
 import hashlib
 import inspect
@@ -12,18 +12,18 @@ from typing import Any
 from django.conf import settings
 from django.template import Context, Engine, TemplateDoesNotExist, TemplateSyntaxError
 
-from pdfjobs.documents.images import ImageError, inlined
+from pdfjobs.documents.images import ImageError, embed_images
 from pdfjobs.documents.schema import Faults, Group
 from pdfjobs.rendering.fonts import fonts_digest
 from pdfjobs.rendering.renderer import MOST_HTML
 
 INCLUDED = re.compile(r"""\{%-?\s*(?:include|extends)\s+["']([^"']+)["']""")
-# No variable can hold a NUL (the schema refuses it), so one in the page tells of a name that the template made up.
+# The schema rejects NUL in variables, so a NUL in the page marks a variable that the template uses but does not have.
 MISSING = re.compile("\0(.*?)\0")
 
 
 class DocumentError(Exception):
-    """A template that cannot be filled in; for operators, as it names the place."""
+    """A document that cannot be rendered. The message is for operators: it names the place in the template."""
 
     def __init__(self, template: str, line: int | None, message: str) -> None:
         super().__init__(f"{template}, line {line}: {message}" if line else f"{template}: {message}")
@@ -35,7 +35,7 @@ class Document:
     name: str
     title: str
     schema: Group
-    # Makes what the template shows of what was sent: sums, and numbers in the document's language.
+    # Makes the template's context from the variables: totals, and formatted numbers.
     shape: Callable[[dict[str, Any]], dict[str, Any]]
     sample: dict[str, Any]
 
@@ -45,7 +45,7 @@ class Document:
 
     @cached_property
     def digest(self) -> str:
-        """Return a hash of all that shapes the page besides the variables: templates, styles, our own code, fonts."""
+        """Hash everything that determines the page besides the variables: templates, styles, our code, fonts."""
         digest = hashlib.sha256(fonts_digest().encode())
         code = [Path(inspect.getfile(self.shape)), *sorted(Path(__file__).parent.glob("*.py"))]
         for path in [*self._templates(), *code]:
@@ -53,34 +53,34 @@ class Document:
         return digest.hexdigest()
 
     def faults(self, variables: Mapping[str, Any]) -> list[str]:
-        """Return what is wrong with the variables, each by its path: `lines.0.quantity: …`."""
+        """Return everything that is wrong with the variables, each with its path: `lines.0.quantity: …`."""
         faults = Faults()
         self.schema.read(variables, "", faults)
         return faults
 
     def html(self, variables: Mapping[str, Any]) -> str:
-        """Return the page; images that variables point to are in it."""
+        """Return the page, with remote images embedded."""
         faults = Faults()
         read = self.schema.read(variables, "", faults)
         if faults:
             raise DocumentError(self.template, None, "; ".join(faults))
         try:
-            shown = inlined(self.shape(read))
+            context = embed_images(self.shape(read))
         except ImageError as fault:
             raise DocumentError(self.template, None, str(fault)) from None
-        page = self._fill(shown)
-        if len(page.encode()) > MOST_HTML:  # looked at here, so that workers and the answer in their stead agree
-            raise DocumentError(self.template, None, f"the document has over {MOST_HTML:,} bytes of HTML.")
+        page = self._fill(context)
+        if len(page.encode()) > MOST_HTML:  # checked here, so that workers and the HTML fallback agree
+            raise DocumentError(self.template, None, f"the document has more than {MOST_HTML:,} bytes of HTML.")
         return page
 
-    def _fill(self, shown: dict[str, Any]) -> str:
+    def _fill(self, values: dict[str, Any]) -> str:
         try:
-            context = Context(shown, autoescape=True, use_l10n=False, use_tz=False)
+            context = Context(values, autoescape=True, use_l10n=False, use_tz=False)
             page = _engine().get_template(self.template).render(context)
         except TemplateDoesNotExist as error:
             raise DocumentError(self.template, None, f"there is no template {error}.") from None
         except Exception as error:
-            # Whatever a template calls may raise anything; Django notes where it was.
+            # A template can raise anything; Django records where.
             place = getattr(error, "template_debug", None) or {}
             name = _short(place.get("name")) or self.template
             kind = "" if isinstance(error, TemplateSyntaxError) else f"{type(error).__name__}: "
@@ -90,7 +90,7 @@ class Document:
         return page
 
     def _place(self, variable: str) -> tuple[str, int | None]:
-        """Return the template and the line that a variable stands in."""
+        """Return the template and line that use a variable."""
         for path in self._templates():
             for number, line in enumerate(path.read_text().splitlines(), start=1):
                 if re.search(rf"\b{re.escape(variable)}\b", line):
@@ -98,14 +98,14 @@ class Document:
         return self.template, None
 
     def _templates(self) -> list[Path]:
-        """Return the template and what it includes, each once."""
+        """Return the template and the templates it includes."""
         found: list[Path] = []
-        waiting = [self.template]
-        while waiting:
-            path = _folder() / waiting.pop()
+        pending = [self.template]
+        while pending:
+            path = _folder() / pending.pop()
             if path not in found and path.is_file():
                 found.append(path)
-                waiting += INCLUDED.findall(path.read_text())
+                pending += INCLUDED.findall(path.read_text())
         return sorted(found)
 
 
@@ -119,5 +119,5 @@ def _short(path: str | None) -> str:
 
 @cache
 def _engine() -> Engine:
-    """Return an engine of the documents' own: always escaping, nothing in the context but what is given."""
+    """Return a template engine without context processors that always escapes."""
     return Engine(dirs=[str(_folder())], debug=True, string_if_invalid="\0%s\0")

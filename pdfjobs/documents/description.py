@@ -1,4 +1,4 @@
-"""Tells what a document's variables may be, for docs/pdf-templates.md."""
+"""Describes a document's variables for docs/pdf-templates.md."""
 
 from collections.abc import Iterator
 
@@ -7,8 +7,7 @@ from pdfjobs.documents.schema import Field, Group, Rows
 HEAD = "| variable | what may be sent | default | meaning |\n|---|---|---|---|\n"
 
 
-def described(schema: Group) -> str:
-    """Return the schema as a table in Markdown."""
+def describe(schema: Group) -> str:
     return HEAD + "\n".join(_rows(schema, "")) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Images that variables point to: only from allowed addresses, fetched by us, and put into the page itself."""
+"""Remote images in variables: fetched by the worker from allowed addresses, and embedded in the page."""
 
 import base64
 import re
@@ -11,29 +11,24 @@ from pdfjobs.documents.fetching import FetchError, fetch
 from pdfjobs.documents.schema import Faults, Field
 
 MOST_ADDRESS = 2000
-MOST_SIDE = 6000  # pixels; a small file can unfold into gigabytes
+MOST_SIDE = 6000  # pixels; a small file can decompress into gigabytes
 PNG = b"\x89PNG\r\n\x1a\n"
 JPEG = b"\xff\xd8\xff"
-JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # the markers of frames
+JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # the markers that contain the size
 
 
 class ImageError(Exception):
-    """An image that cannot be shown; the address is in the words."""
+    """An image that cannot be used; the message contains its address."""
 
 
 @dataclass(frozen=True)
 class RemoteImage:
-    """An image still to be fetched."""
-
     address: str
 
 
 @dataclass(frozen=True)
 class Image(Field):
-    """The address of an image."""
-
     def read(self, value: Any, path: str, faults: Faults) -> RemoteImage | None:
-        """Return the image, if its address is allowed."""
         if isinstance(value, str) and is_allowed(value):
             return RemoteImage(value)
         faults.add(path, "is not an address that images may come from; the operator lists those (none by default).")
@@ -44,42 +39,41 @@ class Image(Field):
 
 
 def is_allowed(address: str) -> bool:
-    """Tell whether a pattern of the list matches the whole address; an empty list allows none."""
-    # What addresses are made of, and nothing that two parsers could read differently.
+    """Whether a pattern in KILIT_PDF_ASSET_PATTERNS matches the whole address."""
+    # Only characters of URLs, and nothing that two parsers could read differently.
     if len(address) > MOST_ADDRESS or not re.fullmatch(r"https?://[!#-;=?-Z\]\[_a-z~]+", address) or "@" in address:
         return False
     return any(re.fullmatch(pattern, address) for pattern in settings.PDF_ASSET_PATTERNS)
 
 
-def inlined(shown: Any) -> Any:
-    """Return the same with each image as a data: address."""
-    match shown:
+def embed_images(value: Any) -> Any:
+    """Replace every image by a `data:` URL."""
+    match value:
         case RemoteImage(address):
-            return data_address(address)
+            return data_url(address)
         case dict():
-            return {name: inlined(value) for name, value in shown.items()}
+            return {name: embed_images(inner) for name, inner in value.items()}
         case list():
-            return [inlined(value) for value in shown]
+            return [embed_images(inner) for inner in value]
         case _:
-            return shown
+            return value
 
 
-def data_address(address: str) -> str:
-    """Fetch an image, look whether it is one, and return it as an address that needs no network."""
+def data_url(address: str) -> str:
     try:
         content = fetch(address, allowed=is_allowed)
     except FetchError as fault:
         raise ImageError(f"{address} could not be fetched: {fault}") from None
-    kind, width, height = measured(content)
+    kind, width, height = kind_and_size(content)
     if not kind:
         raise ImageError(f"{address} is neither a PNG nor a JPEG.")
     if not (0 < width <= MOST_SIDE and 0 < height <= MOST_SIDE):
-        raise ImageError(f"{address} is {width} x {height} pixels; at most {MOST_SIDE} a side are allowed.")
+        raise ImageError(f"{address} is {width} x {height} pixels; at most {MOST_SIDE} per side are allowed.")
     return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
 
 
-def measured(content: bytes) -> tuple[str, int, int]:
-    """Return kind, width and height by the file's own first bytes; its headers may say anything."""
+def kind_and_size(content: bytes) -> tuple[str, int, int]:
+    """Read kind, width and height from the content; HTTP headers are not trusted."""
     if content.startswith(PNG) and content[12:16] == b"IHDR":
         return "png", int.from_bytes(content[16:20]), int.from_bytes(content[20:24])
     if content.startswith(JPEG):

@@ -23,15 +23,15 @@ PARTY: dict[str, Field] = {
 }
 SELLER: dict[str, Field] = PARTY | {
     "website": Text("web address, as text", "", most=120),
-    "logo_url": Image("a logo above the name; fetched when the document is made", None),
+    "logo_url": Image("address of a logo above the name; fetched when the document is rendered", None),
 }
-SHORT_UNIT = 5  # letters that stay on the line of the number
+SHORT_UNIT = 5  # letters that are kept on the line of the number
 LINE: dict[str, Field] = {
-    "description": Text("what is sold", most=300),
-    "detail": Text("small print below it", "", most=1000, lines=True),
-    "quantity": Amount("how much", least=Decimal("0.0001"), most=Decimal(10**7), places=4),
+    "description": Text("product or service", most=300),
+    "detail": Text("small print below the description", "", most=1000, lines=True),
+    "quantity": Amount("quantity", least=Decimal("0.0001"), most=Decimal(10**7), places=4),
     "unit": Text("the unit, such as `adet` or `m²`", "", most=20),
-    "unit_price": Amount("price of one, without tax", least=Decimal(-(10**9)), most=Decimal(10**9), places=4),
+    "unit_price": Amount("unit price without tax", least=Decimal(-(10**9)), most=Decimal(10**9), places=4),
     "discount_rate": Amount("discount in percent", Decimal(0), most=HUNDRED),
     "tax_rate": Amount("tax in percent", most=HUNDRED),
 }
@@ -65,8 +65,8 @@ LABELS: dict[str, dict[str, str]] = {
 }
 
 
-def priced(lines: list[dict[str, Any]], speech: LocaleFormatter) -> dict[str, Any]:
-    """Return lines and totals as they are printed; tax is reckoned on the sum of each rate, as tax offices do."""
+def priced(lines: list[dict[str, Any]], formatter: LocaleFormatter) -> dict[str, Any]:
+    """Return formatted lines and totals. Tax is computed on the sum of each rate, as tax offices do."""
     shown = []
     gross = discount = Decimal(0)
     bases: dict[Decimal, Decimal] = {}
@@ -81,25 +81,25 @@ def priced(lines: list[dict[str, Any]], speech: LocaleFormatter) -> dict[str, An
                 "number": str(number),
                 "description": line["description"],
                 "detail": line["detail"],
-                "quantity": speech.number(line["quantity"]),
+                "quantity": formatter.number(line["quantity"]),
                 "unit": line["unit"],
                 "short_unit": len(line["unit"]) <= SHORT_UNIT,
-                "unit_price": speech.money(line["unit_price"]),
-                "discount": speech.percent(line["discount_rate"]) if line["discount_rate"] else "",
-                "tax": speech.percent(line["tax_rate"]),
-                "amount": speech.money(full - off),
+                "unit_price": formatter.money(line["unit_price"]),
+                "discount": formatter.percent(line["discount_rate"]) if line["discount_rate"] else "",
+                "tax": formatter.percent(line["tax_rate"]),
+                "amount": formatter.money(full - off),
             }
         )
     taxes = {rate: cents(base * rate / HUNDRED) for rate, base in sorted(bases.items())}
     return {
         "lines": shown,
         "has_discount": bool(discount),
-        "subtotal": speech.money(gross),
-        "discount": speech.money(-discount),
-        "net": speech.money(gross - discount),
+        "subtotal": formatter.money(gross),
+        "discount": formatter.money(-discount),
+        "net": formatter.money(gross - discount),
         "taxes": [
-            {"rate": speech.percent(rate), "base": speech.money(bases[rate]), "amount": speech.money(amount)}
+            {"rate": formatter.percent(rate), "base": formatter.money(bases[rate]), "amount": formatter.money(amount)}
             for rate, amount in taxes.items()
         ],
-        "total": speech.money(gross - discount + sum(taxes.values(), Decimal(0))),
+        "total": formatter.money(gross - discount + sum(taxes.values(), Decimal(0))),
     }

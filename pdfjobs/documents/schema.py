@@ -1,4 +1,4 @@
-"""Fields of a document's variables: each reads one value, or names what is wrong with it by its path."""
+"""Fields of a document's variables. Each reads one value, or reports what is wrong with it and its path."""
 
 import re
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ REQUIRED: Any = object()
 
 
 class Faults(list[str]):
-    """What is wrong so far; enough is enough."""
+    """Everything that is wrong, up to MOST_FAULTS."""
 
     def add(self, path: str, message: str) -> None:
         if len(self) < MOST_FAULTS:
@@ -28,8 +28,6 @@ class Faults(list[str]):
 
 @dataclass(frozen=True)
 class Field(ABC):
-    """A value: what it is for, and what it is when it is left out."""
-
     about: str = ""
     default: Any = REQUIRED
 
@@ -39,17 +37,15 @@ class Field(ABC):
 
     @abstractmethod
     def read(self, value: Any, path: str, faults: Faults) -> Any:
-        """Return the value in its own type."""
+        """Return the value in its Python type."""
 
     @abstractmethod
     def allowed(self) -> str:
-        """Say what may be sent."""
+        """Describe what may be sent."""
 
 
 @dataclass(frozen=True)
 class Text(Field):
-    """Words on one line, or on several."""
-
     most: int = 200
     lines: bool = False
 
@@ -75,8 +71,6 @@ class Text(Field):
 
 @dataclass(frozen=True)
 class Choice(Field):
-    """One of a few words."""
-
     words: tuple[str, ...] = ()
 
     def read(self, value: Any, path: str, faults: Faults) -> str:
@@ -91,16 +85,16 @@ class Choice(Field):
 
 @dataclass(frozen=True)
 class Amount(Field):
-    """An exact number, sent as a number or as a text such as `"1234.50"`."""
+    """An exact number, sent as a number or as a string such as `"1234.50"`."""
 
     least: Decimal = Decimal(0)
     most: Decimal = Decimal(10**10)
     places: int = 2
 
     def read(self, value: Any, path: str, faults: Faults) -> Decimal:
-        """Return the number as it was written, never through binary fractions."""
+        """Return the number as it was written, not through binary floating point."""
         written = value if isinstance(value, str) else ""
-        # A very long integer is not even written out: Python would refuse.
+        # Python refuses to convert a very long integer to a string.
         if isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**12):
             written = str(value).removesuffix(".0")
         if NUMBER.fullmatch(written) is None:
@@ -110,7 +104,7 @@ class Amount(Field):
         if not self.least <= number <= self.most or number != round(number, self.places):
             faults.add(path, f"expected {self.allowed()}.")
         if not self.places:
-            return Decimal(int(number))  # "1.0" is 1, also where it is written out
+            return Decimal(int(number))  # "1.0" becomes 1, also when printed
         return abs(number) if number.is_zero() else number
 
     def allowed(self) -> str:
@@ -125,7 +119,7 @@ class Day(Field):
             if isinstance(value, str) and DATE.fullmatch(value):
                 return date.fromisoformat(value)
         except ValueError:
-            pass  # of the right shape, but not in the calendar
+            pass  # such as 2026-02-30
         faults.add(path, f"expected {self.allowed()}.")
         return date.min
 
@@ -146,10 +140,10 @@ class Flag(Field):
 
 @dataclass(frozen=True)
 class Group(Field):
-    fields: Mapping[str, Field] = None  # type: ignore[assignment]  # always given; dataclasses want a default here
+    fields: Mapping[str, Field] = None  # type: ignore[assignment]  # always given; a dataclass needs a default here
 
     def read(self, value: Any, path: str, faults: Faults) -> dict[str, Any]:
-        """Return each field's value; a name that nobody knows is a fault, because it is a typing error."""
+        """Return each field's value; an unknown name is a fault, because it is probably a typo."""
         if not isinstance(value, Mapping):
             faults.add(path, "expected an object.")
             return {}
@@ -177,7 +171,7 @@ class Rows(Field):
     row: Mapping[str, Field] = None  # type: ignore[assignment]  # as above
     least: int = 1
     most: int = 1000
-    inner: str = ""  # the rows' own list, if what all of them hold together is limited too
+    inner: str = ""  # a list inside each row whose total length over all rows is limited
     most_inner: int = 0
 
     def read(self, value: Any, path: str, faults: Faults) -> list[dict[str, Any]]:

@@ -50,5 +50,5 @@ class Server:
 
 def refusal(address: str) -> str:
     with pytest.raises(images.ImageError) as fault:
-        images.data_address(address)
+        images.data_url(address)
     return str(fault.value)

@@ -65,7 +65,7 @@ WORDS = {
     },
 }
 COUNT = Amount("how many", Decimal(0), most=Decimal(10**9), places=0)
-VALUE = Amount("their value", Decimal(0), most=Decimal(10**11))
+VALUE = Amount("total value", Decimal(0), most=Decimal(10**11))
 SCHEMA = Group(
     fields={
         **LANGUAGE,
@@ -82,18 +82,18 @@ SCHEMA = Group(
         "actions": Rows(
             "one row per conversion action",
             [],
-            row={"name": Text("its name", most=160), "uploaded": COUNT, "failed": COUNT, "value": VALUE},
+            row={"name": Text("name of the action", most=160), "uploaded": COUNT, "failed": COUNT, "value": VALUE},
             least=0,
             most=200,
         ),
         "errors": Rows(
-            "why rows failed",
+            "errors of failed rows",
             [],
             row={
                 "code": Text("Google's code", most=120),
-                "category": Choice("its kind", words=("VALIDATION", "AUTH", "TRANSIENT")),
+                "category": Choice("category of the error", words=("VALIDATION", "AUTH", "TRANSIENT")),
                 "count": COUNT,
-                "advice": Text("what helps", "", most=400),
+                "advice": Text("what to do about it", "", most=400),
             },
             least=0,
             most=200,
@@ -158,33 +158,33 @@ SAMPLE: dict[str, Any] = {
 
 
 def shape(given: dict[str, Any]) -> dict[str, Any]:
-    speech = LocaleFormatter(given["locale"], given["currency"])
+    formatter = LocaleFormatter(given["locale"], given["currency"])
     words, days = WORDS[given["locale"]], given["days"]
     uploaded, failed = sum(day["uploaded"] for day in days), sum(day["failed"] for day in days)
     value = sum((day["value"] for day in days), Decimal(0))
     return {
         **given,
-        "first_day": speech.day(given["first_day"]),
-        "last_day": speech.day(given["last_day"]),
+        "first_day": formatter.day(given["first_day"]),
+        "last_day": formatter.day(given["last_day"]),
         "totals": {
-            "uploaded": speech.number(uploaded),
-            "failed": speech.number(failed),
-            "waiting": speech.number(given["waiting"]),
-            "success": speech.percent(HUNDRED * uploaded / (uploaded + failed), 1) if uploaded + failed else "–",
-            "value": speech.money(value),
+            "uploaded": formatter.number(uploaded),
+            "failed": formatter.number(failed),
+            "waiting": formatter.number(given["waiting"]),
+            "success": formatter.percent(HUNDRED * uploaded / (uploaded + failed), 1) if uploaded + failed else "–",
+            "value": formatter.money(value),
         },
-        "bars": _bars(days, speech),
-        "highest": speech.number(max(day["uploaded"] + day["failed"] for day in days)),
-        "actions": [_action(action, speech) for action in given["actions"]],
+        "bars": _bars(days, formatter),
+        "highest": formatter.number(max(day["uploaded"] + day["failed"] for day in days)),
+        "actions": [_action(action, formatter) for action in given["actions"]],
         "errors": [
-            {**error, "count": speech.number(error["count"]), "kind": words[error["category"]]}
+            {**error, "count": formatter.number(error["count"]), "kind": words[error["category"]]}
             for error in given["errors"]
         ],
         "words": words,
     }
 
 
-def _bars(days: list[dict[str, Any]], speech: LocaleFormatter) -> list[dict[str, str]]:
+def _bars(days: list[dict[str, Any]], formatter: LocaleFormatter) -> list[dict[str, str]]:
     """Return a bar a day, in a drawing of 1000 by 200: what failed stands upon what was uploaded."""
     highest = max(*(day["uploaded"] + day["failed"] for day in days), Decimal(1))
     step = Decimal(1000) / len(days)
@@ -201,20 +201,20 @@ def _bars(days: list[dict[str, Any]], speech: LocaleFormatter) -> list[dict[str,
                 "good_height": f"{good:.2f}",
                 "bad_y": f"{200 - good - bad:.2f}",
                 "bad_height": f"{bad:.2f}",
-                "label": speech.short_day(day["day"]) if index % every == 0 and fits else "",
+                "label": formatter.short_day(day["day"]) if index % every == 0 and fits else "",
             }
         )
     return bars
 
 
-def _action(action: dict[str, Any], speech: LocaleFormatter) -> dict[str, str]:
+def _action(action: dict[str, Any], formatter: LocaleFormatter) -> dict[str, str]:
     per_conversion = action["value"] / action["uploaded"] if action["uploaded"] else None
     return {
         "name": action["name"],
-        "uploaded": speech.number(action["uploaded"]),
-        "failed": speech.number(action["failed"]),
-        "value": speech.money(action["value"]),
-        "per_conversion": speech.money(round(per_conversion, 2)) if per_conversion is not None else "–",
+        "uploaded": formatter.number(action["uploaded"]),
+        "failed": formatter.number(action["failed"]),
+        "value": formatter.money(action["value"]),
+        "per_conversion": formatter.money(round(per_conversion, 2)) if per_conversion is not None else "–",
     }
 
 

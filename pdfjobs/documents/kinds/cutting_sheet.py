@@ -84,27 +84,27 @@ PART = {
     "quantity": Amount("how many", least=Decimal(1), most=Decimal(100_000), places=0),
     "long_edges": Amount("banded edges along the length: 0, 1 or 2", Decimal(0), most=Decimal(2), places=0),
     "short_edges": Amount("banded edges along the width: 0, 1 or 2", Decimal(0), most=Decimal(2), places=0),
-    "note": Text("for the saw or the edge bander", "", most=200),
+    "note": Text("note for the saw or the edge bander", "", most=200),
 }
 MATERIAL = {
     "name": Text("the board, such as `18 mm MDF lam, beyaz`", most=160),
     "board_length": Amount("length of a whole board, in millimetres", least=Decimal(100), most=MOST_SIDE, places=1),
     "board_width": Amount("width of a whole board, in millimetres", least=Decimal(100), most=MOST_SIDE, places=1),
-    "grain": Flag("parts may not be turned", default=False),
-    "edge_band": Text("which edge band", "", most=120),
-    "parts": Rows("what is cut from it", row=PART, most=1000),
+    "grain": Flag("whether parts must keep their direction", default=False),
+    "edge_band": Text("the edge band", "", most=120),
+    "parts": Rows("parts cut from it", row=PART, most=1000),
 }
 SCHEMA = Group(
     fields={
         "locale": Choice("the language of the document", "tr", words=LOCALES),
-        "order_number": Text("number of the order", most=40),
-        "customer": Text("for whom", most=200),
-        "project": Text("what it becomes", "", most=200),
-        "due_on": Day("when it is to be cut", None),
-        "prepared_by": Text("whom to ask", "", most=120),
-        "waste_rate": Amount("percent added when boards are estimated", Decimal(12), most=HUNDRED),
-        "materials": Rows("one table each", row=MATERIAL, most=30, inner="parts", most_inner=MOST_PARTS),
-        "notes": Text("for the whole order", "", most=2000, lines=True),
+        "order_number": Text("order number", most=40),
+        "customer": Text("the customer", most=200),
+        "project": Text("the project", "", most=200),
+        "due_on": Day("due date", None),
+        "prepared_by": Text("the contact person", "", most=120),
+        "waste_rate": Amount("percent added to the estimated number of boards", Decimal(12), most=HUNDRED),
+        "materials": Rows("materials, one table each", row=MATERIAL, most=30, inner="parts", most_inner=MOST_PARTS),
+        "notes": Text("notes on the whole order", "", most=2000, lines=True),
     }
 )
 
@@ -164,21 +164,21 @@ SAMPLE: dict[str, Any] = {
 
 
 def shape(given: dict[str, Any]) -> dict[str, Any]:
-    speech = LocaleFormatter(given["locale"])
-    materials = [_material(material, given["waste_rate"], speech) for material in given["materials"]]
+    formatter = LocaleFormatter(given["locale"])
+    materials = [_material(material, given["waste_rate"], formatter) for material in given["materials"]]
     return {
         **given,
-        "due_on": speech.day(given["due_on"]),
-        "waste": speech.percent(given["waste_rate"]),
+        "due_on": formatter.day(given["due_on"]),
+        "waste": formatter.percent(given["waste_rate"]),
         "materials": [shown for shown, _ in materials],
         "several": len(materials) > 1,
-        "all": _totals({name: sum(sums[name] for _, sums in materials) for name in materials[0][1]}, speech),
+        "all": _totals({name: sum(sums[name] for _, sums in materials) for name in materials[0][1]}, formatter),
         "words": WORDS[given["locale"]],
     }
 
 
 def _material(
-    material: dict[str, Any], waste_rate: Decimal, speech: LocaleFormatter
+    material: dict[str, Any], waste_rate: Decimal, formatter: LocaleFormatter
 ) -> tuple[dict[str, Any], dict[str, Decimal]]:
     sums = {"pieces": Decimal(0), "area": Decimal(0), "edges": Decimal(0)}
     parts = []
@@ -191,9 +191,9 @@ def _material(
             {
                 "number": str(number),
                 "name": part["name"],
-                "length": _side(part["length"], speech),
-                "width": _side(part["width"], speech),
-                "quantity": speech.number(count),
+                "length": _side(part["length"], formatter),
+                "width": _side(part["width"], formatter),
+                "quantity": formatter.number(count),
                 "long_edges": str(part["long_edges"]),
                 "short_edges": str(part["short_edges"]),
                 "note": part["note"],
@@ -202,23 +202,23 @@ def _material(
     board = material["board_length"] * material["board_width"] / SQUARE
     needed = sums["area"] * (HUNDRED + waste_rate) / HUNDRED / board
     sums["boards"] = needed.to_integral_value(ROUND_CEILING)
-    size = f"{_side(material['board_length'], speech)} × {_side(material['board_width'], speech)} mm"
+    size = f"{_side(material['board_length'], formatter)} × {_side(material['board_width'], formatter)} mm"
     short = len(parts) <= SHORT_TABLE
-    shown = {**material, "parts": parts, "short": short, "size": size, "totals": _totals(sums, speech)}
+    shown = {**material, "parts": parts, "short": short, "size": size, "totals": _totals(sums, formatter)}
     return shown, sums
 
 
-def _side(value: Decimal, speech: LocaleFormatter) -> str:
+def _side(value: Decimal, formatter: LocaleFormatter) -> str:
     """Write millimetres as workshops do: a point in 2.164 would be read as two and a bit."""
-    return speech.number(value, grouped=False)
+    return formatter.number(value, grouped=False)
 
 
-def _totals(sums: dict[str, Any], speech: LocaleFormatter) -> dict[str, str]:
+def _totals(sums: dict[str, Any], formatter: LocaleFormatter) -> dict[str, str]:
     return {
-        "pieces": speech.number(sums["pieces"]),
-        "area": f"{speech.number(sums['area'], 2)} m²",
-        "edges": f"{speech.number(sums['edges'], 1)} m",
-        "boards": speech.number(sums["boards"]),
+        "pieces": formatter.number(sums["pieces"]),
+        "area": f"{formatter.number(sums['area'], 2)} m²",
+        "edges": f"{formatter.number(sums['edges'], 1)} m",
+        "boards": formatter.number(sums["boards"]),
     }
 
 

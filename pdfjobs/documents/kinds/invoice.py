@@ -32,17 +32,17 @@ WORDS = {
 SCHEMA = Group(
     fields={
         **LANGUAGE,
-        "number": Text("number of the invoice", most=40),
+        "number": Text("invoice number", most=40),
         "issued_on": Day("date of issue"),
-        "due_on": Day("when it is to be paid", None),
-        "order_number": Text("the buyer's order", "", most=60),
-        "seller": Group("who sells", fields=SELLER),
-        "buyer": Group("who pays", fields=PARTY),
-        "lines": Rows("what is sold", row=LINE, most=1000),
+        "due_on": Day("due date", None),
+        "order_number": Text("the buyer's order number", "", most=60),
+        "seller": Group("the seller", fields=SELLER),
+        "buyer": Group("the buyer", fields=PARTY),
+        "lines": Rows("the invoice lines", row=LINE, most=1000),
         "payment": Group(
-            "where to pay",
+            "payment details",
             None,
-            fields={"bank": Text("the bank", most=120), "iban": Text("the account", most=42)},
+            fields={"bank": Text("the bank", most=120), "iban": Text("the IBAN", most=42)},
         ),
         "notes": Text("free text below the totals", "", most=2000, lines=True),
     }
@@ -119,12 +119,12 @@ SAMPLE: dict[str, Any] = {
 
 
 def shape(given: dict[str, Any]) -> dict[str, Any]:
-    speech = LocaleFormatter(given["locale"], given["currency"])
+    formatter = LocaleFormatter(given["locale"], given["currency"])
     return {
         **given,
-        **priced(given["lines"], speech),
-        "issued_on": speech.day(given["issued_on"]),
-        "due_on": speech.day(given["due_on"]),
+        **priced(given["lines"], formatter),
+        "issued_on": formatter.day(given["issued_on"]),
+        "due_on": formatter.day(given["due_on"]),
         "words": LABELS[given["locale"]] | WORDS[given["locale"]],
     }
 

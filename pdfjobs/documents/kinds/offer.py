@@ -36,19 +36,19 @@ WORDS = {
 SCHEMA = Group(
     fields={
         **LANGUAGE,
-        "number": Text("number of the offer", most=40),
+        "number": Text("offer number", most=40),
         "issued_on": Day("date of the offer"),
-        "valid_until": Day("last day it stands"),
-        "subject": Text("what it is about, as a headline", most=160),
+        "valid_until": Day("last day of validity"),
+        "subject": Text("subject, printed as a headline", most=160),
         "introduction": Text("a few sentences before the table", "", most=3000, lines=True),
-        "prepared_by": Text("whom to ask", "", most=120),
-        "seller": Group("who offers", fields=SELLER),
-        "buyer": Group("who may accept", fields=PARTY),
-        "lines": Rows("what is offered", row=LINE, most=1000),
+        "prepared_by": Text("the contact person", "", most=120),
+        "seller": Group("the seller", fields=SELLER),
+        "buyer": Group("the customer", fields=PARTY),
+        "lines": Rows("the offer lines", row=LINE, most=1000),
         "terms": Rows(
             "delivery, payment, warranty",
             [],
-            row={"title": Text("a word", most=80), "text": Text("a paragraph", most=2000, lines=True)},
+            row={"title": Text("title of the term", most=80), "text": Text("text of the term", most=2000, lines=True)},
             least=0,
             most=20,
         ),
@@ -122,12 +122,12 @@ SAMPLE: dict[str, Any] = {
 
 
 def shape(given: dict[str, Any]) -> dict[str, Any]:
-    speech = LocaleFormatter(given["locale"], given["currency"])
+    formatter = LocaleFormatter(given["locale"], given["currency"])
     return {
         **given,
-        **priced(given["lines"], speech),
-        "issued_on": speech.day(given["issued_on"]),
-        "valid_until": speech.day(given["valid_until"]),
+        **priced(given["lines"], formatter),
+        "issued_on": formatter.day(given["issued_on"]),
+        "valid_until": formatter.day(given["valid_until"]),
         "words": LABELS[given["locale"]] | WORDS[given["locale"]],
     }
 

@@ -23,7 +23,7 @@ def test_an_address_that_cannot_be_read_is_told_as_a_fault_of_the_document(setti
 def test_a_redirect_that_cannot_be_read_is_told(server: Server, as_if_public: None) -> None:
     server.answers["/old.png"] = answer(b"", "302 Found", Location="http://[::1/logo.png")
 
-    assert "redirects to what is no address" in refusal(server.address("/old.png"))
+    assert "redirects to an invalid address" in refusal(server.address("/old.png"))
 
 
 @pytest.mark.usefixtures("as_if_public")

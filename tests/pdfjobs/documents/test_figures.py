@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings as project
 
 from pdfjobs.documents import document, schema
-from pdfjobs.documents.description import described
+from pdfjobs.documents.description import describe
 from pdfjobs.rendering import PageOptions
 
 NAMES = ["invoice", "offer", "cutting_sheet", "conversion_report"]
@@ -65,7 +65,7 @@ def test_a_report_of_a_quiet_period_divides_by_nothing() -> None:
 def test_the_documentation_tells_the_schema_as_it_is(name: str) -> None:
     written = (Path(project.BASE_DIR) / "docs" / "pdf-templates.md").read_text()
 
-    assert described(document(name).schema) in written
+    assert describe(document(name).schema) in written
 
 
 def test_the_documentation_tells_the_page_options_as_they_are() -> None:
