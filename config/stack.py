@@ -67,7 +67,7 @@ class Stack:
         self.stopped_by = number
 
     @contextmanager
-    def held(self) -> Iterator[bool]:
+    def locked(self) -> Iterator[bool]:
         """Hold the lock of this installation during the block; yields False if another process holds it."""
         self.lock.parent.mkdir(parents=True, exist_ok=True)
         with self.lock.open("a+") as file:

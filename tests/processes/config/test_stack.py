@@ -36,9 +36,9 @@ def test_what_does_not_end_in_time_is_killed_with_the_groups_below_it(tmp_path: 
         kill_group(below.pid)
 
 
-def test_who_waits_longer_for_a_start_is_told_so_and_greeted_all_the_same(monkeypatch) -> None:
+def test_a_slow_start_is_reported_once_and_the_logins_are_still_printed(monkeypatch) -> None:
     came = iter([False, False, True])
-    monkeypatch.setattr(up, "answers", lambda _: next(came))
+    monkeypatch.setattr(up, "is_ready", lambda _: next(came))
     monkeypatch.setattr(up, "READY_WITHIN", 0)
     said, complained = StringIO(), StringIO()
 
