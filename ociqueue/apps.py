@@ -9,6 +9,8 @@ class OciQueueConfig(AppConfig):
     verbose_name = _("Offline conversions")
 
     def ready(self) -> None:
-        from ociqueue import sweeps  # noqa: PLC0415
+        from kilit.bulk.queues import register_queue  # noqa: PLC0415
+        from ociqueue import operations, sweeps  # noqa: PLC0415
 
+        register_queue(operations.QUEUE)
         sweeps.register()

@@ -5,6 +5,7 @@ import binascii
 from typing import Any
 from uuid import UUID
 
+from ociqueue.filters import FILTERS
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.models.queryset import ConversionQuerySet
@@ -58,7 +59,7 @@ def _shown_circuit(circuit: Circuit) -> dict[str, Any]:
 def rows_page(site: Site, *, limit: int, status: str | None, cursor: str | None) -> dict[str, Any]:
     """Return a page of rows, newest first, and where the next begins; ids never move, so pages are stable."""
     rows = with_upload(Conversion.objects.for_site(site)).order_by("-id")
-    rows = rows.filter(status=status) if status else rows
+    rows = FILTERS.apply(rows, {"status": status} if status else {})
     rows = rows.filter(pk__lt=read_cursor(cursor)) if cursor else rows
     page = list(rows[: limit + 1])
     told: dict[str, Any] = {"siteId": site.public_id, "rows": [row(conversion) for conversion in page[:limit]]}

@@ -12,10 +12,12 @@ class OrchestratorConfig(AppConfig):
     verbose_name = _("Panel cutting")
 
     def ready(self) -> None:
+        from kilit.bulk.queues import register_queue  # noqa: PLC0415
         from kilit.workers import doorbells  # noqa: PLC0415
         from orchestrator.orders import enqueue  # noqa: PLC0415
-        from orchestrator.workflow import runner, sweeps  # noqa: PLC0415
+        from orchestrator.workflow import operations, runner, sweeps  # noqa: PLC0415
 
+        register_queue(operations.QUEUE)
         sweeps.register()
         if settings.FLOOR_IS_HERE:
             doorbells.register(enqueue.BELL, is_due=runner.is_due, answer=runner.answer)

@@ -13,9 +13,10 @@ class PdfJobsConfig(AppConfig):
     def ready(self) -> None:
         """Register everything this queue adds to Kilit, except its console pages (admin/__init__.py)."""
         from kilit.backup import files  # noqa: PLC0415
+        from kilit.bulk.queues import register_queue  # noqa: PLC0415
         from kilit.workers import doorbells, sweeps  # noqa: PLC0415
         from kilit.workers.metrics import registry  # noqa: PLC0415
-        from pdfjobs import checks, cleanup, work  # noqa: PLC0415
+        from pdfjobs import checks, cleanup, operations, work  # noqa: PLC0415
         from pdfjobs.backup import PdfFiles  # noqa: PLC0415
         from pdfjobs.metrics import PdfCollector  # noqa: PLC0415
 
@@ -33,5 +34,6 @@ class PdfJobsConfig(AppConfig):
             run=lambda: cleanup.clean().format(),
             about=_("Expires old jobs, and deletes their files and orphaned ones."),
         )
+        register_queue(operations.QUEUE)
         files.register(PdfFiles())
         registry.register(PdfCollector())

@@ -1,1 +1,1 @@
-"""An operator's verb over everything that matches a filter: planned, confirmed, done in batches, told row by row."""
+"""Bulk actions: an operation over everything that matches a filter, planned, confirmed and run in batches."""

@@ -1,10 +1,16 @@
+from datetime import timedelta
+
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class BulkConfig(AppConfig):
     name = "kilit.bulk"
 
     def ready(self) -> None:
-        from kilit.bulk import running  # noqa: PLC0415
+        from kilit.bulk import planning, running  # noqa: PLC0415
+        from kilit.workers import doorbells, sweeps  # noqa: PLC0415
 
-        running.register()
+        doorbells.register(planning.BELL, is_due=running.is_due, answer=running.answer_bell)
+        about = _("Cancels bulk actions that were not confirmed in time, and deletes old results.")
+        sweeps.register("bulk_actions_tidy", every=timedelta(hours=1), run=running.tidy, about=about)

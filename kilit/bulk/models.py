@@ -1,4 +1,4 @@
-"""A bulk action: the row is the job, and each row it acts on has a line of its own."""
+"""A bulk action: one row for the action, and one item for each row it acts on."""
 
 from datetime import timedelta
 from typing import Any, Self
@@ -8,23 +8,24 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Now
+from django.utils.translation import gettext_lazy as _
 
-from kilit.bulk.states import BULK_ACTIONS, WORKING, State
+from kilit.bulk.operations import Skip
+from kilit.bulk.states import BULK_ACTIONS, WORKING, BulkState
 from kilit.lock.leases import LongJobModel, LongJobQuerySet, no_lease
 from kilit.lock.triggers import lifecycle_triggers
 
-# A dead worker's action rests for as long. A slow batch is safe all the same: its transaction keeps the row locked.
+# A dead worker's action waits this long. A slow batch is safe all the same: its transaction keeps the row locked.
 LEASE = timedelta(seconds=30)
 MOST_WITHOUT_COUNT = 100
 CONFIRM_WITHIN = timedelta(days=1)
 KEEP_RESULTS_FOR = timedelta(days=90)
+NOT_SKIPPED = Skip("")
 
 
 class BulkActionQuerySet(LongJobQuerySet["BulkAction"]):
-    """Questions about bulk actions, and their verbs."""
-
     def due(self) -> Self:
-        """Return what a worker may take up: nobody holds it, or somebody who is gone."""
+        """Return what a worker may claim: nothing holds it, or the lease of a worker that died."""
         return self.free().filter(status__in=WORKING)
 
     def claim(self) -> "BulkAction | None":
@@ -32,44 +33,44 @@ class BulkActionQuerySet(LongJobQuerySet["BulkAction"]):
         return self.due().lease_next(order=("updated_at", "id"), updated_at=Now())
 
     def start(self, *, count: int | None) -> int:
-        """Let it run, once the operator has typed how many rows it will move; few need no number."""
+        """Start it; more than a few rows need the operator to type how many it will change."""
         enough = Q(eligible__lte=MOST_WITHOUT_COUNT) | Q(eligible=count)
         return self.filter(enough, eligible__gt=0).move("start", confirmed_count=count, started_at=Now())
 
     def cancel(self) -> int:
-        """Stop before the next batch; what was done stays done."""
+        """Stop before the next batch; finished batches stay as they are."""
         return self.move("cancel", finished_at=Now(), **no_lease())
 
     def never_confirmed(self) -> Self:
-        """Return plans that nobody confirmed in time: what they found is not what there is now."""
-        return self.filter(status=State.READY, updated_at__lt=Now() - CONFIRM_WITHIN)
+        """Return plans that were not confirmed in time: the rows have changed since."""
+        return self.filter(status=BulkState.READY, updated_at__lt=Now() - CONFIRM_WITHIN)
 
 
 class BulkAction(LongJobModel):
-    """One verb over all rows that matched a filter at one moment, in the name of whoever asked."""
+    """One operation over all rows that matched a filter at one moment, in the name of the user who asked."""
 
     lifecycle = BULK_ACTIONS
     lease_length = LEASE
 
-    status = models.CharField("state", max_length=9, choices=State, default=State.PLANNED, editable=False)
+    status = models.CharField("state", max_length=9, choices=BulkState, default=BulkState.PLANNED, editable=False)
     queue = models.CharField(max_length=32)
     action = models.CharField(max_length=32)
     options = models.JSONField(default=dict)
     reason = models.CharField(max_length=1000)
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="bulk_actions")
     filters = models.JSONField(help_text="The list's filters, as they were in its address.")
-    filters_told = models.CharField(max_length=1000, blank=True, help_text="The filters in the words of the list.")
-    zone = models.CharField(max_length=64, default="UTC", help_text="Whose midnights the days of the filters begin at.")
+    filters_text = models.CharField(max_length=1000, blank=True, help_text="The filters as the list shows them.")
+    zone = models.CharField(max_length=64, default="UTC", help_text="The time zone in which filters by day are read.")
     as_of = models.DateTimeField(db_default=Now(), help_text="Filters by age count from here.")
-    scopes = models.JSONField(null=True, help_text="What the rows belong to, as sites; it decides who sees this.")
-    dry_run = models.JSONField(default=dict, help_text="Rows found by state, and others that match.")
-    total = models.PositiveIntegerField(null=True, help_text="Rows written down.")
-    eligible = models.PositiveIntegerField(null=True, help_text="Rows it would have moved when they were written down.")
+    scopes = models.JSONField(null=True, help_text="What the rows belong to, such as sites; it decides who sees this.")
+    dry_run = models.JSONField(default=dict, help_text="Rows by state and reason, counted before it starts.")
+    total = models.PositiveIntegerField(null=True, help_text="Rows recorded.")
+    eligible = models.PositiveIntegerField(null=True, help_text="Recorded rows that it would have changed then.")
     confirmed_count = models.PositiveIntegerField(null=True, help_text="What the operator typed.")
-    done_count = models.PositiveIntegerField(default=0, help_text="Rows looked at.")
-    moved_count = models.PositiveIntegerField(default=0, help_text="Rows moved.")
-    left = models.JSONField(default=dict, help_text="Rows left alone, by why.")
-    last_object_id = models.UUIDField(null=True, help_text="All up to this id are done.")
+    done_count = models.PositiveIntegerField(default=0, help_text="Rows processed.")
+    moved_count = models.PositiveIntegerField(default=0, help_text="Rows changed.")
+    skipped = models.JSONField(default=list, help_text="Rows skipped: a list of state, reason and count.")
+    last_object_id = models.UUIDField(null=True, help_text="All up to this id are processed.")
     error = models.CharField(max_length=1000, blank=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
@@ -78,14 +79,16 @@ class BulkAction(LongJobModel):
 
     class Meta(LongJobModel.Meta):
         abstract = False
+        verbose_name = _("bulk action")
+        verbose_name_plural = _("bulk actions")
         default_permissions = ("view",)  # type: ignore[assignment]
         triggers = lifecycle_triggers(
             BULK_ACTIONS, facts=["action", "total", "eligible", "done_count", "moved_count", "error"]
         )
         constraints = [
-            # Nothing runs over more than a few rows before somebody typed how many.
+            # Nothing runs over more than a few rows before the operator typed how many.
             models.CheckConstraint(
-                condition=~Q(status__in=[State.RUNNING, State.DONE])
+                condition=~Q(status__in=[BulkState.RUNNING, BulkState.DONE])
                 | Q(eligible__isnull=False, eligible__lte=MOST_WITHOUT_COUNT)
                 | Q(eligible__isnull=False, confirmed_count__isnull=False, confirmed_count=F("eligible")),
                 name="bulk_action_is_confirmed",
@@ -101,15 +104,15 @@ class BulkAction(LongJobModel):
             ),
             models.CheckConstraint(condition=Q(moved_count__lte=F("done_count")), name="bulk_moved_within_done"),
             models.CheckConstraint(
-                condition=~Q(status=State.DONE) | Q(total__isnull=False, done_count=F("total")),
+                condition=~Q(status=BulkState.DONE) | Q(total__isnull=False, done_count=F("total")),
                 name="done_bulk_looked_at_all",
             ),
-            models.CheckConstraint(condition=~Q(status=State.FAILED) | ~Q(error=""), name="failed_bulk_says_why"),
+            models.CheckConstraint(condition=~Q(status=BulkState.FAILED) | ~Q(error=""), name="failed_bulk_says_why"),
         ]
         indexes = [
-            # Every second the bell asks for what waits; ended actions are not in it.
+            # The doorbell asks every second for what is due; finished actions are not in it.
             models.Index(fields=["updated_at", "id"], condition=Q(status__in=WORKING), name="bulk_due"),
-            # The list shows each person their own.
+            # The list shows users their own.
             models.Index(fields=["asked_by", "id"], name="bulk_of_person"),
         ]
 
@@ -118,7 +121,6 @@ class BulkAction(LongJobModel):
 
     @property
     def is_working(self) -> bool:
-        """Whether a worker has something to do."""
         return self.status in WORKING
 
     @property
@@ -126,62 +128,56 @@ class BulkAction(LongJobModel):
         return 100 * self.done_count // self.total if self.total else 0
 
     def prepare(self, **found: Any) -> Self:
-        """Say what was found; now the operator decides."""
         return self.move_held("prepare", lapse_count=0, **found, **no_lease())
 
     def finish(self) -> Self:
         return self.move_held("finish", finished_at=Now(), **no_lease())
 
     def fail(self, error: str) -> Self:
-        """End badly; what was done stays done."""
         return self.move_held("fail", finished_at=Now(), error=error[:1000], **no_lease())
 
 
 class BulkItemQuerySet(models.QuerySet["BulkItem"]):
-    """Questions about the rows of a bulk action."""
-
     def next_of(self, action: BulkAction, *, limit: int) -> list[UUID]:
         """Return the ids after the last that was done, in their order."""
         after = {"object_id__gt": action.last_object_id} if action.last_object_id else {}
         rows = self.filter(action=action, **after).order_by("object_id")
         return list(rows.values_list("object_id", flat=True)[:limit])
 
-    def settle(self, outcome: str, note: str = "") -> int:
-        """Write down what became of these rows."""
-        return self.update(outcome=outcome, note=note[:200], done_at=Now())
+    def settle(self, result: str, skip: Skip = NOT_SKIPPED) -> int:
+        return self.update(result=result, state=skip.state, reason=skip.reason[:200], done_at=Now())
 
     def outdated(self) -> Self:
-        """Return lines of actions that ended long ago; each row's own timeline keeps what was done to it."""
+        """Return items of actions that ended long ago; each row's own timeline keeps what was done to it."""
         ended = BulkAction.objects.annotate(ended_at=Coalesce("finished_at", "updated_at"))
         return self.filter(action__in=ended.filter(ended_at__lt=Now() - KEEP_RESULTS_FOR))
 
 
 class BulkItem(models.Model):
-    """One row of a bulk action: how it was found, and what became of it."""
+    """One row of a bulk action: the state it was found in, and the result."""
 
-    class Outcome(models.TextChoices):
-        """What became of a row."""
-
+    class Result(models.TextChoices):
         WAITING = "", "waiting"
-        MOVED = "moved", "moved"
-        LEFT = "left", "left alone"
+        CHANGED = "changed", "changed"
+        SKIPPED = "skipped", "skipped"
 
     action = models.ForeignKey(BulkAction, on_delete=models.PROTECT, related_name="items", db_index=False)
     object_id = models.UUIDField()
     found_as = models.CharField(max_length=32)
-    outcome = models.CharField(max_length=5, choices=Outcome, blank=True, default="", db_default="")
-    note = models.CharField(max_length=200, blank=True, default="", db_default="")
+    result = models.CharField(max_length=7, choices=Result, blank=True, default="", db_default="")
+    state = models.CharField(max_length=32, blank=True, default="", db_default="", help_text="When it was skipped.")
+    reason = models.CharField(max_length=200, blank=True, default="", db_default="", help_text="Besides its state.")
     done_at = models.DateTimeField(null=True)
 
     objects = BulkItemQuerySet.as_manager()
 
     class Meta:
         default_permissions = ()
-        # A row is acted on once, and batches go by this order.
+        # A row is processed once, and batches follow this order.
         constraints = [models.UniqueConstraint(fields=["action", "object_id"], name="one_line_per_bulk_row")]
         indexes = [
-            # The page shows first what was left alone.
-            models.Index(fields=["action", "object_id"], condition=Q(outcome="left"), name="bulk_rows_left"),
+            # The page shows skipped rows first.
+            models.Index(fields=["action", "object_id"], condition=Q(result="skipped"), name="bulk_rows_skipped"),
         ]
 
     def __str__(self) -> str:

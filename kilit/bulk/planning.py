@@ -1,11 +1,11 @@
-"""Planning: how much would be done, and writing down which rows exactly.
+"""Planning: counting what an operation would do, and recording exactly which rows it will act on.
 
-Rows are written down by one statement, so that they are those of one moment: what comes later is not touched, and what
-somebody else moves meanwhile is told, not missed.
+One statement records the rows, so that they are those of one moment: rows created later are not touched, and rows that
+something else moves meanwhile are reported as skipped.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,8 @@ from django.db.models import Count
 from django.utils import timezone
 
 from kilit.bulk.models import LEASE, BulkAction, BulkItem
-from kilit.bulk.queues import BulkQueue, Verb, queues, verb_of
+from kilit.bulk.operations import Operation, Skip
+from kilit.bulk.queues import BulkQueue, queues
 from kilit.lock.leases import new_lease
 from kilit.workers import doorbells
 
@@ -24,46 +25,57 @@ BELL = "bulk_actions"
 MOST_LOOKED_AT = 10_000
 MOST_ROWS = 1_000_000
 
-WRITE_DOWN = """
+RECORD_ROWS = """
     INSERT INTO bulk_bulkitem (action_id, object_id, found_as)
     SELECT %s, picked.id, picked.status FROM ({picked}) AS picked
 """
 
 
 @dataclass(frozen=True)
-class Look:
-    """What an action would find, counted no further than a page can wait for."""
+class DryRun:
+    """What an operation would do, counted no further than a page can wait for."""
 
-    eligible: Counter[str]
-    passed_by: Counter[str]
-    others: Counter[str]
+    eligible: Counter[str]  # by state
+    skipped: Counter[Skip]  # in a state that it applies to, with a reason against it
+    others: Counter[str]  # in other states
+
+    @classmethod
+    def of(cls, rows: Any, operation: Operation, found: Mapping[Skip, int]) -> "DryRun":
+        """Sort what was found, and count other rows that match, never beyond the cap."""
+        eligible = Counter({skip.state: number for skip, number in found.items() if not skip.reason})
+        skipped = Counter({skip: number for skip, number in found.items() if skip.reason})
+        others = rows.exclude(status__in=operation.sources).order_by().values_list("status", flat=True)
+        return cls(eligible, skipped, Counter(others[: MOST_LOOKED_AT + 1]))
 
     @property
     def is_capped(self) -> bool:
-        """Whether there are more rows in reach of the action than were counted."""
-        return self.eligible.total() + self.passed_by.total() > MOST_LOOKED_AT
+        return self.eligible.total() + self.skipped.total() > MOST_LOOKED_AT
 
-    @property
-    def others_capped(self) -> bool:
-        """Whether there are more other rows than were counted."""
-        return self.others.total() > MOST_LOOKED_AT
-
-    def told(self) -> dict[str, Any]:
-        """Return the dry run, as the action keeps it."""
+    def as_json(self) -> dict[str, Any]:
         return {
             "eligible": dict(self.eligible),
-            "passed_by": dict(self.passed_by),
+            "skipped": skips_as_json(self.skipped),
             "others": dict(self.others),
-            "others_capped": self.others_capped,
+            "others_capped": self.others.total() > MOST_LOOKED_AT,
         }
 
 
-def look(queue: BulkQueue, verb: Verb, user: User | AnonymousUser, filters: Mapping[str, str]) -> Look:
-    """Count what matches at this moment, up to a cap; rows in other states are never walked beyond it."""
-    rows = verb.within_reach(queue.matching(user, filters), user)
-    found = verb.judged(rows.filter(status__in=verb.sources)).order_by()
-    verdicts = Counter(found.values_list("verdict", flat=True)[: MOST_LOOKED_AT + 1])
-    return Look(*_parted(verb, verdicts), others=_others(rows, verb))
+def skips_as_json(skips: Mapping[Skip, int]) -> list[tuple[str, str, int]]:
+    return [(*skip, number) for skip, number in sorted(skips.items())]
+
+
+def skips_from_json(stored: Iterable[tuple[str, str, int]]) -> Counter[Skip]:
+    return Counter({Skip(state, reason): number for state, reason, number in stored})
+
+
+def count_matching(
+    queue: BulkQueue, operation: Operation, user: User | AnonymousUser, filters: Mapping[str, str]
+) -> DryRun:
+    """Count what matches at this moment, up to a cap."""
+    rows = operation.within_reach(queue.matching(user, filters), user)
+    found = operation.with_skip_reason(rows.filter(status__in=operation.sources)).order_by()
+    skips = Counter(map(Skip._make, found.values_list("status", "skip_reason")[: MOST_LOOKED_AT + 1]))
+    return DryRun.of(rows, operation, skips)
 
 
 def plan(
@@ -72,17 +84,17 @@ def plan(
     action: str,
     user: User,
     filters: Mapping[str, str],
-    filters_told: str,
+    filters_text: str,
     reason: str,
     options: Mapping[str, Any],
 ) -> BulkAction:
-    """Keep what an operator asks for; a worker writes the rows down."""
+    """Save what an operator asks for; a worker records the rows."""
     planned = BulkAction.objects.create(
         queue=queue,
         action=action,
         asked_by=user,
         filters=dict(filters),
-        filters_told=filters_told[:1000],
+        filters_text=filters_text[:1000],
         zone=timezone.get_current_timezone_name(),
         reason=reason,
         options=dict(options),
@@ -92,55 +104,46 @@ def plan(
 
 
 def plan_now(**asked: Any) -> BulkAction:
-    """Keep what an operator asks for, and write its rows down at once: for few."""
+    """Save what an operator asks for, and record its rows at once: for few."""
     with transaction.atomic():
         planned = plan(**asked)
         BulkAction.objects.filter(pk=planned.pk).update(**new_lease(LEASE))
         planned.refresh_from_db()
-        write_down(planned)
+        record_rows(planned)
     return planned
 
 
-def write_down(action: BulkAction) -> None:
-    """Write down which rows match, and what would become of them; all of it or nothing."""
-    queue, verb, user = queues[action.queue], verb_of(action.queue, action.action), action.asked_by
-    # A day of the filter is the operator's, also where no operator is: workers know no zone.
+def record_rows(action: BulkAction) -> None:
+    """Record which rows match and what would happen to them; all or nothing."""
+    queue, user = queues[action.queue], action.asked_by
+    operation = queue.operation(action.action)
+    # Days in filters are the operator's, and workers have no time zone of their own.
     with transaction.atomic(), timezone.override(action.zone):
         action.renew()
         matching = queue.matching(user, action.filters, as_of=action.as_of).filter(created_at__lte=action.as_of)
-        rows = verb.within_reach(matching, user)
-        total = _write_down(action, rows.filter(status__in=verb.sources))
+        rows = operation.within_reach(matching, user)
+        total = _insert_items(action, rows.filter(status__in=operation.sources))
         if total > MOST_ROWS:
             BulkItem.objects.filter(action=action).delete()
             action.fail(f"More than {MOST_ROWS:,} rows match. Narrow the filter.")
             return
-        written = queue.model.objects.filter(pk__in=action.items.values("object_id"))
-        verdicts = verb.judged(written).order_by().values_list("verdict").annotate(Count("pk"))
-        found = Look(*_parted(verb, Counter(dict(verdicts))), others=_others(rows, verb))
-        scopes = written.order_by().values_list(verb.scope, flat=True).distinct() if verb.scope else []
+        recorded = queue.model.objects.filter(pk__in=action.items.values("object_id")).order_by()
+        counts = operation.with_skip_reason(recorded).values_list("status", "skip_reason").annotate(Count("pk"))
+        dry_run = DryRun.of(rows, operation, skips_from_json(counts))
+        scopes = recorded.values_list(operation.scope, flat=True).distinct() if operation.scope else []
         action.prepare(
             total=total,
-            eligible=found.eligible.total(),
-            dry_run=found.told(),
+            eligible=dry_run.eligible.total(),
+            dry_run=dry_run.as_json(),
             scopes=sorted(map(str, scopes)),
         )
 
 
-def _write_down(action: BulkAction, rows: Any) -> int:
+def _insert_items(action: BulkAction, rows: Any) -> int:
     try:
         sql, params = rows.order_by().values("id", "status")[: MOST_ROWS + 1].query.sql_with_params()
-    except EmptyResultSet:  # the filter names what is no longer theirs: there is nothing to ask the database for
+    except EmptyResultSet:  # the filter names what the user no longer sees: there is nothing to ask the database for
         return 0
     with connection.cursor() as cursor:
-        cursor.execute(WRITE_DOWN.format(picked=sql), [action.pk, *params])
+        cursor.execute(RECORD_ROWS.format(picked=sql), [action.pk, *params])
         return int(cursor.rowcount)
-
-
-def _parted(verb: Verb, verdicts: Counter[str]) -> tuple[Counter[str], Counter[str]]:
-    eligible = Counter({verdict: number for verdict, number in verdicts.items() if verdict in verb.sources})
-    return eligible, verdicts - eligible
-
-
-def _others(rows: Any, verb: Verb) -> Counter[str]:
-    found = rows.exclude(status__in=verb.sources).order_by().values_list("status", flat=True)
-    return Counter(found[: MOST_LOOKED_AT + 1])

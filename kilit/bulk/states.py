@@ -5,29 +5,33 @@ from django.db.models import TextChoices
 from kilit.lock.table import Lifecycle, move
 
 
-class State(TextChoices):
-    """How far a bulk action has come."""
-
+class BulkState(TextChoices):
+    # Requested; a worker has still to record which rows match.
     PLANNED = "PLANNED"
+    # The rows are recorded and counted; waiting for the operator to confirm.
     READY = "READY"
+    # Confirmed; workers act on the rows batch by batch.
     RUNNING = "RUNNING"
+    # Every recorded row was processed.
     DONE = "DONE"
+    # Stopped by an operator, or never confirmed; finished batches stay as they are.
     CANCELLED = "CANCELLED"
+    # It could not go on; `error` says why, and finished batches stay as they are.
     FAILED = "FAILED"
 
 
-# A worker has something to do in these: to write down which rows match, and to act on them.
-WORKING = (State.PLANNED, State.RUNNING)
+# Workers have something to do in these: to record which rows match, and to act on them.
+WORKING = (BulkState.PLANNED, BulkState.RUNNING)
 
 BULK_ACTIONS = Lifecycle(
     "bulk_action",
-    states=State,
-    initial=[State.PLANNED],
+    states=BulkState,
+    initial=[BulkState.PLANNED],
     moves={
-        "prepare": move(State.PLANNED, to=State.READY),
-        "start": move(State.READY, to=State.RUNNING),
-        "finish": move(State.RUNNING, to=State.DONE),
-        "cancel": move(State.PLANNED, State.READY, State.RUNNING, to=State.CANCELLED),
-        "fail": move(*WORKING, to=State.FAILED),
+        "prepare": move(BulkState.PLANNED, to=BulkState.READY),
+        "start": move(BulkState.READY, to=BulkState.RUNNING),
+        "finish": move(BulkState.RUNNING, to=BulkState.DONE),
+        "cancel": move(BulkState.PLANNED, BulkState.READY, BulkState.RUNNING, to=BulkState.CANCELLED),
+        "fail": move(*WORKING, to=BulkState.FAILED),
     },
 )

@@ -1,6 +1,5 @@
-"""Why is it not moving? Sentences that the queues' pages share; each queue puts together its own."""
+"""What blocks a job: sentences that the queues' pages share; each queue adds its own."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -17,77 +16,71 @@ from kilit.lock.models import Event
 from kilit.workers.models import Heartbeat, SweepRun
 from kilit.workers.sweeps import sweeps
 
-# A sweep that missed so many of its turns does not run.
-TURNS_MISSED = 3
+# A scheduled task that missed this many runs is overdue.
+RUNS_MISSED = 3
 LEAST_OVERDUE = timedelta(minutes=2)
 
 
-class Kind(StrEnum):
-    """What a reason means for the job."""
-
-    KEPT = "kept"  # something keeps it, and a person may have to act
-    WAITS = "waits"  # it goes on by itself, when a time comes or somebody is done
+class BlockerKind(StrEnum):
+    BLOCKED = "blocked"  # someone may have to act
+    WAITING = "waiting"  # it continues automatically, at a time or when another job is done
     ENDED = "ended"
-    FREE = "free"  # nothing keeps it
+    READY = "ready"  # nothing blocks it
 
 
 @dataclass(frozen=True)
-class Reason:
-    """A sentence, and where to look or act."""
-
+class Blocker:
     sentence: str
-    kind: Kind
+    kind: BlockerKind
     link: str = ""
     href: str = ""
 
 
-def kept(sentence: str, *, link: str = "", href: str = "") -> Reason:
-    """Return what keeps a job where it is."""
-    return Reason(sentence, Kind.KEPT, link, href)
+def blocked(sentence: str, *, link: str = "", href: str = "") -> Blocker:
+    return Blocker(sentence, BlockerKind.BLOCKED, link, href)
 
 
-def waits(sentence: str, *, link: str = "", href: str = "") -> Reason:
-    """Return what a job waits for, and will get."""
-    return Reason(sentence, Kind.WAITS, link, href)
+def waiting(sentence: str, *, link: str = "", href: str = "") -> Blocker:
+    return Blocker(sentence, BlockerKind.WAITING, link, href)
 
 
-def ended(sentence: str, *, link: str = "", href: str = "") -> Reason:
-    return Reason(sentence, Kind.ENDED, link, href)
+def ended(sentence: str, *, link: str = "", href: str = "") -> Blocker:
+    return Blocker(sentence, BlockerKind.ENDED, link, href)
 
 
-def free(within: str) -> Reason:
-    sentence = _("Nothing keeps it: it is due, and a worker should take it within %(span)s.") % {"span": within}
-    return Reason(sentence, Kind.FREE)
+def ready(within: str) -> Blocker:
+    sentence = _("Nothing: it is due, and a worker should start it within %(span)s.") % {"span": within}
+    return Blocker(sentence, BlockerKind.READY)
 
 
-def no_worker() -> list[Reason]:
+def no_worker() -> list[Blocker]:
     if Heartbeat.objects.alive().exists():
         return []
-    sentence = _("No worker is alive. Start one: manage.py runworkers.")
-    return [kept(sentence, link=_("Workers"), href=reverse("console:workers"))]
+    sentence = _("No worker is running. Start one: manage.py runworkers.")
+    return [blocked(sentence, link=_("Workers"), href=reverse("console:workers"))]
 
 
-def overdue(name: str) -> list[Reason]:
-    """Say so when a sweep that the job waits for does not run, or fails."""
+def overdue(name: str) -> list[Blocker]:
+    """Return a blocker if a scheduled task that the job waits for does not run, or fails."""
     every = sweeps[name].every
-    missed = Q(taken_at=None) | Q(taken_at__lt=Now() - max(every * TURNS_MISSED, LEAST_OVERDUE))
-    where = {"link": _("Sweeps"), "href": f"{reverse('console:workers')}#sweep-{name}"}
+    missed = Q(taken_at=None) | Q(taken_at__lt=Now() - max(every * RUNS_MISSED, LEAST_OVERDUE))
+    where = {"link": _("Scheduled tasks"), "href": f"{reverse('console:workers')}#sweep-{name}"}
     if SweepRun.objects.filter(name=name).exclude(missed).exists():
         failed = SweepRun.objects.filter(name=name, succeeded=False).first()
         if failed is None:
             return []
-        told = {"sweep": name, "result": failed.result}
-        return [kept(_("The sweep %(sweep)s failed when it last ran: %(result)s") % told, **where)]
-    return [kept(_("The sweep %(sweep)s is overdue: it has missed its turns.") % {"sweep": name}, **where)]
+        values = {"task": name, "result": failed.result}
+        return [blocked(_("The scheduled task %(task)s failed on its last run: %(result)s") % values, **where)]
+    return [blocked(_("The scheduled task %(task)s is overdue.") % {"task": name}, **where)]
 
 
-def held(until: datetime, timeline: list[Event], *, after: str) -> Reason:
-    """Say who holds a job and until when; `after` says what happens when the time is over."""
-    who = timeline[-1].actor if timeline else _("somebody")
-    told = {"who": who, "until": moment(until), "after": after}
+def held(until: datetime, timeline: list[Event], *, after: str) -> Blocker:
+    """Return who holds a job and until when; `after` is what happens then."""
+    who = timeline[-1].actor if timeline else _("A worker")
+    values = {"who": who, "until": moment(until), "after": after}
     if until > timezone.now():
-        return waits(_("%(who)s holds it until %(until)s; then %(after)s.") % told)
-    return waits(_("%(who)s held it until %(until)s and has not reported; %(after)s.") % told)
+        return waiting(_("%(who)s holds it until %(until)s; then %(after)s.") % values)
+    return waiting(_("%(who)s held it until %(until)s and has not reported; %(after)s.") % values)
 
 
 def moment(time: datetime) -> str:
@@ -96,11 +89,3 @@ def moment(time: datetime) -> str:
     if time <= timezone.now():
         return exact
     return _("%(time)s (in %(span)s)") % {"time": exact, "span": timeuntil(time, depth=1)}
-
-
-def first_of(*questions: Callable[[], list[Reason]]) -> list[Reason]:
-    """Return the answer of the first question that has one."""
-    for question in questions:
-        if told := question():
-            return told
-    return []

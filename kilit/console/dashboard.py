@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from kilit.console.chart import Chart
 from kilit.console.panels import Concern, Item, Panel, panels
-from kilit.console.workers import Workers, database_time, may_see_workers
+from kilit.console.workers_page import Workers, database_time, may_see_workers
 from kilit.lock.models import Count
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from kilit.console.workers import may_see_workers
+from kilit.console.workers_page import may_see_workers
 
 # Apps and models that are not named here come last, so that a new page has a place before somebody finds it a better.
 APPS = ("ociqueue", "pdfjobs", "orchestrator", "operations", "auth", "axes")

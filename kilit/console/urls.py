@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import path
 
 from kilit.console.dashboard import part
-from kilit.console.workers import workers_page
+from kilit.console.workers_page import workers_page
 
 app_name = "console"
 urlpatterns = [

@@ -1,21 +1,14 @@
 """The three actions of an operator: each says what it will do, asks why, and reports what it did."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import gettext_noop
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, UnfoldBooleanWidget
 
-from kilit.console.actions import ActionAtOnce, ReasonForm
-from ociqueue.models import Conversion, Site
-from ociqueue.models.queryset import ConversionQuerySet
-from ociqueue.states import CONVERSIONS, Category
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser, User
+from kilit.console.actions import Action, ReasonForm
+from ociqueue import operations
+from ociqueue.states import Category
 
 
 class ResetForm(ReasonForm):
@@ -57,35 +50,15 @@ class MarkFailedForm(ReasonForm):
         return {name: self.cleaned_data[name] for name in ("code", "category", "reason") if self.cleaned_data[name]}
 
 
-class ConversionAction(ActionAtOnce):
-    """A verb over conversions of the sites that a user runs."""
-
-    table = CONVERSIONS
-    model = Conversion
-    scope = "site_id"
-    beyond = gettext_noop("not of a site you run")
-
-    def within_reach(self, rows: ConversionQuerySet, user: "User | AnonymousUser") -> ConversionQuerySet:
-        """Keep the rows of sites that a user runs, named one by one, so that the indexes by site serve."""
-        return rows.filter(site__in=list(Site.objects.run_by(user).values_list("pk", flat=True)))
-
-    def move(self, rows: ConversionQuerySet, options: Mapping[str, Any]) -> set[UUID]:
-        """Move by the queryset's verb of the same name; rows are locked by id, so operators wait and never deadlock."""
-        moved: set[UUID] = getattr(rows, self.verb)(**options)
-        return moved
-
-
-RETRY = ConversionAction(
-    "retry",
-    "retry_selected",
+RETRY = Action(
+    operations.RETRY,
     title=_("Retry"),
     done=_("Retried"),
     effect=_("They go back to QUEUED with a fresh budget of attempts; the error stays on them."),
     icon="replay",
 )
-RESET = ConversionAction(
-    "reset",
-    "reset_to_queued",
+RESET = Action(
+    operations.RESET,
     title=_("Reset to queued"),
     done=_("Reset"),
     effect=_(
@@ -95,9 +68,8 @@ RESET = ConversionAction(
     icon="restart_alt",
     form=ResetForm,
 )
-MARK_FAILED = ConversionAction(
-    "mark_failed",
-    "mark_failed",
+MARK_FAILED = Action(
+    operations.MARK_FAILED,
     title=_("Mark failed"),
     done=_("Marked failed"),
     effect=_("They go to FAILED and are not tried again, until somebody retries them."),

@@ -14,30 +14,14 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.filters import AgeFilter, ChoiceFilter, first_id_at
 from kilit.console.formatting import badge, breakable, number, since, two_lines
 from kilit.console.listing import LongListAdmin
 from ociqueue.admin.columns import error, seal, state
-from ociqueue.admin.listing import SiteFilter
+from ociqueue.filters import UPLOAD_FILTERS
 from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.presenters import with_upload
 
 MOST_ROWS = 200
-LOOKED_BACK = timedelta(days=30)
-
-
-class AnswerFilter(ChoiceFilter):
-    """By whether an answer came; no index knows that, so only so many days are looked through."""
-
-    title, parameter_name = gettext_lazy("answer"), "answer"
-    offered = [("none", gettext_lazy("No answer, last 30 days"))]
-
-    def narrow(self, rows: Any, value: str) -> Any:
-        """Keep what was sent and not answered."""
-        return rows.filter(sent_at__isnull=False, answered_at=None, pk__gte=first_id_at(timezone.now() - LOOKED_BACK))
-
-
-FILTERS = [SiteFilter, AnswerFilter, AgeFilter]
 
 
 @admin.display(description=gettext_lazy("upload"))
@@ -110,7 +94,7 @@ class UploadBatchAdmin(LongListAdmin):
     """Uploads of the user's sites, newest first."""
 
     list_display = [upload, site, size, sent, answer, result, note]
-    list_filter = FILTERS
+    filters = UPLOAD_FILTERS
     list_select_related = ["site"]
     search_help_text = gettext_lazy("A whole id of an upload")
     change_form_outer_after_template = "admin/ociqueue/batch_rows.html"

@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
 
-def may_operate(user: "User | AnonymousUser") -> bool:
-    """Tell whether a user may act on conversions of some site."""
-    return user.has_perm("ociqueue.operate_conversion") and Site.objects.run_by(user).exists()
-
-
 def may_run(user: "User | AnonymousUser", site: Site) -> bool:
     """Tell whether a user may pause a site, probe its circuit and have its login checked."""
     return user.has_perm("ociqueue.operate_site") and Site.objects.run_by(user).filter(pk=site.pk).exists()

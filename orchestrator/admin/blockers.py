@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from kilit.console.blockers import Reason, ended, free, held, kept, moment, overdue, waits
+from kilit.console.blockers import Blocker, blocked, ended, held, moment, overdue, ready, waiting
 from kilit.lock.models import Event
 from kilit.workers.models import Heartbeat, Runner
 from orchestrator.models import Job
@@ -18,52 +18,52 @@ from orchestrator.states import JOBS, JobState
 from orchestrator.workflow.error_help import advice
 
 
-def reasons(job: Job, timeline: list[Event]) -> Iterator[Reason]:
+def reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
     """Return all that keeps a job where it is, or what it waits for."""
     match job.status:
         case JobState.DONE:
             yield ended(_("It has ended: the saw has it."))
         case JobState.HOLD:
-            yield kept(_("It waits for a person: put this right, then Approve."))
-            yield from (kept(sentence) for sentence in advice(job))
+            yield blocked(_("It waits for a person: put this right, then Approve."))
+            yield from (blocked(sentence) for sentence in advice(job))
         case JobState.FAILED:
-            yield kept(_("It has failed, and nothing tries it again by itself."))
-            yield from (kept(sentence) for sentence in advice(job))
+            yield blocked(_("It has failed, and nothing tries it again by itself."))
+            yield from (blocked(sentence) for sentence in advice(job))
         case _:
             yield from _working(job, timeline)
 
 
-def _working(job: Job, timeline: list[Event]) -> Iterator[Reason]:
+def _working(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
     if job.lease_until:
         yield held(job.lease_until, timeline, after=_("the sweep orchestrator_release_lapsed lets it go on"))
         if job.lease_until < timezone.now():
             yield from overdue("orchestrator_release_lapsed")
     elif job.next_run_at > timezone.now():
-        yield waits(_("It is looked at again at %(time)s.") % {"time": moment(job.next_run_at)})
+        yield waiting(_("It is looked at again at %(time)s.") % {"time": moment(job.next_run_at)})
     awaited = list(_awaited(job))
     yield from awaited
     if not job.lease_until:
         nobody = [*_rules_are_wrong(), *_nobody_works(job)]
         yield from nobody
         if not awaited and not nobody and job.next_run_at <= timezone.now():
-            yield free(_("seconds"))
+            yield ready(_("seconds"))
 
 
-def _awaited(job: Job) -> Iterator[Reason]:
+def _awaited(job: Job) -> Iterator[Blocker]:
     match job.status:
         case JobState.OPTI_IMPORTED:
             yield from _waits_for_slot(job)
         case JobState.OPTI_RUNNING:
             told = {"folder": settings.OPTI_EXPORT_FOLDER}
-            yield waits(_("OptiPlanning was started; its solution is awaited in %(folder)s.") % told)
+            yield waiting(_("OptiPlanning was started; its solution is awaited in %(folder)s.") % told)
         case JobState.XML_READY:
-            yield waits(_("The saw has not answered yet (%(folder)s).") % {"folder": settings.SAW_FOLDER})
+            yield waiting(_("The saw has not answered yet (%(folder)s).") % {"folder": settings.SAW_FOLDER})
 
 
-def _waits_for_slot(job: Job) -> Iterator[Reason]:
+def _waits_for_slot(job: Job) -> Iterator[Blocker]:
     taken = Job.objects.filter(status=JobState.OPTI_RUNNING).only("pk", "order_id").first()
     if taken:
-        yield waits(
+        yield waiting(
             _("OptiPlanning runs one job at a time, and is busy with another."),
             link=_("Order %(order)s") % {"order": taken.order_id},
             href=reverse("admin:orchestrator_job_change", args=[taken.pk]),
@@ -71,21 +71,21 @@ def _waits_for_slot(job: Job) -> Iterator[Reason]:
         return
     longer = Job.objects.waiting_for_slot().filter(imported_at__lt=job.imported_at or Now()).exclude(pk=job.pk)
     if first := longer.only("pk", "order_id").order_by("imported_at").first():
-        yield waits(
+        yield waiting(
             _("Another order has waited longer for OptiPlanning."),
             link=_("Order %(order)s") % {"order": first.order_id},
             href=reverse("admin:orchestrator_job_change", args=[first.pk]),
         )
 
 
-def _rules_are_wrong() -> Iterator[Reason]:
+def _rules_are_wrong() -> Iterator[Blocker]:
     if wrong := mistake():
         told = _("The rules have a mistake, and a runner or worker that has not read good ones before waits: %(why)s")
         where = {"link": _("Preflight"), "href": reverse("admin:orchestrator_job_preflight")}
-        yield kept(told % {"why": wrong}, **where)
+        yield blocked(told % {"why": wrong}, **where)
 
 
-def _nobody_works(job: Job) -> Iterator[Reason]:
+def _nobody_works(job: Job) -> Iterator[Blocker]:
     """Say so when nobody lives who could take it; a runner can take everything, the workers what is quick and here."""
     if Runner.objects.alive().filter(queue=JOBS.queue).exists():
         return
@@ -97,7 +97,7 @@ def _nobody_works(job: Job) -> Iterator[Reason]:
         return
     else:
         sentence = _("No worker and no runner is alive: manage.py runworkers, or orchestrator_tick --watch.")
-    yield kept(sentence, link=_("Workers"), href=reverse("console:workers"))
+    yield blocked(sentence, link=_("Workers"), href=reverse("console:workers"))
 
 
 def holdings(job: Job) -> list[tuple[str, Any]]:

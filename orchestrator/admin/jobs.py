@@ -11,19 +11,18 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.blockers import Reason
+from kilit.console.blockers import Blocker
 from kilit.console.formatting import badge, button, page
-from kilit.console.queues import QueueAdmin
+from kilit.console.queue_admin import QueueAdmin
 from kilit.lock.models import Event
 from orchestrator.admin import blockers, columns, dead_letters
 from orchestrator.admin.actions import APPROVE, CANCEL, RETRY
 from orchestrator.admin.badges import state_badge
-from orchestrator.admin.listing import FILTERS, search
 from orchestrator.api.jobs import download
 from orchestrator.models import Job
 from orchestrator.models.job import FAILURES
 from orchestrator.models.queryset import JobQuerySet
-from orchestrator.states import JOBS
+from orchestrator.workflow.operations import QUEUE
 from orchestrator.workflow.preflight import Level, preflight
 from orchestrator.workflow.sheet_download import sheet
 
@@ -34,20 +33,19 @@ LEVELS = {Level.PASS: "success", Level.WARN: "warning", Level.FAIL: "danger"}
 
 @admin.register(Job)
 class JobAdmin(QueueAdmin):
-    table = JOBS
+    queue = QUEUE
     failures = FAILURES
-    operations = (APPROVE, RETRY, CANCEL)
+    operator_actions = (APPROVE, RETRY, CANCEL)
 
     list_display = columns.COLUMNS
-    list_filter = FILTERS
     list_select_related = ["customer"]
     search_help_text = gettext_lazy("A whole id, order id or phone")
     actions_list = ["error_groups", "preflight", "dead_letters"]
     change_form_outer_after_template = "admin/orchestrator/job.html"
     fieldsets = columns.FIELDSETS
     readonly_fields = columns.READ_ONLY
-    dead_letter_columns = dead_letters.COLUMNS
-    dead_letter_cells = staticmethod(dead_letters.cells)
+    export_columns = dead_letters.COLUMNS
+    export_cells = staticmethod(dead_letters.cells)
 
     # What is shown
 
@@ -55,25 +53,22 @@ class JobAdmin(QueueAdmin):
         jobs: JobQuerySet = super().get_queryset(request)
         return jobs.defer("payload")
 
-    def search(self, rows: JobQuerySet, text: str) -> JobQuerySet:
-        return search(rows, text)
-
-    def about(self, row: Job) -> dict[str, Any]:
-        told = super().about(row)
+    def detail_context(self, row: Job) -> dict[str, Any]:
+        context = super().detail_context(row)
         return {
-            **told,
+            **context,
             **columns.part_table(row.payload["parts"][:MOST_PARTS_SHOWN]),
             "parts_beyond": max(0, row.part_count - MOST_PARTS_SHOWN),
             "solution_files": row.solution_files.defer("content").order_by("name") if row.xml_sha256 else [],
             "figures": columns.figures(row.solution if row.xml_sha256 else None),
-            "timeline": columns.timeline(told["timeline"]),
+            "timeline": columns.timeline(context["timeline"]),
         }
 
     def badge(self, state: str) -> SafeString:
         """Return a state as all pages show it."""
         return state_badge(state)
 
-    def reasons(self, row: Job, timeline: list[Event]) -> list[Reason]:
+    def blockers(self, row: Job, timeline: list[Event]) -> list[Blocker]:
         return list(blockers.reasons(row, timeline))
 
     def holdings(self, row: Job) -> list[tuple[str, Any]]:

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from kilit.lock.models import Event
+from orchestrator.filters import FILTERS
 from orchestrator.models import Customer, Job
 
 TIMES = ("next_run_at", "created_at", "updated_at", "imported_at", "opti_started_at", "handed_at", "finished_at")
@@ -72,8 +73,8 @@ def present_customer(customer: Customer) -> dict[str, Any]:
 
 def job_page(*, limit: int, state: str | None, order_id: str | None, cursor: str | None) -> dict[str, Any]:
     """Return a page of jobs, newest first, and the cursor of the next; ids never change, so pages are stable."""
-    jobs = Job.objects.defer("payload").order_by("-id")
-    jobs = jobs.filter(status=state) if state else jobs
+    filters = {"status": state} if state else {}
+    jobs = FILTERS.apply(Job.objects.defer("payload"), filters).order_by(*FILTERS.ordering(filters), "-id")
     jobs = jobs.filter(order_id=order_id) if order_id else jobs
     jobs = jobs.filter(pk__lt=read_cursor(cursor)) if cursor else jobs
     found = list(jobs[: limit + 1])

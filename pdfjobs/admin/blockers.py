@@ -7,7 +7,7 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from kilit.console.blockers import Reason, ended, free, held, kept, moment, no_worker, overdue, waits
+from kilit.console.blockers import Blocker, blocked, ended, held, moment, no_worker, overdue, ready, waiting
 from kilit.console.formatting import number as grouped
 from kilit.lock.models import Event
 from pdfjobs.admin.columns import remedy
@@ -18,7 +18,7 @@ from pdfjobs.storage import artifacts
 MOST_COUNTED = 1000
 
 
-def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Reason]:
+def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Blocker]:
     """Return all that keeps a job where it is, or what it waits for."""
     match row.status:
         case PdfStatus.QUEUED:
@@ -28,8 +28,8 @@ def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Reason]:
             if row.lease_until < timezone.now():
                 yield from overdue("pdf_reap") or no_worker()
         case PdfStatus.FAILED:
-            yield kept(_("It has failed, and nothing tries it again by itself."))
-            yield kept(remedy(row))
+            yield blocked(_("It has failed, and nothing tries it again by itself."))
+            yield blocked(remedy(row))
         case PdfStatus.SUCCEEDED if row.finished_at:
             kept_until = row.finished_at + settings.PDF_TTL
             yield ended(_("It has ended: its PDF is there, and is kept until %(time)s.") % {"time": moment(kept_until)})
@@ -39,21 +39,21 @@ def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Reason]:
             yield ended(_("It has ended: its file and its variables are deleted."))
 
 
-def _queued(row: PdfJob) -> Iterator[Reason]:
+def _queued(row: PdfJob) -> Iterator[Blocker]:
     if without := no_worker():
         yield from without
         return
     if artifacts.is_unavailable():
-        yield kept(_("The storage of PDF files does not answer; workers take jobs again when it is back."))
+        yield blocked(_("The storage of PDF files does not answer; workers take jobs again when it is back."))
         return
     before = PdfJob.objects.due().filter(queued_at__lt=row.queued_at)[: MOST_COUNTED + 1].count()
     if before:
         number = (
             grouped(before) if before <= MOST_COUNTED else _("more than %(most)s") % {"most": grouped(MOST_COUNTED)}
         )
-        yield waits(_("A worker takes it after those that wait before it: %(number)s.") % {"number": number})
+        yield waiting(_("A worker takes it after those that wait before it: %(number)s.") % {"number": number})
     else:
-        yield free(_("seconds"))
+        yield ready(_("seconds"))
 
 
 def holdings(row: PdfJob) -> list[tuple[str, Any]]:

@@ -11,45 +11,39 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
-from kilit.console.blockers import Reason
-from kilit.console.queues import QueueAdmin
+from kilit.console.blockers import Blocker
+from kilit.console.queue_admin import QueueAdmin
 from kilit.lock.models import Event
 from pdfjobs import dead_letters
 from pdfjobs.admin import blockers, columns
 from pdfjobs.admin.actions import EXPIRE, RETRY
 from pdfjobs.admin.columns import state_badge
-from pdfjobs.admin.listing import FILTERS, search
 from pdfjobs.file_response import ArtifactMissingError, file_response
 from pdfjobs.models import PdfJob
 from pdfjobs.models.job import FAILURES
-from pdfjobs.models.queryset import PdfJobQuerySet
+from pdfjobs.operations import QUEUE
 from pdfjobs.rendering import sandbox_warning
-from pdfjobs.states import PDF_JOBS, PdfStatus
+from pdfjobs.states import PdfStatus
 from pdfjobs.storage.artifacts import StorageUnavailable
 
 
 @admin.register(PdfJob)
 class PdfJobAdmin(QueueAdmin):
-    table = PDF_JOBS
+    queue = QUEUE
     failures = FAILURES
-    operations = (RETRY, EXPIRE)
+    operator_actions = (RETRY, EXPIRE)
 
     list_display = columns.COLUMNS
-    list_filter = FILTERS
     list_select_related = ["owner"]
     list_before_template = "admin/pdfjobs/sandbox.html"
     search_help_text = _("A whole job id or job key, or an owner's name")
     change_form_after_template = "admin/pdfjobs/preview.html"
     readonly_fields = columns.READ_ONLY
-    dead_letter_columns = dead_letters.COLUMNS
-    dead_letter_cells = staticmethod(dead_letters.cells)
-    dead_letter_states = [PdfStatus.FAILED]
+    export_columns = dead_letters.COLUMNS
+    export_cells = staticmethod(dead_letters.cells)
+    export_states = [PdfStatus.FAILED]
 
     # What is shown
-
-    def search(self, rows: PdfJobQuerySet, text: str) -> PdfJobQuerySet:
-        """Find whole ids, keys and names only."""
-        return search(rows, text)
 
     def get_fieldsets(self, request: HttpRequest, obj: PdfJob | None = None) -> list[Any]:
         return columns.fieldsets(obj) if obj else list(columns.FIELDSETS)
@@ -59,10 +53,10 @@ class PdfJobAdmin(QueueAdmin):
         warned = {"sandbox_warning": sandbox_warning(), **(extra_context or {})}
         return super().changelist_view(request, warned)
 
-    def about(self, row: PdfJob) -> dict[str, Any]:
+    def detail_context(self, row: PdfJob) -> dict[str, Any]:
         has_file = row.status == PdfStatus.SUCCEEDED
         return {
-            **super().about(row),
+            **super().detail_context(row),
             "file_url": reverse("admin:pdfjobs_pdfjob_file", args=[row.pk]) if has_file else "",
         }
 
@@ -82,7 +76,7 @@ class PdfJobAdmin(QueueAdmin):
         """Return a state as all pages show it."""
         return state_badge(state)
 
-    def reasons(self, row: PdfJob, timeline: list[Event]) -> list[Reason]:
+    def blockers(self, row: PdfJob, timeline: list[Event]) -> list[Blocker]:
         return list(blockers.reasons(row, timeline))
 
     def holdings(self, row: PdfJob) -> list[tuple[str, Any]]:

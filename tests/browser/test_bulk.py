@@ -30,9 +30,9 @@ def test_five_thousand_rows_are_retried_by_filter(visitor, house, tmp_path) -> N
     open_page(page, f"{LIST}?code={CODE}&status=FAILED")
 
     page.get_by_role("link", name="Retry — FAILED and RETRY only").click()
-    expect(page.locator("main")).to_contain_text("Retry: 5,000 that match (5,000 FAILED).")
+    expect(page.locator("main")).to_contain_text("Retry: 5,000 match (5,000 FAILED).")
     expect(page.locator("main")).to_contain_text(f"error code: {CODE}")
-    page.get_by_label("Reason").fill("The account was mended.")
+    page.get_by_label("Reason").fill("The account was fixed.")
     page.get_by_label("Type 5,000 to confirm").fill("500")
     page.get_by_role("button", name="Retry (5,000)").click()
     expect(page.get_by_role("alert")).to_contain_text("Type 5,000: so many would be changed now.")
@@ -56,11 +56,11 @@ def test_five_thousand_rows_are_retried_by_filter(visitor, house, tmp_path) -> N
     moved = Conversion.objects.filter(provider_error_code=CODE)
     assert not moved.filter(status="FAILED").exists()
     event = Event.objects.filter(object_id=moved[0].pk, to_state="QUEUED").latest("pk")
-    assert (event.actor, event.message[:23]) == ("operator:demo-operator", "The account was mended.")
+    assert (event.actor, event.message[:23]) == ("operator:demo-operator", "The account was fixed.")
 
 
 def test_a_group_of_failures_is_retried_from_its_own_page(visitor, house) -> None:
-    """What looks alike is mended once, and retried once."""
+    """What looks alike is fixed once, and retried once."""
     page = visitor.enter("demo-operator")
     open_page(page, f"{LIST}groups/")
     group = page.locator("section").filter(has_text="INVALID_TIME_FORMAT")

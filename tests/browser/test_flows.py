@@ -15,7 +15,7 @@ from tests.support.console_pages import places
 from tests.support.pdf_workers import real_workers
 from tests.support.waiting import wait_until
 
-REASON = "The template is mended."
+REASON = "The template is fixed."
 
 
 def confirm(page: Page, button: str) -> None:

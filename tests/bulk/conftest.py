@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ociqueue.admin.actions import RETRY
 from ociqueue.models import Conversion, Site
+from ociqueue.operations import RETRY
 from tests.support.conversions import new_conversion
 from tests.support.fixtures.conversions import make_conversion, make_person, make_site, site
 

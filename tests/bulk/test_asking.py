@@ -48,15 +48,15 @@ def test_filters_that_are_typed_in_reach_as_far_as_the_list(make_person, site, m
     by_group = operator.get(f"{LIST}all/retry/?group={group}").context
     by_nonsense = operator.get(f"{LIST}all/retry/?from=tomorrow", follow=True)
 
-    assert by_code["sentences"][0] == by_group["sentences"][0] == "Retry: 2 that match (2 FAILED)."
-    assert by_day["sentences"][0] == "Retry: 3 that match (3 FAILED)."
+    assert by_code["sentences"][0] == by_group["sentences"][0] == "Retry: 2 match (2 FAILED)."
+    assert by_day["sentences"][0] == "Retry: 3 match (3 FAILED)."
     told = [shown["facts"][0][1] for shown in (by_code, by_day, by_group)]
     assert told == [
         "error code: NO_CLICK",
         f"From: {today} · To, that day included: {today}",
         "error group: NO_CLICK bad",
     ]
-    assert said(by_nonsense) == ["The filter “from” knows no “tomorrow”, so no row matches it."]
+    assert said(by_nonsense) == ["The filter “from” has no value “tomorrow”, so nothing matches."]
 
 
 def test_con_4_a_list_of_one_state_offers_what_applies_to_it(make_person, site, make_failed) -> None:
@@ -81,9 +81,9 @@ def test_the_page_says_first_what_would_happen(make_person, make_site, make_fail
     answer = operator.get(f"{LIST}all/retry/?since=24")
 
     assert answer.context["sentences"] == [
-        "Retry: 3 that match (3 FAILED).",
+        "Retry: 3 match (3 FAILED).",
         "They go back to QUEUED with a fresh budget of attempts; the error stays on them.",
-        "1 is QUEUED and will stay so.",
+        "1 is QUEUED and will not change.",
     ]
     assert "age: Last 24 hours" in answer.content.decode()
     assert not BulkAction.objects.exists(), "looking plans nothing"
@@ -98,7 +98,7 @@ def test_few_rows_are_done_without_a_number(make_person, site, make_failed) -> N
     assert (action.status, action.total, action.moved_count) == ("DONE", 2, 2)
     assert states() == {"FAILED": 3, "QUEUED": 2}
     assert action.filters == {"code": "OTHER", "status": "FAILED"}
-    assert action.filters_told == "error code: OTHER · state: FAILED"
+    assert action.filters_text == "error code: OTHER · state: FAILED"
 
 
 @pytest.mark.parametrize("count", ["", "100", "1O1", "-101", "١٠١", "101000000000000"])
@@ -108,7 +108,7 @@ def test_above_a_hundred_the_number_has_to_be_typed(make_person, site, make_fail
 
     refused = ask(operator, count=count)
 
-    assert refused.context["form"].non_field_errors() == ["Type 101: so many would be changed now."]
+    assert refused.context["form"].non_field_errors() == ["Type 101 to confirm: that many rows would be changed now."]
     assert not BulkAction.objects.exists()
     assert not BulkItem.objects.exists()
     assert worked(asked(operator, count="101")).moved_count == 101
@@ -117,12 +117,12 @@ def test_above_a_hundred_the_number_has_to_be_typed(make_person, site, make_fail
 @pytest.mark.parametrize(
     ("query", "told"),
     [
-        ("", "Set a filter first: no action is offered over everything there is."),
-        ("p=1&o=2", "Set a filter first: no action is offered over everything there is."),
-        ("code=%20", "Set a filter first: no action is offered over everything there is."),
-        ("status=nonsense", "The filter “status” knows no “nonsense”, so no row matches it."),
-        ("gclid__startswith=C", "“gclid__startswith” is no filter of this list."),
-        ("status=FAILED&site=nonsense", "The filter “site” knows no “nonsense”, so no row matches it."),
+        ("", "Set a filter first. Actions do not run over the whole list."),
+        ("p=1&o=2", "Set a filter first. Actions do not run over the whole list."),
+        ("code=%20", "Set a filter first. Actions do not run over the whole list."),
+        ("status=nonsense", "The filter “status” has no value “nonsense”, so nothing matches."),
+        ("gclid__startswith=C", "“gclid__startswith” is not a filter of this list."),
+        ("status=FAILED&site=nonsense", "The filter “site” has no value “nonsense”, so nothing matches."),
     ],
 )
 def test_filters_that_narrow_nothing_are_refused(make_person, site, make_failed, query: str, told: str) -> None:
@@ -174,7 +174,7 @@ def test_a_reason_is_asked_for(make_person, site, make_failed) -> None:
 def test_very_many_are_counted_by_a_worker_and_confirmed_then(make_person, site, make_failed, monkeypatch) -> None:
     make_failed(site, 120)
     monkeypatch.setattr(planning, "MOST_LOOKED_AT", 50)
-    monkeypatch.setattr("kilit.console.bulk.MOST_LOOKED_AT", 50)
+    monkeypatch.setattr("kilit.console.bulk_requests.MOST_LOOKED_AT", 50)
     operator = make_person(sites={site: "operator"})
 
     asking = operator.get(f"{LIST}all/retry/?status=FAILED")
@@ -187,15 +187,15 @@ def test_very_many_are_counted_by_a_worker_and_confirmed_then(make_person, site,
     operator.post(f"{PAGES}{action.pk}/start/", {"count": "120"})
     twice = operator.post(f"{PAGES}{action.pk}/start/", {"count": "120"}, follow=True)
 
-    assert asking.context["sentences"][0].startswith("Retry: more than 50 that match.")
+    assert asking.context["sentences"][0].startswith("Retry: more than 50 match.")
     assert asking.context["submit"] == "Count them first"
-    assert "Nothing is changed yet" in planned
+    assert "Nothing has been changed yet" in planned
     assert (ready.status, ready.total, ready.eligible) == ("READY", 120, 120)
-    assert "Retry: 120 that match (120 FAILED)." in told
+    assert "Retry: 120 match (120 FAILED)." in told
     assert "Type 120 to confirm" in told
     assert said(wrong) == ["Type 120 to start it."]
     assert nothing_yet == {"FAILED": 120}
-    assert said(twice) == ["Nothing was done: it is RUNNING."]
+    assert said(twice) == ["Nothing was changed: it is RUNNING."]
     assert worked(action).moved_count == 120
 
 

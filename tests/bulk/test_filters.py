@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kilit.bulk import planning
-from kilit.console.filters import first_id_at
+from kilit.bulk.filters import first_id_at
 from ociqueue.models import Conversion
 from tests.support.bulk_actions import LIST, ask, asked, said, worked
 from tests.support.conversions import new_conversion
@@ -42,7 +42,7 @@ def test_each_end_of_a_range_has_to_narrow(query, make_person, site, make_failed
     answer = ask(make_person(sites={site: "operator"}), query=query)
 
     assert said(answer) == [
-        f"The filter “{query.rpartition('&')[2].split('=')[0]}” knows no “nonsense”, so no row matches it."
+        f"The filter “{query.rpartition('&')[2].split('=')[0]}” has no value “nonsense”, so nothing matches."
     ]
     assert Conversion.objects.filter(status="FAILED").count() == 1
 

@@ -13,7 +13,7 @@ from tests.support.lifecycle_conformance import LifecycleConformance, Specimen
 
 def make(**columns: Any) -> BulkAction:
     asker, _ = User.objects.get_or_create(username="asker")
-    asked = {"queue": "conversion", "action": "retry", "filters": {"status": "FAILED"}, "reason": "mended"}
+    asked = {"queue": "conversion", "action": "retry", "filters": {"status": "FAILED"}, "reason": "fixed"}
     return BulkAction.objects.create(**{**asked, "asked_by": asker, **columns})
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 from kilit.bulk.models import BulkAction
-from kilit.bulk.planning import look, plan, write_down
+from kilit.bulk.planning import count_matching, plan, record_rows
 from kilit.bulk.queues import queues
 from kilit.bulk.running import run_batch
-from ociqueue.admin.actions import RETRY
 from ociqueue.models import Site
+from ociqueue.operations import RETRY
 from tests.support.bulk_actions import user_of
 from tests.support.crowded_conversions import BUFFERS_PER_ROW, TABLE, crowded
 from tests.support.plans import blocks, explained, statements, walked
@@ -37,14 +37,14 @@ def test_nothing_of_a_bulk_action_walks_the_finished_rows(crowded: Site, make_pe
     assert pages > 10 * FEW
 
     for chosen in filters:
-        plan(queue="conversion", action="retry", user=user, filters=chosen, filters_told="", reason="x", options={})
+        plan(queue="conversion", action="retry", user=user, filters=chosen, filters_text="", reason="x", options={})
         action = BulkAction.objects.claim()
-        for statement in statements(lambda chosen=chosen: look(queue, RETRY, user, chosen), over=TABLE):
+        for statement in statements(lambda chosen=chosen: count_matching(queue, RETRY, user, chosen), over=TABLE):
             check(statement, rows=10_000)
-        for statement in statements(lambda action=action: write_down(action), over=TABLE):
+        for statement in statements(lambda action=action: record_rows(action), over=TABLE):
             check(statement, rows=11_000)
         action.refresh_from_db()
-        write_down(action)
+        record_rows(action)
         assert action.total == (6_000 if {"code", "category"} & set(chosen) else 11_000)
         BulkAction.objects.filter(pk=action.pk).start(count=action.eligible)
         running = BulkAction.objects.claim()

@@ -13,8 +13,8 @@ from kilit.bulk import running
 from kilit.bulk.models import BulkAction, BulkItem
 from kilit.bulk.running import run_batch
 from kilit.lock.models import Event
-from ociqueue.admin.actions import RETRY
 from ociqueue.models import Conversion
+from ociqueue.operations import RETRY
 from tests.support.bulk_actions import asked
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +32,7 @@ def test_any_course_of_events_is_told_as_it_was(make_site, make_failed, steps: l
     client = Client()
     client.force_login(operator)
     action = asked(client, query=f"site={site.pk}")
-    usual, settle = RETRY.batch, running.settle
+    usual, record_results = RETRY.batch, running.record_results
     object.__setattr__(RETRY, "batch", 2)
     try:
         holder = BulkAction.objects.claim()
@@ -41,10 +41,10 @@ def test_any_course_of_events_is_told_as_it_was(make_site, make_failed, steps: l
                 case "batch":
                     run_batch(holder)
                 case "crash":
-                    running.settle = _broken
+                    running.record_results = _broken
                     with pytest.raises(ZeroDivisionError) if _would_act(holder) else nullcontext():
                         run_batch(holder)
-                    running.settle = settle
+                    running.record_results = record_results
                 case "lapse":
                     # What has ended has no lease that could; the database would refuse one.
                     held = BulkAction.objects.filter(pk=action.pk, lease_until__isnull=False)
@@ -61,7 +61,7 @@ def test_any_course_of_events_is_told_as_it_was(make_site, make_failed, steps: l
             _agrees(action)
     finally:
         object.__setattr__(RETRY, "batch", usual)
-        running.settle = settle
+        running.record_results = record_results
         BulkAction.objects.filter(pk=action.pk).cancel()
 
 
@@ -76,12 +76,12 @@ def _would_act(holder: BulkAction) -> bool:
 
 def _agrees(action: BulkAction) -> None:
     action.refresh_from_db()
-    outcomes = Counter(action.items.values_list("outcome", flat=True))
-    assert outcomes["moved"] == action.moved_count
-    assert outcomes["left"] == sum(action.left.values())
-    assert outcomes["moved"] + outcomes["left"] == action.done_count
-    assert outcomes.total() == action.total
-    told = Counter(Event.objects.filter(message=f"mended ({action})").values_list("object_id", flat=True))
-    moved = BulkItem.objects.filter(action=action, outcome="moved").values_list("object_id", flat=True)
+    results = Counter(action.items.values_list("result", flat=True))
+    assert results["changed"] == action.moved_count
+    assert results["skipped"] == sum(count for _state, _reason, count in action.skipped)
+    assert results["changed"] + results["skipped"] == action.done_count
+    assert results.total() == action.total
+    told = Counter(Event.objects.filter(message=f"fixed ({action})").values_list("object_id", flat=True))
+    moved = BulkItem.objects.filter(action=action, result="changed").values_list("object_id", flat=True)
     assert told == Counter(moved), "each row moved once, and those alone"
     assert (action.status == "DONE") <= (action.done_count == action.total)

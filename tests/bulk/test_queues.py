@@ -12,6 +12,7 @@ from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
 from orchestrator.models.queryset import failure
 from pdfjobs.models import PdfJob
+from pdfjobs.operations import ALREADY_QUEUED
 from pdfjobs.storage import artifacts
 from tests.support.bulk_actions import PAGES, said, worked
 from tests.support.cutting_jobs import make_job as make_cutting_job
@@ -27,7 +28,7 @@ PDF, CUTTING = "/admin/pdfjobs/pdfjob/", "/admin/orchestrator/job/"
 
 
 def asked(client: Any, address: str, **fields: Any) -> BulkAction:
-    answer = client.post(address, {"reason": "mended", **fields}, follow=True)
+    answer = client.post(address, {"reason": "fixed", **fields}, follow=True)
     assert answer.redirect_chain
     return BulkAction.objects.latest("created_at")
 
@@ -52,10 +53,10 @@ def test_pdf_jobs_are_retried_by_filter_and_twins_are_told(make_person, make_job
     page = client.get(f"{PDF}all/retry/?status=failed")
     action = worked(asked(client, f"{PDF}all/retry/?status=failed"))
 
-    assert page.context["sentences"][0] == "Retry: 1 that match (1 failed)."
-    assert page.context["sentences"][-1] == "1 is failed and asked for anew meanwhile and will stay so."
+    assert page.context["sentences"][0] == "Retry: 1 matches (1 failed)."
+    assert page.context["sentences"][-1] == f"1 is failed ({ALREADY_QUEUED}) and will not change."
     assert (action.status, action.moved_count) == ("DONE", 1)
-    assert action.left == {"failed and asked for anew meanwhile": 1}
+    assert action.skipped == [["failed", ALREADY_QUEUED, 1]]
     assert PdfJob.objects.get(pk=failed.pk).status == "queued"
 
 
@@ -71,7 +72,7 @@ def test_con_4_a_preview_of_twins_agrees_with_what_is_done(make_person, make_job
     done = client.post(f"{PDF}act/retry_selected/", fields, follow=True)
 
     assert asking["sentences"][0] == "Retry: 1 of 2 selected."
-    assert said(done) == ["Retried 1 of 2; 1 was failed and asked for anew meanwhile."]
+    assert said(done) == [f"Retried 1 of 2; 1 was failed ({ALREADY_QUEUED})."]
 
 
 def test_a_store_that_does_not_answer_stops_the_action_and_is_told(make_person, make_job, monkeypatch) -> None:
@@ -84,7 +85,7 @@ def test_a_store_that_does_not_answer_stops_the_action_and_is_told(make_person, 
     action = worked(asked(make_person(), f"{PDF}all/expire/?status=succeeded"))
 
     assert (action.status, action.moved_count) == ("RUNNING", 0)
-    assert action.error == "The storage of PDF files does not answer, so nothing was expired: no route"
+    assert action.error == "The PDF file store is not available, so nothing was expired: no route"
     assert PdfJob.objects.get().status == "succeeded"
 
 
@@ -97,16 +98,16 @@ def test_cutting_jobs_are_retried_by_filter_and_permanent_errors_are_told(make_p
     page = client.get(f"{CUTTING}all/retry/?status=FAILED").context["sentences"]
     action = worked(asked(client, f"{CUTTING}all/retry/?status=FAILED"))
 
-    assert page[0] == "Retry: 1 that match (1 FAILED)."
+    assert page[0] == "Retry: 1 matches (1 FAILED)."
     assert page[2:] == [
-        "1 is FAILED (E_RETRY_LIMIT_REACHED) and will stay so.",
-        "1 is FAILED (E_XML_INVALID) and will stay so.",
+        "1 is FAILED (E_RETRY_LIMIT_REACHED) and will not change.",
+        "1 is FAILED (E_XML_INVALID) and will not change.",
     ]
-    assert action.left == {"FAILED (E_XML_INVALID)": 1, "FAILED (E_RETRY_LIMIT_REACHED)": 1}
+    assert action.skipped == [["FAILED", "E_RETRY_LIMIT_REACHED", 1], ["FAILED", "E_XML_INVALID", 1]]
     passing.refresh_from_db()
     assert passing.status == "NEW"
     retried = Event.objects.of(passing).get(event_type="JOB_RETRY_SCHEDULED")
-    assert (retried.actor, retried.message) == ("operator:ayse", f"mended ({action})")
+    assert (retried.actor, retried.message) == ("operator:ayse", f"fixed ({action})")
     told = client.get(f"{PAGES}{action.pk}/change/").content.decode()
     assert "Scheduled a retry of 1 of 3; 1 was FAILED (E_RETRY_LIMIT_REACHED); 1 was FAILED (E_XML_INVALID)." in told
 
@@ -120,8 +121,8 @@ def test_con_4_a_job_that_is_worked_on_is_foretold_as_it_is_reported(make_person
     done = client.post(f"{CUTTING}act/cancel/", {"ids": ",".join(both), "reason": "x"}, follow=True)
 
     assert asking[0] == "Cancel: 1 of 2 selected."
-    assert asking[-1] == "1 is NEW and being worked on and will stay so."
-    assert said(done) == ["Cancelled 1 of 2; 1 was NEW and being worked on."]
+    assert asking[-1] == "1 is NEW (being processed) and will not change."
+    assert said(done) == ["Cancelled 1 of 2; 1 was NEW (being processed)."]
 
 
 @pytest.mark.parametrize("verb", ["approve", "retry", "cancel"])

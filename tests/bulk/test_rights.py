@@ -50,7 +50,7 @@ def test_rows_of_a_site_that_was_taken_away_are_left_alone(make_person, make_sit
     SiteMembership.objects.filter(site=lost).delete()
     worked(action)
 
-    assert (action.status, action.moved_count, action.left) == ("DONE", 2, {"not of a site you run": 3})
+    assert (action.status, action.moved_count, action.skipped) == ("DONE", 2, [["", "not of a site you run", 3]])
     assert states() == {"QUEUED": 2, "FAILED": 3}
     agrees(operator, action)
 
@@ -111,7 +111,7 @@ def test_only_who_runs_all_its_sites_cancels_what_another_asked(make_person, mak
 def test_what_is_not_counted_yet_is_cancelled_by_who_asked_or_a_superuser(make_person, site, admin_client) -> None:
     operator = make_person(sites={site: "operator"})
     chief = make_person("can", role="admin", sites={site: "operator"})
-    asks = {"queue": "conversion", "action": "retry", "filters_told": "", "options": {}, "reason": "mended"}
+    asks = {"queue": "conversion", "action": "retry", "filters_text": "", "options": {}, "reason": "fixed"}
     action = plan(user=user_of(operator), filters={"status": "FAILED"}, **asks)
 
     def may_cancel(client: Client) -> bool:

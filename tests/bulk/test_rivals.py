@@ -8,7 +8,7 @@ from django.db import connection
 
 from kilit.bulk.models import BulkAction
 from kilit.bulk.running import run_batch, work, work_due
-from ociqueue.admin.actions import RETRY
+from ociqueue.operations import RETRY
 from tests.support.bulk_actions import PAGES, ask, asked, states
 from tests.support.bulk_results import agrees, moves
 from tests.support.fixtures.workers import workers
@@ -31,7 +31,7 @@ def test_what_somebody_else_moved_meanwhile_is_told(make_person, site, make_fail
     late = BulkAction.objects.latest("created_at")
     page = second.get(f"{PAGES}{late.pk}/change/").content.decode()
 
-    assert (mine.moved_count, mine.left) == (5, {})
+    assert (mine.moved_count, mine.skipped) == (5, [])
     assert late.moved_count == 1, "reset applies to QUEUED too"
     assert "Reset 1 of 1." in page
 
@@ -46,7 +46,7 @@ def test_a_second_retry_of_the_same_rows_says_what_they_were(make_person, site, 
     for action in actions:
         action.refresh_from_db()
     assert [action.moved_count for action in actions] == [5, 0]
-    assert actions[1].left == {"QUEUED": 5}
+    assert actions[1].skipped == [["QUEUED", "", 5]]
     page = second.get(f"{PAGES}{actions[1].pk}/change/").content.decode()
     assert "Retried 0 of 5; 5 were QUEUED." in page
     agrees(second, actions[1])
@@ -109,7 +109,7 @@ def test_two_operators_over_the_same_rows_at_once(make_person, make_site, make_f
         assert action.status == "DONE"
         agrees(person, action)
     assert sum(action.moved_count for action in actions) == 600
-    assert sum(action.left.get("QUEUED", 0) for action in actions) == 600
+    assert sum(count for action in actions for state, _, count in action.skipped if state == "QUEUED") == 600
     assert sum(sum(moves(action).values()) for action in actions) == 600
 
 
@@ -184,6 +184,6 @@ def test_killed_workers_neither_repeat_nor_skip(make_person, site, make_failed, 
 
     action.refresh_from_db()
     assert killed_at == whole_batches, "it was killed on its way"
-    assert (action.total, action.done_count, action.moved_count, action.left) == (total, total, total, {})
+    assert (action.total, action.done_count, action.moved_count, action.skipped) == (total, total, total, [])
     assert states() == {"QUEUED": total}
     agrees(operator, action)

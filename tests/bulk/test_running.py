@@ -8,11 +8,11 @@ from django.db.models.functions import Now
 
 from kilit.bulk import planning, running
 from kilit.bulk.models import BulkAction, BulkItem
-from kilit.bulk.queues import NotNow
+from kilit.bulk.operations import OperationUnavailable
 from kilit.bulk.running import run_batch, work_due
 from kilit.lock.models import Event
-from ociqueue.admin.actions import ConversionAction
 from ociqueue.models import Conversion
+from ociqueue.operations import ConversionOperation
 from tests.support.bulk_actions import PAGES, asked, said, states, worked
 from tests.support.bulk_results import agrees, results
 
@@ -26,7 +26,7 @@ def test_every_row_tells_who_and_why(make_person, site, make_failed) -> None:
     action = worked(asked(operator))
 
     event = Event.objects.of(rows[0]).last()
-    assert (event.actor, event.message) == ("operator:ayse", f"mended ({action})")
+    assert (event.actor, event.message) == ("operator:ayse", f"fixed ({action})")
     assert [e.actor for e in Event.objects.of(action)] == [
         "operator:ayse",
         "operator:ayse",
@@ -76,9 +76,9 @@ def test_cancel_stops_before_the_next_batch(make_person, site, make_failed, smal
     work_due()
 
     action.refresh_from_db()
-    assert asking["submit"] == "Cancel the rest"
-    assert asking["sentences"] == ["2 of 10 were changed already, and stay so. The others are left alone."]
-    assert said(answer) == ["Cancelled. 2 of 10 were changed before, and stay so."]
+    assert asking["submit"] == "Stop the rest"
+    assert asking["sentences"] == ["2 of 10 are already changed and stay changed. The others will not change."]
+    assert said(answer) == ["Stopped. 2 of 10 were already changed and stay changed."]
     assert not more
     assert (action.status, action.done_count, action.moved_count) == ("CANCELLED", 2, 2)
     assert states() == {"QUEUED": 2, "FAILED": 8}
@@ -96,16 +96,16 @@ def test_nothing_is_cancelled_without_a_reason(make_person, site, make_failed, r
     page = operator.get(f"{PAGES}{action.pk}/change/")
     asking = operator.post(f"{PAGES}{action.pk}/cancel/", reason)
     action.refresh_from_db()
-    assert page.context["cancel_label"] == asking.context["submit"] == "Cancel"
+    assert page.context["cancel_label"] == asking.context["submit"] == "Stop"
     assert f'href="{PAGES}{action.pk}/cancel/"' in page.content.decode()
-    assert asking.context["sentences"] == ["Nothing was changed yet, and nothing will be."]
+    assert asking.context["sentences"] == ["Nothing has been changed yet, and nothing will be."]
     assert action.status == "RUNNING"
 
     answer = operator.post(f"{PAGES}{action.pk}/cancel/", {"reason": "a mistake"}, follow=True)
     again = operator.get(f"{PAGES}{action.pk}/cancel/", follow=True)
     action.refresh_from_db()
-    assert said(answer) == ["Cancelled. Nothing was changed."]
-    assert said(again) == ["Nothing was done: it is CANCELLED."]
+    assert said(answer) == ["Stopped. Nothing was changed."]
+    assert said(again) == ["Nothing was changed: it is CANCELLED."]
     assert (action.status, states()) == ("CANCELLED", {"FAILED": 2})
 
 
@@ -115,22 +115,22 @@ def test_a_batch_that_breaks_off_leaves_nothing_and_is_tried_again(
     make_failed(site, 4)
     operator = make_person(sites={site: "operator"})
     action = asked(operator)
-    settle, calls = running.settle, []
+    record_results, calls = running.record_results, []
 
-    def settle_once(*args: Any) -> None:
+    def record_once(*args: Any) -> None:
         calls.append(args)
         if len(calls) == 2:
             raise RuntimeError("the power went")
-        settle(*args)
+        record_results(*args)
 
-    monkeypatch.setattr(running, "settle", settle_once)
+    monkeypatch.setattr(running, "record_results", record_once)
     work_due()
     action.refresh_from_db()
     first = (action.status, action.done_count, action.error)
     BulkAction.objects.update(lease_until=None, claim_token=None)
     worked(action)
 
-    assert first == ("RUNNING", 2, "RuntimeError; the log says more.")
+    assert first == ("RUNNING", 2, "RuntimeError; see the log.")
     assert (action.status, action.moved_count, action.error) == ("DONE", 4, "")
     agrees(operator, action)
 
@@ -140,9 +140,9 @@ def test_what_never_works_fails_with_its_words(make_person, site, make_failed, m
     action = asked(make_person(sites={site: "operator"}))
 
     def never(*_: Any) -> None:
-        raise NotNow("The store does not answer.")
+        raise OperationUnavailable("The store does not answer.")
 
-    monkeypatch.setattr(ConversionAction, "apply", never)
+    monkeypatch.setattr(ConversionOperation, "apply", never)
     for _ in range(7):
         BulkAction.objects.filter(status="RUNNING").update(lease_until="2020-01-01T00:00Z")
         work_due()
@@ -158,12 +158,12 @@ def test_plans_that_nobody_confirms_are_cancelled_and_old_lines_forgotten(make_p
     stale = BulkAction.objects.create(
         queue="conversion", action="retry", reason="x", filters={"status": "FAILED"}, asked_by=done.asked_by
     ).move("prepare", total=0, eligible=0)
-    assert running.tidy() == "Cancelled 0, forgot 0 results."
+    assert running.tidy() == "Cancelled 0, deleted 0 results."
 
     BulkAction.objects.update(updated_at="2020-01-01T00:00Z")
     BulkAction.objects.filter(pk=done.pk).update(finished_at="2020-01-01T00:00Z")
 
-    assert running.tidy() == "Cancelled 1, forgot 1 results."
+    assert running.tidy() == "Cancelled 1, deleted 1 results."
     stale.refresh_from_db()
     assert stale.status == "CANCELLED"
 
@@ -195,13 +195,14 @@ def test_a_file_of_results_is_safe_and_told_row_by_row(make_person, site, make_f
     worked(action)
     told = results(operator, action)
 
-    assert {row["outcome"] for row in waiting.values()} == {"waiting"}
+    assert {row["result"] for row in waiting.values()} == {"waiting"}
     assert told[rows[0].pk] | {"doneAt": ""} == {
         "id": str(rows[0].pk),
         "foundAs": "FAILED",
-        "outcome": "left",
-        "wasThen": "QUEUED",
+        "result": "skipped",
+        "state": "QUEUED",
+        "reason": "",
         "doneAt": "",
     }
-    assert told[rows[1].pk]["outcome"] == "moved"
+    assert told[rows[1].pk]["result"] == "changed"
     assert BulkItem.objects.count() == 2

@@ -199,11 +199,12 @@ GROUPS = """
 """
 BULK = """
     SELECT b.id, b.done_count, b.moved_count, coalesce(left_sum.number, 0),
-      count(i.id) FILTER (WHERE i.outcome <> ''), count(i.id) FILTER (WHERE i.outcome = 'moved'),
-      count(i.id) FILTER (WHERE i.outcome = 'left'),
+      count(i.id) FILTER (WHERE i.result <> ''), count(i.id) FILTER (WHERE i.result = 'changed'),
+      count(i.id) FILTER (WHERE i.result = 'skipped'),
       (SELECT count(*) FROM lock_event e WHERE e.message LIKE '%%(bulk action ' || b.id || ')')
     FROM bulk_bulkaction b LEFT JOIN bulk_bulkitem i ON i.action_id = b.id
-    LEFT JOIN LATERAL (SELECT sum(value::int) AS number FROM jsonb_each_text(b.left)) AS left_sum ON true
+    LEFT JOIN LATERAL (SELECT sum((skip->>2)::int) AS number FROM jsonb_array_elements(b.skipped) AS skip)
+      AS left_sum ON true
     GROUP BY b.id, left_sum.number
 """
 

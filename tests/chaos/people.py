@@ -70,7 +70,7 @@ def act_in_bulk(rng: random.Random, _: Any) -> None:
     """Ask for everything that matches a filter; some plans are started, some cancelled, some left."""
     queue, action, state = rng.choice(BULK)
     user = User.objects.get(username="demo-admin")
-    asked = {"queue": queue, "action": action, "user": user, "filters": {"status": state}, "filters_told": state}
+    asked = {"queue": queue, "action": action, "user": user, "filters": {"status": state}, "filters_text": state}
     make = rng.choice([planning.plan, planning.plan_now])
     planned = make(**asked, reason="chaos", options={})
     time.sleep(rng.uniform(0, 1))

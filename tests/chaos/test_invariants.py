@@ -106,7 +106,7 @@ def act_in_bulk() -> None:
     admin = User.objects.create_superuser("root")
     for action, state in (("retry", "FAILED"), ("mark_failed", "QUEUED")):
         asked = {"queue": "conversion", "action": action, "user": admin, "filters": {"status": state}}
-        planned = planning.plan_now(**asked, filters_told=state, reason="mended", options={})
+        planned = planning.plan_now(**asked, filters_text=state, reason="mended", options={})
         BulkAction.objects.filter(pk=planned.pk).start(count=1)
         work_due()
 

@@ -34,7 +34,7 @@ def row(operator) -> Conversion:
 
 def send(client: Client, asked: Any, **fields: Any) -> Any:
     """Confirm what a page asks, as its form does."""
-    return client.post(asked.context["post_to"], {**asked.context["kept"], "reason": "mended", **fields}, follow=True)
+    return client.post(asked.context["post_to"], {**asked.context["kept"], "reason": "fixed", **fields}, follow=True)
 
 
 def said(answer: Any) -> list[str]:

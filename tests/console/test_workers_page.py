@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from kilit.console.workers import ENDS_WITHIN, LATE_AFTER, Chore, Ring, Supervisor, Watch
+from kilit.console.workers_page import ENDS_WITHIN, LATE_AFTER, Chore, Ring, Supervisor, Watch
 from kilit.workers import sweeps
 from kilit.workers.doorbells import RING_AGAIN_AFTER
 from kilit.workers.models import Bell, Heartbeat, Runner, SweepRun

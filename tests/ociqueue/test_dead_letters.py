@@ -141,7 +141,7 @@ def test_memory_stays_the_same_for_any_number_of_rows(site) -> None:
     def most_memory(number: int) -> int:
         make_failed(site, number, message="x" * 900)
         tracemalloc.start()
-        lines = sum(1 for _ in CONSOLE.dead_letter_lines(rows))
+        lines = sum(1 for _ in CONSOLE.export_lines(rows))
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert lines == 1 + Conversion.objects.count()
@@ -152,5 +152,5 @@ def test_memory_stays_the_same_for_any_number_of_rows(site) -> None:
 
     assert many < 1.5 * few
     with CaptureQueriesContext(connection) as asked:
-        next(CONSOLE.dead_letter_lines(rows))
+        next(CONSOLE.export_lines(rows))
     assert not asked.captured_queries, "the head comes before the rows are asked for"

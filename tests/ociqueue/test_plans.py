@@ -4,7 +4,7 @@ import pytest
 
 from kilit.lock.identity import uuid7
 from ociqueue import presenters
-from ociqueue.admin.listing import search
+from ociqueue.filters import search
 from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.uploader.due import due_sites
 from tests.support.crowded_conversions import BUFFERS_PER_ROW, FILL, TABLE, WAITING

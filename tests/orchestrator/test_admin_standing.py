@@ -35,7 +35,7 @@ def row_in(state: str) -> Job:
 def told(client, job: Job) -> list[tuple[str, str]]:
     answer = client.get(f"{LIST}{job.pk}/change/")
     assert answer.status_code == 200
-    return [(reason.kind, reason.sentence) for reason in answer.context["reasons"]]
+    return [(reason.kind, reason.sentence) for reason in answer.context["blockers"]]
 
 
 @pytest.mark.parametrize("state", list(JobState))
@@ -64,13 +64,13 @@ def test_a_next_run_in_the_future_and_nobody_to_work_are_told(make_person) -> No
     reasons = told(client, job)
     assert reasons[0][1].startswith("It is looked at again at ")
     assert reasons[1] == (
-        "kept",
+        "blocked",
         "No worker and no runner is alive: manage.py runworkers, or orchestrator_tick --watch.",
     )
     Job.objects.filter(pk=job.pk).update(next_run_at=Now())
     Heartbeat.objects.create(name="here", alive_at=Now())
     assert told(client, job) == [
-        ("free", "Nothing keeps it: it is due, and a worker should take it within seconds."),
+        ("ready", "Nothing: it is due, and a worker should start it within seconds."),
     ]
 
 
@@ -91,16 +91,16 @@ def test_con_8_a_job_that_only_a_runner_takes_says_whether_one_lives(why: str, m
     settings.FLOOR_IS_HERE = "elsewhere" not in why
     Heartbeat.objects.create(name="here", alive_at=Now())  # workers do not help
 
-    (kept,) = (told for kind, told in told(client, job) if kind == "kept")
+    (kept,) = (told for kind, told in told(client, job) if kind == "blocked")
     assert kept.startswith(sentence)
     assert kept.endswith(WATCH)
     Runner.objects.create(name="killed", queue="cutting_job", pid=1, alive_at=Now() - timedelta(minutes=1))
     Runner.objects.create(name="of another queue", queue="parcel", pid=2)
-    assert ("kept", kept) in told(client, job)
+    assert ("blocked", kept) in told(client, job)
 
     Runner.objects.create(name="here", queue="cutting_job", pid=3)
 
-    assert "kept" not in dict(told(client, job))
+    assert "blocked" not in dict(told(client, job))
 
 
 def test_a_lease_says_until_when_it_is_held(make_person) -> None:
@@ -109,7 +109,7 @@ def test_a_lease_says_until_when_it_is_held(make_person) -> None:
 
     answer = make_person("viewer").get(f"{LIST}{job.pk}/change/")
 
-    assert "holds it until" in answer.context["reasons"][0].sentence
+    assert "holds it until" in answer.context["blockers"][0].sentence
     assert [label for label, _ in answer.context["holdings"]] == ["Lease until", "Claim"]
 
 

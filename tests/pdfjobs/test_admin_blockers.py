@@ -21,7 +21,7 @@ LIST = "/admin/pdfjobs/pdfjob/"
 def told(client, job: PdfJob) -> list[str]:
     answer = client.get(f"{LIST}{job.pk}/change/")
     assert answer.status_code == 200
-    return [reason.sentence for reason in answer.context["reasons"]]
+    return [reason.sentence for reason in answer.context["blockers"]]
 
 
 def test_a_lapsed_lease_names_the_sweep_and_whether_it_runs(make_person, make_job, worker_lives) -> None:

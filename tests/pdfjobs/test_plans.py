@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pdfjobs import cleanup, enqueue, work
-from pdfjobs.admin.listing import search
+from pdfjobs.filters import search
 from pdfjobs.models import PdfJob
 from tests.support.crowded_pdf_jobs import MOST_BUFFERS, TABLE
 from tests.support.plans import blocks, explained, statements, walked

@@ -17,7 +17,7 @@ PAGES = "/admin/bulk/bulkaction/"
 
 def ask(client: Client, action: str = "retry", query: str = "status=FAILED", **fields: Any) -> Any:
     """Confirm an action over all that match, as its page does."""
-    return client.post(f"{LIST}all/{action}/?{query}", {"reason": "mended", **fields}, follow=True)
+    return client.post(f"{LIST}all/{action}/?{query}", {"reason": "fixed", **fields}, follow=True)
 
 
 def asked(client: Client, action: str = "retry", query: str = "status=FAILED", **fields: Any) -> BulkAction:

@@ -1,4 +1,4 @@
-"""What became of a bulk action, by the file of its results, its lines and the witness."""
+"""The results of a bulk action: its CSV file, its items and the events."""
 
 import csv
 from collections import Counter
@@ -20,18 +20,18 @@ def results(client: Client, action: BulkAction) -> dict[UUID, dict[str, str]]:
 
 
 def moves(action: BulkAction) -> Counter[UUID]:
-    """Return how often each row was moved in this action's name, by the witness."""
-    events = Event.objects.filter(queue="conversion", message=f"mended ({action})", to_state="QUEUED")
+    """Return how often the events say each row was moved by this action."""
+    events = Event.objects.filter(queue="conversion", message=f"fixed ({action})", to_state="QUEUED")
     return Counter(events.values_list("object_id", flat=True))
 
 
 def agrees(client: Client, action: BulkAction) -> None:
-    """Check that witness, lines, file and sums tell one story."""
-    told, moved = results(client, action), moves(action)
+    """Check that events, items, file and sums agree."""
+    lines, moved = results(client, action), moves(action)
     assert set(moved.values()) <= {1}, "each row is moved once"
-    assert {pk for pk, row in told.items() if row["outcome"] == "moved"} == set(moved)
-    assert len(told) == action.total
-    outcomes = Counter(row["outcome"] for row in told.values())
-    assert outcomes["moved"] == action.moved_count
-    assert outcomes["left"] == sum(action.left.values())
-    assert outcomes["moved"] + outcomes["left"] == action.done_count
+    assert {pk for pk, row in lines.items() if row["result"] == "changed"} == set(moved)
+    assert len(lines) == action.total
+    found = Counter(row["result"] for row in lines.values())
+    assert found["changed"] == action.moved_count
+    assert found["skipped"] == sum(count for _state, _reason, count in action.skipped)
+    assert found["changed"] + found["skipped"] == action.done_count

@@ -1,4 +1,4 @@
-"""Error groups: failures by code and message, how many, since when, and what to do with all of them."""
+"""Error groups: failures by code and message, how many, since when, and actions on a whole group."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from kilit.console.bulk import BulkOffers, encoded
+from kilit.console.bulk_requests import BulkRequestAdmin, encode
 from kilit.console.formatting import button, page
 from kilit.console.formatting import number as grouped
 from kilit.lock.failures import Failures
@@ -20,9 +20,7 @@ TALLEST = 32
 
 
 @dataclass(frozen=True)
-class Bar:
-    """An hour of the trend, as the picture draws it."""
-
+class TrendBar:
     x: int
     y: int
     height: int
@@ -30,23 +28,23 @@ class Bar:
 
 @dataclass(frozen=True)
 class Trend:
-    """How many came in each of the last hours, as bars and in words."""
+    """How many failures came in each of the last hours, as bars and as text."""
 
     hours: list[int]
 
     width, height = BAR * TREND_HOURS, TALLEST
 
     @property
-    def bars(self) -> list[Bar]:
-        """The bars, tallest for the worst hour; an hour without any leaves a line."""
+    def bars(self) -> list[TrendBar]:
+        """The bars, tallest for the worst hour; an hour without failures leaves a line."""
         most = max(self.hours) or 1
         heights = [max(1, round(number * TALLEST / most)) if number else 1 for number in self.hours]
-        return [Bar(place * BAR, TALLEST - height, height) for place, height in enumerate(heights)]
+        return [TrendBar(place * BAR, TALLEST - height, height) for place, height in enumerate(heights)]
 
     @property
     def sentence(self) -> str:
-        told = {"day": grouped(sum(self.hours)), "hour": grouped(self.hours[-1])}
-        return _("%(day)s in the last 24 hours, %(hour)s of them in the current hour") % told
+        counts = {"day": grouped(sum(self.hours)), "hour": grouped(self.hours[-1])}
+        return _("%(day)s in the last 24 hours, %(hour)s of them in the current hour") % counts
 
     @property
     def direction(self) -> str:
@@ -60,38 +58,33 @@ class Trend:
 
 
 @dataclass(frozen=True)
-class Way:
-    """Something to do with a whole group."""
-
+class GroupAction:
     label: str
     href: str
 
 
 @dataclass(frozen=True)
-class ShownGroup:
-    """A group as its page shows it."""
-
+class ErrorGroupRow:
     group: Group
     trend: Trend
     list_href: str
-    ways: list[Way]
+    actions: list[GroupAction]
     states: list[tuple[Any, int]]  # a badge for each, and how many
 
 
-class ErrorGroupsAdmin(BulkOffers):
-    """Rows whose failures are grouped, on a page beside the list; a group is one of its filters."""
+class ErrorGroupsAdmin(BulkRequestAdmin):
+    """Adds a page of error groups to a list; a group is one of the list's filters."""
 
     failures: Failures
-    # By their names in the address, what is offered for a group: verbs that try again, never those that end.
-    for_groups: ClassVar[tuple[str, ...]] = ("retry", "approve")
+    # What is offered for a group: actions that try again, never those that end.
+    group_actions: ClassVar[tuple[str, ...]] = ("retry", "approve")
 
     def badge(self, state: str) -> Any:
-        """Return a state as the queue's pages show it."""
         return state
 
     @button(description=gettext_lazy("Error groups"), icon="stacks", permissions=["view"], url_path="groups")
     def error_groups(self, request: HttpRequest) -> HttpResponse:
-        queue, scopes = self.table.queue, self.scopes_seen_by(request.user)
+        queue, scopes = self.queue.table.queue, self.queue.scopes_seen_by(request.user)
         found = ErrorGroup.objects.largest(queue=queue, scopes=scopes, limit=MOST_GROUPS + 1)
         shown = found[:MOST_GROUPS]
         trends = ErrorGroup.objects.trend([group.name for group in shown], queue=queue, scopes=scopes)
@@ -100,7 +93,7 @@ class ErrorGroupsAdmin(BulkOffers):
         return page(
             self,
             request,
-            "admin/console/groups.html",
+            "admin/console/error_groups.html",
             title=_("Error groups of %(name)s") % {"name": name},
             groups=[self._shown(group, trends[group.name], may_act=may_act) for group in shown],
             are_more=len(found) > MOST_GROUPS,
@@ -109,18 +102,17 @@ class ErrorGroupsAdmin(BulkOffers):
             states=", ".join(map(str, self.failures.states)),
         )
 
-    def _shown(self, group: Group, hours: list[int], *, may_act: bool) -> ShownGroup:
-        filters = {"group": group.name}
-        ways = [
-            Way(self._way(str(action.title), reach), self.bulk_address(action, filters))
-            for action in self.operations
-            if action.name in self.for_groups and (reach := sum(group.states.get(state, 0) for state in action.sources))
-        ]
+    def _shown(self, group: Group, hours: list[int], *, may_act: bool) -> ErrorGroupRow:
+        filters, actions = {"group": group.name}, []
+        for action in self.operator_actions:
+            reach = sum(group.states.get(state, 0) for state in action.sources)
+            if reach and action.name in self.group_actions:
+                actions.append(GroupAction(self._label(str(action.title), reach), self.bulk_address(action, filters)))
         states = [(self.badge(state), number) for state, number in sorted(group.states.items())]
-        listed = f"{self.address('changelist')}?{encoded(filters)}"
-        return ShownGroup(group, Trend(hours), listed, ways if may_act else [], states)
+        listed = f"{self.address('changelist')}?{encode(filters)}"
+        return ErrorGroupRow(group, Trend(hours), listed, actions if may_act else [], states)
 
     @staticmethod
-    def _way(title: str, reach: int) -> str:
-        words = ngettext("%(title)s this group (%(number)s row)", "%(title)s this group (%(number)s rows)", reach)
-        return words % {"title": title, "number": grouped(reach)}
+    def _label(title: str, reach: int) -> str:
+        text = ngettext("%(title)s this group (%(number)s row)", "%(title)s this group (%(number)s rows)", reach)
+        return text % {"title": title, "number": grouped(reach)}

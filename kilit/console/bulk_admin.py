@@ -1,9 +1,10 @@
-"""Bulk actions in the console: what was asked, how far it is, what became of each row."""
+"""Bulk actions in the console: what was requested, the progress, the result of each row."""
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.contrib.admin import display
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -18,13 +19,14 @@ from django.views.decorators.http import require_POST
 
 from kilit.access.roles import Role, role_of
 from kilit.api.csv_files import CHUNK, csv_lines, csv_response
+from kilit.bulk.filters import ChoiceFilter, FilterSet
 from kilit.bulk.models import MOST_WITHOUT_COUNT, BulkAction, BulkActionQuerySet, BulkItem
-from kilit.bulk.planning import BELL
-from kilit.bulk.queues import queues, verb_of
-from kilit.bulk.states import BULK_ACTIONS, State
-from kilit.console.actions import Action, ReasonForm, left_as
-from kilit.console.bulk import count_field, encoded, foretold, typed
-from kilit.console.filters import StateFilter
+from kilit.bulk.operations import Skip
+from kilit.bulk.planning import BELL, skips_from_json
+from kilit.bulk.queues import queues
+from kilit.bulk.states import BULK_ACTIONS, BulkState
+from kilit.console.actions import Action, ReasonForm, format_skip, skipped_text
+from kilit.console.bulk_requests import count_field, encode, preview_text, typed_count
 from kilit.console.formatting import badge, page, since, two_lines
 from kilit.console.formatting import number as grouped
 from kilit.console.listing import LongListAdmin
@@ -33,56 +35,78 @@ from kilit.lock.models import Event
 from kilit.workers import doorbells
 
 COLOURS = {
-    State.PLANNED: "info",
-    State.READY: "warning",
-    State.RUNNING: "info",
-    State.DONE: "success",
-    State.CANCELLED: "",
-    State.FAILED: "danger",
+    BulkState.PLANNED: "info",
+    BulkState.READY: "warning",
+    BulkState.RUNNING: "info",
+    BulkState.DONE: "success",
+    BulkState.CANCELLED: "",
+    BulkState.FAILED: "danger",
 }
 CANCELLABLE = BULK_ACTIONS.moves["cancel"].sources
-MOST_LEFT_SHOWN = 50
-COLUMNS = ("id", "foundAs", "outcome", "wasThen", "doneAt")
+MOST_SKIPPED_SHOWN = 50
+COLUMNS = ("id", "foundAs", "result", "state", "reason", "doneAt")
+
+
+def search(rows: Any, text: str) -> Any:
+    try:
+        return rows.filter(pk=text)
+    except (ValidationError, ValueError):
+        return rows.filter(asked_by__username=text)
+
+
+FILTERS = FilterSet(
+    (
+        ChoiceFilter(
+            name="status",
+            title=gettext_lazy("state"),
+            column="status",
+            choices=[(state, state) for state in BULK_ACTIONS.states],
+        ),
+    ),
+    search=search,
+)
+
+
+def console_action(row: BulkAction) -> Action:
+    model_admin: Any = admin.site.get_model_admin(queues[row.queue].model)
+    found: Action = model_admin.action_named(row.action)
+    return found
 
 
 @display(description=gettext_lazy("action"))
-def what(row: BulkAction) -> SafeString:
-    verb = cast("Action", verb_of(row.queue, row.action))
-    return two_lines(f"{verb.title} · {verb.model._meta.verbose_name_plural}", row.filters_told, title=row.reason)
+def title(row: BulkAction) -> SafeString:
+    names = queues[row.queue].model._meta.verbose_name_plural
+    return two_lines(f"{console_action(row).title} · {names}", row.filters_text, title=row.reason)
 
 
 @display(description=gettext_lazy("state"))
 def state(row: BulkAction) -> SafeString:
-    """Return the state as word and colour."""
-    return badge(row.status, COLOURS[State(row.status)])
+    return badge(row.status, COLOURS[BulkState(row.status)])
 
 
 @display(description=gettext_lazy("progress"))
 def progress(row: BulkAction) -> SafeString:
-    """Return how far it is, and how many rows it moved."""
     of = f"{grouped(row.done_count)} / {grouped(row.total)}" if row.total is not None else "-"
     return two_lines(of, _("%(number)s changed") % {"number": grouped(row.moved_count)})
 
 
-@display(description=gettext_lazy("asked by"))
+@display(description=gettext_lazy("requested by"))
 def asked_by(row: BulkAction) -> str:
     return str(row.asked_by)
 
 
 @display(description=gettext_lazy("age"))
 def age(row: BulkAction) -> SafeString:
-    """Return how long ago it was asked for."""
     return since(row.created_at)
 
 
 class BulkActionAdmin(LongListAdmin):
-    """Bulk actions, newest first: one's own, and those over rows that one sees."""
+    """The user's own bulk actions, and those over rows that the user sees."""
 
-    table = BULK_ACTIONS
-    list_display = [what, state, progress, asked_by, age]
-    list_filter = [StateFilter]
+    filters = FILTERS
+    list_display = [title, state, progress, asked_by, age]
     list_select_related = ["asked_by"]
-    search_help_text = gettext_lazy("A whole id, or a person's name")
+    search_help_text = gettext_lazy("A whole id, or a user name")
 
     def get_queryset(self, request: HttpRequest) -> BulkActionQuerySet:
         rows: BulkActionQuerySet = super().get_queryset(request)
@@ -98,50 +122,35 @@ class BulkActionAdmin(LongListAdmin):
                 seen |= Q(queue=name) if scopes is None else Q(queue=name, scopes__contained_by=scopes)
         return seen
 
-    def search(self, rows: Any, text: str) -> Any:
-        try:
-            return rows.filter(pk=text)
-        except (ValidationError, ValueError):
-            return rows.filter(asked_by__username=text)
-
-    # One action
-
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
-        """Show one action, with what can be done about it now."""
-        action = self._found(request, object_id)
-        return page(
-            self,
-            request,
-            "admin/console/bulk_action.html",
-            title=_("Bulk action"),
-            **self._about(request, action),
-        )
+        context = self._context(request, self._found(request, object_id))
+        return page(self, request, "admin/console/bulk_action.html", title=_("Bulk action"), **context)
 
     def progress_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show how far it is: the part of the page that renews itself."""
-        about = self._about(request, self._found(request, object_id))
-        return TemplateResponse(request, "admin/console/bulk_progress.html", about)
+        """Show the part of the page that refreshes itself."""
+        context = self._context(request, self._found(request, object_id))
+        return TemplateResponse(request, "admin/console/bulk_progress.html", context)
 
     def start_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Start what was counted, once its number was typed."""
+        """Start what was counted; many rows need their number typed."""
         action = self._found(request, object_id)
         if not self._may_start(request, action):
             raise PermissionDenied
         rows = BulkAction.objects.filter(pk=action.pk)
         with for_reason(action.reason):
-            started = rows.start(count=typed(request.POST))
+            started = rows.start(count=typed_count(request.POST))
         if started:
             doorbells.ring(BELL)
-        elif rows.filter(status=State.READY).exists():
+        elif rows.filter(status=BulkState.READY).exists():
             messages.error(request, _("Type %(number)s to start it.") % {"number": grouped(action.eligible or 0)})
         else:
             self._refused(request, rows.get())
         return self._to_page(action)
 
     def cancel_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Ask why, then stop it; what was done stays done.
+        """Ask for a reason, then stop it; finished batches stay as they are.
 
-        On a page of its own: the part that renews itself would take a half-written reason away.
+        On a separate page: the part that refreshes itself would discard a half-written reason.
         """
         action = self._found(request, object_id)
         if not self._may_cancel(request, action):
@@ -162,18 +171,18 @@ class BulkActionAdmin(LongListAdmin):
 
     def _ask_to_cancel(self, request: HttpRequest, action: BulkAction, form: ReasonForm) -> HttpResponse:
         if action.done_count:
-            words = _("%(moved)s of %(total)s were changed already, and stay so. The others are left alone.")
+            sentence = _("%(moved)s of %(total)s are already changed and stay changed. The others will not change.")
         else:
-            words = _("Nothing was changed yet, and nothing will be.")
-        form.fields["reason"].help_text = _("Kept in the timeline of the bulk action, with your name.")
+            sentence = _("Nothing has been changed yet, and nothing will be.")
+        form.fields["reason"].help_text = _("Shown in the timeline of the bulk action, with your name.")
         return page(
             self,
             request,
             "admin/console/confirm.html",
-            title=_cancel_label(action),
+            title=_("Stop this bulk action?"),
             original=action,
-            sentences=[words % {"moved": grouped(action.moved_count), "total": grouped(action.total or 0)}],
-            facts=[(_("Filter"), action.filters_told)],
+            sentences=[sentence % {"moved": grouped(action.moved_count), "total": grouped(action.total or 0)}],
+            facts=[(_("Filter"), action.filters_text)],
             form=form,
             submit=_cancel_label(action),
             is_dangerous=True,
@@ -202,26 +211,32 @@ class BulkActionAdmin(LongListAdmin):
             raise Http404
         return action
 
-    def _about(self, request: HttpRequest, action: BulkAction) -> dict[str, Any]:
-        queue, verb = queues[action.queue], cast("Action", verb_of(action.queue, action.action))
-        opts = queue.model._meta
+    def _context(self, request: HttpRequest, action: BulkAction) -> dict[str, Any]:
+        console = console_action(action)
+        opts = queues[action.queue].model._meta
         rows = reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist")
-        left = action.items.filter(outcome=BulkItem.Outcome.LEFT).order_by("object_id")[:MOST_LEFT_SHOWN]
+        skips = skips_from_json(action.skipped)
+        skipped = action.items.filter(result=BulkItem.Result.SKIPPED).order_by("object_id")[:MOST_SKIPPED_SHOWN]
         needs_count = (action.eligible or 0) > MOST_WITHOUT_COUNT
         return {
             "action": action,
-            "verb": verb,
+            "console": console,
             "original": action,
             "timeline": Event.objects.history(action),
             "state_badge": state(action),
             "opts_of_rows": opts,
-            "list_address": f"{rows}?{encoded(action.filters)}",
-            "sentences": foretold(verb, action.dry_run) if action.total is not None else [],
+            "list_address": f"{rows}?{encode(action.filters)}",
+            "sentences": preview_text(console, action.dry_run) if action.total is not None else [],
             "progress": _progress(action),
-            "report": _report(verb, action),
-            "left": [(item, f"{rows}{item.object_id}/change/") for item in left],
-            "left_beyond": max(0, sum(action.left.values()) - MOST_LEFT_SHOWN),
-            "may_start": self._may_start(request, action) and action.status == State.READY and bool(action.eligible),
+            "report": _report(console, action, skips),
+            "skipped": [
+                (item.object_id, format_skip(Skip(item.state, item.reason)), f"{rows}{item.object_id}/change/")
+                for item in skipped
+            ],
+            "skipped_beyond": max(0, skips.total() - MOST_SKIPPED_SHOWN),
+            "may_start": action.status == BulkState.READY
+            and bool(action.eligible)
+            and self._may_start(request, action),
             "may_cancel": action.status in CANCELLABLE and self._may_cancel(request, action),
             "cancel_label": _cancel_label(action),
             "count_field": count_field(action.eligible or 0).label if needs_count else "",
@@ -229,59 +244,57 @@ class BulkActionAdmin(LongListAdmin):
         }
 
     def _may_start(self, request: HttpRequest, action: BulkAction) -> bool:
-        """Only whoever asked: it is done in their name."""
+        """Only the user who asked: it is done in their name."""
         return request.user.pk == action.asked_by_id and queues[action.queue].may_act(request.user)
 
     def _may_cancel(self, request: HttpRequest, action: BulkAction) -> bool:
-        """Whoever asked, and whoever may act on all of its rows: a part of it cannot be stopped."""
+        """The user who asked, and users who may act on all of its rows: it is stopped as a whole."""
         user = request.user
-        return user.pk == action.asked_by_id or (queues[action.queue].may_act(user) and _runs_all(user, action))
+        return user.pk == action.asked_by_id or (queues[action.queue].may_act(user) and _may_act_on_all(user, action))
 
     @staticmethod
     def _refused(request: HttpRequest, action: BulkAction) -> None:
-        messages.warning(request, _("Nothing was done: it is %(state)s.") % {"state": action.status})
+        messages.warning(request, _("Nothing was changed: it is %(state)s.") % {"state": action.status})
 
     @staticmethod
     def _to_page(action: BulkAction) -> HttpResponseRedirect:
         return HttpResponseRedirect(reverse("admin:bulk_bulkaction_change", args=[action.pk]))
 
 
-def _runs_all(user: Any, action: BulkAction) -> bool:
-    """Tell whether a user may act on rows of each site that the action reaches, by one row of each."""
-    verb, rows = verb_of(action.queue, action.action), queues[action.queue].model.objects
-    if not verb.scope:
+def _may_act_on_all(user: Any, action: BulkAction) -> bool:
+    """Return whether a user may act on rows of each scope of the action, by one row of each."""
+    operation, rows = queues[action.queue].operation(action.action), queues[action.queue].model.objects
+    scope = operation.scope
+    if not scope:
         return True
-    if action.scopes is None:  # its rows are being written down, and may be anybody's
+    if action.scopes is None:  # its rows are still being recorded, and may be of any scope
         return bool(user.is_superuser)
-    return all(verb.within_reach(rows.filter(**{verb.scope: scope}), user).exists() for scope in action.scopes)
+    return all(operation.within_reach(rows.filter(**{scope: value}), user).exists() for value in action.scopes)
 
 
 def _cancel_label(action: BulkAction) -> str:
-    """Speak of a rest only once something was done."""
-    return _("Cancel the rest") if action.done_count else _("Cancel")
+    return _("Stop the rest") if action.done_count else _("Stop")
 
 
 def _cancelled(action: BulkAction) -> str:
-    """Say what had been done when it was stopped."""
     if not action.done_count:
-        return _("Cancelled. Nothing was changed.")
-    words = _("Cancelled. %(moved)s of %(total)s were changed before, and stay so.")
-    return words % {"moved": grouped(action.moved_count), "total": grouped(action.total or 0)}
+        return _("Stopped. Nothing was changed.")
+    text = _("Stopped. %(moved)s of %(total)s were already changed and stay changed.")
+    return text % {"moved": grouped(action.moved_count), "total": grouped(action.total or 0)}
 
 
 def _progress(action: BulkAction) -> str:
-    words = _("%(done)s of %(total)s rows looked at (%(percent)s %%)")
-    return words % {"done": grouped(action.done_count), "total": grouped(action.total or 0), "percent": action.percent}
+    text = _("%(done)s of %(total)s rows processed (%(percent)s %%)")
+    return text % {"done": grouped(action.done_count), "total": grouped(action.total or 0), "percent": action.percent}
 
 
-def _report(verb: Action, action: BulkAction) -> str:
-    """Say what was done so far, as an action over a selection says it."""
+def _report(console: Action, action: BulkAction, skips: Counter[Skip]) -> str:
     if not action.done_count:
         return ""
-    return verb.report(action.total or 0, action.moved_count, *left_as(action.left)).sentence
+    return console.report(action.total or 0, action.moved_count, *skipped_text(skips)).sentence
 
 
 def _cells(items: Iterator[BulkItem]) -> Iterator[list[Any]]:
     for item in items:
         done_at = item.done_at.isoformat() if item.done_at else ""
-        yield [item.object_id, item.found_as, item.outcome or "waiting", item.note, done_at]
+        yield [item.object_id, item.found_as, item.result or "waiting", item.state, item.reason, done_at]

@@ -1,4 +1,4 @@
-"""The admin of a queue's rows: each has a timeline, and every action asks before it acts."""
+"""The admin of a queue's rows: each has a timeline, and every action asks for confirmation."""
 
 from contextlib import suppress
 from typing import Any
@@ -17,20 +17,20 @@ from django.utils.translation import gettext as _
 from kilit.access.models import DenialCode
 from kilit.access.models.denied_request import mark_denied
 from kilit.console.actions import Action, ReasonForm
-from kilit.console.dead_letters import DeadLetters
-from kilit.console.detail_page import StandingAdmin
+from kilit.console.detail_page import DetailPageAdmin
+from kilit.console.error_groups import ErrorGroupsAdmin
+from kilit.console.failed_export import FailedExportMixin
 from kilit.console.formatting import button, page
 from kilit.console.formatting import number as grouped
-from kilit.console.groups import ErrorGroupsAdmin
 from kilit.lock.audit import for_reason
 
-MOST_NAMED = 5  # rows on the page that asks
-COLUMNS_NAMED = 3  # of the list: the first name a row, and say its state and whose it is
+MOST_NAMED = 5  # rows on the confirmation page
+COLUMNS_NAMED = 3  # of the list: the first ones identify a row
 LIST_FILTERS = "_changelist_filters"  # as Django calls them in the address of a row's page
 
 
-class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
-    """Rows of a lifecycle, moved by an operator's verbs alone."""
+class QueueAdmin(FailedExportMixin, ErrorGroupsAdmin, DetailPageAdmin):
+    """Rows of a queue, changed by operator actions alone."""
 
     buttons: dict[str, Action]  # by the name of the method that a row's page shows as a button
     most_acted_on = 500
@@ -41,81 +41,76 @@ class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
     list_after_template = "admin/console/room_for_actions.html"
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Give each operation its place in the list and its button on a row's page."""
+        """Give each action its place in the list and its button on a row's page."""
         super().__init_subclass__(**options)
-        cls.buttons = {f"{action.name}_row": action for action in cls.operations}
-        cls.actions = [action.name for action in cls.operations]  # type: ignore[assignment]
+        cls.filters = cls.queue.filters
+        cls.buttons = {f"{action.name}_row": action for action in cls.operator_actions}
+        cls.actions = [action.name for action in cls.operator_actions]  # type: ignore[assignment]
         cls.actions_detail = list(cls.buttons)
-        for action in cls.operations:
+        for action in cls.operator_actions:
             setattr(cls, action.name, _for_selected(action))
             setattr(cls, f"{action.name}_row", _for_row(action))
 
-    # What is shown
-
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
-        """Add the timeline, and all else there is to say of a row."""
         row = self.get_object(request, unquote(object_id))
-        options["extra_context"] = {**(self.about(row) if row else {}), "show_history": False}
+        options["extra_context"] = {**(self.detail_context(row) if row else {}), "show_history": False}
         answer: Any = super().change_view(request, object_id, *args, **options)
         if kept := self.get_preserved_filters(request):
             for offered in getattr(answer, "context_data", {}).get("actions_detail", []):
                 offered["path"] += f"?{kept}"
         return answer  # type: ignore[no-any-return]
 
-    # What is offered
-
     def has_operate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
-        return self.may_act(request.user)
+        return self.queue.may_act(request.user)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Offer for a list of one state the verbs that apply to it, and no others."""
+        """Offer for a list of one state only the actions that apply to it."""
         offered: dict[str, Any] = super().get_actions(request)
         state = request.GET.get("status")
-        if state not in self.table.states:
+        if state not in self.queue.table.states:
             return offered
-        apply = {action.name for action in self.operations if state in action.sources}
+        apply = {action.name for action in self.operator_actions if state in action.sources}
         return {name: entry for name, entry in offered.items() if name in apply}
 
     def get_actions_detail(self, request: HttpRequest, object_id: str) -> list[Any]:
-        """Offer the verbs that apply to the row's state, and no others."""
+        """Offer only the actions that apply to the row's state."""
         row = self.get_object(request, unquote(object_id))
-        verbs = self.table.verbs_from(row.status) if row else ()
-        apply = {self.named(name) for name, action in self.buttons.items() if action.verb in verbs}
+        verbs = self.queue.table.verbs_from(row.status) if row else ()
+        apply = {self.view_name(name) for name, action in self.buttons.items() if action.verb in verbs}
         return [offered for offered in super().get_actions_detail(request, object_id) if offered.action_name in apply]
 
     def response_action(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
-        """Refuse a selection made by hand of what is no id, and note one of what is somebody else's."""
+        """Refuse a forged selection: one with an invalid id, or with rows that the user may not act on."""
         chosen = (self.read_id(text) for text in request.POST.getlist("_selected_action")[: self.most_acted_on])
-        self.note_beyond_reach(request, [pk for pk in chosen if pk])
+        self.log_out_of_reach(request, [pk for pk in chosen if pk])
         try:
             return super().response_action(request, queryset)  # type: ignore[no-any-return]
         except ValidationError:
-            raise BadRequest(_("Not an id.")) from None
+            raise BadRequest(_("Invalid id.")) from None
 
-    # Asking
+    # Confirming
 
     def read_id(self, text: str) -> UUID | None:
-        """Return the id that a text names, or none for nonsense."""
+        """Return the id that a text names, or None."""
         with suppress(ValueError):
             return UUID(text)
         return None
 
-    def ask_for_selected(self, request: HttpRequest, action: Action, rows: Any) -> HttpResponse | None:
-        """Ask about the rows selected in the list; what is asked about is what will be acted on."""
+    def confirm_selected(self, request: HttpRequest, action: Action, rows: Any) -> HttpResponse | None:
+        """Confirm the rows selected in the list; the ids that are shown are those that will be acted on."""
         ids = list(rows.order_by().values_list("pk", flat=True)[: self.most_acted_on + 1])
         if len(ids) > self.most_acted_on:
             messages.error(request, _("At most %(most)s rows at once.") % {"most": grouped(self.most_acted_on)})
             return None
-        return self.ask(request, action, ids, filters=request.GET.urlencode())
+        return self.confirm(request, action, ids, filters=request.GET.urlencode())
 
-    def ask_for_row(self, request: HttpRequest, action: Action, object_id: str) -> HttpResponse:
-        """Ask about one row, from its own page."""
+    def confirm_row(self, request: HttpRequest, action: Action, object_id: str) -> HttpResponse:
         pk = self.read_id(unquote(object_id))
         if pk is None:
             raise Http404
-        return self.ask(request, action, [pk], filters=request.GET.get(LIST_FILTERS, ""), from_row=True)
+        return self.confirm(request, action, [pk], filters=request.GET.get(LIST_FILTERS, ""), from_row=True)
 
-    def ask(
+    def confirm(
         self,
         request: HttpRequest,
         action: Action,
@@ -125,28 +120,30 @@ class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
         from_row: bool = False,
         form: ReasonForm | None = None,
     ) -> HttpResponse:
-        """Say what an action will do, and ask why."""
-        seen = action.preview(request.user, ids)
+        """Show what an action will do, and ask for a reason."""
+        preview = action.preview(request.user, ids)
         came_from = {"filters": filters, "from_row": "1" if from_row else ""}
-        # In the address too, which outlives a session: whoever has to log in again is led back.
-        asked_at = urlencode({"ids": ids[0], **came_from} if from_row else {"filters": filters})
+        # In the address too, which outlives a session: a user who has to log in again is led back.
+        query = urlencode({"ids": ids[0], **came_from} if from_row else {"filters": filters})
         return page(
             self,
             request,
             "admin/console/confirm.html",
-            title=action.label,
-            sentences=seen.sentences,
-            **self._named(request, ids),
+            title=action.question(preview.eligible or len(ids)),
+            sentences=preview.sentences,
+            **self._rows_context(request, ids),
+            facts=[(_("Applies to"), action.label)],
             form=form or action.form(),
-            submit=f"{action.title} ({grouped(seen.eligible)})" if seen.eligible else "",
+            submit=f"{action.title} ({grouped(preview.eligible)})" if preview.eligible else "",
             is_dangerous=action.is_dangerous,
-            post_to=f"{self.address('act', action.verb)}?{asked_at}",
+            back_label=action.back_label,
+            post_to=f"{self.address('act', action.verb)}?{query}",
             kept={"ids": ",".join(map(str, ids)), **came_from},
             back=self._back(ids, filters=filters, from_row=from_row),
         )
 
-    def _named(self, request: HttpRequest, ids: list[UUID]) -> dict[str, Any]:
-        """Name the rows as the list does, the first of them when there are many."""
+    def _rows_context(self, request: HttpRequest, ids: list[UUID]) -> dict[str, Any]:
+        """Return the rows as the list shows them, the first of them when there are many."""
         rows = self.get_queryset(request).filter(pk__in=ids)
         first = rows.select_related(*(self.list_select_related or ())).order_by("-pk")[:MOST_NAMED]
         columns = [(capfirst(column.short_description), column) for column in self.list_display[:COLUMNS_NAMED]]
@@ -160,47 +157,47 @@ class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
     # Acting
 
     def act(self, request: HttpRequest, verb: str) -> HttpResponse:
-        """Do what was confirmed, and report; clicked twice, the second finds nothing left to do."""
-        action = {action.verb: action for action in self.operations}.get(verb)
+        """Do what was confirmed, and report; a second click finds nothing left to do."""
+        action = {action.verb: action for action in self.operator_actions}.get(verb)
         if action is None:
             raise Http404
         if not self.has_operate_permission(request):
             raise PermissionDenied
-        told = request.POST if request.method == "POST" else request.GET
-        named = (self.read_id(text) for text in told.get("ids", "").split(","))
+        given = request.POST if request.method == "POST" else request.GET
+        named = (self.read_id(text) for text in given.get("ids", "").split(","))
         ids = list(dict.fromkeys(pk for pk in named if pk))
-        filters, from_row = told.get("filters", ""), bool(told.get("from_row"))
-        if request.method != "POST":  # sent when the session had ended: logging in leads here, without what was sent
-            messages.warning(request, _("Nothing was done: your confirmation did not arrive. Please ask once more."))
+        filters, from_row = given.get("filters", ""), bool(given.get("from_row"))
+        if request.method != "POST":  # logging in again leads here, without the form
+            messages.warning(request, _("Nothing was changed: your session had ended. Please confirm again."))
             return HttpResponseRedirect(self._back(ids, filters=filters, from_row=from_row and bool(ids)))
         if not 0 < len(ids) <= self.most_acted_on:
             messages.error(request, _("Select from 1 to %(most)s rows.") % {"most": grouped(self.most_acted_on)})
             return HttpResponseRedirect(self.address("changelist"))
         form = action.form(request.POST)
-        self.note_beyond_reach(request, ids)
+        self.log_out_of_reach(request, ids)
         if not form.is_valid():
-            return self.ask(request, action, ids, form=form, filters=filters, from_row=from_row)
+            return self.confirm(request, action, ids, form=form, filters=filters, from_row=from_row)
         with for_reason(form.cleaned_data["reason"]):
             report = action.perform(request.user, ids, form.options())
         messages.add_message(request, report.level, report.sentence)
         return HttpResponseRedirect(self._back(ids, filters=filters, from_row=from_row))
 
     def acted_on_by(self, request: HttpRequest) -> Any:
-        """Return the rows that a person's verbs can reach."""
+        """Return the rows that a user may act on."""
         return self.get_queryset(request)
 
-    def note_beyond_reach(self, request: HttpRequest, ids: list[Any]) -> None:
-        """Have it written down when somebody names rows that are not theirs; no verb will touch them."""
-        beyond = self.model._base_manager.filter(pk__in=ids).exclude(pk__in=self.acted_on_by(request).values("pk"))
-        if count := beyond.count():
+    def log_out_of_reach(self, request: HttpRequest, ids: list[Any]) -> None:
+        """Log a denied request that names rows out of the user's reach; no verb will touch them."""
+        denied = self.model._base_manager.filter(pk__in=ids).exclude(pk__in=self.acted_on_by(request).values("pk"))
+        if count := denied.count():
             mark_denied(request, DenialCode.NOT_YOURS, f"{count} of {len(ids)} rows")
 
     def get_urls(self) -> list[Any]:
         act = self.admin_site.admin_view(self.act)
-        return [path("act/<str:verb>/", act, name=self.named("act")), *super().get_urls()]
+        return [path("act/<str:verb>/", act, name=self.view_name("act")), *super().get_urls()]
 
     def _back(self, ids: list[UUID], *, filters: str, from_row: bool) -> str:
-        """Return the way to where it was asked; a row's page keeps the filters of the list it was opened from."""
+        """Return the page it was asked from; a row's page keeps the filters of the list it was opened from."""
         if not from_row:
             return self.address("changelist") + (f"?{filters}" if filters else "")
         kept = urlencode({LIST_FILTERS: filters}) if filters else ""
@@ -208,21 +205,17 @@ class QueueAdmin(DeadLetters, ErrorGroupsAdmin, StandingAdmin):
 
 
 def _for_selected(action: Action) -> Any:
-    """Return the method by which a list asks before it acts."""
-
     def ask(model_admin: QueueAdmin, request: HttpRequest, queryset: Any) -> HttpResponse | None:
-        return model_admin.ask_for_selected(request, action, queryset)
+        return model_admin.confirm_selected(request, action, queryset)
 
     ask.__name__ = action.name
-    label = lazy(lambda: action.label, str)()  # in the language of whoever reads it
+    label = lazy(lambda: action.label, str)()  # in the reader's language
     return admin.action(description=label, permissions=["operate"])(ask)
 
 
 def _for_row(action: Action) -> Any:
-    """Return the method by which a row's page asks before it acts."""
-
     def ask(model_admin: QueueAdmin, request: HttpRequest, object_id: str) -> HttpResponse:
-        return model_admin.ask_for_row(request, action, object_id)
+        return model_admin.confirm_row(request, action, object_id)
 
     ask.__name__ = f"{action.name}_row"
     offer = button(

@@ -1,0 +1,86 @@
+"""An operator's verb as a worker uses it: which rows it reaches, which it skips and why, and how it is done.
+
+How an operation is presented to people (title, form, effect) is up to the console.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import CharField, Value
+from django.utils.translation import gettext_noop
+
+from kilit.lock.guard import LifecycleModel
+from kilit.lock.table import Lifecycle
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser, User
+
+
+class OperationUnavailable(Exception):  # noqa: N818 - a message for the operator, not an error of ours
+    """The operation cannot be done now, whatever the rows are; the message says why."""
+
+
+class Skip(NamedTuple):
+    """Why a row was not changed: its state, and a reason where the state alone would have allowed it."""
+
+    state: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class OperationResult:
+    moved: set[UUID]
+    skipped: dict[UUID, Skip]
+    messages: dict[UUID, str] = field(default_factory=dict)  # whole sentences, where a verb gave any
+
+
+@dataclass(frozen=True)
+class Operation(ABC):
+    table: ClassVar[Lifecycle]
+    model: ClassVar[type[LifecycleModel]]
+    scope: ClassVar[str] = ""  # the column that says to whom a row belongs
+    out_of_reach: ClassVar[str] = gettext_noop("not found")  # the reason for rows that the user may not act on
+
+    name: str  # in addresses and forms
+    verb: str  # in the table
+    _: KW_ONLY
+    batch: int = 500  # rows that a bulk action takes in one transaction
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return self.table.moves[self.verb].sources
+
+    def within_reach(self, rows: Any, user: "User | AnonymousUser") -> Any:
+        """Keep the rows that a user may act on."""
+        return rows
+
+    def with_skip_reason(self, rows: Any) -> Any:
+        """Annotate rows with `skip_reason`: why the operation skips a row whose state would allow it, or nothing."""
+        return rows.annotate(skip_reason=Value("", output_field=CharField()))
+
+    @abstractmethod
+    def apply(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: Mapping[str, Any]) -> OperationResult:
+        """Act on rows; the verb itself checks again which rows it applies to."""
+
+    def skips(self, rows: Any) -> dict[UUID, Skip]:
+        """Return for each row why it is skipped."""
+        found = self.with_skip_reason(rows).values_list("pk", "status", "skip_reason")
+        return {pk: Skip(state, reason) for pk, state, reason in found}
+
+
+class BatchOperation(Operation):
+    """Moves all its rows with one statement."""
+
+    @abstractmethod
+    def move(self, rows: Any, options: Mapping[str, Any]) -> set[UUID]:
+        """Move those rows that the verb applies to."""
+
+    def apply(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: Mapping[str, Any]) -> OperationResult:
+        with transaction.atomic():
+            rows = self.within_reach(self.model._default_manager.filter(pk__in=ids), user)
+            moved = self.move(rows, options)
+            return OperationResult(moved, self.skips(rows.exclude(pk__in=moved)))

@@ -1,0 +1,94 @@
+"""How lists of conversions and uploads are narrowed; console, operator API and bulk workers read it here."""
+
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, Value
+from django.db.models.lookups import Exact
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from kilit.bulk.filters import (
+    CREATED_BETWEEN,
+    AgeFilter,
+    ChoiceFilter,
+    ErrorGroupFilter,
+    FilterSet,
+    TextFilter,
+    first_id_at,
+)
+from ociqueue.models import Site
+from ociqueue.models.conversion import CLICK_ID, FAILURES
+from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.states import CONVERSIONS, Category
+
+UNANSWERED_WITHIN = timedelta(days=30)
+
+
+def search(rows: ConversionQuerySet, text: str) -> ConversionQuerySet:
+    """Return rows by id, order id, click id or source key."""
+    with suppress(ValueError):
+        return rows.filter(pk=UUID(text))
+    # Rows come narrowed to sites, so the index that keeps source keys apart serves: PostgreSQL skips over its actions.
+    return rows.filter(Q(Exact(CLICK_ID, Value(text))) | Q(order_id=text) | Q(source_key=text))
+
+
+def _sites_of(user: Any) -> list[tuple[str, str]]:
+    return [(str(site.pk), site.name) for site in Site.objects.seen_by(user)]
+
+
+class UnansweredFilter(ChoiceFilter):
+    """Sent and not answered; no index knows that, so only some days are searched."""
+
+    def condition(self, value: str, *, as_of: datetime | None = None) -> Q:
+        since = (as_of or timezone.now()) - UNANSWERED_WITHIN
+        return Q(sent_at__isnull=False, answered_at=None, pk__gte=first_id_at(since))
+
+
+FILTERS = FilterSet(
+    (
+        # Not leading: the index begins with the site.
+        ChoiceFilter(
+            name="status",
+            title=_("state"),
+            column="status",
+            choices=[(state, state) for state in CONVERSIONS.states],
+            index="conversion_of_site_in_status",
+        ),
+        ChoiceFilter(name="site", title=_("site"), column="site", choices=_sites_of, index="conversion_of_site"),
+        TextFilter(
+            name="code",
+            title=_("error code"),
+            column="provider_error_code",
+            index="conversion_of_code",
+            leads=True,
+            placeholder=_("The whole code, then Enter"),
+        ),
+        ChoiceFilter(
+            name="category",
+            title=_("error category"),
+            column="provider_error_category",
+            index="conversion_of_category",
+            leads=True,
+            choices=[(category, category) for category in Category.values],
+        ),
+        AgeFilter(),
+        *CREATED_BETWEEN,
+        ErrorGroupFilter(
+            failures=FAILURES, scopes_seen_by=Site.objects.scopes_seen_by, index="conversion_of_error_group"
+        ),
+    ),
+    search=search,
+)
+
+UPLOAD_FILTERS = FilterSet(
+    (
+        ChoiceFilter(name="site", title=_("site"), column="site", choices=_sites_of, index="batch_of_site"),
+        UnansweredFilter(
+            name="answer", title=_("answer"), column="answered_at", choices=[("none", _("No answer, last 30 days"))]
+        ),
+        AgeFilter(),
+    )
+)

@@ -1,0 +1,73 @@
+"""What operators do with cutting jobs, in bulk and one by one: each job is decided separately."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.db.models import Case, CharField, Q, Value, When
+from django.utils.translation import gettext_noop
+
+from kilit.api.errors import ApiError
+from kilit.bulk.operations import Operation, OperationResult, OperationUnavailable
+from kilit.bulk.queues import BulkQueue
+from kilit.lock.guard import MoveRefused
+from orchestrator.filters import FILTERS
+from orchestrator.models import Job
+from orchestrator.models.queryset import JobQuerySet, retry_blocker
+from orchestrator.states import CANCELLABLE, JOBS, JobState
+from orchestrator.workflow import decisions
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser, User
+
+IN_PROGRESS = gettext_noop("being processed")
+WITH_THE_SAW = gettext_noop("partly sent to the saw")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobOperation(Operation):
+    table = JOBS
+    model = Job
+
+    decide: Callable[[UUID], Job]
+    batch: int = 20  # a decision may look into folders, and a batch holds its jobs for that long
+
+    def apply(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: Mapping[str, Any]) -> OperationResult:
+        """Decide on each job separately, in one order; no job waits for another's folders."""
+        moved, messages = set(), {}
+        for pk in sorted(ids):
+            try:
+                self.decide(pk)
+                moved.add(pk)
+            except ApiError as refusal:
+                messages[pk] = str(refusal.detail)
+            except MoveRefused as refusal:
+                messages[pk] = str(refusal)
+        return OperationResult(moved, self.skips(Job.objects.filter(pk__in=messages)), messages)
+
+
+class RetryJobs(JobOperation):
+    def with_skip_reason(self, rows: JobQuerySet) -> JobQuerySet:
+        """Skip permanent errors, and jobs that were retried often enough."""
+        try:
+            most = decisions.require_rules().retry_count_max
+        except ApiError as refusal:  # there are no rules to judge by
+            raise OperationUnavailable(str(refusal.detail)) from None
+        failed = When(status=JobState.FAILED, then=retry_blocker(most=most))
+        return rows.annotate(skip_reason=Case(failed, default=Value(""), output_field=CharField()))
+
+
+class CancelJobs(JobOperation):
+    def with_skip_reason(self, rows: JobQuerySet) -> JobQuerySet:
+        """Skip jobs that a runner is working on, and jobs that are partly cut."""
+        may_end = Q(status__in=CANCELLABLE)
+        cut = When(may_end & Q(Job.objects.with_the_saw()), then=Value(WITH_THE_SAW))
+        busy = When(may_end & ~Job.objects.free_to_cancel(), then=Value(IN_PROGRESS))
+        return rows.annotate(skip_reason=Case(cut, busy, default=Value(""), output_field=CharField()))
+
+
+APPROVE = JobOperation("approve", "approve", decide=decisions.approve)
+RETRY = RetryJobs("retry", "retry", decide=decisions.retry)
+CANCEL = CancelJobs("cancel", "cancel", decide=decisions.cancel)
+QUEUE = BulkQueue(JOBS, Job, FILTERS, (APPROVE, RETRY, CANCEL))

@@ -1,0 +1,66 @@
+"""How the list of PDF jobs is narrowed; console and bulk workers read it here."""
+
+import hashlib
+from contextlib import suppress
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGroupFilter, FilterSet
+from pdfjobs.models.job import FAILURES
+from pdfjobs.models.queryset import PdfJobQuerySet
+from pdfjobs.states import PDF_JOBS, ErrorCode, PdfStatus
+
+
+def search(rows: PdfJobQuerySet, text: str) -> PdfJobQuerySet:
+    """Return rows by id, job key or owner."""
+    with suppress(ValueError):
+        return rows.filter(pk=UUID(text))
+    if len(text) == len(hashlib.sha256().hexdigest()):
+        return rows.filter(job_key=text)
+    # The owner is found first: then an index leads to the jobs, and the planner knows how many there are.
+    owners = list(get_user_model().objects.filter(username=text).values_list("pk", flat=True))
+    return rows.filter(owner__in=owners)
+
+
+def _templates(user: Any) -> list[tuple[str, str]]:
+    return [(name, name) for name in settings.PDF_TEMPLATES]
+
+
+FILTERS = FilterSet(
+    (
+        ChoiceFilter(
+            name="status",
+            title=_("state"),
+            column="status",
+            index="pdf_in_status",
+            leads=True,
+            choices=[(state, state) for state in PDF_JOBS.states],
+        ),
+        ChoiceFilter(
+            name="template",
+            title=_("template"),
+            column="template_name",
+            index="pdf_of_template",
+            leads=True,
+            choices=_templates,
+        ),
+        ChoiceFilter(
+            name="code",
+            title=_("error code"),
+            column="error_code",
+            index="pdf_of_code",
+            leads=True,
+            where=Q(status=PdfStatus.FAILED),
+            choices=[(code, code) for code in ErrorCode.values],
+        ),
+        AgeFilter(),
+        *CREATED_BETWEEN,
+        ErrorGroupFilter(failures=FAILURES, index="pdf_of_error_group"),
+    ),
+    search=search,
+)
