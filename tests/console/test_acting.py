@@ -109,7 +109,7 @@ def test_a_confirmation_sent_after_the_session_ended_does_nothing_and_leads_back
     after = operator.get(parse_qs(urlsplit(login).query)["next"][0], follow=True)
 
     assert after.redirect_chain == [(back, 302)]
-    assert said(after) == ["Nothing was done: your confirmation did not arrive. Please ask once more."]
+    assert said(after) == ["Nothing was changed: your session had ended. Please confirm again."]
     assert Conversion.objects.get(pk=row.pk).status == "FAILED"
 
 

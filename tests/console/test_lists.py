@@ -42,7 +42,7 @@ def test_a_value_that_no_filter_knows_shows_no_row_and_is_named(make_person, nam
     site = make_site()
     make_conversions(site, badly=2, waiting=1)
     client, query = make_person(sites=(site,)), f"{name}={value}"
-    sentence = f"The filter “{name}” knows no “{value}”, so no row matches it."
+    sentence = f"The filter “{name}” has no value “{value}”, so nothing matches."
 
     listed = page(client, query)
     file = client.get(f"{LIST}dead-letters/?{query}", follow=True)
@@ -60,7 +60,7 @@ def test_every_list_says_so(admin_client, path: str) -> None:
 
     answer = page(admin_client, f"{name}=BOGUS", path)
 
-    assert f"The filter “{name}” knows no “BOGUS”" in answer.content.decode()
+    assert f"The filter “{name}” has no value “BOGUS”" in answer.content.decode()
 
 
 @pytest.mark.parametrize("query", ["status=", "status=%20", "from=&to=", "since=", "status=FAILED%20"])
@@ -71,7 +71,7 @@ def test_blanks_ask_for_nothing(make_person, query: str) -> None:
     answer = page(make_person(sites=(site,)), query)
 
     assert len(shown(answer)) == 2
-    assert "knows no" not in answer.content.decode()
+    assert "has no value" not in answer.content.decode()
 
 
 # Pages
@@ -118,9 +118,9 @@ def test_a_list_says_which_filter_is_on_as_the_bulk_page_does(make_person) -> No
     ):
         told = dict(client.get(f"{LIST}all/retry/?{query}").context["facts"])["Filter"]
         listed = page(client, query)
-        assert sorted(listed.context["cl"].narrowed_by().split(" · ")) == sorted(told.split(" · "))
-        assert escape(f"Filter: {listed.context['cl'].narrowed_by()}") in said_over(listed)
-        assert "Clear the filter" in said_over(listed)
+        assert sorted(listed.context["cl"].filters_text().split(" · ")) == sorted(told.split(" · "))
+        assert escape(f"Filter: {listed.context['cl'].filters_text()}") in said_over(listed)
+        assert "Clear filters" in said_over(listed)
 
 
 def test_a_list_without_a_filter_says_nothing(make_person) -> None:
@@ -135,8 +135,8 @@ def test_an_empty_list_offers_nothing_over_all_that_match(make_person) -> None:
     make_conversions(site, badly=2)
     client = make_person(sites=(site,))
 
-    assert "All that match this filter" in said_over(page(client, "code=X"))
-    assert "All that match this filter" not in said_over(page(client, "code=Y"))
+    assert "All rows that match this filter" in said_over(page(client, "code=X"))
+    assert "All rows that match this filter" not in said_over(page(client, "code=Y"))
     assert "Filter: error code: Y" in said_over(page(client, "code=Y"))
 
 

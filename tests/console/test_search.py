@@ -3,6 +3,7 @@
 import pytest
 from django.contrib import admin
 
+from kilit.bulk.filters import bare_id
 from kilit.console.listing import LongListAdmin
 from kilit.lock.guard import LifecycleModel
 from orchestrator.models import Job
@@ -37,4 +38,4 @@ def test_every_long_list_knows_what_its_rows_are_called() -> None:
     assert len(named) >= 4
     for model_admin in named:
         row = model_admin.model()
-        assert model_admin._bare(str(row).upper()) == str(row.pk)
+        assert bare_id(model_admin.model, str(row).upper()) == str(row.pk)

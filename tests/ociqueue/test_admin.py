@@ -189,10 +189,10 @@ def test_counting_stops_where_nobody_pages(site) -> None:
     rows = Conversion.objects.order_by("-id")
     everything, few = Short(rows, 3), Short(rows.none(), 3)
     with CaptureQueriesContext(connection) as asked:
-        assert everything.spoken_count() == "more than 10 conversions; narrow the filter to see the older ones"
+        assert everything.count_text() == "more than 10 conversions; narrow the filter to see older ones"
 
     assert "LIMIT 11" in asked.captured_queries[0]["sql"]
-    assert few.spoken_count() == "0 conversions"
+    assert few.count_text() == "0 conversions"
 
 
 def test_a_list_takes_few_queries_however_long_it_is(admin_client, make_site) -> None:

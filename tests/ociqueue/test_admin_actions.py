@@ -66,12 +66,12 @@ def test_con_4_an_action_first_says_what_it_will_do(make_person, site, make_in_s
 
     answer = select(make_person(sites={site: "operator"}), "retry", *rows)
 
-    assert answer.context["title"] == LABELS["retry"]
+    assert answer.context["title"] == "Retry 3 conversions?"
     assert answer.context["sentences"] == [
         "Retry: 3 of 5 selected.",
         "They go back to QUEUED with a fresh budget of attempts; the error stays on them.",
-        "1 is QUEUED and will stay so.",
-        "1 is COMPLETED and will stay so.",
+        "1 is QUEUED and will not change.",
+        "1 is COMPLETED and will not change.",
     ]
     assert states(*rows) == ["FAILED", "FAILED", "RETRY", "COMPLETED", "QUEUED"]
 
@@ -205,7 +205,7 @@ def test_rows_of_sites_that_a_user_does_not_run_are_never_touched(make_person, m
     asked = select(operator, "retry", *rows[:2])
     answer = confirm(operator, "retry_selected", *rows, uuid4())
 
-    assert asked.context["sentences"][-1] == "1 is not of a site you run, and will not be touched."
+    assert asked.context["sentences"][-1] == "1 is not of a site you run and will not change."
     assert said(answer) == ["Retried 1 of 4; 3 are not of a site you run."]
     assert states(*rows) == ["QUEUED", "FAILED", "FAILED"]
     assert operator.get(f"{LIST}{rows[1].pk}/retry/").status_code == 403
@@ -242,7 +242,7 @@ def test_nothing_eligible_offers_nothing_to_confirm(make_person, site, make_in_s
     answer = confirm(operator, "retry_selected", row)
 
     assert asked.context["submit"] == ""
-    assert asked.context["sentences"] == ["Retry: 0 of 1 selected.", "1 is COMPLETED and will stay so."]
+    assert asked.context["sentences"] == ["Retry: 0 of 1 selected.", "1 is COMPLETED and will not change."]
     assert said(answer) == ["Retried 0 of 1; 1 was COMPLETED."]
 
 

@@ -112,7 +112,7 @@ def test_a_list_of_another_state_has_no_dead_letters(make_person, site) -> None:
 
     assert answer.redirect_chain == [("/admin/ociqueue/conversion/?status=QUEUED", 302)]
     told = [str(message) for message in answer.context["messages"]]
-    assert told == ["Dead letters are FAILED; the list shows rows that are QUEUED."]
+    assert told == ["The export has FAILED rows; the list shows QUEUED rows."]
 
 
 def test_the_list_offers_the_file_with_its_own_filters(make_person, site) -> None:

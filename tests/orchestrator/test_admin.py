@@ -136,7 +136,7 @@ def test_a_selection_is_told_apart_before_and_after(make_person) -> None:
     done = act(operator, "approve", *jobs)
 
     assert "Approve: 2 of 3 selected." in asked.content.decode()
-    assert "1 is NEW and will stay so." in asked.content.decode()
+    assert "1 is NEW and will not change." in asked.content.decode()
     assert done == (200, ["Approved 2 of 3; 1 was NEW."])
 
 

@@ -148,11 +148,11 @@ def test_con_4_an_action_first_says_what_it_will_do(make_person, make_job) -> No
 
     answer = make_person().post(LIST, {"action": "retry", "_selected_action": [str(job.pk) for job in jobs]})
 
-    assert answer.context["title"] == "Retry — failed only"
+    assert answer.context["title"] == "Retry 2 PDF jobs?"
     assert answer.context["sentences"][0] == "Retry: 2 of 4 selected."
     assert answer.context["sentences"][2:] == [
-        "1 is running and will stay so.",
-        "1 is succeeded and will stay so.",
+        "1 is running and will not change.",
+        "1 is succeeded and will not change.",
     ]
     assert [status(job) for job in jobs] == ["failed", "failed", "succeeded", "running"]
 
@@ -187,7 +187,7 @@ def test_a_retry_whose_document_was_asked_for_anew_says_so(make_person, make_job
 
     answer = confirm(make_person(), "retry_selected", failed)
 
-    assert said(answer) == ["Retried 0 of 1; 1 was failed and asked for anew meanwhile."]
+    assert said(answer) == ["Retried 0 of 1; 1 was failed (the same document was requested again)."]
 
 
 def test_from_a_jobs_page_one_returns_to_it(make_person, make_job) -> None:
@@ -228,7 +228,7 @@ def test_other_verbs_are_no_actions(make_person, make_job, verb: str) -> None:
 def test_ids_of_nobody_do_no_harm(make_person) -> None:
     client = make_person()
 
-    assert said(confirm(client, "expire", uuid4())) == ["Expired 0 of 1; 1 is not there."]
+    assert said(confirm(client, "expire", uuid4())) == ["Expired 0 of 1; 1 is not found."]
     assert said(confirm(client, "expire", "nonsense")) == ["Select from 1 to 500 rows."]
     assert client.post(LIST, {"action": "retry", "_selected_action": ["x"]}).status_code == 400
 
@@ -243,14 +243,14 @@ def test_an_unreachable_store_is_told_and_nothing_expires(make_person, make_job,
 
     answer = confirm(make_person(), "expire", job)
 
-    assert said(answer) == ["The storage of PDF files does not answer, so nothing was expired: no route"]
+    assert said(answer) == ["The PDF file store is not available, so nothing was expired: no route"]
     assert status(job) == "succeeded"
 
 
 @pytest.mark.parametrize(
     ("state", "code", "told"),
     [
-        ("queued", "", "No worker is alive."),
+        ("queued", "", "No worker is running."),
         ("running", "", "then the sweep pdf_reap takes it away"),
         ("succeeded", "", "its PDF is there, and is kept until"),
         ("failed", "TEMPLATE_ERROR", "Fix the template or the request, then Retry."),
@@ -268,7 +268,7 @@ def test_con_8_a_waiting_job_says_how_many_wait_before_it(make_person, make_job,
     first, second = make_job(), make_job()
     client = make_person()
 
-    assert "Nothing keeps it: it is due" in client.get(f"{LIST}{first.pk}/change/").content.decode()
+    assert "Nothing: it is due" in client.get(f"{LIST}{first.pk}/change/").content.decode()
     assert "after those that wait before it: 1." in client.get(f"{LIST}{second.pk}/change/").content.decode()
 
 
