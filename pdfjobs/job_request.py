@@ -1,4 +1,4 @@
-"""Reads what a caller asks for: refused with every fault, or good to be rendered."""
+"""Validates the body of a request and reports every fault."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -19,12 +19,12 @@ from pdfjobs.states import FailSafe
 DEEPEST = 20
 KNOWN = ("template_name", "variables", "options")
 
-# Where a value stands: its name, and where that stands. Put into words only for a fault, as most values have none.
-Place = tuple[Any, str | int]
+# The path of a value: its parent's path and its name. Formatted only for a fault, because most values have none.
+Path = tuple[Any, str | int]
 
 
 class JobRequestError(Exception):
-    """What is wrong with a request, each fault as `field: sentence`."""
+    """Everything that is wrong with a request, each as `path: sentence`."""
 
     def __init__(self, faults: list[str]) -> None:
         super().__init__("; ".join(faults))
@@ -33,7 +33,7 @@ class JobRequestError(Exception):
 
 @dataclass(frozen=True)
 class JobRequest:
-    """A document asked for, in values that can be trusted."""
+    """A validated request."""
 
     document: Document
     variables: dict[str, Any]
@@ -46,55 +46,55 @@ class JobRequest:
 
 
 def parse_job_request(body: Any) -> JobRequest:
-    """Return what a body asks for; UnknownTemplateError or JobRequestError say what is wrong with it."""
+    """Return the request, or raise UnknownTemplateError or JobRequestError."""
     if not isinstance(body, dict):
         raise JobRequestError([f": expected an object with {', '.join(KNOWN)}."])
     unknown = islice((name for name in body if name not in KNOWN), MOST_FAULTS)
-    faults = [f"{spoken((None, name))}: unknown; allowed are {', '.join(KNOWN)}." for name in unknown]
+    faults = [f"{format_path((None, name))}: unknown; allowed are {', '.join(KNOWN)}." for name in unknown]
     name, variables, given = body.get("template_name"), body.get("variables"), body.get("options")
     if not isinstance(name, str) or not name:
         raise JobRequestError([*faults, "template_name: expected the name of a template."])
-    asked = document(name)
-    faults += _variable_faults(asked, variables)
+    template = document(name)
+    faults += _variable_faults(template, variables)
     options, timeout, fail_safe = _read_options({} if given is None else given, faults)
     if faults or options is None:
         raise JobRequestError(faults)
-    return JobRequest(asked, dict(variables or {}), options, timeout, fail_safe)
+    return JobRequest(template, dict(variables or {}), options, timeout, fail_safe)
 
 
-def _variable_faults(asked: Document, variables: Any) -> list[str]:
+def _variable_faults(template: Document, variables: Any) -> list[str]:
     if not isinstance(variables, dict):
         return ["variables: expected an object."]
     if unstorable := unstorable_faults(variables, "variables"):
         return unstorable
-    return [f"variables.{fault}" for fault in asked.faults(variables)]
+    return [f"variables.{fault}" for fault in template.faults(variables)]
 
 
 def unstorable_faults(value: Any, name: str) -> list[str]:
-    """Return what PostgreSQL cannot hold, or nobody can print; enough is enough."""
+    """Return what PostgreSQL cannot store or no page can show, up to MOST_FAULTS."""
     return list(islice(_unstorable(value, (None, name)), MOST_FAULTS))
 
 
-def _unstorable(value: Any, path: Place, depth: int = 0) -> Iterator[str]:
+def _unstorable(value: Any, path: Path, depth: int = 0) -> Iterator[str]:
     if depth > DEEPEST:
-        yield f"{spoken(path)}: nested deeper than {DEEPEST} levels."
+        yield f"{format_path(path)}: nested deeper than {DEEPEST} levels."
     elif isinstance(value, dict):
         for key, inner in value.items():
             if UNSTORABLE_CHARS.search(key):
-                yield f"{spoken(path)}: a name contains a character that is not text."
+                yield f"{format_path(path)}: a name contains a NUL or an unpaired surrogate."
             else:
                 yield from _unstorable(inner, (path, key), depth + 1)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
             yield from _unstorable(inner, (path, index), depth + 1)
     elif isinstance(value, str) and UNSTORABLE_CHARS.search(value):
-        yield f"{spoken(path)}: contains a NUL, or half a surrogate pair, which is not text."
+        yield f"{format_path(path)}: contains a NUL or an unpaired surrogate."
     elif isinstance(value, float) and not math.isfinite(value):
-        yield f"{spoken(path)}: too large a number."
+        yield f"{format_path(path)}: the number is too large."
 
 
-def spoken(path: Place | None) -> str:
-    """Return a path in words: names are the caller's, so each is cut, and what is not text is shown as `?`."""
+def format_path(path: Path | None) -> str:
+    """Format a path. Names come from the caller: each is cut, and invalid characters become `?`."""
     names: list[str] = []
     while path:
         path, name = path

@@ -1,4 +1,4 @@
-"""The two actions of an operator: each says what it will do, asks why, and reports what it did."""
+"""The actions of an operator on PDF jobs: Retry and Expire."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -19,7 +19,7 @@ EXPIRE = Action(
     operations.EXPIRE,
     title=_("Expire"),
     done=_("Expired"),
-    effect=_("Their files and variables are deleted for good. Asking for the same document makes a new job."),
+    effect=_("Their files and variables are deleted permanently. A new request for the document creates a new job."),
     icon="delete_forever",
     is_dangerous=True,
 )

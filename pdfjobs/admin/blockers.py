@@ -1,4 +1,4 @@
-"""Why a PDF job does not move, in sentences with somewhere to go."""
+"""What is blocking a PDF job, for its page."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,24 +19,23 @@ MOST_COUNTED = 1000
 
 
 def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Blocker]:
-    """Return all that keeps a job where it is, or what it waits for."""
     match row.status:
         case PdfStatus.QUEUED:
             yield from _queued(row)
         case PdfStatus.RUNNING if row.lease_until:
-            yield held(row.lease_until, timeline, after=_("the sweep pdf_reap takes it away"))
+            yield held(row.lease_until, timeline, after=_("the sweep pdf_reap takes it back"))
             if row.lease_until < timezone.now():
                 yield from overdue("pdf_reap") or no_worker()
         case PdfStatus.FAILED:
-            yield blocked(_("It has failed, and nothing tries it again by itself."))
+            yield blocked(_("Failed. It will not be retried automatically."))
             yield blocked(remedy(row))
         case PdfStatus.SUCCEEDED if row.finished_at:
             kept_until = row.finished_at + settings.PDF_TTL
-            yield ended(_("It has ended: its PDF is there, and is kept until %(time)s.") % {"time": moment(kept_until)})
+            yield ended(_("Succeeded. The PDF is kept until %(time)s.") % {"time": moment(kept_until)})
             if kept_until < timezone.now():
                 yield from overdue("pdf_cleanup")
         case _:
-            yield ended(_("It has ended: its file and its variables are deleted."))
+            yield ended(_("Expired. The file and the variables are deleted."))
 
 
 def _queued(row: PdfJob) -> Iterator[Blocker]:
@@ -44,14 +43,13 @@ def _queued(row: PdfJob) -> Iterator[Blocker]:
         yield from without
         return
     if artifacts.is_unavailable():
-        yield blocked(_("The storage of PDF files does not answer; workers take jobs again when it is back."))
+        yield blocked(_("The storage of PDF files does not answer. Workers continue when it does."))
         return
     before = PdfJob.objects.due().filter(queued_at__lt=row.queued_at)[: MOST_COUNTED + 1].count()
     if before:
-        number = (
-            grouped(before) if before <= MOST_COUNTED else _("more than %(most)s") % {"most": grouped(MOST_COUNTED)}
-        )
-        yield waiting(_("A worker takes it after those that wait before it: %(number)s.") % {"number": number})
+        most = _("more than %(most)s") % {"most": grouped(MOST_COUNTED)}
+        number = grouped(before) if before <= MOST_COUNTED else most
+        yield waiting(_("Waiting for a worker. Jobs ahead of it: %(number)s.") % {"number": number})
     else:
         yield ready(_("seconds"))
 

@@ -1,4 +1,4 @@
-"""PDF jobs in the console: rows to look at, their file, and the verbs of an operator."""
+"""PDF jobs in the console."""
 
 from typing import Any
 
@@ -17,7 +17,6 @@ from kilit.lock.models import Event
 from pdfjobs import dead_letters
 from pdfjobs.admin import blockers, columns
 from pdfjobs.admin.actions import EXPIRE, RETRY
-from pdfjobs.admin.columns import state_badge
 from pdfjobs.file_response import ArtifactMissingError, file_response
 from pdfjobs.models import PdfJob
 from pdfjobs.models.job import FAILURES
@@ -36,7 +35,7 @@ class PdfJobAdmin(QueueAdmin):
     list_display = columns.COLUMNS
     list_select_related = ["owner"]
     list_before_template = "admin/pdfjobs/sandbox.html"
-    search_help_text = _("A whole job id or job key, or an owner's name")
+    search_help_text = _("Complete job id, job key or owner name")
     change_form_after_template = "admin/pdfjobs/preview.html"
     readonly_fields = columns.READ_ONLY
     export_columns = dead_letters.COLUMNS
@@ -49,9 +48,7 @@ class PdfJobAdmin(QueueAdmin):
         return columns.fieldsets(obj) if obj else list(columns.FIELDSETS)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Say when the browser runs without its sandbox."""
-        warned = {"sandbox_warning": sandbox_warning(), **(extra_context or {})}
-        return super().changelist_view(request, warned)
+        return super().changelist_view(request, {"sandbox_warning": sandbox_warning(), **(extra_context or {})})
 
     def detail_context(self, row: PdfJob) -> dict[str, Any]:
         has_file = row.status == PdfStatus.SUCCEEDED
@@ -61,7 +58,6 @@ class PdfJobAdmin(QueueAdmin):
         }
 
     def file_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
-        """Show a job's PDF in the page, to whoever may see the job."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         row = self.get_object(request, object_id)
@@ -70,17 +66,17 @@ class PdfJobAdmin(QueueAdmin):
         try:
             return file_response(request, row, as_attachment="download" in request.GET)
         except (ArtifactMissingError, StorageUnavailable):
-            return HttpResponse(gettext("The file is not there."), status=410, content_type="text/plain; charset=utf-8")
+            return HttpResponse(
+                gettext("The file does not exist."), status=410, content_type="text/plain; charset=utf-8"
+            )
 
     def badge(self, state: str) -> SafeString:
-        """Return a state as all pages show it."""
-        return state_badge(state)
+        return columns.state_badge(state)
 
     def blockers(self, row: PdfJob, timeline: list[Event]) -> list[Blocker]:
         return list(blockers.reasons(row, timeline))
 
     def holdings(self, row: PdfJob) -> list[tuple[str, Any]]:
-        """Return what it holds, or what holds it."""
         return blockers.holdings(row)
 
     # Pages

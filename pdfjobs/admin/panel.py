@@ -24,30 +24,24 @@ class PdfPanel(Panel):
     icon = "picture_as_pdf"
     table, model, colours = PDF_JOBS, PdfJob, COLOURS
     well, badly = (PdfStatus.SUCCEEDED,), (PdfStatus.FAILED,)
-    oldest_means = gettext_lazy("Since the oldest that waits for a worker was queued.")
-    stuck_means = gettext_lazy("Held by a worker beyond its time; the next sweep takes them away from it.")
-    note = gettext_lazy("Each attempt that failed counts, also when the job was tried again.")
+    oldest_means = gettext_lazy("How long the oldest waiting job has been queued.")
+    stuck_means = gettext_lazy("Their worker's lease has lapsed; the next sweep takes them back.")
+    note = gettext_lazy("Every failed attempt counts, even if the job was retried.")
 
     def oldest(self, user: "User | AnonymousUser") -> Item | None:
         row = PdfJob.objects.due().order_by("queued_at", "id").first()
-        return self._named_by(row) if row else None
+        return Item(row.template_name, self.row_address(row.pk), since=row.queued_at) if row else None
 
     def stuck(self, user: "User | AnonymousUser") -> PdfJobQuerySet:
-        """Return what the reaper would take now."""
         return PdfJob.objects.held_too_long().order_by("lease_until")
 
     def item(self, row: PdfJob) -> Item:
-        """Name the template, and since when the worker is at it."""
         return Item(row.template_name, self.row_address(row.pk), f"…{row.job_id[-12:]}", row.started_at)
 
     def concerns(self, user: "User | AnonymousUser", totals: Mapping[str, int]) -> Iterator[Concern]:
-        """Say when new jobs are refused, and when the browser runs unguarded."""
         if totals[PdfStatus.QUEUED] >= settings.PDF_QUEUE_LIMIT:
-            hint = _("As many jobs wait as are allowed (KILIT_PDF_QUEUE_LIMIT); new ones are refused until some end.")
-            waiting = Item(_("%(rows)s jobs wait") % {"rows": number(totals[PdfStatus.QUEUED])})
+            hint = _("New jobs are rejected until fewer than KILIT_PDF_QUEUE_LIMIT wait.")
+            waiting = Item(_("%(rows)s jobs waiting") % {"rows": number(totals[PdfStatus.QUEUED])})
             yield Concern(_("The queue is full"), hint, [waiting], "danger", href=self.list_address(status="queued"))
         if warning := sandbox_warning():
             yield Concern(_("No sandbox"), "", [Item(warning)])
-
-    def _named_by(self, row: PdfJob) -> Item:
-        return Item(row.template_name, self.row_address(row.pk), since=row.queued_at)

@@ -251,11 +251,11 @@ def test_an_unreachable_store_is_told_and_nothing_expires(make_person, make_job,
     ("state", "code", "told"),
     [
         ("queued", "", "No worker is running."),
-        ("running", "", "then the sweep pdf_reap takes it away"),
-        ("succeeded", "", "its PDF is there, and is kept until"),
+        ("running", "", "then the sweep pdf_reap takes it back"),
+        ("succeeded", "", "The PDF is kept until"),
         ("failed", "TEMPLATE_ERROR", "Fix the template or the request, then Retry."),
         ("failed", "UNSUPPORTED_PLATFORM", "manage.py browser"),
-        ("expired", "", "its file and its variables are deleted"),
+        ("expired", "", "The file and the variables are deleted"),
     ],
 )
 def test_con_8_a_job_says_what_comes_next(make_person, make_job, state: str, code: str, told: str) -> None:
@@ -269,7 +269,7 @@ def test_con_8_a_waiting_job_says_how_many_wait_before_it(make_person, make_job,
     client = make_person()
 
     assert "Nothing: it is due" in client.get(f"{LIST}{first.pk}/change/").content.decode()
-    assert "after those that wait before it: 1." in client.get(f"{LIST}{second.pk}/change/").content.decode()
+    assert "Jobs ahead of it: 1." in client.get(f"{LIST}{second.pk}/change/").content.decode()
 
 
 def test_pdf_6_a_browser_without_its_sandbox_is_told_in_the_console(make_person, monkeypatch) -> None:

@@ -31,7 +31,7 @@ def test_a_lapsed_lease_names_the_sweep_and_whether_it_runs(make_person, make_jo
     PdfJob.objects.filter(pk=job.pk).update(lease_until=Now() - timedelta(minutes=5))
 
     (sentence,) = told(client, job)
-    assert sentence.endswith("has not reported; the sweep pdf_reap takes it away.")
+    assert sentence.endswith("has not reported; the sweep pdf_reap takes it back.")
     SweepRun.objects.update(taken_at=Now() - timedelta(hours=1))
     assert told(client, job)[1].startswith("The sweep pdf_reap is overdue")
 
@@ -52,7 +52,7 @@ def test_a_job_that_waits_for_the_store_says_so(make_person, make_job, artifact_
 
     (artifact_folder / "pdfs").rename(artifact_folder / "away")
 
-    assert told(client, job) == ["The storage of PDF files does not answer; workers take jobs again when it is back."]
+    assert told(client, job) == ["The storage of PDF files does not answer. Workers continue when it does."]
 
 
 def test_con_9_a_hand_made_post_changes_no_field(admin_client, make_job) -> None:

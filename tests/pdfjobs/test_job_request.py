@@ -51,7 +51,7 @@ def test_a_number_beyond_all_bounds_is_refused_in_words(top: Any) -> None:
 
 def test_a_path_names_the_place() -> None:
     assert unstorable_faults({"lines": [{"a": "fine"}, {"a": "\x00"}]}, "variables") == [
-        "variables.lines.1.a: contains a NUL, or half a surrogate pair, which is not text."
+        "variables.lines.1.a: contains a NUL or an unpaired surrogate."
     ]
 
 
