@@ -28,7 +28,7 @@ class PdfJobOperation(BatchOperation):
 
 class RetryPdfJobs(PdfJobOperation):
     def with_skip_reason(self, rows: PdfJobQuerySet) -> PdfJobQuerySet:
-        """Say what the index of live keys will: a document is made once at a time, of several jobs by the oldest."""
+        """Predict what the index of live keys decides: of several jobs with the same key only the oldest is retried."""
         same = PdfJob.objects.filter(owner=OuterRef("owner"), job_key=OuterRef("job_key"))
         older = rows.filter(
             owner=OuterRef("owner"), job_key=OuterRef("job_key"), status=PdfStatus.FAILED, pk__lt=OuterRef("pk")
@@ -48,7 +48,7 @@ class ExpirePdfJobs(PdfJobOperation):
         try:
             return cleanup.expire(rows)
         except StorageUnavailable as error:
-            message = _("The PDF file store is not available, so nothing was expired: %(error)s")
+            message = _("The storage of PDF files does not answer, so nothing was expired: %(error)s")
             raise OperationUnavailable(message % {"error": error}) from None
 
 

@@ -85,7 +85,7 @@ def test_a_store_that_does_not_answer_stops_the_action_and_is_told(make_person, 
     action = worked(asked(make_person(), f"{PDF}all/expire/?status=succeeded"))
 
     assert (action.status, action.moved_count) == ("RUNNING", 0)
-    assert action.error == "The PDF file store is not available, so nothing was expired: no route"
+    assert action.error == "The storage of PDF files does not answer, so nothing was expired: no route"
     assert PdfJob.objects.get().status == "succeeded"
 
 

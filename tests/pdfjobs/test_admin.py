@@ -243,7 +243,7 @@ def test_an_unreachable_store_is_told_and_nothing_expires(make_person, make_job,
 
     answer = confirm(make_person(), "expire", job)
 
-    assert said(answer) == ["The PDF file store is not available, so nothing was expired: no route"]
+    assert said(answer) == ["The storage of PDF files does not answer, so nothing was expired: no route"]
     assert status(job) == "succeeded"
 
 
