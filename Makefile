@@ -28,7 +28,8 @@ test: .venv/dev lint ## Check formatting, types and imports, then run all tests
 	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 25
 
 quick: .venv/dev ## Run the tests that start no processes, in under three minutes
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m 'not processes and not slow'
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m 'not processes and not slow' \
+		--hypothesis-profile=quick
 
 durations: .venv/dev ## Run all tests and store how long each file takes, which orders `make test`
 	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --store-durations

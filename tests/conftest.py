@@ -1,25 +1,19 @@
 """Fixtures shared by all tests."""
 
-import os
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from django.db import connection, connections
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test import Client
-from hypothesis import HealthCheck, settings
 
-from tests.support import api_conformance, durations
+from tests.support import api_conformance, durations, examples, quick
 from tests.support.waiting import PATIENCE
 
-# Examples take as long as the database does, and each rolls itself back.
-# The conformance suite is one set of properties that several classes inherit.
-SUPPRESSED = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors]
-settings.register_profile("kilit", deadline=None, suppress_health_check=SUPPRESSED)
-settings.register_profile("fuzz", settings.get_profile("kilit"), max_examples=int(os.environ.get("EXAMPLES", "500")))
-settings.load_profile("kilit")
+examples.register_profiles()
 
 # Made by migrations, so a flush between tests must leave them.
 KEPT = {"auth_group", "auth_permission", "auth_group_permissions", "django_content_type"}
@@ -49,6 +43,13 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         durations.store(taken)
     elif unlisted := durations.unlisted(taken):
         terminalreporter.line(f"Slow and not in tests/durations.json (make durations): {', '.join(unlisted)}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Let only marked tests start processes."""
+    with nullcontext() if item.get_closest_marker("processes") else quick.no_processes():
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)

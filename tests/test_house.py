@@ -1,47 +1,75 @@
-"""The house in order: what the repository promises about itself."""
+"""What the repository promises about itself: size, plain words, one name for one thing, documents that are true."""
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from kilit.lock.diagrams import document, lifecycle_models
+from tests.support import durations
+from tests.support.commands import ROOT
 
-from tests.support.commands import ROOT, manage
-
-PACKAGES = ["config", "kilit", "ociqueue", "pdfjobs", "orchestrator"]
+PACKAGES = ["config", "kilit", "ociqueue", "pdfjobs", "orchestrator", "simulators"]
 SOURCES = sorted(
     path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if "migrations" not in path.parts
 )
-
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
+LONGEST_FILE, LONGEST_FUNCTION = 300, 40  # lines
+SHARED = re.compile(r"^\s*from tests\.[a-z_.]*(conftest|test_)|^\s*from tests\.[a-z_.]* import test_", re.MULTILINE)
 
 
-def test_the_diagrams_are_those_of_the_tables(tmp_path: Path) -> None:
-    ended = manage("lifecycle_docs", "--check", KILIT_VAR=str(tmp_path))
-
-    assert ended.returncode == 0, ended.stderr
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
 
 
-def writes_a_state(tree: ast.AST) -> list[int]:
-    """Return the lines that assign to `.status` or pass `status=` to an update."""
-    found = []
+def test_the_diagrams_are_those_of_the_tables() -> None:
+    models = [model for model in lifecycle_models() if model._meta.app_label != "parcels"]
+
+    assert (ROOT / "docs" / "lifecycle.md").read_text() == document(models), "run manage.py lifecycle_docs"
+
+
+def writes_a_state(tree: ast.AST) -> Iterator[int]:
+    """Find the lines that assign to `.status` or pass `status=` to an update."""
     for node in ast.walk(tree):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         if any(isinstance(target, ast.Attribute) and target.attr == "status" for target in targets):
-            found.append(node.lineno)
+            yield node.lineno
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "update":
-            found += [node.lineno for keyword in node.keywords if keyword.arg == "status"]
-    return found
+            yield from (node.lineno for keyword in node.keywords if keyword.arg == "status")
 
 
-@pytest.mark.parametrize("path", [p for p in SOURCES if "lock" not in p.parts], ids=lambda p: str(p.relative_to(ROOT)))
-def test_nobody_outside_the_lock_writes_a_state(path: Path) -> None:
-    assert writes_a_state(ast.parse(path.read_text())) == []
+def test_only_the_lock_writes_a_state() -> None:
+    outside = [path for path in SOURCES if not path.is_relative_to(ROOT / "kilit" / "lock")]
+
+    found = [f"{name_of(path)}:{line}" for path in outside for line in writes_a_state(ast.parse(path.read_text()))]
+
+    assert found == []
 
 
-@pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=lambda p: str(p.relative_to(ROOT)))
-def test_files_stay_small(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 300
+def test_files_stay_small() -> None:
+    lines = {name_of(path): len(path.read_text().splitlines()) for path in [*SOURCES, *TESTS]}
+
+    assert {name: number for name, number in lines.items() if number > LONGEST_FILE} == {}
+
+
+def test_functions_stay_small() -> None:
+    found = [
+        f"{name_of(path)}:{node.lineno} {node.name}"
+        for path in [*SOURCES, *TESTS]
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.end_lineno - node.lineno >= LONGEST_FUNCTION
+    ]
+
+    assert found == []
+
+
+def test_tests_share_only_what_is_in_support() -> None:
+    assert [name_of(path) for path in TESTS if SHARED.search(path.read_text())] == []
+
+
+def test_every_file_in_the_list_of_durations_exists() -> None:
+    assert [file for file in durations.listed() if not (ROOT / file).exists()] == []
 
 
 def test_the_readme_opens_with_the_two_commands() -> None:

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kilit.bulk import running
@@ -16,6 +16,7 @@ from kilit.lock.models import Event
 from ociqueue.models import Conversion
 from ociqueue.operations import RETRY
 from tests.support.bulk_actions import asked
+from tests.support.examples import few
 
 pytestmark = pytest.mark.django_db
 
@@ -24,7 +25,7 @@ STEPS = ["batch", "crash", "lapse", "rival", "rival fails", "cancel", "work"]
 
 
 @given(steps=st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, ROWS - 1)), max_size=8))
-@settings(max_examples=60)
+@few(60)
 def test_any_course_of_events_is_told_as_it_was(make_site, make_failed, steps: list[tuple[str, int]]) -> None:
     site = make_site()
     rows = make_failed(site, ROWS)

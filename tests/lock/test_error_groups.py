@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kilit.lock.models import ErrorDelta, ErrorGroup, ErrorHour
 from kilit.workers import sweeps
 from tests.parcels.models import FAILURES, Parcel
+from tests.support.examples import few
 
 pytestmark = pytest.mark.django_db
 
@@ -78,7 +79,7 @@ def test_other_words_are_another_group(sql, one: str, other: str) -> None:
     assert shape(sql, one) != shape(sql, other)
 
 
-@settings(max_examples=100)
+@few(100)
 @given(message=st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), max_size=600))
 def test_any_text_has_a_short_shape_without_digits(message: str) -> None:
     with connection.cursor() as cursor:
@@ -214,7 +215,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60)
+@few(60)
 @given(steps=STEPS)
 def test_the_roll_up_equals_a_plain_count_after_any_walk(steps: list[Any]) -> None:
     with transaction.atomic():

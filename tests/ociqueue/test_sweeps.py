@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kilit.lock.models import Event
@@ -13,6 +13,7 @@ from kilit.workers import sweeps
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import failure
 from tests.support.conversions import Api, new_conversion
+from tests.support.examples import few
 
 pytestmark = pytest.mark.django_db
 
@@ -44,7 +45,7 @@ def test_recover_takes_old_claims_only_and_leaves_the_counter(site, make_convers
     assert young.status == "PROCESSING"
 
 
-@settings(max_examples=15)
+@few(15)
 @given(crashes=st.lists(st.sampled_from(["lost", "ack_failed"]), min_size=5, max_size=8))
 def test_a_row_that_can_never_succeed_ends_after_five_claims_by_sweeps_alone(crashes: list[str]) -> None:
     site = Site.objects.create(name="Mobilya", requeue_transient=True)

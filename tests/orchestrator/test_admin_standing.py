@@ -167,6 +167,7 @@ def test_sheets_are_handed_out_byte_for_byte_even_when_optiplanning_took_them(ma
     assert client.get(f"{LIST}{job.pk}/sheet/7/").status_code == 404
 
 
+@pytest.mark.slow  # with fewer rows PostgreSQL might well read the whole table
 def test_no_page_of_the_list_walks_the_table(crowded, admin_client) -> None:  # noqa: F811
     lists = [
         {},

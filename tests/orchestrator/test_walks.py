@@ -8,7 +8,6 @@ import pytest
 from django.db import transaction
 from django.db.models.functions import Now
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from kilit.api.errors import ApiError
@@ -23,6 +22,7 @@ from orchestrator.workflow import decisions
 from orchestrator.workflow.runner import work
 from tests.support.cutting_jobs import GOVDE, make_job
 from tests.support.cutting_runs import player
+from tests.support.examples import few
 
 pytestmark = pytest.mark.django_db
 
@@ -113,7 +113,7 @@ class World:
         assert Count.objects.by_state(queue=JOBS.queue) == counted
 
 
-@hypothesis_settings(max_examples=40)
+@few(40)
 @given(actions=st.lists(ACTIONS, max_size=30))
 def test_any_walk_keeps_the_promises(actions, floor, settings, tmp_path_factory) -> None:
     folder = tmp_path_factory.mktemp("rules")

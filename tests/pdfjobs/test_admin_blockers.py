@@ -75,6 +75,7 @@ def test_failures_are_grouped_and_lead_to_their_rows(make_person, make_job) -> N
     assert shown.ways[0].href == f"{LIST}all/retry/?group={shown.group.name}"
 
 
+@pytest.mark.slow  # with fewer rows PostgreSQL might well read the whole table
 def test_no_page_of_the_list_walks_the_table(crowded, admin_client) -> None:  # noqa: F811
     lists = [
         {},

@@ -3,7 +3,6 @@
 import pytest
 
 from pdfjobs import checks
-from tests.support.commands import manage
 
 
 def ids(found: list) -> list[str]:
@@ -41,25 +40,3 @@ def test_a_browser_without_its_sandbox(settings, is_on: bool, warned: list[str])
     settings.PDF_SANDBOX = is_on
 
     assert ids(checks.check_sandbox()) == warned
-
-
-def test_the_environment_chooses_the_bucket_and_the_templates(tmp_path) -> None:
-    """PDF-5, PDF-9: `none` is the empty allowlist, because an empty variable is one that is not set."""
-    ask = (
-        "from django.conf import settings; from django.core.files.storage import storages; "
-        "s = storages['artifacts']; "
-        "print(s.bucket_name, s.endpoint_url, settings.PDF_TEMPLATES, settings.PDF_FAIL_SAFE)"
-    )
-
-    ended = manage(
-        "shell",
-        "--verbosity=0",
-        f"--command={ask}",
-        KILIT_VAR=str(tmp_path),
-        KILIT_S3_BUCKET="pdfs",
-        KILIT_S3_ENDPOINT="http://127.0.0.1:9000",
-        KILIT_PDF_TEMPLATES="none",
-        KILIT_PDF_FAIL_SAFE="degrade",
-    )
-
-    assert ended.stdout == "pdfs http://127.0.0.1:9000 [] degrade\n", ended.stderr

@@ -12,7 +12,6 @@ import pytest
 from django.db import IntegrityError
 from django.db.models.functions import Now
 from hypothesis import assume, given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from kilit.lock.models import Event
@@ -26,11 +25,12 @@ from pdfjobs.models import PdfJob
 from pdfjobs.rendering import PageOptions
 from pdfjobs.states import MAX_RETRIES, RETRYABLE, ErrorCode, PdfStatus
 from pdfjobs.storage import artifacts
+from tests.support.examples import few
 from tests.support.pdf_jobs import PDF_JOBS, another_key, body, bring, new_job, some_user
 
 pytestmark = pytest.mark.django_db
 
-a_hundred_times = hypothesis_settings(max_examples=100)
+a_hundred_times = few(100)
 
 # As the document lists them, and not as our table does.
 RETRY = ("failed", "queued")

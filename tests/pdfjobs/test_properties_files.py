@@ -7,17 +7,17 @@ from uuid import UUID
 import pytest
 from django.db.models.functions import Now
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
 from pdfjobs.storage import artifacts
+from tests.support.examples import few
 from tests.support.pdf_jobs import Api, another_key, body, bring, new_job
 
 pytestmark = pytest.mark.django_db
 
-a_hundred_times = hypothesis_settings(max_examples=100)
+a_hundred_times = few(100)
 
 
 @a_hundred_times

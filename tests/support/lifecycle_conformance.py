@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kilit.lock.guard import LifecycleModel, MoveRefused
 from kilit.lock.models import Count, Event
 from kilit.lock.table import Lifecycle
+from tests.support.examples import few
 
 WALKS = 200
 
@@ -112,7 +113,7 @@ class LifecycleConformance:
         counted = {s: self.specimen.model.objects.filter(status=s).count() for s in self.specimen.table.states}
         assert Count.objects.by_state(queue=self.specimen.table.queue) == {s: n for s, n in counted.items() if n}
 
-    @settings(max_examples=WALKS)
+    @few(WALKS)
     @given(data=st.data())
     def test_any_walk_agrees_with_the_table_and_replays_from_its_events(self, data: st.DataObject) -> None:
         verbs = list(self.specimen.table.moves)

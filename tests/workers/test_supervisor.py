@@ -73,6 +73,7 @@ def test_supervisors_long_gone_are_forgotten_also_those_that_never_lived() -> No
     assert set(Heartbeat.objects.long_gone().values_list("name", flat=True)) == {"old", "stillborn"}
 
 
+@pytest.mark.processes
 def test_beats_do_not_pile_up_faster_than_they_are_sent(supervisor, monkeypatch) -> None:
     monkeypatch.setattr(supervisor, "_heard", lambda: True)
     # However long the first look takes, the next beat is not due.

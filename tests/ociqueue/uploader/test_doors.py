@@ -13,13 +13,10 @@ from kilit.workers.models import Heartbeat
 from ociqueue.models import Circuit, Conversion, Site, UploadBatch
 from ociqueue.states import Category
 from simulators.googleads.server import accept
-from tests.support.commands import run_python
 from tests.support.conversions import Api
 from tests.support.uploads import states
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-WORKERS_ALONE = ("google.ads", "google.api_core", "grpc", "openpyxl", "playwright")
 
 
 def upload(*arguments: str) -> str:
@@ -185,19 +182,6 @@ def test_caps_are_eight_here_and_five_for_scripts(google, api_site, make_site, m
         "eight": "FAILED",
         "five": "FAILED",
     }
-
-
-def test_the_web_process_never_loads_what_only_workers_need() -> None:
-    """Google's client alone takes a second and a hundred megabytes."""
-    look = (
-        "import sys, config.wsgi; from django.urls import get_resolver; get_resolver().url_patterns;"
-        "from django.contrib import admin; admin.site.urls;"
-        f"print([name for name in sys.modules if name.startswith({WORKERS_ALONE})])"
-    )
-
-    said = run_python("-c", look, SECRET_KEY="x", DJANGO_SETTINGS_MODULE="config.settings")
-
-    assert said.stdout.strip() == "[]", said.stderr
 
 
 def test_click_ids_never_reach_the_logs(google, api_site, make_rows, caplog, capfd) -> None:

@@ -239,6 +239,7 @@ def test_orc_18_a_saw_that_is_away_is_no_answer_and_no_withdrawal(floor: Folders
     assert fault.value.code == Code.UNKNOWN
 
 
+@pytest.mark.processes
 def test_orc_18_killed_while_copying_nothing_shows_and_the_next_delivers(floor: Folders, source: Path) -> None:
     child = os.fork()
     if child == 0:

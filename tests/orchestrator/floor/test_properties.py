@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import load_workbook
 
@@ -20,6 +20,7 @@ from orchestrator.planning.excel.template import SHEET
 from orchestrator.planning.plan import Batch
 from orchestrator.planning.rules import current_rules
 from orchestrator.planning.transform import transform
+from tests.support.examples import few
 from tests.support.sheets import TEMPLATE
 
 
@@ -97,7 +98,7 @@ def test_orc_6_a_different_order_has_a_different_hash(body: dict[str, Any], data
     assert hash_of(read(other)) != hash_of(read(body))
 
 
-@settings(max_examples=40)
+@few(40)
 @given(bodies())
 def test_orc_14_every_cell_comes_back_as_it_went_in(body: dict[str, Any]) -> None:
     order = read(body)

@@ -88,6 +88,7 @@ def test_orc_15_a_job_that_is_lost_half_way_leaves_nothing(floor: Folders) -> No
     assert names_in(floor.imports) == []
 
 
+@pytest.mark.processes
 def test_orc_15_killed_half_way_no_sheet_shows_and_another_writes_them_all(floor: Folders) -> None:
     plan = coloured("a", "b", "c")
     child = os.fork()

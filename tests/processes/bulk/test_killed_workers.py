@@ -1,0 +1,69 @@
+"""Workers killed in the middle of a bulk action."""
+
+from contextlib import ExitStack, closing
+from uuid import UUID
+
+import pytest
+from django.db import connection
+
+from kilit.bulk.models import BulkAction
+from ociqueue.operations import RETRY
+from tests.support.bulk_actions import PAGES, asked, states
+from tests.support.bulk_results import agrees
+from tests.support.waiting import wait_for_the_end, wait_until
+from tests.support.workers import Workers
+
+
+class InTheWay:
+    """Holds a row's lock on a connection of its own, so that a worker stops there."""
+
+    def __init__(self, row: UUID) -> None:
+        self.connection = connection.copy()
+        self.connection.set_autocommit(False)
+        with self.connection.cursor() as cursor:
+            cursor.execute("SELECT pg_backend_pid() FROM offline_conversion_queue WHERE id = %s FOR UPDATE", [row])
+            ((self.pid,),) = cursor.fetchall()
+
+    def has_stopped_one(self) -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))", [self.pid])
+            return bool(cursor.fetchall())
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_killed_workers_neither_repeat_nor_skip(make_person, site, make_failed, workers: Workers) -> None:
+    """SIGKILL of a real worker in the middle of a bulk action, twice; the next goes on after the last whole batch."""
+    total = 10_400  # more than a page counts, so that a worker writes them down too
+    for _ in range(4):
+        make_failed(site, total // 4)
+    operator = make_person(sites={site: "operator"})
+    action = asked(operator)
+    wait_until(lambda: BulkAction.objects.filter(status="READY").exists())
+    rows = list(action.items.order_by("object_id").values_list("object_id", flat=True))
+    whole_batches = [2 * RETRY.batch, 5 * RETRY.batch]
+    killed_at = []
+    with ExitStack() as held:
+        stops = [held.enter_context(closing(InTheWay(rows[done + RETRY.batch // 2]))) for done in whole_batches]
+        operator.post(f"{PAGES}{action.pk}/start/", {"count": f"{total:,}"})
+        for stop in stops:
+            wait_until(stop.has_stopped_one)
+            busy = workers.titled("processing")
+            for worker in busy:
+                worker.kill()
+            wait_for_the_end(*busy)
+            action.refresh_from_db()
+            killed_at.append(action.done_count)
+            stop.close()
+            # Or it lapses by itself later. This waits until the server has noticed that nobody is there any more.
+            BulkAction.objects.filter(status="RUNNING").update(lease_until="2020-01-01T00:00Z")
+
+    wait_until(lambda: BulkAction.objects.filter(status="DONE").exists())
+
+    action.refresh_from_db()
+    assert killed_at == whole_batches, "it was killed on its way"
+    assert (action.total, action.done_count, action.moved_count, action.skipped) == (total, total, total, [])
+    assert states() == {"QUEUED": total}
+    agrees(operator, action)
