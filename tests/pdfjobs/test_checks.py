@@ -32,7 +32,7 @@ def test_a_task_timeout_that_cuts_jobs_short(settings) -> None:
 
     (found,) = checks.check_timeouts()
 
-    assert (found.id, found.msg) == ("kilit.W005", "PDF jobs are ended after 59 s, even when their caller allows more.")
+    assert (found.id, found.msg) == ("kilit.W005", "PDF jobs are ended after 59 s, even if their caller allows more.")
 
 
 @pytest.mark.parametrize(("is_on", "warned"), [(True, []), (False, ["kilit.W006"])])

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_fifty_identical_requests_at_once_make_one_job(api, worker_lives, in_threads) -> None:
-    rendering.chromium_version()  # remembered by now, or fifty processes would be started to ask for it
+    rendering.engine_version()  # remembered by now, or fifty processes would be started to ask for it
     together = threading.Barrier(50)
 
     def post(_: int) -> tuple[int, str]:

@@ -171,7 +171,7 @@ def test_without_a_browser_the_fault_says_what_to_install(to_pdf: Callable[..., 
         with pytest.raises(RenderError) as fault:
             to_pdf()
         with pytest.raises(RenderError) as asked:
-            rendering.chromium_version()
+            rendering.engine_version()
 
     assert fault.value.code == asked.value.code == "UNSUPPORTED_PLATFORM"
     assert "manage.py browser" in fault.value.detail

@@ -144,7 +144,7 @@ def test_django_starts_without_playwright_and_knows_the_engine_without_starting_
     """Web processes load no browser."""
     asked = (
         "import django, sys; django.setup(); from pdfjobs import documents, rendering;"
-        "print(rendering.chromium_version());"
+        "print(rendering.engine_version());"
         "import psutil; print('playwright' in sys.modules, len(psutil.Process().children()))"
     )
 
@@ -164,9 +164,9 @@ def test_the_version_is_asked_once_for_as_long_as_the_file_stays_the_same(monkey
     binary.chmod(0o755)
     monkeypatch.setenv("KILIT_CHROMIUM", str(binary))
 
-    first, again = rendering.chromium_version(), rendering.chromium_version()
+    first, again = rendering.engine_version(), rendering.engine_version()
     binary.write_text(f"#!/bin/sh\necho x >> {asked}\necho Chromium 1.2.3\n")
-    after = rendering.chromium_version()
+    after = rendering.engine_version()
 
     assert (first, again, after) == (
         "Chromium 1.2; revision 1",
