@@ -2,6 +2,7 @@
 
 import hashlib
 import inspect
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -107,6 +108,12 @@ class Document:
                 found.append(path)
                 pending += INCLUDED.findall(path.read_text())
         return sorted(found)
+
+
+def read_sample(name: str) -> dict[str, Any]:
+    """Return variables that show what a document can do: for `GET /pdf/templates`, the demo and tests."""
+    sample: dict[str, Any] = json.loads((Path(__file__).parent / "samples" / f"{name}.json").read_text())
+    return sample
 
 
 def _folder() -> Path:

@@ -1,10 +1,9 @@
 """A report of offline conversions over a period: what was uploaded, what failed and why."""
 
-from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-from pdfjobs.documents.definition import Document
+from pdfjobs.documents.definition import Document, read_sample
 from pdfjobs.documents.formatting import LocaleFormatter
 from pdfjobs.documents.pricing import HUNDRED, LANGUAGE
 from pdfjobs.documents.schema import Amount, Choice, Day, Group, Rows, Text
@@ -103,60 +102,6 @@ SCHEMA = Group(
 )
 
 
-def _days() -> list[dict[str, Any]]:
-    uploads = [142, 155, 149, 131, 88, 64, 151, 163, 158, 147, 139, 92, 71, 160]
-    uploads += [172, 168, 120, 149, 97, 75, 166, 174, 181, 169, 158, 101, 83, 177, 185, 179, 171]
-    failures = {2: 4, 3: 11, 9: 2, 16: 38, 17: 6, 24: 3, 28: 1}
-    first = date(2026, 10, 1)
-    return [
-        {
-            "day": str(first + timedelta(days=index)),
-            "uploaded": count,
-            "failed": failures.get(index, 0),
-            "value": f"{count * 412}.{index:02}",
-        }
-        for index, count in enumerate(uploads)
-    ]
-
-
-SAMPLE: dict[str, Any] = {
-    "locale": "tr",
-    "currency": "TRY",
-    "site": "Gümüşçınar Mobilya — mağaza ve çağrı merkezi",
-    "account": "482-109-7735",
-    "first_day": "2026-10-01",
-    "last_day": "2026-10-31",
-    "waiting": 27,
-    "days": _days(),
-    "actions": [
-        {"name": "Mağaza satışı", "uploaded": 2214, "failed": 31, "value": "1184300.50"},
-        {"name": "Telefonla sipariş", "uploaded": 1302, "failed": 22, "value": "401975.00"},
-        {"name": "Ölçü randevusu (nitelikli aday)", "uploaded": 769, "failed": 12, "value": "170444.65"},
-    ],
-    "errors": [
-        {
-            "code": "CLICK_NOT_FOUND",
-            "category": "VALIDATION",
-            "count": 34,
-            "advice": "Tıklama kimliği bu hesaba ait değil; yönetici hesabını ve otomatik etiketlemeyi denetleyin.",
-        },
-        {
-            "code": "TOO_RECENT_CONVERSION_ACTION",
-            "category": "TRANSIENT",
-            "count": 19,
-            "advice": "Yeni işlem altı saat dolmadan kabul edilmez; kuyruk kendiliğinden yeniden dener.",
-        },
-        {
-            "code": "EXPIRED_EVENT",
-            "category": "VALIDATION",
-            "count": 12,
-            "advice": "Tıklama 90 günden eski; CRM aktarımını daha sık çalıştırın.",
-        },
-    ],
-    "notes": "17 Ekim'deki artış, yeni açılan dönüşüm işleminin ilk saatlerine denk gelir.",
-}
-
-
 def shape(given: dict[str, Any]) -> dict[str, Any]:
     formatter = LocaleFormatter(given["locale"], given["currency"])
     words, days = WORDS[given["locale"]], given["days"]
@@ -218,4 +163,4 @@ def _action(action: dict[str, Any], formatter: LocaleFormatter) -> dict[str, str
     }
 
 
-CONVERSION_REPORT = Document("conversion_report", "Conversion report", SCHEMA, shape, SAMPLE)
+CONVERSION_REPORT = Document("conversion_report", "Conversion report", SCHEMA, shape, read_sample("conversion_report"))

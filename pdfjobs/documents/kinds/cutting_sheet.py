@@ -3,11 +3,9 @@
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
-from pdfjobs.documents.definition import Document
+from pdfjobs.documents.definition import Document, read_sample
 from pdfjobs.documents.formatting import LOCALES, LocaleFormatter
 from pdfjobs.documents.schema import Amount, Choice, Day, Flag, Group, Rows, Text
-
-Part = dict[str, Any]
 
 MOST_SIDE = Decimal(6000)  # millimetres
 SQUARE = Decimal(1_000_000)  # square millimetres in a square metre
@@ -109,60 +107,6 @@ SCHEMA = Group(
 )
 
 
-def _part(name: str, sides: tuple[int, int], quantity: int, edges: tuple[int, int] = (0, 0), note: str = "") -> Part:
-    shown: Part = {"name": name, "length": sides[0], "width": sides[1], "quantity": quantity}
-    return shown | {"long_edges": edges[0], "short_edges": edges[1], "note": note}
-
-
-SAMPLE: dict[str, Any] = {
-    "locale": "tr",
-    "order_number": "KS-2026-1187",
-    "customer": "Şehzade Otelcilik ve Turizm İşletmeleri Ltd. Şti.",
-    "project": "Oda giysi dolabı, 24 adet",
-    "due_on": "2026-11-20",
-    "prepared_by": "Oğuz Yıldırım",
-    "waste_rate": 12,
-    "materials": [
-        {
-            "name": "18 mm MDF lam, Ceviz Ağacı 4072",
-            "board_length": 2800,
-            "board_width": 2100,
-            "grain": True,
-            "edge_band": "0,8 × 22 mm ABS, Ceviz 4072",
-            "parts": [
-                _part("Yan dikme, sol", (2164, 580), 24, (1, 0), "kanal 8 mm"),
-                _part("Yan dikme, sağ", (2164, 580), 24, (1, 0), "kanal 8 mm"),
-                _part("Orta dikme", (2128, 560), 24, (1, 0)),
-                _part("Üst tabla", (2364, 580), 24, (1, 0)),
-                _part("Alt tabla", (2364, 580), 24, (1, 0)),
-                _part("Sürgülü kapak", (2090, 1190), 48, (2, 2), "desen yönü boyuna, çift kapak eşleşmeli"),
-                _part("Sabit raf", (1164, 540), 72, (1, 0)),
-                _part("Baza ön", (2364, 80), 24, (1, 0)),
-            ],
-        },
-        {
-            "name": "18 mm MDF lam, Buz Beyazı 101",
-            "board_length": 2800,
-            "board_width": 2100,
-            "edge_band": "0,4 × 22 mm PVC, beyaz",
-            "parts": [
-                _part("Çekmece yan", (500, 140), 192, (1, 0)),
-                _part("Çekmece ön-arka iç", (516, 140), 192, (1, 0)),
-                _part("Hareketli raf", (1160, 520), 96, (1, 0), "pim delikleri 5 mm"),
-                _part("Kravatlık bölmesi — uzun adlı parça: iç çekmece için eğik kesimli ayırıcı", (480, 90), 144),
-            ],
-        },
-        {
-            "name": "8 mm MDF, ham",
-            "board_length": 2800,
-            "board_width": 2100,
-            "parts": [_part("Arkalık", (2150, 1188), 48), _part("Çekmece tabanı", (506, 490), 96)],
-        },
-    ],
-    "notes": "Sürgülü kapaklar aynı plakadan yan yana kesilir; numara etiketleri arka yüze yapıştırılır.",
-}
-
-
 def shape(given: dict[str, Any]) -> dict[str, Any]:
     formatter = LocaleFormatter(given["locale"])
     materials = [_material(material, given["waste_rate"], formatter) for material in given["materials"]]
@@ -222,4 +166,4 @@ def _totals(sums: dict[str, Any], formatter: LocaleFormatter) -> dict[str, str]:
     }
 
 
-CUTTING_SHEET = Document("cutting_sheet", "Cutting sheet", SCHEMA, shape, SAMPLE)
+CUTTING_SHEET = Document("cutting_sheet", "Cutting sheet", SCHEMA, shape, read_sample("cutting_sheet"))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pdfjobs.documents.definition import Document
+from pdfjobs.documents.definition import Document, read_sample
 from pdfjobs.documents.formatting import LocaleFormatter
 from pdfjobs.documents.pricing import LABELS, LANGUAGE, LINE, PARTY, SELLER, priced
 from pdfjobs.documents.schema import Day, Group, Rows, Text
@@ -54,71 +54,6 @@ SCHEMA = Group(
         ),
     }
 )
-SAMPLE: dict[str, Any] = {
-    "locale": "tr",
-    "currency": "EUR",
-    "number": "TKL-2026-0093",
-    "issued_on": "2026-11-15",
-    "valid_until": "2026-12-15",
-    "subject": "Çağdaş Kolej kütüphanesi: raf ve okuma masası donanımı",
-    "introduction": "Görüşmemizde ilettiğiniz yerleşim planına göre hazırladığımız teklifi bilgilerinize sunarız. "
-    "Ölçüler yerinde alınmıştır; renk ve kulp seçimi sipariş onayında kesinleşir.",
-    "prepared_by": "Tuğba Işık, proje satış",
-    "seller": {
-        "name": "Gümüşçınar Mobilya San. ve Tic. A.Ş.",
-        "address": "İkitelli OSB, Eskoop Sanayi Sitesi C2 Blok No: 14\n34490 Başakşehir / İstanbul",
-        "tax_office": "İkitelli",
-        "tax_number": "4210987654",
-        "phone": "+90 212 555 01 42",
-        "email": "proje@gumuscinar.example",
-        "website": "www.gumuscinar.example",
-    },
-    "buyer": {
-        "name": "Özel Çağdaş Koleji",
-        "address": "Üniversiteler Mah. 1605. Cadde No: 9\n06800 Çankaya / Ankara",
-        "phone": "+90 312 555 07 70",
-    },
-    "lines": [
-        {
-            "description": "Kitaplık modülü, çift yüzlü",
-            "detail": "90 × 210 × 64 cm, meşe melamin, beşer raf",
-            "quantity": 38,
-            "unit": "adet",
-            "unit_price": "412.00",
-            "discount_rate": 10,
-            "tax_rate": 20,
-        },
-        {
-            "description": "Okuma masası, altı kişilik",
-            "detail": "240 × 120 cm, masif kayın ayak, gömme prizli",
-            "quantity": 12,
-            "unit": "adet",
-            "unit_price": "688.50",
-            "discount_rate": 10,
-            "tax_rate": 20,
-        },
-        {
-            "description": "Danışma bankosu",
-            "detail": "L düzeni, 320 × 180 cm; alçak bölümlü",
-            "quantity": 1,
-            "unit": "takım",
-            "unit_price": "2940.00",
-            "tax_rate": 20,
-        },
-        {"description": "Montaj ve yerinde ayar", "quantity": 5, "unit": "gün", "unit_price": "380.00", "tax_rate": 20},
-    ],
-    "terms": [
-        {
-            "title": "Teslim",
-            "text": "Sipariş onayı ve ön ödemeden sonra altı hafta; teslim yeri Ankara, kat nakliyesi dâhil.",
-        },
-        {
-            "title": "Ödeme",
-            "text": "%40 siparişte, %60 montaj bitiminde; ödeme günündeki TCMB döviz satış kuru esas alınır.",
-        },
-        {"title": "Garanti", "text": "Gövde ve mekanizmalar üç yıl; yedek parça on yıl boyunca sağlanır."},
-    ],
-}
 
 
 def shape(given: dict[str, Any]) -> dict[str, Any]:
@@ -132,4 +67,4 @@ def shape(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-OFFER = Document("offer", "Offer", SCHEMA, shape, SAMPLE)
+OFFER = Document("offer", "Offer", SCHEMA, shape, read_sample("offer"))
