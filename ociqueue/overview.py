@@ -3,21 +3,19 @@
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Count as CountRows
-from django.db.models import Exists, OuterRef, Sum
+from django.db.models import Exists, OuterRef
 from django.db.models.functions import Coalesce, Now
 
 from kilit.lock.models import Count
-from kilit.lock.models.counts import CountDelta, MinuteCount
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.site import SILENT_AFTER, SiteQuerySet
 from ociqueue.states import CONVERSIONS, ENDED, WAITING, Status, SyncMethod
 
-LATELY = timedelta(hours=24)
 ALARMING = 0.2  # of what ended lately failed
 
 
@@ -58,7 +56,8 @@ def overviews(sites: Sequence[Site]) -> dict[UUID, Overview]:
             overview = by_scope[total.scope]
             overview.totals[total.state] = total.now
             overview.changed_at = max(overview.changed_at or total.changed_at, total.changed_at)
-    for scope, state, entered in _ended_lately(list(by_scope)):
+    ended = Count.objects.entered_last_day(queue=CONVERSIONS.queue, states=ENDED, scopes=by_scope)
+    for scope, state, entered in ended:
         by_scope[scope].ended_lately[state] += entered
     stuck = Conversion.objects.filter(site__in=found).stuck().order_by().values_list("site")
     for pk, number in stuck.annotate(number=CountRows("pk")):
@@ -77,17 +76,6 @@ def open_circuits(sites: Collection[UUID]) -> CircuitQuerySet:
     """Return what holds sites back; a script knows nothing of circuits, so those of its sites do not count."""
     circuits: CircuitQuerySet = Circuit.objects.filter(site__in=sites, site__sync_method=SyncMethod.API)
     return circuits.open()
-
-
-def _ended_lately(scopes: list[str]) -> list[tuple[str, str, int]]:
-    # One statement for folded and pending changes, so that a fold in between is not counted twice.
-    mine = {"queue": CONVERSIONS.queue, "scope__in": scopes, "state__in": ENDED}
-    folded = MinuteCount.objects.filter(minute__gt=Now() - LATELY, **mine).values_list("scope", "state")
-    pending = CountDelta.objects.filter(created_at__gt=Now() - LATELY, change__gt=0, **mine)
-    both = folded.annotate(Sum("entered")).union(
-        pending.values_list("scope", "state").annotate(Sum("change")), all=True
-    )
-    return list(both)
 
 
 def silent(sites: SiteQuerySet) -> SiteQuerySet:

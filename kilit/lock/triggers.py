@@ -18,14 +18,14 @@ RECORD = """
           jsonb_strip_nulls(jsonb_build_object('verb', nullif($1, ''){facts})), now()
         FROM moved WHERE from_state IS DISTINCT FROM to_state OR $1 <> ''
       )
-      INSERT INTO lock_countdelta (queue, scope, state, change, created_at)
-      SELECT {queue}, scope, state, sum(change), now() FROM (
+      INSERT INTO lock_countdelta (queue, scope, state, change, entered, created_at)
+      SELECT {queue}, scope, state, sum(change), count(*) FILTER (WHERE change > 0), now() FROM (
         SELECT to_scope AS scope, to_state AS state, 1 AS change FROM moved
           WHERE (from_state, from_scope) IS DISTINCT FROM (to_state, to_scope)
         UNION ALL
         SELECT from_scope, from_state, -1 FROM moved
           WHERE from_state <> '' AND (from_state, from_scope) IS DISTINCT FROM (to_state, to_scope)
-      ) AS changes GROUP BY scope, state, change
+      ) AS changes GROUP BY scope, state
     $record$ USING
       coalesce(current_setting('kilit.verb', true), ''),
       coalesce(nullif(current_setting('kilit.actor', true), ''), session_user),
@@ -42,8 +42,8 @@ PRUNE = """
         DELETE FROM lock_event WHERE queue = {queue} AND object_id IN (SELECT id FROM gone) RETURNING 1
       ),
       counted AS (
-        INSERT INTO lock_countdelta (queue, scope, state, change, created_at)
-        SELECT {queue}, scope, state, -count(*), now() FROM gone GROUP BY scope, state
+        INSERT INTO lock_countdelta (queue, scope, state, change, entered, created_at)
+        SELECT {queue}, scope, state, -count(*), 0, now() FROM gone GROUP BY scope, state
       )
       INSERT INTO lock_pruning (queue, before, rows, events, states, oldest, newest, actor, message, created_at)
       SELECT {queue}, $3, count(*), (SELECT count(*) FROM forgotten),

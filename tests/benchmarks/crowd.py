@@ -42,15 +42,10 @@ COUNTS = """
     SELECT 'conversion', %(site)s::text, status, count(*), count(*), now()
     FROM offline_conversion_queue WHERE site_id = %(site)s GROUP BY status
 """
-MINUTES = """
-    INSERT INTO lock_minutecount (queue, scope, state, minute, entered)
-    SELECT 'conversion', %(site)s::text, state, date_trunc('minute', now()) - number * interval '1 minute', 5
-    FROM generate_series(1, 30 * 24 * 60) AS number, (VALUES ('QUEUED'), ('PROCESSING'), ('COMPLETED')) AS told(state)
-"""
 HOURS = """
     INSERT INTO lock_hourcount (queue, scope, state, hour, entered)
     SELECT 'conversion', %(site)s::text, state, date_trunc('hour', now()) - number * interval '1 hour', 300
-    FROM generate_series(1, 30 * 24) AS number, (VALUES ('QUEUED'), ('PROCESSING'), ('COMPLETED')) AS told(state)
+    FROM generate_series(1, 30 * 24) AS number, (VALUES ('QUEUED'), ('PROCESSING'), ('COMPLETED')) AS entered(state)
 """
 CROWDED = ("offline_conversion_queue", "lock_event")
 
@@ -63,10 +58,10 @@ def crowd(site: Site, total: int, *, using: str = "default") -> None:
             for first in range(1, total + 1, CHUNK):
                 last = min(first + CHUNK - 1, total)
                 cursor.execute(ROWS, {"site": site.pk, "first": first, "last": last, "total": total, "days": DAYS})
-            for statement in (EVENTS, COUNTS, MINUTES, HOURS):
+            for statement in (EVENTS, COUNTS, HOURS):
                 cursor.execute(statement, {"site": site.pk})
         cursor.execute("SET session_replication_role = DEFAULT; RESET maintenance_work_mem")
         # As autovacuum leaves it: a moment of its work in the middle of a round would say nothing about the size.
-        for table in (*CROWDED, "lock_minutecount"):
+        for table in (*CROWDED, "lock_hourcount"):
             cursor.execute(f"VACUUM ANALYZE {table}")
         cursor.execute("CHECKPOINT")

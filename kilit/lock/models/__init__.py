@@ -1,6 +1,6 @@
 """What the lock stores: events, counts, error groups, and a record of what was pruned."""
 
-from kilit.lock.models.counts import Count, CountDelta, HourCount, MinuteCount
+from kilit.lock.models.counts import Count, CountDelta, HourCount
 from kilit.lock.models.error_groups import ErrorDelta, ErrorGroup, ErrorHour
 from kilit.lock.models.event import Event
 from kilit.lock.models.pruning import Pruning
@@ -13,6 +13,5 @@ __all__ = [
     "ErrorHour",
     "Event",
     "HourCount",
-    "MinuteCount",
     "Pruning",
 ]
