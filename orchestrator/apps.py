@@ -1,5 +1,7 @@
 """The orchestrator, as a Django app."""
 
+from datetime import timedelta
+
 from django.apps import AppConfig
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
@@ -13,11 +15,17 @@ class OrchestratorConfig(AppConfig):
 
     def ready(self) -> None:
         from kilit.bulk.queues import register_queue  # noqa: PLC0415
-        from kilit.workers import doorbells  # noqa: PLC0415
+        from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
+        from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
         from orchestrator.orders import enqueue  # noqa: PLC0415
         from orchestrator.workflow import operations, runner, sweeps  # noqa: PLC0415
 
         register_queue(operations.QUEUE)
-        sweeps.register()
+        register_sweep(
+            "orchestrator_release_lapsed",
+            every=timedelta(seconds=30),
+            run=sweeps.release_lapsed,
+            about=_("Lets cutting jobs go on whose runner is gone."),
+        )
         if settings.FLOOR_IS_HERE:
-            doorbells.register(enqueue.BELL, is_due=runner.is_due, answer=runner.answer)
+            register_doorbell(enqueue.BELL, is_due=runner.is_due, answer=runner.answer)

@@ -14,21 +14,22 @@ class PdfJobsConfig(AppConfig):
         """Register everything this queue adds to Kilit, except its console pages (admin/__init__.py)."""
         from kilit.backup import files  # noqa: PLC0415
         from kilit.bulk.queues import register_queue  # noqa: PLC0415
-        from kilit.workers import doorbells, sweeps  # noqa: PLC0415
+        from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
         from kilit.workers.metrics import registry  # noqa: PLC0415
+        from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
         from pdfjobs import checks, cleanup, operations, work  # noqa: PLC0415
         from pdfjobs.backup import PdfFiles  # noqa: PLC0415
         from pdfjobs.metrics import PdfCollector  # noqa: PLC0415
 
         checks.register_checks()
-        doorbells.register(work.BELL, is_due=work.is_due, answer=work.run_due_jobs)
-        sweeps.register(
+        register_doorbell(work.BELL, is_due=work.is_due, answer=work.run_due_jobs)
+        register_sweep(
             "pdf_reap",
             every=timedelta(seconds=15),
             run=work.reap,
             about=_("Takes jobs back from workers that died or hang."),
         )
-        sweeps.register(
+        register_sweep(
             "pdf_cleanup",
             every=timedelta(hours=1),
             run=lambda: cleanup.clean().format(),

@@ -11,10 +11,10 @@ class AccessConfig(AppConfig):
     def ready(self) -> None:
         from kilit.access import lockout, roles  # noqa: PLC0415
         from kilit.access.models.denied_request import forget_denied_requests  # noqa: PLC0415
-        from kilit.workers import sweeps  # noqa: PLC0415
+        from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
 
         post_migrate.connect(roles.grant, dispatch_uid="kilit.access.roles")
         about = _("Deletes denied requests older than the retention period.")
-        sweeps.register("forget_denied_requests", every=timedelta(days=1), run=forget_denied_requests, about=about)
+        register_sweep("forget_denied_requests", every=timedelta(days=1), run=forget_denied_requests, about=about)
         about = _("Deletes failed logins that no longer count towards a lockout.")
-        sweeps.register("forget_login_attempts", every=timedelta(hours=1), run=lockout.forget_attempts, about=about)
+        register_sweep("forget_login_attempts", every=timedelta(hours=1), run=lockout.forget_attempts, about=about)

@@ -9,8 +9,9 @@ class BulkConfig(AppConfig):
 
     def ready(self) -> None:
         from kilit.bulk import planning, running  # noqa: PLC0415
-        from kilit.workers import doorbells, sweeps  # noqa: PLC0415
+        from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
+        from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
 
-        doorbells.register(planning.BELL, is_due=running.is_due, answer=running.answer_bell)
+        register_doorbell(planning.BELL, is_due=running.is_due, answer=running.answer_bell)
         about = _("Cancels bulk actions that were not confirmed in time, and deletes old results.")
-        sweeps.register("bulk_actions_tidy", every=timedelta(hours=1), run=running.tidy, about=about)
+        register_sweep("bulk_actions_tidy", every=timedelta(hours=1), run=running.tidy, about=about)

@@ -1,9 +1,9 @@
-"""Failures that look alike are one group: by code, and by message without its numbers, ids and quoted parts.
+"""Failures that look alike are one group: the same code, and the same message but for numbers, ids and quoted parts.
 
-`lock_error_shape(text)`, made by migration 0004 of the lock, is the one place that says which messages look alike.
-A trigger writes the group of a row beside its error, so that a list finds a group by an index; another appends to the
-roll-up what came into a group and what left it. A row without an error pays for neither: the first is judged in its
-WHEN clause, the second looks once through the rows of a statement and goes home.
+The SQL function `lock_error_shape(text)`, made by the lock's migration, defines which messages look alike. One trigger
+writes a row's group beside its error, so that a list finds a group by an index; another appends to the roll-up what
+entered a group and what left it. Rows without an error cost little: the first trigger is skipped by its WHEN clause, and
+the second looks once through the rows of a statement.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ NAME_GROUP = """
     RETURN NEW;
 """
 
-# Planned anew for each statement (EXECUTE), as the recorder is. Messages of one group have one shape, so one is read.
+# Planned for each statement (EXECUTE), as the recorder is. All messages of a group have one shape, so one is read.
 RECORD = """
     IF EXISTS (SELECT FROM new_rows n WHERE {new_fails}) OR EXISTS (SELECT FROM old_rows o WHERE {old_fails}) THEN
       EXECUTE $errors$
@@ -55,7 +55,7 @@ RECORD = """
 """
 
 
-# What is pruned leaves its group.
+# Pruned rows leave their group.
 FORGET = """
     EXECUTE $errors$
       INSERT INTO lock_errordelta (queue, scope, state, error_group, code, shape, change, entered, created_at)
@@ -69,7 +69,7 @@ FORGET = """
 
 @dataclass(frozen=True)
 class Failures:
-    """Where a queue's rows keep their error, in which states they count as failed, and the column that narrows them."""
+    """The columns that hold a row's error, the states that count as failed, and the column that scopes groups."""
 
     table: Lifecycle
     states: Sequence[str]
@@ -79,17 +79,15 @@ class Failures:
     prunable: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse states to be born in: births are not looked at."""
-        if born := set(self.states) & set(self.table.initial):
-            raise ValueError(f"{self.table.queue}: rows are born as {', '.join(sorted(born))}, so that is no failure")
+        if initial := set(self.states) & set(self.table.initial):  # no trigger looks at inserted rows
+            raise ValueError(f"{self.table.queue}: {', '.join(sorted(initial))} is an initial state, not a failure")
 
     @property
     def condition(self) -> Q:
-        """The rows that are in a group now; an index of them is this small."""
+        """The rows that are in a group now; an index over them stays small."""
         return Q(status__in=list(map(str, self.states))) & ~Q(error_group="")
 
     def triggers(self) -> list[pgtrigger.Trigger]:
-        """Return the triggers that name groups and keep the roll-up."""
         return [
             self._name_group("name_error_at_birth", pgtrigger.Insert, "NEW.{code} <> '' OR NEW.error_group <> ''"),
             self._name_group(
@@ -152,5 +150,5 @@ class Failures:
 
 
 def error_group_field() -> models.CharField[str, str]:
-    """Return the column for the group that a row's error belongs to; the database writes it."""
+    """Return the column for a row's error group; only the database writes it."""
     return models.CharField(max_length=GROUP_LENGTH, blank=True, default="", db_default="", editable=False)

@@ -1,6 +1,13 @@
-"""Transition tables as plain data: the one place where a queue's arrows are listed.
+"""Lifecycle tables: each queue lists its arrows once, in its `states.py`, as plain data.
 
-The guard, the database triggers, the operator's buttons, the API's refusals and the diagrams all read these.
+    JOBS = Lifecycle(
+        "job",
+        states=JobState,
+        initial=[JobState.NEW],
+        moves={"claim": move(JobState.NEW, JobState.RETRY, to=JobState.RUNNING), …},
+    )
+
+The guard, the database triggers, the operators' buttons, the API's 409 and the diagrams all read this table.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,18 +25,17 @@ class Move:
     target: str
 
     def edges(self) -> frozenset[Edge]:
-        """Return the arrows of this verb that change the state."""
+        """Return this verb's arrows; one from a state to itself is none."""
         return frozenset((source, self.target) for source in self.sources if source != self.target)
 
 
 def move(*sources: str, to: str) -> Move:
-    """Describe a verb, as in `claim=move(QUEUED, RETRY, to=PROCESSING)`."""
     return Move(sources=tuple(str(source) for source in sources), target=str(to))
 
 
 @dataclass(frozen=True)
 class Lifecycle:
-    """A queue's states, where rows are born, and the verbs that move them."""
+    """A queue's states, those that new rows may have, and the verbs that move rows."""
 
     queue: str
     states: tuple[str, ...]
@@ -37,15 +43,13 @@ class Lifecycle:
     moves: Mapping[str, Move] = field(hash=False)
 
     def __init__(self, queue: str, *, states: Iterable[str], initial: Iterable[str], moves: Mapping[str, Move]) -> None:
-        """Check that the table is whole: no unknown state, and none that cannot be reached."""
         object.__setattr__(self, "queue", queue)
         object.__setattr__(self, "states", tuple(str(state) for state in states))
         object.__setattr__(self, "initial", tuple(str(state) for state in initial))
         object.__setattr__(self, "moves", MappingProxyType(dict(moves)))
-        self._refuse_mistakes()
+        self._check()
 
     def edges(self) -> frozenset[Edge]:
-        """Return every arrow between two different states."""
         return frozenset().union(*(move.edges() for move in self.moves.values()))
 
     def terminal(self) -> frozenset[str]:
@@ -57,7 +61,7 @@ class Lifecycle:
         return tuple(verb for verb, move in self.moves.items() if state in move.sources)
 
     def path_to(self, state: str) -> tuple[str, ...]:
-        """Return a shortest list of verbs that brings a new row into a state."""
+        """Return a shortest list of verbs that moves a new row to a state."""
         paths: dict[str, tuple[str, ...]] = dict.fromkeys(self.initial, ())
         waiting = list(self.initial)
         while waiting:
@@ -70,7 +74,6 @@ class Lifecycle:
         return paths[state]
 
     def mermaid(self) -> str:
-        """Draw the table as a mermaid state diagram."""
         names: dict[Edge, list[str]] = {}
         for verb, move in self.moves.items():
             for source in move.sources:
@@ -81,13 +84,13 @@ class Lifecycle:
         lines += [f"    {state} --> [*]" for state in self.states if state in self.terminal()]
         return "\n".join(lines)
 
-    def _refuse_mistakes(self) -> None:
+    def _check(self) -> None:
         known = set(self.states)
         named = {*self.initial, *(s for m in self.moves.values() for s in (*m.sources, m.target))}
         if unknown := sorted(named - known):
-            raise ValueError(f"{self.queue}: not among the states: {', '.join(unknown)}")
+            raise ValueError(f"{self.queue}: unknown states: {', '.join(unknown)}")
         if not self.initial:
-            raise ValueError(f"{self.queue}: no state to be born in")
+            raise ValueError(f"{self.queue}: no initial state")
         reached = set(self.initial)
         edges = self.edges()
         while grown := {target for source, target in edges if source in reached} - reached:

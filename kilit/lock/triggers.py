@@ -1,4 +1,4 @@
-"""Database triggers built from a table: they guard and witness every path to the rows, psql included."""
+"""Database triggers built from a lifecycle table: they guard and record every way to the rows, psql included."""
 
 from collections.abc import Iterable
 
@@ -6,8 +6,8 @@ import pgtrigger
 
 from kilit.lock.table import Lifecycle
 
-# The recorder's plan is made anew for each statement (EXECUTE): a plan cached for one row would join ten thousand
-# by nested loops. Actor and verb come from kilit.lock.audit; without it, the database role is the actor.
+# Planned for each statement (EXECUTE): a plan cached for one row would join ten thousand by nested loops. Actor and verb
+# come from kilit.lock.audit; without it, the database role is the actor.
 RECORD = """
     EXECUTE $record$
       WITH moved AS MATERIALIZED ({moved}),
@@ -34,7 +34,7 @@ RECORD = """
     RETURN NULL;
 """
 
-# Rows that go take their events with them, leave the counts exact, and are told of for ever (models/pruning.py).
+# Pruned rows take their events with them, leave the counts exact, and leave a permanent record (models/pruning.py).
 PRUNE = """
     EXECUTE $prune$
       WITH gone AS MATERIALIZED (SELECT id, status AS state, {scope} AS scope, updated_at FROM old_rows),
@@ -57,7 +57,7 @@ PRUNE = """
       nullif(current_setting('kilit.prune_before', true), '')::timestamptz;
     RETURN NULL;
 """
-# The one way to delete: the transaction names a time (kilit.lock.pruning); what is younger than a day stays anyhow.
+# The one way to delete: the transaction names a time (kilit.lock.pruning). Rows younger than a day stay in any case.
 KEPT = """
     OLD.status NOT IN ({finished}) OR OLD.updated_at >= least(now() - interval '1 day',
       coalesce(nullif(current_setting('kilit.prune_before', true), '')::timestamptz, '-infinity'))
@@ -71,8 +71,8 @@ def lifecycle_triggers(
 ) -> list[pgtrigger.Trigger]:
     """Return the triggers that hold a model's rows to its table and record every move.
 
-    `scope` names a column to count by (a site); `facts` are columns of the moved row worth keeping in each event.
-    Rows in one of the `finished` states may be pruned once they are old; all others stay for ever.
+    `scope` names a column to count by (a site); `facts` are columns of the moved row to keep in each event. Rows in one
+    of the `finished` states may be pruned once they are old; all others stay.
     """
     subject, hint = f"rows of {table.queue}", "Move them instead."
     return [
@@ -88,7 +88,7 @@ def lifecycle_triggers(
 
 
 def never(*operations: pgtrigger.Operation, subject: str, hint: str, unless: str = "") -> list[pgtrigger.Trigger]:
-    """Return statement-level triggers that refuse whole operations on a table, but for one exception in SQL."""
+    """Return statement-level triggers that refuse operations on a table, unless an SQL condition holds."""
     return [
         pgtrigger.Trigger(
             name=f"no_{str(operation).lower()}",
@@ -107,7 +107,6 @@ def quote(text: str) -> str:
 
 
 def scope_of(alias: str, scope: str | None) -> str:
-    """Return what a row is counted by, as SQL."""
     return f"{alias}.{scope}::text" if scope else "''"
 
 
@@ -130,7 +129,7 @@ def _legal_birth(table: Lifecycle) -> pgtrigger.Trigger:
 
 
 def _legal_arrow(table: Lifecycle) -> pgtrigger.Trigger:
-    # The judgement is in the WHEN clause: a legal move calls no function at all.
+    # The check is in the WHEN clause: a legal move calls no function at all.
     arrows = ", ".join(f"({quote(source)}, {quote(target)})" for source, target in sorted(table.edges()))
     return pgtrigger.Trigger(
         name="legal_arrow",
@@ -147,7 +146,7 @@ def _legal_arrow(table: Lifecycle) -> pgtrigger.Trigger:
 
 
 def _fixed_identity(table: Lifecycle) -> pgtrigger.Trigger:
-    # The recorder pairs old and new rows by id, so a changed id would be a move without a witness.
+    # The recorder pairs old and new rows by id, so a changed id would be a move that is not recorded.
     return pgtrigger.Trigger(
         name="fixed_identity",
         when=pgtrigger.Before,

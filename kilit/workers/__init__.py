@@ -1,1 +1,25 @@
-"""Workers: doorbells, sweeps, and the supervisor that keeps a django-q2 cluster honest."""
+"""Workers: doorbells, sweeps, and the supervisor of a django-q2 cluster.
+
+The path of a doorbell, from an API call to a worker's verb. The row is the job; the task carries no more than a name.
+
+    web process                          PostgreSQL                      a worker of the cluster
+    ───────────                          ──────────                      ───────────────────────
+    view → verb stores the row ────────► row, QUEUED
+           doorbells.ring("pdfjobs")
+    on commit: doorbells.ring_now ─────► workers_bell: rung_at = now()
+      (only the first ring enqueues)     django_q_ormq: "pdfjobs" ─────► doorbells.answer("pdfjobs")
+                                         NOTIFY wakes the cluster          1. clears rung_at
+                                                                           2. calls the queue's own verb,
+                                         row, RUNNING ◄─────────────────      which claims rows until none is due
+
+Three things may go wrong, and none of them loses a job:
+
+- The task or its worker is lost. Once a second the supervisor asks each queue `is_due()` and rings again
+  (`doorbells.ring_due`); it only asks, and never writes.
+- A row is committed while a worker answers. The bell was cleared before the worker looked, so that row rings again.
+- The cluster hangs. A task that does nothing (`heartbeat.beat`) must pass through it every few seconds; when none
+  arrives, the supervisor restarts the whole process group (`supervisor`).
+
+Sweeps take the same way: the supervisor enqueues `sweeps.run("pdf_reap")` when its time has come (`sweeps.take_due`).
+Each app's `ready()` registers its doorbells and sweeps. Why it is made so: docs/decisions/0003-doorbells.md.
+"""

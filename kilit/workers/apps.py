@@ -1,11 +1,43 @@
+from datetime import timedelta
+
 from django.apps import AppConfig
+from django.conf import settings
+from django.utils.translation import gettext_lazy as _
 
 
 class WorkersConfig(AppConfig):
     name = "kilit.workers"
 
     def ready(self) -> None:
-        from kilit.workers import heartbeat, sweeps  # noqa: PLC0415
+        from kilit.workers import heartbeat, metrics  # noqa: PLC0415
 
         heartbeat.connect()
-        sweeps.register_own()
+        metrics.registry.register(metrics.CountsCollector())
+        metrics.registry.register(metrics.WorkersCollector())
+        self.register_sweeps()
+
+    @staticmethod
+    def register_sweeps() -> None:
+        """Register the lock's own sweeps; the lock is below the workers and cannot."""
+        from kilit.lock import sweeps as lock_sweeps  # noqa: PLC0415
+        from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
+
+        register_sweep(
+            "fold_counts",
+            every=timedelta(minutes=1),
+            run=lock_sweeps.fold_counts,
+            about=_("Adds the changes of the last minute to totals and charts."),
+        )
+        register_sweep(
+            "fold_errors",
+            every=timedelta(minutes=1),
+            run=lock_sweeps.fold_errors,
+            about=_("Adds the failures of the last minute to the error groups."),
+        )
+        if settings.KEEP_FINISHED_DAYS:
+            register_sweep(
+                "prune",
+                every=timedelta(hours=1),
+                run=lock_sweeps.prune,
+                about=_("Deletes old finished conversions, with their events."),
+            )

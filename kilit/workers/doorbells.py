@@ -1,6 +1,5 @@
-"""Doorbells: "go and look". They carry no payload, coalesce, and may be lost at no cost but time."""
+"""Doorbells mean "go and look". They carry no payload, they coalesce, and losing one costs only time."""
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,12 +10,10 @@ from django_q.tasks import async_task
 
 from kilit.workers.models import Bell, Heartbeat
 
-logger = logging.getLogger(__name__)
-
-# A ring that nobody answered by then was lost with its worker.
+# A ring that was not answered by then was lost with its worker.
 RING_AGAIN_AFTER = timedelta(seconds=10)
 
-# The row count is the answer: of a thousand ringers, one gets to enqueue the task.
+# The row count is the answer: of a thousand callers, one enqueues the task.
 RING = """
     INSERT INTO workers_bell AS bell (name, rung_at) VALUES (%s, now())
     ON CONFLICT (name) DO UPDATE SET rung_at = now()
@@ -26,7 +23,7 @@ RING = """
 
 @dataclass(frozen=True)
 class Doorbell:
-    """A queue's bell: a cheap question whether a row is due, and the verb that works due rows."""
+    """A queue's bell: a cheap query whether a row is due, and the verb that works the due rows."""
 
     name: str
     is_due: Callable[[], bool]
@@ -36,24 +33,24 @@ class Doorbell:
 doorbells: dict[str, Doorbell] = {}
 
 
-def register(name: str, *, is_due: Callable[[], bool], answer: Callable[[], object]) -> None:
-    """Let workers answer for a queue; called from an app's `ready()`."""
+def register_doorbell(name: str, *, is_due: Callable[[], bool], answer: Callable[[], object]) -> None:
+    """Let workers answer for a queue; called from an app's `ready()`. `is_due` only asks and never writes."""
     doorbells[name] = Doorbell(name, is_due, answer)
 
 
 def ring(name: str) -> None:
-    """Ring when the transaction commits; a bell out of order never spoils what was committed."""
-    # A lambda, because Django asks a failing hook for its __qualname__, which a partial has not.
+    """Ring when the transaction commits; a bell that fails does not affect what was committed."""
+    # A lambda, because Django reads the __qualname__ of a failing hook, and a partial has none.
     transaction.on_commit(lambda: ring_now(name), robust=True)
 
 
 def ring_now(name: str, *, at: str | None = None) -> bool:
-    """Enqueue one task at a cluster, or at any that lives, unless one is on its way.
+    """Enqueue one task at a cluster, or at any that is alive, unless one is on its way.
 
-    With none alive nothing is rung: the next supervisor finds due rows by looking.
+    With no cluster alive nothing is enqueued: the next supervisor finds due rows by looking.
     """
-    # A look before, as in a flood of rows all but the first find the bell ringing: whoever answers it stops it first
-    # and looks for rows then, so that it sees the row of a ringer that saw it ringing.
+    # In a flood of rows all callers but the first find the bell ringing, and stop after this SELECT. That is safe: the
+    # worker clears the bell before it looks for rows, so it sees the row of a caller that saw the bell ringing.
     if Bell.objects.filter(name=name, rung_at__gt=Now() - RING_AGAIN_AFTER).exists():
         return False
     cluster = at or Heartbeat.objects.alive().order_by("?").values_list("name", flat=True).first()
@@ -63,16 +60,16 @@ def ring_now(name: str, *, at: str | None = None) -> bool:
         cursor.execute(RING, [name, RING_AGAIN_AFTER.total_seconds()])
         if not cursor.rowcount:
             return False
-        async_task("kilit.workers.tasks.answer", name, cluster=cluster)
+        async_task("kilit.workers.doorbells.answer", name, cluster=cluster)
     return True
 
 
 def ring_due(*, at: str) -> list[str]:
-    """Ring for every queue with a due row: this finds what lost its bell, and what became due by time alone."""
+    """Ring for every queue with a due row: one whose bell was lost, or one that became due by time alone."""
     return [bell.name for bell in doorbells.values() if bell.is_due() and ring_now(bell.name, at=at)]
 
 
 def answer(name: str) -> None:
-    """Stop the ringing, then look: a row committed before is seen now, one committed after rings again."""
+    """Clear the bell, then work: a row committed before is seen now, one committed after rings again."""
     Bell.objects.filter(name=name).update(rung_at=None)
     doorbells[name].answer()

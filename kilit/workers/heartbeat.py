@@ -1,4 +1,4 @@
-"""Hears from inside the cluster that a task went all the way."""
+"""The heartbeat: proof from inside the cluster that a task went all the way through it."""
 
 import logging
 from typing import Any
@@ -13,19 +13,23 @@ from kilit.workers.models import Heartbeat
 logger = logging.getLogger(__name__)
 
 
+def beat() -> None:
+    """Do nothing: the task's passage through the cluster is the message."""
+
+
 def connect() -> None:
-    """Listen in every process; django-q2 only speaks inside a cluster, whose name is its supervisor's."""
+    """Listen in every process; django-q2 sends the signal only inside a cluster, which has its supervisor's name."""
     post_execute.connect(note_beat, dispatch_uid="kilit.workers.heartbeat")
 
 
 def note_beat(**_: Any) -> None:
-    """Write the heartbeat; django-q2 sends this from its monitor, after the broker was told that the task is done.
+    """Write the heartbeat; django-q2's monitor calls this after the broker has acknowledged a task.
 
-    So a beat proves the pusher, a worker, the monitor and the broker at once. Nothing less is a sign of life: a wedged
-    cluster reports itself as idle.
+    So a beat proves pusher, worker, monitor and broker at once. Nothing less is a sign of life: a hung cluster reports
+    itself as idle.
     """
     try:
         Heartbeat.objects.filter(name=Conf.CLUSTER_NAME).update(beat_at=Now())
     except DatabaseError:
-        # An exception here would end the monitor, and the next beat tells as much as this one.
+        # An exception here would end the monitor, and the next beat proves as much as this one.
         logger.warning("heartbeat not written", exc_info=True)

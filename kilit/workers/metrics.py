@@ -1,4 +1,4 @@
-"""Prometheus metrics computed from the database, so that every process tells the same."""
+"""Prometheus metrics computed from the database, so that every process reports the same."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,13 +12,11 @@ from prometheus_client.registry import Collector
 from kilit.lock.models import Count
 from kilit.workers.models import Heartbeat, Runner, SweepRun
 
-# Apps add collectors of their own; the default registry would tell this process's memory instead of the queues.
+# Apps add their own collectors. The default registry would report this process's memory instead of the queues.
 registry = CollectorRegistry()
 
 
 class CountsCollector(Collector):
-    """Rows per state now, and moves into each state ever."""
-
     def collect(self) -> Iterator[Metric]:
         rows = GaugeMetricFamily("kilit_rows", "Rows in a state now", labels=["queue", "state"])
         moves = CounterMetricFamily("kilit_moves", "Moves into a state, births included", labels=["queue", "state"])
@@ -33,8 +31,6 @@ class CountsCollector(Collector):
 
 
 class WorkersCollector(Collector):
-    """How long ago each supervisor's cluster proved itself and each runner gave a sign, and how each sweep ended."""
-
     def collect(self) -> Iterator[Metric]:
         silence = GaugeMetricFamily("kilit_heartbeat_age_seconds", "Since a task went through", labels=["supervisor"])
         for name, age in _ages(Heartbeat.objects.exclude(beat_at=None), "beat_at"):
@@ -54,7 +50,3 @@ class WorkersCollector(Collector):
 def _ages(rows: QuerySet[Any], column: str) -> list[tuple[str, float]]:
     age = ExpressionWrapper(Now() - F(column), output_field=DurationField())
     return [(name, span.total_seconds()) for name, span in rows.values_list("name", age)]
-
-
-registry.register(CountsCollector())
-registry.register(WorkersCollector())

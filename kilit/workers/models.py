@@ -1,4 +1,4 @@
-"""Signs of life: who works, which doorbell is ringing, and when each sweep last ran."""
+"""Heartbeats of supervisors and runners, ringing doorbells, and the last run of each sweep."""
 
 from datetime import timedelta
 from typing import Any, Self
@@ -15,15 +15,15 @@ class LifeQuerySet(models.QuerySet[Any]):
         return self.filter(alive_at__gt=Now() - ALIVE_FOR)
 
     def long_gone(self) -> Self:
-        """Return those that nobody has heard of for a day."""
+        """Return processes that have given no sign of life for a day."""
         return self.annotate(seen_at=Coalesce("alive_at", "started_at")).filter(seen_at__lt=Now() - FORGET_AFTER)
 
 
 class Heartbeat(models.Model):
     """One supervisor and its cluster.
 
-    `beat_at` is the last task that went all the way (fetched, run, acknowledged); `alive_at` is the last time the
-    supervisor found that good enough, which it also is while every worker is busy with a task of its allowed length.
+    `beat_at` is the time of the last task that was fetched, run and acknowledged. `alive_at` is the last time the
+    supervisor considered the cluster alive, which it also is while every worker is busy within the time of a task.
     """
 
     name = models.CharField(max_length=90, primary_key=True)  # also the name of its cluster's queue
@@ -43,7 +43,7 @@ class Heartbeat(models.Model):
 
 
 class Runner(models.Model):
-    """A process that works one queue by itself, beside the workers; it says so every few seconds while it runs."""
+    """A process that works one queue on its own, beside the workers; it updates `alive_at` every few seconds."""
 
     name = models.CharField(max_length=90, primary_key=True)
     queue = models.CharField(max_length=32)
@@ -61,7 +61,7 @@ class Runner(models.Model):
 
 
 class Bell(models.Model):
-    """A doorbell; `rung_at` is set from the ring until somebody answers, so that rings in between coalesce."""
+    """A doorbell; `rung_at` is set from the ring until a worker answers, so that rings in between coalesce."""
 
     name = models.CharField(max_length=64, primary_key=True)
     rung_at = models.DateTimeField(null=True)
@@ -74,7 +74,7 @@ class Bell(models.Model):
 
 
 class SweepRun(models.Model):
-    """A sweep: when a supervisor last took its turn, and what its last run said."""
+    """A sweep: when a supervisor last took its turn, and the result of its last run."""
 
     name = models.CharField(max_length=64, primary_key=True)
     taken_at = models.DateTimeField(null=True)
@@ -91,5 +91,4 @@ class SweepRun(models.Model):
 
     @classmethod
     def note(cls, name: str, **columns: Any) -> None:
-        """Write down what is known of a sweep's run."""
         cls.objects.update_or_create(name=name, defaults=columns)

@@ -1,4 +1,4 @@
-"""Being seen: a process that works a queue beside the workers says every few seconds that it does."""
+"""Signs of life of a process that works a queue beside the workers."""
 
 import os
 import secrets
@@ -17,13 +17,13 @@ SIGN_EVERY = timedelta(seconds=5)
 
 
 def own_name() -> str:
-    """Return a name for this process that no other has: a restarted container has its old host name and pid again."""
+    """Return a unique name for this process: a restarted container has the same host name and pid again."""
     return f"{socket.gethostname()[:64]}:{os.getpid()}:{secrets.token_hex(3)}"
 
 
 @contextmanager
 def present(queue: str) -> Iterator[Callable[[], None]]:
-    """Be seen at a queue for as long as what is given is called now and then, from whichever thread."""
+    """Show this process as a runner of a queue while some thread calls the yielded function every few seconds."""
     name, next_sign = own_name(), 0.0
 
     def sign() -> None:
@@ -31,7 +31,7 @@ def present(queue: str) -> Iterator[Callable[[], None]]:
         if time.monotonic() < next_sign:
             return
         next_sign = time.monotonic() + SIGN_EVERY.total_seconds()
-        # Without the database nobody sees it, and whoever calls has nothing to do about that.
+        # Without the database no one can see it, and the caller can do nothing about that.
         with suppress(DatabaseError, InterfaceError):
             if not Runner.objects.filter(name=name).update(alive_at=Now()):
                 Runner.objects.create(name=name, queue=queue, pid=os.getpid())

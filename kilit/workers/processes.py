@@ -1,4 +1,4 @@
-"""Process groups: the one place for calls that only POSIX has, each with a way on Windows."""
+"""Process groups: the one place for POSIX-only calls, each with an alternative for Windows."""
 
 import os
 import signal
@@ -23,13 +23,13 @@ def start_group(
 ) -> subprocess.Popen[bytes]:
     """Start a command as the leader of a process group of its own."""
     if sys.platform == "win32":
-        flags = subprocess.CREATE_NEW_PROCESS_GROUP  # the console's Ctrl-C is for us alone
+        flags = subprocess.CREATE_NEW_PROCESS_GROUP  # so that the console's Ctrl-C reaches only us
         return subprocess.Popen(command, env=dict(environment), cwd=folder, creationflags=flags)
     return subprocess.Popen(command, env=dict(environment), cwd=folder, start_new_session=True)
 
 
 def kill_group(leader: int, *, wait: float = 5.0) -> None:
-    """Kill a whole group, also when its leader is gone, and wait until none of it runs."""
+    """Kill a whole group, even if its leader is gone, and wait until none of it runs."""
     end = time.monotonic() + wait
     while time.monotonic() < end and (members := group_members(leader)):
         if sys.platform == "win32":
@@ -43,14 +43,14 @@ def kill_group(leader: int, *, wait: float = 5.0) -> None:
 
 
 def kill_family(leader: int) -> None:
-    """Kill a group and each group below it: a cluster, in a group of its own, would outlive its supervisor a while."""
+    """Kill a group and each group below it: a cluster has its own group, which would outlive its supervisor."""
     below: set[int] = set()
-    if sys.platform != "win32":  # where there are no groups, and a leader's family is all of them
+    if sys.platform != "win32":  # Windows has no groups, and kill_group finds all descendants
         with suppress(psutil.NoSuchProcess):
             for process in psutil.Process(leader).children(recursive=True):
                 with suppress(ProcessLookupError):
                     below.add(os.getpgid(process.pid))
-    for group in (leader, *(below - {leader})):  # the leader first, so that it starts nothing anew
+    for group in (leader, *(below - {leader})):  # the leader first, so that it restarts nothing
         kill_group(group)
 
 
@@ -83,8 +83,8 @@ def _family(leader: int) -> list[psutil.Process]:
 
 
 def runs(process: psutil.Process) -> bool:
-    """Tell whether a process runs; one that nobody has buried does not."""
-    with suppress(psutil.NoSuchProcess):  # it may end between the two questions
+    """Return whether a process runs; a zombie does not."""
+    with suppress(psutil.NoSuchProcess):  # it may end between the two calls
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     return False
 
@@ -98,9 +98,9 @@ def _kill_each(processes: Sequence[psutil.Process]) -> None:
 def die_with_parent() -> None:
     """Make this process, and each one forked from it, end the whole group when its parent is gone.
 
-    It holds for processes started with KILIT_PARENT; the pid comes from there because a parent that is dead already
-    could not be asked for. django-q2's children would outlive a killed parent and go on working beside the next
-    deployment: whichever of them finds itself an orphan takes the group down.
+    Applies to processes started with KILIT_PARENT, which holds the pid: `getppid` of a parent that has died already
+    would name another process. django-q2's children would outlive a killed parent and continue beside the next
+    deployment; the first of them to find itself an orphan kills the group.
     """
     if parent := os.environ.get(PARENT):
         if sys.platform != "win32":
@@ -114,7 +114,7 @@ def _watch_forking_parent() -> None:
 
 
 def _watch(parent: int) -> None:
-    global _parent  # noqa: PLW0603 - what a process forked from this one will find as its parent's pid
+    global _parent  # noqa: PLW0603 - read by the next process forked from this one
     _parent = os.getpid()
     threading.Thread(target=_end_when_orphaned, args=(parent,), daemon=True, name="orphan-watch").start()
 
@@ -130,7 +130,7 @@ def _end_when_orphaned(parent: int) -> None:
 
 
 def is_orphan_of(parent: int) -> bool:
-    """Tell whether the process that started this one is gone; on Windows its number stays after it."""
+    """Return whether the process that started this one is gone; Windows keeps reporting its pid as the parent."""
     if sys.platform == "win32":
         return not psutil.pid_exists(parent)
     return os.getppid() != parent

@@ -1,4 +1,4 @@
-"""The supervisor: owns the cluster's process group, rings for due rows, and judges the heartbeat."""
+"""The supervisor: owns the cluster's process group, rings for due rows, and restarts a cluster without a heartbeat."""
 
 import logging
 import os
@@ -26,15 +26,13 @@ from kilit.workers.processes import PARENT, group_members, kill_group, start_gro
 
 logger = logging.getLogger(__name__)
 
-TICK = 1.0  # seconds between two looks
+TICK = 1.0  # seconds
 BEAT_EVERY = timedelta(seconds=3)
 STALE_AFTER = timedelta(seconds=20)
 BUSY = re.compile(r"^qcluster \S+ processing ")
 
 
 class Supervisor:
-    """One cluster and the judgement over it."""
-
     def __init__(self) -> None:
         self.name = own_name()
         self.stopping = threading.Event()
@@ -49,7 +47,7 @@ class Supervisor:
         sweeps.reconcile()
         for signs in (Heartbeat, Runner):
             signs.objects.long_gone().delete()
-        # Bells in a queue that nobody reads any more; what they rang for is found by looking.
+        # Tasks in queues of clusters that are gone; their due rows are found by asking.
         OrmQ.objects.exclude(key__in=Heartbeat.objects.values("name")).delete()
         Heartbeat.objects.create(name=self.name, pid=os.getpid())
         self._start()
@@ -58,29 +56,29 @@ class Supervisor:
         self._finish()
 
     def look(self) -> None:
-        """Restart what is dead or deaf, then send a beat and ring for due rows."""
+        """Restart the cluster if it ended or hangs, then send a beat, start due sweeps and ring for due rows."""
         if self.cluster is None or self.cluster.poll() is not None:
             self._restart("it ended")
         elif not self._heard():
             self._restart("no task went through")
         if time.monotonic() >= self.next_beat:
             self.next_beat = time.monotonic() + BEAT_EVERY.total_seconds()
-            async_task("kilit.workers.tasks.beat", cluster=self.name)
+            async_task("kilit.workers.heartbeat.beat", cluster=self.name)
         for sweep in sweeps.take_due():
-            async_task("kilit.workers.tasks.sweep", sweep, cluster=self.name)
+            async_task("kilit.workers.sweeps.run", sweep, cluster=self.name)
         doorbells.ring_due(at=self.name)
 
     def _look_safely(self) -> None:
         try:
             self.look()
         except DatabaseError:
-            # Without the database nobody can beat, so nobody is judged until it has been back for a while.
+            # Without the database no beat can arrive, so wait a while after it is back before judging the cluster.
             logger.warning("the database does not answer", exc_info=True)
             connection.close()
             self._be_patient()
 
     def _heard(self) -> bool:
-        """Tell whether the cluster may live on: it beat, it is young, or all of it is busy within its time."""
+        """Return whether the cluster may continue: it beat, it is new, or all workers are busy within a task's time."""
         silence = (
             Heartbeat.objects.filter(name=self.name)
             .values_list(ExpressionWrapper(Now() - F("beat_at"), output_field=DurationField()), flat=True)
@@ -92,7 +90,7 @@ class Supervisor:
         return good or time.monotonic() < self.patient_until
 
     def _all_busy(self) -> bool:
-        """Tell whether no worker is free to take a beat; only then silence is no sign of death."""
+        """Return whether no worker is free to run a beat; only then is silence no sign of death."""
         return len([title for title in self._titles() if BUSY.match(title)]) >= settings.WORKERS
 
     def _titles(self) -> list[str]:
@@ -133,12 +131,12 @@ class Supervisor:
 
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
         if self.stopping.is_set():
-            self._kill()  # asked twice: do not wait for running tasks
+            self._kill()  # second signal: do not wait for running tasks
         self.stopping.set()
 
     def _finish(self) -> None:
         if self.cluster is not None and self.cluster.poll() is None:
-            # The parent alone is told: a signal to the whole group would lose the running tasks.
+            # Only the parent gets the signal: sent to the whole group it would end the running tasks.
             self.cluster.terminate()
             try:
                 self.cluster.wait(timeout=settings.TASK_TIMEOUT + 5)

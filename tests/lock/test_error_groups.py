@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kilit.lock import sweeps
 from kilit.lock.models import ErrorDelta, ErrorGroup, ErrorHour
-from kilit.workers import sweeps
 from tests.parcels.models import FAILURES, Parcel
 from tests.support.examples import few
 

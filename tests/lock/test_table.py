@@ -45,8 +45,8 @@ def test_the_diagram_shows_births_arrows_and_ends() -> None:
 @pytest.mark.parametrize(
     ("states", "initial", "moves", "sentence"),
     [
-        ("AB", "A", {"go": move("A", to="C")}, "not among the states: C"),
-        ("AB", "", {"go": move("A", to="B")}, "no state to be born in"),
+        ("AB", "A", {"go": move("A", to="C")}, "unknown states: C"),
+        ("AB", "", {"go": move("A", to="B")}, "no initial state"),
         ("ABC", "A", {"go": move("A", to="B")}, "no arrow leads to C"),
     ],
 )

@@ -266,7 +266,7 @@ def test_an_error_is_told_with_code_and_message(api) -> None:
 
 def test_the_audit_of_very_many_events_tells_the_newest(api) -> None:
     job = make_job()
-    with patch.object(event_model, "MOST_TOLD", 5):
+    with patch.object(event_model, "LONGEST_HISTORY", 5):
         for number in range(9):
             Event.objects.record(job, "JOB_DEDUP", message=str(number))
         audit = api.get(f"jobs/{job.pk}").json()["job"]["audit"]

@@ -15,11 +15,12 @@ class ParcelsConfig(AppConfig):
 
     def ready(self) -> None:
         """Register once all models are known."""
-        from kilit.workers import doorbells, sweeps  # noqa: PLC0415
+        from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
+        from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
         from pdfjobs.rendering import chromium, renderer  # noqa: PLC0415
         from tests.parcels import services  # noqa: PLC0415
 
-        doorbells.register("parcels", is_due=services.parcels_due, answer=services.carry_parcels)
+        register_doorbell("parcels", is_due=services.parcels_due, answer=services.carry_parcels)
         # On a machine that is busy with other tests, ten seconds are not enough for a browser to start, nor to end.
         chromium.LAUNCH_LIMIT = renderer.LAUNCH_LIMIT = renderer.CLOSE_LIMIT = PATIENCE / 3
-        sweeps.register("recover_parcels", every=timedelta(minutes=1), run=services.recover_parcels)
+        register_sweep("recover_parcels", every=timedelta(minutes=1), run=services.recover_parcels)

@@ -7,13 +7,12 @@ from tests.parcels.models import Parcel
 
 
 def parcels_due() -> bool:
-    """Recovery is part of the question here, so that a test need not wait for a schedule."""
-    Parcel.objects.recover()
-    return Parcel.objects.waiting().exists()
+    return Parcel.objects.waiting().exists() or Parcel.objects.lapsed().exists()
 
 
 def carry_parcels() -> None:
-    """Carry one after the other until none waits."""
+    """Carry one after the other until none waits; recover first, so that a test need not wait for the sweep."""
+    Parcel.objects.recover()
     while claimed := Parcel.objects.claim(limit=1):
         for parcel in claimed:
             time.sleep(parcel.work)

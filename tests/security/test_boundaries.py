@@ -162,7 +162,7 @@ def test_a_doorbell_carries_nothing_of_a_job(django_capture_on_commit_callbacks:
 
     (queued,) = OrmQ.objects.all()
     task = SignedPackage.loads(queued.payload)
-    assert (task["func"], task["args"], task["kwargs"]) == ("kilit.workers.tasks.answer", ("pdfjobs",), {})
+    assert (task["func"], task["args"], task["kwargs"]) == ("kilit.workers.doorbells.answer", ("pdfjobs",), {})
 
 
 def test_nobody_makes_tasks_or_schedules_in_the_console() -> None:

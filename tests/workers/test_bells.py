@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from django.db import transaction
+from django.db import InternalError, connection, transaction
 from django.db.models.functions import Now
 from django_q.models import OrmQ
 
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def _somebody_lives(transactional_db: None, monkeypatch) -> None:
-    """However long a test takes, somebody lives and no ring grows old by itself."""
+def _a_cluster_is_alive(transactional_db: None, monkeypatch) -> None:
+    """However long a test takes, a cluster is alive and no ring expires."""
     Heartbeat.objects.create(name="here", alive_at=Now() + timedelta(hours=1))
     monkeypatch.setattr(doorbells, "RING_AGAIN_AFTER", timedelta(hours=1))
 
 
-def test_with_nobody_alive_nothing_rings_and_looking_finds_the_row() -> None:
+def test_with_no_cluster_alive_nothing_rings_and_looking_finds_the_row() -> None:
     Heartbeat.objects.all().delete()
     Parcel.objects.create()
 
@@ -30,7 +30,7 @@ def test_with_nobody_alive_nothing_rings_and_looking_finds_the_row() -> None:
     assert OrmQ.objects.get().key == "new"
 
 
-def test_a_bell_rings_where_somebody_lives() -> None:
+def test_a_bell_rings_at_a_cluster_that_is_alive() -> None:
     Heartbeat.objects.create(name="dead", alive_at="2020-01-01T00:00Z")
     Heartbeat.objects.create(name="silent", alive_at=None)
 
@@ -70,7 +70,7 @@ def test_an_answered_bell_rings_again() -> None:
     assert OrmQ.objects.count() == 2
 
 
-def test_a_bell_nobody_answered_rings_again_after_a_while() -> None:
+def test_a_bell_that_was_not_answered_rings_again_after_a_while() -> None:
     doorbells.ring_now("parcels")
     OrmQ.objects.all().delete()
     assert not doorbells.ring_now("parcels")
@@ -88,7 +88,7 @@ def test_a_row_that_lost_its_bell_is_found_by_looking() -> None:
     assert doorbells.ring_due(at="here") == []
 
 
-def test_a_broken_bell_does_not_spoil_what_was_committed(monkeypatch) -> None:
+def test_a_broken_bell_does_not_affect_what_was_committed(monkeypatch) -> None:
     monkeypatch.setattr(doorbells, "RING", "SELECT nonsense FROM nowhere")
 
     with transaction.atomic():
@@ -104,3 +104,23 @@ def test_answering_works_the_due_rows() -> None:
     doorbells.answer("parcels")
 
     assert set(Parcel.objects.values_list("status", flat=True)) == {"DELIVERED"}
+
+
+def ask_read_only(bell: doorbells.Doorbell) -> bool:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION READ ONLY")
+        return bell.is_due()
+
+
+@pytest.mark.parametrize("name", sorted(doorbells.doorbells))
+def test_asking_whether_a_row_is_due_writes_nothing(name: str) -> None:
+    Parcel.objects.create()
+
+    assert ask_read_only(doorbells.doorbells[name]) == (name == "parcels")
+
+
+def test_a_question_that_writes_is_found_out() -> None:
+    writes = doorbells.Doorbell("writes", is_due=lambda: bool(Parcel.objects.recover()), answer=lambda: None)
+
+    with pytest.raises(InternalError, match="read-only"):
+        ask_read_only(writes)

@@ -85,5 +85,5 @@ def test_beats_do_not_pile_up_faster_than_they_are_sent(supervisor, monkeypatch)
     finally:
         supervisor.cluster.communicate(b"\n", timeout=PATIENCE)
 
-    assert [task.func() for task in OrmQ.objects.all()].count("kilit.workers.tasks.beat") == 1
+    assert [task.func() for task in OrmQ.objects.all()].count("kilit.workers.heartbeat.beat") == 1
     assert set(OrmQ.objects.values_list("key", flat=True)) == {supervisor.name}

@@ -1,11 +1,11 @@
-"""Arguments of commands that refuse nonsense with what is allowed."""
+"""Types of command arguments, with errors that name the allowed range."""
 
 import argparse
 from collections.abc import Callable
 
 
 def whole_number(*, least: int, most: int) -> Callable[[str], int]:
-    """Return a type for argparse: a whole number within its bounds."""
+    """Return an argparse type."""
 
     def read(text: str) -> int:
         try:

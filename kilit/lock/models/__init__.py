@@ -1,4 +1,4 @@
-"""What the lock stores: events, counts, error groups, and a record of what was pruned."""
+"""Events, counts, error groups and records of pruning."""
 
 from kilit.lock.models.counts import Count, CountDelta, HourCount
 from kilit.lock.models.error_groups import ErrorDelta, ErrorGroup, ErrorHour

@@ -1,4 +1,4 @@
-"""The witness: one row for every move of every job, written by the database and never changed."""
+"""Events: one row for every move of every job, written by a trigger and never changed."""
 
 from collections.abc import Iterable
 from typing import Any, Self
@@ -12,20 +12,21 @@ from kilit.lock.guard import LifecycleModel
 from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import never
 
-MOST_TOLD = 500
+LONGEST_HISTORY = 500
+HINT = "They are the audit trail."
 
 
 class EventQuerySet(models.QuerySet["Event"]):
     def of(self, row: LifecycleModel) -> Self:
-        """Return a job's timeline, oldest first; ids grow with time because a job's moves wait for each other."""
+        """Return a job's timeline, oldest first; its ids grow with time because its moves wait for each other."""
         return self.filter(queue=row.lifecycle.queue, object_id=row.pk).order_by("id")
 
     def history(self, row: LifecycleModel) -> list["Event"]:
-        """Return a job's timeline; of very many events its birth and the newest, which tell what happens now."""
+        """Return a job's timeline; of very many events only the first and the newest."""
         events = self.of(row)
-        newest = list(events.reverse()[:MOST_TOLD])[::-1]
-        birth = events.first() if len(newest) == MOST_TOLD else None
-        return [birth, *newest[1:]] if birth else newest
+        newest = list(events.reverse()[:LONGEST_HISTORY])[::-1]
+        first = events.first() if len(newest) == LONGEST_HISTORY else None
+        return [first, *newest[1:]] if first else newest
 
     def record(
         self,
@@ -35,7 +36,7 @@ class EventQuerySet(models.QuerySet["Event"]):
         message: str = "",
         details: dict[str, Any] | None = None,
     ) -> "Event":
-        """Note something that is not a move, in the transaction of whatever caused it."""
+        """Record something that is not a move, in the transaction that caused it."""
         return self.record_each([row], event_type, message=message, details=details)[0]
 
     def record_each(
@@ -46,9 +47,9 @@ class EventQuerySet(models.QuerySet["Event"]):
         message: str = "",
         details: dict[str, Any] | None = None,
     ) -> list["Event"]:
-        """Note the same of several jobs, in one statement."""
-        now = current_context()
-        actor = {"actor": strip_control_chars(now.actor)} if now.actor else {}
+        """Record the same for several jobs, in one statement."""
+        context = current_context()
+        actor = {"actor": strip_control_chars(context.actor)} if context.actor else {}
         return self.bulk_create(
             Event(
                 queue=row.lifecycle.queue,
@@ -56,7 +57,7 @@ class EventQuerySet(models.QuerySet["Event"]):
                 event_type=event_type,
                 from_state=row.status,
                 to_state=row.status,
-                message=strip_control_chars(message or now.reason),
+                message=strip_control_chars(message or context.reason),
                 details=details or {},
                 **actor,
             )
@@ -65,8 +66,6 @@ class EventQuerySet(models.QuerySet["Event"]):
 
 
 class SessionUser(models.Func):
-    """The database role that is logged in."""
-
     template = "SESSION_USER"
     output_field = models.CharField()
 
@@ -93,9 +92,9 @@ class Event(models.Model):
             models.Index(fields=["object_id", "id"], name="event_timeline"),
         ]
         triggers = [
-            *never(pgtrigger.Update, pgtrigger.Truncate, subject="events", hint="They are the witness."),
-            # They go with their row alone: its own trigger deletes them when it is pruned (kilit.lock.triggers).
-            *never(pgtrigger.Delete, subject="events", hint="They are the witness.", unless="pg_trigger_depth() > 0"),
+            *never(pgtrigger.Update, pgtrigger.Truncate, subject="events", hint=HINT),
+            # Deleted only with their row, by its own trigger, when it is pruned (kilit.lock.triggers).
+            *never(pgtrigger.Delete, subject="events", hint=HINT, unless="pg_trigger_depth() > 0"),
         ]
 
     def __str__(self) -> str:

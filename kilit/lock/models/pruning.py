@@ -1,4 +1,4 @@
-"""What was pruned: the record that stays when rows and their events go."""
+"""Records of pruning: what stays when rows and their events are deleted."""
 
 import pgtrigger
 from django.db import models
@@ -8,13 +8,13 @@ from kilit.lock.triggers import never
 
 
 class Pruning(models.Model):
-    """One batch of finished rows that were deleted with their events; written by the database in the same statement."""
+    """One batch of finished rows, deleted with their events; written by a trigger in the same statement."""
 
     queue = models.CharField(max_length=32)
-    before = models.DateTimeField(null=True, help_text="Only rows that were finished before this time went.")
+    before = models.DateTimeField(null=True, help_text="Only rows that finished before this time were deleted.")
     rows = models.IntegerField()
     events = models.IntegerField()
-    states = models.JSONField(help_text="How many were in which state.")
+    states = models.JSONField(help_text="Rows by state.")
     oldest = models.DateTimeField()
     newest = models.DateTimeField()
     actor = models.CharField(max_length=200)

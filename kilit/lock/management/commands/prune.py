@@ -18,15 +18,15 @@ class Command(BaseCommand):
         days = whole_number(least=1, most=36_500)
         parser.add_argument("--older-than-days", type=days, help="instead of KILIT_KEEP_FINISHED_DAYS")
         parser.add_argument("--queue", choices=sorted(pruning.prunables), help="only this queue")
-        parser.add_argument("--dry-run", action="store_true", help="only say how many there are")
+        parser.add_argument("--dry-run", action="store_true", help="only print how many there are")
 
     def handle(self, *args: Any, **options: Any) -> None:
         days = options["older_than_days"] or settings.KEEP_FINISHED_DAYS
         if not days:
-            raise CommandError("Everything is kept: set KILIT_KEEP_FINISHED_DAYS, or say --older-than-days.")
+            raise CommandError("Everything is kept: set KILIT_KEEP_FINISHED_DAYS, or pass --older-than-days.")
         age, queues = timedelta(days=days), [options["queue"]] if options["queue"] else []
         if options["dry_run"]:
-            self.stdout.write(pruning.sentence(pruning.count(older_than=age, queues=queues), verb="Would prune"))
+            self.stdout.write(pruning.summary(pruning.count(older_than=age, queues=queues), verb="Would prune"))
             return
         with acting_as("command:prune", reason=f"finished more than {days} days ago"):
-            self.stdout.write(pruning.sentence(pruning.prune(older_than=age, queues=queues)))
+            self.stdout.write(pruning.summary(pruning.prune(older_than=age, queues=queues)))

@@ -1,4 +1,4 @@
-"""`manage.py alive`: do this machine's workers work? For health checks of containers."""
+"""`manage.py alive`: the health check of a container with workers."""
 
 import socket
 from typing import Any
@@ -10,7 +10,7 @@ from kilit.workers.models import Heartbeat
 
 
 class Command(BaseCommand):
-    help = "Tell whether a supervisor of this host proved itself in the last 30 seconds."
+    help = "Succeed if a supervisor on this host had a heartbeat in the last 30 seconds."
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -20,5 +20,5 @@ class Command(BaseCommand):
         except ProgrammingError as error:
             raise CommandError("The database has no tables yet: run manage.py migrate.") from error
         if not alive:
-            raise CommandError(f"No supervisor of {host} proved itself in the last 30 seconds.")
+            raise CommandError(f"No supervisor on {host} had a heartbeat in the last 30 seconds.")
         self.stdout.write("Alive.")

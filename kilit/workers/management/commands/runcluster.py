@@ -1,4 +1,4 @@
-"""`manage.py runcluster`: the django-q2 cluster under `runworkers`, which dies when its supervisor does."""
+"""`manage.py runcluster`: the django-q2 cluster under `runworkers`; it ends when its supervisor does."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`manage.py runworkers`: work all three queues until told to stop."""
+"""`manage.py runworkers`: work all queues until stopped."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from kilit.workers.supervisor import Supervisor
 
 
 class Command(BaseCommand):
-    help = "Work the queues: supervise a django-q2 cluster, ring for due rows, restart it when it goes deaf."
+    help = "Work the queues: supervise a django-q2 cluster, ring for due rows, restart it when it hangs."
 
     def handle(self, *args: Any, **options: Any) -> None:
         die_with_parent()
