@@ -2,8 +2,8 @@
 
 The SQL function `lock_error_shape(text)`, made by the lock's migration, defines which messages look alike. One trigger
 writes a row's group beside its error, so that a list finds a group by an index; another appends to the roll-up what
-entered a group and what left it. Rows without an error cost little: the first trigger is skipped by its WHEN clause, and
-the second looks once through the rows of a statement.
+entered a group and what left it. Rows without an error cost little: the first trigger is skipped by its WHEN clause,
+and the second looks once through the rows of a statement.
 """
 
 from collections.abc import Sequence

@@ -6,8 +6,8 @@ import pgtrigger
 
 from kilit.lock.table import Lifecycle
 
-# Planned for each statement (EXECUTE): a plan cached for one row would join ten thousand by nested loops. Actor and verb
-# come from kilit.lock.audit; without it, the database role is the actor.
+# Planned for each statement (EXECUTE): a plan cached for one row would join ten thousand by nested loops. Actor and
+# verb come from kilit.lock.audit; without it, the database role is the actor.
 RECORD = """
     EXECUTE $record$
       WITH moved AS MATERIALIZED ({moved}),
