@@ -13,6 +13,7 @@ The guard, the database triggers, the operators' buttons, the API's 409 and the 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 Edge = tuple[str, str]
 
@@ -41,12 +42,14 @@ class Lifecycle:
     states: tuple[str, ...]
     initial: tuple[str, ...]
     moves: Mapping[str, Move] = field(hash=False)
+    choices: Any = field(hash=False, compare=False)  # where the states are declared and explained
 
     def __init__(self, queue: str, *, states: Iterable[str], initial: Iterable[str], moves: Mapping[str, Move]) -> None:
         object.__setattr__(self, "queue", queue)
         object.__setattr__(self, "states", tuple(str(state) for state in states))
         object.__setattr__(self, "initial", tuple(str(state) for state in initial))
         object.__setattr__(self, "moves", MappingProxyType(dict(moves)))
+        object.__setattr__(self, "choices", states)
         self._check()
 
     def edges(self) -> frozenset[Edge]:
@@ -62,16 +65,7 @@ class Lifecycle:
 
     def path_to(self, state: str) -> tuple[str, ...]:
         """Return a shortest list of verbs that moves a new row to a state."""
-        paths: dict[str, tuple[str, ...]] = dict.fromkeys(self.initial, ())
-        waiting = list(self.initial)
-        while waiting:
-            here = waiting.pop(0)
-            for verb in self.verbs_from(here):
-                there = self.moves[verb].target
-                if there not in paths:
-                    paths[there] = (*paths[here], verb)
-                    waiting.append(there)
-        return paths[state]
+        return self._paths()[state]
 
     def mermaid(self) -> str:
         names: dict[Edge, list[str]] = {}
@@ -84,16 +78,23 @@ class Lifecycle:
         lines += [f"    {state} --> [*]" for state in self.states if state in self.terminal()]
         return "\n".join(lines)
 
+    def _paths(self) -> dict[str, tuple[str, ...]]:
+        paths: dict[str, tuple[str, ...]] = dict.fromkeys(self.initial, ())
+        waiting = list(self.initial)
+        while waiting:
+            here = waiting.pop(0)
+            for verb in self.verbs_from(here):
+                there = self.moves[verb].target
+                if there not in paths:
+                    paths[there] = (*paths[here], verb)
+                    waiting.append(there)
+        return paths
+
     def _check(self) -> None:
-        known = set(self.states)
         named = {*self.initial, *(s for m in self.moves.values() for s in (*m.sources, m.target))}
-        if unknown := sorted(named - known):
+        if unknown := sorted(named - set(self.states)):
             raise ValueError(f"{self.queue}: unknown states: {', '.join(unknown)}")
         if not self.initial:
             raise ValueError(f"{self.queue}: no initial state")
-        reached = set(self.initial)
-        edges = self.edges()
-        while grown := {target for source, target in edges if source in reached} - reached:
-            reached |= grown
-        if lost := [state for state in self.states if state not in reached]:
+        if lost := [state for state in self.states if state not in self._paths()]:
             raise ValueError(f"{self.queue}: no arrow leads to {', '.join(lost)}")

@@ -1,4 +1,4 @@
-"""The lifecycle of a parcel: small, with a claim, a way back, a self-arrow and two ends."""
+"""The lifecycle of a parcel: small, with a claim, a way back, a verb that keeps the state, and two ends."""
 
 from django.db.models import TextChoices
 
@@ -6,12 +6,10 @@ from kilit.lock.table import Lifecycle, move
 
 
 class State(TextChoices):
-    """Where a parcel is."""
-
-    WAITING = "WAITING"
-    CARRIED = "CARRIED"
-    DELIVERED = "DELIVERED"
-    LOST = "LOST"
+    WAITING = "WAITING"  # It is in a depot.
+    CARRIED = "CARRIED"  # A worker holds it.
+    DELIVERED = "DELIVERED"  # Finished.
+    LOST = "LOST"  # Failed, until an operator sends it again.
 
 
 PARCELS = Lifecycle(
