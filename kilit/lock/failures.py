@@ -89,7 +89,7 @@ class Failures:
 
     def triggers(self) -> list[pgtrigger.Trigger]:
         return [
-            self._name_group("name_error_at_birth", pgtrigger.Insert, "NEW.{code} <> '' OR NEW.error_group <> ''"),
+            self._name_group("name_error_on_insert", pgtrigger.Insert, "NEW.{code} <> '' OR NEW.error_group <> ''"),
             self._name_group(
                 "name_error",
                 pgtrigger.Update,

@@ -76,10 +76,10 @@ def lifecycle_triggers(
     """
     subject, hint = f"rows of {table.queue}", "Move them instead."
     return [
-        _legal_birth(table),
+        _legal_initial_state(table),
         _legal_arrow(table),
         _fixed_identity(table),
-        _recorder(table, "record_birth", pgtrigger.Insert, scope=scope, facts=facts),
+        _recorder(table, "record_insert", pgtrigger.Insert, scope=scope, facts=facts),
         _recorder(table, "record_move", pgtrigger.Update, scope=scope, facts=facts),
         *(_prunable(table, scope=scope, finished=finished) if finished else []),
         *([] if finished else never(pgtrigger.Delete, subject=subject, hint=hint)),
@@ -114,16 +114,16 @@ def listed(states: Iterable[str]) -> str:
     return ", ".join(quote(state) for state in states)
 
 
-def _legal_birth(table: Lifecycle) -> pgtrigger.Trigger:
-    born = ", ".join(table.initial)
+def _legal_initial_state(table: Lifecycle) -> pgtrigger.Trigger:
+    allowed = ", ".join(table.initial)
     return pgtrigger.Trigger(
-        name="legal_birth",
+        name="legal_initial_state",
         when=pgtrigger.Before,
         operation=pgtrigger.Insert,
         condition=pgtrigger.Condition(f"NEW.status NOT IN ({listed(table.initial)})"),
         func=REFUSE.format(
-            message=f"format('{table.queue} %s cannot be born as %s', NEW.id, NEW.status)",
-            hint=quote(f"Rows are born as {born}."),
+            message=f"format('{table.queue} %s cannot be created as %s', NEW.id, NEW.status)",
+            hint=quote(f"Rows are created as {allowed}."),
         ),
     )
 
@@ -162,24 +162,24 @@ def _fixed_identity(table: Lifecycle) -> pgtrigger.Trigger:
 def _recorder(
     table: Lifecycle, name: str, operation: pgtrigger.Operation, *, scope: str | None, facts: Iterable[str]
 ) -> pgtrigger.Trigger:
-    birth = operation is pgtrigger.Insert
+    inserted = operation is pgtrigger.Insert
     kept = ["n.id", "n.status AS to_state", f"{scope_of('n', scope)} AS to_scope"]
-    kept += ["'' AS from_state", "'' AS from_scope"] if birth else []
-    kept += [] if birth else ["o.status AS from_state", f"{scope_of('o', scope)} AS from_scope"]
+    kept += ["'' AS from_state", "'' AS from_scope"] if inserted else []
+    kept += [] if inserted else ["o.status AS from_state", f"{scope_of('o', scope)} AS from_scope"]
     kept += [f"n.{fact}" for fact in facts]
-    source = "new_rows n" if birth else "new_rows n JOIN old_rows o ON o.id = n.id"
+    source = "new_rows n" if inserted else "new_rows n JOIN old_rows o ON o.id = n.id"
     return pgtrigger.Trigger(
         name=name,
         level=pgtrigger.Statement,
         when=pgtrigger.After,
         operation=operation,
         referencing=pgtrigger.Referencing(  # type: ignore[no-untyped-call]
-            new="new_rows", old=None if birth else "old_rows"
+            new="new_rows", old=None if inserted else "old_rows"
         ),
         func=RECORD.format(
             moved=f"SELECT {', '.join(kept)} FROM {source}",
             queue=quote(table.queue),
-            event_type="'JOB_CREATED'" if birth else "'STATE_' || upper(to_state)",
+            event_type="'JOB_CREATED'" if inserted else "'STATE_' || upper(to_state)",
             facts="".join(f", {quote(fact)}, {fact}" for fact in facts),
         ),
     )

@@ -1,4 +1,4 @@
-"""What psql can and cannot do: the database is the guard and the witness."""
+"""What psql can and cannot do: the database guards the rows and records their moves."""
 
 from uuid import uuid4
 
@@ -21,8 +21,8 @@ def role() -> str:
         return str(cursor.fetchone()[0])
 
 
-def test_an_illegal_birth_is_refused(sql) -> None:
-    with pytest.raises(IntegrityError, match="cannot be born as DELIVERED"), transaction.atomic():
+def test_an_illegal_initial_state_is_refused(sql) -> None:
+    with pytest.raises(IntegrityError, match="cannot be created as DELIVERED"), transaction.atomic():
         sql(INSERT, uuid4(), "DELIVERED")
 
     assert not Parcel.objects.exists()
@@ -42,10 +42,10 @@ def test_a_legal_move_names_the_database_role_as_actor(sql) -> None:
 
     sql("UPDATE parcels_parcel SET status = 'LOST' WHERE id = %s", key)
 
-    birth, move = Event.objects.of(Parcel.objects.get())
-    assert (birth.event_type, birth.from_state, birth.to_state) == ("JOB_CREATED", "", "WAITING")
+    created, move = Event.objects.of(Parcel.objects.get())
+    assert (created.event_type, created.from_state, created.to_state) == ("JOB_CREATED", "", "WAITING")
     assert (move.event_type, move.from_state, move.to_state) == ("STATE_LOST", "WAITING", "LOST")
-    assert {birth.actor, move.actor} == {role()}
+    assert {created.actor, move.actor} == {role()}
     assert move.details == {"attempt_count": 0}
 
 

@@ -32,7 +32,7 @@ def test_a_path_is_a_shortest_one() -> None:
     assert PARCELS.path_to("DELIVERED") == ("claim", "deliver")
 
 
-def test_the_diagram_shows_births_arrows_and_ends() -> None:
+def test_the_diagram_shows_starts_arrows_and_ends() -> None:
     lines = [line.strip() for line in PARCELS.mermaid().splitlines()]
 
     assert lines[0] == "stateDiagram-v2"

@@ -96,7 +96,7 @@ class LifecycleConformance:
 
     def test_rows_are_born_only_where_the_table_says(self) -> None:
         for state in set(self.specimen.table.states) - set(self.specimen.table.initial):
-            with pytest.raises(IntegrityError, match=f"cannot be born as {state}"), transaction.atomic():
+            with pytest.raises(IntegrityError, match=f"cannot be created as {state}"), transaction.atomic():
                 self.specimen.make(status=state)
 
     def test_rows_cannot_be_deleted(self) -> None:
