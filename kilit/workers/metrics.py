@@ -19,7 +19,7 @@ registry = CollectorRegistry()
 class CountsCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         rows = GaugeMetricFamily("kilit_rows", "Rows in a state now", labels=["queue", "state"])
-        moves = CounterMetricFamily("kilit_moves", "Moves into a state, created rows included", labels=["queue", "state"])
+        moves = CounterMetricFamily("kilit_moves", "Moves into a state, new rows included", labels=["queue", "state"])
         sums: dict[tuple[str, str], tuple[int, int]] = {}
         for total in Count.objects.totals():
             now, entered = sums.get((total.queue, total.state), (0, 0))

@@ -108,10 +108,10 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('queue', models.CharField(max_length=32)),
-                ('before', models.DateTimeField(help_text='Only rows that were finished before this time went.', null=True)),
+                ('before', models.DateTimeField(help_text='Only rows that finished before this time were deleted.', null=True)),
                 ('rows', models.IntegerField()),
                 ('events', models.IntegerField()),
-                ('states', models.JSONField(help_text='How many were in which state.')),
+                ('states', models.JSONField(help_text='Rows by state.')),
                 ('oldest', models.DateTimeField()),
                 ('newest', models.DateTimeField()),
                 ('actor', models.CharField(max_length=200)),
@@ -199,15 +199,15 @@ class Migration(migrations.Migration):
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='event',
-            trigger=pgtrigger.compiler.Trigger(name='no_update', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'events cannot be updated', HINT = 'They are the witness.';", hash='6a49df865284fe3145ae40bd6165dcd23889dbab', level='STATEMENT', operation='UPDATE', pgid='pgtrigger_no_update_84c70', table='lock_event', when='BEFORE')),
+            trigger=pgtrigger.compiler.Trigger(name='no_update', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'events cannot be updated', HINT = 'They are the audit trail.';", hash='5edcf047268377d721566cbed16b063f38b0a35b', level='STATEMENT', operation='UPDATE', pgid='pgtrigger_no_update_84c70', table='lock_event', when='BEFORE')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='event',
-            trigger=pgtrigger.compiler.Trigger(name='no_truncate', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'events cannot be truncated', HINT = 'They are the witness.';", hash='b35d974e91a692e3f7b4c934b773e460989b482e', level='STATEMENT', operation='TRUNCATE', pgid='pgtrigger_no_truncate_4b154', table='lock_event', when='BEFORE')),
+            trigger=pgtrigger.compiler.Trigger(name='no_truncate', sql=pgtrigger.compiler.UpsertTriggerSql(func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'events cannot be truncated', HINT = 'They are the audit trail.';", hash='f2b02d419673208f52153dce804f8be1fd356a60', level='STATEMENT', operation='TRUNCATE', pgid='pgtrigger_no_truncate_4b154', table='lock_event', when='BEFORE')),
         ),
         pgtrigger.migrations.AddTrigger(
             model_name='event',
-            trigger=pgtrigger.compiler.Trigger(name='no_delete', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (NOT (pg_trigger_depth() > 0))', func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'events cannot be deleted', HINT = 'They are the witness.';", hash='c28e0e1dad40a27fe1e07e5bb55428d6f6c9d9a0', level='STATEMENT', operation='DELETE', pgid='pgtrigger_no_delete_caed2', table='lock_event', when='BEFORE')),
+            trigger=pgtrigger.compiler.Trigger(name='no_delete', sql=pgtrigger.compiler.UpsertTriggerSql(condition='WHEN (NOT (pg_trigger_depth() > 0))', func="RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'events cannot be deleted', HINT = 'They are the audit trail.';", hash='83cecc3c511b2afd40551ac9a0c99dbdbee6e51d', level='STATEMENT', operation='DELETE', pgid='pgtrigger_no_delete_caed2', table='lock_event', when='BEFORE')),
         ),
         migrations.AddIndex(
             model_name='hourcount',
