@@ -1,23 +1,16 @@
 """Describes a document's variables for docs/pdf-templates.md."""
 
-from collections.abc import Iterator
-
-from pdfjobs.documents.schema import Field, Group, Rows
+from pdfjobs.documents.schema import Field, Group
 
 HEAD = "| variable | what may be sent | default | meaning |\n|---|---|---|---|\n"
 
 
 def describe(schema: Group) -> str:
-    return HEAD + "\n".join(_rows(schema, "")) + "\n"
+    return HEAD + "".join(_row(path, field) for path, field in schema.walk(row="[]"))
 
 
-def _rows(group: Group, path: str) -> Iterator[str]:
-    for name, field in group.fields.items():
-        yield f"| `{path}{name}` | {field.allowed()} | {_default(field)} | {field.about} |"
-        if isinstance(field, Group):
-            yield from _rows(field, f"{path}{name}.")
-        if isinstance(field, Rows):
-            yield from _rows(field.group(), f"{path}{name}[].")
+def _row(path: str, field: Field) -> str:
+    return f"| `{path}` | {field.allowed()} | {_default(field)} | {field.about} |\n"
 
 
 def _default(field: Field) -> str:

@@ -1,5 +1,6 @@
 """Formats numbers, money and dates in the document's language, independent of the machine's locale."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
@@ -24,6 +25,10 @@ def cents(value: Decimal) -> Decimal:
 class LocaleFormatter:
     locale: str
     currency: str = "TRY"
+
+    def labels(self, pairs: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+        """Return the labels in the document's language; a pair is in the order of LOCALES."""
+        return {name: pair[LOCALES.index(self.locale)] for name, pair in pairs.items()}
 
     def number(self, value: Decimal | int, places: int | None = None, *, grouped: bool = True) -> str:
         """Format a number; without `places`, with as many decimals as it has."""

@@ -35,33 +35,18 @@ LINE: dict[str, Field] = {
     "discount_rate": Amount("discount in percent", Decimal(0), most=HUNDRED),
     "tax_rate": Amount("tax in percent", most=HUNDRED),
 }
-LABELS: dict[str, dict[str, str]] = {
-    "tr": {
-        "line": "Açıklama",
-        "quantity": "Miktar",
-        "unit_price": "Birim fiyat",
-        "discount": "İndirim",
-        "tax": "KDV",
-        "amount": "Tutar",
-        "subtotal": "Ara toplam",
-        "net": "Matrah",
-        "total": "Genel toplam",
-        "tax_office": "Vergi dairesi",
-        "tax_number": "Vergi no",
-    },
-    "en": {
-        "line": "Description",
-        "quantity": "Quantity",
-        "unit_price": "Unit price",
-        "discount": "Discount",
-        "tax": "VAT",
-        "amount": "Amount",
-        "subtotal": "Subtotal",
-        "net": "Net",
-        "total": "Total due",
-        "tax_office": "Tax office",
-        "tax_number": "Tax no",
-    },
+PRICING_LABELS = {
+    "line": ("Açıklama", "Description"),
+    "quantity": ("Miktar", "Quantity"),
+    "unit_price": ("Birim fiyat", "Unit price"),
+    "discount": ("İndirim", "Discount"),
+    "tax": ("KDV", "VAT"),
+    "amount": ("Tutar", "Amount"),
+    "subtotal": ("Ara toplam", "Subtotal"),
+    "net": ("Matrah", "Net"),
+    "total": ("Genel toplam", "Total due"),
+    "tax_office": ("Vergi dairesi", "Tax office"),
+    "tax_number": ("Vergi no", "Tax no"),
 }
 
 

@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -152,6 +152,15 @@ class Group(Field):
         return {
             name: self._one(field, value.get(name), _join(path, name), faults) for name, field in self.fields.items()
         }
+
+    def walk(self, path: str = "", row: str = ".*") -> Iterator[tuple[str, Field]]:
+        """Yield every field with its path; `row` stands for an index into a list."""
+        for name, field in self.fields.items():
+            yield f"{path}{name}", field
+            if isinstance(field, Group):
+                yield from field.walk(f"{path}{name}.", row)
+            if isinstance(field, Rows):
+                yield from field.group().walk(f"{path}{name}{row}.", row)
 
     def allowed(self) -> str:
         return "an object"

@@ -11,57 +11,30 @@ from pdfjobs.documents.schema import Amount, Choice, Day, Group, Rows, Text
 MOST_DAYS = 92
 LABEL = 60  # thousandths of the chart's width
 MOST_LABELS = 16  # dates below the chart that do not collide
-WORDS = {
-    "tr": {
-        "report": "Dönüşüm raporu",
-        "period": "Dönem",
-        "uploaded": "Yüklenen",
-        "failed": "Başarısız",
-        "waiting": "Bekleyen",
-        "success": "Başarı oranı",
-        "value": "Dönüşüm değeri",
-        "daily": "Günlük yükleme",
-        "day": "Gün",
-        "actions": "Dönüşüm işlemleri",
-        "action": "İşlem",
-        "errors": "Hatalar",
-        "code": "Hata kodu",
-        "category": "Tür",
-        "count": "Adet",
-        "advice": "Ne yapmalı",
-        "total": "Toplam",
-        "per_conversion": "Dönüşüm başına",
-        "no_errors": "Bu dönemde hata yok.",
-        "VALIDATION": "geçersiz veri",
-        "AUTH": "yetki",
-        "TRANSIENT": "geçici",
-        "notes": "Notlar",
-    },
-    "en": {
-        "report": "Conversion report",
-        "period": "Period",
-        "uploaded": "Uploaded",
-        "failed": "Failed",
-        "waiting": "Waiting",
-        "success": "Success rate",
-        "value": "Conversion value",
-        "daily": "Uploads by day",
-        "day": "Day",
-        "actions": "Conversion actions",
-        "action": "Action",
-        "errors": "Errors",
-        "code": "Error code",
-        "category": "Kind",
-        "count": "Count",
-        "advice": "What to do",
-        "total": "Total",
-        "per_conversion": "Per conversion",
-        "no_errors": "No errors in this period.",
-        "VALIDATION": "invalid data",
-        "AUTH": "permission",
-        "TRANSIENT": "passing",
-        "notes": "Notes",
-    },
+LABELS = {
+    "report": ("Dönüşüm raporu", "Conversion report"),
+    "period": ("Dönem", "Period"),
+    "uploaded": ("Yüklenen", "Uploaded"),
+    "failed": ("Başarısız", "Failed"),
+    "waiting": ("Bekleyen", "Waiting"),
+    "success": ("Başarı oranı", "Success rate"),
+    "value": ("Dönüşüm değeri", "Conversion value"),
+    "daily": ("Günlük yükleme", "Uploads by day"),
+    "day": ("Gün", "Day"),
+    "actions": ("Dönüşüm işlemleri", "Conversion actions"),
+    "action": ("İşlem", "Action"),
+    "errors": ("Hatalar", "Errors"),
+    "code": ("Hata kodu", "Error code"),
+    "category": ("Tür", "Kind"),
+    "count": ("Adet", "Count"),
+    "advice": ("Ne yapmalı", "What to do"),
+    "total": ("Toplam", "Total"),
+    "per_conversion": ("Dönüşüm başına", "Per conversion"),
+    "no_errors": ("Bu dönemde hata yok.", "No errors in this period."),
+    "VALIDATION": ("geçersiz veri", "invalid data"),
+    "AUTH": ("yetki", "permission"),
+    "TRANSIENT": ("geçici", "passing"),
+    "notes": ("Notlar", "Notes"),
 }
 COUNT = Amount("how many", Decimal(0), most=Decimal(10**9), places=0)
 VALUE = Amount("total value", Decimal(0), most=Decimal(10**11))
@@ -104,7 +77,7 @@ SCHEMA = Group(
 
 def shape(given: dict[str, Any]) -> dict[str, Any]:
     formatter = LocaleFormatter(given["locale"], given["currency"])
-    words, days = WORDS[given["locale"]], given["days"]
+    words, days = formatter.labels(LABELS), given["days"]
     uploaded, failed = sum(day["uploaded"] for day in days), sum(day["failed"] for day in days)
     value = sum((day["value"] for day in days), Decimal(0))
     return {

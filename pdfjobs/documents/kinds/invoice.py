@@ -4,30 +4,18 @@ from typing import Any
 
 from pdfjobs.documents.definition import Document, read_sample
 from pdfjobs.documents.formatting import LocaleFormatter
-from pdfjobs.documents.pricing import LABELS, LANGUAGE, LINE, PARTY, SELLER, priced
+from pdfjobs.documents.pricing import LANGUAGE, LINE, PARTY, PRICING_LABELS, SELLER, priced
 from pdfjobs.documents.schema import Day, Group, Rows, Text
 
-WORDS = {
-    "tr": {
-        "invoice": "Fatura",
-        "number": "Fatura no",
-        "issued_on": "Düzenleme tarihi",
-        "due_on": "Son ödeme",
-        "order_number": "Sipariş no",
-        "bill_to": "Alıcı",
-        "payment": "Ödeme bilgileri",
-        "notes": "Notlar",
-    },
-    "en": {
-        "invoice": "Invoice",
-        "number": "Invoice no",
-        "issued_on": "Date of issue",
-        "due_on": "Payment due",
-        "order_number": "Order no",
-        "bill_to": "Bill to",
-        "payment": "Payment",
-        "notes": "Notes",
-    },
+LABELS = {
+    "invoice": ("Fatura", "Invoice"),
+    "number": ("Fatura no", "Invoice no"),
+    "issued_on": ("Düzenleme tarihi", "Date of issue"),
+    "due_on": ("Son ödeme", "Payment due"),
+    "order_number": ("Sipariş no", "Order no"),
+    "bill_to": ("Alıcı", "Bill to"),
+    "payment": ("Ödeme bilgileri", "Payment"),
+    "notes": ("Notlar", "Notes"),
 }
 SCHEMA = Group(
     fields={
@@ -56,7 +44,7 @@ def shape(given: dict[str, Any]) -> dict[str, Any]:
         **priced(given["lines"], formatter),
         "issued_on": formatter.day(given["issued_on"]),
         "due_on": formatter.day(given["due_on"]),
-        "words": LABELS[given["locale"]] | WORDS[given["locale"]],
+        "words": formatter.labels(PRICING_LABELS | LABELS),
     }
 
 

@@ -4,34 +4,20 @@ from typing import Any
 
 from pdfjobs.documents.definition import Document, read_sample
 from pdfjobs.documents.formatting import LocaleFormatter
-from pdfjobs.documents.pricing import LABELS, LANGUAGE, LINE, PARTY, SELLER, priced
+from pdfjobs.documents.pricing import LANGUAGE, LINE, PARTY, PRICING_LABELS, SELLER, priced
 from pdfjobs.documents.schema import Day, Group, Rows, Text
 
-WORDS = {
-    "tr": {
-        "offer": "Teklif",
-        "number": "Teklif no",
-        "issued_on": "Tarih",
-        "valid_until": "Geçerlilik",
-        "prepared_for": "Sayın",
-        "prepared_by": "Hazırlayan",
-        "total": "Teklif toplamı",
-        "terms": "Koşullar",
-        "accepted": "Teklifi kabul ediyorum",
-        "signature": "Ad, tarih, kaşe ve imza",
-    },
-    "en": {
-        "offer": "Offer",
-        "number": "Offer no",
-        "issued_on": "Date",
-        "valid_until": "Valid until",
-        "prepared_for": "Prepared for",
-        "prepared_by": "Prepared by",
-        "total": "Offer total",
-        "terms": "Terms",
-        "accepted": "I accept this offer",
-        "signature": "Name, date, stamp and signature",
-    },
+LABELS = {
+    "offer": ("Teklif", "Offer"),
+    "number": ("Teklif no", "Offer no"),
+    "issued_on": ("Tarih", "Date"),
+    "valid_until": ("Geçerlilik", "Valid until"),
+    "prepared_for": ("Sayın", "Prepared for"),
+    "prepared_by": ("Hazırlayan", "Prepared by"),
+    "total": ("Teklif toplamı", "Offer total"),
+    "terms": ("Koşullar", "Terms"),
+    "accepted": ("Teklifi kabul ediyorum", "I accept this offer"),
+    "signature": ("Ad, tarih, kaşe ve imza", "Name, date, stamp and signature"),
 }
 SCHEMA = Group(
     fields={
@@ -63,7 +49,7 @@ def shape(given: dict[str, Any]) -> dict[str, Any]:
         **priced(given["lines"], formatter),
         "issued_on": formatter.day(given["issued_on"]),
         "valid_until": formatter.day(given["valid_until"]),
-        "words": LABELS[given["locale"]] | WORDS[given["locale"]],
+        "words": formatter.labels(PRICING_LABELS | LABELS),
     }
 
 
