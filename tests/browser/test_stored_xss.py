@@ -19,6 +19,7 @@ from orchestrator.models import Customer, Job
 from pdfjobs.models import PdfJob
 from tests.support.admin_addresses import addresses, one_of_each
 from tests.support.browsing import PATIENCE, open_page
+from tests.support.conversions import YESTERDAY
 from tests.support.cutting_jobs import GOVDE, order_body
 from tests.support.pdf_jobs import body
 
@@ -43,7 +44,7 @@ def outsiders_write(site: Site) -> None:
     script = Client(headers={"x-api-key": site.issue_key(name=EVIL)})
     item = {
         "conversionName": EVIL,
-        "conversionTime": "2026-11-14T10:00:00Z",
+        "conversionTime": YESTERDAY,
         "conversionValue": 1,
         "conversionCurrency": "TRY",
     }

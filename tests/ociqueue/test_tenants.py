@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from ociqueue.models import Conversion, Site
-from tests.support.conversions import Api
+from tests.support.conversions import YESTERDAY, Api
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +27,7 @@ def their_row(theirs, make_conversion) -> Conversion:
 ITEM = {
     "conversionName": "their secret action",
     "gclid": "mine",
-    "conversionTime": "2026-11-14T10:00:00Z",
+    "conversionTime": YESTERDAY,
     "conversionValue": 1,
     "conversionCurrency": "TRY",
     "sourceKey": "their-key",

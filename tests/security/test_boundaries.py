@@ -27,6 +27,7 @@ from ociqueue.models import Conversion
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
 from tests.support.commands import ROOT
+from tests.support.conversions import YESTERDAY
 from tests.support.cutting_jobs import order_body
 from tests.support.fixtures.conversions import api, make_site, site, site_key  # noqa: F401 - a site and its key
 from tests.support.pdf_jobs import body, new_job, some_user
@@ -76,7 +77,7 @@ def test_a_conversion_takes_no_column_that_is_ours(api, site) -> None:  # noqa: 
     item = {
         "conversionName": "Satış",
         "gclid": "Cj0KCQ",
-        "conversionTime": "2026-11-14T10:00:00Z",
+        "conversionTime": YESTERDAY,
         "conversionValue": 1,
         "conversionCurrency": "TRY",
     }

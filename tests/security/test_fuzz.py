@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from ociqueue.csv_import import Tally, Unreadable, import_file
 from ociqueue.models import Conversion, Site
 from ociqueue.presenters import read_cursor
-from tests.support.conversions import Api
+from tests.support.conversions import YESTERDAY, Api
 from tests.support.examples import few
 from tests.support.fixtures.conversions import make_person, make_site, site  # noqa: F401 - a site and people
 from tests.support.garbage import answer, damaged
 
 GOOD = (
     "conversionName,gclid,wbraid,conversionTime,conversionValue,conversionCurrency,sourceKey\r\n"
-    "Satış,Cj0KCQ-a,,2026-11-14T10:00:00Z,99.90,TRY,order-1\r\n"
-    '"Satış, büyük",,CkQKC-b,2026-11-14T10:00:00+03:00,5,TRY,\r\n'
+    f"Satış,Cj0KCQ-a,,{YESTERDAY},99.90,TRY,order-1\r\n"
+    f'"Satış, büyük",,CkQKC-b,{YESTERDAY.replace("Z", "+03:00")},5,TRY,\r\n'
 ).encode()
 CELLS = st.sampled_from(["", '"', "NaN", "1e999", "-1", "=1+1", "\x00", "2026-13-40", "🙈", "a" * 600]) | st.text(
     max_size=9

@@ -8,6 +8,9 @@ from django.test import Client
 from ociqueue.entry import order_id
 from ociqueue.models import Conversion, Site
 
+# Conversions are accepted for 90 days, so tests send one of yesterday and not of a fixed date.
+YESTERDAY = (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%dT10:00:00Z")
+
 
 def new_conversion(site: Site, **columns: Any) -> Conversion:
     """Return a valid row, not stored yet."""
