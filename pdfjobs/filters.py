@@ -22,7 +22,7 @@ def search(rows: PdfJobQuerySet, text: str) -> PdfJobQuerySet:
         return rows.filter(pk=UUID(text))
     if len(text) == len(hashlib.sha256().hexdigest()):
         return rows.filter(job_key=text)
-    # The owner is found first: then an index leads to the jobs, and the planner knows how many there are.
+    # Two queries: with the owner's id the planner knows how many jobs there are and uses the index.
     owners = list(get_user_model().objects.filter(username=text).values_list("pk", flat=True))
     return rows.filter(owner__in=owners)
 

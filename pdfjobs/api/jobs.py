@@ -80,7 +80,7 @@ def parse_body(body: Any) -> JobRequest:
         raise ApiError(400, ErrorCode.TEMPLATE_ERROR, str(error), allowed=error.allowed) from None
     except JobRequestError as error:
         errors: dict[str, list[str]] = {}
-        for line in error.faults:
+        for line in error.errors:
             path, _, message = line.partition(": ")
             errors.setdefault(path or "non_field_errors", []).append(message)
         raise ValidationError(errors) from None

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.template import Context, Engine, TemplateDoesNotExist, TemplateSyntaxError
 
 from pdfjobs.documents.images import ImageError, embed_images
-from pdfjobs.documents.schema import Faults, Group
+from pdfjobs.documents.schema import FieldErrors, Group
 from pdfjobs.rendering.fonts import fonts_digest
 from pdfjobs.rendering.renderer import MOST_HTML
 
@@ -53,22 +53,22 @@ class Document:
             digest.update(hashlib.sha256(path.read_bytes()).digest())
         return digest.hexdigest()
 
-    def faults(self, variables: Mapping[str, Any]) -> list[str]:
+    def errors(self, variables: Mapping[str, Any]) -> list[str]:
         """Return everything that is wrong with the variables, each with its path: `lines.0.quantity: …`."""
-        faults = Faults()
-        self.schema.read(variables, "", faults)
-        return faults
+        errors = FieldErrors()
+        self.schema.read(variables, "", errors)
+        return errors
 
     def html(self, variables: Mapping[str, Any]) -> str:
         """Return the page, with remote images embedded."""
-        faults = Faults()
-        read = self.schema.read(variables, "", faults)
-        if faults:
-            raise DocumentError(self.template, None, "; ".join(faults))
+        errors = FieldErrors()
+        read = self.schema.read(variables, "", errors)
+        if errors:
+            raise DocumentError(self.template, None, "; ".join(errors))
         try:
             context = embed_images(self.shape(read))
-        except ImageError as fault:
-            raise DocumentError(self.template, None, str(fault)) from None
+        except ImageError as error:
+            raise DocumentError(self.template, None, str(error)) from None
         page = self._fill(context)
         if len(page.encode()) > MOST_HTML:  # checked here, so that workers and the HTML fallback agree
             raise DocumentError(self.template, None, f"the document has more than {MOST_HTML:,} bytes of HTML.")

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 
 from pdfjobs.documents.fetching import FetchError, fetch
-from pdfjobs.documents.schema import Faults, Field
+from pdfjobs.documents.schema import Field, FieldErrors
 
 MOST_ADDRESS = 2000
 MOST_SIDE = 6000  # pixels; a small file can decompress into gigabytes
@@ -28,10 +28,10 @@ class RemoteImage:
 
 @dataclass(frozen=True)
 class Image(Field):
-    def read(self, value: Any, path: str, faults: Faults) -> RemoteImage | None:
+    def read(self, value: Any, path: str, errors: FieldErrors) -> RemoteImage | None:
         if isinstance(value, str) and is_allowed(value):
             return RemoteImage(value)
-        faults.add(path, "is not an address that images may come from; the operator lists those (none by default).")
+        errors.add(path, "is not an address that images may come from; the operator lists those (none by default).")
         return None
 
     def allowed(self) -> str:
@@ -62,8 +62,8 @@ def embed_images(value: Any) -> Any:
 def data_url(address: str) -> str:
     try:
         content = fetch(address, allowed=is_allowed)
-    except FetchError as fault:
-        raise ImageError(f"{address} could not be fetched: {fault}") from None
+    except FetchError as error:
+        raise ImageError(f"{address} could not be fetched: {error}") from None
     kind, width, height = kind_and_size(content)
     if not kind:
         raise ImageError(f"{address} is neither a PNG nor a JPEG.")

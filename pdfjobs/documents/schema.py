@@ -11,18 +11,18 @@ from typing import Any
 
 from kilit.lock.text import CONTROL_CHARS
 
-MOST_FAULTS = 50
-LONGEST_NAME = 80  # characters of a name that is shown in a fault
+MOST_ERRORS = 50
+LONGEST_NAME = 80  # characters of a name that is shown in a error
 NUMBER = re.compile(r"-?\d{1,12}(\.\d{1,6})?", re.ASCII)
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 REQUIRED: Any = object()
 
 
-class Faults(list[str]):
-    """Everything that is wrong, up to MOST_FAULTS."""
+class FieldErrors(list[str]):
+    """Everything that is wrong, up to MOST_ERRORS."""
 
     def add(self, path: str, message: str) -> None:
-        if len(self) < MOST_FAULTS:
+        if len(self) < MOST_ERRORS:
             self.append(f"{path}: {message}" if path else message)
 
 
@@ -36,7 +36,7 @@ class Field(ABC):
         return self.default is REQUIRED
 
     @abstractmethod
-    def read(self, value: Any, path: str, faults: Faults) -> Any:
+    def read(self, value: Any, path: str, errors: FieldErrors) -> Any:
         """Return the value in its Python type."""
 
     @abstractmethod
@@ -49,20 +49,20 @@ class Text(Field):
     most: int = 200
     lines: bool = False
 
-    def read(self, value: Any, path: str, faults: Faults) -> str:
+    def read(self, value: Any, path: str, errors: FieldErrors) -> str:
         if not isinstance(value, str):
-            faults.add(path, f"expected {self.allowed()}.")
+            errors.add(path, f"expected {self.allowed()}.")
             return ""
         text = value.replace("\r\n", "\n").strip()
         if len(text) > self.most:
-            faults.add(path, f"{len(text)} characters; at most {self.most} are allowed.")
+            errors.add(path, f"{len(text)} characters; at most {self.most} are allowed.")
         elif CONTROL_CHARS.search(text.replace("\t", " ").replace("\n", " ")) or ("\n" in text and not self.lines):
             shown = (
                 "control characters or broken ones" if self.lines else "line breaks, control characters or broken ones"
             )
-            faults.add(path, f"has characters that cannot be shown here: {shown}.")
+            errors.add(path, f"has characters that cannot be shown here: {shown}.")
         elif self.required and not text:
-            faults.add(path, "must not be empty.")
+            errors.add(path, "must not be empty.")
         return text
 
     def allowed(self) -> str:
@@ -73,10 +73,10 @@ class Text(Field):
 class Choice(Field):
     words: tuple[str, ...] = ()
 
-    def read(self, value: Any, path: str, faults: Faults) -> str:
+    def read(self, value: Any, path: str, errors: FieldErrors) -> str:
         if isinstance(value, str) and value in self.words:
             return value
-        faults.add(path, f"expected {self.allowed()}.")
+        errors.add(path, f"expected {self.allowed()}.")
         return self.words[0]
 
     def allowed(self) -> str:
@@ -91,18 +91,18 @@ class Amount(Field):
     most: Decimal = Decimal(10**10)
     places: int = 2
 
-    def read(self, value: Any, path: str, faults: Faults) -> Decimal:
+    def read(self, value: Any, path: str, errors: FieldErrors) -> Decimal:
         """Return the number as it was written, not through binary floating point."""
         written = value if isinstance(value, str) else ""
         # Python refuses to convert a very long integer to a string.
         if isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**12):
             written = str(value).removesuffix(".0")
         if NUMBER.fullmatch(written) is None:
-            faults.add(path, f"expected {self.allowed()}.")
+            errors.add(path, f"expected {self.allowed()}.")
             return Decimal(0)
         number = Decimal(written)
         if not self.least <= number <= self.most or number != round(number, self.places):
-            faults.add(path, f"expected {self.allowed()}.")
+            errors.add(path, f"expected {self.allowed()}.")
         if not self.places:
             return Decimal(int(number))  # "1.0" becomes 1, also when printed
         return abs(number) if number.is_zero() else number
@@ -114,13 +114,13 @@ class Amount(Field):
 
 @dataclass(frozen=True)
 class Day(Field):
-    def read(self, value: Any, path: str, faults: Faults) -> date:
+    def read(self, value: Any, path: str, errors: FieldErrors) -> date:
         try:
             if isinstance(value, str) and DATE.fullmatch(value):
                 return date.fromisoformat(value)
         except ValueError:
             pass  # such as 2026-02-30
-        faults.add(path, f"expected {self.allowed()}.")
+        errors.add(path, f"expected {self.allowed()}.")
         return date.min
 
     def allowed(self) -> str:
@@ -129,9 +129,9 @@ class Day(Field):
 
 @dataclass(frozen=True)
 class Flag(Field):
-    def read(self, value: Any, path: str, faults: Faults) -> bool:
+    def read(self, value: Any, path: str, errors: FieldErrors) -> bool:
         if not isinstance(value, bool):
-            faults.add(path, f"expected {self.allowed()}.")
+            errors.add(path, f"expected {self.allowed()}.")
         return value is True
 
     def allowed(self) -> str:
@@ -142,15 +142,15 @@ class Flag(Field):
 class Group(Field):
     fields: Mapping[str, Field] = None  # type: ignore[assignment]  # always given; a dataclass needs a default here
 
-    def read(self, value: Any, path: str, faults: Faults) -> dict[str, Any]:
-        """Return each field's value; an unknown name is a fault, because it is probably a typo."""
+    def read(self, value: Any, path: str, errors: FieldErrors) -> dict[str, Any]:
+        """Return each field's value; an unknown name is a error, because it is probably a typo."""
         if not isinstance(value, Mapping):
-            faults.add(path, "expected an object.")
+            errors.add(path, "expected an object.")
             return {}
-        for name in islice((name for name in value if name not in self.fields), MOST_FAULTS):
-            faults.add(_join(path, str(name)[:LONGEST_NAME]), f"is not known. Allowed: {', '.join(self.fields)}.")
+        for name in islice((name for name in value if name not in self.fields), MOST_ERRORS):
+            errors.add(_join(path, str(name)[:LONGEST_NAME]), f"is not known. Allowed: {', '.join(self.fields)}.")
         return {
-            name: self._one(field, value.get(name), _join(path, name), faults) for name, field in self.fields.items()
+            name: self._one(field, value.get(name), _join(path, name), errors) for name, field in self.fields.items()
         }
 
     def walk(self, path: str = "", row: str = ".*") -> Iterator[tuple[str, Field]]:
@@ -166,12 +166,12 @@ class Group(Field):
         return "an object"
 
     @staticmethod
-    def _one(field: Field, value: Any, path: str, faults: Faults) -> Any:
+    def _one(field: Field, value: Any, path: str, errors: FieldErrors) -> Any:
         if value is not None:
-            return field.read(value, path, faults)
+            return field.read(value, path, errors)
         if not field.required:
             return field.default
-        faults.add(path, f"is required: {field.allowed()}.")
+        errors.add(path, f"is required: {field.allowed()}.")
         return None
 
 
@@ -183,11 +183,11 @@ class Rows(Field):
     inner: str = ""  # a list inside each row whose total length over all rows is limited
     most_inner: int = 0
 
-    def read(self, value: Any, path: str, faults: Faults) -> list[dict[str, Any]]:
+    def read(self, value: Any, path: str, errors: FieldErrors) -> list[dict[str, Any]]:
         if not isinstance(value, list | tuple) or not self.least <= len(value) <= self.most or self._overflows(value):
-            faults.add(path, f"expected {self.allowed()}.")
+            errors.add(path, f"expected {self.allowed()}.")
             return []
-        return [self.group().read(row, f"{path}.{index}", faults) for index, row in enumerate(value)]
+        return [self.group().read(row, f"{path}.{index}", errors) for index, row in enumerate(value)]
 
     def group(self) -> Group:
         return Group(fields=self.row)

@@ -10,8 +10,8 @@ class RenderError(Exception):
 
 
 class OptionsError(Exception):
-    """Invalid page options; each fault starts with its path."""
+    """Invalid page options; each error starts with its path."""
 
-    def __init__(self, faults: list[str]) -> None:
-        super().__init__("; ".join(faults))
-        self.faults = faults
+    def __init__(self, errors: list[str]) -> None:
+        super().__init__("; ".join(errors))
+        self.errors = errors

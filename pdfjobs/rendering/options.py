@@ -68,7 +68,7 @@ class PageOptions:
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Self:
-        """Return the options, or raise OptionsError with every fault."""
+        """Return the options, or raise OptionsError with every error."""
         reader = Reader("options", given, known=list(cls.__dataclass_fields__))
         default = cls()
         options = cls(
@@ -81,10 +81,10 @@ class PageOptions:
             tagged=reader.flag("tagged", default=default.tagged),
             metadata=_metadata(reader),
         )
-        if not reader.faults:
+        if not reader.errors:
             _fits(options, reader)
-        if reader.faults:
-            raise OptionsError(reader.faults)
+        if reader.errors:
+            raise OptionsError(reader.errors)
         return options
 
     def canonical(self) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def _line(reader: Reader, name: str, default: HeaderFooter | None) -> HeaderFoot
         for word in re.findall(r"\{(\w*)\}", getattr(line, part)):
             if word not in PLACEHOLDERS:
                 allowed = ", ".join(f"{{{known}}}" for known in PLACEHOLDERS)
-                parts.fault(part, f"{{{word}}} is not a placeholder. Allowed: {allowed}.")
+                parts.error(part, f"{{{word}}} is not a placeholder. Allowed: {allowed}.")
     return line
 
 
@@ -125,13 +125,13 @@ def _pages(reader: Reader) -> str:
     text = reader.text("pages", most=MOST_RANGES * 12).replace(" ", "")
     ranges = text.split(",") if text else []
     if len(ranges) > MOST_RANGES:
-        reader.fault("pages", f"at most {MOST_RANGES} ranges.")
+        reader.error("pages", f"at most {MOST_RANGES} ranges.")
         return ""
     for part in ranges:
         found = RANGE.fullmatch(part)
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
         if not 1 <= first <= last <= MOST_PAGES:
-            reader.fault("pages", f"{part!r} is not a range. Expected ranges such as '1-3,5', up to page {MOST_PAGES}.")
+            reader.error("pages", f"{part!r} is not a range. Expected ranges such as '1-3,5', up to page {MOST_PAGES}.")
     return ",".join(ranges)
 
 
@@ -145,10 +145,10 @@ def _fits(options: PageOptions, reader: Reader) -> None:
     width, height = options.size()
     margin = options.margin
     if width - margin.left - margin.right < LEAST_LEFT:
-        reader.fault("margin", f"left and right leave less than {LEAST_LEFT} mm of {width:g} mm.")
+        reader.error("margin", f"left and right leave less than {LEAST_LEFT} mm of {width:g} mm.")
     if height - margin.top - margin.bottom < LEAST_LEFT:
-        reader.fault("margin", f"top and bottom leave less than {LEAST_LEFT} mm of {height:g} mm.")
+        reader.error("margin", f"top and bottom leave less than {LEAST_LEFT} mm of {height:g} mm.")
     if options.header and margin.top < ROOM_FOR_A_LINE:
-        reader.fault("margin.top", f"a header needs {ROOM_FOR_A_LINE} mm; send a wider margin, or header null.")
+        reader.error("margin.top", f"a header needs {ROOM_FOR_A_LINE} mm; send a wider margin, or header null.")
     if options.footer and margin.bottom < ROOM_FOR_A_LINE:
-        reader.fault("margin.bottom", f"a footer needs {ROOM_FOR_A_LINE} mm; send a wider margin, or footer null.")
+        reader.error("margin.bottom", f"a footer needs {ROOM_FOR_A_LINE} mm; send a wider margin, or footer null.")

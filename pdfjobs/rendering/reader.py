@@ -1,4 +1,4 @@
-"""Reads page options from JSON; each fault starts with its path."""
+"""Reads page options from JSON; each error starts with its path."""
 
 from collections.abc import Iterable, Mapping
 from itertools import islice
@@ -7,39 +7,39 @@ from typing import Any
 from kilit.lock.text import CONTROL_CHARS
 
 MOST_UNKNOWN = 50  # unknown names reported per object
-LONGEST_NAME = 80  # characters of a name shown in a fault
+LONGEST_NAME = 80  # characters of a name shown in a error
 
 
 class Reader:
-    """Reads one object; nested readers share its list of faults."""
+    """Reads one object; nested readers share its list of errors."""
 
-    def __init__(self, path: str, given: Any, *, known: list[str], faults: list[str] | None = None) -> None:
+    def __init__(self, path: str, given: Any, *, known: list[str], errors: list[str] | None = None) -> None:
         self.path, self.known = path, known
-        self.faults: list[str] = [] if faults is None else faults
+        self.errors: list[str] = [] if errors is None else errors
         self.given: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
         if not isinstance(given, Mapping):
-            self.faults.append(f"{path}: expected an object.")
+            self.errors.append(f"{path}: expected an object.")
         for key in islice((key for key in self.given if key not in known), MOST_UNKNOWN):
-            self.fault(str(key)[:LONGEST_NAME], f"is not known. Allowed: {', '.join(known)}.")
+            self.error(str(key)[:LONGEST_NAME], f"is not known. Allowed: {', '.join(known)}.")
 
-    def fault(self, name: str, message: str) -> None:
-        self.faults.append(f"{self.path}.{name}: {message}")
+    def error(self, name: str, message: str) -> None:
+        self.errors.append(f"{self.path}.{name}: {message}")
 
     def inside(self, name: str, known: list[str]) -> "Reader":
         """Return a reader for a nested object; a missing one is empty."""
-        return Reader(f"{self.path}.{name}", self.given.get(name, {}), known=known, faults=self.faults)
+        return Reader(f"{self.path}.{name}", self.given.get(name, {}), known=known, errors=self.errors)
 
     def flag(self, name: str, *, default: bool) -> bool:
         value = self.given.get(name, default)
         if not isinstance(value, bool):
-            self.fault(name, "expected true or false.")
+            self.error(name, "expected true or false.")
             return default
         return value
 
     def choice(self, name: str, allowed: Iterable[str], default: str) -> str:
         value = self.given.get(name, default)
         if not isinstance(value, str) or value not in allowed:
-            self.fault(name, f"{_short(value)} is not one of {', '.join(allowed)}.")
+            self.error(name, f"{_short(value)} is not one of {', '.join(allowed)}.")
             return default
         return value
 
@@ -49,7 +49,7 @@ class Reader:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         # The bounds exclude infinity and NaN, too; `math.isfinite` would fail for a very large integer.
         if not number or not least <= value <= most:
-            self.fault(name, f"{_short(value)} is not a number from {least:g} to {most:g}.")
+            self.error(name, f"{_short(value)} is not a number from {least:g} to {most:g}.")
             return default
         return round(float(value), 1)
 
@@ -59,17 +59,17 @@ class Reader:
     def texts(self, name: str, *, most: int, count: int) -> tuple[str, ...]:
         value = self.given.get(name, [])
         if not isinstance(value, list | tuple) or len(value) > count:
-            self.fault(name, f"expected a list of at most {count} texts.")
+            self.error(name, f"expected a list of at most {count} texts.")
             return ()
         return tuple(self._text(f"{name}.{index}", text, most=most) for index, text in enumerate(value))
 
     def _text(self, name: str, value: Any, *, most: int) -> str:
         if not isinstance(value, str):
-            self.fault(name, "expected a text.")
+            self.error(name, "expected a text.")
         elif len(value) > most:
-            self.fault(name, f"{len(value)} characters; at most {most} are allowed.")
+            self.error(name, f"{len(value)} characters; at most {most} are allowed.")
         elif CONTROL_CHARS.search(value):
-            self.fault(name, "contains line breaks, control characters or unpaired surrogates.")
+            self.error(name, "contains line breaks, control characters or unpaired surrogates.")
         else:
             return value
         return ""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pdfjobs.job_request import JobRequestError, parse_job_request, unstorable_faults
+from pdfjobs.job_request import JobRequestError, parse_job_request, unstorable_errors
 from pdfjobs.rendering import OptionsError, PageOptions
 from tests.support.pdf_jobs import body
 
@@ -39,8 +39,8 @@ def test_faults_are_few_and_short_however_many_there_are(change: dict[str, Any])
     with pytest.raises(JobRequestError) as refused:
         parse_job_request(body() | change)
 
-    assert len(refused.value.faults) <= 60
-    assert max(map(len, refused.value.faults)) < 2_000
+    assert len(refused.value.errors) <= 60
+    assert max(map(len, refused.value.errors)) < 2_000
 
 
 @pytest.mark.parametrize("top", [10**400, -(10**400), 1e308, float("nan"), float("inf"), True])
@@ -50,7 +50,7 @@ def test_a_number_beyond_all_bounds_is_refused_in_words(top: Any) -> None:
 
 
 def test_a_path_names_the_place() -> None:
-    assert unstorable_faults({"lines": [{"a": "fine"}, {"a": "\x00"}]}, "variables") == [
+    assert unstorable_errors({"lines": [{"a": "fine"}, {"a": "\x00"}]}, "variables") == [
         "variables.lines.1.a: contains a NUL or an unpaired surrogate."
     ]
 

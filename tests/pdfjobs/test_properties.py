@@ -203,7 +203,7 @@ def test_variables_come_out_as_text(given_text: str) -> None:
     invoice = document("invoice")
     plain = {**invoice.sample, "number": "PLAIN"}
     variables = {**invoice.sample, "number": given_text}
-    assume(not invoice.faults(variables))
+    assume(not invoice.errors(variables))
 
     page, without = Page(invoice.html(variables)), Page(invoice.html(plain))
 

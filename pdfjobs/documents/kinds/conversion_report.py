@@ -103,7 +103,7 @@ def shape(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bars(days: list[dict[str, Any]], formatter: LocaleFormatter) -> list[dict[str, str]]:
-    """Return a bar a day, in a drawing of 1000 by 200: what failed stands upon what was uploaded."""
+    """Return a bar per day for a drawing of 1000 by 200, with failures stacked on uploads."""
     highest = max(*(day["uploaded"] + day["failed"] for day in days), Decimal(1))
     step = Decimal(1000) / len(days)
     every = -(-len(days) // MOST_LABELS)

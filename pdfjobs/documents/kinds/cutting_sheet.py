@@ -121,7 +121,7 @@ def _material(
 
 
 def _side(value: Decimal, formatter: LocaleFormatter) -> str:
-    """Write millimetres as workshops do: a point in 2.164 would be read as two and a bit."""
+    """Format millimetres without grouping: 2.164 would be read as a decimal."""
     return formatter.number(value, grouped=False)
 
 

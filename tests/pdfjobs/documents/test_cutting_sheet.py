@@ -37,8 +37,8 @@ def sheet_of(parts: int, text: str) -> dict[str, Any]:
 
 
 def test_parts_are_limited_over_all_materials() -> None:
-    assert SHEET.faults(sheet_of(MOST_PARTS, "a")) == []
-    assert SHEET.faults(sheet_of(MOST_PARTS + 1, "a")) == [
+    assert SHEET.errors(sheet_of(MOST_PARTS, "a")) == []
+    assert SHEET.errors(sheet_of(MOST_PARTS + 1, "a")) == [
         "materials: expected a list of 1 to 30 objects, at most 1500 parts in all."
     ]
 

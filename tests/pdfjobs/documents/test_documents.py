@@ -74,7 +74,7 @@ def test_a_name_on_the_list_that_nobody_wrote_is_left_out(settings) -> None:
 def test_each_sample_is_good_and_becomes_a_page(name: str, locale: str) -> None:
     variables = document(name).sample | {"locale": locale}
 
-    assert document(name).faults(variables) == []
+    assert document(name).errors(variables) == []
     assert f'<html lang="{locale}">' in document(name).html(variables)
 
 
@@ -83,7 +83,7 @@ def test_a_document_of_nothing_but_what_is_required_becomes_a_page(name: str) ->
     kind = document(name)
     variables = least(kind.schema, kind.sample)
 
-    assert kind.faults(variables) == []
+    assert kind.errors(variables) == []
     assert kind.html(variables)
 
 
@@ -139,7 +139,7 @@ def least(group: Group, sample: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_variables_that_make_no_sense_are_refused_by_their_path(path: str, value: Any, fault: str) -> None:
-    found = document("invoice").faults(changed(document("invoice").sample, path, value))
+    found = document("invoice").errors(changed(document("invoice").sample, path, value))
 
     assert [line for line in found if line.startswith(fault)], found
 
@@ -147,9 +147,9 @@ def test_variables_that_make_no_sense_are_refused_by_their_path(path: str, value
 def test_faults_are_named_all_at_once_up_to_a_limit() -> None:
     variables = document("invoice").sample | {"lines": [{}] * 1000, "number": 3}
 
-    found = document("invoice").faults(variables)
+    found = document("invoice").errors(variables)
 
-    assert len(found) == schema.MOST_FAULTS
+    assert len(found) == schema.MOST_ERRORS
     assert "number: expected a text of at most 40 characters." in found
 
 
@@ -166,7 +166,7 @@ def test_no_json_whatever_breaks_a_schema(name: str, data: st.DataObject) -> Non
     path = data.draw(st.sampled_from(sorted(kind.schema.fields)))
     value = data.draw(JSON)
 
-    found = kind.faults(kind.sample | {path: value})
+    found = kind.errors(kind.sample | {path: value})
 
     assert isinstance(found, list)
     if not found:

@@ -75,11 +75,11 @@ def test_options_that_make_no_sense_are_refused_by_their_path(options: dict[str,
     with pytest.raises(OptionsError) as refused:
         PageOptions.read(options)
 
-    assert [found for found in refused.value.faults if found.startswith(fault)]
+    assert [found for found in refused.value.errors if found.startswith(fault)]
 
 
 def test_every_fault_is_named_at_once() -> None:
     with pytest.raises(OptionsError) as refused:
         PageOptions.read({"paper": "A0", "tagged": 1, "x": 2})
 
-    assert len(refused.value.faults) == 3
+    assert len(refused.value.errors) == 3
