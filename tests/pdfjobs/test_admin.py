@@ -54,7 +54,7 @@ def test_operators_see_the_jobs_of_all_owners(make_person, make_job) -> None:
         ("status=expired", set()),
     ],
 )
-def test_con_3_filters(make_person, make_job, query: str, kept: set[str]) -> None:
+def test_filters(make_person, make_job, query: str, kept: set[str]) -> None:
     jobs = {name: make_job(name) for name in ("queued", "succeeded", "failed")}
     launch = make_job()
     for _ in range(3):
@@ -68,7 +68,7 @@ def test_con_3_filters(make_person, make_job, query: str, kept: set[str]) -> Non
     assert rows(answer) == {jobs[name].pk for name in kept}
 
 
-def test_con_3_search_by_id_key_and_owner(make_person, make_job) -> None:
+def test_search_by_id_key_and_owner(make_person, make_job) -> None:
     job, other = make_job(), make_job(owner=some_user("other"))
     client = make_person()
 
@@ -79,7 +79,7 @@ def test_con_3_search_by_id_key_and_owner(make_person, make_job) -> None:
 
 
 @pytest.mark.parametrize("state", ["queued", "running", "succeeded", "failed", "expired"])
-def test_con_8_a_page_for_every_state(make_person, make_job, state: str) -> None:
+def test_a_page_for_every_state(make_person, make_job, state: str) -> None:
     job = make_job(state)
 
     page = make_person().get(f"{LIST}{job.pk}/change/").content.decode()
@@ -109,7 +109,7 @@ def test_variables_are_shown_as_text(make_person, make_job) -> None:
         ("expired", set()),
     ],
 )
-def test_con_9_buttons_are_the_legal_moves(make_person, make_job, state: str, offered: set[str]) -> None:
+def test_buttons_are_the_legal_moves(make_person, make_job, state: str, offered: set[str]) -> None:
     job = make_job(state)
 
     answer = make_person().get(f"{LIST}{job.pk}/change/")
@@ -132,7 +132,7 @@ def test_the_pdf_is_shown_in_the_page(make_person, make_job) -> None:
     assert b"".join(kept.streaming_content) == PDF
 
 
-def test_a_file_that_is_not_there_is_told(make_person, make_job, client) -> None:
+def test_a_missing_file_is_reported(make_person, make_job, client) -> None:
     lost, queued = make_job("succeeded"), make_job()
     artifacts.delete(lost.artifact_key)
     person = make_person()
@@ -143,7 +143,7 @@ def test_a_file_that_is_not_there_is_told(make_person, make_job, client) -> None
     assert client.get(f"{LIST}{lost.pk}/file/").status_code == 302
 
 
-def test_con_4_an_action_first_says_what_it_will_do(make_person, make_job) -> None:
+def test_an_action_first_says_what_it_will_do(make_person, make_job) -> None:
     jobs = [make_job(state) for state in ("failed", "failed", "succeeded", "running")]
 
     answer = make_person().post(LIST, {"action": "retry", "_selected_action": [str(job.pk) for job in jobs]})
@@ -157,7 +157,7 @@ def test_con_4_an_action_first_says_what_it_will_do(make_person, make_job) -> No
     assert [status(job) for job in jobs] == ["failed", "failed", "succeeded", "running"]
 
 
-def test_con_4_retry_reports_and_gives_a_fresh_budget(make_person, make_job) -> None:
+def test_retry_reports_and_gives_a_fresh_budget(make_person, make_job) -> None:
     failed, done = make_job("failed"), make_job("succeeded")
     PdfJob.objects.filter(pk=failed.pk).update(retry_count=2)
 
@@ -170,7 +170,7 @@ def test_con_4_retry_reports_and_gives_a_fresh_budget(make_person, make_job) -> 
     assert (last.actor, last.message) == ("operator:ayse", "mended")
 
 
-def test_con_4_expire_deletes_the_files(make_person, make_job, artifact_folder) -> None:
+def test_expire_deletes_the_files(make_person, make_job, artifact_folder) -> None:
     jobs = [make_job(state) for state in ("queued", "succeeded", "failed", "running")]
 
     answer = confirm(make_person(), "expire", *jobs)
@@ -201,7 +201,7 @@ def test_from_a_jobs_page_one_returns_to_it(make_person, make_job) -> None:
     assert done.redirect_chain == [(f"{LIST}{job.pk}/change/", 302)]
 
 
-def test_con_10_viewers_cannot_act(make_person, make_job) -> None:
+def test_viewers_cannot_act(make_person, make_job) -> None:
     job = make_job("failed")
     client = make_person(role="viewer")
 
@@ -225,7 +225,7 @@ def test_other_verbs_are_no_actions(make_person, make_job, verb: str) -> None:
     assert confirm(make_person(), verb, make_job()).status_code == 404
 
 
-def test_ids_of_nobody_do_no_harm(make_person) -> None:
+def test_unknown_ids_do_no_harm(make_person) -> None:
     client = make_person()
 
     assert said(confirm(client, "expire", uuid4())) == ["Expired 0 of 1; 1 is not found."]
@@ -233,7 +233,7 @@ def test_ids_of_nobody_do_no_harm(make_person) -> None:
     assert client.post(LIST, {"action": "retry", "_selected_action": ["x"]}).status_code == 400
 
 
-def test_an_unreachable_store_is_told_and_nothing_expires(make_person, make_job, monkeypatch) -> None:
+def test_an_unreachable_storage_is_reported_and_nothing_expires(make_person, make_job, monkeypatch) -> None:
     job = make_job("succeeded")
 
     def down(_: str) -> None:
@@ -248,7 +248,7 @@ def test_an_unreachable_store_is_told_and_nothing_expires(make_person, make_job,
 
 
 @pytest.mark.parametrize(
-    ("state", "code", "told"),
+    ("state", "code", "sentence"),
     [
         ("queued", "", "No worker is running."),
         ("running", "", "then the sweep pdf_reap takes it back"),
@@ -258,13 +258,13 @@ def test_an_unreachable_store_is_told_and_nothing_expires(make_person, make_job,
         ("expired", "", "The file and the variables are deleted"),
     ],
 )
-def test_con_8_a_job_says_what_comes_next(make_person, make_job, state: str, code: str, told: str) -> None:
+def test_a_job_says_what_comes_next(make_person, make_job, state: str, code: str, sentence: str) -> None:
     job = make_job(state, code=code)
 
-    assert told in make_person().get(f"{LIST}{job.pk}/change/").content.decode()
+    assert sentence in make_person().get(f"{LIST}{job.pk}/change/").content.decode()
 
 
-def test_con_8_a_waiting_job_says_how_many_wait_before_it(make_person, make_job, worker_lives) -> None:
+def test_a_waiting_job_says_how_many_wait_before_it(make_person, make_job, worker_lives) -> None:
     first, second = make_job(), make_job()
     client = make_person()
 
@@ -272,7 +272,7 @@ def test_con_8_a_waiting_job_says_how_many_wait_before_it(make_person, make_job,
     assert "Jobs ahead of it: 1." in client.get(f"{LIST}{second.pk}/change/").content.decode()
 
 
-def test_pdf_6_a_browser_without_its_sandbox_is_told_in_the_console(make_person, monkeypatch) -> None:
+def test_the_console_warns_about_a_browser_without_its_sandbox(make_person, monkeypatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
 
     assert "without its sandbox" in make_person().get(LIST).content.decode()

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 LIST = "/admin/pdfjobs/pdfjob/"
 
 
-def told(client, job: PdfJob) -> list[str]:
+def blockers_of(client, job: PdfJob) -> list[str]:
     answer = client.get(f"{LIST}{job.pk}/change/")
     assert answer.status_code == 200
     return [reason.sentence for reason in answer.context["blockers"]]
@@ -30,17 +30,17 @@ def test_a_lapsed_lease_names_the_sweep_and_whether_it_runs(make_person, make_jo
     SweepRun.objects.update(taken_at=Now(), succeeded=True)
     PdfJob.objects.filter(pk=job.pk).update(lease_until=Now() - timedelta(minutes=5))
 
-    (sentence,) = told(client, job)
+    (sentence,) = blockers_of(client, job)
     assert sentence.endswith("has not reported; the sweep pdf_reap takes it back.")
     SweepRun.objects.update(taken_at=Now() - timedelta(hours=1))
-    assert told(client, job)[1].startswith("The sweep pdf_reap is overdue")
+    assert blockers_of(client, job)[1].startswith("The sweep pdf_reap is overdue")
 
 
 @pytest.mark.parametrize("state", ["queued", "running", "succeeded", "failed", "expired"])
 def test_every_state_has_a_reason_and_a_diagram(make_person, make_job, state: str) -> None:
     job, client = make_job(state), make_person()
 
-    assert told(client, job)
+    assert blockers_of(client, job)
     assert f"● {state}" in client.get(f"{LIST}{job.pk}/change/").content.decode()
 
 
@@ -48,14 +48,14 @@ def test_every_state_has_a_reason_and_a_diagram(make_person, make_job, state: st
 def test_a_job_that_waits_for_the_store_says_so(make_person, make_job, artifact_folder) -> None:
     make_job("succeeded")
     job, client = make_job(), make_person()
-    assert told(client, job)[0].startswith("Nothing keeps it")
+    assert blockers_of(client, job)[0].startswith("Nothing keeps it")
 
     (artifact_folder / "pdfs").rename(artifact_folder / "away")
 
-    assert told(client, job) == ["The storage of PDF files does not answer. Workers continue when it does."]
+    assert blockers_of(client, job) == ["The storage of PDF files does not answer. Workers continue when it does."]
 
 
-def test_con_9_a_hand_made_post_changes_no_field(admin_client, make_job) -> None:
+def test_a_hand_made_post_changes_no_field(admin_client, make_job) -> None:
     job = make_job()
     before = PdfJob.objects.filter(pk=job.pk).values().get()
     form = {field.name: "1" for field in PdfJob._meta.fields} | {"status": "succeeded"}

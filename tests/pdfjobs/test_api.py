@@ -18,7 +18,7 @@ def fields(answer: Any) -> list[str]:
     return [fault["field"] for fault in answer.json()["error"]["fields"]]
 
 
-def test_pdf_3_a_new_job_is_201_and_the_same_again_200(api) -> None:
+def test_a_new_job_is_201_and_the_same_again_200(api) -> None:
     first, second = api.post(), api.post()
 
     assert (first.status_code, second.status_code) == (201, 200)
@@ -36,20 +36,20 @@ def test_a_job_knows_its_owner_and_who_asked(api) -> None:
     assert Event.objects.of(job).get().actor == "key:shop"
 
 
-def test_pdf_2_fail_safe_and_timeout_make_no_other_document(api) -> None:
+def test_fail_safe_and_timeout_make_no_other_document(api) -> None:
     first = api.post(body(options={"timeout": 20, "fail_safe": "degrade"}))
 
     assert api.post().json() == first.json()
     assert api.post(body(options={"landscape": True})).json()["job_id"] != first.json()["job_id"]
 
 
-def test_pdf_2_two_owners_have_a_job_each(api) -> None:
+def test_two_owners_have_a_job_each(api) -> None:
     other = Api(some_user("other"))
 
     assert api.post().json()["job_id"] != other.post().json()["job_id"]
 
 
-def test_pdf_3_the_status_answer(api) -> None:
+def test_the_status_answer(api) -> None:
     job = new_job(api.user)
 
     queued = api.get(job.pk).json()
@@ -61,7 +61,7 @@ def test_pdf_3_the_status_answer(api) -> None:
     assert done["created_at"] < done["started_at"] < done["finished_at"]
 
 
-def test_pdf_4_the_caller_is_told_the_code_and_not_the_place(api) -> None:
+def test_the_caller_sees_the_code_and_not_the_place(api) -> None:
     job = bring(new_job(api.user), "failed", code=ErrorCode.TEMPLATE_ERROR)
 
     answers = [api.get(job.pk), api.download(job.pk)]
@@ -69,11 +69,11 @@ def test_pdf_4_the_caller_is_told_the_code_and_not_the_place(api) -> None:
     assert answers[0].json()["error_code"] == "TEMPLATE_ERROR"
     assert "line 3" in job.error_detail
     assert not any("line" in answer.content.decode() for answer in answers)
-    # Whoever asked for page 900 of two must not be sent to look for a broken template.
+    # A caller who requests page 900 of two must not be sent to look for a broken template.
     assert "page range" in answers[1].json()["error"]["message"]
 
 
-def test_pdf_4_an_unknown_template_is_named_with_what_is_allowed(api, settings) -> None:
+def test_an_unknown_template_is_named_with_what_is_allowed(api, settings) -> None:
     settings.PDF_TEMPLATES = ["offer"]
 
     answer = api.post(body("offer") | {"template_name": "invoice"})
@@ -83,14 +83,14 @@ def test_pdf_4_an_unknown_template_is_named_with_what_is_allowed(api, settings) 
     assert answer.json()["error"]["allowed"] == ["offer"]
 
 
-def test_pdf_5_an_empty_list_refuses_all(api, settings) -> None:
+def test_an_empty_list_refuses_all(api, settings) -> None:
     sent = body()
     settings.PDF_TEMPLATES = []
 
     assert api.post(sent).json()["error"]["code"] == "TEMPLATE_ERROR"
 
 
-def test_pdf_4_a_machine_without_a_browser_refuses(api, monkeypatch) -> None:
+def test_a_machine_without_a_browser_refuses(api, monkeypatch) -> None:
     monkeypatch.setenv("KILIT_CHROMIUM", "/nowhere/chromium")
 
     answer = api.post()
@@ -154,7 +154,7 @@ def test_a_body_that_is_no_object_is_refused(api, sent: str) -> None:
     assert (api.post(sent).status_code, api.post(sent).json()["error"]["code"]) == (400, "VALIDATION")
 
 
-def test_pdf_5_a_body_beyond_five_megabytes_is_413(api) -> None:
+def test_a_body_beyond_five_megabytes_is_413(api) -> None:
     answer = api.post(json.dumps(body() | {"variables": {"number": "x" * 5 * 1024**2}}))
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "TOO_LARGE")
@@ -185,7 +185,7 @@ def test_a_person_needs_the_same_role_as_a_key(make_person, role: str, status: i
 
 
 def test_a_sites_script_key_has_no_documents_made(client) -> None:
-    """The key of a script lies in somebody's Google Ads account; it opens its site's rows and nothing else."""
+    """The key of a script is stored in a Google Ads account; it gives access to its site's rows only."""
     key = Site.objects.create(name="Mobilya", default_currency="TRY").issue_key(name="script")
 
     answer = client.post("/pdf/jobs", body(), content_type="application/json", headers={"x-api-key": key})
@@ -209,7 +209,7 @@ def test_an_unknown_job_is_404(api, job_id: str) -> None:
 
 
 @pytest.mark.parametrize("status", ["queued", "running", "succeeded", "failed", "expired"])
-def test_pdf_3_somebody_elses_job_is_404(api, status: str) -> None:
+def test_another_users_job_is_404(api, status: str) -> None:
     job = bring(new_job(some_user("other")), status)
 
     answers = [api.get(job.pk), api.download(job.pk)]
@@ -218,7 +218,7 @@ def test_pdf_3_somebody_elses_job_is_404(api, status: str) -> None:
     assert answers[0].json()["error"] == {"code": "NOT_FOUND", "message": "There is no such job."}
 
 
-def test_pdf_11_a_queue_at_its_limit_is_429_but_knows_what_it_has(api, settings) -> None:
+def test_a_queue_at_its_limit_is_429_but_knows_what_it_has(api, settings) -> None:
     settings.PDF_QUEUE_LIMIT = 2
     first = api.post()
     new_job(api.user, number=2)

@@ -1,4 +1,4 @@
-"""Settings of PDF jobs that would surprise somebody are told."""
+"""System checks of the PDF queue's settings."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def test_a_pattern_that_cannot_be_read(settings) -> None:
     assert (found.id, "'https://('" in found.msg) == ("kilit.E004", True)
 
 
-def test_a_template_that_nobody_wrote(settings) -> None:
+def test_an_unknown_template(settings) -> None:
     settings.PDF_TEMPLATES = ["invoice", "invocie"]
 
     assert ids(checks.check_templates()) == ["kilit.W004"]

@@ -1,4 +1,4 @@
-"""Old jobs end, their files with them, whatever crashes between; files of nobody go too."""
+"""The cleanup expires old jobs with their files, survives crashes in between, and removes orphaned files."""
 
 import os
 import time
@@ -118,9 +118,9 @@ def test_one_file_that_cannot_be_deleted_does_not_keep_the_others(make_job, arti
     (artifact_folder / jobs[0].artifact_key / "inside").mkdir(parents=True)  # now it cannot be deleted
     monkeypatch.setattr(cleanup, "BATCH", 1)
 
-    told = cleanup.clean().format()
+    result = cleanup.clean().format()
 
-    assert told == "Expired 2, removed 1 orphaned file; 1 file could not be deleted."
+    assert result == "Expired 2, removed 1 orphaned file; 1 file could not be deleted."
     assert [PdfJob.objects.get(pk=job.pk).status for job in jobs] == ["succeeded", "expired", "expired"]
 
 
@@ -142,7 +142,7 @@ def test_looking_for_orphans_ends_in_time_where_there_are_none(make_job, artifac
     assert len(looked) == 1
 
 
-def test_files_of_nobody_are_removed_once_they_are_old(make_job, artifact_folder) -> None:
+def test_orphaned_files_are_removed_once_they_are_old(make_job, artifact_folder) -> None:
     job = make_job("succeeded")
     os.utime(artifact_folder / job.artifact_key, (0, 0))
     swept = make_job("failed")

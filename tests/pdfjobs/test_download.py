@@ -1,4 +1,4 @@
-"""Downloads: whole or in part, told apart by ETag, and never half a file."""
+"""Downloads: whole or in part, with ETags, and never half a file."""
 
 import hashlib
 from datetime import timedelta
@@ -75,7 +75,7 @@ def test_a_range_that_says_nothing_gets_the_whole(api, job, asked: str) -> None:
     assert (answer.status_code, content(answer)) == (200, PDF)
 
 
-def test_whoever_has_it_is_told_so(api, job) -> None:
+def test_a_current_copy_is_304(api, job) -> None:
     etag = f'"{job.artifact_digest}"'
 
     for given in (etag, f"W/{etag}", f'"other", {etag}', "*"):
@@ -125,7 +125,7 @@ def test_an_expired_job_is_410(api, job) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (410, "EXPIRED")
 
 
-def test_pdf_9_a_lost_file_is_noticed_and_made_anew(api, job, worker_lives) -> None:
+def test_a_lost_file_is_noticed_and_rendered_again(api, job, worker_lives) -> None:
     artifacts.delete(job.artifact_key)
 
     answer = api.download(job.pk)
@@ -136,7 +136,7 @@ def test_pdf_9_a_lost_file_is_noticed_and_made_anew(api, job, worker_lives) -> N
 
 
 @pytest.mark.parametrize("headers", [{"if_none_match": "*"}, {"range": f"bytes={SIZE}-"}])
-def test_nobody_is_told_to_keep_what_is_lost(api, job, headers: dict[str, str]) -> None:
+def test_a_lost_file_is_never_304(api, job, headers: dict[str, str]) -> None:
     artifacts.delete(job.artifact_key)
 
     assert api.download(job.pk, **headers).status_code == 410

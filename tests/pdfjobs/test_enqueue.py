@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_fifty_identical_requests_at_once_make_one_job(api, worker_lives, in_threads) -> None:
-    rendering.engine_version()  # remembered by now, or fifty processes would be started to ask for it
+    rendering.engine_version()  # cached now, or fifty processes would be started to find it out
     together = threading.Barrier(50)
 
     def post(_: int) -> tuple[int, str]:
@@ -86,7 +86,7 @@ def test_what_failed_or_expired_is_made_anew(api, worker_lives, status: str) -> 
 
 
 def test_a_job_in_the_middle_of_its_retry_keeps_its_key(api, worker_lives, in_threads, monkeypatch) -> None:
-    """Between failed and queued the key is free in that transaction only: whoever asks waits, and finds the job."""
+    """Between failed and queued the key is free in that transaction only: a caller waits for it and finds the job."""
     job, _ = enqueue(api.user, parse_job_request(body()))
     bring(job, "running")
     is_failed, is_answered = threading.Event(), threading.Event()
@@ -95,7 +95,7 @@ def test_a_job_in_the_middle_of_its_retry_keeps_its_key(api, worker_lives, in_th
     def dawdle(rows: PdfJobQuerySet, verb: str, **changes: Any) -> Any:
         if verb == "retry":
             is_failed.set()
-            is_answered.wait(timeout=1)  # nobody is answered before we are done, so this time passes
+            is_answered.wait(timeout=1)  # no caller is answered before the transaction ends, so this time passes
         return move_each(rows, verb, **changes)
 
     monkeypatch.setattr(PdfJobQuerySet, "move_each", dawdle)

@@ -1,4 +1,4 @@
-"""With nobody to render: a refusal, or the document as HTML; it heals by itself."""
+"""Without a worker: an error, or the document as HTML; normal operation resumes automatically."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,7 +48,7 @@ def test_degrade_is_the_document_as_html(api) -> None:
     assert not PdfJob.objects.exists()
 
 
-def test_a_broken_template_is_told_without_its_place(api, monkeypatch, caplog) -> None:
+def test_a_broken_template_is_reported_without_its_place(api, monkeypatch, caplog) -> None:
     """Template and line are the operator's, in the log."""
 
     def broken(*_: Any) -> str:

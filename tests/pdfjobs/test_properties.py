@@ -241,9 +241,9 @@ def test_metrics_equal_the_history(fates: list[str]) -> None:
     entered = Counter(to_state for _, to_state, _ in events)
     failed = Counter(code for _, to_state, code in events if to_state == "failed")
     retried = sum(number for (from_state, to_state, _), number in history.items() if (from_state, to_state) == RETRY)
-    told = metrics()
-    assert {status: told[f"ptf_admin_pdf_jobs_total {status}"] for status in entered} == entered
-    assert {code: told[f"ptf_admin_pdf_failures_total {code}"] for code in failed} == failed
-    assert told["ptf_admin_pdf_jobs_total queued"] - retried == PdfJob.objects.count()
-    assert told["ptf_admin_pdf_queue_depth"] == PdfJob.objects.due().count()
-    assert told["ptf_admin_pdf_render_total_seconds_count"] == entered["succeeded"]
+    counted = metrics()
+    assert {status: counted[f"ptf_admin_pdf_jobs_total {status}"] for status in entered} == entered
+    assert {code: counted[f"ptf_admin_pdf_failures_total {code}"] for code in failed} == failed
+    assert counted["ptf_admin_pdf_jobs_total queued"] - retried == PdfJob.objects.count()
+    assert counted["ptf_admin_pdf_queue_depth"] == PdfJob.objects.due().count()
+    assert counted["ptf_admin_pdf_render_total_seconds_count"] == entered["succeeded"]

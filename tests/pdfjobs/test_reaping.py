@@ -18,7 +18,7 @@ from tests.support.pdf_jobs import PDF, files, new_job
 pytestmark = pytest.mark.django_db
 
 
-def told(job: PdfJob) -> tuple[str, str, int]:
+def result_of(job: PdfJob) -> tuple[str, str, int]:
     job.refresh_from_db()
     return job.status, job.error_code, job.retry_count
 
@@ -27,18 +27,18 @@ def lapse(job: PdfJob) -> None:
     PdfJob.objects.filter(pk=job.pk).update(lease_until=Now() - timedelta(seconds=1))
 
 
-def test_pdf_7_the_reaper_brings_back_what_a_dead_worker_held_and_crashes_count() -> None:
+def test_the_reaper_retries_what_a_dead_worker_held_at_most_twice() -> None:
     job = new_job()
     for _ in range(3):
         PdfJob.objects.claim()
         lapse(job)
         sweeps.run("pdf_reap")
 
-    assert told(job) == ("failed", "WORKER_LOST", 2)
+    assert result_of(job) == ("failed", "WORKER_LOST", 2)
     assert PdfJob.objects.claim() == []
 
 
-def test_the_reaper_leaves_a_worker_in_its_time_alone(capsys) -> None:
+def test_the_reaper_ignores_a_worker_within_its_lease(capsys) -> None:
     new_job()
     PdfJob.objects.claim()
 
@@ -71,7 +71,7 @@ def test_a_swept_worker_cannot_finish_and_takes_its_file_back(artifact_folder) -
     work.finish(swept, artifacts.save(artifacts.new_key(swept.pk, swept.started_at), PDF))
 
     assert files(artifact_folder) == []
-    assert told(holder)[0] == "running"
+    assert result_of(holder)[0] == "running"
 
 
 def test_a_swept_worker_cannot_fail_the_next_ones_claim() -> None:
@@ -83,4 +83,4 @@ def test_a_swept_worker_cannot_fail_the_next_ones_claim() -> None:
 
     work.fail(swept, ErrorCode.UNKNOWN, "late")
 
-    assert told(holder) == ("running", "", 1)
+    assert result_of(holder) == ("running", "", 1)

@@ -117,7 +117,7 @@ def test_a_download_that_began_before_the_deletion_is_whole(anywhere, api) -> No
 
 
 def test_a_crash_while_writing_leaves_no_file(artifact_folder, monkeypatch) -> None:
-    """The name is given last: whoever sees it sees all of it."""
+    """The file gets its name last: a reader who sees it sees all of it."""
     key = artifacts.new_key(uuid4(), NOON)
 
     def crash(_: int) -> None:
@@ -150,7 +150,7 @@ def test_a_folder_removed_under_a_writers_feet_is_made_again(artifact_folder, mo
     assert removed
 
 
-def test_a_full_disk_is_told_as_such(monkeypatch) -> None:
+def test_a_full_disk_is_reported_as_such(monkeypatch) -> None:
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 

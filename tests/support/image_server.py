@@ -44,7 +44,7 @@ class Server:
                 self.asked.append(path)
                 found = self.answers.get(path, answer(b"", "404 Not Found"))
                 found(channel) if callable(found) else channel.sendall(found)
-            except (OSError, IndexError):  # whoever called hung up, maybe before a word was said
+            except (OSError, IndexError):  # the client closed the connection
                 return
 
 

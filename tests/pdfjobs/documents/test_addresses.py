@@ -1,4 +1,4 @@
-"""Addresses that nobody can read are a fault of the document, and not of ours."""
+"""Invalid and private image addresses fail the document."""
 
 import socket
 import threading
@@ -10,7 +10,7 @@ from tests.support.image_server import Server, answer, refusal
 
 
 @pytest.mark.parametrize("address", ["http://[::1/logo.png", "https://[x]y/logo.png", "http://a:99999/logo.png"])
-def test_an_address_that_cannot_be_read_is_told_as_a_fault_of_the_document(settings, address: str) -> None:
+def test_an_invalid_address_fails_the_document(settings, address: str) -> None:
     """A list may be as wide as its operator likes."""
     settings.PDF_ASSET_PATTERNS = ["https?://.*"]
     sample = document("invoice").sample
@@ -20,14 +20,14 @@ def test_an_address_that_cannot_be_read_is_told_as_a_fault_of_the_document(setti
         document("invoice").html(variables)
 
 
-def test_a_redirect_that_cannot_be_read_is_told(server: Server, as_if_public: None) -> None:
+def test_an_invalid_redirect_is_reported(server: Server, as_if_public: None) -> None:
     server.answers["/old.png"] = answer(b"", "302 Found", Location="http://[::1/logo.png")
 
     assert "redirects to an invalid address" in refusal(server.address("/old.png"))
 
 
 @pytest.mark.usefixtures("as_if_public")
-def test_a_name_that_tls_cannot_write_is_told(server: Server, settings) -> None:
+def test_a_name_that_tls_cannot_send_is_reported(server: Server, settings) -> None:
     settings.PDF_ASSET_PATTERNS = ["https?://.*"]
 
     assert "no connection" in refusal(server.address(host=".example").replace("http:", "https:"))
@@ -51,13 +51,13 @@ def test_a_name_that_tls_cannot_write_is_told(server: Server, settings) -> None:
         "2001::f5ff:fffe",
     ],
 )
-def test_pdf_6_an_address_set_aside_by_a_standard_is_not_public(host: str) -> None:
+def test_an_address_set_aside_by_a_standard_is_not_public(host: str) -> None:
     """What Python calls global depends on its version; that private addresses are written into others does not."""
     assert not fetching.is_public(host)
 
 
 @pytest.mark.parametrize("host", ["192.0.1.1", "192.88.98.1", "2001:4860:4860::8888", "2a00:1450::1"])
-def test_pdf_6_their_neighbours_are_public(host: str) -> None:
+def test_their_neighbours_are_public(host: str) -> None:
     assert fetching.is_public(host)
 
 
@@ -68,14 +68,14 @@ def test_a_resolver_that_hangs_is_not_waited_for(settings, monkeypatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: is_over.wait(timeout=20) and [])
 
     try:
-        told = refusal("http://logo.example/logo.png")
+        result = refusal("http://logo.example/logo.png")
     finally:
         is_over.set()
 
-    assert "took more than 0.1 s" in told
+    assert "took more than 0.1 s" in result
 
 
-def test_a_page_too_large_to_render_is_told_before_anybody_renders(monkeypatch) -> None:
+def test_a_page_too_large_to_render_is_rejected_before_rendering(monkeypatch) -> None:
     """Who answers in a worker's stead must not send what no worker would have made."""
     monkeypatch.setattr(definition, "MOST_HTML", 1000)
 

@@ -63,7 +63,7 @@ def test_only_names_on_the_list_are_rendered(settings, name: str, allowed: set[s
         assert refused.value.allowed == sorted(allowed)
 
 
-def test_a_name_on_the_list_that_nobody_wrote_is_left_out(settings) -> None:
+def test_an_unknown_name_on_the_list_is_left_out(settings) -> None:
     settings.PDF_TEMPLATES = ["../../etc/passwd", "invoice", "_page"]
 
     assert [kind.name for kind in documents.documents()] == ["invoice"]
@@ -184,7 +184,9 @@ def test_no_json_whatever_breaks_a_schema(name: str, data: st.DataObject) -> Non
         ("<p>\n{% widthratio name 0 name %}", 2, "widthratio"),
     ],
 )
-def test_a_broken_template_is_told_with_its_line(own_templates: Path, template: str, line: int | None, message) -> None:
+def test_a_broken_template_is_reported_with_its_line(
+    own_templates: Path, template: str, line: int | None, message
+) -> None:
     """For the operator."""
     (own_templates / "letter.html").write_text(template)
 
@@ -195,7 +197,7 @@ def test_a_broken_template_is_told_with_its_line(own_templates: Path, template: 
     assert message in fault.value.message
 
 
-def test_a_missing_template_is_told(own_templates: Path) -> None:
+def test_a_missing_template_is_reported(own_templates: Path) -> None:
     with pytest.raises(DocumentError, match=r"pdf/letter\.html"):
         letter().html({"name": "Ayşe"})
 

@@ -64,13 +64,13 @@ def test_a_report_of_a_quiet_period_divides_by_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_documentation_tells_the_schema_as_it_is(name: str) -> None:
+def test_the_documentation_matches_the_schema(name: str) -> None:
     written = (Path(project.BASE_DIR) / "docs" / "pdf-templates.md").read_text()
 
     assert describe(document(name).schema) in written
 
 
-def test_the_documentation_tells_the_page_options_as_they_are() -> None:
+def test_the_documentation_matches_the_page_options() -> None:
     written = (Path(project.BASE_DIR) / "docs" / "pdf-templates.md").read_text()
     example = json.loads(re.search(r"```json\n(.*?)```", written, re.DOTALL)[1])
 

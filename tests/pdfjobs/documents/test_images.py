@@ -121,7 +121,7 @@ def test_a_good_image_is_put_into_the_page(server: Server, names: list[str], as_
     assert names == ["logo.example"]  # looked up once: the answer that was judged is the one connected to
 
 
-def test_an_image_that_cannot_be_had_is_told_as_a_fault_of_the_document(server: Server, as_if_public: None) -> None:
+def test_an_image_that_cannot_be_fetched_fails_the_document(server: Server, as_if_public: None) -> None:
     invoice = document("invoice")
     variables = invoice.sample | {"seller": invoice.sample["seller"] | {"logo_url": server.address("/none.png")}}
 
@@ -162,7 +162,7 @@ def test_redirects_in_a_ring_end(server: Server, as_if_public: None) -> None:
 
 
 def trickle(channel: socket.socket) -> None:
-    """Send a byte now and then, as long as somebody listens; a socket's own timeout never notices."""
+    """Send a byte now and then while the client is connected; a socket's own timeout never fires."""
     for _ in range(200):
         channel.sendall(b"X")
         time.sleep(0.05)
@@ -209,14 +209,14 @@ def test_what_is_no_small_image_in_time_is_refused(server, as_if_public, monkeyp
     server.answers["/logo.png"] = sent
 
     assert words in refusal(server.address())
-    assert heard_out == []  # nobody waited for the end of it
+    assert heard_out == []  # the client did not wait for its end
 
 
 def test_a_jpeg_is_an_image_too() -> None:
     assert images.kind_and_size(jpeg(300, 200)) == ("jpeg", 300, 200)
 
 
-def test_a_server_nobody_can_vouch_for_is_refused(server: Server, as_if_public: None, settings) -> None:
+def test_a_server_without_a_valid_certificate_is_refused(server: Server, as_if_public: None, settings) -> None:
     settings.PDF_ASSET_PATTERNS = [r"https://.*"]
     server.answers["/logo.png"] = answer(png())
 

@@ -129,7 +129,7 @@ def struck(api: Api, folder: Path) -> PdfJob | None:
     job = PdfJob.objects.get(pk=api.post(sent).json()["job_id"])
     events = Event.objects.of(job)
     wait_until(lambda: events.filter(to_state="running").exists())
-    # All of them: which is at this job cannot be told from outside.
+    # All of them: which one renders this job is not visible from outside.
     wait_until(lambda: kill(browsers_in(folder)) or events.filter(to_state__in=["failed", "succeeded"]).exists())
     return job if events.filter(to_state="failed").exists() else None
 

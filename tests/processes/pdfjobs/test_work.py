@@ -37,7 +37,7 @@ def _time_for_all(monkeypatch) -> None:
     monkeypatch.setattr(work, "TURN", PATIENCE)
 
 
-def told(job: PdfJob) -> tuple[str, str, int]:
+def result_of(job: PdfJob) -> tuple[str, str, int]:
     job.refresh_from_db()
     return job.status, job.error_code, job.retry_count
 
@@ -46,7 +46,7 @@ def fail_with(monkeypatch, code: str) -> None:
     """Let the browser fail, at the outermost edge."""
 
     def failing(*_: Any, **__: Any) -> bytes:
-        raise RenderError(code, "told by the browser")
+        raise RenderError(code, "from the browser")
 
     monkeypatch.setattr(work, "render", failing)
 
@@ -65,14 +65,14 @@ def test_a_job_becomes_a_file_before_its_row_says_so(artifact_folder, monkeypatc
 
     assert seen == [True]
 
-    assert told(job) == ("succeeded", "", 0)
+    assert result_of(job) == ("succeeded", "", 0)
     content = (artifact_folder / job.artifact_key).read_bytes()
     assert content.startswith(b"%PDF-")
     assert (job.artifact_size, files(artifact_folder)) == (len(content), [job.artifact_key])
     assert [event.actor for event in Event.objects.of(job)][1:] == ["worker:pdf", "worker:pdf"]
 
 
-def test_pdf_8_the_same_job_is_the_same_bytes_after_a_browser_restart() -> None:
+def test_the_same_job_is_the_same_bytes_after_a_browser_restart() -> None:
     job = new_job()
 
     first = work.render_job(job)
@@ -89,33 +89,33 @@ def test_no_transaction_is_open_while_the_browser_works(transactional_db: None, 
     work.run_due_jobs()
 
     assert seen == [False]
-    assert told(job)[0] == "succeeded"
+    assert result_of(job)[0] == "succeeded"
 
 
 @pytest.mark.parametrize("code", ErrorCode.values)
-def test_pdf_4_each_failure_ends_in_its_code_after_its_retries(monkeypatch, code: str) -> None:
+def test_each_failure_ends_in_its_code_after_its_retries(monkeypatch, code: str) -> None:
     job = new_job()
     fail_with(monkeypatch, code)
 
     work.run_due_jobs()
 
     retries = 2 if ErrorCode(code).retryable else 0
-    assert told(job) == ("failed", code, retries)
-    assert job.error_detail == "told by the browser"
+    assert result_of(job) == ("failed", code, retries)
+    assert job.error_detail == "from the browser"
 
 
-def test_a_fault_nobody_foresaw_is_unknown_and_the_next_job_renders(monkeypatch) -> None:
+def test_an_unexpected_error_is_unknown_and_the_next_job_renders(monkeypatch) -> None:
     broken, fine = new_job(number=1), new_job(number=2)
     monkeypatch.setattr(work, "render", lambda *_, made_at, **__: PDF if made_at == fine.created_at else 1 / 0)
 
     work.run_due_jobs()
 
-    assert told(broken) == ("failed", "UNKNOWN", 0)
+    assert result_of(broken) == ("failed", "UNKNOWN", 0)
     assert broken.error_detail == "ZeroDivisionError: division by zero"
-    assert told(fine)[0] == "succeeded"
+    assert result_of(fine)[0] == "succeeded"
 
 
-def test_pdf_4_a_broken_template_names_its_place_to_the_operator(settings, tmp_path: Path) -> None:
+def test_a_broken_template_names_its_place_to_the_operator(settings, tmp_path: Path) -> None:
     job = new_job()
     broken = tmp_path / "templates" / "pdf" / "invoice.html"
     broken.parent.mkdir(parents=True)
@@ -128,7 +128,7 @@ def test_pdf_4_a_broken_template_names_its_place_to_the_operator(settings, tmp_p
     finally:
         _engine.cache_clear()
 
-    assert told(job) == ("failed", "TEMPLATE_ERROR", 0)
+    assert result_of(job) == ("failed", "TEMPLATE_ERROR", 0)
     assert "invoice.html, line 4" in job.error_detail
 
 
@@ -139,11 +139,11 @@ def test_a_missing_browser_is_told_and_not_tried_again(monkeypatch) -> None:
 
     work.run_due_jobs()
 
-    assert told(job) == ("failed", "UNSUPPORTED_PLATFORM", 0)
+    assert result_of(job) == ("failed", "UNSUPPORTED_PLATFORM", 0)
     monkeypatch.undo()
     after = new_job(number=2)
     work.run_due_jobs()
-    assert told(after)[0] == "succeeded"
+    assert result_of(after)[0] == "succeeded"
 
 
 def test_a_browser_that_does_not_start_is_tried_three_times(monkeypatch, tmp_path: Path) -> None:
@@ -156,18 +156,18 @@ def test_a_browser_that_does_not_start_is_tried_three_times(monkeypatch, tmp_pat
 
     work.run_due_jobs()
 
-    assert told(job) == ("failed", "BROWSER_LAUNCH_FAILED", 2)
+    assert result_of(job) == ("failed", "BROWSER_LAUNCH_FAILED", 2)
     monkeypatch.undo()
 
 
 def test_a_worker_of_another_version_stores_nothing_under_this_key(artifact_folder, monkeypatch) -> None:
-    """The key holds templates, fonts and browser of whoever took the job; the worker's may be older."""
+    """The key covers the templates, fonts and browser of the web process; the worker's may be older."""
     job = new_job()
     monkeypatch.setattr(rendering.chromium, "REVISION", rendering.chromium.REVISION + 1)
 
     work.run_due_jobs()
 
-    assert told(job) == ("failed", "VERSION_MISMATCH", 2)
+    assert result_of(job) == ("failed", "VERSION_MISMATCH", 2)
     assert "differ from those of the process that created the job" in job.error_detail
     assert files(artifact_folder) == []
 
@@ -183,7 +183,7 @@ def test_a_key_is_the_same_for_the_worker_who_reads_the_job_back(monkeypatch, ra
 
     work.run_due_jobs()
 
-    assert told(job) == ("succeeded", "", 0)
+    assert result_of(job) == ("succeeded", "", 0)
 
 
 def test_a_full_disk_is_retried_twice_but_not_at_once(monkeypatch) -> None:
@@ -196,21 +196,21 @@ def test_a_full_disk_is_retried_twice_but_not_at_once(monkeypatch) -> None:
     monkeypatch.setattr(artifacts, "save", full)
     work.run_due_jobs()
 
-    assert (told(job), told(behind)) == (("queued", "", 1), ("queued", "", 0))
+    assert (result_of(job), result_of(behind)) == (("queued", "", 1), ("queued", "", 0))
     for _ in range(5):
         work.run_due_jobs()
-    assert told(job) == told(behind) == ("failed", "STORAGE_UNAVAILABLE", 2)
+    assert result_of(job) == result_of(behind) == ("failed", "STORAGE_UNAVAILABLE", 2)
     assert "No space left" in job.error_detail
     codes = [event.details.get("error_code") for event in Event.objects.of(job) if event.to_state == "failed"]
     assert codes == ["STORAGE_UNAVAILABLE"] * 3
 
 
-def test_pdf_9_no_job_is_lost_while_the_disk_is_away(artifact_folder, monkeypatch) -> None:
+def test_no_job_is_lost_while_the_disk_is_away(artifact_folder, monkeypatch) -> None:
     """One is being rendered when the disk goes: it waits with the others, however often the bell rings."""
     monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
     first = new_job(number=0)
     work.run_due_jobs()
-    assert told(first)[0] == "succeeded"
+    assert result_of(first)[0] == "succeeded"
     rendered = []
 
     def lose_the_disk(*_: Any, **__: Any) -> bytes:
@@ -223,13 +223,13 @@ def test_pdf_9_no_job_is_lost_while_the_disk_is_away(artifact_folder, monkeypatc
         work.run_due_jobs()
 
     assert len(rendered) == 1
-    assert [told(job) for job in jobs] == [("queued", "", 1), ("queued", "", 0)]
+    assert [result_of(job) for job in jobs] == [("queued", "", 1), ("queued", "", 0)]
 
     (artifact_folder / "away").rename(artifact_folder / "pdfs")
     monkeypatch.setattr(work, "render", lambda *_, **__: PDF)
     work.run_due_jobs()
 
-    assert [told(job)[0] for job in jobs] == ["succeeded", "succeeded"]
+    assert [result_of(job)[0] for job in jobs] == ["succeeded", "succeeded"]
 
 
 def test_a_worker_calls_one_more_to_the_rest_and_that_one_calls_the_next(worker_lives, monkeypatch) -> None:

@@ -53,7 +53,7 @@ def test_a_worker_killed_while_it_renders_loses_its_claim_and_the_job_is_made(wo
 
 
 def test_worker_down_and_back(workers: Workers, api) -> None:
-    """Refused or degraded while nobody works, and healed without anybody's doing."""
+    """Without workers requests are rejected or degraded; it resumes when they are back."""
     assert api.post().status_code == 201
     workers.stop()
     assert not Heartbeat.objects.exists()

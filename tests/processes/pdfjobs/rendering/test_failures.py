@@ -37,7 +37,7 @@ def test_a_page_that_never_finishes_times_out_and_takes_its_browser_along(
     """Only a kill ends it."""
     expected = to_pdf()
     helpers = browser.children(recursive=True)
-    browser.suspend()  # as good as a page that loops for ever: nothing answers any more
+    browser.suspend()  # like a page that loops endlessly: nothing answers any more
 
     with pytest.raises(RenderError) as fault:
         to_pdf(seconds=2)
@@ -93,7 +93,7 @@ def fatal_pages(monkeypatch) -> Callable[[], list[psutil.Process]]:
     return arm
 
 
-def test_a_browser_that_dies_of_a_page_made_ahead_fails_nobody(to_pdf: Callable[..., bytes], fatal_pages) -> None:
+def test_a_browser_that_dies_of_a_spare_page_fails_no_job(to_pdf: Callable[..., bytes], fatal_pages) -> None:
     expected = to_pdf()
     wait_until(
         lambda: (

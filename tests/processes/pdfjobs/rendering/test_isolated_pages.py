@@ -25,7 +25,7 @@ LEAVING = {
     "a title": "<title>Gizli</title><p>x</p>",
     "a style": "<style>* { color: red !important; font-size: 40px } @page { margin: 90mm }</style><p>x</p>",
     "a language": '<html lang="tr" dir="rtl"><body dir="rtl"><p>i</p>',
-    "a told language": '<meta http-equiv="content-language" content="ar"><p>i</p>',
+    "a declared language": '<meta http-equiv="content-language" content="ar"><p>i</p>',
     "a base": '<base href="https://example.com/"><p>x</p>',
     "a property": "<style>@property --a { syntax: '<length>'; inherits: true; initial-value: 40px }"
     " @counter-style decimal { system: cyclic; symbols: Q } @layer b, a; p { font-size: var(--a) }</style><p>x</p>",
@@ -84,14 +84,14 @@ def test_an_owners_documents_follow_each_other_on_a_page_of_their_own(print_for)
     assert ayse.page.context is not mehmet.page.context
 
 
-def test_a_document_of_nobody_is_kept_for_nobody(print_for) -> None:
+def test_a_document_without_an_owner_keeps_no_page(print_for) -> None:
     print_for(None)
 
     assert None not in kept()
 
 
 @pytest.mark.parametrize("left", LEAVING)
-def test_pdf_8_nothing_of_a_document_is_under_the_next(print_for, left: str) -> None:
+def test_nothing_of_a_document_is_under_the_next(print_for, left: str) -> None:
     """The same bytes as on a page that nothing was ever on, and on one whose last document is a second old."""
     plain = "<p>düz</p>"  # says nothing about itself, so that anything left would be seen
     expected, report = print_for(None, plain), print_for(None)
@@ -112,7 +112,7 @@ def test_every_document_is_the_same_on_a_used_page(print_for) -> None:
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_pdf_8_a_tagged_document_is_the_same_after_any_other(print_for, name: str) -> None:
+def test_a_tagged_document_is_the_same_after_any_other(print_for, name: str) -> None:
     """Its structure is numbered by the page it is on, which goes on counting from one document to the next."""
     sample = documents.document(name)
     page = sample.html(sample.sample)

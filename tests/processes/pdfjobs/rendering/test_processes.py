@@ -18,7 +18,7 @@ from tests.support.commands import ROOT, fresh_environment, run_python
 from tests.support.rendering import MADE_AT, PAGE, current_browser
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
 
-# Renders in a process of its own, says what came out and which browser made it, and does as told.
+# Renders in a separate process, prints the digest and the browser's pid, and then does what its argument says.
 WORKER = """
 import hashlib, os, sys
 from datetime import datetime, timedelta
@@ -61,7 +61,7 @@ def worker(tmp_path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
         process.communicate()
 
 
-def told(process: subprocess.Popen[str]) -> tuple[str, int]:
+def output_of(process: subprocess.Popen[str]) -> tuple[str, int]:
     """Return what came out, and the number of the browser, which may be gone when this is read."""
     assert process.stdout
     digest, pid = process.stdout.readline().split()
@@ -70,7 +70,7 @@ def told(process: subprocess.Popen[str]) -> tuple[str, int]:
 
 def test_another_process_gives_the_same_bytes(worker, to_pdf: Callable[..., bytes]) -> None:
     """Across workers."""
-    digest, browser = told(worker("wait"))
+    digest, browser = output_of(worker("wait"))
 
     assert hashlib.sha256(to_pdf()).hexdigest() == digest
     assert browser != current_browser().pid
@@ -88,7 +88,7 @@ def test_two_renders_and_a_restarted_browser_give_the_same_bytes(to_pdf: Callabl
 def test_a_worker_that_ends_leaves_nothing_running(worker, then: str) -> None:
     """By the book, or as a forked worker does, without its exit handlers."""
     process = worker(then)
-    _, browser = told(process)
+    _, browser = output_of(process)
 
     process.wait(PATIENCE)
 
@@ -98,7 +98,7 @@ def test_a_worker_that_ends_leaves_nothing_running(worker, then: str) -> None:
 @pytest.mark.parametrize("hung", [False, True], ids=["idle", "hung"])
 def test_a_killed_worker_leaves_nothing_running(worker, hung) -> None:
     process = worker("wait")
-    _, browser = told(process)
+    _, browser = output_of(process)
     family = [*psutil.Process(process.pid).children(recursive=True)]
     if hung:
         psutil.Process(browser).suspend()
@@ -176,7 +176,7 @@ def test_the_version_is_asked_once_for_as_long_as_the_file_stays_the_same(monkey
     assert len(asked.read_text().split()) == 2
 
 
-def test_the_browser_is_told_none_of_our_secrets(browser: psutil.Process, monkeypatch) -> None:
+def test_the_browser_gets_none_of_our_secrets(browser: psutil.Process, monkeypatch) -> None:
     environment = browser.environ()
 
     assert "SECRET_KEY" in os.environ
@@ -186,7 +186,7 @@ def test_the_browser_is_told_none_of_our_secrets(browser: psutil.Process, monkey
 
 @pytest.mark.parametrize(("user", "wanted", "on"), [(0, True, False), (1000, True, True), (1000, False, False)])
 def test_the_sandbox_is_on_unless_root_or_told_otherwise(monkeypatch, settings, user, wanted, on) -> None:
-    """And when it is off, the operator is told."""
+    """And a warning is logged when it is off."""
     monkeypatch.setattr(chromium.os, "geteuid", lambda: user)
     settings.PDF_SANDBOX = wanted
 

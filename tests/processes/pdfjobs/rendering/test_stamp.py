@@ -20,10 +20,10 @@ NOON = datetime(2026, 7, 1, 12, 0, 5, tzinfo=UTC)
 @pytest.fixture(scope="module")
 def plain() -> bytes:
     """A PDF as Chromium writes it, in small."""
-    told = b"/Title (Eski \\) ba\\(sl\\\\)\n/Creator (Chromium)\n/Producer (Skia/PDF m1)\n"
-    told += b"/CreationDate (D:20200101000000+00'00')\n/ModDate (D:20200101000000+00'00')"
+    info = b"/Title (Eski \\) ba\\(sl\\\\)\n/Creator (Chromium)\n/Producer (Skia/PDF m1)\n"
+    info += b"/CreationDate (D:20200101000000+00'00')\n/ModDate (D:20200101000000+00'00')"
     objects = [
-        b"1 0 obj\n<<" + told + b">>\nendobj\n",
+        b"1 0 obj\n<<" + info + b">>\nendobj\n",
         b"2 0 obj\n<</Type /Pages\n/Kids [3 0 R]\n/Count 1>>\nendobj\n",
         b"3 0 obj\n<</Type /Page\n/MediaBox [0 0 9 9]\n/Parent 2 0 R>>\nendobj\n",
         b"4 0 obj\n<</Type /Catalog\n/Pages 2 0 R>>\nendobj\n",
@@ -38,9 +38,9 @@ def plain() -> bytes:
 
 @given(title=WORDS, author=WORDS, subject=WORDS, keywords=st.lists(WORDS, max_size=3))
 def test_any_metadata_reads_back_as_it_was_given(plain: bytes, title, author, subject, keywords) -> None:
-    told = Metadata(title=title, author=author, subject=subject, keywords=tuple(keywords))
+    info = Metadata(title=title, author=author, subject=subject, keywords=tuple(keywords))
 
-    read = PdfReader(BytesIO(stamp(plain, told, made_at=NOON)), strict=True)
+    read = PdfReader(BytesIO(stamp(plain, info, made_at=NOON)), strict=True)
 
     assert read.metadata
     assert read.metadata.title == (title or "Eski ) ba(sl\\")
@@ -64,9 +64,9 @@ def test_a_pdf_of_another_shape_is_refused_rather_than_left_undated(broken: byte
 
 def test_metadata_of_a_real_page_reads_back(to_reader: Callable[..., PdfReader]) -> None:
     """Metadata."""
-    told = {"title": "Teklif (1) ğ", "author": "Ayşe", "subject": "<b>", "keywords": ["raf", "masa"]}
+    info = {"title": "Teklif (1) ğ", "author": "Ayşe", "subject": "<b>", "keywords": ["raf", "masa"]}
 
-    read = to_reader(metadata=told).metadata
+    read = to_reader(metadata=info).metadata
 
     assert read
     assert (read.title, read.author, read.subject) == ("Teklif (1) ğ", "Ayşe", "<b>")
