@@ -1,5 +1,3 @@
-"""The orchestrator, as a Django app."""
-
 from datetime import timedelta
 
 from django.apps import AppConfig
@@ -8,24 +6,24 @@ from django.utils.translation import gettext_lazy as _
 
 
 class OrchestratorConfig(AppConfig):
-    """Registers the queue's sweep, and its bell where the floor's folders are."""
-
     name = "orchestrator"
     verbose_name = _("Panel cutting")
 
     def ready(self) -> None:
+        """Register the bulk actions, the sweep, and the doorbell where the factory's folders are."""
         from kilit.bulk.queues import register_queue  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
         from orchestrator.orders import enqueue  # noqa: PLC0415
-        from orchestrator.workflow import operations, runner, sweeps  # noqa: PLC0415
+        from orchestrator.saw.saw_handover import release_lapsed  # noqa: PLC0415
+        from orchestrator.workflow import operations, runner  # noqa: PLC0415
 
         register_queue(operations.QUEUE)
         register_sweep(
             "orchestrator_release_lapsed",
             every=timedelta(seconds=30),
-            run=sweeps.release_lapsed,
-            about=_("Lets cutting jobs go on whose runner is gone."),
+            run=lambda: f"Released {release_lapsed()}.",
+            about=_("Releases cutting jobs of dead runners."),
         )
         if settings.FLOOR_IS_HERE:
             register_doorbell(enqueue.BELL, is_due=runner.is_due, answer=runner.answer)

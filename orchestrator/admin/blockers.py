@@ -13,9 +13,9 @@ from kilit.console.blockers import Blocker, blocked, ended, held, moment, overdu
 from kilit.lock.models import Event
 from kilit.workers.models import Heartbeat, Runner
 from orchestrator.models import Job
-from orchestrator.planning.rules import mistake
+from orchestrator.planning.rules import rules_error
 from orchestrator.states import JOBS, JobState
-from orchestrator.workflow.error_help import advice
+from orchestrator.workflow.error_help import help_for
 
 
 def reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
@@ -25,10 +25,10 @@ def reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
             yield ended(_("It has ended: the saw has it."))
         case JobState.HOLD:
             yield blocked(_("It waits for a person: put this right, then Approve."))
-            yield from (blocked(sentence) for sentence in advice(job))
+            yield from (blocked(sentence) for sentence in help_for(job))
         case JobState.FAILED:
             yield blocked(_("It has failed, and nothing tries it again by itself."))
-            yield from (blocked(sentence) for sentence in advice(job))
+            yield from (blocked(sentence) for sentence in help_for(job))
         case _:
             yield from _working(job, timeline)
 
@@ -79,7 +79,7 @@ def _waits_for_slot(job: Job) -> Iterator[Blocker]:
 
 
 def _rules_are_wrong() -> Iterator[Blocker]:
-    if wrong := mistake():
+    if wrong := rules_error():
         told = _("The rules have a mistake, and a runner or worker that has not read good ones before waits: %(why)s")
         where = {"link": _("Preflight"), "href": reverse("admin:orchestrator_job_preflight")}
         yield blocked(told % {"why": wrong}, **where)

@@ -23,12 +23,12 @@ from orchestrator.models import Job
 from orchestrator.models.job import FAILURES
 from orchestrator.models.queryset import JobQuerySet
 from orchestrator.workflow.operations import QUEUE
-from orchestrator.workflow.preflight import Level, preflight
+from orchestrator.workflow.preflight import CheckLevel, preflight
 from orchestrator.workflow.sheet_download import sheet
 
 MOST_PARTS_SHOWN = 200
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-LEVELS = {Level.PASS: "success", Level.WARN: "warning", Level.FAIL: "danger"}
+LEVELS = {CheckLevel.PASS: "success", CheckLevel.WARN: "warning", CheckLevel.FAIL: "danger"}
 
 
 @admin.register(Job)

@@ -14,7 +14,7 @@ from orchestrator.admin.badges import COLOURS
 from orchestrator.errors import Code
 from orchestrator.models import Job
 from orchestrator.models.queryset import ORDER, JobQuerySet
-from orchestrator.planning.rules import mistake
+from orchestrator.planning.rules import rules_error
 from orchestrator.states import JOBS, JobState
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class CuttingPanel(Panel):
         hint = _("Each says on its page what to put right; then approve it.")
         everything = self.list_address(status=JobState.HOLD)
         yield Concern(_("On HOLD, waiting for a person"), hint, items, "warning", totals[JobState.HOLD], everything)
-        if wrong := mistake():
+        if wrong := rules_error():
             hint = _("Whoever has read good rules works by those; a process that is started now lets all jobs wait.")
             where = reverse("admin:orchestrator_job_preflight")
             yield Concern(_("Rules with a mistake"), hint, [Item(wrong, where)], "danger", href=where)

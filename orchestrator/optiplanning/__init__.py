@@ -1,4 +1,4 @@
-"""Starts OptiPlanning: by command (mode A), by Excel macro (mode B), or by the operator's hand (mode C)."""
+"""Starting OptiPlanning, by command (A), Excel macro (B) or the operator (C), and collecting its solution."""
 
 from orchestrator.optiplanning.adapters import Adapter, ByCommand, ByHand, ByMacro
 

@@ -24,21 +24,19 @@ MACRO_SCRIPT = Path(excel_macro.__file__)
 
 
 class Adapter(Protocol):
-    """One way to start OptiPlanning."""
-
     needs_operator: ClassVar[bool]
 
     def run(self, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta) -> None:
-        """Start OptiPlanning on the files, and return when it has ended; raise a JobError when it did not end well."""
+        """Start OptiPlanning on the files and return when it has ended; raise JobError if it failed."""
 
 
 class ByHand:
-    """Mode C: the operator starts OptiPlanning, so there is nothing left to start."""
+    """Mode C: the operator has started OptiPlanning already."""
 
     needs_operator: ClassVar[bool] = True
 
     def run(self, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta) -> None:
-        """Return at once."""
+        return
 
 
 class ByCommand:
@@ -57,12 +55,14 @@ class ByCommand:
 
 
 class ByMacro:
-    """Mode B: Excel runs the macro RunOptiPlanning, once for each file."""
+    """Mode B: Excel runs the macro RunOptiPlanning once for each file.
+
+    Excel is driven from a separate process, so that a dialog waiting for an answer cannot block the runner.
+    """
 
     needs_operator: ClassVar[bool] = False
 
     def run(self, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta) -> None:
-        """Drive Excel from a process of its own, so that a dialogue that nobody answers cannot hold the runner."""
         if reason := macro_missing():
             raise JobError(Code.OPTI_MODE_B_MACRO_MISSING, reason)
         with tempfile.TemporaryDirectory(prefix="kilit-") as folder:
@@ -79,31 +79,31 @@ class ByMacro:
 
 
 def command_missing() -> str | None:
-    """Say why mode A cannot work here, or nothing."""
+    """Return why mode A cannot work on this machine, or None."""
+    if not settings.OPTI_COMMAND:
+        return _("KILIT_OPTI_COMMAND is not set.")
     command = Folders.from_settings().command
     if not command:
-        return (
-            _("KILIT_OPTI_COMMAND is not set.")
-            if not settings.OPTI_COMMAND
-            else _("KILIT_OPTI_COMMAND is not a list of words.")
-        )
-    words = _("%(program)s of KILIT_OPTI_COMMAND is not a program on this machine.")
-    return None if shutil.which(command[0]) else words % {"program": command[0]}
+        return _("KILIT_OPTI_COMMAND is not a valid command.")
+    if not shutil.which(command[0]):
+        return _("KILIT_OPTI_COMMAND: %(program)s is not on this machine.") % {"program": command[0]}
+    return None
 
 
 def macro_missing() -> str | None:
-    """Say why mode B cannot work here, or nothing."""
+    """Return why mode B cannot work on this machine, or None."""
     if os.name != "nt":
         return _("Excel macros run on Windows only.")
     if importlib.util.find_spec("win32com") is None:
         return _("pywin32 is not installed: pip install kilit[windows].")
     if not settings.OPTI_MACRO:
         return _("KILIT_OPTI_MACRO is not set.")
-    words = _("There is no file %(path)s.") % {"path": settings.OPTI_MACRO}
-    return None if Path(settings.OPTI_MACRO).is_file() else words
+    if not Path(settings.OPTI_MACRO).is_file():
+        return _("There is no file %(path)s.") % {"path": settings.OPTI_MACRO}
+    return None
 
 
 def _end_excel(pid_file: Path) -> None:
-    # Excel is started by Windows, not by us: it is in no group of ours.
+    # Windows starts Excel, so it is not in our process group.
     with suppress(OSError, ValueError, psutil.Error):
         psutil.Process(int(pid_file.read_text())).kill()

@@ -1,4 +1,4 @@
-"""Finds OptiPlanning's solution of a job in the export folder."""
+"""Finds a job's solution in OptiPlanning's export folder."""
 
 import hashlib
 import logging
@@ -19,61 +19,58 @@ from django.conf import settings
 from orchestrator.errors import Code, JobError
 from orchestrator.files.exchange import current_mtime, folder_errors
 from orchestrator.files.folders import Folders
-from orchestrator.optiplanning.solution import Figures, InvalidSolution, read_solution, together
+from orchestrator.optiplanning.solution import Figures, InvalidSolution, merge_figures, read_solution
 
 logger = logging.getLogger(__name__)
 
-# Two equal looks so far apart; and the file's own time must be as old.
+# A file is stable if it looked the same for this long, and its mtime is at least as old.
 STABLE_AFTER = timedelta(seconds=2)
-# A writer may pause in the middle of a file, and E_XML_INVALID is for good: a file that only lacks its end gets longer.
+# A writer may pause in the middle of a file, and E_XML_INVALID is permanent: a truncated file gets more time.
 CUT_SHORT_AFTER = timedelta(seconds=30)
 CHUNK = 64 * 1024
-MOST_LOOKS = 1000
+MOST_FILES = 1000
 
 Fingerprint = tuple[int, int, int]
 
 
-class Looks:
-    """What this process saw of files before; another process looks for itself."""
+class FileHistory:
+    """When this process last saw each file change. Every process keeps its own history."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.seen: dict[Path, tuple[Fingerprint, float]] = {}
 
     def unchanged_for(self, path: Path, now: os.stat_result) -> timedelta:
-        """Return how long a file has looked the same, and remember this look."""
+        """Return how long a file has not changed, and remember its current state."""
         at = time.monotonic()
         with self._lock:
             known, since = self.seen.pop(path, (None, at))
             if known != fingerprint(now):
                 since = at
-            self.seen[path] = (fingerprint(now), since)  # at the end: the first is the one forgotten
-            if len(self.seen) > MOST_LOOKS:
+            self.seen[path] = (fingerprint(now), since)  # at the end: the first entry is dropped first
+            if len(self.seen) > MOST_FILES:
                 del self.seen[next(iter(self.seen))]
         return timedelta(seconds=at - since)
 
 
 def fingerprint(status: os.stat_result) -> Fingerprint:
-    """Return what changes when a file does."""
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-looks = Looks()
+history = FileHistory()
 
 
 @dataclass(frozen=True)
 class Collected:
-    """Solutions that are whole and valid."""
+    """A complete, valid solution."""
 
     paths: tuple[Path, ...]  # in the order of their names
     solution: Figures  # of the best Solution; empty when the file has none
-    sha256: str  # of the contents, one after the other
+    sha256: str  # of the concatenated contents
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A file that may be the solution."""
-
     path: Path
     modified_at: datetime
 
@@ -85,35 +82,35 @@ class Wanted:
     job_id: UUID
     newer_than: datetime
     sheets: Sequence[str]  # names of the job's files for OptiPlanning
-    each: bool  # whether every sheet has a solution of its own, or one is enough for all of them
+    each: bool  # whether every sheet needs its own solution, or one covers all sheets
 
 
 def collect(wanted: Wanted, folders: Folders) -> Collected | None:
-    """Return the job's solution, or none when it is not there or not whole yet."""
+    """Return the job's solution, or None if it is missing or still being written."""
     try:
         ordered = _chosen(wanted, folders.export)
         now = file_clock(folders.export) if ordered else None
     except (OSError, JobError) as error:
-        # A share that is away for a minute fails no job; one that stays away ends in the timeout.
-        logger.warning("the export folder does not answer: %s", error)
+        # A short outage fails no job; a long one ends in the timeout.
+        logger.warning("cannot read the export folder: %s", error)
         return None
     if now is None:
         return None
     for path in ordered:
         with suppress(OSError):
-            looks.unchanged_for(path, path.lstat())  # of all, before one that is not at rest ends this look
+            history.unchanged_for(path, path.lstat())  # record every file before an unstable one ends the loop
     digest = hashlib.sha256()
     figures = []
     for path in ordered:
-        read = _read_whole(path, now, digest)
+        read = _read_stable(path, now, digest)
         if read is None:
             return None
         figures.append(read)
-    return Collected(tuple(ordered), together(figures), digest.hexdigest())
+    return Collected(tuple(ordered), merge_figures(figures), digest.hexdigest())
 
 
-def is_there(wanted: Wanted, folders: Folders) -> bool:
-    """Tell whether every file of the solution has been begun, whole or not."""
+def is_begun(wanted: Wanted, folders: Folders) -> bool:
+    """Return whether every file of the solution exists, complete or not."""
     try:
         return bool(_chosen(wanted, folders.export))
     except OSError:
@@ -121,7 +118,7 @@ def is_there(wanted: Wanted, folders: Folders) -> bool:
 
 
 def missing(wanted: Wanted, folders: Folders) -> list[str]:
-    """Return the sheets without a solution, when others have one."""
+    """Return the sheets without a solution, if others have one."""
     try:
         found = _by_sheet(wanted, _candidates(wanted, folders.export))
     except OSError:
@@ -130,19 +127,19 @@ def missing(wanted: Wanted, folders: Folders) -> list[str]:
 
 
 def _chosen(wanted: Wanted, folder: Path) -> list[Path]:
-    """Return the files of the solution, in the order of their names; none unless each of them is there."""
+    """Return the files of the solution sorted by name, or an empty list if one is missing."""
     found = _candidates(wanted, folder)
     by_sheet = _by_sheet(wanted, found)
     named = {one.path for ones in by_sheet.values() for one in ones}
     for_all = [one for one in found if len(wanted.sheets) == 1 or one.path not in named]
-    # A file that is named after one of several sheets solves that one: taken for the whole, the others were never cut.
+    # A file named after one of several sheets solves only that one: taken for all, the others would never be cut.
     each = wanted.each or (bool(named) and not for_all)
     chosen = [_newest(ones) for ones in by_sheet.values()] if each else [_newest(for_all)]
     return [] if None in chosen else sorted((one.path for one in chosen if one), key=lambda path: path.name)
 
 
 def _by_sheet(wanted: Wanted, found: list[Candidate]) -> dict[str, list[Candidate]]:
-    """Return the files that name a sheet, each under the longest name that it holds."""
+    """Return the files by the sheet they name; if several names match, by the longest."""
     longest_first = sorted(wanted.sheets, key=len, reverse=True)
     by_sheet: dict[str, list[Candidate]] = {name: [] for name in wanted.sheets}
     for one in found:
@@ -169,7 +166,6 @@ def _candidates(wanted: Wanted, folder: Path) -> list[Candidate]:
 
 
 def whole_token(text: str) -> re.Pattern[str]:
-    """Return a pattern for text that is not part of a longer word."""
     return re.compile(rf"(?<![0-9A-Za-z]){re.escape(text)}(?![0-9A-Za-z])", re.IGNORECASE)
 
 
@@ -177,18 +173,18 @@ def _newest(found: list[Candidate]) -> Candidate | None:
     return max(found, key=lambda one: (one.modified_at, one.path.name), default=None)
 
 
-def _read_whole(path: Path, now: datetime, digest: "hashlib._Hash") -> Figures | None:
-    """Return the figures of a file at rest; none while it is still changing, or cannot be opened yet."""
+def _read_stable(path: Path, now: datetime, digest: "hashlib._Hash") -> Figures | None:
+    """Return the figures of a stable file, or None while it changes or cannot be opened."""
     try:
-        # Neither a link to elsewhere nor a pipe that never ends.
+        # Follow no link, and do not block on a pipe.
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
         descriptor = os.open(path, flags)
     except OSError:
-        return None  # gone again, or Windows keeps it for its writer
+        return None  # removed, or locked by its writer on Windows
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         before = os.fstat(descriptor)
-        # Some shares stamp a file when it is closed, and copies keep their old stamps: so what we saw counts as well.
-        rest = min(now - datetime.fromtimestamp(before.st_mtime, UTC), looks.unchanged_for(path, before))
+        # Some shares set the mtime on close, and copies keep an old one: so our own observation counts too.
+        rest = min(now - datetime.fromtimestamp(before.st_mtime, UTC), history.unchanged_for(path, before))
         if not stat.S_ISREG(before.st_mode) or rest < STABLE_AFTER:
             return None
         limit = settings.XML_MAX_MB * 1024**2
@@ -204,11 +200,11 @@ def _read_whole(path: Path, now: datetime, digest: "hashlib._Hash") -> Figures |
 
         try:
             figures = read_solution(chunks())
-        except InvalidSolution as wrong:
-            if _changed(path, before) or (wrong.cut_short and rest < CUT_SHORT_AFTER):
+        except InvalidSolution as error:
+            if _changed(path, before) or (error.cut_short and rest < CUT_SHORT_AFTER):
                 return None
-            raise _invalid(path, str(wrong)) from None
-        # Whoever wrote on while we read did not give us the file that we read.
+            raise _invalid(path, str(error)) from None
+        # If the file was written to while we read it, what we read is not the file.
         return None if _changed(path, before) else figures
 
 
@@ -221,16 +217,16 @@ def _changed(path: Path, before: os.stat_result) -> bool:
 
 
 def _invalid(path: Path, reason: str) -> JobError:
-    return JobError(Code.XML_INVALID, f"{path.name} is no solution: {reason}.")
+    return JobError(Code.XML_INVALID, f"{path.name} is not a solution: {reason}.")
 
 
 def file_clock(folder: Path) -> datetime:
-    """Return the time by the clock that stamps files in this folder, which need not be ours."""
+    """Return the time by the clock that stamps files in this folder, which may differ from ours."""
     with folder_errors(folder):
         try:
             return datetime.fromtimestamp(current_mtime(folder), UTC)
         except FileNotFoundError:
             raise
         except OSError:
-            # Read-only for us: our own clock has to do.
+            # A read-only folder: fall back to our own clock.
             return datetime.fromtimestamp(time.time(), UTC)

@@ -1,4 +1,4 @@
-"""Lets Excel run the macro RunOptiPlanning; a script for a process of its own on Windows, with pywin32.
+"""Makes Excel run the macro RunOptiPlanning; a script for a separate process on Windows, with pywin32.
 
 `python excel_macro.py PIDFILE WORKBOOK FILE…` calls the macro once for each file, with its path.
 """
@@ -8,18 +8,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-NO_MACRO = 3  # the exit code for it
-EXCELS_OWN = -2146827284  # error 1004: among others "Cannot run the macro. The macro may not be available"
+NO_MACRO = 3  # exit code
+EXCEL_ERROR_1004 = -2146827284  # among others "Cannot run the macro. The macro may not be available"
 MACRO = "RunOptiPlanning"
 
 
 def main(pid_file: Path, workbook: Path, files: list[Path]) -> int:
-    """Open the workbook in an Excel of our own, and run the macro."""
     client: Any = importlib.import_module("win32com.client")
     errors: Any = importlib.import_module("pywintypes")
     process: Any = importlib.import_module("win32process")
     try:
-        # Not the Excel that the operator has open.
+        # A new instance, not the one that the operator has open.
         excel = client.DispatchEx("Excel.Application")
     except errors.com_error as error:
         return refuse(NO_MACRO, f"Excel cannot be started: {error}")
@@ -36,8 +35,8 @@ def main(pid_file: Path, workbook: Path, files: list[Path]) -> int:
             excel.Run(f"'{book.Name}'!{MACRO}", str(file))
             has_run = True
     except errors.com_error as error:
-        # A macro that is not there is told like any fault of Excel's; once it has been seen or run, it is no reason.
-        is_missing = not is_known and not has_run and scode(error) == EXCELS_OWN
+        # Excel reports a missing macro like any other error; if the macro was found or has run, it is not missing.
+        is_missing = not is_known and not has_run and scode(error) == EXCEL_ERROR_1004
         return refuse(NO_MACRO if is_missing else 1, f"Excel: {error}")
     finally:
         excel.Quit()
@@ -45,7 +44,7 @@ def main(pid_file: Path, workbook: Path, files: list[Path]) -> int:
 
 
 def modules_of(book: Any) -> list[str] | None:
-    """Return the code in a workbook; none where Excel does not let us look, and running the macro has to tell."""
+    """Return the VBA code of a workbook, or None if Excel denies access to it."""
     try:
         modules = [component.CodeModule for component in book.VBProject.VBComponents]
     except Exception:  # noqa: BLE001 - "programmatic access is not trusted" comes as any kind of COM error
@@ -54,14 +53,13 @@ def modules_of(book: Any) -> list[str] | None:
 
 
 def scode(error: Any) -> int | None:
-    """Return the number that Excel gave a COM error; its words are in the language of the machine."""
+    """Return Excel's number of a COM error; the text is in the machine's language."""
     facts = getattr(error, "excepinfo", None)
     return facts[5] if facts and len(facts) > 5 else None  # noqa: PLR2004 - the last of pywin32's six
 
 
-def refuse(code: int, words: str) -> int:
-    """Say why, and return the exit code."""
-    sys.stderr.write(f"{words}\n")
+def refuse(code: int, message: str) -> int:
+    sys.stderr.write(f"{message}\n")
     return code
 
 

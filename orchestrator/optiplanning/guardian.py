@@ -1,8 +1,8 @@
-"""Stands between the runner and a program: a runner killed with -9 takes the program, and all it started, with it.
+"""A process between the runner and a program: if the runner is killed, it kills the program's process group.
 
-Run as a script, with the standard library alone: `python guardian.py COMMAND…`. The runner holds the other end of its
-standard input; when that closes, whatever the reason, the group is killed. It is also the one place for calls that
-differ between POSIX and Windows.
+Run as a script with the standard library alone: `python guardian.py COMMAND…`. The runner holds the other end of its
+standard input; when that closes, for whatever reason, the group is killed. All calls that differ between POSIX and
+Windows are in this module.
 """
 
 import json
@@ -15,14 +15,14 @@ from typing import Any
 
 
 def own_group() -> dict[str, Any]:
-    """Return what Popen needs to start the leader of a new group."""
+    """Return the Popen arguments that start a new process group."""
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
     return {"start_new_session": True}
 
 
 def kill_group(leader: int) -> None:
-    """Kill a group that was started with `own_group`, its leader included."""
+    """Kill a group that was started with `own_group`, including its leader."""
     if sys.platform == "win32":
         subprocess.run(["taskkill", "/T", "/F", "/PID", str(leader)], capture_output=True, check=False)
         return
@@ -33,23 +33,23 @@ def kill_group(leader: int) -> None:
 
 
 def main(command: list[str]) -> None:
-    # First of all: a runner that dies now is noticed as well.
+    # Started first, so that a runner that dies now is noticed too.
     threading.Thread(target=_end_with_runner, daemon=True).start()
     try:
         program = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr)
     except OSError as error:
-        _tell(error=error.strerror or type(error).__name__)
+        _report(error=error.strerror or type(error).__name__)
         return
-    _tell(exit=program.wait())
+    _report(exit=program.wait())
 
 
 def _end_with_runner() -> None:
-    # Nobody writes to it: reading returns when the other end is closed.
+    # The runner never writes to it: read returns when the other end is closed.
     os.read(sys.stdin.fileno(), 1)
     kill_group(os.getpid())
 
 
-def _tell(**facts: Any) -> None:
+def _report(**facts: Any) -> None:
     sys.stdout.write(json.dumps(facts))
     sys.stdout.flush()
 

@@ -1,4 +1,4 @@
-"""Runs a program to its end, within its time, and never leaves it behind."""
+"""Runs a program within a time limit and never leaves it running."""
 
 import json
 import os
@@ -19,10 +19,10 @@ from orchestrator.orders.fields import UNSAFE_CHARS
 
 GUARDIAN = Path(guardian.__file__)
 KEEP_ALIVE_EVERY = 1.0  # seconds
-TAIL = 2000  # bytes of what the program said last
-# The program of somebody else has no use for our settings, nor for what else may open a door. The rest it may need: a
-# licence server's address, and on Windows SystemRoot, TEMP, USERPROFILE and more than anybody can list.
-OURS = re.compile(
+TAIL = 2000  # bytes of the program's output that are kept
+# Our settings and credentials are not passed on. The program may need the rest: the address of a licence server, and on
+# Windows SystemRoot, TEMP, USERPROFILE and more.
+PRIVATE = re.compile(
     r"(KILIT_|AWS_|PG|DJANGO_|DATABASE)|.*(SECRET|TOKEN|PASSW|PASSPHRASE|CREDENTIAL|_KEY|_DSN)", re.IGNORECASE
 )
 
@@ -46,17 +46,17 @@ class Ended:
 
 
 def run_program(command: Sequence[str], *, keep_alive: Callable[[], None], time_limit: timedelta) -> Ended:
-    """Run a command under a guardian, in a process group of its own.
+    """Run a command under a guardian, in its own process group.
 
-    The whole group is killed when the time is over, when `keep_alive` raises (the job is not ours any more), and, by
-    the guardian, when this process dies.
+    The whole group is killed when the time is over, when `keep_alive` raises (another runner holds the job), and by
+    the guardian when this process dies.
     """
     end = time.monotonic() + time_limit.total_seconds()
-    environment = {name: value for name, value in os.environ.items() if not OURS.match(name)}
+    environment = {name: value for name, value in os.environ.items() if not PRIVATE.match(name)}
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             [sys.executable, "-I", str(GUARDIAN), *command],
-            stdin=subprocess.PIPE,  # closes with this process, which tells the guardian
+            stdin=subprocess.PIPE,  # the guardian notices when this process dies and closes it
             stdout=subprocess.PIPE,
             stderr=output,
             env=environment,
@@ -66,7 +66,7 @@ def run_program(command: Sequence[str], *, keep_alive: Callable[[], None], time_
             while not _has_ended(process, end):
                 keep_alive()
                 _refuse_late(end, time_limit)
-            told = process.stdout.read() if process.stdout else b""
+            report = process.stdout.read() if process.stdout else b""
         except BaseException:
             _kill(process)
             raise
@@ -74,7 +74,7 @@ def run_program(command: Sequence[str], *, keep_alive: Callable[[], None], time_
             for pipe in (process.stdin, process.stdout):
                 if pipe:
                     pipe.close()
-        return _ended(process, told, output)
+        return _ended(process, report, output)
 
 
 def _has_ended(process: subprocess.Popen[bytes], end: float) -> bool:
@@ -96,15 +96,15 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _ended(process: subprocess.Popen[bytes], told: bytes, output: IO[bytes]) -> Ended:
+def _ended(process: subprocess.Popen[bytes], report: bytes, output: IO[bytes]) -> Ended:
     size = output.seek(0, os.SEEK_END)
     output.seek(max(0, size - TAIL))
     lines = output.read().decode(errors="replace").splitlines()
-    said = "\n".join(UNSAFE_CHARS.sub("?", line).strip() for line in lines).strip()
+    text = "\n".join(UNSAFE_CHARS.sub("?", line).strip() for line in lines).strip()
     try:
-        facts = json.loads(told)
+        facts = json.loads(report)
     except ValueError:
-        # The guardian itself was killed, and its program may still run.
+        # The guardian was killed, and its program may still run.
         _kill(process)
         facts = {}
-    return Ended(code=facts.get("exit"), not_started=facts.get("error"), output=said)
+    return Ended(code=facts.get("exit"), not_started=facts.get("error"), output=text)

@@ -1,4 +1,4 @@
-"""Reads OptiPlanning's solution: hardened, piece by piece, keeping only the figures of the best one."""
+"""Reads OptiPlanning's solution XML as a stream, safely, and returns the figures of the best solution."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,8 +13,8 @@ from defusedxml.expatreader import create_parser
 
 from orchestrator.orders.fields import plain
 
-DEEPEST = 200  # each open element takes memory, and a solution has a handful of levels
-# What the parser says at the end of a file that was not written to its end.
+DEEPEST = 200  # every open element takes memory; a solution has only a few levels
+# The parser's errors at the end of a truncated file.
 CUT_SHORT = {
     errors.codes[message]
     for message in (
@@ -33,14 +33,14 @@ AMOUNTS = {
     "diffDrops": "drop_kinds",
 }
 COUNT = re.compile("[0-9]{1,12}", re.ASCII)
-WORDS = ("name", "algo")
-LONGEST_WORD = 100
+TEXTS = ("name", "algo")
+LONGEST_TEXT = 100
 
 Figures = dict[str, Any]
 
 
 class InvalidSolution(ValueError):  # noqa: N818 - it is the answer about a file
-    """Why a file is no solution; one that is cut short may still be growing."""
+    """The message is the reason; a file that is cut short may still be growing."""
 
     def __init__(self, reason: str, *, cut_short: bool = False) -> None:
         super().__init__(reason)
@@ -48,7 +48,7 @@ class InvalidSolution(ValueError):  # noqa: N818 - it is the answer about a file
 
 
 def read_solution(chunks: Iterable[bytes]) -> Figures:
-    """Return the figures of the best solution; none when the file, though sound, has no Solution in it."""
+    """Return the figures of the best solution; empty if the file is valid but has no Solution element."""
     handler = _Solutions()
     parser = create_parser(forbid_dtd=False, forbid_entities=True, forbid_external=True)
     parser.setContentHandler(handler)
@@ -61,7 +61,7 @@ def read_solution(chunks: Iterable[bytes]) -> Figures:
         parser.close()
     except SAXParseException as error:
         code = getattr(error.getException(), "code", None)
-        # Some copies have their full size from the beginning: what has not come yet is zeros.
+        # Some copies have their final size from the start, filled with zeros.
         cut_short = (at_end and code in CUT_SHORT) or chunk.endswith(b"\0")
         raise InvalidSolution(f"line {error.getLineNumber()}: {error.getMessage()}", cut_short=cut_short) from None
     except DefusedXmlException:
@@ -71,12 +71,12 @@ def read_solution(chunks: Iterable[bytes]) -> Figures:
     if not length:
         raise InvalidSolution("it is empty", cut_short=True)
     if not handler.children:
-        raise InvalidSolution("it has nothing in it")
+        raise InvalidSolution("it has no content")
     return handler.figures()
 
 
 class _Solutions(ContentHandler):
-    """Counts the root's children, and keeps the attributes of Solution elements that may be the best."""
+    """Counts the root's children and keeps the attributes of the best Solution element."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,15 +100,15 @@ class _Solutions(ContentHandler):
         self.depth -= 1
 
     def figures(self) -> Figures:
-        # Of several none of which is marked, none is known to have been chosen.
+        # If there are several and none is marked, it is unknown which one was chosen.
         chosen = self.best or (self.first if self.solutions == 1 else None)
         return _figures(chosen) if chosen else {}
 
 
 def _figures(attributes: Mapping[str, str]) -> Figures:
-    found: Figures = {word: attributes[word][:LONGEST_WORD] for word in WORDS if attributes.get(word)}
+    found: Figures = {name: attributes[name][:LONGEST_TEXT] for name in TEXTS if attributes.get(name)}
     for attribute, name in COUNTS.items():
-        # By its digits alone: nobody can tell whether 1,234 is a thousand, or one and a bit.
+        # Digits only: 1,234 may be a thousand or a decimal.
         if COUNT.fullmatch(count := attributes.get(attribute, "").strip()):
             found[name] = int(count)
     for attribute, name in AMOUNTS.items():
@@ -119,21 +119,21 @@ def _figures(attributes: Mapping[str, str]) -> Figures:
 
 
 def _amount(text: str) -> Decimal | None:
-    """Return a number; a Turkish Windows writes 12,5. What cannot be read is left out, it is only shown."""
+    """Return a number, also one with a decimal comma (12,5), or None: figures are only displayed."""
     clean = text.strip().replace(",", ".")
     return Decimal(clean) if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,12})?", clean, re.ASCII) else None
 
 
-def together(figures: list[Figures]) -> Figures:
-    """Return the figures of several solutions as those of one: amounts are added, words kept where all agree."""
+def merge_figures(figures: list[Figures]) -> Figures:
+    """Return the figures of several solutions as one: numbers are added, texts kept if all agree."""
     if len(figures) == 1:
         return figures[0]
     total: Figures = {}
-    for name in (*WORDS, *COUNTS.values(), *AMOUNTS.values()):
+    for name in (*TEXTS, *COUNTS.values(), *AMOUNTS.values()):
         values = [each[name] for each in figures if name in each]
         if not values:
             continue
-        if name in WORDS:
+        if name in TEXTS:
             if len(set(values)) == 1:
                 total[name] = values[0]
         elif name in COUNTS.values():

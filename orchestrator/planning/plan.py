@@ -1,4 +1,4 @@
-"""What is cut from what: the shape that the transformer makes and the sheets show."""
+"""The cutting plan: what is cut from which plate."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -36,13 +36,10 @@ class Batch:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is cut from what."""
-
     plate: PlateSize
     batches: tuple[Batch, ...]
-    reset_parts: tuple[str, ...]  # ids of backing parts whose edges were emptied
+    reset_parts: tuple[str, ...]  # ids of backing parts with edges removed
 
     @property
     def backing_edge_reset_count(self) -> int:
-        """Return how many backing parts had an edge."""
         return len(self.reset_parts)

@@ -1,4 +1,4 @@
-"""Reads a file of rules, and says what is wrong with a bad one and in which line."""
+"""Reads the file of rules; an error names the line."""
 
 import json
 import re
@@ -34,7 +34,7 @@ OPTIONAL = ("defaultPlateSize", "ackMode", "mergePolicy", "xml_expected")
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules in force; `refusal` says why the file on disk is not what they are, when it is not."""
+    """The rules in use. `file_error` is set while the file on disk is invalid and these are the last valid ones."""
 
     cm_to_mm_multiplier: Decimal
     trim_by_thickness: Mapping[Decimal, Decimal]
@@ -48,18 +48,19 @@ class Rules:
     opti_xml_after: timedelta  # how long OptiPlanning may take
     osi_ack_after: timedelta  # how long the saw may take
     xml_expected: str
-    refusal: str | None = None
+    file_error: str | None = None
 
 
 class InvalidRules(ValueError):  # noqa: N818 - it is the answer about a file
-    """Why rules are refused, with the line."""
+    """The message names the line."""
 
 
 def read_rules(content: bytes) -> Rules:
-    """Return the rules of a file, or raise what is wrong with it, with the line."""
     try:
         text = content.decode("utf-8-sig")
-        data = json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins)
+        data = json.loads(
+            text, parse_float=Decimal, parse_constant=_refuse_constant, object_pairs_hook=_refuse_duplicates
+        )
     except json.JSONDecodeError as error:
         raise InvalidRules(f"line {error.lineno}: {error.msg}.") from None
     except UnicodeDecodeError as error:
@@ -67,24 +68,24 @@ def read_rules(content: bytes) -> Rules:
         raise InvalidRules(f"line {line}: not UTF-8.") from None
     except RecursionError:
         raise InvalidRules("nested too deeply.") from None
-    except _Twin as twin:
-        raise InvalidRules(f"line {_line(text, twin.key, nth=2)}: {twin.key} is there twice.") from None
+    except _DuplicateKey as duplicate:
+        raise InvalidRules(f"line {_line(text, duplicate.key, nth=2)}: {duplicate.key} appears twice.") from None
     except ValueError as error:
         raise InvalidRules(f"{error}.") from None
     return _Book(text, data).rules()
 
 
-class _Twin(Exception):  # noqa: N818 - carries a key
+class _DuplicateKey(Exception):  # noqa: N818 - carries a key
     def __init__(self, key: str) -> None:
         super().__init__(key)
         self.key = key
 
 
-def _refuse_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise _Twin(key)
+            raise _DuplicateKey(key)
         found[key] = value
     return found
 
@@ -102,7 +103,7 @@ def _line(text: str, *keys: str, nth: int = 1) -> int:
 
 
 class _Book:
-    """One file being read; every complaint knows its line."""
+    """One file being read; every error knows its line."""
 
     def __init__(self, text: str, data: Any) -> None:
         self.text, self.data = text, data
@@ -138,7 +139,7 @@ class _Book:
         for name, value in given.items():
             read_name = self._read(read_key, name, key, name)
             if read_name in found:
-                raise self._wrong(f"{name} is there twice", key, name)  # as 18 and 18.0
+                raise self._wrong(f"{name} appears twice", key, name)  # as 18 and 18.0
             found[read_name] = self._read(read, value, key, name)
         return MappingProxyType(found)
 
@@ -166,14 +167,14 @@ class _Book:
     def _refuse_wrong_keys(self) -> None:
         for key in self.data:
             if key not in KEYS:
-                raise self._wrong(f"unknown; known are {', '.join(KEYS)}", key)
+                raise self._wrong(f"unknown; known keys: {', '.join(KEYS)}", key)
         if missing := [key for key in KEYS if key not in self.data and key not in OPTIONAL]:
-            raise InvalidRules(f"line 1: missing are {', '.join(missing)}.")
+            raise InvalidRules(f"line 1: missing keys: {', '.join(missing)}.")
 
 
 def _number(value: Any) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        raise ValueError("expected a number")  # noqa: TRY004 - an answer about a value
+        raise ValueError("expected a number")  # noqa: TRY004 - the message is shown to the operator
     return Decimal(value)
 
 
@@ -214,7 +215,7 @@ def _one_of(choices: Iterable[str]) -> Callable[[Any], str]:
 def _list_of(read: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
     def read_all(value: Any) -> list[Any]:
         if not isinstance(value, list) or not value:
-            raise ValueError("expected a list with something in it")
+            raise ValueError("expected a non-empty list")
         return [read(inner) for inner in value]
 
     return read_all
@@ -222,7 +223,7 @@ def _list_of(read: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
 
 def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict) or not value:
-        raise ValueError("expected an object with something in it")
+        raise ValueError("expected a non-empty object")
     return value
 
 
@@ -248,4 +249,4 @@ def _plate(value: Any) -> PlateSize | None:
 
 def _no_merging(value: Any) -> None:
     if not isinstance(value, dict) or value.get("defaultDisabled") is not True:
-        raise ValueError("parts are never merged here, so defaultDisabled must be true")
+        raise ValueError("parts are never merged, so defaultDisabled must be true")

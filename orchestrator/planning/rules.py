@@ -1,4 +1,4 @@
-"""The factory's rules, re-read when their file changes, so that fixing the file and approving the job is enough."""
+"""The factory's rules, re-read when their file changes: after a fix, approving the job is enough."""
 
 import threading
 from dataclasses import replace
@@ -9,40 +9,40 @@ from django.conf import settings
 from orchestrator.errors import Code, JobError
 from orchestrator.planning.rulebook import InvalidRules, Rules, read_rules
 
-__all__ = ["Rules", "current_rules", "mistake"]
+__all__ = ["Rules", "current_rules", "rules_error"]
 
 BIGGEST_FILE = 1024**2
 
 _lock = threading.Lock()
-_last: dict[Path, tuple[bytes, Rules]] = {}  # what was read, and what came of it
+_last: dict[Path, tuple[bytes, Rules]] = {}  # the file's content, and the rules read from it
 
 
 def current_rules() -> Rules:
-    """Return the rules as they are on disk; while the file is wrong, the last good ones with the reason."""
+    """Return the rules on disk; while the file is invalid, the last valid ones with `file_error` set."""
     path = Path(settings.OPTI_RULES)
     with _lock:
         known = _last.get(path)
         try:
-            # The file is small, and its time stamp need not change with its content: so it is read each time.
+            # Read every time: the file is small, and its mtime need not change with its content.
             content = _content(path)
             if known and known[0] == content:
                 return known[1]
             rules = read_rules(content)
-        except InvalidRules as wrong:
-            reason = f"{path.name}: {wrong}"
+        except InvalidRules as error:
+            reason = f"{path.name}: {error}"
             if known is None:
-                raise JobError(Code.UNKNOWN, f"There are no rules to work by. {reason}") from None
-            return replace(known[1], refusal=reason)
+                raise JobError(Code.UNKNOWN, f"There are no valid rules. {reason}") from None
+            return replace(known[1], file_error=reason)
         _last[path] = (content, rules)
         return rules
 
 
-def mistake() -> str:
-    """Return what is wrong with the rules on disk, or nothing; whoever has read good ones works by those meanwhile."""
+def rules_error() -> str:
+    """Return what is wrong with the rules on disk, or an empty string."""
     try:
-        return current_rules().refusal or ""
-    except JobError as fault:
-        return fault.message
+        return current_rules().file_error or ""
+    except JobError as error:
+        return error.message
 
 
 def _content(path: Path) -> bytes:

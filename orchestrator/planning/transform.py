@@ -1,4 +1,4 @@
-"""Turns an order into the rows that OptiPlanning cuts: millimetres, trim, edges and batches."""
+"""Turns an order into OptiPlanning's rows: millimetres, trim, edges, batches."""
 
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
@@ -14,9 +14,9 @@ CENTS = Decimal("0.01")
 
 
 def transform(order: Order, rules: Rules, *, template: Path | None = None) -> Plan:
-    """Ask the gates in their order (plate size, template, then each part), and return the rows in batches.
+    """Check the plate size, the template and each part, in this order, and return the rows in batches.
 
-    The first fault ends it and names its part. Nothing is merged: two equal parts are two rows.
+    The first error is raised and names its part. Nothing is merged: two equal parts are two rows.
     """
     plate = plate_for(order, rules)
     if template is not None:
@@ -36,30 +36,30 @@ def transform(order: Order, rules: Rules, *, template: Path | None = None) -> Pl
 
 
 def plate_for(order: Order, rules: Rules) -> PlateSize:
-    """Return the board that the order names, else the one of the rules."""
+    """Return the plate of the order, or else of the rules."""
     plate = order.plate_size or rules.default_plate_size
     if plate is None:
-        raise JobError(
-            Code.PLATE_SIZE_MISSING, "The order names no plate size, and the rules have no defaultPlateSize."
-        )
+        raise JobError(Code.PLATE_SIZE_MISSING, "The order has no plate size, and the rules have no defaultPlateSize.")
     return plate
 
 
 def transform_part(part: Part, rules: Rules) -> tuple[Row, bool]:
-    """Return the row of a part, and whether edges of a backing part were emptied."""
+    """Return the row of a part, and whether edges of a backing part were removed."""
     thickness = plain(part.thickness_mm)
     backing = part.part_type == ARKALIK
     if backing and part.thickness_mm not in rules.backing_thicknesses:
         known = ", ".join(map(plain, sorted(rules.backing_thicknesses)))
-        raise _fault(Code.BACKING_THICKNESS_UNKNOWN, part, f"a backing of {thickness} mm is not one of {known} mm.")
+        raise _part_error(
+            Code.BACKING_THICKNESS_UNKNOWN, part, f"a backing of {thickness} mm is not one of {known} mm."
+        )
     trim = rules.trim_by_thickness.get(part.thickness_mm)
     if trim is None:
-        raise _fault(Code.TRIM_RULE_MISSING, part, f"no trim rule for {thickness} mm in trimByThickness.")
+        raise _part_error(Code.TRIM_RULE_MISSING, part, f"no trim rule for {thickness} mm in trimByThickness.")
     grain = rules.grain_mapping.get(part.grain)
     if grain is None:
-        raise _fault(Code.INVALID_GRAIN, part, f"grain {part.grain} is not in grainMapping.")
+        raise _part_error(Code.INVALID_GRAIN, part, f"grain {part.grain} is not in grainMapping.")
     named = {side: getattr(part, side) for side in EDGES}
-    # A backing has no edges, whatever was ordered, so a name that nobody knows does no harm there.
+    # A backing never has edges, whatever was ordered, so an unknown edge does no harm there.
     edges = {side: None if backing else _edge(part, rules, side, name) for side, name in named.items()}
     had_edges = any(name is not None and rules.edge_mapping.get(name, name) is not None for name in named.values())
     row = Row(
@@ -77,7 +77,7 @@ def transform_part(part: Part, rules: Rules) -> tuple[Row, bool]:
 
 
 def millimetres(centimetres: Decimal, rules: Rules) -> Decimal:
-    """Return millimetres to the hundredth, halves away from zero; the trim is printed, never added."""
+    """Return millimetres rounded half up to the hundredth; the trim is printed, never added."""
     return (centimetres * rules.cm_to_mm_multiplier).quantize(CENTS, ROUND_HALF_UP)
 
 
@@ -86,9 +86,9 @@ def _edge(part: Part, rules: Rules, side: str, name: str | None) -> Decimal | No
         return None
     if name not in rules.edge_mapping:
         known = ", ".join(rules.edge_mapping)
-        raise _fault(Code.EDGE_MAPPING_UNKNOWN, part, f"{side} {name!r} is not one of {known}.")
+        raise _part_error(Code.EDGE_MAPPING_UNKNOWN, part, f"{side} {name!r} is not one of {known}.")
     return rules.edge_mapping[name]
 
 
-def _fault(code: Code, part: Part, message: str) -> JobError:
+def _part_error(code: Code, part: Part, message: str) -> JobError:
     return JobError(code, f"Part {part.id}: {message}")

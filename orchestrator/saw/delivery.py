@@ -1,4 +1,4 @@
-"""Hands solutions to the saw through its folders, and takes them back."""
+"""Puts solutions into the saw's folders, and takes them back."""
 
 import os
 from collections.abc import Callable
@@ -10,81 +10,75 @@ from kilit.files import TEMP_SUFFIX, place, sync_folder, write_temp
 from orchestrator.errors import Code, JobError
 from orchestrator.files.exchange import chunks, folder_errors, remove_leftovers
 from orchestrator.files.folders import Folders
-from orchestrator.planning.excel.naming import folded, short_hash
+from orchestrator.planning.excel.naming import fold, short_hash
 
-LONGEST_WORDS = 80
+LONGEST_NAME = 80
 
 
 def delivery_name(job_id: UUID, attempt: int, source: Path) -> str:
-    """Return the name of a solution in the saw's folders: unique to the attempt, and to the file within it."""
-    words = source.stem.replace(str(job_id), "")
-    readable = folded(words)[:LONGEST_WORDS].strip("-")
+    """Return the name of a solution in the saw's folders: unique per attempt, and per file within it."""
+    rest = source.stem.replace(str(job_id), "")
+    readable = fold(rest)[:LONGEST_NAME].strip("-")
     parts = [str(job_id), f"a{attempt}"]
-    if words:
-        # Folding may make two names one.
-        parts += [readable, short_hash(source.stem)]
+    if rest:
+        parts += [readable, short_hash(source.stem)]  # two names may fold to the same
     return "_".join(part for part in parts if part) + ".xml"
 
 
 def deliver(source: Path, name: str, folders: Folders, *, prove: Callable[[], None] = lambda: None) -> None:
-    """Copy a solution into the inbox, whole or not at all; what was handed over once is left alone.
+    """Copy a solution into the inbox, completely or not at all. A file that was delivered before is skipped.
 
-    `prove` raises when the job is no longer the caller's: it is asked last, because copying to a share may take long
-    enough for somebody else to go on.
+    `prove` raises if another runner holds the job by now. It is called last: copying to a share may outlast the lease.
     """
     with folder_errors(folders.saw):
         remove_leftovers(folders.inbox)
-        if _handed_over(name, folders):
+        if _is_delivered(name, folders):
             return
-        aside = write_temp(folders.inbox, name, chunks(source))
+        temp = write_temp(folders.inbox, name, chunks(source))
         try:
-            # Asked again: whoever held the job before us may have been slow, and the saw may have been fast.
-            if not _handed_over(name, folders):
+            # Checked again: a slow earlier runner may have delivered it, and the saw may have taken it, meanwhile.
+            if not _is_delivered(name, folders):
                 prove()
                 with suppress(FileExistsError):
-                    place(aside, folders.inbox / name)
+                    place(temp, folders.inbox / name)
         finally:
-            aside.unlink(missing_ok=True)
+            temp.unlink(missing_ok=True)
         sync_folder(folders.inbox, required=False)
 
 
 def acknowledged(name: str, folders: Folders) -> bool | None:
-    """Tell whether the saw took the file (true), refused it (false), or has not said yet (none)."""
-    if _is_there(folders.inbox / name):
+    """Return True if the saw took the file, False if it rejected it, None if it has not answered."""
+    if os.path.lexists(folders.inbox / name):
         return None
-    if _is_there(folders.processed / name):
+    if os.path.lexists(folders.processed / name):
         return True
-    return False if _is_there(folders.failed / name) else None
+    return False if os.path.lexists(folders.failed / name) else None
 
 
 def withdraw(name: str, folders: Folders) -> bool | None:
-    """Take the file back, then look again: true if it had been taken after all, false if refused, none if withdrawn.
+    """Take the file back, then check: True if the saw took it after all, False if rejected, None if withdrawn.
 
-    The rename decides: of the saw and us, one gets the file.
+    The rename decides: either the saw gets the file or we do.
     """
-    taken_back = folders.inbox / f".{name}.withdrawn{TEMP_SUFFIX}"
+    withdrawn = folders.inbox / f".{name}.withdrawn{TEMP_SUFFIX}"
     with folder_errors(folders.saw):
         try:
-            (folders.inbox / name).replace(taken_back)
+            (folders.inbox / name).replace(withdrawn)
         except FileNotFoundError:
-            folders.inbox.stat()  # a share that is away says nothing about the file
+            folders.inbox.stat()  # if the share is away, nothing is known about the file
             answer = acknowledged(name, folders)
-            if answer is None and not _is_there(taken_back):
+            if answer is None and not os.path.lexists(withdrawn):
                 raise JobError(
                     Code.OSI_ACK_TIMEOUT,
-                    f"{name} left inbox/, but is neither in processed/ nor in failed/. "
-                    "Ask at the saw whether it was cut before retrying.",
+                    f"{name} left inbox/ but is neither in processed/ nor in failed/. "
+                    "Check at the saw whether it was cut before you retry.",
                 ) from None
         else:
             answer = acknowledged(name, folders)
-        taken_back.unlink(missing_ok=True)
+        withdrawn.unlink(missing_ok=True)
         sync_folder(folders.inbox, required=False)
     return answer
 
 
-def _handed_over(name: str, folders: Folders) -> bool:
-    return any(_is_there(folder / name) for folder in (folders.inbox, folders.processed, folders.failed))
-
-
-def _is_there(path: Path) -> bool:
-    return os.path.lexists(path)
+def _is_delivered(name: str, folders: Folders) -> bool:
+    return any(os.path.lexists(folder / name) for folder in (folders.inbox, folders.processed, folders.failed))

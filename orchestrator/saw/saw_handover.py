@@ -1,4 +1,4 @@
-"""Which files the saw has, and which it still has to get: each once, whatever happened before."""
+"""Which files the saw has and which it still needs: each is delivered once, whatever happened before."""
 
 import logging
 from collections.abc import Callable
@@ -16,37 +16,34 @@ from orchestrator.saw.delivery import acknowledged, deliver, delivery_name, with
 logger = logging.getLogger(__name__)
 
 
-def named(job: Job, *, attempt: int) -> dict[SolutionFile, str]:
-    """Return the files that the saw has not got, with their names in its folders."""
+def files_to_deliver(job: Job, *, attempt: int) -> dict[SolutionFile, str]:
+    """Return the files that the saw has not taken, with their names in its folders."""
     files = job.solution_files.filter(acknowledged_as="").order_by("name")
     return {file: delivery_name(job.pk, attempt, Path(file.name)) for file in files}
 
 
 def settle_earlier_attempts(job: Job, folders: Folders) -> None:
-    """Take back what earlier attempts left in the inbox; what the saw took of it counts as taken.
+    """Take back files that earlier attempts left in the inbox; those that the saw took count as taken.
 
-    They are asked for by the names that were noted before the files were laid, not by those of the solution we have
-    now: that may be another one.
+    The names are the recorded ones, not those of the current solution, which may be a different one.
     """
     with folder_errors(folders.saw):
         for folder in (folders.inbox, folders.processed, folders.failed):
-            folder.stat()  # a share that is away says nothing about its files
+            folder.stat()  # if the share is away, nothing is known about its files
     ours = _files_by_name(job)
     for name in _earlier_names(job):
         if not _settle(name, folders):
             continue
         if name not in ours:
-            raise JobError(
-                Code.UNKNOWN,
-                f"The saw took {name}, an earlier solution of this order; another one would be cut a second time.",
-            )
-        _remember(ours[name], name)
+            message = f"The saw took {name}, an earlier solution of this order. Another one would be cut a second time."
+            raise JobError(Code.UNKNOWN, message)
+        _mark_taken(ours[name], name)
 
 
 def take_back(job: Job, folders: Folders) -> list[str]:
-    """Take out of the inbox what can be taken: a job that ends here should not be cut any more. Tell what the saw has.
+    """Remove a job's files from the inbox, because the job ends here; return the names that the saw has taken.
 
-    Best effort: the names stay noted, and whoever retries the job settles them before anything else is handed over.
+    Best effort: the names stay recorded, and a retry settles them before it delivers anything.
     """
     ours, taken = _files_by_name(job), []
     for name in job.delivery_names:
@@ -54,15 +51,15 @@ def take_back(job: Job, folders: Folders) -> list[str]:
             if _settle(name, folders):
                 taken.append(name)
                 if name in ours:
-                    _remember(ours[name], name)
+                    _mark_taken(ours[name], name)
         except (JobError, OSError) as error:
-            logger.warning("%s could not be taken back from the saw: %s", name, error)
+            logger.warning("cannot take %s back from the saw: %s", name, error)
     return taken
 
 
 def release_lapsed() -> int:
-    """Let jobs of runners that are gone go on, and end those that cost too many; return how many of both."""
-    # Of what was handed to the saw whoever reaches its folders says the end, so that it can be taken back.
+    """Release the jobs of dead runners, fail those that lost too many; return the number of both."""
+    # A job with delivered files is failed only where the saw's folders are, so that the files can be taken back.
     spent = Job.objects.all() if settings.FLOOR_IS_HERE else Job.objects.filter(delivery_names=[])
     failed = spent.fail_spent()
     for job in Job.objects.filter(pk__in=failed).exclude(delivery_names=[]):
@@ -71,49 +68,48 @@ def release_lapsed() -> int:
 
 
 def is_cut_in_part(job: Job) -> bool:
-    """Tell whether the saw has taken something of this order."""
     return job.solution_files.exclude(acknowledged_as="").exists()
 
 
-def lay_into_inbox(waiting: dict[SolutionFile, str], folders: Folders, *, prove: Callable[[], None]) -> None:
-    """Give the saw its files, proving the claim before each; those it has, or had, are left alone."""
-    with TemporaryDirectory(prefix="kilit-") as aside:
+def deliver_all(waiting: dict[SolutionFile, str], folders: Folders, *, prove: Callable[[], None]) -> None:
+    """Put the files into the inbox, proving the claim before each; files the saw has or had are skipped."""
+    with TemporaryDirectory(prefix="kilit-") as folder:
         for file, name in waiting.items():
-            source = Path(aside) / "solution.xml"
+            source = Path(folder) / "solution.xml"
             source.write_bytes(bytes(file.content))
             deliver(source, name, folders, prove=prove)
 
 
-def heard(
+def collect_answers(
     waiting: dict[SolutionFile, str], folders: Folders, ask: Callable[[str, Folders], bool | None]
 ) -> list[bool | None]:
-    """Ask about each file, and remember which the saw has; a fault with one is told after all were asked."""
+    """Ask about every file and record which ones the saw has; an error is raised after all were asked."""
     answers: list[bool | None] = []
-    faults: list[JobError] = []
+    errors: list[JobError] = []
     for file, name in waiting.items():
         try:
             answers.append(ask(name, folders))
-        except JobError as fault:
-            faults.append(fault)
+        except JobError as error:
+            errors.append(error)
         else:
             if answers[-1]:
-                _remember(file, name)
-    if faults:
-        raise faults[0]
+                _mark_taken(file, name)
+    if errors:
+        raise errors[0]
     return answers
 
 
 def _settle(name: str, folders: Folders) -> bool:
-    """Take a file back if it is still in the inbox; tell whether the saw has it."""
+    """Take a file back if it is still in the inbox; return whether the saw has it."""
     return bool((withdraw if (folders.inbox / name).exists() else acknowledged)(name, folders))
 
 
-def _remember(file: SolutionFile, name: str) -> None:
+def _mark_taken(file: SolutionFile, name: str) -> None:
     SolutionFile.objects.filter(pk=file.pk).update(acknowledged_as=name)
 
 
 def _files_by_name(job: Job) -> dict[str, SolutionFile]:
-    """Return the files of the solution, under every name that an attempt may have given them."""
+    """Return the solution's files by every name that an attempt may have given them."""
     files = list(job.solution_files.defer("content"))
     attempts = range(1, job.retry_count + 2)
     return {delivery_name(job.pk, attempt, Path(file.name)): file for file in files for attempt in attempts}

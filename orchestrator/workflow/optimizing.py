@@ -1,7 +1,7 @@
-"""The step that waits for OptiPlanning: it runs once, and its solution is kept beside the job."""
+"""The step that waits for OptiPlanning. OptiPlanning runs once, and its solution is stored with the job."""
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import timedelta
 
 from django.db import transaction
@@ -10,117 +10,106 @@ from django.db.models.functions import Now
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job, SolutionFile
 from orchestrator.optiplanning import adapter
-from orchestrator.optiplanning.collecting import Collected, Wanted, collect, is_there, missing
+from orchestrator.optiplanning.collecting import Collected, Wanted, collect, is_begun, missing
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import is_cut_in_part
 from orchestrator.states import Mode
-from orchestrator.workflow.step_context import advance, age, folders_here, poll
-
-KeepAlive = Callable[[], None]
+from orchestrator.workflow.step_context import KeepAlive, advance, age, folders_here, format_minutes, poll
 
 
-def optimise(job: Job, keep_alive: KeepAlive) -> timedelta | None:
-    """Run OptiPlanning unless it has run already, then take its solution when that is whole."""
+def optimize(job: Job, keep_alive: KeepAlive) -> timedelta | None:
+    """Run OptiPlanning unless it has run already, then store its solution when it is complete."""
     if job.xml_sha256:
-        advance(job, "collect", "The solution of the earlier attempt is still good.")
+        advance(job, "collect", "The solution of the earlier attempt is still valid.")
         return None
-    found, is_begun = first_look(job)
-    if is_begun:
-        refuse_late_solution(job)
+    found, keep_looking = first_look(job)
+    if keep_looking:
+        time_left(job)
         return poll()
     if found is None and job.opti_ended_at is None:
         files = [folders_here().imports / sheet["name"] for sheet in job.files]
-        # What is left of the time, so that a runner that dies each time comes to an end as well.
-        left = refuse_late_solution(job)
         try:
-            adapter(job.opti_mode).run(files, keep_alive=keep_alive, time_limit=left)
-        except JobError as fault:
-            if fault.code == Code.OPTI_XML_TIMEOUT:
-                raise too_late(job) from fault  # the program was told what was left; people are told the limit
+            # Only the remaining time, so that a job whose runners die repeatedly still times out.
+            adapter(job.opti_mode).run(files, keep_alive=keep_alive, time_limit=time_left(job))
+        except JobError as error:
+            if error.code == Code.OPTI_XML_TIMEOUT:
+                raise timed_out(job) from error  # operators see the whole limit, not the remaining time
             raise
         job.note(opti_ended_at=Now())
-        found = solution_of(job)
+        found = find_solution(job)
     if found is None:
-        refuse_late_solution(job)
+        time_left(job)
         return poll()
     return None if store(job, found) else poll()
 
 
 def first_look(job: Job) -> tuple[Collected | None, bool]:
-    """Return the solution, and whether to go on looking rather than start OptiPlanning.
+    """Return the solution, and whether to keep looking instead of starting OptiPlanning.
 
-    Before OptiPlanning was seen to end, a file is what a runner that died left: a whole solution, which is taken when
-    it has been at rest, or the stump of one, which OptiPlanning has to write again.
+    Before OptiPlanning was seen to end, a file was left by a runner that died: either a complete solution, which is
+    taken once it is stable, or a fragment, which OptiPlanning has to write again.
     """
     if job.opti_mode == Mode.C or job.opti_ended_at:
-        return solution_of(job), False
+        return find_solution(job), False
     try:
-        found = solution_of(job)
-    except JobError as fault:
-        if fault.code != Code.XML_INVALID:
+        found = find_solution(job)
+    except JobError as error:
+        if error.code != Code.XML_INVALID:
             raise
         return None, False
-    return found, found is None and is_there(wanted(job), folders_here())
+    return found, found is None and is_begun(wanted(job), folders_here())
 
 
-def solution_of(job: Job) -> Collected | None:
-    """Look for the solution of this attempt."""
+def find_solution(job: Job) -> Collected | None:
     return collect(wanted(job), folders_here())
 
 
 def wanted(job: Job) -> Wanted:
     """Return which files are a solution of this attempt."""
     newer_than = job.attempt_started_at
-    if newer_than is None:  # the database refuses a running job without it
-        raise JobError(Code.UNKNOWN, "The attempt has no beginning.")
+    if newer_than is None:  # a check constraint rules this out
+        raise JobError(Code.UNKNOWN, "The attempt has no start time.")
     sheets = [sheet["name"] for sheet in job.files]
     return Wanted(job.pk, newer_than, sheets, each=current_rules().xml_expected == "batch")
 
 
 def store(job: Job, found: Collected) -> bool:
-    """Keep the solution beside the job, and move on, both or neither; not when it was changed since it was judged."""
+    """Store the solution and move on, in one transaction; return False if the files changed since they were read."""
     try:
         contents = {path.name: path.read_bytes() for path in found.paths}
     except OSError:
-        return False  # gone again since, or locked: whoever writes it is not done with it
+        return False  # removed or locked: it is still being written
     if digest(contents.values()) != found.sha256:
         return False
     if is_cut_in_part(job):
-        raise JobError(
-            Code.UNKNOWN, "The saw took an earlier solution of this order; another would be cut a second time."
-        )
+        message = "The saw took an earlier solution of this order. Another one would be cut a second time."
+        raise JobError(Code.UNKNOWN, message)
     with transaction.atomic():
         job.solution_files.filter(acknowledged_as="").delete()
         SolutionFile.objects.bulk_create(
             SolutionFile(job=job, name=name, content=content, sha256=digest([content]))
             for name, content in contents.items()
         )
-        advance(
-            job,
-            "collect",
-            f"Collected {', '.join(contents)}.",
-            xml_sha256=found.sha256,
-            solution=dict(found.solution),
-        )
+        columns = {"xml_sha256": found.sha256, "solution": dict(found.solution)}
+        advance(job, "collect", f"Collected {', '.join(contents)}.", **columns)
     return True
 
 
 def digest(contents: Iterable[bytes]) -> str:
-    """Return one sha256 of several files, in the order of their names; of one file it is that file's own."""
+    """Return one sha256 of several files in the order of their names; for a single file it is the file's own."""
     return hashlib.sha256(b"".join(contents)).hexdigest()
 
 
-def refuse_late_solution(job: Job) -> timedelta:
-    """Return what is left of OptiPlanning's time, or end the waiting when it is over."""
+def time_left(job: Job) -> timedelta:
+    """Return OptiPlanning's remaining time; raise E_OPTI_XML_TIMEOUT if there is none."""
     left = current_rules().opti_xml_after - age(job, "opti_started_at")
     if left <= timedelta(0):
-        raise too_late(job)
+        raise timed_out(job)
     return left
 
 
-def too_late(job: Job) -> JobError:
-    """Return what ends the waiting for OptiPlanning."""
-    minutes = current_rules().opti_xml_after.total_seconds() / 60
+def timed_out(job: Job) -> JobError:
     lacking = missing(wanted(job), folders_here())
-    of_what = f" of {', '.join(lacking)}, though of the other sheets" if lacking else ""
-    return JobError(Code.OPTI_XML_TIMEOUT, f"OptiPlanning brought no solution{of_what} within {minutes:g} min.")
+    of_what = f" for {', '.join(lacking)}, only for the other sheets," if lacking else ""
+    limit = format_minutes(current_rules().opti_xml_after)
+    return JobError(Code.OPTI_XML_TIMEOUT, f"OptiPlanning wrote no solution{of_what} within {limit}.")

@@ -1,4 +1,4 @@
-"""Looks over what a job will need before one needs it."""
+"""Checks what jobs need on this machine: folders, template, rules, OptiPlanning."""
 
 import os
 import secrets
@@ -22,54 +22,51 @@ LITTLE_SPACE = 100 * 1024**2
 NO_SPACE = 5 * 1024**2
 
 
-class Level(StrEnum):
-    """How a check came out."""
-
-    PASS = "PASS"  # noqa: S105 - a verdict
+class CheckLevel(StrEnum):
+    PASS = "PASS"  # noqa: S105 - not a password
     WARN = "WARN"
     FAIL = "FAIL"
 
 
 @dataclass(frozen=True)
-class Check:
+class PreflightCheck:
     name: str
-    level: Level
+    level: CheckLevel
     message: str
 
 
-def preflight() -> list[Check]:
-    """Look at everything, and say of each thing whether jobs can rely on it."""
+def preflight() -> list[PreflightCheck]:
     folders = Folders.from_settings()
     with suppress(OSError):
-        folders.prepare()  # what cannot be made is told below
+        folders.prepare()  # a folder that cannot be created is reported below
     return [
         *(check for name, folder in folders.all().items() for check in _folder(name, folder)),
         _template(folders.template),
         *_rules(),
         _mode(_("mode A command"), command_missing(), " ".join(folders.command), mode="A"),
-        _mode(_("mode B macro"), macro_missing(), _("Excel and the macro's workbook are here."), mode="B"),
+        _mode(_("mode B macro"), macro_missing(), _("Excel and the macro's workbook are installed."), mode="B"),
     ]
 
 
-def _folder(name: str, folder: Path) -> Iterator[Check]:
+def _folder(name: str, folder: Path) -> Iterator[PreflightCheck]:
     title = _("%(name)s folder") % {"name": name}
-    if wrong := _not_writable(folder):
-        yield Check(title, Level.FAIL, f"{folder}: {wrong}.")
+    if reason := _not_writable(folder):
+        yield PreflightCheck(title, CheckLevel.FAIL, f"{folder}: {reason}.")
         return
-    yield Check(title, Level.PASS, _("%(path)s can be read and written.") % {"path": folder})
+    yield PreflightCheck(title, CheckLevel.PASS, _("%(path)s can be read and written.") % {"path": folder})
     free = shutil.disk_usage(folder).free
     if free < LITTLE_SPACE:
-        level = Level.FAIL if free < NO_SPACE else Level.WARN
-        told = {"path": folder, "number": f"{free / 1024**2:.0f}"}
-        yield Check(_("%(name)s space") % {"name": name}, level, _("%(path)s: %(number)s MB are free.") % told)
+        level = CheckLevel.FAIL if free < NO_SPACE else CheckLevel.WARN
+        message = _("%(path)s: %(number)s MB free.") % {"path": folder, "number": f"{free / 1024**2:.0f}"}
+        yield PreflightCheck(_("%(name)s space") % {"name": name}, level, message)
 
 
 def _not_writable(folder: Path) -> str | None:
-    """Really list, write, rename and remove: permissions on a network share are known only by trying."""
+    """List, write, rename and remove for real: permissions on a network share are known only by trying."""
     probe = folder / f".kilit-{secrets.token_hex(4)}{TEMP_SUFFIX}"
     moved = probe.with_name(f".kilit-{secrets.token_hex(4)}{TEMP_SUFFIX}")
     try:
-        os.listdir(folder)  # noqa: PTH208 - iterdir would try nothing before the first name is asked for
+        os.listdir(folder)  # noqa: PTH208 - iterdir is lazy
         with probe.open("xb") as file:
             file.write(b"kilit")
             file.flush()
@@ -84,37 +81,37 @@ def _not_writable(folder: Path) -> str | None:
     return None
 
 
-def _template(path: Path) -> Check:
+def _template(path: Path) -> PreflightCheck:
     try:
         check_template(path)
-    except JobError as fault:
-        return Check(_("template"), Level.FAIL, f"{path}: {fault.message}")
-    return Check(_("template"), Level.PASS, _("%(path)s has the sheet and its tags.") % {"path": path})
+    except JobError as error:
+        return PreflightCheck(_("template"), CheckLevel.FAIL, f"{path}: {error.message}")
+    return PreflightCheck(_("template"), CheckLevel.PASS, _("%(path)s has the sheet and its tags.") % {"path": path})
 
 
-def _rules() -> Iterator[Check]:
+def _rules() -> Iterator[PreflightCheck]:
     try:
         rules = current_rules()
-    except JobError as fault:
-        yield Check(_("rules"), Level.FAIL, fault.message)
+    except JobError as error:
+        yield PreflightCheck(_("rules"), CheckLevel.FAIL, error.message)
         return
-    if rules.refusal:
-        words = _("%(refusal)s This process still works by the last good rules.")
-        yield Check(_("rules"), Level.FAIL, words % {"refusal": rules.refusal})
+    if rules.file_error:
+        message = _("%(error)s This process still uses the last valid rules.")
+        yield PreflightCheck(_("rules"), CheckLevel.FAIL, message % {"error": rules.file_error})
     else:
-        yield Check(_("rules"), Level.PASS, _("The rules are read and whole."))
+        yield PreflightCheck(_("rules"), CheckLevel.PASS, _("The rules are valid."))
     if rules.default_plate_size is None:
-        words = _("No defaultPlateSize: orders that name none will be held.")
-        yield Check(_("default plate"), Level.WARN, words)
+        message = _("No defaultPlateSize: orders without a plate size will be held.")
+        yield PreflightCheck(_("default plate"), CheckLevel.WARN, message)
 
 
-def _mode(name: str, wrong: str | None, fine: str, *, mode: str) -> Check:
-    if wrong is None:
-        return Check(name, Level.PASS, fine)
-    # A factory uses the modes it uses; only a default that cannot work stops orders.
+def _mode(name: str, problem: str | None, fine: str, *, mode: str) -> PreflightCheck:
+    if problem is None:
+        return PreflightCheck(name, CheckLevel.PASS, fine)
+    # A factory need not use every mode; only a default mode that cannot work stops orders.
     try:
         is_default = current_rules().opti_mode_default == mode
     except JobError:
         is_default = False
-    words = _("%(wrong)s Orders in mode %(mode)s will fail.") % {"wrong": wrong, "mode": mode}
-    return Check(name, Level.FAIL if is_default else Level.WARN, words)
+    message = _("%(problem)s Orders in mode %(mode)s will fail.") % {"problem": problem, "mode": mode}
+    return PreflightCheck(name, CheckLevel.FAIL if is_default else CheckLevel.WARN, message)

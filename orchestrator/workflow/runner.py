@@ -1,6 +1,6 @@
-"""The runner: claims the job that is due longest, takes its steps, and lets go while it waits.
+"""The runner: claims the job that has been due longest, takes its steps, and releases it while it has to wait.
 
-A command, the workers' bell and the watching runner call the same `tick`.
+The command, the workers' doorbell and the watching runner all call `tick`.
 """
 
 import logging
@@ -27,42 +27,43 @@ from orchestrator.models import Job
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import release_lapsed, take_back
 from orchestrator.states import JOBS, JobState
-from orchestrator.workflow.optimizing import KeepAlive
-from orchestrator.workflow.step_context import poll
+from orchestrator.workflow.step_context import KeepAlive, poll
 from orchestrator.workflow.steps import STEPS
 
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY = 1.0  # seconds
-TELL_EVERY = 60.0  # seconds between two lines of the same complaint
-RENEW_EVERY = 2.0  # seconds; so long the program of a cancelled job may outlive it
-# A worker's task has an end; what is still due then rings again.
+LOG_EVERY = 60.0  # seconds between two log lines about the same problem
+RENEW_EVERY = 2.0  # seconds; the program of a cancelled job may run on for this long
+# A worker's task has a time limit; jobs that are still due ring again.
 WORKERS_TURN = timedelta(seconds=30)
-
-
-# Here nothing but folders is waited for; later states have times of their own.
+# These states wait for folders only; later ones have time limits of their own.
 UNSTARTED = (JobState.NEW, JobState.PREPARED)
 
 
-class Stopping(Exception):  # noqa: N818 - a wish, not an error
-    """Somebody asked the runner to stop while OptiPlanning was running."""
+class Stopping(Exception):  # noqa: N818 - a request, not an error
+    """The runner was asked to stop while OptiPlanning was running."""
 
 
 share_outages = ShareOutages()
-_told: dict[str, float] = {}
+_logged_at: dict[str, float] = {}
 
 
 def never() -> bool:
     return False
 
 
+def actor() -> str:
+    return f"runner:{socket.gethostname()[:64]}:{os.getpid()}"
+
+
 def tick(*, patient: bool, stopping: Callable[[], bool] = never) -> int:
-    """Work what is due, one job after the other; return how often one was taken up.
+    """Work the due jobs one after the other; return how many were claimed.
 
     Only a patient caller waits for OptiPlanning to end; the others leave such jobs to it.
     """
     if not settings.FLOOR_IS_HERE:
-        return 0  # every door comes through here, and the folders are on another machine
+        return 0  # the folders are on another machine
     release_lapsed()
     Job.objects.wake_next()
     if not has_rules():
@@ -70,37 +71,37 @@ def tick(*, patient: bool, stopping: Callable[[], bool] = never) -> int:
     worked = 0
     jobs = Job.objects.all() if patient else Job.objects.quick()
     while not stopping() and (job := jobs.claim()):
-        with acting_as(f"runner:{socket.gethostname()[:64]}:{os.getpid()}"):
+        with acting_as(actor()):
             work(job, patient=patient, stopping=stopping)
         worked += 1
     return worked
 
 
 def has_rules() -> bool:
-    """Tell whether there are rules to work by; a process that began with a broken file has not even old ones.
+    """Return whether there are rules to work by. A process that started with a broken file has none.
 
-    Jobs wait for the file to be mended then: failed, each would cost a retry, and the saw's files would be taken back.
+    The jobs then wait for the file to be fixed: failing them would cost each a retry and take back the saw's files.
     """
     try:
         current_rules()
-    except JobError as fault:
-        if _told.get(fault.message, -math.inf) < time.monotonic() - TELL_EVERY:
-            _told[fault.message] = time.monotonic()
-            logger.error("cutting jobs wait: %s", fault.message)  # noqa: TRY400 - the words are all there is to say
+    except JobError as error:
+        if _logged_at.get(error.message, -math.inf) < time.monotonic() - LOG_EVERY:
+            _logged_at[error.message] = time.monotonic()
+            logger.error("cutting jobs are waiting: %s", error.message)  # noqa: TRY400 - the message says it all
         return False
     return True
 
 
 def work(job: Job, *, patient: bool, stopping: Callable[[], bool] = never) -> None:
-    """Take a held job as far as it goes now, and let go of it."""
+    """Take a claimed job as far as possible now, and release it."""
     try:
         wait = take_steps(job, patient=patient, keep_alive=keeper(job, stopping))
     except (MoveRefused, ClaimLost):
-        logger.warning("%s belongs to somebody else by now", job)
+        logger.warning("%s is now held by another runner", job)
     except (OperationalError, InterfaceError):
-        raise  # without the database nothing can be said about the job; its lease lapses
-    except JobError as fault:
-        give_up(job, fault)
+        raise  # without the database the job cannot be failed; its lease lapses
+    except JobError as error:
+        give_up(job, error)
     except Exception as error:
         logger.exception("%s failed", job)
         give_up(job, JobError(Code.UNKNOWN, f"{type(error).__name__}: {error}"))
@@ -110,7 +111,7 @@ def work(job: Job, *, patient: bool, stopping: Callable[[], bool] = never) -> No
 
 
 def take_steps(job: Job, *, patient: bool, keep_alive: KeepAlive) -> timedelta | None:
-    """Take one step after the other; return how long the job has to wait, or none when it rests."""
+    """Take one step after the other; return how long the job has to wait, or None if it is at rest."""
     while step := STEPS.get(job.status):
         if not patient and job.takes_long():
             return timedelta(0)
@@ -118,8 +119,8 @@ def take_steps(job: Job, *, patient: bool, keep_alive: KeepAlive) -> timedelta |
             wait = step(job, keep_alive)
         except Stopping:
             return timedelta(0)  # the next runner starts OptiPlanning again
-        except JobError as fault:
-            if job.status in UNSTARTED and share_outages.is_short(job.pk, fault):
+        except JobError as error:
+            if job.status in UNSTARTED and share_outages.is_short(job.pk, error):
                 return poll()
             raise
         if wait is not None:
@@ -128,7 +129,7 @@ def take_steps(job: Job, *, patient: bool, keep_alive: KeepAlive) -> timedelta |
 
 
 def keeper(job: Job, stopping: Callable[[], bool]) -> KeepAlive:
-    """Return what a long step calls often: it renews the lease now and then, and raises when it must not go on."""
+    """Return a function for long steps to call often: it renews the lease, and raises when the step must stop."""
     renewed_at = time.monotonic()
 
     def keep_alive() -> None:
@@ -142,17 +143,17 @@ def keeper(job: Job, stopping: Callable[[], bool]) -> KeepAlive:
     return keep_alive
 
 
-def give_up(job: Job, fault: JobError) -> None:
-    """Hold the job for a person when one can mend it, else fail it."""
-    held = fault.code in HOLD_CODES and "hold" in JOBS.verbs_from(job.status)
-    with acting_as(f"runner:{socket.gethostname()[:64]}:{os.getpid()}", reason=fault.message[:1000]):
+def give_up(job: Job, error: JobError) -> None:
+    """Hold the job if an operator can fix the cause, otherwise fail it."""
+    held = error.code in HOLD_CODES and "hold" in JOBS.verbs_from(job.status)
+    with acting_as(actor(), reason=error.message[:1000]):
         try:
             if job.status == JobState.XML_READY and job.delivery_names:
-                job.renew()  # what another runner hands over is not ours to take back
+                job.renew()  # files that another runner delivers must not be taken back
                 take_back(job, Folders.from_settings())
-            (job.hold if held else job.fail)(fault)
+            (job.hold if held else job.fail)(error)
         except (MoveRefused, ClaimLost):
-            logger.warning("%s belongs to somebody else by now", job)
+            logger.warning("%s is now held by another runner", job)
 
 
 def is_due() -> bool:
@@ -162,13 +163,13 @@ def is_due() -> bool:
 
 
 def answer() -> None:
-    """Do the workers' part, within the time of a task."""
+    """Do the workers' part within the time limit of a task."""
     end = time.monotonic() + WORKERS_TURN.total_seconds()
     tick(patient=False, stopping=lambda: time.monotonic() > end)
 
 
 def watch(stop: threading.Event) -> None:
-    """Tick until told to stop: in one thread what is quick, in another what has to wait for OptiPlanning."""
+    """Tick until stopped: quick steps in one thread, in another those that wait for OptiPlanning."""
     with present(JOBS.queue) as sign:
         patient = threading.Thread(target=_watch, args=(stop, sign), kwargs={"patient": True}, name="patient")
         patient.start()
@@ -178,7 +179,7 @@ def watch(stop: threading.Event) -> None:
 
 def _watch(stop: threading.Event, sign: Callable[[], None], *, patient: bool) -> None:
     def stopping() -> bool:
-        sign()  # asked between two jobs and often during a long step
+        sign()  # called between two jobs and often during a long step
         return stop.is_set()
 
     while not stopping():
@@ -187,7 +188,7 @@ def _watch(stop: threading.Event, sign: Callable[[], None], *, patient: bool) ->
         except DatabaseError:
             logger.warning("the database does not answer", exc_info=True)
             connection.close()
-        except Exception:  # a thread that ended here would leave the other one working alone, and nobody would notice
-            logger.exception("the runner stumbled")
+        except Exception:  # if one thread ended here, the other would go on alone, unnoticed
+            logger.exception("unexpected error in the runner")
         stop.wait(LOOK_EVERY)
     connection.close()

@@ -1,7 +1,8 @@
-"""What all steps stand on: moving under the claim, the database's clock, this machine's folders."""
+"""What all steps share: moving under the claim, the database's clock, this machine's folders, the plan."""
 
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.db.models import DurationField, ExpressionWrapper, F
@@ -10,27 +11,49 @@ from django.db.models.functions import Now
 from kilit.lock.audit import for_reason
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job
+from orchestrator.orders.order import order_from
+from orchestrator.planning.excel.template import check_template
+from orchestrator.planning.plan import Plan
+from orchestrator.planning.rules import current_rules
+from orchestrator.planning.transform import transform
+
+KeepAlive = Callable[[], None]
 
 
 def advance(job: Job, verb: str, message: str, **changes: Any) -> None:
-    """Move on, and tell the timeline why in words."""
+    """Move the job under its claim; the message goes into the timeline."""
     with for_reason(message):
         job.advance(verb, **changes)
 
 
 def age(job: Job, column: str) -> timedelta:
-    """Return how long ago something was, by the database's clock."""
+    """Return the time since a column's timestamp, by the database's clock."""
     since = ExpressionWrapper(Now() - F(column), output_field=DurationField())
     return Job.objects.values_list(since, flat=True).get(pk=job.pk) or timedelta(0)
 
 
 def folders_here() -> Folders:
-    """Return this machine's folders, made when they are our own."""
     folders = Folders.from_settings()
     folders.prepare()
     return folders
 
 
 def poll() -> timedelta:
-    """Return how long to leave a folder alone between two looks."""
+    """Return the time between two looks at a folder."""
     return timedelta(seconds=settings.FLOOR_POLL)
+
+
+def format_minutes(span: timedelta) -> str:
+    return f"{span.total_seconds() / 60:g} min"
+
+
+def plan_for(job: Job, folders: Folders) -> Plan:
+    """Return the rows to cut by the current rules; reused from the previous step unless the rules changed."""
+    rules = current_rules()
+    made_by, plan = job.planned or (None, None)
+    if made_by is not rules or plan is None:
+        plan = transform(order_from(job.payload), rules, template=folders.template)
+        job.planned = rules, plan
+    else:
+        check_template(folders.template)
+    return cast("Plan", plan)

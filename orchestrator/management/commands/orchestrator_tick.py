@@ -1,5 +1,3 @@
-"""`manage.py orchestrator_tick`: work what is due, once or for as long as it is watched."""
-
 import signal
 import threading
 from collections.abc import Iterator
@@ -16,19 +14,21 @@ from orchestrator.workflow.runner import tick, watch
 
 
 class Command(BaseCommand):
-    help = "Work cutting jobs that are due; with --watch until told to stop."
+    help = "Work the due cutting jobs once, or with --watch until stopped."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--watch", action="store_true", help="go on until SIGTERM or Ctrl-C")
-        parser.add_argument("--dry-run", action="store_true", help="only say how many are due")
+        parser.add_argument("--watch", action="store_true", help="run until SIGTERM or Ctrl-C")
+        parser.add_argument("--dry-run", action="store_true", help="only print how many are due")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["dry_run"]:
             self.stdout.write(f"Would work {Job.objects.due().count()}.")
             return
-        with asked_to_stop() as stop:
+        with stop_on_signal() as stop:
             if not settings.FLOOR_IS_HERE:
-                self.stdout.write("The floor is on another machine (KILIT_FLOOR_IS_HERE is false): nothing to do here.")
+                self.stdout.write(
+                    "The folders are on another machine (KILIT_FLOOR_IS_HERE is false): nothing to do here."
+                )
             if not options["watch"]:
                 self.stdout.write(f"Worked {tick(patient=True, stopping=stop.is_set)}.")
                 return
@@ -42,8 +42,8 @@ class Command(BaseCommand):
 
 
 @contextmanager
-def asked_to_stop() -> Iterator[threading.Event]:
-    """Give an event that SIGTERM and Ctrl-C set, so that a job is let go of rather than left."""
+def stop_on_signal() -> Iterator[threading.Event]:
+    """Yield an event that SIGTERM and Ctrl-C set, so that the current job is released."""
     stop = threading.Event()
 
     def ask(_number: int, _frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""Names of files: readable, inside the folder, and never the same for two batches."""
+"""File names: readable, safe, and unique per batch."""
 
 import hashlib
 import re
@@ -12,24 +12,23 @@ from orchestrator.planning.plan import Batch
 
 LONGEST_COLOUR = 60
 HASH_LENGTHS = (0, 8, 16, 64)
-# Letters that do not come apart into a letter and a mark.
+# Letters that NFKD does not split into a letter and a mark.
 LETTERS = str.maketrans({"ı": "i", "ß": "ss", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "AE", "đ": "d", "ł": "l", "Ł": "L"})
 
 
-def folded(text: str) -> str:
-    """Return text in plain letters, digits and hyphens: Gümüş becomes Gumus, `../` becomes nothing."""
+def fold(text: str) -> str:
+    """Return text in ASCII letters, digits and hyphens: Gümüş becomes Gumus, `../` an empty string."""
     apart = unicodedata.normalize("NFKD", text.translate(LETTERS))
     letters = "".join(letter for letter in apart if not unicodedata.combining(letter))
     return re.sub(r"[^A-Za-z0-9]+", "-", letters).strip("-")
 
 
 def short_hash(text: str, length: int = 8) -> str:
-    """Return what tells two texts apart that fold to the same."""
     return hashlib.sha256(text.encode()).hexdigest()[:length]
 
 
 def file_names(job_id: UUID, batches: Sequence[Batch]) -> list[str]:
-    """Return a name for each batch; where two would be the same, also by capitals alone, both get a hash."""
+    """Return a name for each batch; names that differ only in case, or not at all, get a hash."""
     lengths = [0] * len(batches)
     while True:
         names = [_name(job_id, batch, HASH_LENGTHS[length]) for batch, length in zip(batches, lengths, strict=True)]
@@ -42,7 +41,7 @@ def file_names(job_id: UUID, batches: Sequence[Batch]) -> list[str]:
 
 
 def _name(job_id: UUID, batch: Batch, hash_length: int) -> str:
-    colour = folded(batch.color)[:LONGEST_COLOUR].strip("-")
+    colour = fold(batch.color)[:LONGEST_COLOUR].strip("-")
     if hash_length or not colour:
         colour = f"{colour}-{short_hash(batch.color, hash_length or 8)}".lstrip("-")
     return f"{job_id}_{batch.part_type}_{colour}_{plain(batch.thickness_mm)}mm.xlsx"

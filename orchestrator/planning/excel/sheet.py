@@ -1,4 +1,4 @@
-"""One batch as the bytes of an XLSX file: the same batch and template always give the same bytes.
+"""One batch as an XLSX file: the same batch and template always give the same bytes.
 
 This module loads openpyxl: import it late.
 """
@@ -20,12 +20,12 @@ from openpyxl.writer.excel import ExcelWriter
 from orchestrator.planning.excel.template import FIRST_ROW, open_template
 from orchestrator.planning.plan import Batch, Row
 
-# Zip files cannot tell of earlier days.
-STAMP = datetime(1980, 1, 1)  # noqa: DTZ001 - neither zip nor Excel knows zones
+# The earliest date of a zip file.
+STAMP = datetime(1980, 1, 1)  # noqa: DTZ001 - neither zip nor Excel has time zones
 TEXT_FORMAT = "@"
-# As `dataclasses.astuple` does, which would copy every value of every row.
+# Like `dataclasses.astuple`, which would also copy every value.
 cells_of = attrgetter(*(field.name for field in fields(Row)))
-# Excel reads _x0041_ in text as the letter A.
+# Excel reads _x0041_ in a text as the letter A.
 ESCAPE_LOOKALIKE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)")
 
 
@@ -52,7 +52,7 @@ def _remove_samples(sheet: Worksheet) -> None:
 
 
 def _text_style(sheet: Worksheet) -> Any:
-    """Return the style of text; found once for all cells, as openpyxl looks each up anew."""
+    """Return the style of text cells; made once, because openpyxl looks it up for every cell."""
     cell = Cell(sheet, row=FIRST_ROW, column=1)
     cell.number_format = TEXT_FORMAT
     return copy(cell._style)  # type: ignore[attr-defined]  # noqa: SLF001
@@ -61,7 +61,7 @@ def _text_style(sheet: Worksheet) -> Any:
 def _write(cell: Cell | MergedCell, value: str | int | Decimal, text: Any) -> None:
     if isinstance(value, str):
         cell.value = ESCAPE_LOOKALIKE.sub("_x005F_", value)
-        # openpyxl would take =1+1 for a formula and #N/A for an error; marked as text, Excel keeps it on editing too.
+        # openpyxl would write =1+1 as a formula and #N/A as an error; as text it also survives editing in Excel.
         cell.data_type = "s"
         cell._style = text  # type: ignore[union-attr]  # noqa: SLF001
     else:

@@ -1,4 +1,4 @@
-"""The template's contract: the sheet, its twelve tags, and nothing else in the first row."""
+"""The Excel template: one sheet with twelve tags, and nothing else in the first row."""
 
 import unicodedata
 from io import BytesIO
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
 
 SHEET = "ŞABLON"
-# The misspelt one is right: it is what OptiPlanning looks for.
+# EGDE is misspelt in OptiPlanning too.
 TAGS = (
     "[P_CODE_MAT]",
     "[P_LENGTH]",
@@ -28,18 +28,17 @@ TAGS = (
     "[P_IIDESC]",
     "[P_DESC1]",
 )
-FIRST_ROW = 3  # of data; above are the tags and the headings
+FIRST_ROW = 3  # of data, below the tags and the headings
 BIGGEST_FILE = 5 * 1024**2
-MOST_UNPACKED = 50 * 1024**2  # a small file can unfold into gigabytes
+MOST_UNPACKED = 50 * 1024**2  # a small zip can expand to gigabytes
 
 
 def check_template(path: Path) -> None:
-    """Raise E_TEMPLATE_INVALID with the reason, unless the template is what OptiPlanning expects."""
+    """Raise E_TEMPLATE_INVALID unless the template is what OptiPlanning expects."""
     open_template(read_template(path))
 
 
 def read_template(path: Path) -> bytes:
-    """Return the template's bytes; of a size that a template has."""
     try:
         with path.open("rb") as file:
             content = file.read(BIGGEST_FILE + 1)
@@ -51,18 +50,17 @@ def read_template(path: Path) -> bytes:
 
 
 def open_template(content: bytes) -> "tuple[Workbook, Worksheet]":
-    """Return the workbook and its sheet, or raise what is wrong with them."""
-    from openpyxl import load_workbook  # noqa: PLC0415 - it takes long to load, and few processes need it
+    from openpyxl import load_workbook  # noqa: PLC0415 - slow to load, and few processes need it
 
     try:
-        # What the archive says of itself is what its reader keeps to: nothing unfolds beyond it.
+        # zipfile never extracts more than the sizes in the archive's directory.
         with ZipFile(BytesIO(content)) as archive:
             unpacked = sum(entry.file_size for entry in archive.infolist())
         workbook = load_workbook(BytesIO(content)) if unpacked <= MOST_UNPACKED else None
-    except Exception as error:  # noqa: BLE001 - a broken file breaks the reader in every way there is
+    except Exception as error:  # noqa: BLE001 - openpyxl raises almost anything for a broken file
         raise _invalid(f"It is not a readable XLSX file ({type(error).__name__}).") from None
     if workbook is None:
-        raise _invalid(f"It would unfold to more than {MOST_UNPACKED // 1024**2} MB.")
+        raise _invalid(f"It would expand to more than {MOST_UNPACKED // 1024**2} MB.")
     sheet = next((s for s in workbook.worksheets if unicodedata.normalize("NFC", s.title) == SHEET), None)
     if sheet is None:
         raise _invalid(f"It has no sheet {SHEET}; its sheets are {', '.join(workbook.sheetnames)}.")

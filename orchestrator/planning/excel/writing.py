@@ -1,4 +1,4 @@
-"""Writes a job's files, all of them or none."""
+"""Writes a job's sheets: all of them or none."""
 
 import errno
 import hashlib
@@ -26,48 +26,44 @@ class Sheet:
     sha256: str
 
 
-def sheets_of(
+def list_sheets(
     job_id: UUID, plan: Plan, folders: Folders, *, keep_alive: Callable[[], None] | None = None
 ) -> list[Sheet]:
-    """Return what would be written, and write nothing."""
-    return [sheet for sheet, _ in _filled(job_id, plan, folders, keep_alive)]
-
-
-def contents_of(job_id: UUID, plan: Plan, folders: Folders) -> Iterator[tuple[Sheet, bytes]]:
-    """Return what would be written, file by file, with its bytes: the same plan makes the same bytes."""
-    return _filled(job_id, plan, folders, None)
+    """Return the sheets that would be written."""
+    return [sheet for sheet, _ in render_sheets(job_id, plan, folders, keep_alive)]
 
 
 def write_files(
     job_id: UUID, plan: Plan, folders: Folders, *, keep_alive: Callable[[], None] | None = None
 ) -> list[Sheet]:
-    """Write one file per batch; a file that is there with the same content is left alone.
+    """Write one file per batch; an existing file with the same content is skipped.
 
     `keep_alive` is called between files: a job with a thousand colours takes longer than a lease.
     """
     folder = folders.imports
     files: list[Sheet] = []
-    asides: dict[Path, Path] = {}  # where a file will appear, and where it is until then
+    temps: dict[Path, Path] = {}  # final path and temporary path
     try:
         with folder_errors(folder):
             remove_leftovers(folder)
-            for sheet, content in _filled(job_id, plan, folders, keep_alive):
+            for sheet, content in render_sheets(job_id, plan, folders, keep_alive):
                 files.append(sheet)
                 if file_sha256(folder / sheet.name) != sheet.sha256:
-                    asides[folder / sheet.name] = write_temp(folder, sheet.name, [content])
-            _place_all(asides)
+                    temps[folder / sheet.name] = write_temp(folder, sheet.name, [content])
+            _place_all(temps)
             sync_folder(folder, required=False)
     finally:
-        for aside in asides.values():
+        for temp in temps.values():
             with suppress(OSError):
-                aside.unlink(missing_ok=True)
+                temp.unlink(missing_ok=True)
     return files
 
 
-def _filled(
-    job_id: UUID, plan: Plan, folders: Folders, keep_alive: Callable[[], None] | None
+def render_sheets(
+    job_id: UUID, plan: Plan, folders: Folders, keep_alive: Callable[[], None] | None = None
 ) -> Iterator[tuple[Sheet, bytes]]:
-    from orchestrator.planning.excel.sheet import sheet_bytes  # noqa: PLC0415 - only whoever writes files loads openpyxl
+    """Yield every sheet with its bytes; the same plan gives the same bytes."""
+    from orchestrator.planning.excel.sheet import sheet_bytes  # noqa: PLC0415 - loads openpyxl, which is slow
 
     template = read_template(folders.template)
     for name, batch in zip(file_names(job_id, plan.batches), plan.batches, strict=True):
@@ -78,19 +74,19 @@ def _filled(
             keep_alive()
 
 
-def _place_all(asides: dict[Path, Path]) -> None:
-    """Rename every file to its name, or leave the folder as it was."""
-    done: list[tuple[Path, Path | None]] = []  # what appeared, and where the one before it is
+def _place_all(temps: dict[Path, Path]) -> None:
+    """Rename every file to its final name, or restore the folder."""
+    done: list[tuple[Path, Path | None]] = []  # each new file, and the backup of the one it replaced
     try:
-        for target, aside in asides.items():
+        for target, temp in temps.items():
             before = None
             if target.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))  # noqa: TRY301
             if os.path.lexists(target):
-                before = aside.with_name(f"{aside.stem}.before{aside.suffix}")
+                before = temp.with_name(f"{temp.stem}.before{temp.suffix}")
                 target.replace(before)
             done.append((target, before))
-            aside.replace(target)
+            temp.replace(target)
     except BaseException:
         for target, before in reversed(done):
             with suppress(OSError):

@@ -150,13 +150,13 @@ def test_orc_17_a_half_written_file_is_not_ready_and_later_is(put: Any, look: An
 def test_orc_17_a_file_that_stays_cut_short_is_invalid_in_the_end(put: Any, look: Any, length: int) -> None:
     put(GOOD[:length], seconds=60)
 
-    assert reason(look).startswith(f"{JOB}.xml is no solution: line ")
+    assert reason(look).startswith(f"{JOB}.xml is not a solution: line ")
 
 
 def test_orc_17_a_file_that_stays_empty_is_invalid_in_the_end(put: Any, look: Any) -> None:
     put(b"", seconds=60)
 
-    assert reason(look) == f"{JOB}.xml is no solution: it is empty."
+    assert reason(look) == f"{JOB}.xml is not a solution: it is empty."
 
 
 def test_orc_17_folders_links_and_pipes_named_xml_are_no_files(put: Any, look: Any, floor: Folders) -> None:
@@ -182,7 +182,7 @@ def test_orc_17_a_hundred_megabytes_are_refused_unread(put: Any, look: Any, floo
 
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert told == f"{JOB}.xml is no solution: it is larger than 50 MB (KILIT_XML_MAX_MB)."
+    assert told == f"{JOB}.xml is not a solution: it is larger than 50 MB (KILIT_XML_MAX_MB)."
     assert peak < 2 * 1024**2
 
 

@@ -184,7 +184,7 @@ def test_orc_18_a_file_that_is_nowhere_is_told_as_unknown(floor: Folders, source
         withdraw(NAME, floor)
 
     assert fault.value.code == Code.OSI_ACK_TIMEOUT
-    assert "Ask at the saw" in fault.value.message
+    assert "Check at the saw" in fault.value.message
 
 
 def test_orc_18_a_withdrawal_that_was_killed_half_way_is_finished(floor: Folders, source: Path) -> None:

@@ -93,7 +93,7 @@ def test_orc_23_broken_rules_fail_with_the_line(floor: Folders, settings: Any, t
 
     assert level == Level.FAIL
     assert message.startswith("rules.json: line 2: ")
-    assert message.endswith("This process still works by the last good rules.")
+    assert message.endswith("This process still uses the last valid rules.")
 
 
 def test_orc_23_rules_that_never_were_good_fail(floor: Folders, settings: Any, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_orc_23_rules_that_never_were_good_fail(floor: Folders, settings: Any, t
 
     assert found("rules") == (
         Level.FAIL,
-        "There are no rules to work by. rules.json: cannot be read: No such file or directory.",
+        "There are no valid rules. rules.json: cannot be read: No such file or directory.",
     )
     assert found("mode A command")[0] == Level.WARN
 

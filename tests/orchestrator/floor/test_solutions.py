@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from orchestrator.optiplanning import collecting
-from orchestrator.workflow.steps import spoken
+from orchestrator.workflow.steps import format_figures
 from tests.support.floor import GOOD, reason
 
 BOMB = b"""<?xml version="1.0"?><!DOCTYPE b [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>
@@ -24,8 +24,8 @@ EXTERNAL_DTD = b'<?xml version="1.0"?><!DOCTYPE a SYSTEM "http://127.0.0.1:9/x.d
         (b"<a><Solution></a>", "line 1: mismatched tag"),
         (b"no xml at all", "line 1: syntax error"),
         (b"<a><b/></a><a/>", "line 1: junk after document element"),
-        (b"<OptiPlanning/>", "it has nothing in it"),
-        (b"<OptiPlanning>text</OptiPlanning>", "it has nothing in it"),
+        (b"<OptiPlanning/>", "it has no content"),
+        (b"<OptiPlanning>text</OptiPlanning>", "it has no content"),
         (b"<a>\n<b>\x01</b></a>", "line 2: not well-formed (invalid token)"),
         (b'<?xml version="1.0" encoding="nobody-knows"?><a><b/></a>', "unknown encoding"),
         (b"<a>" * 5000, "it is nested more than 200 levels deep"),
@@ -55,7 +55,7 @@ def test_orc_17_zeros_at_the_end_are_what_is_not_copied_yet(put: Any, look: Any,
     assert look() is None
 
     put(begun + b"\0" * zeros, seconds=60)
-    assert "is no solution: line" in reason(look)
+    assert "is not a solution: line" in reason(look)
 
 
 def test_orc_17_zeros_in_the_middle_were_written(put: Any, look: Any) -> None:
@@ -95,6 +95,7 @@ def test_orc_17_the_best_is_marked_in_any_case(put: Any, look: Any, best: str) -
 
 def test_the_timeline_says_one_pattern_and_two_cuts() -> None:
     assert (
-        spoken({"boards_m2": "5.88", "patterns": 1, "cuts": 2}) == "The solution: 5.88 m² of boards, 1 pattern, 2 cuts."
+        format_figures({"boards_m2": "5.88", "patterns": 1, "cuts": 2})
+        == "Solution: 5.88 m² of boards, 1 pattern, 2 cuts."
     )
-    assert spoken({}) == "The solution tells no figures."
+    assert format_figures({}) == "The solution has no figures."

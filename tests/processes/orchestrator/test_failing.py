@@ -144,7 +144,7 @@ def test_a_program_that_runs_out_of_time_is_told_by_the_limit(floor, customer, s
     work_until(job, "FAILED")
 
     assert job.error_code == "E_OPTI_XML_TIMEOUT"
-    assert job.error_message == "OptiPlanning brought no solution within 20 min."
+    assert job.error_message == "OptiPlanning wrote no solution within 20 min."
 
 
 def test_nobody_works_where_the_floor_is_not(floor, customer, settings) -> None:
