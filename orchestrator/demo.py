@@ -1,4 +1,4 @@
-"""Demo data: a few customers, and orders of which one goes all the way by itself and others wait for a person."""
+"""Demo data: a few customers, orders that run to the end, and orders that need an operator."""
 
 import json
 import sys
@@ -13,11 +13,10 @@ from orchestrator.orders.order import read_order
 
 CUSTOMERS = {"+905321112233": "Ege Mobilya", "+905334445566": "Deniz Mutfak", "+905357778899": "Çınar Ahşap"}
 EGE, DENIZ, CINAR = CUSTOMERS
-STRANGER = "+905360001122"
+UNKNOWN = "+905360001122"
 
 
 def part(number: int, **changes: Any) -> dict[str, Any]:
-    """Return a part of a cupboard, a little different each."""
     return {
         "id": f"p{number}",
         "part_type": "GOVDE",
@@ -39,7 +38,7 @@ def backing(number: int, **changes: Any) -> dict[str, Any]:
     return part(number, **thin, **changes)
 
 
-# By the simulator the first two run to DONE; the others show what an operator meets.
+# With the simulator the first two run to DONE; the others show what an operator has to deal with.
 ORDERS: list[dict[str, Any]] = [
     {"order_id": "DEMO-1001", "customer_phone": EGE, "opti_mode": "A", "parts": [part(1), part(2), backing(3)]},
     {
@@ -50,14 +49,14 @@ ORDERS: list[dict[str, Any]] = [
         "parts": [part(number, color="Gümüş") for number in range(1, 9)],
     },
     {"order_id": "DEMO-1003", "customer_phone": CINAR, "opti_mode": "C", "parts": [part(1), part(2), backing(3)]},
-    {"order_id": "DEMO-1004", "customer_phone": STRANGER, "opti_mode": "A", "parts": [part(1)]},
+    {"order_id": "DEMO-1004", "customer_phone": UNKNOWN, "opti_mode": "A", "parts": [part(1)]},
     {"order_id": "DEMO-1005", "customer_phone": EGE, "opti_mode": "A", "parts": [part(1, thickness_mm=16)]},
     {"order_id": "DEMO-1006", "customer_phone": DENIZ, "opti_mode": "A", "parts": [part(1, desc1="sim:saw-failed")]},
 ]
 
 
 def load_demo() -> None:
-    """Make what is missing; the same orders are the same jobs."""
+    """Create what is missing; the same orders are the same jobs."""
     for phone, name in CUSTOMERS.items():
         Customer.objects.get_or_create(phone=phone, defaults={"name": name})
     with acting_as("demo"):
@@ -68,21 +67,12 @@ def load_demo() -> None:
 
 
 def plays_here() -> bool:
-    """Tell whether the floor is a demonstration's: nobody plays OptiPlanning or the saw in a factory's folders."""
+    """Return whether the folders are the demo's: the simulator must never run in a factory's folders."""
     folders = (settings.OPTI_IMPORT_FOLDER, settings.OPTI_EXPORT_FOLDER, settings.SAW_FOLDER)
     return not settings.PRODUCTION and all(folder.is_relative_to(settings.KILIT_VAR) for folder in folders)
 
 
 def simulators_command() -> str:
-    """Return the command that plays OptiPlanning in mode A, as KILIT_OPTI_COMMAND takes it."""
-    export = str(settings.OPTI_EXPORT_FOLDER)
-    return json.dumps(
-        [
-            sys.executable,
-            str(settings.BASE_DIR / "simulators" / "optiplanning" / "play.py"),
-            "--export",
-            export,
-            "--delay",
-            "2",
-        ]
-    )
+    """Return the value of KILIT_OPTI_COMMAND that simulates OptiPlanning in mode A."""
+    program = settings.BASE_DIR / "simulators" / "optiplanning" / "play.py"
+    return json.dumps([sys.executable, str(program), "--export", str(settings.OPTI_EXPORT_FOLDER), "--delay", "2"])

@@ -1,1 +1,1 @@
-"""Machines and services that the product talks to, played on this machine: for demo, tests and benchmarks."""
+"""Simulators of the machines and services that the product talks to, for demo, tests and benchmarks."""

@@ -1,4 +1,4 @@
-"""Panel cutting in the console: jobs with their actions, customers, and the preflight."""
+"""Panel cutting in the console: jobs, customers, preflight."""
 
 from orchestrator.admin.customers import CustomerAdmin
 from orchestrator.admin.jobs import JobAdmin

@@ -1,5 +1,3 @@
-"""The colours of the states."""
-
 from django.utils.safestring import SafeString
 
 from kilit.console.formatting import code_badge
@@ -20,5 +18,4 @@ COLOURS = {
 
 
 def state_badge(status: str) -> SafeString:
-    """Return a state as all pages show it."""
     return code_badge(status, COLOURS[JobState(status)])

@@ -1,4 +1,4 @@
-"""Why a cutting job does not move, in sentences with somewhere to go."""
+"""What blocks a cutting job, with links to where it can be fixed."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,15 +19,14 @@ from orchestrator.workflow.error_help import help_for
 
 
 def reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
-    """Return all that keeps a job where it is, or what it waits for."""
     match job.status:
         case JobState.DONE:
-            yield ended(_("It has ended: the saw has it."))
+            yield ended(_("Done: the saw has it."))
         case JobState.HOLD:
-            yield blocked(_("It waits for a person: put this right, then Approve."))
+            yield blocked(_("Needs approval. Fix the cause, then approve."))
             yield from (blocked(sentence) for sentence in help_for(job))
         case JobState.FAILED:
-            yield blocked(_("It has failed, and nothing tries it again by itself."))
+            yield blocked(_("Failed. It will not be retried automatically."))
             yield from (blocked(sentence) for sentence in help_for(job))
         case _:
             yield from _working(job, timeline)
@@ -35,17 +34,17 @@ def reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
 
 def _working(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
     if job.lease_until:
-        yield held(job.lease_until, timeline, after=_("the sweep orchestrator_release_lapsed lets it go on"))
+        yield held(job.lease_until, timeline, after=_("the scheduled task orchestrator_release_lapsed releases it"))
         if job.lease_until < timezone.now():
             yield from overdue("orchestrator_release_lapsed")
     elif job.next_run_at > timezone.now():
-        yield waiting(_("It is looked at again at %(time)s.") % {"time": moment(job.next_run_at)})
+        yield waiting(_("Next check at %(time)s.") % {"time": moment(job.next_run_at)})
     awaited = list(_awaited(job))
     yield from awaited
     if not job.lease_until:
-        nobody = [*_rules_are_wrong(), *_nobody_works(job)]
-        yield from nobody
-        if not awaited and not nobody and job.next_run_at <= timezone.now():
+        unattended = [*_invalid_rules(), *_no_runner(job)]
+        yield from unattended
+        if not awaited and not unattended and job.next_run_at <= timezone.now():
             yield ready(_("seconds"))
 
 
@@ -54,8 +53,8 @@ def _awaited(job: Job) -> Iterator[Blocker]:
         case JobState.OPTI_IMPORTED:
             yield from _waits_for_slot(job)
         case JobState.OPTI_RUNNING:
-            told = {"folder": settings.OPTI_EXPORT_FOLDER}
-            yield waiting(_("OptiPlanning was started; its solution is awaited in %(folder)s.") % told)
+            folder = {"folder": settings.OPTI_EXPORT_FOLDER}
+            yield waiting(_("OptiPlanning was started. Waiting for its solution in %(folder)s.") % folder)
         case JobState.XML_READY:
             yield waiting(_("The saw has not answered yet (%(folder)s).") % {"folder": settings.SAW_FOLDER})
 
@@ -64,7 +63,7 @@ def _waits_for_slot(job: Job) -> Iterator[Blocker]:
     taken = Job.objects.filter(status=JobState.OPTI_RUNNING).only("pk", "order_id").first()
     if taken:
         yield waiting(
-            _("OptiPlanning runs one job at a time, and is busy with another."),
+            _("OptiPlanning runs one job at a time and is busy with another."),
             link=_("Order %(order)s") % {"order": taken.order_id},
             href=reverse("admin:orchestrator_job_change", args=[taken.pk]),
         )
@@ -78,21 +77,23 @@ def _waits_for_slot(job: Job) -> Iterator[Blocker]:
         )
 
 
-def _rules_are_wrong() -> Iterator[Blocker]:
-    if wrong := rules_error():
-        told = _("The rules have a mistake, and a runner or worker that has not read good ones before waits: %(why)s")
+def _invalid_rules() -> Iterator[Blocker]:
+    if error := rules_error():
+        sentence = _("The rules are invalid. Processes that have not read valid rules before are waiting: %(error)s")
         where = {"link": _("Preflight"), "href": reverse("admin:orchestrator_job_preflight")}
-        yield blocked(told % {"why": wrong}, **where)
+        yield blocked(sentence % {"error": error}, **where)
 
 
-def _nobody_works(job: Job) -> Iterator[Blocker]:
-    """Say so when nobody lives who could take it; a runner can take everything, the workers what is quick and here."""
+def _no_runner(job: Job) -> Iterator[Blocker]:
+    """A runner can take every job; the workers only quick ones, and only where the folders are."""
     if Runner.objects.alive().filter(queue=JOBS.queue).exists():
         return
     if not settings.FLOOR_IS_HERE:
-        sentence = _("The floor is on another machine, and no runner lives there: manage.py orchestrator_tick --watch.")
+        sentence = _(
+            "The folders are on another machine, and no runner is alive there: manage.py orchestrator_tick --watch."
+        )
     elif job.takes_long():
-        sentence = _("Its next step takes long, and no runner is alive: manage.py orchestrator_tick --watch.")
+        sentence = _("The next step takes long, and no runner is alive: manage.py orchestrator_tick --watch.")
     elif Heartbeat.objects.alive().exists():
         return
     else:
@@ -101,12 +102,11 @@ def _nobody_works(job: Job) -> Iterator[Blocker]:
 
 
 def holdings(job: Job) -> list[tuple[str, Any]]:
-    """Return the lease, the claim and the slot."""
     shown: list[tuple[str, Any]] = []
     if job.lease_until:
         shown += [(_("Lease until"), moment(job.lease_until)), (_("Claim"), f"…{str(job.claim_token)[-12:]}")]
     if job.status == JobState.OPTI_RUNNING:
-        shown.append((_("Slot"), _("OptiPlanning, which runs one job at a time")))
+        shown.append((_("Slot"), _("OptiPlanning (one job at a time)")))
     if job.delivery_names and job.status in (JobState.XML_READY, JobState.DELIVERED, JobState.DONE):
-        shown.append((_("Handed to the saw as"), ", ".join(map(str, job.delivery_names))))
+        shown.append((_("Delivered to the saw as"), ", ".join(map(str, job.delivery_names))))
     return shown

@@ -1,4 +1,4 @@
-"""How a job's values look: phones masked in lists, whole on the job's own page."""
+"""Columns and fields of a job. Phone numbers are masked in lists and complete on the job's page."""
 
 from typing import Any
 
@@ -13,26 +13,23 @@ from django.utils.translation import gettext_lazy
 from kilit.console.formatting import badge, error_cell, since, two_lines
 from orchestrator.admin.badges import state_badge
 from orchestrator.models import Job
-from orchestrator.states import JobState, Mode
+from orchestrator.states import FAILING, Mode
 
 SHOWN = 4  # digits of a phone
 
 
 def masked(phone: str) -> str:
-    """Return the end of a phone, enough to recognise it by."""
     return f"…{phone[-SHOWN:]}"
 
 
 @display(description=gettext_lazy("order"))
 def order(job: Job) -> SafeString:
-    """Return the order over the end of the id, which tells jobs apart."""
     revision = " · " + _("revision %(number)s") % {"number": job.revision} if job.revision else ""
     return two_lines(job.order_id, f"…{str(job.pk)[-12:]}{revision}", title=str(job.pk))
 
 
 @display(description=gettext_lazy("state"))
 def state(job: Job) -> SafeString:
-    """Return the state as word and colour."""
     return state_badge(job.status)
 
 
@@ -49,7 +46,6 @@ def mode(job: Job) -> SafeString:
 
 @display(description=gettext_lazy("parts"))
 def parts(job: Job) -> int:
-    """Return how many lines the order has."""
     return job.part_count
 
 
@@ -60,25 +56,21 @@ def retries(job: Job) -> int:
 
 @display(description=gettext_lazy("error"))
 def error(job: Job) -> SafeString | str:
-    """Return the code, which opens to the whole text; the job's page shows it too."""
     return error_cell(job.error_code, job.error_message)
 
 
 @display(description=gettext_lazy("age"))
 def age(job: Job) -> SafeString:
-    """Return how long ago it came in."""
     return since(job.created_at)
 
 
 @display(description=gettext_lazy("in this state for"))
 def lasting(job: Job) -> SafeString:
-    """Return how long nothing was written about it."""
     return since(job.updated_at)
 
 
 @display(description=gettext_lazy("state"))
 def state_now(job: Job) -> SafeString:
-    """Return the state, and whether a runner has the job."""
     held = ""
     if job.lease_until:
         until = _("until %(time)s") % {"time": f"{localtime(job.lease_until):%H:%M:%S}"}
@@ -88,7 +80,6 @@ def state_now(job: Job) -> SafeString:
 
 @display(description=gettext_lazy("customer"))
 def whole_customer(job: Job) -> str:
-    """Return who ordered, with the whole phone."""
     if job.customer:
         return str(job.customer)
     name = job.customer_snapshot_name or _("unknown")
@@ -98,12 +89,11 @@ def whole_customer(job: Job) -> str:
 @display(description=gettext_lazy("plate"))
 def plate(job: Job) -> str:
     size = job.plate_size or job.payload.get("plate_size")
-    return f"{size['width_mm']} × {size['height_mm']} mm" if size else _("of the rules")
+    return f"{size['width_mm']} × {size['height_mm']} mm" if size else _("from the rules")
 
 
 @display(description=gettext_lazy("started by the operator"))
 def triggered(job: Job) -> str:
-    """Return whether the operator's trigger was approved; only mode C asks for it."""
     if job.opti_mode != Mode.C:
         return _("not needed")
     return _("yes, approved") if job.manual_trigger_approved else _("not yet")
@@ -111,18 +101,18 @@ def triggered(job: Job) -> str:
 
 @display(description=gettext_lazy("error"))
 def whole_error(job: Job) -> str:
-    """Return the code; its text is above. On a job that goes on, both of the last one."""
+    """Return the code, whose text is above; on a job that continues, the last code and its text."""
     if not job.error_code:
         return "-"
-    rests = job.status in (JobState.HOLD, JobState.FAILED)
-    told = {"code": job.error_code, "message": job.error_message}
-    return job.error_code if rests else _("before: %(code)s: %(message)s") % told
+    if job.status in FAILING:
+        return job.error_code
+    return _("before: %(code)s: %(message)s") % {"code": job.error_code, "message": job.error_message}
 
 
 FIGURES = {
     "boards_m2": gettext_lazy("Boards m²"),
-    "drops_m2": gettext_lazy("Drops m²"),
-    "drop_kinds": gettext_lazy("Kinds of drops"),
+    "drops_m2": gettext_lazy("Offcuts m²"),
+    "drop_kinds": gettext_lazy("Kinds of offcuts"),
     "patterns": gettext_lazy("Patterns"),
     "cycles": gettext_lazy("Cycles"),
     "cuts": gettext_lazy("Cuts"),
@@ -134,27 +124,26 @@ FIGURES = {
 
 
 def figures(solution: dict[str, Any] | None) -> list[tuple[str, Any]]:
-    """Return what is known of the best solution, what operators ask for first."""
     known = solution or {}
     return [(str(label), known[name]) for name, label in FIGURES.items() if known.get(name) not in (None, "")]
 
 
-# Facts of the row that every event repeats; the timeline shows them where they came about.
+# Every event repeats these columns of the row; the timeline shows them only for the state that set them.
 ONCE = {"batch_count": "PREPARED", "backing_edge_reset_count": "PREPARED"}
-UNTOLD = ("verb", "error_message")
+HIDDEN = ("verb", "error_message")
 
 
 def timeline(events: Any) -> list[Any]:
-    """Return events with the details that say something new."""
-    told = list(events)
-    for event in told:
+    """Return the events with the details that are new in each."""
+    shown = list(events)
+    for event in shown:
         moved = event.to_state if event.from_state != event.to_state else None
         event.details = {
             name: ", ".join(map(str, value)) if isinstance(value, list) else value
             for name, value in event.details.items()
-            if name not in UNTOLD and (moved is None or ONCE.get(name, moved) == moved)
+            if name not in HIDDEN and (moved is None or ONCE.get(name, moved) == moved)
         }
-    return told
+    return shown
 
 
 PART_COLUMNS = {
@@ -178,13 +167,13 @@ PART_COLUMNS = {
 
 
 def part_table(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the parts table, without columns that no part fills."""
+    """Return the parts table without empty columns."""
     names = [name for name in PART_COLUMNS if any(part.get(name) is not None for part in parts)]
     rows = [[str(part.get(name, "")) for name in names] for part in parts]
     return {"part_columns": [PART_COLUMNS[name] for name in names], "part_rows": rows}
 
 
-# Columns are functions: Django offers, and takes, no sorting by them, which would read the whole table.
+# Columns are functions so that Django offers no sorting, which would read the whole table.
 COLUMNS = [order, state, customer, mode, parts, retries, error, lasting, age]
 FIELDSETS: Any = [
     (

@@ -1,4 +1,4 @@
-"""Customers in the console: operators add the one whom an order waits for."""
+"""Customers in the console: operators add the customer that a held order needs."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from orchestrator.orders.fields import InvalidField, phone, text
 
 
 class CustomerForm(forms.ModelForm[Customer]):
-    """Reads a phone in any spelling, as the API does."""
+    """Accepts a phone number in any format, like the API."""
 
     class Meta:
         model = Customer
@@ -33,19 +33,17 @@ class CustomerForm(forms.ModelForm[Customer]):
             self.fields["phone"].widget.attrs["maxlength"] = "40"
 
     def clean_phone(self) -> str:
-        """Return the one spelling that is kept."""
         return self._read(phone, self.cleaned_data["phone"])
 
     def clean_name(self) -> str:
-        """Return the name without what a sheet could not hold."""
         return self._read(text(200), self.cleaned_data["name"])
 
     @staticmethod
     def _read(read: Any, value: str) -> str:
         try:
             return str(read(value))
-        except InvalidField as wrong:
-            raise forms.ValidationError(gettext(str(wrong))) from None
+        except InvalidField as error:
+            raise forms.ValidationError(gettext(str(error))) from None
 
 
 @admin.register(Customer)
@@ -55,13 +53,12 @@ class CustomerAdmin(ModelAdmin):
     list_per_page = 50
     show_full_result_count = False
     search_fields = ["name", "=phone"]
-    search_help_text = _("A name, or a whole phone")
+    search_help_text = _("A name, or a complete phone number")
     ordering = ["name"]
     actions = None
 
     @admin.display(description=_("phone"))
     def masked_phone(self, customer: Customer) -> str:
-        """Return the end of the phone; the page shows it whole."""
         return masked(customer.phone)
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:

@@ -1,4 +1,4 @@
-"""Failed cutting jobs as rows of a CSV file."""
+"""Failed cutting jobs as CSV rows."""
 
 from typing import Any
 
@@ -21,7 +21,6 @@ COLUMNS = (
 
 
 def cells(job: Job) -> list[Any]:
-    """Return one row, in the order of the columns."""
     return [
         job.pk,
         job.order_id,

@@ -1,4 +1,4 @@
-"""Jobs in the console: where each stands, what it is made of, what to do, and the verbs of an operator."""
+"""Cutting jobs in the console."""
 
 from typing import Any
 
@@ -39,15 +39,13 @@ class JobAdmin(QueueAdmin):
 
     list_display = columns.COLUMNS
     list_select_related = ["customer"]
-    search_help_text = gettext_lazy("A whole id, order id or phone")
+    search_help_text = gettext_lazy("A complete id, order id or phone number")
     actions_list = ["error_groups", "preflight", "dead_letters"]
     change_form_outer_after_template = "admin/orchestrator/job.html"
     fieldsets = columns.FIELDSETS
     readonly_fields = columns.READ_ONLY
     export_columns = dead_letters.COLUMNS
     export_cells = staticmethod(dead_letters.cells)
-
-    # What is shown
 
     def get_queryset(self, request: HttpRequest) -> JobQuerySet:
         jobs: JobQuerySet = super().get_queryset(request)
@@ -65,27 +63,21 @@ class JobAdmin(QueueAdmin):
         }
 
     def badge(self, state: str) -> SafeString:
-        """Return a state as all pages show it."""
         return state_badge(state)
 
     def blockers(self, row: Job, timeline: list[Event]) -> list[Blocker]:
         return list(blockers.reasons(row, timeline))
 
     def holdings(self, row: Job) -> list[tuple[str, Any]]:
-        """Return what it holds, or what holds it."""
         return blockers.holdings(row)
-
-    # Pages
 
     @button(description=gettext_lazy("Preflight"), icon="fact_check", permissions=["view"], url_path="preflight")
     def preflight(self, request: HttpRequest) -> HttpResponse:
-        """Show whether folders, template, rules and command are as jobs need them."""
         checks = [(check, badge(check.level, LEVELS[check.level])) for check in preflight()]
-        facts = {"checks": checks, "floor_is_here": settings.FLOOR_IS_HERE}
-        return page(self, request, "admin/orchestrator/preflight.html", title=_("Preflight"), **facts)
+        context = {"checks": checks, "floor_is_here": settings.FLOOR_IS_HERE}
+        return page(self, request, "admin/orchestrator/preflight.html", title=_("Preflight"), **context)
 
     def solution_file(self, request: HttpRequest, object_id: str, number: int) -> HttpResponse:
-        """Hand out one file of a job's solution."""
         job = self.get_object(request, unquote(object_id))
         file = job and job.solution_files.filter(pk=number).first()
         if not file or not self.has_view_permission(request, job):
@@ -93,13 +85,13 @@ class JobAdmin(QueueAdmin):
         return download(file.name, bytes(file.content), "application/xml")
 
     def sheet_file(self, request: HttpRequest, object_id: str, number: int) -> HttpResponse:
-        """Hand out one of a job's sheets, byte for byte as OptiPlanning got it."""
+        """Return one of a job's sheets, byte for byte as OptiPlanning got it."""
         job = self.get_object(request, unquote(object_id))
         if job is None or not self.has_view_permission(request, job) or number >= len(job.files):
             raise Http404
         found = sheet(job, number)
         if found is None:
-            gone = _("The sheet is no longer in the import folder, and template or rules have changed since.")
+            gone = _("The sheet is no longer in the import folder, and the template or the rules have changed since.")
             return HttpResponse(gone, status=410, content_type="text/plain; charset=utf-8")
         return download(*found, XLSX)
 

@@ -1,1 +1,1 @@
-"""OptiPlanning and the saw, played in the real folders."""
+"""A simulator of OptiPlanning and the saw, working in the configured folders."""

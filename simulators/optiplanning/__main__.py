@@ -1,5 +1,3 @@
-"""`python -m simulators.optiplanning`."""
-
 import os
 import sys
 

@@ -1,4 +1,4 @@
-"""`python -m simulators.optiplanning`: play OptiPlanning and the saw in the real folders."""
+"""`python -m simulators.optiplanning`: simulates OptiPlanning and the saw in the configured folders."""
 
 import re
 import signal
@@ -19,20 +19,20 @@ from simulators.optiplanning.play import JOB_ID, OPTI_FAULTS, SAW_FAULTS, solve
 
 LOOK_EVERY = 0.5  # seconds
 AN_HOUR = 3600
-SAW_WISH = re.compile(rb'<Simulator saw="([a-z-]+)"')
+SAW_REQUEST = re.compile(rb'<Simulator saw="([a-z-]+)"')
 
 
 class Command(BaseCommand):
     help = (
-        "Play OptiPlanning (sheets in the import folder become a solution in the export folder) and the saw (inbox/ to "
-        "processed/), until Ctrl-C. A sheet whose description 1 has the words sim:NAME gets that fault, whatever the "
-        f"arguments say; NAME is one of {', '.join(OPTI_FAULTS)}, and for the saw "
+        "Simulate OptiPlanning (sheets in the import folder become a solution in the export folder) and the saw "
+        "(inbox/ to processed/) until Ctrl-C. sim:NAME in description 1 of a sheet requests a fault, whatever the "
+        f"arguments are; NAME is one of {', '.join(OPTI_FAULTS)}, and for the saw "
         f"{', '.join(f'saw-{name}' for name in SAW_FAULTS)}."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         seconds = whole_number(least=0, most=AN_HOUR)
-        parser.add_argument("--only", choices=("opti", "saw"), help="play only one of them")
+        parser.add_argument("--only", choices=("opti", "saw"), help="simulate only one of them")
         parser.add_argument("--opti-delay", type=seconds, default=2, help="seconds until a sheet is solved")
         parser.add_argument("--opti-fault", choices=OPTI_FAULTS, help="what goes wrong at OptiPlanning")
         parser.add_argument("--saw-delay", type=seconds, default=1, help="seconds until the saw answers")
@@ -41,35 +41,35 @@ class Command(BaseCommand):
         parser.add_argument(
             "--job", metavar="ID", help="start OptiPlanning on this job's sheets now, even a second time"
         )
-        parser.add_argument("--once", action="store_true", help="look once, and end")
+        parser.add_argument("--once", action="store_true", help="look once, then exit")
 
     def handle(self, *args: Any, **options: Any) -> None:
         die_with_parent()
-        # A shell that starts it in the background would have it ignore Ctrl-C.
+        # A shell that starts it in the background makes it ignore Ctrl-C.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         folders = Folders.from_settings()
         folders.prepare()
-        player = Player(folders, options, tell=self.stdout.write)
+        simulator = Simulator(folders, options, write=self.stdout.write)
         try:
             if options["job"]:
-                player.start_by_hand(options["job"])
+                simulator.start_by_hand(options["job"])
                 return
-            player.look()
+            simulator.look()
             while not options["once"]:
                 time.sleep(LOOK_EVERY)
-                player.look()
-        except JobError as fault:
-            raise CommandError(fault.message) from None
+                simulator.look()
+        except JobError as error:
+            raise CommandError(error.message) from None
         except KeyboardInterrupt:
             return
 
 
-class Player:
-    """Both machines; what was solved is seen in the folders, so it can be stopped and started at any time."""
+class Simulator:
+    """Both machines. All state is in the folders, so the simulator can be stopped and started at any time."""
 
-    def __init__(self, folders: Folders, options: dict[str, Any], *, tell: Any) -> None:
-        self.folders, self.options, self.tell = folders, options, tell
-        self.tried: set[tuple[str, float]] = set()  # what went wrong on purpose goes wrong once
+    def __init__(self, folders: Folders, options: dict[str, Any], *, write: Any) -> None:
+        self.folders, self.options, self.write = folders, options, write
+        self.tried: set[tuple[str, float]] = set()  # a simulated fault happens once per job
 
     def look(self) -> None:
         with folder_errors(self.folders.imports):
@@ -80,7 +80,7 @@ class Player:
                 self._cut()
 
     def start_by_hand(self, job: str) -> None:
-        """Solve one job's sheets, as an operator who opens them in OptiPlanning."""
+        """Solve one job's sheets, like an operator who opens them in OptiPlanning."""
         sheets = [sheet for sheet in self._sheets() if sheet.name.startswith(f"{job}_")]
         if not sheets:
             raise CommandError(f"No sheet of {job} in {self.folders.imports}.")
@@ -106,23 +106,23 @@ class Player:
             each_sheet = current_rules().xml_expected == "batch"
             written = solve(sheets, self.folders.export, fault=self.options["opti_fault"], each_sheet=each_sheet)
         except (BadZipFile, ValueError, KeyError, ArithmeticError) as error:
-            self.tell(f"OptiPlanning cannot read the sheets of {job}: {error}")
+            self.write(f"OptiPlanning cannot read the sheets of {job}: {error}")
             return
         except SystemExit as crash:
-            self.tell(f"OptiPlanning crashed on {job}: {crash.code}")
+            self.write(f"OptiPlanning crashed on {job}: {crash.code}")
             return
         for path in written:
-            self.tell(f"OptiPlanning wrote {path.name}.")
+            self.write(f"OptiPlanning wrote {path.name}.")
 
     def _cut(self) -> None:
         for path in sorted(self.folders.inbox.glob("*.xml")):
             try:
                 rest = time.time() - path.stat().st_mtime
-                wish = SAW_WISH.search(path.read_bytes())
-                fault = wish[1].decode() if wish else self.options["saw_fault"]
+                request = SAW_REQUEST.search(path.read_bytes())
+                fault = request[1].decode() if request else self.options["saw_fault"]
                 if fault == "mute" or rest < self.options["late" if fault == "late" else "saw_delay"]:
                     continue
                 path.replace((self.folders.failed if fault == "failed" else self.folders.processed) / path.name)
             except FileNotFoundError:
-                continue  # taken back in this moment
-            self.tell(f"The saw {'refused' if fault == 'failed' else 'took'} {path.name}.")
+                continue  # withdrawn in the meantime
+            self.write(f"The saw {'refused' if fault == 'failed' else 'took'} {path.name}.")

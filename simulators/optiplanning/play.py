@@ -1,8 +1,8 @@
-"""Plays OptiPlanning: reads sheets, and writes a solution into the export folder.
+"""Simulates OptiPlanning: reads sheets and writes a solution into the export folder.
 
-Also a program for mode A, without Django: `python play.py --export FOLDER [--delay S] [--fault NAME] FILE…`.
-What is asked for by the words `sim:NAME` in a sheet's [P_DESC1] wins over the arguments, so that orders of different
-fates can run side by side; what is asked of the saw travels on inside the solution.
+It is also a program for mode A, without Django: `python play.py --export FOLDER [--delay S] [--fault NAME] FILE…`.
+`sim:NAME` in a sheet's [P_DESC1] overrides the arguments, so that orders with different faults can run side by side;
+a fault of the saw is passed on inside the solution.
 """
 
 import argparse
@@ -16,10 +16,10 @@ from uuid import uuid4
 from xml.sax.saxutils import quoteattr
 
 JOB_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-WISH = re.compile(r"\bsim:([a-z0-9-]+)")
-# Of OptiPlanning: no XML; XML that is none; half of it, then the rest; another job's; a crash; no end.
+REQUEST = re.compile(r"\bsim:([a-z0-9-]+)")
+# OptiPlanning: no XML, invalid XML, half a file and later the rest, another job's id, another encoding, crash, hang.
 OPTI_FAULTS = ("silent", "invalid", "half", "wrong-job", "utf-16", "crash", "hang")
-# Of the saw: put into failed/; an answer long after its time; none at all.
+# The saw: move to failed/, answer late, never answer.
 SAW_FAULTS = ("failed", "late", "mute")
 PLATE_M2 = Decimal("5.88")
 MM2_PER_M2 = 1_000_000
@@ -28,17 +28,14 @@ FIRST_ROW = 3
 
 @dataclass
 class Work:
-    """What a job's sheets ask for."""
-
     pieces: int = 0
     area_m2: Decimal = Decimal(0)
     sizes: set[tuple[str, Decimal, Decimal]] = field(default_factory=set)
-    wishes: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
 
 def read_sheets(files: list[Path]) -> Work:
-    """Add up the rows of the sheets."""
-    from openpyxl import load_workbook  # noqa: PLC0415 - it takes long to load, and whoever starts a player needs it not
+    from openpyxl import load_workbook  # noqa: PLC0415 - slow to load
 
     work = Work()
     for path in files:
@@ -49,14 +46,14 @@ def read_sheets(files: list[Path]) -> Work:
                 work.sizes.add((material, Decimal(length), Decimal(width)))
                 work.pieces += int(quantity)
                 work.area_m2 += Decimal(length) * Decimal(width) * int(quantity) / MM2_PER_M2
-                work.wishes += WISH.findall(str(row[11] or ""))
+                work.requests += REQUEST.findall(str(row[11] or ""))
         finally:
             book.close()
     return work
 
 
 def solution_xml(job: str, work: Work, *, encoding: str = "UTF-8") -> str:
-    """Return a solution of the shape seen in the field: several Solution elements, the chosen one with best="1"."""
+    """Return a solution as OptiPlanning writes it: several Solution elements, the chosen one with best="1"."""
     boards = max(1, int((work.area_m2 * Decimal("1.15") / PLATE_M2).to_integral_value(ROUND_UP)))
     solutions = []
     for number, (algo, more) in enumerate((("SPEED", 1), ("BEST", 0)), start=1):
@@ -77,19 +74,19 @@ def solution_xml(job: str, work: Work, *, encoding: str = "UTF-8") -> str:
         }
         attributes = " ".join(f"{name}={quoteattr(str(value))}" for name, value in figures.items())
         solutions.append(f"    <Solution {attributes}/>")
-    wishes = [wish.removeprefix("saw-") for wish in work.wishes if wish.startswith("saw-")]
-    wished = f"  <Simulator saw={quoteattr(wishes[0])}/>\n" if wishes else ""
+    requests = [request.removeprefix("saw-") for request in work.requests if request.startswith("saw-")]
+    saw = f"  <Simulator saw={quoteattr(requests[0])}/>\n" if requests else ""
     listed = "\n".join(solutions)
     return (
         f'<?xml version="1.0" encoding="{encoding}"?>\n<OptiPlanning job={quoteattr(job)}>\n'
-        f"  <Solutions>\n{listed}\n  </Solutions>\n{wished}</OptiPlanning>\n"
+        f"  <Solutions>\n{listed}\n  </Solutions>\n{saw}</OptiPlanning>\n"
     )
 
 
 def solve(
     files: list[Path], export: Path, *, fault: str | None = None, each_sheet: bool = False, pause: float = 3.0
 ) -> list[Path]:
-    """Solve the sheets of each job among the files, one by one if wanted; return what was written."""
+    """Solve the sheets of each job, together or one by one; return the files written."""
     jobs: dict[str, list[Path]] = {}
     for path in files:
         if found := JOB_ID.match(path.name):
@@ -99,7 +96,7 @@ def solve(
 
 def _solve_together(stem: str, sheets: list[Path], export: Path, fault: str | None, pause: float) -> list[Path]:
     work = read_sheets(sheets)
-    fault = next((wish for wish in work.wishes if wish in OPTI_FAULTS), fault)
+    fault = next((request for request in work.requests if request in OPTI_FAULTS), fault)
     if fault == "silent":
         return []
     if fault == "crash":
@@ -122,9 +119,9 @@ def _solve_together(stem: str, sheets: list[Path], export: Path, fault: str | No
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description="Plays OptiPlanning for the sheets it is given.")
+    parser = argparse.ArgumentParser(description="Simulates OptiPlanning for the given sheets.")
     parser.add_argument("--export", type=Path, required=True, help="the export folder")
-    parser.add_argument("--delay", type=float, default=0.0, help="seconds of thinking")
+    parser.add_argument("--delay", type=float, default=0.0, help="seconds to wait first")
     parser.add_argument("--fault", choices=OPTI_FAULTS, help="what goes wrong")
     parser.add_argument("--each-sheet", action="store_true", help="write a solution for each sheet, not for each job")
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE")

@@ -109,7 +109,7 @@ def test_cutting_jobs_are_retried_by_filter_and_permanent_errors_are_told(make_p
     retried = Event.objects.of(passing).get(event_type="JOB_RETRY_SCHEDULED")
     assert (retried.actor, retried.message) == ("operator:ayse", f"fixed ({action})")
     told = client.get(f"{PAGES}{action.pk}/change/").content.decode()
-    assert "Scheduled a retry of 1 of 3; 1 was FAILED (E_RETRY_LIMIT_REACHED); 1 was FAILED (E_XML_INVALID)." in told
+    assert "Scheduled for retry: 1 of 3; 1 was FAILED (E_RETRY_LIMIT_REACHED); 1 was FAILED (E_XML_INVALID)." in told
 
 
 def test_con_4_a_job_that_is_worked_on_is_foretold_as_it_is_reported(make_person, floor) -> None:

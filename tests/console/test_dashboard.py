@@ -209,7 +209,7 @@ def test_jobs_on_hold_wait_for_a_person(admin_client) -> None:
 
     html = admin_client.get("/admin/").content.decode()
 
-    assert "On HOLD, waiting for a person" in html
+    assert "Needs approval" in html
     assert "S-77" in html
     assert "Customer unknown" in html
 

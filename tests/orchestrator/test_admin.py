@@ -86,7 +86,7 @@ def test_a_job_in_every_state_has_a_page_with_the_buttons_that_apply(state, make
 def test_the_page_shows_parts_what_to_fix_and_the_timeline(make_person) -> None:
     shown = page_of(make_person("viewer"), held())
 
-    assert "It waits for a person: put this right, then Approve." in shown
+    assert "Needs approval. Fix the cause, then approve." in shown
     assert "Add the customer" in shown
     assert "Part g1: mend it." in shown
     assert "MAT-01" in shown

@@ -52,7 +52,7 @@ def test_a_taken_slot_names_and_links_the_job_that_has_it(make_person) -> None:
 
     page = make_person("viewer").get(f"{LIST}{waiting.pk}/change/").content.decode()
 
-    assert "OptiPlanning runs one job at a time, and is busy with another." in page
+    assert "OptiPlanning runs one job at a time and is busy with another." in page
     assert f'href="{LIST}{busy.pk}/change/"' in page
     assert "Order T-OPTI_RUNNING" in page
 
@@ -62,7 +62,7 @@ def test_a_next_run_in_the_future_and_nobody_to_work_are_told(make_person) -> No
     Job.objects.filter(pk=job.pk).update(next_run_at=datetime.now(UTC) + timedelta(minutes=20))
 
     reasons = told(client, job)
-    assert reasons[0][1].startswith("It is looked at again at ")
+    assert reasons[0][1].startswith("Next check at ")
     assert reasons[1] == (
         "blocked",
         "No worker and no runner is alive: manage.py runworkers, or orchestrator_tick --watch.",
@@ -76,10 +76,10 @@ def test_a_next_run_in_the_future_and_nobody_to_work_are_told(make_person) -> No
 
 WATCH = "manage.py orchestrator_tick --watch."
 NEEDS_A_RUNNER = {
-    "OptiPlanning is to be started": ("OPTI_IMPORTED", {"opti_mode": "A"}, "Its next step takes long, and no runner"),
-    "OptiPlanning ran with one that is gone": ("OPTI_RUNNING", {"opti_mode": "B"}, "Its next step takes long, and no"),
-    "very many sheets": ("PREPARED", {"batch_count": 101}, "Its next step takes long, and no runner is alive"),
-    "the floor is elsewhere": ("NEW", {}, "The floor is on another machine, and no runner lives there"),
+    "OptiPlanning is to be started": ("OPTI_IMPORTED", {"opti_mode": "A"}, "The next step takes long, and no runner"),
+    "OptiPlanning ran with one that is gone": ("OPTI_RUNNING", {"opti_mode": "B"}, "The next step takes long, and no"),
+    "very many sheets": ("PREPARED", {"batch_count": 101}, "The next step takes long, and no runner is alive"),
+    "the floor is elsewhere": ("NEW", {}, "The folders are on another machine, and no runner is alive there"),
 }
 
 

@@ -13,7 +13,7 @@ from orchestrator.files.folders import Folders
 from orchestrator.models import Job
 from orchestrator.workflow.runner import tick
 from simulators.optiplanning import play
-from simulators.optiplanning.command import Player
+from simulators.optiplanning.command import Simulator
 from tests.support.cutting_jobs import make_job
 from tests.support.waiting import PATIENCE
 
@@ -23,13 +23,13 @@ def command(folders: Folders, *arguments: str) -> str:
     return json.dumps([sys.executable, str(Path(play.__file__)), "--export", str(folders.export), *arguments])
 
 
-def player(folders: Folders, **options: Any) -> Player:
+def player(folders: Folders, **options: Any) -> Simulator:
     """Return OptiPlanning's and the saw's player, who answer at once."""
     asked = {"only": None, "opti_delay": 0, "opti_fault": None, "saw_delay": 0, "saw_fault": None, "late": 600}
-    return Player(folders, asked | options, tell=lambda _: None)
+    return Simulator(folders, asked | options, write=lambda _: None)
 
 
-def work_until(job: Job, *states: str, machines: Player | None = None) -> Job:
+def work_until(job: Job, *states: str, machines: Simulator | None = None) -> Job:
     """Tick, and let the machines play, until the job is in one of the states."""
     end = time.monotonic() + PATIENCE
     while True:
