@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from orchestrator.files.folders import Folders, read_command, split
-from orchestrator.workflow.preflight import Level, preflight
+from orchestrator.workflow.preflight import CheckLevel, preflight
 from tests.support.cutting_rules import SHIPPED
 
 
-def found(name: str) -> tuple[Level, str]:
+def found(name: str) -> tuple[CheckLevel, str]:
     (check,) = (check for check in preflight() if check.name == name)
     return check.level, check.message
 
@@ -42,14 +42,14 @@ def test_orc_23_a_folder_elsewhere_that_is_missing_fails_and_is_not_made(
     settings.KILIT_VAR = tmp_path / "var"
     settings.OPTI_EXPORT_FOLDER = tmp_path / "share" / "export"
 
-    assert found("export folder") == (Level.FAIL, f"{tmp_path}/share/export: No such file or directory.")
+    assert found("export folder") == (CheckLevel.FAIL, f"{tmp_path}/share/export: No such file or directory.")
     assert not (tmp_path / "share").exists()
 
 
 def test_orc_23_a_folder_that_cannot_be_written_fails(floor: Folders, mounted: Any) -> None:
     mounted(floor.inbox, "ro")
 
-    assert found("saw inbox folder") == (Level.FAIL, f"{floor.inbox}: Read-only file system.")
+    assert found("saw inbox folder") == (CheckLevel.FAIL, f"{floor.inbox}: Read-only file system.")
 
 
 def test_orc_23_a_file_in_place_of_a_folder_fails(floor: Folders, settings: Any, tmp_path: Path) -> None:
@@ -57,21 +57,21 @@ def test_orc_23_a_file_in_place_of_a_folder_fails(floor: Folders, settings: Any,
     floor.export.rmdir()
     floor.export.write_text("")
 
-    assert found("export folder")[0] == Level.FAIL
+    assert found("export folder")[0] == CheckLevel.FAIL
 
 
 def test_orc_23_a_folder_that_cannot_be_made_fails(floor: Folders) -> None:
     floor.export.rmdir()
     floor.export.write_text("")  # a file, where our own folder should be
 
-    assert found("export folder") == (Level.FAIL, f"{floor.export}: Not a directory.")
+    assert found("export folder") == (CheckLevel.FAIL, f"{floor.export}: Not a directory.")
 
 
 def test_orc_23_little_space_is_told(floor: Folders, mounted: Any) -> None:
     mounted(floor.export)
 
-    assert found("export folder")[0] == Level.PASS
-    assert found("export space") == (Level.FAIL, f"{floor.export}: 0 MB are free.")
+    assert found("export folder")[0] == CheckLevel.PASS
+    assert found("export space") == (CheckLevel.FAIL, f"{floor.export}: 0 MB are free.")
 
 
 def test_orc_23_a_broken_template_fails(floor: Folders, settings: Any, tmp_path: Path) -> None:
@@ -79,19 +79,19 @@ def test_orc_23_a_broken_template_fails(floor: Folders, settings: Any, tmp_path:
 
     level, message = found("template")
 
-    assert level == Level.FAIL
+    assert level == CheckLevel.FAIL
     assert "cannot be read" in message
 
 
 def test_orc_23_broken_rules_fail_with_the_line(floor: Folders, settings: Any, tmp_path: Path) -> None:
     settings.OPTI_RULES = tmp_path / "rules.json"
     settings.OPTI_RULES.write_text(json.dumps(SHIPPED))
-    assert found("rules")[0] == Level.PASS
+    assert found("rules")[0] == CheckLevel.PASS
 
     settings.OPTI_RULES.write_text("{\n,}")
     level, message = found("rules")
 
-    assert level == Level.FAIL
+    assert level == CheckLevel.FAIL
     assert message.startswith("rules.json: line 2: ")
     assert message.endswith("This process still uses the last valid rules.")
 
@@ -100,22 +100,22 @@ def test_orc_23_rules_that_never_were_good_fail(floor: Folders, settings: Any, t
     settings.OPTI_RULES = tmp_path / "rules.json"
 
     assert found("rules") == (
-        Level.FAIL,
+        CheckLevel.FAIL,
         "There are no valid rules. rules.json: cannot be read: No such file or directory.",
     )
-    assert found("mode A command")[0] == Level.WARN
+    assert found("mode A command")[0] == CheckLevel.WARN
 
 
 def test_orc_23_rules_without_a_plate_warn(floor: Folders, settings: Any, tmp_path: Path) -> None:
     settings.OPTI_RULES = tmp_path / "rules.json"
     settings.OPTI_RULES.write_text(json.dumps({**SHIPPED, "defaultPlateSize": None}))
 
-    assert found("default plate")[0] == Level.WARN
+    assert found("default plate")[0] == CheckLevel.WARN
 
 
-@pytest.mark.parametrize(("default", "level"), [("A", Level.FAIL), ("C", Level.WARN)])
+@pytest.mark.parametrize(("default", "level"), [("A", CheckLevel.FAIL), ("C", CheckLevel.WARN)])
 def test_orc_23_a_missing_command_fails_where_it_is_the_default(
-    floor: Folders, settings: Any, tmp_path: Path, default: str, level: Level
+    floor: Folders, settings: Any, tmp_path: Path, default: str, level: CheckLevel
 ) -> None:
     settings.OPTI_COMMAND = ""
     settings.OPTI_RULES = tmp_path / "rules.json"
