@@ -58,7 +58,7 @@ def test_missing_pages_are_reported(to_pdf: Callable[..., bytes]) -> None:
         to_pdf(pages="7")
 
     assert fault.value.code == "TEMPLATE_ERROR"
-    assert "not in the document" in fault.value.detail
+    assert "does not have the requested pages" in fault.value.detail
 
 
 def test_header_and_footer_with_page_numbers(to_reader: Callable[..., PdfReader]) -> None:

@@ -57,8 +57,8 @@ def test_the_date_is_the_same_wherever_the_job_was_made(plain: bytes) -> None:
 
 
 @pytest.mark.parametrize("broken", [b"", b"%PDF-1.4\n", b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\nstartxref\n9\n%%EOF\n"])
-def test_a_pdf_of_another_shape_is_refused_rather_than_left_undated(broken: bytes) -> None:
-    with pytest.raises(RenderError, match="shape not known"):
+def test_a_pdf_in_another_format_is_refused_rather_than_left_undated(broken: bytes) -> None:
+    with pytest.raises(RenderError, match="unknown format"):
         stamp(broken, Metadata(), made_at=NOON)
 
 

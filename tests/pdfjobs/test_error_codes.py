@@ -1,0 +1,44 @@
+"""One table of error codes: verbs, guides and console agree with it."""
+
+import re
+
+import pytest
+
+from pdfjobs.admin.columns import REMEDIES
+from pdfjobs.states import RETRYABLE, ErrorCode
+from tests.support.commands import ROOT
+
+
+def test_the_first_five_codes_keep_their_retry_rule() -> None:
+    rules = {code.value: code.retryable for code in ErrorCode}
+
+    assert (
+        rules
+        | {
+            "BROWSER_LAUNCH_FAILED": True,
+            "NAVIGATION_TIMEOUT": True,
+            "TEMPLATE_ERROR": False,
+            "UNSUPPORTED_PLATFORM": False,
+            "UNKNOWN": False,
+        }
+        == rules
+    )
+    assert {code.value for code in RETRYABLE} == {name for name, retryable in rules.items() if retryable}
+
+
+@pytest.mark.parametrize(
+    ("guide", "row"),
+    [
+        ("pdf-integrators.md", r"\| `{code}` \|.*\| {retried} \|"),
+        ("pdf-operators.md", r"\| `{code}`[^|]*\| {retried} \|"),
+    ],
+)
+@pytest.mark.parametrize("code", ErrorCode)
+def test_the_guides_list_every_code_with_its_retry_rule(code: ErrorCode, guide: str, row: str) -> None:
+    text = (ROOT / "docs" / guide).read_text()
+
+    assert re.search(row.format(code=code.value, retried="yes" if code.retryable else "no"), text)
+
+
+def test_the_console_says_what_to_do_about_every_code() -> None:
+    assert set(REMEDIES) == set(ErrorCode)
