@@ -23,7 +23,7 @@ def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Blocker]:
         case PdfStatus.QUEUED:
             yield from _queued(row)
         case PdfStatus.RUNNING if row.lease_until:
-            yield held(row.lease_until, timeline, after=_("the sweep pdf_reap takes it back"))
+            yield held(row.lease_until, timeline, after=_("the scheduled task pdf_reap takes it back"))
             if row.lease_until < timezone.now():
                 yield from overdue("pdf_reap") or no_worker()
         case PdfStatus.FAILED:

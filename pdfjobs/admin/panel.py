@@ -25,7 +25,7 @@ class PdfPanel(Panel):
     table, model, colours = PDF_JOBS, PdfJob, COLOURS
     well, badly = (PdfStatus.SUCCEEDED,), (PdfStatus.FAILED,)
     oldest_means = gettext_lazy("How long the oldest waiting job has been queued.")
-    stuck_means = gettext_lazy("Their worker's lease has lapsed; the next sweep takes them back.")
+    stuck_means = gettext_lazy("Their worker's lease has lapsed; the scheduled task pdf_reap takes them back.")
     note = gettext_lazy("Every failed attempt counts, even if the job was retried.")
 
     def oldest(self, user: "User | AnonymousUser") -> Item | None:

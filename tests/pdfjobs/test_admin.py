@@ -251,7 +251,7 @@ def test_an_unreachable_storage_is_reported_and_nothing_expires(make_person, mak
     ("state", "code", "sentence"),
     [
         ("queued", "", "No worker is running."),
-        ("running", "", "then the sweep pdf_reap takes it back"),
+        ("running", "", "then the scheduled task pdf_reap takes it back"),
         ("succeeded", "", "The PDF is kept until"),
         ("failed", "TEMPLATE_ERROR", "Fix the template or the request, then Retry."),
         ("failed", "UNSUPPORTED_PLATFORM", "manage.py browser"),

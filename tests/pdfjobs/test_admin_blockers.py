@@ -31,9 +31,9 @@ def test_a_lapsed_lease_names_the_sweep_and_whether_it_runs(make_person, make_jo
     PdfJob.objects.filter(pk=job.pk).update(lease_until=Now() - timedelta(minutes=5))
 
     (sentence,) = blockers_of(client, job)
-    assert sentence.endswith("has not reported; the sweep pdf_reap takes it back.")
+    assert sentence.endswith("has not reported; the scheduled task pdf_reap takes it back.")
     SweepRun.objects.update(taken_at=Now() - timedelta(hours=1))
-    assert blockers_of(client, job)[1].startswith("The sweep pdf_reap is overdue")
+    assert blockers_of(client, job)[1].startswith("The scheduled task pdf_reap is overdue")
 
 
 @pytest.mark.parametrize("state", ["queued", "running", "succeeded", "failed", "expired"])
@@ -48,7 +48,7 @@ def test_every_state_has_a_reason_and_a_diagram(make_person, make_job, state: st
 def test_a_job_that_waits_for_the_store_says_so(make_person, make_job, artifact_folder) -> None:
     make_job("succeeded")
     job, client = make_job(), make_person()
-    assert blockers_of(client, job)[0].startswith("Nothing keeps it")
+    assert blockers_of(client, job)[0].startswith("Nothing: it is due")
 
     (artifact_folder / "pdfs").rename(artifact_folder / "away")
 
@@ -72,7 +72,7 @@ def test_failures_are_grouped_and_lead_to_their_rows(make_person, make_job) -> N
 
     assert (shown.group.code, shown.group.total) == (job.error_code, 1)
     assert [row.pk for row in client.get(shown.list_href).context["cl"].result_list] == [job.pk]
-    assert shown.ways[0].href == f"{LIST}all/retry/?group={shown.group.name}"
+    assert shown.actions[0].href == f"{LIST}all/retry/?group={shown.group.name}"
 
 
 @pytest.mark.slow  # with fewer rows PostgreSQL might well read the whole table

@@ -79,5 +79,5 @@ def test_a_page_too_large_to_render_is_rejected_before_rendering(monkeypatch) ->
     """Who answers in a worker's stead must not send what no worker would have made."""
     monkeypatch.setattr(definition, "MOST_HTML", 1000)
 
-    with pytest.raises(DocumentError, match="over 1,000 bytes of HTML"):
+    with pytest.raises(DocumentError, match="more than 1,000 bytes of HTML"):
         document("invoice").html(document("invoice").sample)

@@ -125,7 +125,7 @@ def test_an_image_that_cannot_be_fetched_fails_the_document(server: Server, as_i
     invoice = document("invoice")
     variables = invoice.sample | {"seller": invoice.sample["seller"] | {"logo_url": server.address("/none.png")}}
 
-    with pytest.raises(DocumentError, match="the answer was 404"):
+    with pytest.raises(DocumentError, match="the status was 404"):
         invoice.html(variables)
 
 
@@ -199,7 +199,7 @@ def pour(channel: socket.socket) -> None:
         (trickle_body, "took more than"),
         (b"nonsense\r\n\r\n", "was interrupted"),
         (b"", "was interrupted"),
-        (answer(b"", "500 Oops"), "the answer was 500"),
+        (answer(b"", "500 Oops"), "the status was 500"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
