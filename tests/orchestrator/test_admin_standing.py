@@ -84,7 +84,7 @@ NEEDS_A_RUNNER = {
 
 
 @pytest.mark.parametrize("why", NEEDS_A_RUNNER)
-def test_con_8_a_job_that_only_a_runner_takes_says_whether_one_lives(why: str, make_person, settings) -> None:
+def test_a_job_that_only_a_runner_takes_says_whether_one_lives(why: str, make_person, settings) -> None:
     state, columns, sentence = NEEDS_A_RUNNER[why]
     job, client = row_in(state), make_person("viewer")
     Job.objects.filter(pk=job.pk).update(**columns)
@@ -113,7 +113,7 @@ def test_a_lease_says_until_when_it_is_held(make_person) -> None:
     assert [label for label, _ in answer.context["holdings"]] == ["Lease until", "Claim"]
 
 
-def test_con_9_hold_shows_what_to_fix_its_message_and_approve(make_person) -> None:
+def test_hold_shows_what_to_fix_its_message_and_approve(make_person) -> None:
     job = make_job().move("hold", **failure(JobError(Code.CRM_NO_MATCH, "No customer has the phone.")))
 
     page = make_person("operator").get(f"{LIST}{job.pk}/change/").content.decode()
@@ -122,7 +122,7 @@ def test_con_9_hold_shows_what_to_fix_its_message_and_approve(make_person) -> No
         assert text in page
 
 
-def test_con_9_a_hand_made_post_changes_no_field(admin_client) -> None:
+def test_a_hand_made_post_changes_no_field(admin_client) -> None:
     job = make_job()
     before = Job.objects.filter(pk=job.pk).values().get()
     form = {field.name: "1" for field in Job._meta.fields} | {"status": "DONE"}

@@ -205,7 +205,7 @@ def test_a_job_without_a_solution_has_no_xml(api) -> None:
         ("Gümüş\n.xml", "filename*=utf-8''G%C3%BCm%C3%BC%C5%9F_.xml"),
     ],
 )
-def test_orc_7_a_solution_is_answered_whatever_its_name(api, name: str, told: str) -> None:
+def test_a_solution_is_answered_whatever_its_name(api, name: str, told: str) -> None:
     job = make_job()
     Job.objects.update(xml_sha256="0" * 64)
     job.solution_files.create(name=name, content=b"<a/>", sha256="0" * 64)

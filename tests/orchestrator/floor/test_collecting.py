@@ -30,7 +30,7 @@ FIGURES = {
 }
 
 
-def test_orc_17_a_whole_solution_is_taken_with_the_figures_of_the_best(put: Any, look: Any) -> None:
+def test_a_whole_solution_is_taken_with_the_figures_of_the_best(put: Any, look: Any) -> None:
     path = put()
 
     found = look()
@@ -40,11 +40,11 @@ def test_orc_17_a_whole_solution_is_taken_with_the_figures_of_the_best(put: Any,
     assert found.sha256 == hashlib.sha256(GOOD).hexdigest()
 
 
-def test_orc_17_nothing_there_is_not_yet(look: Any) -> None:
+def test_nothing_there_is_not_yet(look: Any) -> None:
     assert look() is None
 
 
-def test_orc_17_a_file_counts_when_it_was_left_alone_for_two_seconds(put: Any, look: Any, monkeypatch: Any) -> None:
+def test_a_file_counts_when_it_was_left_alone_for_two_seconds(put: Any, look: Any, monkeypatch: Any) -> None:
     written_at = datetime.fromtimestamp(put().stat().st_mtime, UTC)
 
     for seconds, count in ((0, 0), (1.9, 0), (2, 1), (100, 1)):
@@ -58,7 +58,7 @@ def once(floor: Folders) -> Collected | None:
 
 
 @pytest.mark.parametrize("content", [GOOD, GOOD[:60], b"no xml at all"], ids=["whole", "cut short", "none"])
-def test_orc_17_a_file_must_look_the_same_for_two_seconds_whatever_its_stamp(
+def test_a_file_must_look_the_same_for_two_seconds_whatever_its_stamp(
     put: Any, floor: Folders, monkeypatch: Any, content: bytes
 ) -> None:
     """A stamp may be old while the file is still being written: nothing is said about it at the first look."""
@@ -77,7 +77,7 @@ def test_orc_17_a_file_must_look_the_same_for_two_seconds_whatever_its_stamp(
     assert once(floor).solution == FIGURES
 
 
-def test_orc_17_a_folder_that_goes_away_between_two_looks_fails_nothing(look: Any, put: Any, monkeypatch: Any) -> None:
+def test_a_folder_that_goes_away_between_two_looks_fails_nothing(look: Any, put: Any, monkeypatch: Any) -> None:
     put()
 
     def gone(_: Path) -> datetime:
@@ -106,13 +106,13 @@ def test_orc_17_a_folder_that_goes_away_between_two_looks_fails_nothing(look: An
         ("solution.xml", 0),
     ],
 )
-def test_orc_17_the_job_id_must_be_a_whole_token(put: Any, look: Any, name: str, count: int) -> None:
+def test_the_job_id_must_be_a_whole_token(put: Any, look: Any, name: str, count: int) -> None:
     put(name=name)
 
     assert (look() is not None) == count
 
 
-def test_orc_17_an_older_attempts_file_is_left_alone(put: Any, look: Any, floor: Folders) -> None:
+def test_an_older_attempts_file_is_left_alone(put: Any, look: Any, floor: Folders) -> None:
     put(name=f"{JOB}_old.xml", seconds=60)
     mark = file_clock(floor.export) - timedelta(seconds=30)
     assert look(newer_than=mark) is None
@@ -121,7 +121,7 @@ def test_orc_17_an_older_attempts_file_is_left_alone(put: Any, look: Any, floor:
     assert look(newer_than=mark).paths == (new,)
 
 
-def test_orc_17_of_two_the_newest_counts(put: Any, look: Any) -> None:
+def test_of_two_the_newest_counts(put: Any, look: Any) -> None:
     put(name=f"{JOB}_b.xml", seconds=60)
     newest = put(name=f"{JOB}_a.xml", seconds=10)
 
@@ -129,7 +129,7 @@ def test_orc_17_of_two_the_newest_counts(put: Any, look: Any) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["UTF-16", "UTF-16LE", "windows-1254", "ISO-8859-9"])
-def test_orc_17_files_of_other_encodings_are_read(put: Any, look: Any, encoding: str) -> None:
+def test_files_of_other_encodings_are_read(put: Any, look: Any, encoding: str) -> None:
     bom = "\ufeff" if encoding == "UTF-16LE" else ""
     declared = "UTF-16" if encoding == "UTF-16LE" else encoding
     put((bom + XML.format(encoding=declared).replace("iki", "Gümüş ığ")).encode(encoding))
@@ -138,7 +138,7 @@ def test_orc_17_files_of_other_encodings_are_read(put: Any, look: Any, encoding:
 
 
 @pytest.mark.parametrize("length", [0, 1, 30, 60, 200, len(GOOD) - 20, len(GOOD) - 3])
-def test_orc_17_a_half_written_file_is_not_ready_and_later_is(put: Any, look: Any, length: int) -> None:
+def test_a_half_written_file_is_not_ready_and_later_is(put: Any, look: Any, length: int) -> None:
     put(GOOD[:length], seconds=10)
     assert look() is None
 
@@ -147,19 +147,19 @@ def test_orc_17_a_half_written_file_is_not_ready_and_later_is(put: Any, look: An
 
 
 @pytest.mark.parametrize("length", [1, 30, len(GOOD) - 20])
-def test_orc_17_a_file_that_stays_cut_short_is_invalid_in_the_end(put: Any, look: Any, length: int) -> None:
+def test_a_file_that_stays_cut_short_is_invalid_in_the_end(put: Any, look: Any, length: int) -> None:
     put(GOOD[:length], seconds=60)
 
     assert reason(look).startswith(f"{JOB}.xml is not a solution: line ")
 
 
-def test_orc_17_a_file_that_stays_empty_is_invalid_in_the_end(put: Any, look: Any) -> None:
+def test_a_file_that_stays_empty_is_invalid_in_the_end(put: Any, look: Any) -> None:
     put(b"", seconds=60)
 
     assert reason(look) == f"{JOB}.xml is not a solution: it is empty."
 
 
-def test_orc_17_folders_links_and_pipes_named_xml_are_no_files(put: Any, look: Any, floor: Folders) -> None:
+def test_folders_links_and_pipes_named_xml_are_no_files(put: Any, look: Any, floor: Folders) -> None:
     elsewhere = age(put(name="elsewhere.xml"))
     (floor.export / f"{JOB}_dir.xml").mkdir()
     (floor.export / f"{JOB}_link.xml").symlink_to(elsewhere)
@@ -171,7 +171,7 @@ def test_orc_17_folders_links_and_pipes_named_xml_are_no_files(put: Any, look: A
     assert look().paths == (floor.export / f"{JOB}.xml",)
 
 
-def test_orc_17_a_hundred_megabytes_are_refused_unread(put: Any, look: Any, floor: Folders) -> None:
+def test_a_hundred_megabytes_are_refused_unread(put: Any, look: Any, floor: Folders) -> None:
     path = put(b"<a>")
     with path.open("r+b") as file:
         file.truncate(100 * 1024**2)
@@ -186,7 +186,7 @@ def test_orc_17_a_hundred_megabytes_are_refused_unread(put: Any, look: Any, floo
     assert peak < 2 * 1024**2
 
 
-def test_orc_17_a_large_solution_is_read_in_little_memory(put: Any, look: Any) -> None:
+def test_a_large_solution_is_read_in_little_memory(put: Any, look: Any) -> None:
     pieces = b"".join(b'<Piece id="%d" text="some words about a piece"/>\n' % number for number in range(100_000))
     put(GOOD.replace(b"</OptiPlanning>", pieces + b"</OptiPlanning>"))
     del pieces
@@ -200,7 +200,7 @@ def test_orc_17_a_large_solution_is_read_in_little_memory(put: Any, look: Any) -
     assert peak < 2 * 1024**2
 
 
-def test_orc_17_a_file_that_changes_while_it_is_read_is_not_yet(put: Any, look: Any, monkeypatch: Any) -> None:
+def test_a_file_that_changes_while_it_is_read_is_not_yet(put: Any, look: Any, monkeypatch: Any) -> None:
     path = put()
     read = collecting.read_solution
 
@@ -216,7 +216,7 @@ def test_orc_17_a_file_that_changes_while_it_is_read_is_not_yet(put: Any, look: 
 SHEETS = (f"{JOB}_GOVDE_Beyaz_18mm.xlsx", f"{JOB}_GOVDE_Beyaz_8mm.xlsx")
 
 
-def test_orc_17_a_solution_of_one_sheet_is_not_taken_for_all(put: Any, look: Any, floor: Folders) -> None:
+def test_a_solution_of_one_sheet_is_not_taken_for_all(put: Any, look: Any, floor: Folders) -> None:
     """Also when the rules speak of one: the panels of the others would never be cut, and nobody would be told."""
     put(name=f"{JOB}_GOVDE_Beyaz_18mm.xml")
     wanted = Wanted(JOB, BEFORE, SHEETS, each=False)
@@ -229,20 +229,20 @@ def test_orc_17_a_solution_of_one_sheet_is_not_taken_for_all(put: Any, look: Any
     assert collecting.missing(wanted, floor) == []
 
 
-def test_orc_17_a_solution_of_the_job_is_one_whatever_lies_beside_it(put: Any, look: Any) -> None:
+def test_a_solution_of_the_job_is_one_whatever_lies_beside_it(put: Any, look: Any) -> None:
     whole = put(name=f"{JOB}_solution.xml", seconds=60)
     put(name=f"{JOB}_GOVDE_Beyaz_18mm.xml")
 
     assert look(*SHEETS).paths == (whole,)
 
 
-def test_orc_17_a_job_of_one_sheet_takes_either_name(put: Any, look: Any) -> None:
+def test_a_job_of_one_sheet_takes_either_name(put: Any, look: Any) -> None:
     named = put(name=f"{JOB}_GOVDE_Beyaz_18mm.xml")
 
     assert look(SHEETS[0]).paths == (named,)
 
 
-def test_orc_17_a_name_within_a_name_is_not_taken_for_it(put: Any, look: Any) -> None:
+def test_a_name_within_a_name_is_not_taken_for_it(put: Any, look: Any) -> None:
     """The shorter sheet waits for its own, though the longer one's solution holds its name, too."""
     sheets = (f"{JOB}_GOVDE_Gumus.xlsx", f"{JOB}_GOVDE_Gumus_1f2e.xlsx")
     put(name=f"{JOB}_GOVDE_Gumus_1f2e.xml")
@@ -253,7 +253,7 @@ def test_orc_17_a_name_within_a_name_is_not_taken_for_it(put: Any, look: Any) ->
     assert len(look(*sheets, each=True).paths) == 2
 
 
-def test_orc_17_one_for_each_sheet_when_the_rules_say_so(put: Any, look: Any, floor: Folders) -> None:
+def test_one_for_each_sheet_when_the_rules_say_so(put: Any, look: Any, floor: Folders) -> None:
     put(name=f"{JOB}_GOVDE_Beyaz_18mm_solution.xml")
     put(name=f"{JOB}_GOVDE_Beyaz_18mm.xml", seconds=9)
     assert look(*SHEETS, each=True) is None
@@ -266,7 +266,7 @@ def test_orc_17_one_for_each_sheet_when_the_rules_say_so(put: Any, look: Any, fl
     assert found.sha256 == hashlib.sha256(GOOD + GOOD).hexdigest()
 
 
-def test_orc_17_a_share_that_is_away_fails_nothing(look: Any, floor: Folders) -> None:
+def test_a_share_that_is_away_fails_nothing(look: Any, floor: Folders) -> None:
     floor.export.rmdir()
 
     assert look() is None

@@ -39,7 +39,7 @@ def saw_refuses(floor: Folders, name: str = NAME) -> None:
     (floor.inbox / name).rename(floor.failed / name)
 
 
-def test_orc_18_a_name_is_unique_to_the_attempt_and_to_the_file() -> None:
+def test_a_name_is_unique_to_the_attempt_and_to_the_file() -> None:
     sources = [
         Path(f"{JOB}.xml"),
         Path(f"{JOB}_solution.xml"),
@@ -57,7 +57,7 @@ def test_orc_18_a_name_is_unique_to_the_attempt_and_to_the_file() -> None:
     assert all(name.isascii() and len(name) < 200 and name.endswith(".xml") for name in names)
 
 
-def test_orc_18_a_delivery_appears_whole_under_its_name(floor: Folders, source: Path) -> None:
+def test_a_delivery_appears_whole_under_its_name(floor: Folders, source: Path) -> None:
     deliver(source, NAME, floor)
 
     assert names_in(floor.inbox) == [NAME]
@@ -67,7 +67,7 @@ def test_orc_18_a_delivery_appears_whole_under_its_name(floor: Folders, source: 
 
 
 @pytest.mark.parametrize("folder", ["inbox", "processed", "failed"])
-def test_orc_18_what_was_handed_over_once_is_left_alone(floor: Folders, source: Path, folder: str) -> None:
+def test_what_was_handed_over_once_is_left_alone(floor: Folders, source: Path, folder: str) -> None:
     (getattr(floor, folder) / NAME).write_bytes(b"handed over before")
 
     deliver(source, NAME, floor)
@@ -76,9 +76,7 @@ def test_orc_18_what_was_handed_over_once_is_left_alone(floor: Folders, source: 
     assert sum(len(names_in(each)) for each in (floor.inbox, floor.processed, floor.failed)) == 1
 
 
-def test_orc_18_a_slow_holder_does_not_deliver_after_the_saw_was_fast(
-    floor: Folders, source: Path, monkeypatch: Any
-) -> None:
+def test_a_slow_holder_does_not_deliver_after_the_saw_was_fast(floor: Folders, source: Path, monkeypatch: Any) -> None:
     write_temp = delivery.write_temp
 
     def slowly(*args: Any) -> Path:
@@ -92,15 +90,13 @@ def test_orc_18_a_slow_holder_does_not_deliver_after_the_saw_was_fast(
     assert names_in(floor.inbox) == []
 
 
-def test_orc_18_two_at_once_deliver_one_file(floor: Folders, source: Path, in_threads: Any) -> None:
+def test_two_at_once_deliver_one_file(floor: Folders, source: Path, in_threads: Any) -> None:
     in_threads(lambda _: deliver(source, NAME, floor), count=8)
 
     assert names_in(floor.inbox) == [NAME]
 
 
-def test_orc_18_nothing_is_overwritten_between_looking_and_placing(
-    floor: Folders, source: Path, monkeypatch: Any
-) -> None:
+def test_nothing_is_overwritten_between_looking_and_placing(floor: Folders, source: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(delivery, "_handed_over", lambda *_: False)
     (floor.inbox / NAME).write_bytes(b"first")
 
@@ -110,7 +106,7 @@ def test_orc_18_nothing_is_overwritten_between_looking_and_placing(
     assert names_in(floor.inbox) == [NAME]
 
 
-def test_orc_18_a_share_without_hard_links_gets_its_file(floor: Folders, source: Path, monkeypatch: Any) -> None:
+def test_a_share_without_hard_links_gets_its_file(floor: Folders, source: Path, monkeypatch: Any) -> None:
     def no_links(*_: Any) -> None:
         raise PermissionError(1, "Operation not permitted")
 
@@ -121,7 +117,7 @@ def test_orc_18_a_share_without_hard_links_gets_its_file(floor: Folders, source:
     assert names_in(floor.inbox) == [NAME]
 
 
-def test_orc_18_the_saws_answers(floor: Folders, source: Path) -> None:
+def test_the_saws_answers(floor: Folders, source: Path) -> None:
     deliver(source, NAME, floor)
     saw_takes(floor)
     assert acknowledged(NAME, floor) is True
@@ -133,7 +129,7 @@ def test_orc_18_the_saws_answers(floor: Folders, source: Path) -> None:
     assert acknowledged(other, floor) is False
 
 
-def test_orc_18_a_copy_in_processed_is_no_answer_while_the_file_is_in_the_inbox(floor: Folders, source: Path) -> None:
+def test_a_copy_in_processed_is_no_answer_while_the_file_is_in_the_inbox(floor: Folders, source: Path) -> None:
     deliver(source, NAME, floor)
     shutil.copy(floor.inbox / NAME, floor.processed / NAME)
     assert acknowledged(NAME, floor) is None
@@ -142,14 +138,14 @@ def test_orc_18_a_copy_in_processed_is_no_answer_while_the_file_is_in_the_inbox(
     assert acknowledged(NAME, floor) is True
 
 
-def test_orc_18_another_attempts_answer_is_not_ours(floor: Folders, source: Path) -> None:
+def test_another_attempts_answer_is_not_ours(floor: Folders, source: Path) -> None:
     (floor.processed / f"{JOB}_a1.xml").write_bytes(b"stale")
     deliver(source, f"{JOB}_a2.xml", floor)
 
     assert acknowledged(f"{JOB}_a2.xml", floor) is None
 
 
-def test_orc_18_withdrawn_in_time_the_saw_finds_nothing(floor: Folders, source: Path) -> None:
+def test_withdrawn_in_time_the_saw_finds_nothing(floor: Folders, source: Path) -> None:
     deliver(source, NAME, floor)
 
     assert withdraw(NAME, floor) is None
@@ -157,7 +153,7 @@ def test_orc_18_withdrawn_in_time_the_saw_finds_nothing(floor: Folders, source: 
     assert names_in(floor.inbox) == names_in(floor.processed) == names_in(floor.failed) == []
 
 
-def test_orc_18_an_answer_in_the_last_moment_counts(floor: Folders, source: Path) -> None:
+def test_an_answer_in_the_last_moment_counts(floor: Folders, source: Path) -> None:
     deliver(source, NAME, floor)
     saw_takes(floor)
     assert withdraw(NAME, floor) is True
@@ -168,7 +164,7 @@ def test_orc_18_an_answer_in_the_last_moment_counts(floor: Folders, source: Path
     assert withdraw(other, floor) is False
 
 
-def test_orc_18_a_saw_that_copies_first_has_taken_it(floor: Folders, source: Path) -> None:
+def test_a_saw_that_copies_first_has_taken_it(floor: Folders, source: Path) -> None:
     deliver(source, NAME, floor)
     shutil.copy(floor.inbox / NAME, floor.processed / NAME)
 
@@ -176,7 +172,7 @@ def test_orc_18_a_saw_that_copies_first_has_taken_it(floor: Folders, source: Pat
     assert names_in(floor.inbox) == []
 
 
-def test_orc_18_a_file_that_is_nowhere_is_told_as_unknown(floor: Folders, source: Path) -> None:
+def test_a_file_that_is_nowhere_is_told_as_unknown(floor: Folders, source: Path) -> None:
     deliver(source, NAME, floor)
     (floor.inbox / NAME).unlink()
 
@@ -187,7 +183,7 @@ def test_orc_18_a_file_that_is_nowhere_is_told_as_unknown(floor: Folders, source
     assert "Check at the saw" in fault.value.message
 
 
-def test_orc_18_a_withdrawal_that_was_killed_half_way_is_finished(floor: Folders, source: Path) -> None:
+def test_a_withdrawal_that_was_killed_half_way_is_finished(floor: Folders, source: Path) -> None:
     deliver(source, NAME, floor)
     (floor.inbox / NAME).rename(floor.inbox / f".{NAME}.withdrawn.part")
 
@@ -195,7 +191,7 @@ def test_orc_18_a_withdrawal_that_was_killed_half_way_is_finished(floor: Folders
     assert names_in(floor.inbox) == []
 
 
-def test_orc_18_of_the_saw_and_us_one_gets_the_file(floor: Folders, source: Path, in_threads: Any) -> None:
+def test_of_the_saw_and_us_one_gets_the_file(floor: Folders, source: Path, in_threads: Any) -> None:
     def race(number: int) -> Any:
         if number == 0:
             return withdraw(NAME, floor)
@@ -214,7 +210,7 @@ def test_orc_18_of_the_saw_and_us_one_gets_the_file(floor: Folders, source: Path
         (floor.processed / NAME).unlink(missing_ok=True)
 
 
-def test_orc_18_a_full_disk_leaves_nothing_half_written(floor: Folders, source: Path, full_disk: Any) -> None:
+def test_a_full_disk_leaves_nothing_half_written(floor: Folders, source: Path, full_disk: Any) -> None:
     with full_disk(), pytest.raises(JobError) as fault:
         deliver(source, NAME, floor)
 
@@ -222,14 +218,14 @@ def test_orc_18_a_full_disk_leaves_nothing_half_written(floor: Folders, source: 
     assert names_in(floor.inbox) == []
 
 
-def test_orc_18_a_read_only_saw_fails_cleanly(floor: Folders, source: Path, mounted: Any) -> None:
+def test_a_read_only_saw_fails_cleanly(floor: Folders, source: Path, mounted: Any) -> None:
     mounted(floor.inbox, "ro")
 
     with pytest.raises(JobError, match="Read-only file system"):
         deliver(source, NAME, floor)
 
 
-def test_orc_18_a_saw_that_is_away_is_no_answer_and_no_withdrawal(floor: Folders, source: Path) -> None:
+def test_a_saw_that_is_away_is_no_answer_and_no_withdrawal(floor: Folders, source: Path) -> None:
     deliver(source, NAME, floor)
     floor.saw.rename(floor.saw.with_name("away"))
 
@@ -240,7 +236,7 @@ def test_orc_18_a_saw_that_is_away_is_no_answer_and_no_withdrawal(floor: Folders
 
 
 @pytest.mark.processes
-def test_orc_18_killed_while_copying_nothing_shows_and_the_next_delivers(floor: Folders, source: Path) -> None:
+def test_killed_while_copying_nothing_shows_and_the_next_delivers(floor: Folders, source: Path) -> None:
     child = os.fork()
     if child == 0:
 
@@ -259,7 +255,7 @@ def test_orc_18_killed_while_copying_nothing_shows_and_the_next_delivers(floor: 
     assert (floor.inbox / NAME).read_bytes() == source.read_bytes()
 
 
-def test_orc_18_what_killed_processes_left_is_swept_and_nothing_else(floor: Folders, source: Path) -> None:
+def test_what_killed_processes_left_is_swept_and_nothing_else(floor: Folders, source: Path) -> None:
     ours = [floor.inbox / f".{JOB}_a9.xml.0a1b2c3d.part", floor.inbox / ".kilit-0a1b2c3d.part"]
     others = [
         floor.inbox / ".somebody.part",
@@ -277,7 +273,7 @@ def test_orc_18_what_killed_processes_left_is_swept_and_nothing_else(floor: Fold
 
 
 @pytest.mark.parametrize("hours_ahead", [-3, 3])
-def test_orc_18_leftovers_are_old_by_the_clock_that_stamped_them(
+def test_leftovers_are_old_by_the_clock_that_stamped_them(
     floor: Folders, source: Path, monkeypatch: Any, hours_ahead: int
 ) -> None:
     """Ours may be hours ahead of the share's: another runner's file in the making must not look old for that."""

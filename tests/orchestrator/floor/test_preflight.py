@@ -17,7 +17,7 @@ def found(name: str) -> tuple[CheckLevel, str]:
     return check.level, check.message
 
 
-def test_orc_23_a_floor_in_order_passes(floor: Folders, settings: Any) -> None:
+def test_a_floor_in_order_passes(floor: Folders, settings: Any) -> None:
     settings.OPTI_COMMAND = json.dumps([sys.executable, "-V"])
 
     checks = preflight()
@@ -36,7 +36,7 @@ def test_orc_23_a_floor_in_order_passes(floor: Folders, settings: Any) -> None:
     assert [path for folder in floor.all().values() for path in folder.iterdir()] == []
 
 
-def test_orc_23_a_folder_elsewhere_that_is_missing_fails_and_is_not_made(
+def test_a_folder_elsewhere_that_is_missing_fails_and_is_not_made(
     floor: Folders, settings: Any, tmp_path: Path
 ) -> None:
     settings.KILIT_VAR = tmp_path / "var"
@@ -46,13 +46,13 @@ def test_orc_23_a_folder_elsewhere_that_is_missing_fails_and_is_not_made(
     assert not (tmp_path / "share").exists()
 
 
-def test_orc_23_a_folder_that_cannot_be_written_fails(floor: Folders, mounted: Any) -> None:
+def test_a_folder_that_cannot_be_written_fails(floor: Folders, mounted: Any) -> None:
     mounted(floor.inbox, "ro")
 
     assert found("saw inbox folder") == (CheckLevel.FAIL, f"{floor.inbox}: Read-only file system.")
 
 
-def test_orc_23_a_file_in_place_of_a_folder_fails(floor: Folders, settings: Any, tmp_path: Path) -> None:
+def test_a_file_in_place_of_a_folder_fails(floor: Folders, settings: Any, tmp_path: Path) -> None:
     settings.KILIT_VAR = tmp_path / "var"
     floor.export.rmdir()
     floor.export.write_text("")
@@ -60,21 +60,21 @@ def test_orc_23_a_file_in_place_of_a_folder_fails(floor: Folders, settings: Any,
     assert found("export folder")[0] == CheckLevel.FAIL
 
 
-def test_orc_23_a_folder_that_cannot_be_made_fails(floor: Folders) -> None:
+def test_a_folder_that_cannot_be_made_fails(floor: Folders) -> None:
     floor.export.rmdir()
     floor.export.write_text("")  # a file, where our own folder should be
 
     assert found("export folder") == (CheckLevel.FAIL, f"{floor.export}: Not a directory.")
 
 
-def test_orc_23_little_space_is_told(floor: Folders, mounted: Any) -> None:
+def test_little_space_is_told(floor: Folders, mounted: Any) -> None:
     mounted(floor.export)
 
     assert found("export folder")[0] == CheckLevel.PASS
     assert found("export space") == (CheckLevel.FAIL, f"{floor.export}: 0 MB are free.")
 
 
-def test_orc_23_a_broken_template_fails(floor: Folders, settings: Any, tmp_path: Path) -> None:
+def test_a_broken_template_fails(floor: Folders, settings: Any, tmp_path: Path) -> None:
     settings.OPTI_TEMPLATE = tmp_path / "none.xlsx"
 
     level, message = found("template")
@@ -83,7 +83,7 @@ def test_orc_23_a_broken_template_fails(floor: Folders, settings: Any, tmp_path:
     assert "cannot be read" in message
 
 
-def test_orc_23_broken_rules_fail_with_the_line(floor: Folders, settings: Any, tmp_path: Path) -> None:
+def test_broken_rules_fail_with_the_line(floor: Folders, settings: Any, tmp_path: Path) -> None:
     settings.OPTI_RULES = tmp_path / "rules.json"
     settings.OPTI_RULES.write_text(json.dumps(SHIPPED))
     assert found("rules")[0] == CheckLevel.PASS
@@ -96,7 +96,7 @@ def test_orc_23_broken_rules_fail_with_the_line(floor: Folders, settings: Any, t
     assert message.endswith("This process still uses the last valid rules.")
 
 
-def test_orc_23_rules_that_never_were_good_fail(floor: Folders, settings: Any, tmp_path: Path) -> None:
+def test_rules_that_never_were_good_fail(floor: Folders, settings: Any, tmp_path: Path) -> None:
     settings.OPTI_RULES = tmp_path / "rules.json"
 
     assert found("rules") == (
@@ -106,7 +106,7 @@ def test_orc_23_rules_that_never_were_good_fail(floor: Folders, settings: Any, t
     assert found("mode A command")[0] == CheckLevel.WARN
 
 
-def test_orc_23_rules_without_a_plate_warn(floor: Folders, settings: Any, tmp_path: Path) -> None:
+def test_rules_without_a_plate_warn(floor: Folders, settings: Any, tmp_path: Path) -> None:
     settings.OPTI_RULES = tmp_path / "rules.json"
     settings.OPTI_RULES.write_text(json.dumps({**SHIPPED, "defaultPlateSize": None}))
 
@@ -114,7 +114,7 @@ def test_orc_23_rules_without_a_plate_warn(floor: Folders, settings: Any, tmp_pa
 
 
 @pytest.mark.parametrize(("default", "level"), [("A", CheckLevel.FAIL), ("C", CheckLevel.WARN)])
-def test_orc_23_a_missing_command_fails_where_it_is_the_default(
+def test_a_missing_command_fails_where_it_is_the_default(
     floor: Folders, settings: Any, tmp_path: Path, default: str, level: CheckLevel
 ) -> None:
     settings.OPTI_COMMAND = ""

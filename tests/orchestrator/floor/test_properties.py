@@ -77,7 +77,7 @@ def hash_of(order: Order) -> str:
 
 
 @given(bodies(), st.randoms())
-def test_orc_6_an_order_survives_storing_and_every_spelling_of_it_has_one_hash(body: dict[str, Any], dice: Any) -> None:
+def test_an_order_survives_storing_and_every_spelling_of_it_has_one_hash(body: dict[str, Any], dice: Any) -> None:
     order = read(body)
     stored = json.loads(json.dumps(canonical(order)))
     keys = list(body)
@@ -90,7 +90,7 @@ def test_orc_6_an_order_survives_storing_and_every_spelling_of_it_has_one_hash(b
 
 
 @given(bodies(), st.data())
-def test_orc_6_a_different_order_has_a_different_hash(body: dict[str, Any], data: Any) -> None:
+def test_a_different_order_has_a_different_hash(body: dict[str, Any], data: Any) -> None:
     other = json.loads(json.dumps(body))
     part = data.draw(st.sampled_from(other["parts"]))
     part["quantity"] = part["quantity"] % 9999 + 1
@@ -100,7 +100,7 @@ def test_orc_6_a_different_order_has_a_different_hash(body: dict[str, Any], data
 
 @few(40)
 @given(bodies())
-def test_orc_14_every_cell_comes_back_as_it_went_in(body: dict[str, Any]) -> None:
+def test_every_cell_comes_back_as_it_went_in(body: dict[str, Any]) -> None:
     order = read(body)
     plan = transform(order, current_rules())
     with tempfile.TemporaryDirectory() as folder:
@@ -134,7 +134,7 @@ def as_excel_shows(text: str) -> str:
 
 
 @given(st.lists(words(100), min_size=1, max_size=20, unique=True))
-def test_orc_15_names_are_distinct_plain_and_short_whatever_the_colours(colours: list[str]) -> None:
+def test_names_are_distinct_plain_and_short_whatever_the_colours(colours: list[str]) -> None:
     batches = [Batch("ARKALIK", colour, Decimal("3.5"), ()) for colour in colours]
 
     names = file_names(uuid4(), batches)

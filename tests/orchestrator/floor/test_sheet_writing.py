@@ -19,7 +19,7 @@ from tests.support.sheets import coloured, names_in, plan_of
 JOB = UUID("11111111-2222-3333-4444-555555555555")
 
 
-def test_orc_15_a_full_disk_leaves_nothing_half_written(floor: Folders, full_disk: Any) -> None:
+def test_a_full_disk_leaves_nothing_half_written(floor: Folders, full_disk: Any) -> None:
     with full_disk(), pytest.raises(JobError) as fault:
         write_files(JOB, plan_of(GOVDE, ARKALIK), floor)
 
@@ -28,7 +28,7 @@ def test_orc_15_a_full_disk_leaves_nothing_half_written(floor: Folders, full_dis
     assert names_in(floor.imports) == []
 
 
-def test_orc_15_a_full_temporary_folder_is_not_blamed_on_the_import_folder(floor: Folders, full_disk: Any) -> None:
+def test_a_full_temporary_folder_is_not_blamed_on_the_import_folder(floor: Folders, full_disk: Any) -> None:
     with full_disk(1000), pytest.raises(JobError) as fault:
         write_files(JOB, plan_of(GOVDE, ARKALIK), floor)
 
@@ -36,7 +36,7 @@ def test_orc_15_a_full_temporary_folder_is_not_blamed_on_the_import_folder(floor
     assert names_in(floor.imports) == []
 
 
-def test_orc_15_a_really_full_disk_leaves_nothing_half_written(floor: Folders, mounted: Any) -> None:
+def test_a_really_full_disk_leaves_nothing_half_written(floor: Folders, mounted: Any) -> None:
     mounted(floor.imports)
 
     with pytest.raises(JobError, match="No space left on device"):
@@ -45,7 +45,7 @@ def test_orc_15_a_really_full_disk_leaves_nothing_half_written(floor: Folders, m
     assert names_in(floor.imports) == []
 
 
-def test_orc_15_a_read_only_folder_fails_cleanly(floor: Folders, mounted: Any) -> None:
+def test_a_read_only_folder_fails_cleanly(floor: Folders, mounted: Any) -> None:
     mounted(floor.imports, "ro")
 
     with pytest.raises(JobError, match="Read-only file system"):
@@ -54,14 +54,14 @@ def test_orc_15_a_read_only_folder_fails_cleanly(floor: Folders, mounted: Any) -
     assert names_in(floor.imports) == []
 
 
-def test_orc_15_a_folder_that_is_gone_is_named(floor: Folders) -> None:
+def test_a_folder_that_is_gone_is_named(floor: Folders) -> None:
     shutil.rmtree(floor.imports)
 
     with pytest.raises(JobError, match="No such file or directory"):
         write_files(JOB, plan_of(GOVDE), floor)
 
 
-def test_orc_15_when_one_file_cannot_be_placed_the_folder_is_as_before(floor: Folders) -> None:
+def test_when_one_file_cannot_be_placed_the_folder_is_as_before(floor: Folders) -> None:
     first, second = write_files(JOB, plan_of(GOVDE, ARKALIK), floor)
     before = (floor.imports / first.name).read_bytes()
     (floor.imports / second.name).unlink()
@@ -74,7 +74,7 @@ def test_orc_15_when_one_file_cannot_be_placed_the_folder_is_as_before(floor: Fo
     assert names_in(floor.imports) == sorted([first.name, second.name])
 
 
-def test_orc_15_a_job_that_is_lost_half_way_leaves_nothing(floor: Folders) -> None:
+def test_a_job_that_is_lost_half_way_leaves_nothing(floor: Folders) -> None:
     calls = []
 
     def lose() -> None:
@@ -89,7 +89,7 @@ def test_orc_15_a_job_that_is_lost_half_way_leaves_nothing(floor: Folders) -> No
 
 
 @pytest.mark.processes
-def test_orc_15_killed_half_way_no_sheet_shows_and_another_writes_them_all(floor: Folders) -> None:
+def test_killed_half_way_no_sheet_shows_and_another_writes_them_all(floor: Folders) -> None:
     plan = coloured("a", "b", "c")
     child = os.fork()
     if child == 0:
@@ -107,7 +107,7 @@ def test_orc_15_killed_half_way_no_sheet_shows_and_another_writes_them_all(floor
     assert names_in(floor.imports) == sorted(sheet.name for sheet in written)
 
 
-def test_orc_15_a_link_in_the_folder_is_replaced_not_followed(floor: Folders, tmp_path: Path) -> None:
+def test_a_link_in_the_folder_is_replaced_not_followed(floor: Folders, tmp_path: Path) -> None:
     outside = tmp_path / "outside.xlsx"
     outside.write_bytes(b"somebody else's")
     (name,) = (sheet.name for sheet in write_files(JOB, plan_of(GOVDE), floor))

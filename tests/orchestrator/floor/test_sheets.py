@@ -22,7 +22,7 @@ def rows_of(path: Path) -> list[list[Any]]:
     return [[cell.value for cell in row] for row in load_workbook(path)[SHEET].iter_rows()]
 
 
-def test_orc_14_the_example_is_right_to_the_cell(floor: Folders) -> None:
+def test_the_example_is_right_to_the_cell(floor: Folders) -> None:
     written = write_files(JOB, plan_of(GOVDE, ARKALIK), floor)
 
     assert [sheet.name for sheet in written] == [f"{JOB}_GOVDE_Beyaz_18mm.xlsx", f"{JOB}_ARKALIK_Beyaz_5mm.xlsx"]
@@ -34,7 +34,7 @@ def test_orc_14_the_example_is_right_to_the_cell(floor: Folders) -> None:
     assert backing == ["MAT-02", 1180, 382.5, 1, 0, "ARKALIK_a1_TRIM_5.00", *[None] * 6]
 
 
-def test_orc_14_text_is_text_and_nothing_is_a_formula(floor: Folders) -> None:
+def test_text_is_text_and_nothing_is_a_formula(floor: Folders) -> None:
     tricky = {"material_code": "=1+1", "iidesc": "#N/A", "desc1": "@SUM(A1)", "id": "+5"}
     (sheet,) = write_files(JOB, plan_of({**GOVDE, **tricky}), floor)
 
@@ -49,20 +49,20 @@ def test_orc_14_text_is_text_and_nothing_is_a_formula(floor: Folders) -> None:
     assert b"<f>" not in xml
 
 
-def test_orc_14_a_material_of_digits_stays_text(floor: Folders) -> None:
+def test_a_material_of_digits_stays_text(floor: Folders) -> None:
     (sheet,) = write_files(JOB, plan_of({**GOVDE, "material_code": "0018"}), floor)
 
     cell = load_workbook(floor.imports / sheet.name)[SHEET]["A3"]
     assert (cell.value, cell.number_format) == ("0018", "@")
 
 
-def test_orc_14_what_excel_would_read_as_an_escape_is_escaped(floor: Folders) -> None:
+def test_what_excel_would_read_as_an_escape_is_escaped(floor: Folders) -> None:
     (sheet,) = write_files(JOB, plan_of({**GOVDE, "desc1": "kod_x0041_son"}), floor)
 
     assert b"kod_x005F_x0041_son" in ZipFile(floor.imports / sheet.name).read("xl/worksheets/sheet1.xml")
 
 
-def test_orc_14_empty_means_no_cell(floor: Folders) -> None:
+def test_empty_means_no_cell(floor: Folders) -> None:
     (sheet,) = write_files(JOB, plan_of(GOVDE), floor)
 
     xml = ZipFile(floor.imports / sheet.name).read("xl/worksheets/sheet1.xml")
@@ -71,7 +71,7 @@ def test_orc_14_empty_means_no_cell(floor: Folders) -> None:
     assert b'r="K3"' not in xml
 
 
-def test_orc_13_sample_rows_do_not_leak(floor: Folders, tmp_path: Path) -> None:
+def test_sample_rows_do_not_leak(floor: Folders, tmp_path: Path) -> None:
     book = load_workbook(floor.template)
     sheet = book[SHEET]
     for number in range(3, 40):
@@ -91,7 +91,7 @@ def test_orc_13_sample_rows_do_not_leak(floor: Folders, tmp_path: Path) -> None:
         assert leak not in everything
 
 
-def test_orc_15_the_same_batch_gives_the_same_bytes(floor: Folders) -> None:
+def test_the_same_batch_gives_the_same_bytes(floor: Folders) -> None:
     (first,) = write_files(JOB, plan_of(GOVDE), floor)
     path = floor.imports / first.name
     content = path.read_bytes()
@@ -105,7 +105,7 @@ def test_orc_15_the_same_batch_gives_the_same_bytes(floor: Folders) -> None:
     assert b"1980-01-01" in ZipFile(path).read("docProps/core.xml")
 
 
-def test_orc_15_a_second_pass_leaves_the_files_alone(floor: Folders) -> None:
+def test_a_second_pass_leaves_the_files_alone(floor: Folders) -> None:
     before = write_files(JOB, plan_of(GOVDE, ARKALIK), floor)
     stamps = [(path.stat().st_ino, path.stat().st_mtime_ns) for path in sorted(floor.imports.iterdir())]
 
@@ -115,7 +115,7 @@ def test_orc_15_a_second_pass_leaves_the_files_alone(floor: Folders) -> None:
     assert [(path.stat().st_ino, path.stat().st_mtime_ns) for path in sorted(floor.imports.iterdir())] == stamps
 
 
-def test_orc_15_a_changed_batch_replaces_its_file_and_no_other(floor: Folders) -> None:
+def test_a_changed_batch_replaces_its_file_and_no_other(floor: Folders) -> None:
     body, backing = write_files(JOB, plan_of(GOVDE, ARKALIK), floor)
     stamp = (floor.imports / backing.name).stat().st_ino
 
@@ -126,7 +126,7 @@ def test_orc_15_a_changed_batch_replaces_its_file_and_no_other(floor: Folders) -
     assert len(names_in(floor.imports)) == 2
 
 
-def test_orc_15_names_are_folded_readably(floor: Folders) -> None:
+def test_names_are_folded_readably(floor: Folders) -> None:
     written = write_files(JOB, coloured("Gümüş", "Açık Ceviz", "İNCİ ığdır", "Straße №5"), floor)
 
     assert [sheet.name.removeprefix(f"{JOB}_GOVDE_").removesuffix("_18mm.xlsx") for sheet in written] == [
@@ -148,7 +148,7 @@ def test_orc_15_names_are_folded_readably(floor: Folders) -> None:
         ("x" * 100, "x" * 99, "x" * 61),
     ],
 )
-def test_orc_15_names_never_collide(floor: Folders, colours: tuple[str, ...]) -> None:
+def test_names_never_collide(floor: Folders, colours: tuple[str, ...]) -> None:
     written = write_files(JOB, coloured(*colours), floor)
 
     assert len({sheet.name.casefold() for sheet in written}) == len(colours)
@@ -157,7 +157,7 @@ def test_orc_15_names_never_collide(floor: Folders, colours: tuple[str, ...]) ->
         assert rows_of(floor.imports / sheet.name)[2][5] == colour.rows[0].idesc
 
 
-def test_orc_15_a_colour_that_looks_like_anothers_hash_does_not_collide_either(floor: Folders) -> None:
+def test_a_colour_that_looks_like_anothers_hash_does_not_collide_either(floor: Folders) -> None:
     lookalike = f"Gumus-{short_hash('Gümüş')}"
 
     written = write_files(JOB, coloured("Gümüş", "Gumus", lookalike), floor)
@@ -183,7 +183,7 @@ def test_orc_15_a_colour_that_looks_like_anothers_hash_does_not_collide_either(f
         "Ⅷ" * 100,
     ],
 )
-def test_orc_15_names_stay_in_the_folder_and_in_bounds(floor: Folders, colour: str) -> None:
+def test_names_stay_in_the_folder_and_in_bounds(floor: Folders, colour: str) -> None:
     around = names_in(floor.imports.parent)
 
     (sheet,) = write_files(JOB, coloured(colour), floor)

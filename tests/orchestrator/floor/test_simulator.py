@@ -16,7 +16,7 @@ from tests.support.cutting_rules import SHIPPED
 from tests.support.floor import Floor, age
 
 
-def test_orc_22_sheets_become_a_solution_and_the_saw_takes_it(here: Floor) -> None:
+def test_sheets_become_a_solution_and_the_saw_takes_it(here: Floor) -> None:
     here.write()
     assert here.simulate() == f"OptiPlanning wrote {here.job}_solution.xml.\n"
 
@@ -31,7 +31,7 @@ def test_orc_22_sheets_become_a_solution_and_the_saw_takes_it(here: Floor) -> No
     assert figures["drops_m2"] == "4.46"
 
 
-def test_orc_22_what_is_solved_is_not_solved_again_unless_by_hand(here: Floor) -> None:
+def test_what_is_solved_is_not_solved_again_unless_by_hand(here: Floor) -> None:
     here.write()
     here.simulate()
     assert here.simulate() == ""
@@ -41,7 +41,7 @@ def test_orc_22_what_is_solved_is_not_solved_again_unless_by_hand(here: Floor) -
         here.simulate(job=str(uuid4()))
 
 
-def test_orc_22_delays_are_kept(here: Floor) -> None:
+def test_delays_are_kept(here: Floor) -> None:
     sheets = here.write()
     assert here.simulate(opti_delay=100) == ""
     for sheet in sheets:
@@ -54,7 +54,7 @@ def test_orc_22_delays_are_kept(here: Floor) -> None:
     assert here.simulate(saw_delay=100) == f"The saw took {name}.\n"
 
 
-def test_orc_22_one_machine_can_be_played_alone(here: Floor) -> None:
+def test_one_machine_can_be_played_alone(here: Floor) -> None:
     here.write()
 
     assert here.simulate(only="saw") == ""
@@ -63,7 +63,7 @@ def test_orc_22_one_machine_can_be_played_alone(here: Floor) -> None:
 
 @pytest.mark.parametrize("by", ["argument", "wish"])
 @pytest.mark.parametrize("fault", ["silent", "wrong-job", "crash"])
-def test_orc_22_no_solution_of_this_job(here: Floor, fault: str, by: str) -> None:
+def test_no_solution_of_this_job(here: Floor, fault: str, by: str) -> None:
     here.write(wish=f"Yan panel sim:{fault}" if by == "wish" else "")
 
     here.simulate(opti_fault=fault if by == "argument" else None)
@@ -72,7 +72,7 @@ def test_orc_22_no_solution_of_this_job(here: Floor, fault: str, by: str) -> Non
     assert here.collect() is None
 
 
-def test_orc_22_an_invalid_solution(here: Floor) -> None:
+def test_an_invalid_solution(here: Floor) -> None:
     here.write(wish="sim:invalid")
     here.simulate()
     here.rest()
@@ -82,7 +82,7 @@ def test_orc_22_an_invalid_solution(here: Floor) -> None:
     assert fault.value.code == Code.XML_INVALID
 
 
-def test_orc_22_a_solution_written_in_two_halves_is_taken_when_it_is_whole(here: Floor) -> None:
+def test_a_solution_written_in_two_halves_is_taken_when_it_is_whole(here: Floor) -> None:
     sheets = here.write()
     pauses = []
 
@@ -100,7 +100,7 @@ def test_orc_22_a_solution_written_in_two_halves_is_taken_when_it_is_whole(here:
     assert here.collect().solution["algo"] == "BEST"
 
 
-def test_orc_22_a_solution_in_utf_16(here: Floor) -> None:
+def test_a_solution_in_utf_16(here: Floor) -> None:
     here.write(wish="sim:utf-16")
     here.simulate()
     here.rest()
@@ -108,7 +108,7 @@ def test_orc_22_a_solution_in_utf_16(here: Floor) -> None:
     assert here.collect().solution["algo"] == "BEST"
 
 
-def test_orc_22_a_solution_for_each_sheet(here: Floor, settings: Any, tmp_path: Path) -> None:
+def test_a_solution_for_each_sheet(here: Floor, settings: Any, tmp_path: Path) -> None:
     settings.OPTI_RULES = tmp_path / "rules.json"
     settings.OPTI_RULES.write_text(json.dumps({**SHIPPED, "xml_expected": "batch"}))
     sheets = [sheet.name for sheet in here.write()]
@@ -123,7 +123,7 @@ def test_orc_22_a_solution_for_each_sheet(here: Floor, settings: Any, tmp_path: 
 
 
 @pytest.mark.parametrize("by", ["argument", "wish"])
-def test_orc_22_the_saw_refuses(here: Floor, by: str) -> None:
+def test_the_saw_refuses(here: Floor, by: str) -> None:
     here.write(wish="sim:saw-failed" if by == "wish" else "")
     here.simulate()
     name = here.deliver()
@@ -134,7 +134,7 @@ def test_orc_22_the_saw_refuses(here: Floor, by: str) -> None:
     assert acknowledged(name, here.folders) is False
 
 
-def test_orc_22_the_saw_answers_late(here: Floor) -> None:
+def test_the_saw_answers_late(here: Floor) -> None:
     here.write(wish="sim:saw-late")
     here.simulate()
     name = here.deliver()
@@ -145,7 +145,7 @@ def test_orc_22_the_saw_answers_late(here: Floor) -> None:
     assert withdraw(name, here.folders) is True
 
 
-def test_orc_22_the_saw_never_answers_and_the_file_is_taken_back(here: Floor) -> None:
+def test_the_saw_never_answers_and_the_file_is_taken_back(here: Floor) -> None:
     here.write(wish="sim:saw-mute")
     here.simulate()
     name = here.deliver()
@@ -157,14 +157,14 @@ def test_orc_22_the_saw_never_answers_and_the_file_is_taken_back(here: Floor) ->
     assert acknowledged(name, here.folders) is None
 
 
-def test_orc_22_files_that_are_no_sheets_are_left_alone(here: Floor) -> None:
+def test_files_that_are_no_sheets_are_left_alone(here: Floor) -> None:
     (here.folders.imports / "notes.xlsx").write_bytes(b"no sheet")
     (here.folders.imports / f"{here.job}_GOVDE_x_18mm.xlsx").write_bytes(b"no sheet")
 
     assert "OptiPlanning cannot read the sheets of" in here.simulate()
 
 
-def test_orc_22_folders_that_are_missing_are_named(floor: Folders, settings: Any, tmp_path: Path) -> None:
+def test_folders_that_are_missing_are_named(floor: Folders, settings: Any, tmp_path: Path) -> None:
     settings.KILIT_VAR = tmp_path / "var"
     settings.OPTI_EXPORT_FOLDER = tmp_path / "nowhere"
     floor_here = Floor(floor)

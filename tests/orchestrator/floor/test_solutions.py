@@ -35,13 +35,13 @@ EXTERNAL_DTD = b'<?xml version="1.0"?><!DOCTYPE a SYSTEM "http://127.0.0.1:9/x.d
         (GOOD[:-3] + b"\xff\xfe", "line"),
     ],
 )
-def test_orc_17_a_file_at_rest_that_is_none_is_invalid(put: Any, look: Any, content: bytes, told: str) -> None:
+def test_a_file_at_rest_that_is_none_is_invalid(put: Any, look: Any, content: bytes, told: str) -> None:
     put(content)
 
     assert told in reason(look)
 
 
-def test_orc_17_an_invalid_file_still_being_written_is_not_yet(put: Any, look: Any) -> None:
+def test_an_invalid_file_still_being_written_is_not_yet(put: Any, look: Any) -> None:
     put(b"<a><Solution></a>", seconds=-60)
 
     assert look() is None
@@ -49,7 +49,7 @@ def test_orc_17_an_invalid_file_still_being_written_is_not_yet(put: Any, look: A
 
 @pytest.mark.parametrize("zeros", [1, 300, 2 * collecting.CHUNK])
 @pytest.mark.parametrize("begun", [b"", b"<a><Solution be", GOOD[:-9], GOOD], ids=["nothing", "half", "most", "all"])
-def test_orc_17_zeros_at_the_end_are_what_is_not_copied_yet(put: Any, look: Any, begun: bytes, zeros: int) -> None:
+def test_zeros_at_the_end_are_what_is_not_copied_yet(put: Any, look: Any, begun: bytes, zeros: int) -> None:
     """Some copies have their full size from the beginning; E_XML_INVALID is for good, so they get longer."""
     put(begun + b"\0" * zeros)
     assert look() is None
@@ -58,19 +58,19 @@ def test_orc_17_zeros_at_the_end_are_what_is_not_copied_yet(put: Any, look: Any,
     assert "is not a solution: line" in reason(look)
 
 
-def test_orc_17_zeros_in_the_middle_were_written(put: Any, look: Any) -> None:
+def test_zeros_in_the_middle_were_written(put: Any, look: Any) -> None:
     put(b"<a><Solution>\0</Solution></a>")
 
     assert "invalid token" in reason(look)
 
 
-def test_orc_17_a_solution_without_figures_is_one(put: Any, look: Any) -> None:
+def test_a_solution_without_figures_is_one(put: Any, look: Any) -> None:
     put(b"<Plan><Board/></Plan>")
 
     assert look().solution == {}
 
 
-def test_orc_17_the_only_solution_is_the_best_and_of_several_unmarked_none_is(put: Any, look: Any) -> None:
+def test_the_only_solution_is_the_best_and_of_several_unmarked_none_is(put: Any, look: Any) -> None:
     put(b'<a><ns:Solution xmlns:ns="u" patterns="3" mqBoards="x" zcuts="-1" jobTime="1e5"/></a>')
     assert look().solution == {"patterns": 3}
 
@@ -79,7 +79,7 @@ def test_orc_17_the_only_solution_is_the_best_and_of_several_unmarked_none_is(pu
 
 
 @pytest.mark.parametrize("count", ["1,234", "1.234", "12.0", "-1", "1e3", "٣", "3 4", "9" * 13, ""])
-def test_orc_17_a_count_is_digits_or_left_out(put: Any, look: Any, count: str) -> None:
+def test_a_count_is_digits_or_left_out(put: Any, look: Any, count: str) -> None:
     """Nobody can tell whether 1,234 is a thousand, or one and a bit."""
     put(f'<a><Solution patterns="{count}" zcuts=" 81 " mqBoards="17,64"/></a>'.encode())
 
@@ -87,7 +87,7 @@ def test_orc_17_a_count_is_digits_or_left_out(put: Any, look: Any, count: str) -
 
 
 @pytest.mark.parametrize("best", ["1", "true", "True", " TRUE "])
-def test_orc_17_the_best_is_marked_in_any_case(put: Any, look: Any, best: str) -> None:
+def test_the_best_is_marked_in_any_case(put: Any, look: Any, best: str) -> None:
     put(f'<a><Solution best="0" patterns="3"/><Solution best="{best}" patterns="4"/></a>'.encode())
 
     assert look().solution == {"patterns": 4}

@@ -44,13 +44,13 @@ def row_of(part: dict[str, Any]) -> Row:
         ("500", "5000.00"),
     ],
 )
-def test_orc_10_millimetres_round_halves_up_at_two_places(centimetres: str, expected: str) -> None:
+def test_millimetres_round_halves_up_at_two_places(centimetres: str, expected: str) -> None:
     assert str(millimetres(Decimal(centimetres), current_rules())) == expected
     # As JSON brings it: the number next to 1.0005 in binary lies below it, and still ten point oh one comes out.
     assert str(row_of({**GOVDE, "length_cm": float(centimetres)}).length_mm) == expected
 
 
-def test_orc_10_the_example_row_is_as_in_the_facts() -> None:
+def test_the_example_row_is_as_in_the_facts() -> None:
     row = row_of(GOVDE)
 
     assert row == Row(
@@ -70,14 +70,14 @@ def test_orc_10_the_example_row_is_as_in_the_facts() -> None:
 
 
 @pytest.mark.parametrize(("thickness", "trim"), [(18, "10.00"), (18.0, "10.00"), (3, "5.00"), (4, "5.00"), (8, "5.00")])
-def test_orc_10_trim_goes_by_the_value_of_the_thickness(thickness: float, trim: str) -> None:
+def test_trim_goes_by_the_value_of_the_thickness(thickness: float, trim: str) -> None:
     row = row_of({**GOVDE, "thickness_mm": thickness})
 
     assert row.idesc == f"GOVDE_g1_TRIM_{trim}"
     assert (row.length_mm, row.width_mm) == (1205, 400)
 
 
-def test_orc_10_a_body_of_16_has_no_trim_rule() -> None:
+def test_a_body_of_16_has_no_trim_rule() -> None:
     fault = fault_of(GOVDE, {**GOVDE, "id": "g2", "thickness_mm": 16})
 
     assert fault.code == Code.TRIM_RULE_MISSING
@@ -85,7 +85,7 @@ def test_orc_10_a_body_of_16_has_no_trim_rule() -> None:
 
 
 @pytest.mark.parametrize("thickness", [18, 16, 6, 3.5])
-def test_orc_10_a_backing_must_be_thin_which_is_asked_before_trim(thickness: float) -> None:
+def test_a_backing_must_be_thin_which_is_asked_before_trim(thickness: float) -> None:
     fault = fault_of({**ARKALIK, "thickness_mm": thickness})
 
     assert fault.code == Code.BACKING_THICKNESS_UNKNOWN
@@ -93,7 +93,7 @@ def test_orc_10_a_backing_must_be_thin_which_is_asked_before_trim(thickness: flo
     assert "3, 4, 5, 8 mm" in fault.message
 
 
-def test_orc_10_a_backing_without_a_trim_rule_is_told_so() -> None:
+def test_a_backing_without_a_trim_rule_is_told_so() -> None:
     rules = rules_with(trimByThickness={"18": 10})
 
     assert fault_of(ARKALIK, rules=rules).code == Code.TRIM_RULE_MISSING
@@ -102,20 +102,20 @@ def test_orc_10_a_backing_without_a_trim_rule_is_told_so() -> None:
 @pytest.mark.parametrize(
     ("name", "edge"), [("Bant Yok", None), ("040", Decimal("0.4")), ("1mm", 1), ("2mm", 2), (None, None)]
 )
-def test_orc_11_edges_by_their_names(name: str | None, edge: Any) -> None:
+def test_edges_by_their_names(name: str | None, edge: Any) -> None:
     row = row_of({**GOVDE, "edge_up": name, "edge_lo": name, "edge_sx": name, "edge_dx": name})
 
     assert (row.edge_up, row.edge_lo, row.edge_sx, row.edge_dx) == (edge, edge, edge, edge)
 
 
-def test_orc_11_an_unknown_edge_names_its_part_and_side() -> None:
+def test_an_unknown_edge_names_its_part_and_side() -> None:
     fault = fault_of({**GOVDE, "edge_sx": "3mm"})
 
     assert fault.code == Code.EDGE_MAPPING_UNKNOWN
     assert fault.message == "Part g1: edge_sx '3mm' is not one of Bant Yok, 040, 1mm, 2mm."
 
 
-def test_orc_11_edges_of_backings_are_emptied_unchecked_and_counted_once_each() -> None:
+def test_edges_of_backings_are_emptied_unchecked_and_counted_once_each() -> None:
     plan = plan_of(
         GOVDE,
         {**ARKALIK, "id": "a1", "edge_up": "2mm", "edge_lo": "2mm"},
@@ -131,24 +131,24 @@ def test_orc_11_edges_of_backings_are_emptied_unchecked_and_counted_once_each() 
 
 
 @pytest.mark.parametrize("grain", [0, 1, 2, 3])
-def test_orc_11_grain_maps_to_itself(grain: int) -> None:
+def test_grain_maps_to_itself(grain: int) -> None:
     assert row_of({**GOVDE, "grain": grain}).grain == grain
 
 
-def test_orc_11_a_grain_that_the_rules_leave_out_is_a_fault() -> None:
+def test_a_grain_that_the_rules_leave_out_is_a_fault() -> None:
     fault = fault_of({**GOVDE, "grain": 3}, rules=rules_with(grainMapping={"0": 0, "1": 1}))
 
     assert (fault.code, fault.message) == (Code.INVALID_GRAIN, "Part g1: grain 3 is not in grainMapping.")
 
 
-def test_orc_9_the_plate_is_the_orders_else_the_rules() -> None:
+def test_the_plate_is_the_orders_else_the_rules() -> None:
     assert plan_of(GOVDE).plate == PlateSize(Decimal(2100), Decimal(2800))
     named = plan_of(GOVDE, plate_size={"width_mm": 1830, "height_mm": 3660})
     assert named.plate == PlateSize(Decimal(1830), Decimal(3660))
     assert fault_of(GOVDE, rules=rules_with(defaultPlateSize=None)).code == Code.PLATE_SIZE_MISSING
 
 
-def test_orc_9_gates_are_asked_in_order(tmp_path: Path) -> None:
+def test_gates_are_asked_in_order(tmp_path: Path) -> None:
     bad_part = {**GOVDE, "thickness_mm": 16, "edge_up": "3mm"}
     order = read_order(order_body(parts=[bad_part]), default_mode="C")
     no_plate, no_trim = rules_with(defaultPlateSize=None), current_rules()
@@ -166,13 +166,13 @@ def test_orc_9_gates_are_asked_in_order(tmp_path: Path) -> None:
     assert code(rules_with(trimByThickness={"16": 1}, grainMapping={"0": 0}), None) == Code.INVALID_GRAIN
 
 
-def test_orc_9_the_first_fault_in_the_order_of_the_parts_is_told() -> None:
+def test_the_first_fault_in_the_order_of_the_parts_is_told() -> None:
     fault = fault_of(GOVDE, {**GOVDE, "id": "late", "edge_up": "3mm"}, {**ARKALIK, "id": "later", "thickness_mm": 18})
 
     assert fault.message.startswith("Part late:")
 
 
-def test_orc_12_batches_by_type_colour_and_thickness_first_appearance_first_nothing_merged() -> None:
+def test_batches_by_type_colour_and_thickness_first_appearance_first_nothing_merged() -> None:
     def part(number: int, part_type: str, color: str, thickness: float) -> dict[str, Any]:
         base = GOVDE if part_type == "GOVDE" else ARKALIK
         return {**base, "id": str(number), "color": color, "thickness_mm": thickness}

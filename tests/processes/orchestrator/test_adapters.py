@@ -49,15 +49,15 @@ def sleeper(tmp_path: Path, command: Any) -> Callable[[], list[psutil.Process]]:
     return processes
 
 
-def test_orc_16_only_mode_c_needs_the_operator() -> None:
+def test_only_mode_c_needs_the_operator() -> None:
     assert {mode: adapter(mode).needs_operator for mode in "ABC"} == {"A": False, "B": False, "C": True}
 
 
-def test_orc_16_mode_c_returns_at_once() -> None:
+def test_mode_c_returns_at_once() -> None:
     run("C", keep_alive=lambda: pytest.fail("nothing to wait for"))
 
 
-def test_orc_16_mode_a_gets_the_files_as_arguments_and_no_shell(tmp_path: Path, command: Any) -> None:
+def test_mode_a_gets_the_files_as_arguments_and_no_shell(tmp_path: Path, command: Any) -> None:
     told = tmp_path / "told"
     script = "import json, sys; json.dump(sys.argv[2:], open(sys.argv[1], 'w'))"
     command(sys.executable, "-c", script, told)
@@ -88,7 +88,7 @@ SECRETS = (
 NEEDED = ("PATH", "HOME", "TEMP", "SystemRoot", "USERPROFILE", "APPDATA", "OPTI_LICENCE_SERVER", "PYTHONPATH")
 
 
-def test_orc_16_mode_a_does_not_tell_our_secrets(tmp_path: Path, command: Any, monkeypatch: Any) -> None:
+def test_mode_a_does_not_tell_our_secrets(tmp_path: Path, command: Any, monkeypatch: Any) -> None:
     for name in (*SECRETS, *NEEDED[2:]):
         monkeypatch.setenv(name, "told")
     told = tmp_path / "told"
@@ -102,7 +102,7 @@ def test_orc_16_mode_a_does_not_tell_our_secrets(tmp_path: Path, command: Any, m
     assert names >= set(NEEDED)
 
 
-def test_orc_16_the_lease_is_kept_while_it_runs(tmp_path: Path, command: Any) -> None:
+def test_the_lease_is_kept_while_it_runs(tmp_path: Path, command: Any) -> None:
     """The program runs until somebody has kept the lease twice."""
     kept = tmp_path / "kept"
     kept.touch()
@@ -124,7 +124,7 @@ def test_orc_16_the_lease_is_kept_while_it_runs(tmp_path: Path, command: Any) ->
         ("import os; os.write(2, b'\\xff' * 3_000_000); raise SystemExit(4)", "OptiPlanning failed, exit code 4: "),
     ],
 )
-def test_orc_16_a_program_that_fails_is_told_with_its_last_words(command: Any, script: str, told: str) -> None:
+def test_a_program_that_fails_is_told_with_its_last_words(command: Any, script: str, told: str) -> None:
     command(sys.executable, "-c", script)
 
     fault = fault_of()
@@ -143,7 +143,7 @@ def test_orc_16_a_program_that_fails_is_told_with_its_last_words(command: Any, s
         ('opti "unclosed', "KILIT_OPTI_COMMAND is not a list of words."),
     ],
 )
-def test_orc_16_mode_a_without_a_command_is_told(settings: Any, line: str, told: str) -> None:
+def test_mode_a_without_a_command_is_told(settings: Any, line: str, told: str) -> None:
     settings.OPTI_COMMAND = line
 
     fault = fault_of()
@@ -151,7 +151,7 @@ def test_orc_16_mode_a_without_a_command_is_told(settings: Any, line: str, told:
     assert (fault.code, fault.message) == (Code.OPTI_MODE_A_RUNNER_MISSING, told)
 
 
-def test_orc_16_a_file_that_is_no_program_is_told(tmp_path: Path, command: Any) -> None:
+def test_a_file_that_is_no_program_is_told(tmp_path: Path, command: Any) -> None:
     program = tmp_path / "opti.exe"
     program.write_bytes(b"\x00\x01 no program")
     program.chmod(0o755)
@@ -163,7 +163,7 @@ def test_orc_16_a_file_that_is_no_program_is_told(tmp_path: Path, command: Any) 
     assert "Exec format error" in fault.message
 
 
-def test_orc_16_out_of_time_the_program_and_its_children_are_killed(sleeper: Any) -> None:
+def test_out_of_time_the_program_and_its_children_are_killed(sleeper: Any) -> None:
     found: list[psutil.Process] = []
 
     fault = fault_of(keep_alive=lambda: found.extend(sleeper()), time_limit=timedelta(seconds=3))
@@ -174,7 +174,7 @@ def test_orc_16_out_of_time_the_program_and_its_children_are_killed(sleeper: Any
     wait_for_the_end(*found)
 
 
-def test_orc_16_a_job_that_is_not_ours_any_more_stops_the_program(sleeper: Any) -> None:
+def test_a_job_that_is_not_ours_any_more_stops_the_program(sleeper: Any) -> None:
     found = []
 
     def lose() -> None:
@@ -188,7 +188,7 @@ def test_orc_16_a_job_that_is_not_ours_any_more_stops_the_program(sleeper: Any) 
     wait_for_the_end(*found)
 
 
-def test_orc_16_killed_with_minus_nine_we_take_the_program_with_us(tmp_path: Path, sleeper: Any, settings: Any) -> None:
+def test_killed_with_minus_nine_we_take_the_program_with_us(tmp_path: Path, sleeper: Any, settings: Any) -> None:
     script = (
         "import django; django.setup()\n"
         "from datetime import timedelta\n"
@@ -212,7 +212,7 @@ def test_orc_16_killed_with_minus_nine_we_take_the_program_with_us(tmp_path: Pat
     wait_for_the_end(*processes, keeper)
 
 
-def test_orc_16_a_guardian_that_is_killed_takes_nothing_with_it_that_we_do_not_end(sleeper: Any) -> None:
+def test_a_guardian_that_is_killed_takes_nothing_with_it_that_we_do_not_end(sleeper: Any) -> None:
     found = []
 
     def kill_guardian() -> None:

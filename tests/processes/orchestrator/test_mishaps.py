@@ -39,7 +39,7 @@ def change(file: Path, **entries: Any) -> None:
 ONE_XML_PER_SHEET = 'for f in "$@"; do echo "<a><Solution/></a>" > {}/$(basename "$f" .xlsx).xml; done'
 
 
-def test_orc_17_a_solution_for_each_sheet_is_taken_whole_though_the_rules_expect_one(floor, customer, settings) -> None:
+def test_a_solution_for_each_sheet_is_taken_whole_though_the_rules_expect_one(floor, customer, settings) -> None:
     settings.OPTI_COMMAND = json.dumps(["sh", "-c", ONE_XML_PER_SHEET.format(floor.export), "optiplanning"])
     job = make_job()
 
@@ -49,7 +49,7 @@ def test_orc_17_a_solution_for_each_sheet_is_taken_whole_though_the_rules_expect
     assert len(list(floor.processed.iterdir())) == 2
 
 
-def test_orc_17_a_sheet_without_a_solution_is_named_when_the_time_is_over(floor, customer, settings) -> None:
+def test_a_sheet_without_a_solution_is_named_when_the_time_is_over(floor, customer, settings) -> None:
     only_one = ONE_XML_PER_SHEET.replace("done", "break; done").format(floor.export)
     settings.OPTI_COMMAND = json.dumps(["sh", "-c", only_one, "optiplanning"])
     job = make_job()
@@ -68,9 +68,7 @@ def test_orc_17_a_sheet_without_a_solution_is_named_when_the_time_is_over(floor,
     assert f"no solution of {lacking}, though of the other sheets" in job.error_message
 
 
-def test_orc_20_a_runner_that_lost_its_claim_while_it_copied_lays_nothing(
-    floor, customer, settings, monkeypatch
-) -> None:
+def test_a_runner_that_lost_its_claim_while_it_copied_lays_nothing(floor, customer, settings, monkeypatch) -> None:
     """Its PC slept, and meanwhile the order failed, was retried and cut; a second file would be cut, too."""
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
@@ -99,7 +97,7 @@ def test_orc_20_a_runner_that_lost_its_claim_while_it_copied_lays_nothing(
 
 
 @pytest.mark.parametrize(("before", "after"), [("C", "A"), ("A", "C")])
-def test_orc_6_an_order_that_names_no_mode_is_the_same_whatever_the_default(api, rules_file, before, after) -> None:
+def test_an_order_that_names_no_mode_is_the_same_whatever_the_default(api, rules_file, before, after) -> None:
     body = order_body()
     body.pop("opti_mode", None)
     change(rules_file, optiModeDefault=before)

@@ -32,7 +32,7 @@ def program(settings: Any, floor: Folders) -> Callable[..., None]:
     return use
 
 
-def test_orc_22_as_the_command_of_mode_a_it_is_a_real_process(here: Floor, program: Any) -> None:
+def test_as_the_command_of_mode_a_it_is_a_real_process(here: Floor, program: Any) -> None:
     program("--delay", "0.5")
 
     adapter("A").run(here.write(), keep_alive=lambda: None, time_limit=A_WHILE)
@@ -41,7 +41,7 @@ def test_orc_22_as_the_command_of_mode_a_it_is_a_real_process(here: Floor, progr
     assert here.collect().solution["algo"] == "BEST"
 
 
-def test_orc_22_as_the_command_of_mode_a_it_crashes_on_request(here: Floor, program: Any) -> None:
+def test_as_the_command_of_mode_a_it_crashes_on_request(here: Floor, program: Any) -> None:
     program("--fault", "crash")
 
     with pytest.raises(JobError) as fault:
@@ -51,7 +51,7 @@ def test_orc_22_as_the_command_of_mode_a_it_crashes_on_request(here: Floor, prog
     assert fault.value.message == "OptiPlanning failed, exit code 1: OptiPlanning: out of licence"
 
 
-def test_orc_22_as_the_command_of_mode_a_it_hangs_on_request_and_is_killed(here: Floor, program: Any) -> None:
+def test_as_the_command_of_mode_a_it_hangs_on_request_and_is_killed(here: Floor, program: Any) -> None:
     program()
 
     with pytest.raises(JobError) as fault:
@@ -61,7 +61,7 @@ def test_orc_22_as_the_command_of_mode_a_it_hangs_on_request_and_is_killed(here:
     assert list(here.folders.export.iterdir()) == []
 
 
-def test_orc_22_it_plays_until_it_is_stopped(here: Floor, tmp_path: Path) -> None:
+def test_it_plays_until_it_is_stopped(here: Floor, tmp_path: Path) -> None:
     environment = fresh_environment(
         KILIT_VAR=str(here.folders.imports.parent.parent),
         SECRET_KEY="simulator",
