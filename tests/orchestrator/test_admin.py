@@ -1,4 +1,4 @@
-"""Cutting jobs in the console: what is shown, what is offered, and what clicking does (CON-3, CON-4, CON-8 to 10)."""
+"""Cutting jobs in the console: what is shown, what is offered, and what clicking does."""
 
 import re
 
@@ -183,7 +183,6 @@ def test_operators_add_customers_in_any_spelling_and_viewers_do_not(make_person)
 
 
 def test_the_preflight_page_shows_each_check(make_person, floor, settings, tmp_path) -> None:
-    """ORC-23."""
     settings.OPTI_TEMPLATE = tmp_path / "none.xlsx"
 
     shown = make_person("viewer").get(f"{LIST}preflight/").content.decode()

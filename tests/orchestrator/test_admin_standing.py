@@ -1,4 +1,4 @@
-"""Cutting jobs in the console: why one does not move, error groups, sheets, and lists among many (CON-3, 6, 8, 9)."""
+"""Cutting jobs in the console: why one does not move, error groups, sheets, and lists among many."""
 
 import hashlib
 from datetime import UTC, datetime, timedelta

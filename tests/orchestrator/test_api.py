@@ -42,7 +42,6 @@ SAME = {
 
 @pytest.mark.parametrize("changes", SAME.values(), ids=SAME)
 def test_the_same_order_is_the_same_job(api, changes) -> None:
-    """ORC-6."""
     first = api.post("jobs", order_body()).json()["job"]
     body = order_body(**changes) if changes is not None else dict(reversed(order_body().items()))
 
@@ -87,7 +86,6 @@ def test_of_many_equal_requests_at_once_one_makes_the_job(transactional_db, make
 
 
 def test_every_fault_is_listed_with_its_place(api) -> None:
-    """ORC-5."""
     bad = GOVDE | {"quantity": True, "length_cm": -1, "grain": 7, "color": " "}
     answer = api.post("jobs", order_body(order_id="", parts=[bad, ARKALIK, ARKALIK | {"width_cm": 900}]))
 
@@ -138,7 +136,6 @@ def test_more_than_five_megabytes_are_refused(api) -> None:
 
 
 def test_a_list_is_paged_by_cursor_and_narrowed(api) -> None:
-    """ORC-7."""
     jobs = [make_job(order_id=f"S-{number % 2}", revision=number) for number in range(5)]
     Job.objects.filter(pk=jobs[0].pk).cancel(message="no")
 

@@ -1,4 +1,4 @@
-"""Retry, approve and cancel, as the source document says (003 §3.3, §3.5, §5; ORC-8)."""
+"""Retry, approve and cancel."""
 
 from datetime import timedelta
 from itertools import pairwise
@@ -231,7 +231,6 @@ def test_a_click_repeated_by_eight_threads_counts_once(transactional_db, make_ap
 
 
 def test_the_table_has_the_arrows_of_the_document_and_no_others() -> None:
-    """003 §2 and §3, ORC-1."""
     path = ["NEW", "PREPARED", "OPTI_IMPORTED", "OPTI_RUNNING", "OPTI_DONE", "XML_READY", "DELIVERED", "DONE"]
     arrows = set(pairwise(path))
     arrows |= {("NEW", "HOLD"), ("OPTI_IMPORTED", "HOLD"), ("HOLD", "NEW"), ("FAILED", "NEW"), ("HOLD", "FAILED")}

@@ -141,7 +141,6 @@ def test_a_command_is_words_or_a_json_array(line: str, words: tuple[str, ...]) -
 
 
 def test_on_windows_quotes_are_no_part_of_a_path() -> None:
-    """ORC-16, ORC-21."""
     line = r'"C:\Opti Planning\opti.exe" /q C:\in'
 
     assert split(line, posix=False) == [r"C:\Opti Planning\opti.exe", "/q", r"C:\in"]

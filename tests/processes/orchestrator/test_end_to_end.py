@@ -168,7 +168,6 @@ def test_a_changed_sheet_is_not_what_the_operator_started(api, floor, customer, 
 
 
 def test_two_parts_of_look_alike_colours_make_two_files(api, floor, customer) -> None:
-    """ORC-15."""
     parts = [GOVDE | {"id": "1", "color": "Gümüş"}, GOVDE | {"id": "2", "color": "Gumus"}, ARKALIK]
     job = post(api, opti_mode="C", parts=parts)
 

@@ -32,7 +32,6 @@ HOLDS = {
 
 @pytest.mark.parametrize("code", HOLDS)
 def test_what_a_person_can_mend_is_held(floor, customer, code) -> None:
-    """003 §3.2."""
     job = make_job(**HOLDS[code])
 
     tick(patient=True)
@@ -100,7 +99,6 @@ FAILS = {
 
 @pytest.mark.parametrize(("changes", "code"), FAILS.values(), ids=FAILS)
 def test_what_nobody_can_mend_here_fails(floor, customer, changes, code) -> None:
-    """003 §3.4."""
     job = make_job(**changes)
 
     work_until(job, "FAILED")

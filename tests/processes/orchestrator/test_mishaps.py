@@ -1,4 +1,4 @@
-"""Mishaps between the rules, the runner and the saw: no order is lost, and none is cut twice (ORC-6, 17, 18, 20)."""
+"""Mishaps between the rules, the runner and the saw: no order is lost, and none is cut twice."""
 
 import json
 from datetime import timedelta

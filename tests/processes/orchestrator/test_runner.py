@@ -1,4 +1,4 @@
-"""The runner: claims, waiting, lapsed leases, faults and the one slot (ORC-4, ORC-19, ORC-20; 003 §3.2, §3.4, §4)."""
+"""The runner: claims, waiting, lapsed leases, faults and the one slot."""
 
 import json
 import threading
