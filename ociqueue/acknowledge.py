@@ -1,4 +1,4 @@
-"""Acknowledgements and operators' actions: what moved, and what was left as it was."""
+"""Acknowledgements and operators' actions: which rows moved, and which were skipped."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,66 +11,64 @@ from kilit.lock.models import Event
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.models.queryset import ConversionQuerySet
-from ociqueue.states import Category, Status
+from ociqueue.states import Category, ConversionStatus
 
 NOT_FOUND = "NOT_FOUND"
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a request did to the rows it named."""
-
+class MoveResult:
     moved: int
-    left: list[tuple[UUID, str]]
+    skipped: list[tuple[UUID, str]]
 
-    def shown(self) -> list[dict[str, str]]:
-        """Return the rows left alone, as the API tells them."""
-        return [{"id": f"{PREFIX}{pk}", "status": status} for pk, status in self.left]
+    def skipped_rows(self) -> list[dict[str, str]]:
+        """Return the skipped rows and their states, as in API responses."""
+        return [{"id": f"{PREFIX}{pk}", "status": status} for pk, status in self.skipped]
 
 
-def settle(
+def move_rows(
     site: Site, ids: Iterable[UUID], verb: Callable[[ConversionQuerySet], set[UUID]], *, late: str = "", ends: str = ""
-) -> Outcome:
-    """Apply a verb to a site's rows; rows of other sites, and none, are told apart from nothing.
+) -> MoveResult:
+    """Apply a verb to a site's rows; rows of other sites are reported as NOT_FOUND.
 
-    With `late`, each row that was left although it is not where the verb would have ended leaves an event of that name.
+    With `late`, an event of that name is recorded for each skipped row that is not in the state `ends`.
     """
     wanted = set(ids)
     if not wanted:
-        return Outcome(moved=0, left=[])
+        return MoveResult(moved=0, skipped=[])
     with transaction.atomic():
         rows = Conversion.objects.for_site(site).filter(pk__any_of=wanted)
         moved = verb(rows)
         rest = sorted(wanted - moved, key=attrgetter("int")) if len(moved) < len(wanted) else []
-        left = {row.pk: row for row in rows.filter(pk__any_of=rest).only("pk", "status")} if rest else {}
-        if late and left:
-            Event.objects.record_each([row for row in left.values() if row.status != ends], late)
-    return Outcome(moved=len(moved), left=[(pk, left[pk].status if pk in left else NOT_FOUND) for pk in rest])
+        found = {row.pk: row for row in rows.filter(pk__any_of=rest).only("pk", "status")} if rest else {}
+        if late and found:
+            Event.objects.record_each([row for row in found.values() if row.status != ends], late)
+    return MoveResult(moved=len(moved), skipped=[(pk, found[pk].status if pk in found else NOT_FOUND) for pk in rest])
 
 
-def ack(site: Site, ids: Iterable[UUID], *, skipped: Iterable[UUID] = ()) -> Outcome:
-    """Complete what was uploaded; what the script left out on purpose fails for good."""
+def ack(site: Site, ids: Iterable[UUID], *, skipped: Iterable[UUID] = ()) -> MoveResult:
+    """Complete what was uploaded; rows that the script skipped on purpose fail permanently."""
     done_ids, skipped_ids = list(ids), list(skipped)
     with transaction.atomic():
         if skipped_ids:
             Conversion.objects.for_site(site).filter(pk__any_of=done_ids + skipped_ids).lock_in_order()
-        done = settle(site, done_ids, lambda rows: rows.ack(), late="LATE_ACK", ends=Status.COMPLETED)
-        skip = ack_failed(
+        done = move_rows(site, done_ids, lambda rows: rows.ack(), late="LATE_ACK", ends=ConversionStatus.COMPLETED)
+        failed = ack_failed(
             site,
             skipped_ids,
             code="SKIPPED_BY_SCRIPT",
             category=Category.PERMANENT,
-            message="The script left this row out on purpose.",
+            message="The script skipped this row on purpose.",
         )
         site.note_ack()
-    return Outcome(moved=done.moved + skip.moved, left=done.left + skip.left)
+    return MoveResult(moved=done.moved + failed.moved, skipped=done.skipped + failed.skipped)
 
 
-def ack_failed(site: Site, ids: Iterable[UUID], *, code: str, category: str, message: str) -> Outcome:
-    return settle(
+def ack_failed(site: Site, ids: Iterable[UUID], *, code: str, category: str, message: str) -> MoveResult:
+    return move_rows(
         site,
         ids,
         lambda rows: rows.ack_failed(code=code, category=category, message=message),
         late="LATE_ACK_FAILED",
-        ends=Status.FAILED,
+        ends=ConversionStatus.FAILED,
     )

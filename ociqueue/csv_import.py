@@ -1,38 +1,37 @@
-"""Conversions from a CSV file: a line is a conversion, checked exactly as the API checks one."""
+"""Imports conversions from a CSV file: one conversion per line, with the same checks as the API."""
 
 import csv
 import hashlib
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
-from typing import IO, Any
+from typing import IO
 
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from ociqueue.enqueue import enqueue
-from ociqueue.entry import FIELDS, REQUIRED
 from ociqueue.models import Conversion, Site
+from ociqueue.validation import FIELDS, REQUIRED
 
 BATCH = 1000
-# Every field has a bound, so a longer line is none of ours, and no file can make us hold more than this.
+# Every field has a bound, so a longer line is invalid, and no file can make us hold more than this.
 LONGEST_LINE = 16_384
-# What is left of bytes that are not UTF-8, after reading with `surrogateescape`.
+# What `surrogateescape` leaves of bytes that are not UTF-8.
 NOT_UTF_8 = re.compile(r"[\udc80-\udcff]")
-SAVE_AS_UTF_8 = "save the file as “CSV UTF-8”"
 
 
-class Unreadable(ValueError):  # noqa: N818 - it is the answer about the file
-    """Why a file cannot be read at all, in words for whoever chose it."""
+class CsvError(ValueError):
+    """Why a file cannot be read at all; the message goes to the user."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """One line below the header: its cells by column, or why it has none."""
+class CsvLine:
+    """One line below the header: its cells by column, or why it could not be read."""
 
     number: int
     cells: dict[str, str]
@@ -40,8 +39,8 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Refused:
-    """A field of a line that cannot be stored; no field means the line as a whole."""
+class RejectedField:
+    """An invalid field of a line; without a field, the line as a whole."""
 
     line: int
     field: str
@@ -52,47 +51,44 @@ class Refused:
 
 
 @dataclass
-class Tally:
-    """What became of the lines so far."""
-
+class ImportTally:
     lines: int = 0
     created: int = 0
     duplicates: int = 0
     defaulted: int = 0
-    refused_lines: int = 0
-    refused: list[Refused] = field(default_factory=list)
+    rejected_lines: int = 0
+    rejected: list[RejectedField] = field(default_factory=list)
 
-    def add(self, other: "Tally", *, most: int = 0) -> None:
-        """Count another batch in, keeping at most so many refusals to show."""
-        for name in ("lines", "created", "duplicates", "defaulted", "refused_lines"):
+    def add(self, other: "ImportTally", *, most: int = 0) -> None:
+        """Add another batch, keeping at most so many rejected fields to show."""
+        for name in ("lines", "created", "duplicates", "defaulted", "rejected_lines"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.refused += other.refused[: max(0, most - len(self.refused))]
+        self.rejected += other.rejected[: max(0, most - len(self.rejected))]
 
-    def sentence(self, *, dry_run: bool) -> str:
-        """Tell it in words; a currency is never assumed silently."""
+    def summary(self, *, dry_run: bool) -> str:
         if not self.lines:
             return _("Nothing to import: the file has a header and no lines.")
-        words = _("Stored %(stored)s of %(lines)s lines; %(known)s known already, %(refused)s refused.")
-        if dry_run:
-            words = _("Would store %(stored)s of %(lines)s lines; %(known)s known already, %(refused)s refused.")
         counts = {
             "stored": self.created,
             "lines": self.lines,
             "known": self.duplicates,
-            "refused": self.refused_lines,
+            "rejected": self.rejected_lines,
             "number": self.defaulted,
         }
-        spoken = {name: number_format(count, force_grouping=True) for name, count in counts.items()}
-        told = [words % spoken]
-        if self.defaulted:
-            told.append(_("%(number)s came without a currency and take the site's.") % spoken)
+        context = {name: number_format(count, force_grouping=True) for name, count in counts.items()}
+        message = _("Stored %(stored)s of %(lines)s lines; %(known)s duplicates, %(rejected)s rejected.")
         if dry_run:
-            told.append(_("Nothing was stored: this was a dry run."))
-        return " ".join(told)
+            message = _("Would store %(stored)s of %(lines)s lines; %(known)s duplicates, %(rejected)s rejected.")
+        sentences = [message % context]
+        if self.defaulted:
+            sentences.append(_("%(number)s have no currency and get the site's default.") % context)
+        if dry_run:
+            sentences.append(_("This was a dry run: nothing was stored."))
+        return " ".join(sentences)
 
 
-def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iterator[Tally]:
-    """Store a file batch by batch; each batch is told once it is stored. Unreadable comes before the first."""
+def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iterator[ImportTally]:
+    """Store a file in batches, yielding a tally after each; a CsvError is raised before the first."""
     required = [name for name in REQUIRED if name != "conversionCurrency" or not site.default_currency]
     lines = read_lines(stream, known=FIELDS, required=required, one_of=Conversion.CLICK_IDS)
     seen: set[bytes] | None = set() if dry_run else None
@@ -100,24 +96,24 @@ def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iter
         yield _import(site, batch, seen)
 
 
-def _import(site: Site, lines: list[Line], seen: set[bytes] | None) -> Tally:
-    """Store one batch; with `seen`, only look."""
-    told = Tally(lines=len(lines))
-    told.refused = [Refused(line.number, "", line.fault) for line in lines if line.fault]
-    good = [line for line in lines if not line.fault]
-    items = [{"sourceKey": derived_key(line.cells), **line.cells} for line in good]
+def _import(site: Site, lines: list[CsvLine], seen: set[bytes] | None) -> ImportTally:
+    """Store one batch; with `seen`, do a dry run."""
+    tally = ImportTally(lines=len(lines))
+    tally.rejected = [RejectedField(line.number, "", line.fault) for line in lines if line.fault]
+    readable = [line for line in lines if not line.fault]
+    items = [{"sourceKey": derived_key(line.cells), **line.cells} for line in readable]
     report = enqueue(site, items, dry_run=seen is not None)
-    for line, item, result in zip(good, items, report.results, strict=True):
+    for line, item, result in zip(readable, items, report.results, strict=True):
         errors = result.get("errors", [])
-        told.refused += [Refused(line.number, error["field"], error["message"]) for error in errors]
-        # A look stores nothing, so a second line with the same key has to be noticed here.
+        tally.rejected += [RejectedField(line.number, error["field"], error["message"]) for error in errors]
+        # A dry run stores nothing, so a second line with the same key has to be noticed here.
         repeated = seen is not None and result["status"] == "created" and not _is_new(item, seen)
-        told.created += result["status"] == "created" and not repeated
-        told.duplicates += result["status"] == "duplicate" or repeated
-        told.defaulted += "defaulted" in result
-    told.refused.sort(key=lambda refused: refused.line)
-    told.refused_lines = len({refused.line for refused in told.refused})
-    return told
+        tally.created += result["status"] == "created" and not repeated
+        tally.duplicates += result["status"] == "duplicate" or repeated
+        tally.defaulted += "defaulted" in result
+    tally.rejected.sort(key=lambda rejected: rejected.line)
+    tally.rejected_lines = len({rejected.line for rejected in tally.rejected})
+    return tally
 
 
 def _is_new(item: dict[str, str], seen: set[bytes]) -> bool:
@@ -129,35 +125,35 @@ def _is_new(item: dict[str, str], seen: set[bytes]) -> bool:
 
 
 def derived_key(cells: dict[str, str]) -> str:
-    """Return the source key of a line that has none: made of its content, so that a second run finds the first."""
+    """Return the source key of a line without one, made of its content, so that a second run finds the first."""
     time = cells.get("conversionTime", "")
-    with suppress(ValueError, OverflowError):  # the entry check says what is wrong with it
+    with suppress(ValueError, OverflowError):  # validation reports an invalid time
         time = datetime.fromisoformat(time).astimezone(UTC).isoformat()
     parts = (cells.get("conversionName", ""), *(cells.get(name, "") for name in Conversion.CLICK_IDS), time)
     return "csv:" + hashlib.sha256("\n".join(parts).encode()).hexdigest()[:40]
 
 
 def read_lines(
-    stream: IO[bytes], *, known: Iterable[str], required: Iterable[str], one_of: Iterable[str] = ()
-) -> Iterator[Line]:
-    """Read a table whose header names known columns; comma or semicolon, with or without a byte order mark.
+    stream: IO[bytes], *, known: Sequence[str], required: Collection[str], one_of: Collection[str] = ()
+) -> Iterator[CsvLine]:
+    """Read a CSV table with known columns; comma or semicolon, with or without a byte order mark.
 
-    No cell of ours holds a line break, so each line is read by itself: a quote that is never closed costs one line.
+    No valid cell contains a line break, so each line is parsed separately: an unclosed quote costs one line.
     """
     numbered = enumerate(_physical_lines(stream), start=1)
     header = next(((number, text) for number, text in numbered if text.strip()), None)
     if header is None:
-        raise Unreadable(_("The file is empty."))
+        raise CsvError(_("The file is empty."))
     delimiter, names = _read_header(header[1])
-    _refuse_header(names, known=tuple(known), required=required, one_of=tuple(one_of))
+    _check_header(names, known=known, required=required, one_of=one_of)
     for number, text in numbered:
         if text.strip(f"{delimiter} \t\n"):
             yield _read_line(number, text, delimiter, names)
 
 
 def _physical_lines(stream: IO[bytes]) -> Iterator[str]:
-    """Give each line; of one that is too long its beginning, which is enough to refuse it."""
-    # Bytes that are not UTF-8 come through as surrogates, so that only their own line is refused.
+    """Yield each line; of a line that is too long only its beginning, which is enough to reject it."""
+    # Bytes that are not UTF-8 become surrogates, so that only their own line is rejected.
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape")
     try:
         while line := text.readline(LONGEST_LINE + 1):
@@ -165,47 +161,49 @@ def _physical_lines(stream: IO[bytes]) -> Iterator[str]:
             while len(line) > LONGEST_LINE and not line.endswith("\n"):
                 line = text.readline(LONGEST_LINE + 1)
     finally:
-        # Closing the stream is for whoever opened it, and may have happened already.
+        # The caller closes the stream, and may have done so already.
         with suppress(ValueError):
             text.detach()
 
 
 def _read_header(text: str) -> tuple[str, list[str]]:
     if "\x00" in text or len(text) > LONGEST_LINE:
-        raise Unreadable(_("This is not a text file with a header line; save the file as “CSV UTF-8”."))
+        raise CsvError(_("This is not a text file with a header line; save the file as “CSV UTF-8”."))
     if NOT_UTF_8.search(text):
-        raise Unreadable(_("The file is not UTF-8; save the file as “CSV UTF-8”."))
+        raise CsvError(_("The file is not UTF-8; save the file as “CSV UTF-8”."))
     delimiter = ";" if text.count(";") > text.count(",") else ","
     try:
         return delimiter, _cells(text, delimiter)
     except csv.Error:
-        raise Unreadable(_("A quote in the header is never closed.")) from None
+        raise CsvError(_("A quote in the header is not closed.")) from None
 
 
-def _refuse_header(names: list[str], *, known: tuple[str, ...], required: Iterable[str], one_of: Any) -> None:
+def _check_header(
+    names: list[str], *, known: Sequence[str], required: Collection[str], one_of: Collection[str]
+) -> None:
     if unknown := [name or "(empty)" for name in names if name not in known]:
-        told = {"columns": ", ".join(unknown)[:200], "known": ", ".join(known)}
-        raise Unreadable(_("Unknown columns: %(columns)s; known are %(known)s.") % told)
+        context = {"columns": ", ".join(unknown)[:200], "known": ", ".join(known)}
+        raise CsvError(_("Unknown columns: %(columns)s; expected %(known)s.") % context)
     if missing := [name for name in required if name not in names]:
-        raise Unreadable(_("Missing columns: %(columns)s.") % {"columns": ", ".join(missing)})
+        raise CsvError(_("Missing columns: %(columns)s.") % {"columns": ", ".join(missing)})
     if one_of and not set(one_of) & set(names):
-        raise Unreadable(_("A column %(columns)s is missing.") % {"columns": _(" or ").join(one_of)})
+        raise CsvError(_("A column %(columns)s is missing.") % {"columns": _(" or ").join(one_of)})
     if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise Unreadable(_("Columns named twice: %(columns)s.") % {"columns": ", ".join(repeated)})
+        raise CsvError(_("Repeated columns: %(columns)s.") % {"columns": ", ".join(repeated)})
 
 
-def _read_line(number: int, text: str, delimiter: str, names: list[str]) -> Line:
+def _read_line(number: int, text: str, delimiter: str, names: list[str]) -> CsvLine:
     if len(text) > LONGEST_LINE:
-        return Line(number, {}, f"Longer than {LONGEST_LINE:,} characters.")
+        return CsvLine(number, {}, f"Longer than {LONGEST_LINE:,} characters.")
     if NOT_UTF_8.search(text):
-        return Line(number, {}, f"Not UTF-8; {SAVE_AS_UTF_8}.")
+        return CsvLine(number, {}, "Not UTF-8; save the file as “CSV UTF-8”.")
     try:
         cells = _cells(text, delimiter)
     except csv.Error:
-        return Line(number, {}, "A quote is out of place, or not closed on this line.")
+        return CsvLine(number, {}, "A quote is misplaced, or not closed on this line.")
     if len(cells) != len(names):
-        return Line(number, {}, f"{len(cells)} cells, but the header has {len(names)}.")
-    return Line(number, {name: cell for name, cell in zip(names, cells, strict=True) if cell})
+        return CsvLine(number, {}, f"{len(cells)} cells, but the header has {len(names)}.")
+    return CsvLine(number, {name: cell for name, cell in zip(names, cells, strict=True) if cell})
 
 
 def _cells(text: str, delimiter: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The currencies of ISO 4217 that money is taken in, and how many digits each has after the point."""
+"""ISO 4217 currencies, and the number of digits that each has after the decimal point."""
 
 TWO_DIGITS = """
 AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP CRC CUP

@@ -1,9 +1,9 @@
-"""Failed conversions as rows of a CSV file."""
+"""Failed conversions as CSV rows."""
 
 from typing import Any
 
 from ociqueue.currencies import MINOR_UNITS
-from ociqueue.export import spoken_time
+from ociqueue.export import format_time
 from ociqueue.models import Conversion
 from ociqueue.models.conversion import PREFIX
 
@@ -27,13 +27,12 @@ COLUMNS = (
 
 
 def cells(conversion: Conversion) -> list[Any]:
-    """Return one row, in the order of the columns."""
     return [
         f"{PREFIX}{conversion.pk}",
         conversion.site.public_id,
         conversion.action,
         *(getattr(conversion, name) for name in Conversion.CLICK_IDS),
-        spoken_time(conversion.conversion_time, conversion.site.zone),
+        format_time(conversion.conversion_time, conversion.site.zone),
         f"{conversion.value:.{MINOR_UNITS.get(conversion.currency, 2)}f}",
         conversion.currency,
         conversion.order_id,
@@ -42,6 +41,6 @@ def cells(conversion: Conversion) -> list[Any]:
         conversion.provider_error_code,
         conversion.provider_error_category,
         conversion.last_error,
-        spoken_time(conversion.created_at, conversion.site.zone),
-        spoken_time(conversion.updated_at, conversion.site.zone),
+        format_time(conversion.created_at, conversion.site.zone),
+        format_time(conversion.updated_at, conversion.site.zone),
     ]

@@ -13,27 +13,27 @@ from kilit.access.models import ApiKey
 from kilit.lock.audit import acting_as
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Conversion, Credentials, Site, SiteMembership
-from ociqueue.models.credentials import Account
+from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.models.queryset import failure
 from ociqueue.states import SyncMethod
 
 SHOWCASE = "Ege Mobilya (demo)"
 ROWS = 40
-# The server on loopback answers the error that a click id asks for, and takes the others.
+# The simulator answers with the error that a click id names, and accepts the others.
 UPLOADS = [*(f"demo-upload-{number}" for number in range(6)), "FAIL-EXPIRED_EVENT-1", "FAIL-TOO_RECENT_EVENT-2"]
-DEMO_ACCOUNT = Account(
+DEMO_ACCOUNT = GoogleAdsAccount(
     customer_id="1234567890",
     client_id="demo",
-    client_secret="demo",  # noqa: S106 - opens nothing but the server on loopback
+    client_secret="demo",  # noqa: S106 - for the simulator only
     refresh_token="demo",  # noqa: S106
     conversion_action="customers/1234567890/conversionActions/7",
 )
-# What becomes of the showcase's rows, by turns; rows without a fate stay QUEUED.
+# What happens to the showcase's rows, in turn; "" stays QUEUED.
 FATES = ["ack", "ack", "bad_time", "ack", "threw", "later", "stuck", "ack", "", ""]
 
 
 def load_demo(*, people: dict[str, str], recall: Callable[[str], str | None], keep: Callable[[str, str], None]) -> Any:
-    """Make what is missing; keys are only kept as hashes, so their text is recalled from where the caller keeps it."""
+    """Create what is missing; only hashes of keys are stored, so the caller keeps their text."""
     sites = {
         "script_site": demo_site("Script site (demo)"),
         "api_site": demo_site("API site (demo)", sync_method=SyncMethod.API),
@@ -54,18 +54,17 @@ def load_demo(*, people: dict[str, str], recall: Callable[[str], str | None], ke
 
 
 def demo_site(name: str, **columns: Any) -> Site:
-    """Return the site of this name, made when missing."""
     return Site.objects.get_or_create(name=name, defaults={"default_currency": "TRY", **columns})[0]
 
 
 def prepare_uploads(site: Site) -> None:
-    """Let the API site send, but only to a server on loopback: no demo ever talks to Google."""
-    login = Credentials.objects.filter(site=site).first()
+    """Let the API site send, but only to the simulator: no demo ever calls Google."""
+    credentials = Credentials.objects.filter(site=site).first()
     if not settings.GOOGLE_ADS_ENDPOINT.startswith("localhost:"):
-        if login and login.is_readable() and login.account() == DEMO_ACCOUNT:
-            login.delete()
+        if credentials and credentials.is_readable() and credentials.account() == DEMO_ACCOUNT:
+            credentials.delete()
         return
-    if login is None:
+    if credentials is None:
         Credentials.objects.store(site, DEMO_ACCOUNT)
     if not site.conversions.exists():
         with acting_as("demo"):
@@ -73,7 +72,7 @@ def prepare_uploads(site: Site) -> None:
 
 
 def demo_key(name: str, site: Site, recall: Callable[[str], str | None], keep: Callable[[str, str], None]) -> str:
-    """Return a key that opens the site, the same as last time if it still does."""
+    """Return a valid key of the site, the same as last time if possible."""
     text = recall(name)
     if text and ApiKey.objects.valid().filter(user=site.service_user()).holding(text):
         return text
@@ -83,7 +82,6 @@ def demo_key(name: str, site: Site, recall: Callable[[str], str | None], keep: C
 
 
 def demo_items(click_ids: Sequence[str]) -> list[dict[str, Any]]:
-    """Return conversions that came in over two days."""
     now = timezone.now()
     return [
         {
@@ -103,11 +101,10 @@ def fill(site: Site) -> None:
     for row, fate in zip(rows, FATES * (ROWS // len(FATES)), strict=True):
         if fate:
             row.move("claim", claimed_at=Now(), attempt_count=1)
-            follow(row, fate)
+            apply_fate(row, fate)
 
 
-def follow(row: Conversion, fate: str) -> None:
-    """Let a claimed row meet its fate."""
+def apply_fate(row: Conversion, fate: str) -> None:
     if fate == "ack":
         row.move("ack")
     elif fate == "bad_time":

@@ -1,4 +1,4 @@
-"""Stores conversions: the good ones when others are bad, each source key once."""
+"""Stores conversions: valid ones are stored although others are invalid, and each source key once."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,22 +11,23 @@ from django.db import connection
 
 from kilit.lock.bulk_sql import bulk_insert
 from kilit.workers import doorbells
-from ociqueue.entry import Entry, read_entry
 from ociqueue.models import Conversion, Site
+from ociqueue.models.conversion import PREFIX
 from ociqueue.states import SyncMethod
+from ociqueue.validation import ConversionInput, validate_conversion
 
 Columns = dict[str, Any]
 
 
 class FieldError(TypedDict):
-    """What is wrong with a field."""
+    """An invalid field and the reason."""
 
     field: str
     message: str
 
 
-class Result(TypedDict, total=False):
-    """What became of one conversion of a request."""
+class EnqueueResult(TypedDict, total=False):
+    """The result for one conversion of a request."""
 
     index: int
     status: str
@@ -36,31 +37,31 @@ class Result(TypedDict, total=False):
 
 
 @dataclass
-class Report:
-    """What became of a whole request, in its order."""
+class EnqueueReport:
+    """The results of a request, in its order."""
 
-    results: list[Result] = field(default_factory=list)
+    results: list[EnqueueResult] = field(default_factory=list)
 
     def count(self, status: str) -> int:
         return Counter(result["status"] for result in self.results)[status]
 
 
-def enqueue(site: Site, raw: Iterable[Any], *, dry_run: bool = False) -> Report:
-    """Check all, insert the good ones in one statement, and tell of each what became of it."""
+def enqueue(site: Site, raw: Iterable[Any], *, dry_run: bool = False) -> EnqueueReport:
+    """Validate all conversions and insert the valid ones in one statement."""
     now = database_now()
-    entries = [read_entry(item, site=site, now=now) for item in raw]
-    good = [entry.columns for entry in entries if entry.columns]
-    stored = known_ids(site, good) if dry_run else store(site, good)
-    if good and not dry_run and site.sync_method == SyncMethod.API:
+    inputs = [validate_conversion(item, site=site, now=now) for item in raw]
+    valid = [given.columns for given in inputs if given.columns]
+    stored = known_ids(site, valid) if dry_run else store(site, valid)
+    if valid and not dry_run and site.sync_method == SyncMethod.API:
         doorbells.ring("oci_upload")
-    return Report([_result(index, entry, stored, dry_run=dry_run) for index, entry in enumerate(entries)])
+    return EnqueueReport([_result(index, given, stored, dry_run=dry_run) for index, given in enumerate(inputs)])
 
 
 def store(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
-    """Insert what is new; return for each row the id it has in the table, its own or the earlier one's.
+    """Insert new rows; return for each row its id in the table: its own, or that of an earlier delivery.
 
-    The unique index decides, not a look before: of two requests with the same source key, one inserts. Both insert in
-    the order of the keys, so that they wait for each other and never deadlock.
+    The unique index decides, not a query before: of two requests with the same source key, one inserts. Both insert
+    in the order of the keys, so that they wait for each other and never deadlock.
     """
     in_order = sorted(rows, key=lambda row: (row["action"], row["source_key"] or ""))
     created = bulk_insert(Conversion, in_order)
@@ -68,7 +69,7 @@ def store(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
 
 
 def known_ids(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
-    """Return the ids of rows that are in the table already under the same source key."""
+    """Return the ids of stored rows with the same conversion name and source key."""
     wanted = {row["id"]: (row["action"], row["source_key"]) for row in rows if row["source_key"]}
     if not wanted:
         return {}
@@ -87,15 +88,15 @@ def database_now() -> datetime:
     return now
 
 
-def _result(index: int, entry: Entry, stored: dict[UUID, UUID], *, dry_run: bool) -> Result:
-    if entry.columns is None:
-        named: list[FieldError] = [{"field": name, "message": text} for name, text in entry.errors.items()]
-        return {"index": index, "status": "invalid", "errors": named}
-    own = entry.columns["id"]
-    earlier = stored.get(own, own) != own or (dry_run and own in stored)
-    result: Result = {"index": index, "status": "duplicate" if earlier else "created"}
-    if not dry_run or earlier:
-        result["id"] = f"seal_{stored[own]}"
-    if entry.defaulted:
-        result["defaulted"] = entry.defaulted
+def _result(index: int, given: ConversionInput, stored: dict[UUID, UUID], *, dry_run: bool) -> EnqueueResult:
+    if given.columns is None:
+        errors: list[FieldError] = [{"field": name, "message": text} for name, text in given.errors.items()]
+        return {"index": index, "status": "invalid", "errors": errors}
+    own = given.columns["id"]
+    is_duplicate = stored.get(own, own) != own or (dry_run and own in stored)
+    result: EnqueueResult = {"index": index, "status": "duplicate" if is_duplicate else "created"}
+    if not dry_run or is_duplicate:
+        result["id"] = f"{PREFIX}{stored[own]}"
+    if given.defaulted:
+        result["defaulted"] = given.defaulted
     return result

@@ -1,77 +1,96 @@
-"""The lifecycle of an offline conversion."""
+"""The lifecycles of a conversion and of a site's circuit."""
 
 from django.db.models import TextChoices
 
 from kilit.lock.table import Lifecycle, move
 
 
-class Status(TextChoices):
-    """Where a conversion is on its way to Google Ads."""
-
+class ConversionStatus(TextChoices):
+    # Waiting to be claimed for the first time, or queued again by an operator.
     QUEUED = "QUEUED"
+    # Waiting for another attempt, from `next_retry_at` on when that is set.
     RETRY = "RETRY"
+    # Claimed by the site's script or by an upload; the result is not known yet.
     PROCESSING = "PROCESSING"
+    # Uploaded: confirmed by Google on the API path, reported by the script on the script path. Final.
     COMPLETED = "COMPLETED"
+    # Not uploaded. It is not retried automatically, except TRANSIENT failures on sites that ask for it.
     FAILED = "FAILED"
 
 
 class Category(TextChoices):
-    """What kind of failure it was; it decides who may try again."""
-
+    # The row's data is wrong; another attempt would fail too.
     VALIDATION = "VALIDATION"
+    # A temporary fault; another attempt may succeed.
     TRANSIENT = "TRANSIENT"
+    # The account or its credentials were rejected.
     AUTH = "AUTH"
+    # Google asked for fewer requests.
     RATE_LIMIT = "RATE_LIMIT"
+    # Failed permanently: by an operator, by the attempt cap, or skipped by the script.
     PERMANENT = "PERMANENT"
 
 
 class SyncMethod(TextChoices):
-    """Who sends a site's conversions: exactly one sender."""
+    """Who uploads a site's conversions: exactly one sender."""
 
     SCRIPT = "script", "Google Ads Script"
     API = "api", "Google Ads API"
 
 
 class CircuitStatus(TextChoices):
-    """Whether conversions flow to the provider."""
-
+    # Conversions are sent.
     CLOSED = "CLOSED"
+    # Conversions wait, except for one probe from time to time.
     OPEN = "OPEN"
 
 
-WAITING = (Status.QUEUED, Status.RETRY)
-LIVE = (*WAITING, Status.PROCESSING)
-# A row in one of these that has an error is one of a group of failures.
-FAILING = (Status.FAILED, Status.RETRY)
-ENDED = (Status.COMPLETED, Status.FAILED)  # nothing moves these by itself; once they are old they may be pruned
-# A script may say these of a row; the others are for the uploader, operators and sweeps.
+WAITING = (ConversionStatus.QUEUED, ConversionStatus.RETRY)
+LIVE = (*WAITING, ConversionStatus.PROCESSING)
+# A row in one of these that has an error belongs to an error group.
+FAILING = (ConversionStatus.FAILED, ConversionStatus.RETRY)
+# Old rows in these may be pruned.
+ENDED = (ConversionStatus.COMPLETED, ConversionStatus.FAILED)
+# The categories a script may report; the others are set by the uploader, operators and sweeps.
 SCRIPT_CATEGORIES = (Category.VALIDATION, Category.TRANSIENT, Category.AUTH)
 
 CONVERSIONS = Lifecycle(
     "conversion",
-    states=Status,
-    initial=[Status.QUEUED],
+    states=ConversionStatus,
+    initial=[ConversionStatus.QUEUED],
     moves={
-        "claim": move(*WAITING, to=Status.PROCESSING),
-        "ack": move(Status.PROCESSING, to=Status.COMPLETED),
-        "ack_failed": move(Status.PROCESSING, to=Status.FAILED),
-        "defer": move(Status.PROCESSING, to=Status.RETRY),
-        "recover": move(Status.PROCESSING, to=Status.RETRY),
-        "cap": move(*LIVE, to=Status.FAILED),
-        "retry_selected": move(Status.FAILED, Status.RETRY, to=Status.QUEUED),
-        "reset_to_queued": move(*LIVE, Status.FAILED, to=Status.QUEUED),
-        "mark_failed": move(*LIVE, to=Status.FAILED),
-        "requeue_transient": move(Status.FAILED, to=Status.RETRY),
+        # A script or an upload takes due rows; each claim counts one attempt.
+        "claim": move(*WAITING, to=ConversionStatus.PROCESSING),
+        # The holder reports success.
+        "ack": move(ConversionStatus.PROCESSING, to=ConversionStatus.COMPLETED),
+        # The holder reports a failure.
+        "ack_failed": move(ConversionStatus.PROCESSING, to=ConversionStatus.FAILED),
+        # The uploader schedules another attempt.
+        "defer": move(ConversionStatus.PROCESSING, to=ConversionStatus.RETRY),
+        # The sweep takes rows back from a holder that never reported.
+        "recover": move(ConversionStatus.PROCESSING, to=ConversionStatus.RETRY),
+        # The sweep fails rows that used up their attempts.
+        "cap": move(*LIVE, to=ConversionStatus.FAILED),
+        # An operator queues rows again with a fresh budget of attempts.
+        "retry_selected": move(ConversionStatus.FAILED, ConversionStatus.RETRY, to=ConversionStatus.QUEUED),
+        # An operator queues rows again whatever their state, unless COMPLETED.
+        "reset_to_queued": move(*LIVE, ConversionStatus.FAILED, to=ConversionStatus.QUEUED),
+        # An operator fails rows permanently.
+        "mark_failed": move(*LIVE, to=ConversionStatus.FAILED),
+        # The sweep retries TRANSIENT failures on sites that ask for it.
+        "requeue_transient": move(ConversionStatus.FAILED, to=ConversionStatus.RETRY),
     },
 )
 
-# As in electricity: while a circuit is OPEN nothing flows, but for one probe from time to time.
+# A circuit breaker: while it is OPEN nothing is sent except one probe from time to time.
 CIRCUITS = Lifecycle(
     "circuit",
     states=CircuitStatus,
     initial=[CircuitStatus.CLOSED],
     moves={
+        # Google rejected the account, or cannot be reached.
         "trip": move(CircuitStatus.CLOSED, to=CircuitStatus.OPEN),
+        # A probe got through.
         "close": move(CircuitStatus.OPEN, to=CircuitStatus.CLOSED),
     },
 )

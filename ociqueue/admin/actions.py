@@ -1,4 +1,4 @@
-"""The three actions of an operator: each says what it will do, asks why, and reports what it did."""
+"""The operators' three actions on conversions."""
 
 from typing import Any
 
@@ -12,13 +12,11 @@ from ociqueue.states import Category
 
 
 class ResetForm(ReasonForm):
-    """Asks also whether the error may be forgotten."""
-
     clear_errors = forms.BooleanField(
         required=False,
         label=_("Clear the error"),
         widget=UnfoldBooleanWidget,
-        help_text=_("Empties code, category and text; the timeline keeps them."),
+        help_text=_("Clears code, category and message; the timeline keeps them."),
     )
 
     def options(self) -> dict[str, Any]:
@@ -26,8 +24,6 @@ class ResetForm(ReasonForm):
 
 
 class MarkFailedForm(ReasonForm):
-    """Asks also for a code and a category, which have defaults."""
-
     code = forms.CharField(
         max_length=64,
         required=False,
@@ -37,16 +33,15 @@ class MarkFailedForm(ReasonForm):
     category = forms.ChoiceField(
         required=False,
         label=_("Error category"),
-        # Not TRANSIENT: a sweep may try such rows again, and whoever marks them failed is told that nobody does.
+        # Not TRANSIENT: a sweep may retry such rows, but the action promises that they are not retried.
         choices=[
-            ("", _("PERMANENT, unless you choose another")),
+            ("", _("PERMANENT (default)")),
             *((name, name) for name in Category.values if name != Category.TRANSIENT),
         ],
         widget=UnfoldAdminSelectWidget,
     )
 
     def options(self) -> dict[str, Any]:
-        """Return what was filled in; the verb knows the rest."""
         return {name: self.cleaned_data[name] for name in ("code", "category", "reason") if self.cleaned_data[name]}
 
 
@@ -54,7 +49,7 @@ RETRY = Action(
     operations.RETRY,
     title=_("Retry"),
     done=_("Retried"),
-    effect=_("They go back to QUEUED with a fresh budget of attempts; the error stays on them."),
+    effect=_("They go back to QUEUED with a fresh budget of attempts; the error is kept."),
     icon="replay",
 )
 RESET = Action(
@@ -62,8 +57,8 @@ RESET = Action(
     title=_("Reset to queued"),
     done=_("Reset"),
     effect=_(
-        "They go back to QUEUED with a fresh budget of attempts. One that a script holds at this moment may be "
-        "uploaded twice; Google counts it once."
+        "They go back to QUEUED with a fresh budget of attempts. A row that a script holds right now may be uploaded "
+        "twice; Google counts it once."
     ),
     icon="restart_alt",
     form=ResetForm,
@@ -72,7 +67,7 @@ MARK_FAILED = Action(
     operations.MARK_FAILED,
     title=_("Mark failed"),
     done=_("Marked failed"),
-    effect=_("They go to FAILED and are not tried again, until somebody retries them."),
+    effect=_("They go to FAILED and are not retried automatically."),
     icon="block",
     form=MarkFailedForm,
     is_dangerous=True,

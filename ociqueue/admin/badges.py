@@ -1,19 +1,18 @@
-"""The colours of the states."""
+"""State badges."""
 
 from django.utils.safestring import SafeString
 
 from kilit.console.formatting import code_badge
-from ociqueue.states import Status
+from ociqueue.states import ConversionStatus
 
 COLOURS = {
-    Status.QUEUED: "info",
-    Status.RETRY: "warning",
-    Status.PROCESSING: "primary",
-    Status.COMPLETED: "success",
-    Status.FAILED: "danger",
+    ConversionStatus.QUEUED: "info",
+    ConversionStatus.RETRY: "warning",
+    ConversionStatus.PROCESSING: "primary",
+    ConversionStatus.COMPLETED: "success",
+    ConversionStatus.FAILED: "danger",
 }
 
 
 def state_badge(status: str) -> SafeString:
-    """Return a state as all pages show it."""
-    return code_badge(status, COLOURS[Status(status)])
+    return code_badge(status, COLOURS[ConversionStatus(status)])

@@ -1,4 +1,4 @@
-"""Uploads in the console: what was sent, what came back, and what never did."""
+"""Upload batches in the console."""
 
 from datetime import timedelta
 from typing import Any
@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import badge, breakable, number, since, two_lines
 from kilit.console.listing import LongListAdmin
-from ociqueue.admin.columns import error, seal, state
+from ociqueue.admin.columns import error, short_id, state
 from ociqueue.filters import UPLOAD_FILTERS
 from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.presenters import with_upload
@@ -26,7 +26,7 @@ MOST_ROWS = 200
 
 @admin.display(description=gettext_lazy("upload"))
 def upload(batch: UploadBatch) -> SafeString:
-    """Return the end of the id, which tells uploads apart, over Google's id of the request."""
+    """Return the end of the id, which differs between uploads, over Google's request id."""
     return two_lines(f"…{str(batch.pk)[-12:]}", batch.request_id, title=str(batch.pk))
 
 
@@ -37,31 +37,28 @@ def site(batch: UploadBatch) -> str:
 
 @admin.display(description=gettext_lazy("rows"))
 def size(batch: UploadBatch) -> SafeString:
-    """Return how many rows were claimed, and whether it is a probe."""
     return format_html("{} {}", number(batch.size), badge(_("probe"), "info") if batch.is_probe else "")
 
 
 @admin.display(description=gettext_lazy("sent"))
 def sent(batch: UploadBatch) -> SafeString | str:
-    """Return how long ago it went out."""
     return since(batch.sent_at) if batch.sent_at else _("not sent")
 
 
 @admin.display(description=gettext_lazy("answer"))
 def answer(batch: UploadBatch) -> SafeString:
-    """Tell an answer from a call that failed, from an answer that may still come, and from one that never will."""
     if batch.answered_at and batch.note and not batch.request_id:
         return badge(_("call failed"), "warning", title=batch.note)
     if batch.answered_at:
         return badge(_("answered"), "success")
     if not batch.sent_at:
-        return badge(_("not sent"), title=_("Claimed, and never sent: its rows come back by themselves."))
+        return badge(_("not sent"), title=_("Claimed but not sent: its rows are taken back automatically."))
     if batch.sent_at > timezone.now() - timedelta(seconds=settings.TASK_TIMEOUT):
-        return badge(_("waiting for it"), "info")
-    return badge(_("no answer: outcome unknown"), "danger", title=_("Google may have taken its rows, or not."))
+        return badge(_("waiting for the answer"), "info")
+    return badge(_("no answer: outcome unknown"), "danger", title=_("Google may or may not have its rows."))
 
 
-@admin.display(description=gettext_lazy("accepted, failed, put off"))
+@admin.display(description=gettext_lazy("accepted, failed, deferred"))
 def result(batch: UploadBatch) -> SafeString | str:
     if not batch.answered_at:
         return "-"
@@ -71,28 +68,25 @@ def result(batch: UploadBatch) -> SafeString | str:
 
 @admin.display(description=gettext_lazy("note"))
 def note(batch: UploadBatch) -> SafeString | str:
-    """Return the beginning of what was said of the whole request; all of it is on the page and under the pointer."""
+    """Return the beginning of the note; the tooltip and the upload's page show all of it."""
     shown = batch.note if len(batch.note) <= 60 else f"{batch.note[:59]}…"  # noqa: PLR2004
     return format_html('<span title="{}">{}</span>', batch.note, shown) if batch.note else "-"
 
 
 @admin.display(description=gettext_lazy("id"))
 def whole_id(batch: UploadBatch) -> SafeString:
-    """Return the id; rows that the upload holds name it."""
     return breakable(str(batch.pk))
 
 
 FIELDSETS: Any = [
     (None, {"fields": [(answer, "site"), (size, whole_id), ("created_at", "sent_at"), ("answered_at", "request_id")]}),
-    (gettext_lazy("What became of the rows"), {"fields": [("accepted", "failed"), ("put_off", "late"), "note"]}),
+    (gettext_lazy("Results"), {"fields": [("accepted", "failed"), ("put_off", "late"), "note"]}),
 ]
 READ_ONLY: Any = [field for field in flatten_fieldsets(FIELDSETS) if callable(field)]
 
 
 @admin.register(UploadBatch)
 class UploadBatchAdmin(LongListAdmin):
-    """Uploads of the user's sites, newest first."""
-
     list_display = [upload, site, size, sent, answer, result, note]
     filters = UPLOAD_FILTERS
     list_select_related = ["site"]
@@ -102,26 +96,25 @@ class UploadBatchAdmin(LongListAdmin):
     readonly_fields = READ_ONLY
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[UploadBatch]:
-        """Membership narrows the uploads; the list of rows is read only on an upload's own page."""
+        """Show uploads of the user's sites; the list of rows is loaded only on an upload's own page."""
         sites = list(Site.objects.seen_by(request.user).values_list("pk", flat=True))
         return super().get_queryset(request).filter(site__in=sites).defer("row_ids")  # type: ignore[no-any-return]
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
-        """Add the rows; Django's own history knows nothing of uploads."""
         batch = self.get_object(request, unquote(object_id))
         options["extra_context"] = {**(rows_of(batch) if batch else {}), "show_history": False}
         return super().change_view(request, object_id, *args, **options)  # type: ignore[no-any-return]
 
 
 def rows_of(batch: UploadBatch) -> dict[str, Any]:
-    """Return the rows of an upload in the order they were sent, the first of them when there are many."""
-    # One that was not sent yet has no list; what it has claimed names it.
+    """Return the first rows of an upload, in the order they were sent."""
+    # An upload that was not sent yet has no list; then the rows that it claimed are shown.
     claimed = Conversion.objects.in_batch(batch.pk).order_by("pk").values_list("pk", flat=True)
     ids = batch.row_ids or list(claimed)
     mine = with_upload(Conversion.objects.filter(pk__in=ids[:MOST_ROWS], site=batch.site_id))
     found = {row.pk: row for row in mine}
     rows = [found[pk] for pk in ids[:MOST_ROWS] if pk in found]
-    shown = [(row, seal(row), state(row), error(row)) for row in rows]
-    told = {"shown": number(MOST_ROWS), "all": number(len(ids))}
-    word = _("The first %(shown)s of %(all)s rows") if len(ids) > MOST_ROWS else _("Rows (%(all)s)")
-    return {"batch_rows": shown, "batch_rows_word": word % told}
+    shown = [(row, short_id(row), state(row), error(row)) for row in rows]
+    context = {"shown": number(MOST_ROWS), "all": number(len(ids))}
+    title = _("The first %(shown)s of %(all)s rows") if len(ids) > MOST_ROWS else _("Rows (%(all)s)")
+    return {"batch_rows": shown, "batch_rows_title": title % context}

@@ -1,7 +1,6 @@
-"""Why a conversion does not move, in sentences with somewhere to go."""
+"""What is blocking a conversion, in sentences with links."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Any
 
 from django.urls import reverse
@@ -14,120 +13,115 @@ from kilit.lock.models import Event
 from kilit.workers.sweeps import sweeps
 from ociqueue.admin.columns import UNKNOWN, upload
 from ociqueue.models import Conversion, Credentials
-from ociqueue.models.queryset import SCRIPT_DEAD_AFTER, STUCK_AFTER, max_attempts_of
 from ociqueue.models.site import SILENT_AFTER
-from ociqueue.overview import open_circuits
 from ociqueue.presenters import outcome_unknown
-from ociqueue.states import WAITING, Category, Status, SyncMethod
+from ociqueue.site_health import open_circuits
+from ociqueue.states import LIVE, Category, ConversionStatus, SyncMethod
 
 
 def reasons(row: Conversion, timeline: list[Event]) -> list[Blocker]:
-    """Return all that keeps a row where it is, or what it waits for."""
-    told = list(_reasons(row, timeline))
-    return [*told, blocked(_("Outcome unknown: %(why)s") % {"why": UNKNOWN})] if outcome_unknown(row) else told
+    """Return everything that blocks a row, or what it waits for."""
+    found = list(_reasons(row, timeline))
+    return [*found, blocked(_("Outcome unknown: %(why)s") % {"why": UNKNOWN})] if outcome_unknown(row) else found
 
 
 def _reasons(row: Conversion, timeline: list[Event]) -> Iterator[Blocker]:
+    limits = _limits(row)
     match row.status:
-        case Status.COMPLETED:
-            yield ended(_("It has ended: it was sent. Nothing leads on from here."))
-        case Status.FAILED:
-            yield from _failed(row)
-        case Status.PROCESSING:
-            yield from _processing(row, timeline)
+        case ConversionStatus.COMPLETED:
+            yield ended(_("Completed: it was sent. This state is final."))
+        case ConversionStatus.FAILED:
+            yield from _failed(row, limits)
+        case ConversionStatus.PROCESSING:
+            yield from _processing(row, limits, timeline)
         case _:
-            yield from _waiting(row)
+            yield from _waiting(row, limits)
 
 
-def _failed(row: Conversion) -> Iterator[Blocker]:
-    site = row.site
-    passing = row.provider_error_category == Category.TRANSIENT
-    if passing and site.requeue_transient and _attempts_left(row) > 0:
+def _limits(row: Conversion) -> Any:
+    """Return what the queue compares for this row: the database's own rules, not a copy of them."""
+    return Conversion.objects.with_limits().get(pk=row.pk)
+
+
+def _failed(row: Conversion, limits: Any) -> Iterator[Blocker]:
+    is_transient = row.provider_error_category == Category.TRANSIENT
+    if is_transient and row.site.requeue_transient and limits.attempts_left > 0:
         yield waiting(
-            _("It failed for a passing reason, and the sweep oci_requeue_transient tries it again within %(span)s.")
+            _("Failed with a TRANSIENT error. The scheduled task oci_requeue_transient retries it within %(span)s.")
             % {"span": timesince(timezone.now() - sweeps["oci_requeue_transient"].every)}
         )
         yield from overdue("oci_requeue_transient") or no_worker()
         return
-    yield blocked(_("It has failed, and nothing tries it again by itself. Mend the cause, then Retry."))
-    if passing and not site.requeue_transient:
+    yield blocked(_("Failed. It will not be retried automatically. Fix the cause, then use Retry."))
+    if is_transient and not row.site.requeue_transient:
         yield blocked(
-            _("The reason may pass, but this site does not let failures be tried again by themselves."),
-            **_site_link(row),
+            _("The error is TRANSIENT, but automatic retries are switched off for this site."), **_site_link(row)
         )
 
 
-def _processing(row: Conversion, timeline: list[Event]) -> Iterator[Blocker]:
-    with_script = row.open_batch_id is None and row.site.sync_method == SyncMethod.API
-    limit: timedelta = SCRIPT_DEAD_AFTER if with_script else STUCK_AFTER
-    until = (row.claimed_at or row.updated_at) + limit
-    yield held(until, timeline, after=_("the sweep oci_recover_processing brings it back"))
+def _processing(row: Conversion, limits: Any, timeline: list[Event]) -> Iterator[Blocker]:
+    until = limits.stuck_at
+    yield held(until, timeline, after=_("the scheduled task oci_recover_processing takes it back"))
     if row.open_batch_id:
         href = reverse("admin:ociqueue_uploadbatch_change", args=[row.open_batch_id])
-        yield waiting(_("An upload to Google has it."), link=_("The upload"), href=href)
+        yield waiting(_("It is part of an upload to Google."), link=_("The upload"), href=href)
     if until < timezone.now():
         yield from overdue("oci_recover_processing") or no_worker()
 
 
-def _waiting(row: Conversion) -> Iterator[Blocker]:
-    told = [*_kept_by_site(row), *_kept_by_time(row), *_kept_by_attempts(row), *_kept_by_sender(row)]
-    if told:
-        yield from told
+def _waiting(row: Conversion, limits: Any) -> Iterator[Blocker]:
+    found = [*_blocked_by_site(row), *_blocked_by_limits(row, limits), *_blocked_by_sender(row)]
+    if found:
+        yield from found
     elif row.site.sync_method == SyncMethod.API:
         yield ready(_("seconds"))
     else:
-        yield waiting(_("It is due: the site's script takes it when it next comes."), **_site_link(row))
+        yield waiting(_("It is due: the site's script takes it on its next run."), **_site_link(row))
 
 
-def _kept_by_site(row: Conversion) -> Iterator[Blocker]:
+def _blocked_by_site(row: Conversion) -> Iterator[Blocker]:
     if row.site.is_paused:
-        yield blocked(_("The site is paused because: %(why)s") % {"why": row.site.pause_reason}, **_site_link(row))
+        yield blocked(_("The site is paused: %(why)s") % {"why": row.site.pause_reason}, **_site_link(row))
 
 
-def _kept_by_time(row: Conversion) -> Iterator[Blocker]:
-    if row.next_retry_at and row.next_retry_at > timezone.now():
-        yield waiting(_("It is tried again at %(time)s, not before.") % {"time": moment(row.next_retry_at)})
-
-
-def _kept_by_attempts(row: Conversion) -> Iterator[Blocker]:
-    if _attempts_left(row) <= 0:
-        yield blocked(_("Its attempts are used up: the sweep oci_attempt_cap fails it at its next turn."))
+def _blocked_by_limits(row: Conversion, limits: Any) -> Iterator[Blocker]:
+    if not limits.is_retry_due:
+        yield waiting(_("It is retried at %(time)s, not earlier.") % {"time": moment(limits.next_retry_at)})
+    if limits.attempts_left <= 0:
+        yield blocked(_("It has used up its attempts: the scheduled task oci_attempt_cap will fail it."))
         yield from overdue("oci_attempt_cap") or no_worker()
 
 
-def _kept_by_sender(row: Conversion) -> Iterator[Blocker]:
+def _blocked_by_sender(row: Conversion) -> Iterator[Blocker]:
     if row.site.sync_method == SyncMethod.SCRIPT:
-        yield from _kept_by_script(row)
+        yield from _blocked_by_script(row)
         return
     if not Credentials.objects.filter(site=row.site).exists():
-        yield blocked(_("The site sends through the Google Ads API and has no login."), **_site_link(row))
+        yield blocked(_("The site uses the Google Ads API and has no credentials."), **_site_link(row))
     for circuit in open_circuits([row.site_id]).filter(action__in=["", row.action]):
-        told = {"name": circuit.action, "code": circuit.code, "reason": circuit.reason.rstrip(".")}
-        told["time"] = moment(circuit.next_probe_at or timezone.now())
-        words = (
-            _("The circuit of %(name)s is open, because of %(code)s: %(reason)s. The next probe goes out at %(time)s.")
+        context = {
+            "name": circuit.action,
+            "code": circuit.code,
+            "reason": circuit.reason.rstrip("."),
+            "time": moment(circuit.next_probe_at or timezone.now()),
+        }
+        message = (
+            _("The circuit of %(name)s is open. %(code)s: %(reason)s. The next probe is sent at %(time)s.")
             if circuit.action
-            else _("The site's circuit is open, because of %(code)s: %(reason)s. The next probe goes out at %(time)s.")
+            else _("The site's circuit is open. %(code)s: %(reason)s. The next probe is sent at %(time)s.")
         )
-        yield blocked(
-            words % told,
-            link=_("The circuit"),
-            href=reverse("admin:ociqueue_site_circuit", args=[row.site_id]),
-        )
+        href = reverse("admin:ociqueue_site_circuit", args=[row.site_id])
+        yield blocked(message % context, link=_("The circuit"), href=href)
     yield from no_worker()
 
 
-def _kept_by_script(row: Conversion) -> Iterator[Blocker]:
-    came = row.site.last_export_at
-    if came is None and row.site.created_at < timezone.now() - SILENT_AFTER:
-        yield blocked(_("The site's script has never come."), **_site_link(row))
-    elif came and came < timezone.now() - SILENT_AFTER:
-        yield blocked(_("The site's script last came %(span)s ago.") % {"span": timesince(came)}, **_site_link(row))
-
-
-def _attempts_left(row: Conversion) -> int:
-    path = SyncMethod(row.site.sync_method)
-    return max_attempts_of(path) - (row.attempt_count - row.attempts_forgiven)
+def _blocked_by_script(row: Conversion) -> Iterator[Blocker]:
+    called = row.site.last_export_at
+    if called is None and row.site.created_at < timezone.now() - SILENT_AFTER:
+        yield blocked(_("The site's script has never called."), **_site_link(row))
+    elif called and called < timezone.now() - SILENT_AFTER:
+        message = _("The site's script last called %(span)s ago.") % {"span": timesince(called)}
+        yield blocked(message, **_site_link(row))
 
 
 def _site_link(row: Conversion) -> dict[str, str]:
@@ -135,13 +129,14 @@ def _site_link(row: Conversion) -> dict[str, str]:
 
 
 def holdings(row: Conversion) -> list[tuple[str, Any]]:
-    """Return the claim, the upload, and what is left of its attempts."""
+    """Return the claim, the upload, and the attempts left."""
     shown: list[tuple[str, Any]] = []
-    if row.status == Status.PROCESSING and row.claimed_at:
+    if row.status == ConversionStatus.PROCESSING and row.claimed_at:
         holder = _("an upload") if row.open_batch_id else _("the site's script")
         shown += [(_("Claimed by"), holder), (_("Claimed at"), moment(row.claimed_at))]
         shown += [(_("Upload"), upload(row))] if row.open_batch_id else []
-    if row.status in (*WAITING, Status.PROCESSING):
-        left = {"left": max(0, _attempts_left(row)), "most": max_attempts_of(SyncMethod(row.site.sync_method))}
+    if row.status in LIVE:
+        limits = _limits(row)
+        left = {"left": max(0, limits.attempts_left), "most": limits.max_attempts}
         shown.append((_("Attempts left"), _("%(left)s of %(most)s") % left))
     return shown

@@ -1,4 +1,4 @@
-"""A site's circuits in the console: why nothing flows, when the next probe goes out, and "probe now"."""
+"""A site's circuits in the console: why nothing is sent, when the next probe is, and "Probe now"."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from kilit.console.formatting import badge, page, two_lines
 from kilit.lock.models import Event
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
-from ociqueue.admin.reach import may_run, site_of
+from ociqueue.admin.permissions import may_run, site_of
 from ociqueue.models import Circuit, Conversion, Credentials, Site
 from ociqueue.models.circuit import CircuitQuerySet
-from ociqueue.overview import Overview, open_circuits
+from ociqueue.site_health import SiteHealth, open_circuits
 from ociqueue.states import CircuitStatus, SyncMethod
 
 MOST_EVENTS = 50
@@ -29,14 +29,13 @@ BELL = "oci_upload"
 
 
 @dataclass(frozen=True)
-class Shown:
+class CircuitView:
     circuit: Circuit
     timeline: list[Event]
 
     @property
-    def holds(self) -> str:
-        """What it lets flow or holds back."""
-        return held(self.circuit)
+    def scope(self) -> str:
+        return scope_label(self.circuit)
 
     @property
     def is_open(self) -> bool:
@@ -48,79 +47,77 @@ class Shown:
 
 
 def urls(model_admin: Any) -> list[URLPattern]:
-    """Return the address below a site's page that a probe is asked for at."""
     view = model_admin.admin_site.admin_view(lambda request, object_id: probe_now(model_admin, request, object_id))
     return [path("<path:object_id>/circuit/probe/", view, name="ociqueue_site_probe")]
 
 
 def circuit_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
-    """Show every circuit of a site, the open ones first, each with its timeline."""
     site = site_of(model_admin, request, object_id)
-    circuits = Circuit.objects.filter(site=site).order_by("-status", "action")
+    found = Circuit.objects.filter(site=site).order_by("-status", "action")
     return page(
         model_admin,
         request,
         "admin/ociqueue/circuit.html",
         title=_("Circuit of %(site)s") % {"site": site},
         original=site,
-        shown=[Shown(circuit, list(Event.objects.of(circuit).order_by("-id")[:MOST_EVENTS])) for circuit in circuits],
-        **about(site, request),
+        circuits=[
+            CircuitView(circuit, list(Event.objects.of(circuit).order_by("-id")[:MOST_EVENTS])) for circuit in found
+        ],
+        **sending_context(site, request),
     )
 
 
-def about(site: Site, request: HttpRequest) -> dict[str, Any]:
-    """Return what a page says of the way to Google: for a site that its script sends, only that."""
+def sending_context(site: Site, request: HttpRequest) -> dict[str, Any]:
+    """Return what keeps an API site from sending, for its pages."""
     if site.sync_method != SyncMethod.API:
         return {"is_api_site": False}
     return {
         "is_api_site": True,
         "needs_credentials": not Credentials.objects.filter(site=site).exists(),
-        "open_circuits": [Shown(circuit, []) for circuit in open_circuits([site.pk]).order_by("action")],
+        "open_circuits": [CircuitView(circuit, []) for circuit in open_circuits([site.pk]).order_by("action")],
         "may_run": may_run(request.user, site),
     }
 
 
 def probe_now(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
-    """Make the next probe due, ring, and say what will happen."""
+    """Make the next probe due, ring the doorbell, and explain what happens next."""
     site = site_of(model_admin, request, object_id, allowed=may_run)
     if request.method == "POST":
         with transaction.atomic():
             circuits = open_circuits([site.pk])
             Event.objects.record_each(circuits, "PROBE_ASKED")
-            woken = circuits.probe_now()
+            probed = circuits.probe_now()
             doorbells.ring(BELL)
-        tell = messages.success if woken else messages.warning
-        tell(
-            request,
-            " ".join(what_follows(site, circuits)) if woken else _("No circuit of %(site)s is open.") % {"site": site},
-        )
+        if probed:
+            messages.success(request, next_step(site, circuits))
+        else:
+            messages.warning(request, _("No circuit of %(site)s is open.") % {"site": site})
     return HttpResponseRedirect(reverse("admin:ociqueue_site_circuit", args=[site.pk]))
 
 
-def what_follows(site: Site, circuits: CircuitQuerySet) -> Iterator[str]:
-    """Say what a probe that was asked for waits for, if for anything."""
+def next_step(site: Site, circuits: CircuitQuerySet) -> str:
     names = set(circuits.values_list("action", flat=True))
     rows = Conversion.objects.for_site(site).due()
     waiting = rows if Circuit.EVERY_ACTION in names else rows.filter(action__in=names)
     if site.is_paused:
-        yield _("The site is paused: the probe goes out when somebody ends the pause.")
-    elif not Credentials.objects.filter(site=site).exists():
-        yield _("The site has no login: store its credentials, and the probe goes out.")
-    elif not waiting.exists():
-        yield _("No row is due: the next row is the probe.")
-    elif not Heartbeat.objects.alive().exists():
-        yield _("No worker is alive: the waiting row that was tried least is sent as the probe when one starts.")
-    else:
-        yield _("The waiting row that was tried least is sent as the probe within seconds.")
+        return _("The site is paused: the probe is sent when the pause ends.")
+    if not Credentials.objects.filter(site=site).exists():
+        return _("The site has no credentials: the probe is sent when they are stored.")
+    if not waiting.exists():
+        return _("No row is due: the next due row is sent as the probe.")
+    if not Heartbeat.objects.alive().exists():
+        return _("No worker is running: the row with the fewest attempts is sent as the probe when one starts.")
+    return _("The row with the fewest attempts is sent as the probe within seconds.")
 
 
-def held(circuit: Circuit) -> str:
-    named = _("Conversions named %(name)s") % {"name": circuit.action}
-    return named if circuit.action else _("All conversions of the site")
+def scope_label(circuit: Circuit) -> str:
+    if circuit.action:
+        return _("Conversions named %(name)s") % {"name": circuit.action}
+    return _("All conversions of the site")
 
 
 def next_probe(circuit: Circuit) -> str:
-    """Say when one row tries again; one that is due waits for a worker and a row."""
+    """Format the time of the next probe; one that is due waits for a worker and a row."""
     if circuit.next_probe_at is None:
         return _("none")
     if circuit.next_probe_at <= timezone.now():
@@ -128,34 +125,28 @@ def next_probe(circuit: Circuit) -> str:
     return _("in %(span)s") % {"span": timeuntil(circuit.next_probe_at, depth=1)}
 
 
-# In the list of sites
-
-
-def flow(overview: Overview) -> SafeString:
-    """Return how the way to Google is."""
-    if circuit := overview.circuit:
+def sender_cell(health: SiteHealth) -> SafeString:
+    """Return the state of an API site's circuit, for the list of sites."""
+    if circuit := health.circuit:
         lasting = timesince(circuit.opened_at, depth=1)  # type: ignore[arg-type]
-        told = {"code": shortened(circuit.code), "when": next_probe(circuit)}
-        below = _("%(code)s, probe %(when)s") % told
+        below = _("%(code)s, probe %(when)s") % {"code": shortened(circuit.code), "when": next_probe(circuit)}
         return two_lines(_("API, circuit open for %(span)s") % {"span": lasting}, below, title=circuit.reason)
-    if overview.needs_credentials:
-        return two_lines(_("API, no login"), "")
-    if overview.circuits:
-        return two_lines(_("API, circuit closed"), _("but for %(names)s") % {"names": ", ".join(overview.circuits)})
+    if health.needs_credentials:
+        return two_lines(_("API, no credentials"), "")
+    if health.circuits:
+        return two_lines(_("API, circuit closed"), _("except %(names)s") % {"names": ", ".join(health.circuits)})
     return two_lines(_("API, circuit closed"), "")
 
 
 def shortened(code: str) -> str:
-    """Return a code that leaves room for other columns; all of it is on the site's page."""
     return code if len(code) <= LONGEST_CODE else f"{code[: LONGEST_CODE - 1]}…"
 
 
-def alarms(site: Site, overview: Overview) -> Iterator[SafeString]:
-    """Return what keeps an API site from sending."""
-    if overview.needs_credentials:
+def alarms(site: Site, health: SiteHealth) -> Iterator[SafeString]:
+    if health.needs_credentials:
         address = reverse("admin:ociqueue_site_credentials", args=[site.pk])
-        yield badge(_("no login"), "danger", title=_("Nothing is sent until credentials are stored"), href=address)
+        yield badge(_("no credentials"), "danger", title=_("Nothing is sent until they are stored"), href=address)
     address = reverse("admin:ociqueue_site_circuit", args=[site.pk])
-    for name, circuit in sorted(overview.circuits.items()):
+    for name, circuit in sorted(health.circuits.items()):
         word = _("%(name)s: circuit open") % {"name": name} if name else _("circuit open")
         yield badge(word, "danger", title=f"{circuit.code}: {circuit.reason}", href=address)

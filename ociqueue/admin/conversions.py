@@ -1,4 +1,4 @@
-"""Conversions in the console: rows to look at, and the verbs of an operator."""
+"""Conversions in the console: read-only rows, and the operators' actions."""
 
 from typing import Any
 from uuid import UUID
@@ -18,22 +18,21 @@ from ociqueue import dead_letters
 from ociqueue.admin import blockers, columns, imports
 from ociqueue.admin.actions import MARK_FAILED, RESET, RETRY
 from ociqueue.admin.badges import state_badge
-from ociqueue.fixes import read_id
+from ociqueue.corrections import read_id
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.conversion import FAILURES
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.operations import QUEUE
-from ociqueue.overview import open_circuits
 from ociqueue.presenters import with_upload
+from ociqueue.site_health import open_circuits
 
 
 class ConversionChangeList(CappedChangeList):
-    """Fetches at once what holds the rows of a page back."""
+    """Fetches the open circuits for all rows of a page at once."""
 
     result_list: Any
 
     def get_results(self, request: HttpRequest) -> None:
-        """Lay the open circuits beside the rows."""
         super().get_results(request)
         self.result_list = list(self.result_list)
         circuits = open_circuits({row.site_id for row in self.result_list})
@@ -44,8 +43,6 @@ class ConversionChangeList(CappedChangeList):
 
 @admin.register(Conversion)
 class ConversionAdmin(QueueAdmin):
-    """Conversions of the user's sites, newest first."""
-
     queue = QUEUE
     failures = FAILURES
     operator_actions = (RETRY, RESET, MARK_FAILED)
@@ -69,28 +66,23 @@ class ConversionAdmin(QueueAdmin):
         return ConversionChangeList
 
     def badge(self, state: str) -> SafeString:
-        """Return a state as all pages show it."""
         return state_badge(state)
 
     def blockers(self, row: Conversion, timeline: list[Event]) -> list[Blocker]:
-        return list(blockers.reasons(row, timeline))
+        return blockers.reasons(row, timeline)
 
     def holdings(self, row: Conversion) -> list[tuple[str, Any]]:
-        """Return what it holds, or what holds it."""
         return blockers.holdings(row)
 
     # Actions
 
     def read_id(self, text: str) -> UUID | None:
-        """Return the id that `seal_<uuid>` or a bare uuid names."""
         return read_id(text)
 
     def acted_on_by(self, request: HttpRequest) -> ConversionQuerySet:
-        """Seeing a site's rows is not running it."""
         return Conversion.objects.filter(site__in=Site.objects.run_by(request.user))
 
     def has_operate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
-        """Operators act, on rows of the sites they run; viewers see no action."""
         if not super().has_operate_permission(request) or object_id is None:
             return self.queue.may_act(request.user)
         pk, mine = self.read_id(unquote(object_id)), Site.objects.run_by(request.user)

@@ -1,4 +1,4 @@
-"""A site's Ads Script, ready to be pasted, and its keys: issued, listed and revoked, several at once."""
+"""A site's Ads Script and its API keys."""
 
 from typing import Any
 
@@ -13,26 +13,23 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.console.formatting import exactly, page
-from ociqueue.admin.reach import may_administer, site_of
+from ociqueue.admin.permissions import may_administer, site_of
 from ociqueue.adsscript import KEY_PLACEHOLDER, render_script
 from ociqueue.models import Site
 from ociqueue.states import SyncMethod
 
 
 class KeyForm(forms.Form):
-    """Asks what the new key is for."""
-
     name = forms.CharField(
         max_length=100,
         initial="Ads Script",
         widget=UnfoldAdminTextInputWidget,
         label=gettext_lazy("Name"),
-        help_text=gettext_lazy("What uses this key; it is how you recognise it later."),
+        help_text=gettext_lazy("What uses this key, so that you recognise it later."),
     )
 
 
 def urls(model_admin: Any) -> list[URLPattern]:
-    """Return the addresses below a site's page."""
 
     def view(function: Any) -> Any:
         return model_admin.admin_site.admin_view(lambda request, **given: function(model_admin, request, **given))
@@ -44,7 +41,7 @@ def urls(model_admin: Any) -> list[URLPattern]:
 
 
 def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, key: str = "") -> HttpResponse:
-    """Show the script, with a key in it only when that was issued from this very page."""
+    """Show the script; it contains a key only right after that was issued on this page."""
     site = site_of(model_admin, request, object_id)
     script = render_script(
         base_url=request.build_absolute_uri("/").rstrip("/"),
@@ -67,18 +64,20 @@ def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, k
 
 
 def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
-    """Ask what for, then make a key and show it this once."""
+    """Ask for a name, then issue a key and show it once."""
     site = site_of(model_admin, request, object_id, allowed=may_administer)
     form = KeyForm(request.POST or None)
     if form.is_valid():
         name = form.cleaned_data["name"]
         text = _issue_once(site, name=name, after=request.POST.get("after", ""))
         if not text:
-            words = _("No key was issued: one was since you opened the page. If it was lost, revoke it first.")
-            messages.error(request, words)
+            message = _(
+                "No key was issued: another was issued after you opened the page. Revoke that one if it was lost."
+            )
+            messages.error(request, message)
             return HttpResponseRedirect(_script_address(site))
         model_admin.log_change(request, site, f"Issued the key {name}.")
-        messages.warning(request, _("Copy the key now, it is never shown again: %(key)s") % {"key": text})
+        messages.warning(request, _("Copy the key now; it is not shown again: %(key)s") % {"key": text})
         return ads_script_page(model_admin, request, object_id, key=text)
     return page(
         model_admin,
@@ -87,8 +86,8 @@ def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
         title=_("Issue a new key for %(site)s") % {"site": site},
         original=site,
         sentences=[
-            _("The key opens this site's API: whoever has it can add, claim and acknowledge its conversions."),
-            _("It is shown once, on the next page. Keys already issued stay in force until you revoke them."),
+            _("With this key, a program can add, claim and acknowledge conversions of this site."),
+            _("It is shown once, on the next page. Existing keys stay valid until you revoke them."),
         ],
         form=form,
         kept={"after": _newest(site)},
@@ -98,12 +97,12 @@ def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
 
 
 def _issue_once(site: Site, *, name: str, after: str) -> str:
-    """Make a key, unless there is a newer one than the page knew of: a page sent again by a reload issues no second.
+    """Issue a key, unless there is a newer one than the form knows: a reload must not issue a second key.
 
-    The answer itself shows the key, so that its text is kept nowhere on the way.
+    The response itself shows the key, so that its text is stored nowhere.
     """
     with transaction.atomic():
-        Site.objects.select_for_update(no_key=True).get(pk=site.pk)  # two clicks at once come one after the other
+        Site.objects.select_for_update(no_key=True).get(pk=site.pk)  # serializes two clicks
         return site.issue_key(name=name) if _newest(site) == after else ""
 
 
@@ -120,8 +119,8 @@ def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int)
     if request.method == "POST":
         revoked = site.keys().filter(pk=key).revoke()
         model_admin.log_change(request, site, f"Revoked the key {held}.")
-        words = _("Revoked %(key)s.") if revoked else _("%(key)s was revoked already.")
-        messages.success(request, words % {"key": held})
+        message = _("Revoked %(key)s.") if revoked else _("%(key)s was already revoked.")
+        messages.success(request, message % {"key": held})
         return HttpResponseRedirect(_script_address(site))
     used = _("It was never used.")
     if held.used_at:
@@ -132,7 +131,7 @@ def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int)
         "admin/console/confirm.html",
         title=_("Revoke the key %(key)s") % {"key": held},
         original=site,
-        sentences=[_("Whatever uses this key is refused from now on. This cannot be undone."), used],
+        sentences=[_("Programs that use this key are denied from now on. This cannot be undone."), used],
         submit=_("Revoke the key"),
         is_dangerous=True,
         back=_script_address(site),

@@ -1,4 +1,4 @@
-"""The form for a login at Google Ads: nothing stored is put into it, and what stays empty stays as it is."""
+"""The form for Google Ads credentials: it never contains stored values, and empty fields keep them."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -14,12 +14,12 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from ociqueue.models.credentials import Account, spoken_action, spoken_customer
+from ociqueue.models.credentials import GoogleAdsAccount, normalize_action, normalize_customer_id
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
-# The parts of an account in words, in the order of the form.
+# In the order of the form.
 LABELS = {
     "customer_id": gettext_lazy("Customer id"),
     "login_customer_id": gettext_lazy("Login customer id"),
@@ -28,15 +28,15 @@ LABELS = {
     "refresh_token": gettext_lazy("Refresh token"),
     "developer_token": gettext_lazy("Developer token"),
     "conversion_action": gettext_lazy("Conversion action"),
-    "conversion_actions": gettext_lazy("Actions of single conversion names"),
+    "conversion_actions": gettext_lazy("Actions by conversion name"),
 }
-NEEDED = ("customer_id", "client_id", "client_secret", "refresh_token", "conversion_action")
-OPTIONAL = tuple(name for name in LABELS if name not in NEEDED)
+REQUIRED = ("customer_id", "client_id", "client_secret", "refresh_token", "conversion_action")
+OPTIONAL = tuple(name for name in LABELS if name not in REQUIRED)
 LONGEST_NAME = 100
 
 
-# They travel in headers, which hold no other letters: a pasted quotation mark would stop every upload.
-printable = RegexValidator(r"^[!-~]*$", gettext_lazy("Only letters, digits and signs of ASCII, without spaces."))
+# Sent in HTTP headers: a pasted quotation mark would break every upload.
+printable = RegexValidator(r"^[!-~]*$", gettext_lazy("Only printable ASCII characters, without spaces."))
 
 
 def _text(name: str, help_text: "StrOrPromise", *, placeholder: str = "") -> forms.CharField:
@@ -57,29 +57,24 @@ def _secret(name: str, help_text: "StrOrPromise") -> forms.CharField:
 
 
 class LoginForm(forms.Form):
-    """Asks for a login, or for the parts of it that are to be replaced."""
-
     customer_id = _text(
         "customer_id",
-        gettext_lazy("The account that owns the conversions, as in 123-456-7890."),
+        gettext_lazy("The account that owns the conversions, such as 123-456-7890."),
         placeholder="123-456-7890",
     )
     login_customer_id = _text(
         "login_customer_id",
-        gettext_lazy("Only when the login reaches the account through a manager account: the manager's id."),
+        gettext_lazy("Only for access through a manager account: the manager's id."),
     )
-    client_id = _text("client_id", gettext_lazy("Of the OAuth client in your Google Cloud project."))
-    client_secret = _secret("client_secret", gettext_lazy("Of the same client."))
+    client_id = _text("client_id", gettext_lazy("The OAuth client in your Google Cloud project."))
+    client_secret = _secret("client_secret", gettext_lazy("The secret of the same client."))
     refresh_token = _secret(
-        "refresh_token", gettext_lazy("What Google gave when the client was allowed to manage the account.")
+        "refresh_token", gettext_lazy("Issued by Google when the client was granted access to the account.")
     )
-    developer_token = _secret("developer_token", gettext_lazy("Only when Google asks for it."))
+    developer_token = _secret("developer_token", gettext_lazy("Only if Google requires it."))
     conversion_action = _text(
         "conversion_action",
-        gettext_lazy(
-            "Its number, or customers/1234567890/conversionActions/ and its number. "
-            "Enter the customer id along with it."
-        ),
+        gettext_lazy("Its number, or customers/1234567890/conversionActions/NUMBER. Enter the customer id as well."),
     )
     conversion_actions = forms.CharField(
         label=LABELS["conversion_actions"],
@@ -87,24 +82,24 @@ class LoginForm(forms.Form):
         max_length=20_000,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "placeholder": "Teklif = 987654"}),
         help_text=gettext_lazy(
-            "One a line: conversion name = action. Other names are counted under the conversion action above. "
-            "What is entered replaces all lines that are stored; enter the customer id along with it."
+            "One per line: conversion name = action. Other names use the conversion action above. "
+            "This replaces all stored lines; enter the customer id as well."
         ),
     )
     forget = forms.MultipleChoiceField(
-        label=gettext_lazy("Remove what is stored of"),
+        label=gettext_lazy("Remove stored values"),
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )
 
-    def __init__(self, *args: Any, stored: Account | None, **options: Any) -> None:
+    def __init__(self, *args: Any, stored: GoogleAdsAccount | None, **options: Any) -> None:
         super().__init__(*args, **options)
         self.stored = asdict(stored) if stored else {}
         removable = [(name, LABELS[name]) for name in OPTIONAL if self.stored.get(name)]
         self.fields["forget"].choices = removable  # type: ignore[attr-defined]
         if not removable:
             del self.fields["forget"]
-        for name in NEEDED:
+        for name in REQUIRED:
             self.fields[name].widget.attrs["aria-required"] = "false" if stored else "true"
 
     def clean_customer_id(self) -> str:
@@ -114,97 +109,92 @@ class LoginForm(forms.Form):
         return self._customer("login_customer_id")
 
     def clean(self) -> None:
-        """Ask for what a login cannot do without, and check the actions against their customer."""
+        """Require what is not stored, and check the actions against their customer."""
         given = self.changes()
         if not given and not self.errors:
             self.add_error(None, _("Nothing was entered, so nothing was changed."))
-        for name in NEEDED if given or self.errors else ():
+        for name in REQUIRED if given or self.errors else ():
             if not self.stored.get(name) and not self.cleaned_data.get(name) and name not in self.errors:
-                self.add_error(name, _("Needed: none is stored."))
+                self.add_error(name, _("This field is required: no value is stored."))
         customer = self.cleaned_data.get("customer_id")
         if customer:
             self._clean_action(customer)
             self._clean_actions(customer)
-        elif "customer_id" not in self.errors and self._gives("conversion_action", "conversion_actions"):
-            # Checked against what is typed, so that no message has to name what is stored.
-            self.add_error("customer_id", _("Enter it again: conversion actions belong to a customer."))
+        elif "customer_id" not in self.errors and any(
+            self.cleaned_data.get(name) for name in ("conversion_action", "conversion_actions")
+        ):
+            # Checked against what was entered, so that no message shows stored values.
+            self.add_error("customer_id", _("Enter the customer id as well: conversion actions belong to a customer."))
 
     def changes(self) -> list[str]:
-        """Return what was entered or is to be removed, in words and without any value."""
+        """Return the labels of the fields that were entered or removed, without their values."""
         entered = [str(label).lower() for name, label in LABELS.items() if self.cleaned_data.get(name)]
         return entered + [_("%(part)s removed") % {"part": str(LABELS[name]).lower()} for name in self._forgotten()]
 
-    def account(self) -> Account:
-        """Return the whole login: what was entered over what is stored."""
+    def account(self) -> GoogleAdsAccount:
+        """Return the stored credentials with the changes."""
         kept = {name: value for name, value in self.stored.items() if name not in self._forgotten()}
         entered = {name: self.cleaned_data[name] for name in LABELS if self.cleaned_data[name]}
-        return Account(**{**kept, **entered})
-
-    def _gives(self, *names: str) -> bool:
-        return any(self.cleaned_data.get(name) for name in names)
+        return GoogleAdsAccount(**{**kept, **entered})
 
     def _forgotten(self) -> list[str]:
         return [name for name in self.cleaned_data.get("forget", []) if not self.cleaned_data.get(name)]
 
     def _customer(self, name: str) -> str:
         text: str = self.cleaned_data[name]
-        return _said(spoken_customer, text) if text else ""
+        try:
+            return normalize_customer_id(text) if text else ""
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
 
     def _clean_action(self, customer: str) -> None:
         if text := self.cleaned_data.get("conversion_action"):
             try:
-                self.cleaned_data["conversion_action"] = spoken_action(text, customer_id=customer)
-            except ValueError as refusal:
-                self.add_error("conversion_action", str(refusal))
+                self.cleaned_data["conversion_action"] = normalize_action(text, customer_id=customer)
+            except ValueError as error:
+                self.add_error("conversion_action", str(error))
         elif not _belongs(self.stored.get("conversion_action", ""), customer):
-            words = _("The one that is stored is another customer's: enter this customer's.")
-            self.add_error("conversion_action", words)
+            message = _("The stored action belongs to another customer: enter one of this customer.")
+            self.add_error("conversion_action", message)
 
     def _clean_actions(self, customer: str) -> None:
         if text := self.cleaned_data.get("conversion_actions"):
             try:
                 self.cleaned_data["conversion_actions"] = read_actions(text, customer_id=customer)
-            except ValueError as refusal:
-                self.add_error("conversion_actions", str(refusal))
+            except ValueError as error:
+                self.add_error("conversion_actions", str(error))
         elif "conversion_actions" not in self._forgotten():
             kept = self.stored.get("conversion_actions", {})
             if not all(_belongs(action, customer) for action in kept.values()):
-                words = _("Those that are stored are another customer's: enter or remove them.")
-                self.add_error("conversion_actions", words)
+                message = _("The stored actions belong to another customer: enter new ones or remove them.")
+                self.add_error("conversion_actions", message)
 
 
 def read_actions(text: str, *, customer_id: str) -> dict[str, str]:
-    """Return the action of each conversion name; ValueError names the line that is wrong."""
+    """Return the action of each conversion name; ValueError names the invalid line."""
     found: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
-        # A conversion name may hold an equals sign; an action never does.
+        # A conversion name may contain an equals sign; an action never does.
         name, separator, action = line.rpartition("=")
         name = name.strip()
         if not separator or not name:
-            words = _("Line %(number)s: write conversion name = action, as in Teklif = 987654.")
-            raise ValueError(words % {"number": number})
+            message = _("Line %(number)s: write conversion name = action, as in Teklif = 987654.")
+            raise ValueError(message % {"number": number})
         if len(name) > LONGEST_NAME:
-            words = _("Line %(number)s: a conversion name has at most %(most)s characters.")
-            raise ValueError(words % {"number": number, "most": LONGEST_NAME})
+            message = _("Line %(number)s: a conversion name has at most %(most)s characters.")
+            raise ValueError(message % {"number": number, "most": LONGEST_NAME})
         if name in found:
-            words = _("Line %(number)s: %(name)s has an action already.")
-            raise ValueError(words % {"number": number, "name": name})
+            message = _("Line %(number)s: %(name)s already has an action.")
+            raise ValueError(message % {"number": number, "name": name})
         try:
-            found[name] = spoken_action(action, customer_id=customer_id)
-        except ValueError as refusal:
-            told = _("Line %(number)s: %(refusal)s") % {"number": number, "refusal": refusal}
-            raise ValueError(told) from None
+            found[name] = normalize_action(action, customer_id=customer_id)
+        except ValueError as error:
+            message = _("Line %(number)s: %(error)s") % {"number": number, "error": error}
+            raise ValueError(message) from None
     return found
 
 
 def _belongs(action: str, customer: str) -> bool:
     return not action or action.startswith(f"customers/{customer}/")
-
-
-def _said(read: Any, text: str) -> str:
-    try:
-        return str(read(text))
-    except ValueError as refusal:
-        raise forms.ValidationError(str(refusal)) from None

@@ -1,4 +1,4 @@
-"""Who belongs to a site, on the site's page."""
+"""A site's members, on the site's page."""
 
 from typing import Any
 
@@ -10,14 +10,12 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 
-from ociqueue.admin.reach import may_administer
+from ociqueue.admin.permissions import may_administer
 from ociqueue.models import Site, SiteMembership
 from ociqueue.models.site import KEYS_USER_PREFIX
 
 
 class MembershipInline(TabularInline):
-    """A site's people; only its admins change them."""
-
     model = SiteMembership
     autocomplete_fields = ["user"]
     extra = 0
@@ -27,15 +25,13 @@ class MembershipInline(TabularInline):
 
     @admin.display(description=_("user"))
     def person(self, membership: SiteMembership) -> str:
-        """Return the name alone, for those who may not open the user."""
         return membership.user.get_username()
 
     def get_fields(self, request: HttpRequest, obj: Site | None = None) -> list[str]:
-        """Let a site's admins choose people; others read their names."""
         return ["user", "role"] if self.has_change_permission(request, obj) else ["person", "role"]
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
-        """Name each field for screen readers: the table's head is not its label."""
+        """Name each field for screen readers: the table header is not its label."""
         field = super().formfield_for_dbfield(db_field, request, **options)
         if field:
             inner = getattr(field.widget, "widget", field.widget)
@@ -43,16 +39,11 @@ class MembershipInline(TabularInline):
         return field
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SiteMembership]:
-        """Leave out the user that the site's keys belong to: without its membership they open nothing."""
+        """Hide the user who owns the site's keys: without its membership the keys do not work."""
         keys_user = Concat(Value(KEYS_USER_PREFIX), F("site__public_id"))
         return super().get_queryset(request).exclude(user__username=keys_user).select_related("user")  # type: ignore[no-any-return]
 
     def has_add_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
         return obj is not None and may_administer(request.user, obj)
 
-    def has_change_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
-        return obj is not None and may_administer(request.user, obj)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
-        """Only a site's admins send people away."""
-        return obj is not None and may_administer(request.user, obj)
+    has_change_permission = has_delete_permission = has_add_permission

@@ -1,4 +1,4 @@
-"""Sites in the console: how each is doing, its pause, its people, its sender, script or API."""
+"""Sites in the console: their health, pause, members and sender."""
 
 from typing import Any
 
@@ -19,11 +19,11 @@ from kilit.access.roles import Role
 from kilit.console.formatting import LINK, ago, badge, button, number, two_lines
 from ociqueue.admin import circuits, credentials, keys
 from ociqueue.admin.members import MembershipInline
-from ociqueue.admin.reach import may_administer, may_run
+from ociqueue.admin.permissions import may_administer, may_run
 from ociqueue.admin.site_form import SiteForm
 from ociqueue.models import Site, SiteMembership
-from ociqueue.overview import Overview, overviews
-from ociqueue.states import Status, SyncMethod
+from ociqueue.site_health import SiteHealth, site_health
+from ociqueue.states import ConversionStatus, SyncMethod
 
 PAUSE = ("is_paused", "pause_reason")
 SETTINGS = ("name", "time_zone", "default_currency", "sync_method", "requeue_transient")
@@ -31,31 +31,21 @@ KNOWN = ("public_id", "last_export_at", "last_ack_at", "created_at")
 
 
 class SiteChangeList(ChangeList):
-    """Fetches the numbers of all sites of a page at once."""
+    """Fetches the health of all sites of a page at once."""
 
     result_list: Any
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         self.result_list = list(self.result_list)
-        numbers = overviews(self.result_list)
+        found = site_health(self.result_list)
         for site in self.result_list:
-            site.overview = numbers[site.pk]
+            site.health = found[site.pk]
 
 
 @admin.register(Site)
 class SiteAdmin(ModelAdmin):
-    """Sites of the user; superusers see all."""
-
-    list_display = [
-        "site",
-        "state",
-        "alarms",
-        "waiting",
-        "failed",
-        "stuck",
-        "sender",
-    ]
+    list_display = ["site", "state", "alarms", "waiting", "failed", "stuck", "sender"]
     list_filter = ["sync_method", "is_paused"]
     list_per_page = 50
     search_fields = ["name", "=public_id"]
@@ -63,7 +53,7 @@ class SiteAdmin(ModelAdmin):
     fieldsets = [
         (None, {"fields": [*SETTINGS, "public_id"]}),
         (gettext_lazy("Pause"), {"fields": list(PAUSE)}),
-        (gettext_lazy("The script was here"), {"fields": ["last_export_at", "last_ack_at", "created_at"]}),
+        (gettext_lazy("Script"), {"fields": ["last_export_at", "last_ack_at", "created_at"]}),
     ]
     add_fieldsets = [(None, {"fields": list(SETTINGS)})]
     inlines = [MembershipInline]
@@ -81,56 +71,54 @@ class SiteAdmin(ModelAdmin):
 
     @admin.display(description=gettext_lazy("site"), ordering="name")
     def site(self, site: Site) -> SafeString:
-        """Return the name over the public id."""
         return two_lines(site.name, site.public_id)
 
     @admin.display(description=gettext_lazy("state"))
     def state(self, site: Site) -> SafeString:
-        """Tell a paused site, and why, from a running one."""
         return (
             badge(_("paused"), "warning", title=site.pause_reason) if site.is_paused else badge(_("running"), "success")
         )
 
     @admin.display(description=gettext_lazy("waiting"))
     def waiting(self, site: Site) -> str:
-        return number(overview(site).waiting)
+        return number(health(site).waiting)
 
     @admin.display(description=gettext_lazy("failed"))
     def failed(self, site: Site) -> SafeString:
-        """Dead letters, and the way to them."""
-        address = reverse("admin:ociqueue_conversion_changelist", query={"site": site.pk, "status": Status.FAILED})
+        address = reverse(
+            "admin:ociqueue_conversion_changelist", query={"site": site.pk, "status": ConversionStatus.FAILED}
+        )
         return format_html(
-            '<a href="{}" class="{}">{}</a>', address, LINK, number(overview(site).totals[Status.FAILED])
+            '<a href="{}" class="{}">{}</a>', address, LINK, number(health(site).totals[ConversionStatus.FAILED])
         )
 
     @admin.display(description=gettext_lazy("stuck"))
     def stuck(self, site: Site) -> str:
-        """Rows that the next recover sweep brings back."""
-        return number(overview(site).stuck)
+        return number(health(site).stuck)
 
     @admin.display(description=gettext_lazy("sent by"), ordering="sync_method")
     def sender(self, site: Site) -> SafeString:
-        """Return how long ago the script pulled and reported, or how the way to Google is."""
         if site.sync_method == SyncMethod.API:
-            return circuits.flow(overview(site))
+            return circuits.sender_cell(health(site))
         export = _("script, export %(when)s") % {"when": ago(site.last_export_at)}
         return two_lines(export, _("ack %(when)s") % {"when": ago(site.last_ack_at)})
 
     @admin.display(description=gettext_lazy("alarms"))
     def alarms(self, site: Site) -> SafeString:
-        shown, alarms = overview(site), []
+        shown, alarms = health(site), []
         if shown.is_alarming:
             rate = _("errors %(percent)s%%") % {"percent": f"{(shown.error_rate or 0) * 100:.0f}"}
-            alarms.append(badge(rate, "danger", title=_("Of what ended in the last 24 hours")))
+            alarms.append(badge(rate, "danger", title=_("Of conversions finished in the last 24 hours")))
         if shown.is_silent:
-            alarms.append(badge(_("script silent"), "danger", title=_("Rows wait, and no script came for 24 hours")))
+            alarms.append(
+                badge(_("script silent"), "danger", title=_("Rows wait, and the script has not called for 24 hours"))
+            )
         alarms += circuits.alarms(site, shown)
         return format_html_join(" ", "{}", ((alarm,) for alarm in alarms)) or SafeString("-")
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
-        """Say first what keeps the site from sending."""
         site = self.get_object(request, unquote(object_id))
-        options["extra_context"] = circuits.about(site, request) if site else {}
+        options["extra_context"] = circuits.sending_context(site, request) if site else {}
         return super().change_view(request, object_id, *args, **options)  # type: ignore[no-any-return]
 
     # What may be changed
@@ -141,27 +129,25 @@ class SiteAdmin(ModelAdmin):
         return may_administer(request.user, obj) or may_run(request.user, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
-        """A site goes on as long as its history."""
-        return False
+        return False  # its history refers to it
 
     def get_readonly_fields(self, request: HttpRequest, obj: Site | None = None) -> list[str]:
         return [*KNOWN] if obj is None or may_administer(request.user, obj) else [*KNOWN, *SETTINGS]
 
     def get_form(self, request: HttpRequest, obj: Site | None = None, change: bool = False, **options: Any) -> Any:  # noqa: FBT001, FBT002
-        """Let the page of a site that is there know what it showed."""
         return super().get_form(request, obj, change, **(options | ({"form": SiteForm} if obj else {})))
 
     def get_inlines(self, request: HttpRequest, obj: Site | None) -> list[type[MembershipInline]]:
-        """A new site has one member first: whoever adds it."""
+        """A new site has one member: the user who adds it."""
         return [MembershipInline] if obj else []
 
     def save_model(self, request: HttpRequest, obj: Site, form: ModelForm[Site], change: bool) -> None:  # noqa: FBT001
-        """Save what was changed on the page, and nothing that it merely showed; who adds a site becomes its admin."""
+        """Save only what was changed on the page; the user who adds a site becomes its admin."""
         if change:
             changed = set(form.changed_data)
             if changed & set(PAUSE):
-                changed |= set(PAUSE)  # the form took the reason of a pause that ends
-                self.log_change(request, obj, f"Paused: {obj.pause_reason}" if obj.is_paused else "Went on.")
+                changed |= set(PAUSE)  # the form clears the reason when a pause ends
+                self.log_change(request, obj, f"Paused: {obj.pause_reason}" if obj.is_paused else "Resumed.")
             obj.save(update_fields=changed)
             return
         super().save_model(request, obj, form, change)
@@ -171,21 +157,18 @@ class SiteAdmin(ModelAdmin):
 
     @button(description=gettext_lazy("Ads Script and keys"), icon="code", url_path="ads-script")
     def ads_script(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Offer the script with the site's values filled in."""
         return keys.ads_script_page(self, request, object_id)
 
     @button(description=gettext_lazy("Credentials"), icon="passkey", url_path="credentials")
     def credentials(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Take a login at Google Ads, and have it checked."""
         return credentials.credentials_page(self, request, object_id)
 
     @button(description=gettext_lazy("Circuit"), icon="electrical_services", url_path="circuit")
     def circuit(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show why nothing flows, and let a probe try."""
         return circuits.circuit_page(self, request, object_id)
 
     def get_actions_detail(self, request: HttpRequest, object_id: str) -> list[Any]:
-        """Offer the circuit only where there is one."""
+        """Hide the circuit button for sites that use a script."""
         site = self.get_object(request, unquote(object_id))
         hidden = "" if site and site.sync_method == SyncMethod.API else "ociqueue_site_circuit"
         return [offered for offered in super().get_actions_detail(request, object_id) if offered.action_name != hidden]
@@ -195,6 +178,5 @@ class SiteAdmin(ModelAdmin):
         return own + super().get_urls()  # type: ignore[no-any-return]
 
 
-def overview(site: Site) -> Overview:
-    """Return the numbers that the list fetched."""
-    return site.overview  # type: ignore[attr-defined,no-any-return]
+def health(site: Site) -> SiteHealth:
+    return site.health  # type: ignore[attr-defined,no-any-return]

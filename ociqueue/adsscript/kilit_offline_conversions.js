@@ -2,15 +2,15 @@
  * Kilit: offline conversions for Google Ads.
  *
  * Paste into Google Ads (Tools > Bulk actions > Scripts) and schedule it hourly. Each run claims the site's waiting
- * rows page by page, uploads them and reports what became of each. A row may be uploaded twice when a report is lost on
- * its way; Google counts it once, because its Order ID never changes.
+ * rows page by page, uploads them and reports the results. A row may be uploaded twice when a report is lost; Google
+ * counts it once, because its Order ID never changes.
  */
 'use strict';
 
-// baseUrl, siteId, apiKey, timeZone: the site's values, filled in by the console; timeZone is that of the rows' times.
-// pageSize: rows claimed at once; the server hands out 10,000 at most.
+// baseUrl, siteId, apiKey, timeZone: the site's values, filled in by the console; row times are in timeZone.
+// pageSize: rows per claim; the server allows 10,000 at most.
 // stopClaimingAfterSeconds: Google ends a script after 30 minutes; a page claimed later might not be reported in time.
-// giveUpAfterSeconds: reports are not tried again after this.
+// giveUpAfterSeconds: reports are not retried after this.
 const CONFIG = /*KILIT_CONFIG*/{
   "baseUrl": "", "siteId": "", "apiKey": "PASTE-YOUR-KEY-HERE", "timeZone": "",
   "pageSize": 1000, "stopClaimingAfterSeconds": 1500, "giveUpAfterSeconds": 1680
@@ -21,27 +21,27 @@ const STARTED_AT = Date.now();
 const IDS_PER_REPORT = 1000;
 const LONGEST_PAUSE_SECONDS = 60;
 
-// A retried export is a new claim: if the lost one had claimed rows already, the retry gets others, and the lost ones
-// wait in PROCESSING until the server's sweep frees them. So exports are tried few times, and each retry says so.
-// Before a claim there is nothing to lose: a server that wants to be left alone for long is left to the next run.
+// A retried export is a new claim: if the lost request had claimed rows, the retry gets others, and the lost rows stay
+// PROCESSING until the server takes them back. So exports are retried a few times only, and each retry is logged.
+// If the server asks for a long wait before a claim, the run ends and the next run continues.
 const CLAIMING = {
   attempts: 4,
   leaveIfAsked: LONGEST_PAUSE_SECONDS,
   until: () => CONFIG.stopClaimingAfterSeconds,
-  ifLost: ' Rows it may have claimed unheard come back after 15 minutes; the next try claims others.',
+  ifLost: ' Rows that the lost request may have claimed are available again after 15 minutes.',
 };
-// A report comes after the upload, and repeating one is harmless. So reports are tried long.
+// A report follows the upload, and repeating one is harmless. So reports are retried for longer.
 const REPORTING = {attempts: 8, leaveIfAsked: Infinity, until: () => CONFIG.giveUpAfterSeconds, ifLost: ''};
 
 const CLICK_ID_COLUMNS = {gclid: 'Google Click ID', wbraid: 'WBRAID', gbraid: 'GBRAID'};
 const SHARED_COLUMNS = ['Conversion Name', 'Conversion Time', 'Conversion Value', 'Conversion Currency', 'Order ID'];
 
 const TIME = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}[+-]\d{2}:\d{2}$/;
-// The server hands out valid rows only. Should one be spoiled all the same, its first fault is reported, and it stays
-// out of the upload, where Google would reject it unseen.
+// The server returns valid rows only. If one is invalid all the same, its first error is reported and it is not
+// uploaded, because Google would reject it without telling the script.
 const CHECKS = [
   ['MISSING_CLICK_ID', 'Expected a gclid, wbraid or gbraid', row => clickIdKinds(row).length > 0],
-  ['INVALID_CLICK_ID', 'Expected exactly one click id, and a real one', row => hasOneRealClickId(row)],
+  ['INVALID_CLICK_ID', 'Expected exactly one valid click id', row => hasOneRealClickId(row)],
   ['INVALID_TIME_FORMAT', 'Expected yyyy-mm-dd HH:mm:ss±HH:mm', row => TIME.test(row.conversionTime)],
   ['INVALID_VALUE', 'Expected a number, 0 or more', ({conversionValue: value}) => Number.isFinite(value) && value >= 0],
   ['INVALID_CURRENCY', 'Expected three capital letters', row => /^[A-Z]{3}$/.test(row.conversionCurrency)],
@@ -52,7 +52,7 @@ const CHECKS = [
 /** Google Ads calls this. */
 function main() {
   if (AdsApp.getExecutionInfo().isPreview()) {
-    // apply() would only preview here, so a claim would end in rows acknowledged but never uploaded.
+    // apply() only previews here, so rows would be acknowledged but never uploaded.
     log('Preview: nothing was claimed, uploaded or reported. Run the script to do so.');
     return;
   }
@@ -62,7 +62,7 @@ function main() {
     drainQueue(tally);
   } catch (error) {
     log(`Stopped: ${error.message}`);
-    // Google then lists the run as failed and tells the account's users.
+    // Google then lists the run as failed and notifies the account's users.
     throw new Error(withoutKey(error.message));
   } finally {
     log(`Claimed ${tally.claimed}, uploaded ${tally.uploaded}, invalid ${tally.invalid}, ` +
@@ -77,7 +77,7 @@ function refuseUnfinishedConfig() {
   if (empty) throw new Error(`CONFIG.${empty} is empty.`);
 }
 
-/** Work page by page until the queue is empty or the runtime limit is near. */
+/** Process pages until the queue is empty or the runtime limit is near. */
 function drainQueue(tally) {
   while (elapsedSeconds() < CONFIG.stopClaimingAfterSeconds) {
     const rows = claimPage();
@@ -88,12 +88,12 @@ function drainQueue(tally) {
   log('The runtime limit is near: the remaining rows wait for the next run.');
 }
 
-/** Claim the oldest waiting rows; from here on they are ours to report. */
+/** Claim the oldest waiting rows; each of them must be reported. */
 function claimPage() {
   const site = encodeURIComponent(CONFIG.siteId);
   const path = `/api/oci/google-ads-export?siteId=${site}&markAsExported=true&limit=${CONFIG.pageSize}`;
   const rows = call('get', path, null, CLAIMING);
-  if (!Array.isArray(rows)) throw new Error('The export answered with something other than a list of rows.');
+  if (!Array.isArray(rows)) throw new Error('The export did not return a list of rows.');
   return rows;
 }
 
@@ -101,10 +101,10 @@ function claimPage() {
 function settlePage(rows, tally) {
   const failures = new Map();
   const uploadable = {gclid: [], wbraid: [], gbraid: []};
-  // One that cannot be named in a report would have the server refuse the report of all others with it.
+  // A row without an id cannot be reported: the server would reject the report of all other rows with it.
   const named = rows.filter(row => row && isText(row.id));
   if (named.length < rows.length) {
-    log(`${rows.length - named.length} rows came without an id and are left alone; the server hands them out again.`);
+    log(`${rows.length - named.length} rows have no id and are skipped; they will be available again.`);
     tally.unreported += rows.length - named.length;
   }
   named.forEach(row => {
@@ -118,14 +118,14 @@ function settlePage(rows, tally) {
   });
   const uploaded = uploadEachKind(uploadable, failures, tally);
   reportPage(uploaded, failures, tally);
-  // It was not the rows' fault, so the next page would likely end the same way, and in the end the whole queue.
-  if (tally.notApplied > 0) throw new Error('Google did not take an upload; no further rows are claimed.');
+  // The rows were not the cause, so the next pages would likely fail, too.
+  if (tally.notApplied > 0) throw new Error('An upload failed; no further rows are claimed.');
 }
 
 /**
- * Upload rows of each click id kind by themselves, and return those that Google took.
+ * Upload the rows of each click id kind separately, and return those that were uploaded.
  *
- * One upload per kind leaves no click id cell empty, and what Google holds against one kind does not stop the others.
+ * One upload per kind leaves no click id cell empty, and an error of one kind does not stop the others.
  */
 function uploadEachKind(uploadable, failures, tally) {
   const uploaded = [];
@@ -136,7 +136,7 @@ function uploadEachKind(uploadable, failures, tally) {
       uploaded.push(...rows);
       tally.uploaded += rows.length;
     } catch (error) {
-      // Whether Google took any of these is unknown. Its words may quote a click id, so they stay out of the log.
+      // Google may have accepted some of these. Its message may contain a click id, so it is not logged.
       log(`apply() threw for ${rows.length} ${kind} rows; they are reported as UPLOAD_EXCEPTION.`);
       const message = error && error.message || String(error);
       rows.forEach(row => addFailure(failures, row, 'UPLOAD_EXCEPTION', message, 'TRANSIENT'));
@@ -158,19 +158,19 @@ function upload(kind, rows) {
     'Conversion Currency': row.conversionCurrency,
     'Order ID': row.orderId,
   }));
-  // Returns nothing: that a row was taken is all a script can know. Rejected rows show up in Google Ads only.
+  // Returns nothing: a script cannot learn the result of a row. Rejected rows are listed in Google Ads only.
   csv.apply();
 }
 
 function addFailure(failures, row, errorCode, message, errorCategory) {
-  // As much as the server keeps, without what it could refuse the whole report for.
+  // Cut to what the server stores, without characters for which it would reject the whole report.
   const errorMessage = message.replace(/[\u0000-\u001f\ud800-\udfff]/g, ' ').slice(0, 1000);
   const key = JSON.stringify([errorCode, errorMessage, errorCategory]);
   if (!failures.has(key)) failures.set(key, {queueIds: [], errorCode, errorMessage, errorCategory});
   failures.get(key).queueIds.push(row.id);
 }
 
-/** Report every row of a page; one report that fails does not keep the others from being sent. */
+/** Report every row of a page; a report that fails does not stop the others. */
 function reportPage(uploaded, failures, tally) {
   const reports = inBatches(uploaded.map(row => row.id)).map(queueIds => ({path: '/api/oci/ack', body: {queueIds}}));
   failures.forEach(group => inBatches(group.queueIds).forEach(queueIds =>
@@ -179,45 +179,45 @@ function reportPage(uploaded, failures, tally) {
   if (faults.length > 0) throw faults[0];
 }
 
-/** Send one report and return what went wrong, if anything. */
+/** Send one report and return the error, if any. */
 function report(path, body, tally) {
   const count = body.queueIds.length;
   try {
     const answer = call('post', path, Object.assign({siteId: CONFIG.siteId}, body), REPORTING);
-    if (!answer || !Number.isInteger(answer.updated)) throw new Error(`${path}: the answer tells no count.`);
+    if (!answer || !Number.isInteger(answer.updated)) throw new Error(`${path}: the response contains no count.`);
     if (answer.updated < count) log(`${path}: ${count - answer.updated} of ${count} rows were no longer PROCESSING.`);
     return null;
   } catch (error) {
     tally.unreported += count;
-    log(`${path}: the report of ${count} rows was lost. The server hands them out again after 15 minutes; ` +
-      'those uploaded already count once, by their Order ID.');
+    log(`${path}: the report of ${count} rows was lost. They will be available again after 15 minutes; ` +
+      'rows that were uploaded count once, by their Order ID.');
     return error;
   }
 }
 
-/** Call the server and return its JSON, trying again after 429, 5xx and answers lost on their way. */
+/** Call the server and return its JSON; retry after 429, 5xx and lost responses. */
 function call(method, path, body, policy) {
   const name = path.split('?')[0];
   for (let attempt = 1; ; attempt++) {
     const answer = fetchOnce(method, path, body);
     if (answer.status >= 200 && answer.status < 300 && answer.json !== undefined) return answer.json;
     const fault = `${name}: ${describeFault(answer)}`;
-    const declined = answer.status === 429 || answer.status === 503; // busy or paused: the server did nothing yet
+    const declined = answer.status === 429 || answer.status === 503; // busy or paused: the server has done nothing
     const lost = !declined && (answer.status < 300 || answer.status >= 500);
     if (!declined && !lost) throw new Error(fault);
     if (attempt === policy.attempts) throw new Error(`${fault} (given up after ${attempt} attempts)`);
     const asked = answer.retryAfter > 0 ? answer.retryAfter : 2 ** attempt;
-    if (asked > policy.leaveIfAsked) throw new Error(`${fault} (asked to wait ${asked} s: left to the next run)`);
+    if (asked > policy.leaveIfAsked) throw new Error(`${fault} (asked to wait ${asked} s: the next run continues)`);
     const pause = Math.min(asked, LONGEST_PAUSE_SECONDS);
     if (elapsedSeconds() + pause > policy.until()) throw new Error(`${fault} (given up: the runtime limit is near)`);
-    log(`${fault}. Trying again in ${pause} s.${lost ? policy.ifLost : ''}`);
+    log(`${fault}. Retrying in ${pause} s.${lost ? policy.ifLost : ''}`);
     Utilities.sleep(pause * 1000);
   }
 }
 
-/** Return status (0 without an answer), JSON (undefined when it is none) and the seconds the server asks to wait. */
+/** Return the status (0 without a response), the JSON (undefined if it is invalid) and the delay in seconds. */
 function fetchOnce(method, path, body) {
-  // A redirect is not followed: it would hand the key to another address.
+  // Redirects are not followed: they would send the key to another address.
   const options = {method, headers: {'x-api-key': CONFIG.apiKey}, muteHttpExceptions: true, followRedirects: false};
   if (body) Object.assign(options, {contentType: 'application/json', payload: JSON.stringify(body)});
   try {
@@ -235,14 +235,14 @@ function readJson(text) {
   try {
     return JSON.parse(text);
   } catch (error) {
-    return undefined; // the error would quote the text, and with it perhaps a click id
+    return undefined; // the error would quote the text, which may contain a click id
   }
 }
 
 function describeFault({status, json, reason}) {
-  if (status === 0) return `no answer (${reason})`;
+  if (status === 0) return `no response (${reason})`;
   const {code, message} = json && json.error || {};
-  return isText(code) && isText(message) ? `HTTP ${status} ${code}: ${message}` : `HTTP ${status} without the server's JSON`;
+  return isText(code) && isText(message) ? `HTTP ${status} ${code}: ${message}` : `HTTP ${status} without a JSON error`;
 }
 
 function clickIdKinds(row) {
@@ -271,7 +271,7 @@ function log(text) {
   Logger.log(withoutKey(text));
 }
 
-/** The key must not reach a log, even if a server or an exception quotes it. */
+/** Keep the key out of the log, even if a server or an exception quotes it. */
 function withoutKey(text) {
   return CONFIG.apiKey ? String(text).split(CONFIG.apiKey).join('[key]') : String(text);
 }

@@ -1,4 +1,4 @@
-"""What the conversion queue's API answers, as types; tests hold every answer against them."""
+"""The responses of the conversion queue's API as types; tests check every response against them."""
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
@@ -7,7 +7,7 @@ from ociqueue.acknowledge import NOT_FOUND
 from ociqueue.enqueue import FieldError
 from ociqueue.export import Item
 from ociqueue.models.conversion import PREFIX
-from ociqueue.states import Category, Status
+from ociqueue.states import Category, ConversionStatus
 
 Ok = Annotated[bool, SchemaKeywords({"const": True})]
 Id = Annotated[str, SchemaKeywords({"pattern": f"^{PREFIX}[0-9a-f-]{{36}}$", "description": "The id of a conversion."})]
@@ -15,7 +15,7 @@ PublicId = Annotated[str, SchemaKeywords({"description": "The site's public id."
 
 
 class ConversionResult(TypedDict):
-    """What became of one conversion of the request; `defaulted` says what was filled in for it."""
+    """The result for one conversion; `defaulted` lists fields that got the site's default."""
 
     index: int
     status: Literal["created", "duplicate", "invalid"]
@@ -25,7 +25,7 @@ class ConversionResult(TypedDict):
 
 
 class Enqueued(TypedDict):
-    """What became of a request, conversion by conversion."""
+    """The results, in the order of the request."""
 
     ok: Ok
     created: int
@@ -35,14 +35,14 @@ class Enqueued(TypedDict):
 
 
 class PreviewCounts(TypedDict):
-    """How many rows a claim could take, and how many wait for something."""
+    """How many rows could be claimed, and how many have to wait."""
 
     queued: int
     skipped: int
 
 
 class Preview(TypedDict):
-    """What a claim would hand out; nothing was written."""
+    """What a claim would return; nothing was changed."""
 
     siteId: PublicId
     items: list[Item]
@@ -51,14 +51,14 @@ class Preview(TypedDict):
 
 
 class LeftAlone(TypedDict):
-    """A row that was not moved, and the state it is in; rows of other sites are told apart from none."""
+    """A row that was not moved, and its state; NOT_FOUND also for rows of other sites."""
 
     id: Id
-    status: Annotated[str, SchemaKeywords({"enum": [*Status.values, NOT_FOUND]})]
+    status: Annotated[str, SchemaKeywords({"enum": [*ConversionStatus.values, NOT_FOUND]})]
 
 
 class Acknowledged(TypedDict):
-    """How many rows moved, and which did not."""
+    """How many rows moved, and which were skipped."""
 
     ok: Ok
     updated: int
@@ -66,7 +66,7 @@ class Acknowledged(TypedDict):
 
 
 class Acted(TypedDict):
-    """How many rows moved, and which did not."""
+    """How many rows moved, and which were skipped."""
 
     ok: Ok
     affected: int
@@ -74,7 +74,7 @@ class Acted(TypedDict):
 
 
 class Session(TypedDict):
-    """A token that stands for the key, for one site and a while."""
+    """A temporary token for one site."""
 
     session_token: str
     expires_at: Time
@@ -89,7 +89,7 @@ class Totals(TypedDict):
 
 
 class OpenCircuit(TypedDict):
-    """Why a site's uploads stopped, and when one is tried again."""
+    """Why a site's uploads stopped, and when the next probe is sent."""
 
     code: str
     reason: str
@@ -98,7 +98,7 @@ class OpenCircuit(TypedDict):
 
 
 class SiteStats(TypedDict):
-    """How one site is doing."""
+    """The state of one site."""
 
     siteId: PublicId
     totals: Totals
@@ -114,7 +114,7 @@ class SiteStats(TypedDict):
 
 
 class SummedStats(TypedDict):
-    """How all the user's sites are doing together, and each."""
+    """The totals of all the user's sites, and the stats of each."""
 
     siteId: None
     totals: Totals
@@ -124,10 +124,10 @@ class SummedStats(TypedDict):
 
 
 class ConversionRow(TypedDict):
-    """A conversion as operators see it, without its click id."""
+    """A conversion without its click id."""
 
     id: Id
-    status: Status
+    status: ConversionStatus
     conversionName: str
     orderId: str
     conversionValue: float
@@ -148,7 +148,7 @@ class ConversionRow(TypedDict):
 
 
 class ConversionRows(TypedDict):
-    """A page, newest first; without `nextCursor` it is the last."""
+    """A page of rows, newest first; the last page has no `nextCursor`."""
 
     siteId: PublicId
     rows: list[ConversionRow]
@@ -156,7 +156,7 @@ class ConversionRows(TypedDict):
 
 
 class CronResult(TypedDict):
-    """What was done, in words."""
+    """A summary of what was done."""
 
     ok: Ok
     result: str

@@ -1,4 +1,4 @@
-"""The handshake of scripts already in the field: a key is traded for a token that ends by itself."""
+"""The handshake of older scripts: a key is exchanged for a token that expires."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,23 +19,22 @@ SALT = "ociqueue.session"
 
 
 def open_session(key: ApiKey, site: Site) -> tuple[str, datetime]:
-    """Return a token that opens one site in the name of a key, and when it ends."""
+    """Return a token for one site, and when it expires."""
     return signing.dumps({"key": key.pk, "site": str(site.pk)}, salt=SALT), timezone.now() + LASTS
 
 
 @dataclass(frozen=True)
-class Session:
-    """What a token opens: one site, in the name of a key."""
+class ScriptSession:
+    """What a token grants: one site, with the rights of a key."""
 
     key: ApiKey
     site_id: str
 
 
 class SessionTokenAuthentication(KeyAuthentication):
-    """Takes a session token where a key may stand."""
+    """Accepts a session token in place of a key."""
 
-    def authenticate(self, request: Request) -> tuple[Any, ApiKey | Session] | None:
-        """Return the key's user; what is no token is looked at as a key."""
+    def authenticate(self, request: Request) -> tuple[Any, ApiKey | ScriptSession] | None:
         try:
             token = signing.loads(given_key(request), salt=SALT, max_age=LASTS)
         except signing.BadSignature:
@@ -45,4 +44,4 @@ class SessionTokenAuthentication(KeyAuthentication):
         if key is None:
             raise AuthenticationFailed("The key of this session was revoked.")
         name_actor(f"key:{key.user.get_username()}")
-        return key.user, Session(key, token["site"])
+        return key.user, ScriptSession(key, token["site"])

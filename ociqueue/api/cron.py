@@ -1,4 +1,4 @@
-"""The sweeps' addresses, for whoever keeps a clock of their own; a bearer secret opens them."""
+"""Cron URLs for external schedulers, protected by a bearer secret."""
 
 import secrets
 from abc import ABC, abstractmethod
@@ -18,7 +18,7 @@ from ociqueue.api import schema
 
 
 class CronView(ABC, APIView):
-    """Lets a clock in, by GET or POST as clocks differ."""
+    """Accepts GET and POST, as schedulers differ."""
 
     authentication_classes = []
     permission_classes = [AllowAny]
@@ -26,7 +26,7 @@ class CronView(ABC, APIView):
 
     def get(self, request: Request) -> Response:
         if not settings.CRON_SECRET:
-            raise ApiError(503, "CRON_OFF", "KILIT_CRON_SECRET is not set, so this address is off.")
+            raise ApiError(503, "CRON_OFF", "KILIT_CRON_SECRET is not set, so this URL is disabled.")
         if not secrets.compare_digest(given_key(request).encode(), settings.CRON_SECRET.encode()):
             raise NotAuthenticated("Send the cron secret as Authorization: Bearer.")
         return Response({"ok": True, "result": self.run()})
@@ -35,24 +35,21 @@ class CronView(ABC, APIView):
 
     @abstractmethod
     def run(self) -> str:
-        """Do one thing, and return what was done in words."""
+        """Do the work and return a summary."""
 
     def get_authenticate_header(self, request: Request) -> str:
         return "Bearer"
 
 
 class SweepView(CronView):
-    """Runs one sweep as the schedule would."""
-
     sweep = ""
 
     def run(self) -> str:
-        """Run it here and now: a few statements."""
         return sweeps.run(self.sweep)
 
 
 class BellView(CronView):
-    """Rings one bell: what takes long, or talks to others, is a worker's business."""
+    """Rings a doorbell: long work and calls to other services are done by workers."""
 
     bell = ""
 
@@ -60,7 +57,7 @@ class BellView(CronView):
         if not doorbells.doorbells[self.bell].is_due():
             return "Nothing is due."
         if not Heartbeat.objects.alive().exists():
-            raise ApiError(503, "NO_WORKER", "No worker is alive; it starts by itself once one is.", retry_after=60)
+            raise ApiError(503, "NO_WORKER", "No worker is running; the work starts when one does.", retry_after=60)
         return "Rung." if doorbells.ring_now(self.bell) else "Rung already."
 
 

@@ -11,39 +11,36 @@ from ociqueue.models.conversion import PREFIX
 
 
 class IdsField(serializers.Field[list[UUID], list[Any], list[str], Any]):
-    """A list of `seal_<uuid>` or bare uuids; each bad one is named by its place."""
+    """A list of `seal_<uuid>` or bare uuids; each invalid one is reported by its index."""
 
     def __init__(self, *, most: int, **options: Any) -> None:
         super().__init__(**options)
         self.most = most
 
     def to_internal_value(self, data: Any) -> list[UUID]:
-        """Read all ids, or refuse with every fault."""
         if not isinstance(data, list):
             raise serializers.ValidationError("Expected a list of ids.")
         if len(data) > self.most:
             raise serializers.ValidationError(f"At most {self.most} ids.")
         ids: list[UUID] = []
-        wrong: dict[str, list[str]] = {}
+        errors: dict[str, list[str]] = {}
         for index, text in enumerate(data):
             try:
                 ids.append(UUID(text.removeprefix(PREFIX)))
             except (ValueError, AttributeError):
-                wrong[str(index)] = [f"Expected {PREFIX}<uuid>."]
-        if wrong:
-            raise serializers.ValidationError(wrong)
+                errors[str(index)] = [f"Expected {PREFIX}<uuid>."]
+        if errors:
+            raise serializers.ValidationError(errors)
         return ids
 
     def to_representation(self, value: list[UUID]) -> list[str]:
-        """Write ids as the API shows them."""
         return [f"{PREFIX}{pk}" for pk in value]
 
 
 class MessageField(serializers.Field[str, Any, str, Any]):
-    """Somebody's error text: cleaned rather than refused, because refusing it would lose the report of every row."""
+    """An error message: cleaned rather than rejected, because a rejection would lose the report of every row."""
 
     def to_internal_value(self, data: Any) -> str:
-        """Take any text, and the JSON of anything else."""
         return strip_control_chars(data if isinstance(data, str) else json.dumps(data, ensure_ascii=False))
 
     def to_representation(self, value: str) -> str:
@@ -51,7 +48,7 @@ class MessageField(serializers.Field[str, Any, str, Any]):
 
 
 class AnyField(serializers.Field[Any, Any, Any, Any]):
-    """Whatever JSON was sent, to be judged by what reads it."""
+    """Any JSON; the caller validates it."""
 
     def to_internal_value(self, data: Any) -> Any:
         return data

@@ -1,4 +1,4 @@
-"""The operators' endpoints: a session, and membership decides."""
+"""The operators' endpoints: session authentication, limited to the user's sites."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,13 +21,12 @@ from ociqueue.states import Category
 
 
 class OperatorView(APIView):
-    """A view for people; sites they are no member of are answered like sites that do not exist."""
+    """A view for users; sites of which they are not a member are not found."""
 
     authentication_classes = [SessionAuthentication]
 
     def site(self, request: Request, name: str) -> Site:
-        """Return a site that the user may see."""
-        site = Site.objects.seen_by(request.user).called(name).first()
+        site = Site.objects.seen_by(request.user).with_id(name).first()
         if site is None:
             raise NotFound("There is no such site.")
         return site
@@ -38,7 +37,7 @@ class StatsView(OperatorView):
     def get(self, request: Request) -> Response:
         asked = read(StatsSerializer, request.query_params)
         if asked["scope"] == "multi":
-            return Response(presenters.summed(list(Site.objects.seen_by(request.user))))
+            return Response(presenters.summed_stats(list(Site.objects.seen_by(request.user))))
         return Response(presenters.stats(self.site(request, asked["siteId"])))
 
 
@@ -62,14 +61,13 @@ class ActionsView(OperatorView):
         asked = read(ActionSerializer, request.data)
         site = self.site(request, asked["siteId"])
         if not Site.objects.run_by(request.user).filter(pk=site.pk).exists():
-            raise PermissionDenied("Viewers may look, not act.")
+            raise PermissionDenied("Viewers have read access only.")
         with for_reason(asked.get("reason", "")):
-            outcome = acknowledge.settle(site, asked["ids"], verb_of(asked))
-        return Response({"ok": True, "affected": outcome.moved, "skipped": outcome.shown()})
+            result = acknowledge.move_rows(site, asked["ids"], verb_of(asked))
+        return Response({"ok": True, "affected": result.moved, "skipped": result.skipped_rows()})
 
 
 def verb_of(asked: dict[str, Any]) -> Callable[[ConversionQuerySet], set[UUID]]:
-    """Return the verb an action names, with what it was given."""
     if asked["action"] == "RETRY_SELECTED":
         return lambda rows: rows.retry_selected()
     if asked["action"] == "RESET_TO_QUEUED":
@@ -79,5 +77,5 @@ def verb_of(asked: dict[str, Any]) -> Callable[[ConversionQuerySet], set[UUID]]:
         "category": asked.get("errorCategory") and Category(asked["errorCategory"]),
         "reason": asked.get("reason"),
     }
-    # What the body leaves out has a default of its own in the verb.
+    # The verb has defaults for what the body omits.
     return lambda rows: rows.mark_failed(**{name: value for name, value in given.items() if value})

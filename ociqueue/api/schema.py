@@ -1,4 +1,4 @@
-"""The conversion queue's endpoints for OpenAPI; checks are where they always were, in serializers and entry.py."""
+"""The conversion queue's endpoints for OpenAPI; serializers.py and validation.py do the checks."""
 
 from typing import Any
 
@@ -6,30 +6,30 @@ from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 
 from kilit.api.openapi import VALIDATION, ApiResponse, describe, operation
 from ociqueue.api import answers, serializers
-from ociqueue.entry import FIELDS, REQUIRED
 from ociqueue.export import Item
 from ociqueue.models import Conversion
 from ociqueue.models.conversion import PREFIX
+from ociqueue.validation import FIELDS, REQUIRED
 
 SCRIPT, PEOPLE, CLOCKS = "Conversions", "Operators of conversions", "Clocks"
-NO_SITE = {404: {"NOT_FOUND": "There is no such site, or none that you may act for."}}
+NO_SITE = {404: {"NOT_FOUND": "There is no such site, or you have no access to it."}}
 CRON: list[dict[str, list[str]]] = [{"cronSecret": []}]
 SITE = "4f1d2c3b5a69788796a5b4c3d2e1f001"
 ROW = f"{PREFIX}0192e4a0-7c1e-7d2a-9b3c-4d5e6f708192"
 
-SPOKEN = {
-    "conversionName": "The conversion action's name.",
+FIELD_DESCRIPTIONS = {
+    "conversionName": "The name of the conversion action.",
     "conversionTime": "ISO 8601 with an offset; not in the future, not older than 90 days.",
-    "conversionValue": "An amount that the currency can hold.",
-    "conversionCurrency": "ISO 4217; without one the site's own is taken, and the answer says so.",
-    "sourceKey": "Yours: the same one again, under the same name, is the same conversion.",
+    "conversionValue": "An amount with at most the digits that the currency has.",
+    "conversionCurrency": "ISO 4217; defaults to the site's currency, which the result then shows in `defaulted`.",
+    "sourceKey": "Your own id: the same key with the same conversion name is the same conversion.",
     "consent": f"One of {', '.join(Conversion.Consent.values)}.",
-    **dict.fromkeys(Conversion.CLICK_IDS, "Exactly one click id is needed."),
+    **dict.fromkeys(Conversion.CLICK_IDS, "Exactly one click id is required."),
 }
 CONVERSION = {
     "type": "object",
-    "description": f"Fields: {', '.join(FIELDS)}. What is wrong with one is told in its result, under its index.",
-    "properties": {name: {"description": SPOKEN[name]} for name in FIELDS},
+    "description": f"Fields: {', '.join(FIELDS)}. Each result has the index of its conversion and lists its errors.",
+    "properties": {name: {"description": FIELD_DESCRIPTIONS[name]} for name in FIELDS},
 }
 
 
@@ -37,7 +37,6 @@ class IdsSchema(OpenApiSerializerFieldExtension):
     target_class = "ociqueue.api.fields.IdsField"
 
     def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
-        """Say how an id looks, and how many there may be."""
         ids = {"type": "string", "description": f"`{PREFIX}<uuid>`, or the bare uuid."}
         return {"type": "array", "items": ids, "maxItems": self.target.most}
 
@@ -46,7 +45,7 @@ class EntrySchema(OpenApiSerializerFieldExtension):
     target_class = "ociqueue.api.fields.AnyField"
 
     def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
-        """Name its fields; each conversion is judged by itself, so none of them makes a request wrong."""
+        """List the fields; each conversion is validated separately, so none makes the request invalid."""
         return CONVERSION
 
 
@@ -54,17 +53,17 @@ class MessageSchema(OpenApiSerializerFieldExtension):
     target_class = "ociqueue.api.fields.MessageField"
 
     def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
-        return {"type": "string", "description": "A text; anything else is taken too, and kept as its JSON."}
+        return {"type": "string", "description": "A text; any other value is stored as JSON."}
 
 
 conversions = describe(
     post=operation(
-        "Bring conversions",
+        "Send conversions",
         description="Valid ones are stored even when others are invalid; sending the same `sourceKey` again returns "
         f"the existing id. Required in each: {', '.join(REQUIRED)}, and one click id.",
         tag=SCRIPT,
         body=serializers.EnqueueSerializer,
-        responses={200: ApiResponse("What became of each.", answers.Enqueued)},
+        responses={200: ApiResponse("The result of each.", answers.Enqueued)},
         errors=[VALIDATION, NO_SITE],
         examples={
             "one sale": {
@@ -86,28 +85,28 @@ conversions = describe(
 
 export = describe(
     get=operation(
-        "Hand out conversions, or preview them",
+        "Claim conversions, or preview them",
         description="Only the literal `markAsExported=true` claims rows, and returns a flat array of exactly those; "
         "anything else is a preview, which writes nothing.",
         tag=SCRIPT,
         query=serializers.ExportSerializer,
-        responses={200: ApiResponse("What was claimed, or would be.", list[Item] | answers.Preview)},
+        responses={200: ApiResponse("What was or would be claimed.", list[Item] | answers.Preview)},
         errors=[
             VALIDATION,
             NO_SITE,
-            {409: {"NOT_A_SCRIPT_SITE": "The site sends through the Google Ads API."}},
-            {503: {"SITE_PAUSED": "An operator paused the site; the message tells why."}},
+            {409: {"NOT_A_SCRIPT_SITE": "The site uses the Google Ads API."}},
+            {503: {"SITE_PAUSED": "An operator paused the site; the message contains the reason."}},
         ],
     )
 )
 
 ack = describe(
     post=operation(
-        "Tell what was uploaded",
+        "Acknowledge uploaded conversions",
         description="Rows that are PROCESSING become COMPLETED; `skippedIds`, which the script skipped, become FAILED.",
         tag=SCRIPT,
         body=serializers.AckSerializer,
-        responses={200: ApiResponse("What moved, and what was left alone.", answers.Acknowledged)},
+        responses={200: ApiResponse("How many rows moved, and which were skipped.", answers.Acknowledged)},
         errors=[VALIDATION, NO_SITE],
         examples={"one row": {"siteId": SITE, "queueIds": [ROW]}},
     )
@@ -115,10 +114,10 @@ ack = describe(
 
 ack_failed = describe(
     post=operation(
-        "Tell what could not be uploaded",
+        "Report conversions that could not be uploaded",
         tag=SCRIPT,
         body=serializers.AckFailedSerializer,
-        responses={200: ApiResponse("What moved, and what was left alone.", answers.Acknowledged)},
+        responses={200: ApiResponse("How many rows moved, and which were skipped.", answers.Acknowledged)},
         errors=[VALIDATION, NO_SITE],
         examples={"one row": {"siteId": SITE, "queueIds": [ROW], "errorCategory": "VALIDATION"}},
     )
@@ -126,10 +125,10 @@ ack_failed = describe(
 
 verify = describe(
     post=operation(
-        "Trade a key for a token of one site",
+        "Exchange a key for a token for one site",
         tag=SCRIPT,
         body=serializers.SiteSerializer,
-        responses={200: ApiResponse("A token, and when it ends.", answers.Session)},
+        responses={200: ApiResponse("A token, and when it expires.", answers.Session)},
         errors=[VALIDATION, NO_SITE],
         examples={"a site": {"siteId": SITE}},
     )
@@ -137,10 +136,10 @@ verify = describe(
 
 stats = describe(
     get=operation(
-        "See how a site is doing, or all",
+        "Get the stats of a site, or of all",
         tag=PEOPLE,
         query=serializers.StatsSerializer,
-        responses={200: ApiResponse("Of one site, or summed.", answers.SiteStats | answers.SummedStats)},
+        responses={200: ApiResponse("The stats of one site, or of all.", answers.SiteStats | answers.SummedStats)},
         errors=[VALIDATION, NO_SITE],
     )
 )
@@ -161,28 +160,28 @@ actions = describe(
         "Act on conversions",
         tag=PEOPLE,
         body=serializers.ActionSerializer,
-        responses={200: ApiResponse("What moved, and what was left alone.", answers.Acted)},
+        responses={200: ApiResponse("How many rows moved, and which were skipped.", answers.Acted)},
         errors=[VALIDATION, NO_SITE],
-        examples={"retry": {"siteId": SITE, "action": "RETRY_SELECTED", "ids": [ROW], "reason": "Mended at Google."}},
+        examples={"retry": {"siteId": SITE, "action": "RETRY_SELECTED", "ids": [ROW], "reason": "Fixed at Google."}},
     )
 )
 
 
-def clock(summary: str, *, rings: bool = False) -> Any:
-    """Describe an address for clocks: GET and POST do the same."""
-    busy = {"NO_WORKER": "No worker is alive; it starts by itself once one is."} if rings else {}
-    struck = operation(
+def cron(summary: str, *, rings: bool = False) -> Any:
+    """Describe a cron URL: GET and POST do the same."""
+    busy = {"NO_WORKER": "No worker is running; the work starts when one does."} if rings else {}
+    run = operation(
         summary,
         tag=CLOCKS,
         responses={200: ApiResponse("What was done.", answers.CronResult)},
-        errors=[{503: {"CRON_OFF": "No secret is set, so the address is off.", **busy}}],
+        errors=[{503: {"CRON_OFF": "No secret is set, so this URL is disabled.", **busy}}],
         may_retry_after=[503],
         security=CRON,
     )
-    return describe(get=struck, post=struck)
+    return describe(get=run, post=run)
 
 
-recover = clock("Bring back conversions that were claimed and never acknowledged")
-cap = clock("Fail conversions that used up their attempts")
-requeue = clock("Try conversions again that failed for a passing reason, where the site wants it")
-upload = clock("Upload what is due through the Google Ads API", rings=True)
+recover = cron("Take back conversions that were claimed and never acknowledged")
+cap = cron("Fail conversions that used up their attempts")
+requeue = cron("Retry TRANSIENT failures on sites that ask for it")
+upload = cron("Upload due conversions through the Google Ads API", rings=True)

@@ -1,4 +1,4 @@
-"""The script's endpoints: hand out, acknowledge, acknowledge failure."""
+"""The script's endpoints: export, acknowledge, acknowledge failure."""
 
 from typing import Any, cast
 
@@ -12,23 +12,22 @@ from kilit.access.models import ApiKey
 from kilit.api.errors import ApiError
 from ociqueue import acknowledge, export
 from ociqueue.api import schema
-from ociqueue.api.authentication import Session, SessionTokenAuthentication, open_session
+from ociqueue.api.authentication import ScriptSession, SessionTokenAuthentication, open_session
 from ociqueue.api.serializers import AckFailedSerializer, AckSerializer, ExportSerializer, SiteSerializer
 from ociqueue.models import Site
 from ociqueue.states import SyncMethod
 
 
 class ScriptView(APIView):
-    """A view for a site's key; sites that the key does not open are answered like sites that do not exist."""
+    """A view for a site's key; other sites are not found."""
 
     authentication_classes = [SessionTokenAuthentication]
 
     def site(self, request: Request, name: str) -> Site:
-        """Return the site that the request may act for."""
         sites = Site.objects.run_by(request.user)
-        if isinstance(request.auth, Session):
+        if isinstance(request.auth, ScriptSession):
             sites = sites.filter(pk=request.auth.site_id)
-        site = sites.called(name).first()
+        site = sites.with_id(name).first()
         if site is None:
             raise NotFound("There is no such site.")
         return site
@@ -36,13 +35,10 @@ class ScriptView(APIView):
 
 @schema.export
 class ExportView(ScriptView):
-    """`GET google-ads-export`: claim, or preview."""
-
-    # No HEAD: it would claim rows and throw the answer away.
+    # No HEAD: it would claim rows and drop the response.
     http_method_names = ["get", "options"]
 
     def get(self, request: Request) -> Response:
-        """Answer a flat array of what was claimed, or the preview's object."""
         asked = read(ExportSerializer, request.query_params)
         site = self.site(request, asked["siteId"])
         refuse_other_sender(site)
@@ -57,8 +53,8 @@ class AckView(ScriptView):
     def post(self, request: Request) -> Response:
         asked = read(AckSerializer, request.data)
         site = self.site(request, asked["siteId"])
-        outcome = acknowledge.ack(site, asked["queueIds"], skipped=asked["skippedIds"] or [])
-        return Response({"ok": True, "updated": outcome.moved, "ignored": outcome.shown()})
+        result = acknowledge.ack(site, asked["queueIds"], skipped=asked["skippedIds"] or [])
+        return Response({"ok": True, "updated": result.moved, "ignored": result.skipped_rows()})
 
 
 @schema.ack_failed
@@ -66,7 +62,7 @@ class AckFailedView(ScriptView):
     def post(self, request: Request) -> Response:
         asked = read(AckFailedSerializer, request.data)
         site = self.site(request, asked["siteId"])
-        outcome = acknowledge.ack_failed(
+        result = acknowledge.ack_failed(
             site,
             asked["queueIds"],
             code=asked["errorCode"],
@@ -74,12 +70,12 @@ class AckFailedView(ScriptView):
             message=asked["errorMessage"] or "",
         )
         site.note_ack()
-        return Response({"ok": True, "updated": outcome.moved, "ignored": outcome.shown()})
+        return Response({"ok": True, "updated": result.moved, "ignored": result.skipped_rows()})
 
 
 @schema.verify
 class VerifyView(ScriptView):
-    """`POST v2/verify`: the handshake of scripts already in the field."""
+    """The handshake of older scripts."""
 
     authentication_classes = [KeyAuthentication]
 
@@ -90,19 +86,18 @@ class VerifyView(ScriptView):
 
 
 def read(serializer: Any, data: Any) -> dict[str, Any]:
-    """Return the checked request, or refuse with every bad field."""
+    """Return the validated request, or raise ValidationError with every invalid field."""
     asked = serializer(data=data)
     asked.is_valid(raise_exception=True)
     return dict(asked.validated_data)
 
 
 def refuse_other_sender(site: Site) -> None:
-    """Refuse to hand out rows that somebody else sends, or to show them as if they were to be handed out."""
     if site.sync_method != SyncMethod.SCRIPT:
-        raise ApiError(409, "NOT_A_SCRIPT_SITE", "This site sends through the Google Ads API; remove its script.")
+        raise ApiError(409, "NOT_A_SCRIPT_SITE", "This site uses the Google Ads API; remove its script.")
 
 
 def refuse_pause(site: Site) -> None:
-    """Refuse to hand out rows that nobody sends for now; a preview shows them, with a warning."""
+    """Refuse a claim; the preview of a paused site shows its rows with a warning."""
     if site.is_paused:
         raise ApiError(503, "SITE_PAUSED", f"The site is paused: {site.pause_reason}", retry_after=3600)

@@ -1,11 +1,11 @@
-"""What requests may say; unknown keys are ignored, as deployed scripts expect."""
+"""Request bodies; unknown keys are ignored, as deployed scripts expect."""
 
 from typing import Any
 
 from rest_framework import serializers
 
 from ociqueue.api.fields import AnyField, IdsField, MessageField
-from ociqueue.states import SCRIPT_CATEGORIES, Category, Status
+from ociqueue.states import SCRIPT_CATEGORIES, Category, ConversionStatus
 
 MOST_EXPORTED = 10_000
 MOST_ACTED_ON = 5_000
@@ -13,27 +13,27 @@ MOST_ENQUEUED = 5_000
 
 
 class SiteSerializer(serializers.Serializer[Any]):
-    """Names a site by its public id or uuid."""
+    """A site, by its public id or uuid."""
 
     siteId = serializers.CharField(max_length=64)
 
 
 class ExportSerializer(SiteSerializer):
-    """Asks for rows; only the literal `true` claims."""
+    """Only the literal `markAsExported=true` claims."""
 
     markAsExported = serializers.CharField(default="false", max_length=16, allow_blank=True, trim_whitespace=False)
     limit = serializers.IntegerField(default=5_000, min_value=1, max_value=MOST_EXPORTED)
 
 
 class AckSerializer(SiteSerializer):
-    """Says what was uploaded, and what was left out on purpose."""
+    """What was uploaded, and what was skipped on purpose."""
 
     queueIds = IdsField(most=MOST_EXPORTED)
     skippedIds = IdsField(most=MOST_EXPORTED, default=list, allow_null=True)
 
 
 class AckFailedSerializer(SiteSerializer):
-    """Says what could not be uploaded, and why."""
+    """What could not be uploaded, and why."""
 
     queueIds = IdsField(most=MOST_EXPORTED)
     errorCode = serializers.CharField(default="VALIDATION_FAILED", max_length=64)
@@ -42,34 +42,33 @@ class AckFailedSerializer(SiteSerializer):
 
 
 class EnqueueSerializer(SiteSerializer):
-    """Brings conversions; each is checked by itself, so that one bad one does not hold up the rest."""
+    """Conversions; each is validated separately, so that one invalid conversion does not block the others."""
 
     conversions = serializers.ListField(child=AnyField(allow_null=True), min_length=1, max_length=MOST_ENQUEUED)
 
 
 class StatsSerializer(serializers.Serializer[Any]):
-    """Asks for one site's totals, or for all of the user's."""
+    """One site, or all of the user's."""
 
     siteId = serializers.CharField(max_length=64, required=False)
     scope = serializers.ChoiceField(choices=["site", "multi"], default="site")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Ask for the site unless all are meant."""
         if attrs["scope"] == "site" and "siteId" not in attrs:
             raise serializers.ValidationError({"siteId": "This field is required."})
         return attrs
 
 
 class RowsSerializer(SiteSerializer):
-    """Asks for a page of rows."""
+    """A page of rows."""
 
     limit = serializers.IntegerField(default=50, min_value=1, max_value=200)
-    status = serializers.ChoiceField(choices=Status.choices, required=False)
+    status = serializers.ChoiceField(choices=ConversionStatus.choices, required=False)
     cursor = serializers.CharField(required=False, max_length=64)
 
 
 class ActionSerializer(SiteSerializer):
-    """Asks for an operator's action."""
+    """An operator's action."""
 
     action = serializers.ChoiceField(choices=["RETRY_SELECTED", "RESET_TO_QUEUED", "MARK_FAILED"])
     ids = IdsField(most=MOST_ACTED_ON)

@@ -1,11 +1,11 @@
-"""The queue's addresses below /api/."""
+"""The queue's URLs below /api/."""
 
 from django.urls import path
 
-from ociqueue.api import cron, entry, operator, script
+from ociqueue.api import cron, enqueue, operator, script
 
 urlpatterns = [
-    path("oci/conversions", entry.EnqueueView.as_view()),
+    path("oci/conversions", enqueue.EnqueueView.as_view()),
     path("oci/google-ads-export", script.ExportView.as_view()),
     path("oci/ack", script.AckView.as_view()),
     path("oci/ack-failed", script.AckFailedView.as_view()),
@@ -15,7 +15,7 @@ urlpatterns = [
     path("oci/queue-actions", operator.ActionsView.as_view()),
     path("cron/oci/recover-processing", cron.RecoverView.as_view()),
     path("cron/oci/upload", cron.UploadView.as_view()),
-    # The name that clocks already in the field call.
+    # The name that older schedulers use.
     path("cron/oci/process-offline-conversions", cron.UploadView.as_view()),
     path("cron/oci/attempt-cap", cron.CapView.as_view()),
     path("cron/oci/requeue-transient", cron.RequeueView.as_view()),

@@ -1,13 +1,12 @@
-"""The site that a command is told to work on."""
+"""Finds the site that a command works on."""
 
 from django.core.management.base import CommandError
 
 from ociqueue.models import Site
 
 
-def site_called(name: str) -> Site:
-    """Return the site with this public id or uuid, or end the command."""
-    site = Site.objects.called(name).first()
+def find_site(text: str) -> Site:
+    site = Site.objects.with_id(text).first()
     if site is None:
-        raise CommandError(f"There is no site {name}.")
+        raise CommandError(f"There is no site {text}.")
     return site

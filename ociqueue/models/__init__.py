@@ -1,4 +1,4 @@
-"""Sites, who may see them, their conversions, and how those are uploaded."""
+"""Sites and their members, conversions, upload batches, circuits and credentials."""
 
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.circuit import Circuit

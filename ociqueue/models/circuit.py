@@ -1,4 +1,4 @@
-"""A site's circuit: it opens when the account is at fault, so that rows wait unharmed instead of failing."""
+"""A site's circuit breaker: it opens when the account is at fault, so that rows wait instead of failing."""
 
 from datetime import timedelta
 from typing import ClassVar, Self
@@ -6,6 +6,7 @@ from typing import ClassVar, Self
 from django.db import models
 from django.db.models import DurationField, ExpressionWrapper, F, Q, Value
 from django.db.models.functions import Greatest, Least, Now, Power
+from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.guard import LifecycleModel, LifecycleQuerySet
 from kilit.lock.text import strip_control_chars
@@ -13,7 +14,7 @@ from kilit.lock.triggers import lifecycle_triggers
 from ociqueue.models.site import Site
 from ociqueue.states import CIRCUITS, Category, CircuitStatus
 
-# How long after a fault the first probe goes out; each failed probe doubles it.
+# How long after a fault the first probe is sent; each failed probe doubles it.
 FIRST_PROBE_AFTER = {
     Category.TRANSIENT: timedelta(minutes=1),
     Category.RATE_LIMIT: timedelta(minutes=5),
@@ -25,13 +26,11 @@ MOST_DOUBLINGS = Value(10)
 
 
 class CircuitQuerySet(LifecycleQuerySet["Circuit"]):
-    """Questions about circuits, and their verbs."""
-
     def open(self) -> Self:
         return self.filter(status=CircuitStatus.OPEN)
 
-    def resting(self) -> Self:
-        """Return open circuits whose next probe is still to come."""
+    def blocking(self) -> Self:
+        """Return open circuits without a due probe: nothing may be sent past them."""
         return self.open().filter(next_probe_at__gt=Now())
 
     def trip(
@@ -44,21 +43,21 @@ class CircuitQuerySet(LifecycleQuerySet["Circuit"]):
         reason: str,
         retry_after: timedelta | None = None,
     ) -> "Circuit":
-        """Hold a site's conversions back, or those of one conversion name; an open circuit learns the newer reason."""
+        """Open the circuit of a site, or of one conversion name; one that is open already gets the newer reason."""
         circuit, _ = self.get_or_create(site=site, action=action)
         mine = self.filter(pk=circuit.pk)
         wait = retry_after or FIRST_PROBE_AFTER[category]
-        told = {"code": code[:64], "category": category, "reason": strip_control_chars(reason)[:1000]}
-        tripped = mine.move("trip", **told, wait=wait, probes=0, opened_at=Now(), next_probe_at=Now() + wait)
+        error = {"code": code[:64], "category": category, "reason": strip_control_chars(reason)[:1000]}
+        tripped = mine.move("trip", **error, wait=wait, probes=0, opened_at=Now(), next_probe_at=Now() + wait)
         if not tripped:
-            # A probe's next time was set when it was taken; only the provider's own wish can put it off further.
+            # The next probe was scheduled when the last was taken; only the provider's own delay can postpone it.
             later = {"next_probe_at": Greatest("next_probe_at", Now() + retry_after)} if retry_after else {}
-            mine.open().update(**told, **later)
+            mine.open().update(**error, **later)
         circuit.refresh_from_db()
         return circuit
 
     def take_probe(self) -> bool:
-        """Take the one probe that is due; the row count says who got it, and a lost probe is due again later."""
+        """Take the due probe; the row count decides between two workers, and a lost probe is due again later."""
         doubled = ExpressionWrapper(
             F("wait") * Power(Value(2.0), Least("probes", MOST_DOUBLINGS)), output_field=DurationField()
         )
@@ -67,7 +66,6 @@ class CircuitQuerySet(LifecycleQuerySet["Circuit"]):
         return bool(due.update(next_probe_at=Now() + wait, probes=F("probes") + 1))
 
     def probe_now(self) -> int:
-        """Make the next probe due, as an operator who mended the account wishes."""
         return self.open().update(next_probe_at=Now())
 
     def close(self) -> int:
@@ -75,13 +73,15 @@ class CircuitQuerySet(LifecycleQuerySet["Circuit"]):
 
 
 class Circuit(LifecycleModel):
-    """Whether a site's conversions flow; with an action, whether those of one conversion name do."""
+    """Whether a site's conversions are sent; with an action, whether those of one conversion name are."""
 
     lifecycle = CIRCUITS
     EVERY_ACTION: ClassVar = ""
 
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="circuits")
-    action = models.CharField("conversion name", max_length=100, blank=True, help_text="Empty means all of the site.")
+    action = models.CharField(
+        _("conversion name"), max_length=100, blank=True, help_text="Empty means all conversions of the site."
+    )
     status = models.CharField(max_length=10, choices=CircuitStatus, default=CircuitStatus.CLOSED, editable=False)
     code = models.CharField(max_length=64, blank=True)
     category = models.CharField(max_length=10, choices=Category, blank=True)
@@ -98,7 +98,7 @@ class Circuit(LifecycleModel):
         triggers = lifecycle_triggers(CIRCUITS, scope="site_id", facts=["action", "code", "category", "reason"])
         constraints = [
             models.UniqueConstraint(fields=["site", "action"], name="one_circuit_per_site_and_action"),
-            # An open circuit says why, and ends by itself once a probe passes.
+            # An open circuit has a reason, and a probe that can close it.
             models.CheckConstraint(
                 condition=Q(status=CircuitStatus.CLOSED)
                 | Q(~Q(reason=""), opened_at__isnull=False, next_probe_at__isnull=False),

@@ -1,4 +1,4 @@
-"""Secrets at rest: sealed with the first key, opened with any, so that keys can be rotated."""
+"""Secrets at rest: encrypted with the first key, decrypted with any, so that keys can be rotated."""
 
 import base64
 import hashlib
@@ -8,34 +8,28 @@ from django.conf import settings
 from django.utils.translation import gettext
 
 
-class Unreadable(Exception):  # noqa: N818 - the answer to a question, not a bug
-    """None of the keys at hand opens what was sealed."""
+class DecryptionError(Exception):
+    """None of the configured keys decrypts a stored secret."""
 
 
-def seal(text: str) -> str:
+def encrypt(text: str) -> str:
     return _keys().encrypt(text.encode()).decode()
 
 
-def unseal(sealed: str) -> str:
+def decrypt(encrypted: str) -> str:
     try:
-        return _keys().decrypt(sealed.encode()).decode()
+        return _keys().decrypt(encrypted.encode()).decode()
     except InvalidToken:
-        raise Unreadable(
-            gettext("None of KILIT_CREDENTIAL_KEYS opens the stored credentials; enter them anew.")
-        ) from None
-
-
-def reseal(sealed: str) -> str:
-    """Return the same secret under the first key."""
-    return seal(unseal(sealed))
+        message = gettext("None of KILIT_CREDENTIAL_KEYS decrypts the stored credentials; enter them again.")
+        raise DecryptionError(message) from None
 
 
 def _keys() -> MultiFernet:
-    # Without keys of its own an installation uses those that sign its sessions: still sealed, but rotated with them.
-    words = settings.CREDENTIAL_KEYS or [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    return MultiFernet([Fernet(_key_of(word)) for word in words])
+    # Without keys of its own an installation uses those that sign its sessions: encrypted too, but rotated with them.
+    secrets = settings.CREDENTIAL_KEYS or [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    return MultiFernet([Fernet(_fernet_key(secret)) for secret in secrets])
 
 
-def _key_of(word: str) -> bytes:
-    digest = hashlib.sha256(b"kilit credentials\0" + word.encode()).digest()
+def _fernet_key(secret: str) -> bytes:
+    digest = hashlib.sha256(b"kilit credentials\0" + secret.encode()).digest()
     return base64.urlsafe_b64encode(digest)

@@ -1,4 +1,4 @@
-"""Values that differ from row to row, in one statement: an answer of a provider settles thousands of rows at once."""
+"""Values that differ from row to row in one UPDATE: one answer of a provider settles thousands of rows."""
 
 import json
 from collections.abc import Mapping
@@ -13,15 +13,14 @@ from django.db.models.lookups import IsNull
 Rows = TypeVar("Rows", bound="QuerySet[Any]")
 
 
-class Told(Func):
-    """What was told of a row, looked up by its id; what was told of all rows is one parameter."""
+class JsonColumn(Func):
+    """A key of a JSON object that is looked up by the row's id; the JSON of all rows is one parameter."""
 
     def __init__(self, values: str, key: str, *, cast: str, output_field: "Field[Any, Any]") -> None:
         super().__init__(Value(values), F("pk"), Value(key), output_field=output_field)
         self.cast = cast
 
     def as_sql(self, compiler: Any, connection: Any, **_options: Any) -> tuple[str, list[Any]]:  # type: ignore[override]
-        """Look up the row, then the key."""
         parts = [compiler.compile(part) for part in self.source_expressions]
         values, row, key = (sql for sql, _ in parts)
         return f"(({values}::jsonb -> {row}::text) ->> {key})::{self.cast}", [p for _, params in parts for p in params]
@@ -35,25 +34,25 @@ class PerRowValues:
 
     @cached_property
     def _json(self) -> str:
-        return json.dumps({str(pk): dict(told) for pk, told in self._values.items()})
+        return json.dumps({str(pk): dict(values) for pk, values in self._values.items()})
 
     def rows_of(self, rows: Rows) -> Rows:
-        """Return the rows that something is told of."""
+        """Return the rows that have values."""
         return rows.filter(pk__any_of=self._values.keys())
 
-    def text(self, key: str) -> "Told | Value":
-        """Return a text; one that was told of every row alike is not looked up for each."""
-        alike = {told.get(key) for told in self._values.values()}
-        if len(alike) == 1:
-            return Value(alike.pop(), output_field=CharField())
-        return Told(self._json, key, cast="text", output_field=CharField())
+    def text(self, key: str) -> "JsonColumn | Value":
+        """Return a text; when it is the same for every row, it is passed once and not looked up."""
+        distinct = {values.get(key) for values in self._values.values()}
+        if len(distinct) == 1:
+            return Value(distinct.pop(), output_field=CharField())
+        return JsonColumn(self._json, key, cast="text", output_field=CharField())
 
-    def is_true(self, key: str) -> Told:
-        return Told(self._json, key, cast="boolean", output_field=BooleanField())
+    def is_true(self, key: str) -> JsonColumn:
+        return JsonColumn(self._json, key, cast="boolean", output_field=BooleanField())
 
-    def span(self, key: str) -> Told:
-        """Return a length of time, told as PostgreSQL speaks it: `90 seconds`."""
-        return Told(self._json, key, cast="interval", output_field=DurationField())
+    def duration(self, key: str) -> JsonColumn:
+        """Return a PostgreSQL interval, given as `90 seconds`."""
+        return JsonColumn(self._json, key, cast="interval", output_field=DurationField())
 
     def has(self, key: str) -> IsNull:
         return IsNull(self.text(key), False)  # noqa: FBT003 - Django's own signature

@@ -1,4 +1,4 @@
-"""A site: an advertiser's account, its keys and its people."""
+"""A site: an advertiser's account, its API keys and its members."""
 
 import secrets
 from contextlib import suppress
@@ -24,7 +24,7 @@ from ociqueue.states import SyncMethod
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
-KEYS_USER_PREFIX = "site-"  # the user that a site's keys belong to is called so, and then its public id
+KEYS_USER_PREFIX = "site-"  # followed by the public id, the name of the user who owns a site's keys
 MAY_ACT = (Role.OPERATOR, Role.ADMIN)
 SILENT_AFTER = timedelta(hours=24)
 NOTE_EXPORT = """
@@ -38,30 +38,24 @@ def new_public_id() -> str:
 
 
 def known_currency(code: str) -> None:
-    """Refuse a currency that ISO 4217 does not have."""
     if code not in CURRENCIES:
-        raise ValidationError(_("%(code)s is not a currency of ISO 4217; TRY is one."), params={"code": code})
+        raise ValidationError(_("%(code)s is not an ISO 4217 currency code, such as TRY."), params={"code": code})
 
 
 def known_time_zone(name: str) -> None:
-    """Refuse a zone that the time zone database does not have."""
     if name not in available_timezones():
-        raise ValidationError(_("%(name)s is not a time zone; Europe/Istanbul is one."), params={"name": name})
+        raise ValidationError(_("%(name)s is not a time zone, such as Europe/Istanbul."), params={"name": name})
 
 
 class SiteQuerySet(models.QuerySet["Site"]):
-    """Questions about sites and who may see them."""
-
     def seen_by(self, user: "AbstractBaseUser | AnonymousUser") -> Self:
-        """Return the sites of a user; superusers see all."""
         return self._with_role(user, tuple(Role))
 
     def run_by(self, user: "AbstractBaseUser | AnonymousUser") -> Self:
-        """Return the sites a user may act on."""
         return self._with_role(user, MAY_ACT)
 
     def scopes_seen_by(self, user: "AbstractBaseUser | AnonymousUser") -> list[str] | None:
-        """Return the sites of a user as counts, error groups and bulk actions name them; none means all there are."""
+        """Return the ids of a user's sites, as counts, error groups and bulk actions store them; None means all."""
         if getattr(user, "is_superuser", False):
             return None
         return [str(pk) for pk in self.seen_by(user).values_list("pk", flat=True)]
@@ -71,49 +65,52 @@ class SiteQuerySet(models.QuerySet["Site"]):
             return self.all()
         return self.filter(pk__in=SiteMembership.objects.filter(user=user.pk, role__in=roles).values("site"))
 
-    def called(self, name: str) -> Self:
-        """Return the site with this public id or uuid; nonsense names none."""
-        named = models.Q(public_id=name)
+    def with_id(self, text: str) -> Self:
+        """Return the site with this public id or uuid."""
+        matches = models.Q(public_id=text)
         with suppress(ValueError):
-            named |= models.Q(pk=UUID(name))
-        return self.filter(named) if "\x00" not in name else self.none()
+            matches |= models.Q(pk=UUID(text))
+        return self.filter(matches) if "\x00" not in text else self.none()
 
 
 class Site(models.Model):
-    """Where conversions come from and where they are sent."""
-
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    public_id = models.CharField(max_length=32, unique=True, default=new_public_id, editable=False)
-    name = models.CharField(max_length=100)
+    public_id = models.CharField(_("public id"), max_length=32, unique=True, default=new_public_id, editable=False)
+    name = models.CharField(_("name"), max_length=100)
     time_zone = models.CharField(
+        _("time zone"),
         max_length=64,
         default="Europe/Istanbul",
         validators=[known_time_zone],
-        help_text=_("Conversion times are handed out in this zone, as in Europe/Istanbul."),
+        help_text=_("Conversion times are exported in this zone, such as Europe/Istanbul."),
     )
     default_currency = models.CharField(
+        _("default currency"),
         max_length=3,
         blank=True,
         validators=[known_currency],
-        help_text=_("For conversions that come without a currency; empty means they are refused."),
+        help_text=_("For conversions without a currency; if it is empty, they are rejected."),
     )
-    sync_method = models.CharField(max_length=10, choices=SyncMethod, default=SyncMethod.SCRIPT)
-    is_paused = models.BooleanField(default=False, help_text=_("Nothing is handed out or sent while paused."))
-    pause_reason = models.CharField(max_length=200, blank=True)
+    sync_method = models.CharField(_("sync method"), max_length=10, choices=SyncMethod, default=SyncMethod.SCRIPT)
+    is_paused = models.BooleanField(
+        _("is paused"), default=False, help_text=_("Nothing is exported or sent while the site is paused.")
+    )
+    pause_reason = models.CharField(_("pause reason"), max_length=200, blank=True)
     requeue_transient = models.BooleanField(
-        default=False, help_text=_("Let a sweep try rows again that failed for a passing reason.")
+        _("requeue transient"), default=False, help_text=_("Retry TRANSIENT failures automatically.")
     )
-    last_export_at = models.DateTimeField(null=True, editable=False)
-    last_ack_at = models.DateTimeField(null=True, editable=False)
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    last_export_at = models.DateTimeField(_("last export at"), null=True, editable=False)
+    last_ack_at = models.DateTimeField(_("last ack at"), null=True, editable=False)
+    created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
 
     objects = SiteQuerySet.as_manager()
 
     class Meta:
         default_permissions = ("view", "add", "change", "operate")
+        verbose_name, verbose_name_plural = _("site"), _("sites")
         ordering = ["name"]
         constraints = [
-            # An operator who finds a paused site wants to know why.
+            # Operators need to see why a site is paused.
             models.CheckConstraint(
                 condition=models.Q(is_paused=False) | ~models.Q(pause_reason=""), name="paused_has_reason"
             ),
@@ -124,35 +121,34 @@ class Site(models.Model):
 
     def clean(self) -> None:
         if self.is_paused and not self.pause_reason.strip():
-            raise ValidationError({"pause_reason": _("Say why the site is paused.")})
+            raise ValidationError({"pause_reason": _("Enter a reason for the pause.")})
 
     @property
     def zone(self) -> ZoneInfo:
-        """The zone in which conversion times are handed out."""
         return ZoneInfo(self.time_zone)
 
     def issue_key(self, *, name: str) -> str:
-        """Make a key for the site's script or backend; its text is shown this once."""
+        """Create a key for the site's script or backend; only its hash is stored."""
         with transaction.atomic():
             return ApiKey.objects.issue(self.service_user(), name=name)[1]
 
     def keys(self) -> ApiKeyQuerySet:
-        """Return the site's keys, newest first; looking makes no user where no key was ever issued."""
+        """Return the site's keys, newest first, without creating the user who owns them."""
         return ApiKey.objects.filter(user__username=f"{KEYS_USER_PREFIX}{self.public_id}").order_by("-created_at")
 
     def service_user(self) -> User:
-        """Return the user that the site's keys belong to: a member like any other, without a password."""
-        user, made = User.objects.get_or_create(username=f"{KEYS_USER_PREFIX}{self.public_id}")
-        if made:
+        """Return the user who owns the site's keys: a member without a password."""
+        user, created = User.objects.get_or_create(username=f"{KEYS_USER_PREFIX}{self.public_id}")
+        if created:
             user.set_unusable_password()
             user.save()
             SiteMembership.objects.create(site=self, user=user, role=Role.OPERATOR)
         return user
 
     def note_export(self) -> None:
-        """Remember that the script pulled: a silent script is an alarm.
+        """Record that the script called; a script that stops calling raises an alarm.
 
-        It is not part of the claim, for which a second script would have to wait, and does not wait for the disk.
+        Not part of the claim, or two scripts would wait for each other; and it does not wait for the disk.
         """
         with connection.cursor() as cursor:
             cursor.execute(NOTE_EXPORT, [self.pk, connection.in_atomic_block])
@@ -162,13 +158,17 @@ class Site(models.Model):
 
 
 class SiteMembership(models.Model):
-    """What a user may do with a site."""
-
-    site = models.ForeignKey(Site, on_delete=models.CASCADE, related_name="memberships")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="site_memberships")
-    role = models.CharField(max_length=10, choices=Role, default=Role.VIEWER)
+    site = models.ForeignKey(Site, verbose_name=_("site"), on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("user"),
+        on_delete=models.CASCADE,
+        related_name="site_memberships",
+    )
+    role = models.CharField(_("role"), max_length=10, choices=Role, default=Role.VIEWER)
 
     class Meta:
+        verbose_name, verbose_name_plural = _("site membership"), _("site memberships")
         # One role per person and site.
         constraints = [models.UniqueConstraint(fields=["site", "user"], name="one_membership_per_site")]
 

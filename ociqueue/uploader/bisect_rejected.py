@@ -1,73 +1,71 @@
-"""Finds the rows that Google minds when it refuses a request without naming one."""
+"""Finds the invalid rows when Google rejects a request without naming one."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ociqueue.states import Category
-from ociqueue.uploader.results import Disposition, Outcome
+from ociqueue.uploader.results import Disposition, RowResult
 
 if TYPE_CHECKING:
     from ociqueue.models import Conversion
 
-    Ask = Callable[[list[Conversion]], list[Outcome]]
-    Part = tuple[list[Conversion], list[Outcome]]
+    Send = Callable[[list[Conversion]], list[RowResult]]
+    Part = tuple[list[Conversion], list[RowResult]]
 
-# When each of eight parts is refused, it is hardly for a row: then one part alone is looked into, down to a single row.
-PARTS_THAT_TELL = 8
+# When each of eight parts is rejected, a row is hardly the cause: then only one part is bisected, down to a single row.
+ENOUGH_PARTS = 8
 
 
-def settled(rows: "list[Conversion]", ask: "Ask") -> list[Outcome]:
-    """Ask for all rows at once, and for halves of what is refused whole, until each row has an outcome of its own."""
-    parts: list[Part] = [(rows, ask(rows))]
-    while any(is_to_be_halved(told) for _, told in parts):
-        if len(parts) < PARTS_THAT_TELL or is_looked_at(parts) or any(is_too_large(told) for _, told in parts):
-            parts = [smaller for part in parts for smaller in _halves(part, ask)]
-        elif any(is_refused(told) and len(told) == 1 for _, told in parts):
-            break  # refused even for a single row: it is the request itself
+def bisect_rejected(rows: "list[Conversion]", send: "Send") -> list[RowResult]:
+    """Send all rows at once, then halves of what is rejected as a whole, until each row has its own result."""
+    parts: list[Part] = [(rows, send(rows))]
+    while any(can_be_halved(results) for _, results in parts):
+        if len(parts) < ENOUGH_PARTS or any_validated(parts) or any(is_too_large(results) for _, results in parts):
+            parts = [smaller for part in parts for smaller in _halves(part, send)]
+        elif any(is_rejected(results) and len(results) == 1 for _, results in parts):
+            break  # rejected even for a single row: the request itself is the cause
         else:
-            at = next(number for number, (_, told) in enumerate(parts) if is_to_be_halved(told))
-            parts = [*parts[:at], *_halves(parts[at], ask), *parts[at + 1 :]]
-    looked_at = is_looked_at(parts)
-    return [_judged(outcome, looked_at=looked_at) for _, told in parts for outcome in told]
+            at = next(number for number, (_, results) in enumerate(parts) if can_be_halved(results))
+            parts = [*parts[:at], *_halves(parts[at], send), *parts[at + 1 :]]
+    validated = any_validated(parts)
+    return [_final(result, validated=validated) for _, results in parts for result in results]
 
 
-def is_looked_at(parts: "Sequence[Part]") -> bool:
-    """Tell whether Google looked at the rows of any part; one that was lost, or stopped by a gate, proves nothing."""
-    return any(not told[0].whole_request for _, told in parts)
+def any_validated(parts: "Sequence[Part]") -> bool:
+    """Tell whether Google validated the rows of any part; a lost request or a fault of the account proves nothing."""
+    return any(not results[0].whole_request for _, results in parts)
 
 
-def is_refused(told: Sequence[Outcome]) -> bool:
-    """Tell a request that was refused for a row that Google does not name, or for itself."""
-    return told[0].whole_request and told[0].disposition == Disposition.FATAL
+def is_rejected(results: Sequence[RowResult]) -> bool:
+    """Tell whether a request was rejected as a whole: for a row that Google does not name, or for itself."""
+    return results[0].whole_request and results[0].disposition == Disposition.FATAL
 
 
-def is_too_large(told: Sequence[Outcome]) -> bool:
-    """Tell a request that Google wants smaller; a single row cannot be smaller."""
-    return len(told) > 1 and told[0].disposition == Disposition.SPLIT
+def is_too_large(results: Sequence[RowResult]) -> bool:
+    return len(results) > 1 and results[0].disposition == Disposition.SPLIT
 
 
-def is_to_be_halved(told: Sequence[Outcome]) -> bool:
-    """Tell whether smaller requests may say more."""
-    return is_too_large(told) or (len(told) > 1 and is_refused(told))
+def can_be_halved(results: Sequence[RowResult]) -> bool:
+    return is_too_large(results) or (len(results) > 1 and is_rejected(results))
 
 
-def _halves(part: "Part", ask: "Ask") -> "Iterator[Part]":
-    rows, told = part
-    if not is_to_be_halved(told):
+def _halves(part: "Part", send: "Send") -> "Iterator[Part]":
+    rows, results = part
+    if not can_be_halved(results):
         yield part
         return
     middle = len(rows) // 2
     for half in (rows[:middle], rows[middle:]):
-        yield half, ask(half)
+        yield half, send(half)
 
 
-def _judged(outcome: Outcome, *, looked_at: bool) -> Outcome:
-    """Fail a single row that was refused while others passed; without such a proof the account is at fault."""
-    if outcome.disposition == Disposition.SPLIT:
-        return replace(outcome, disposition=Disposition.FATAL, whole_request=False)
-    if not is_refused([outcome]):
-        return outcome
-    if looked_at:
-        return replace(outcome, whole_request=False)
-    return replace(outcome, disposition=Disposition.GATE, category=Category.VALIDATION)
+def _final(result: RowResult, *, validated: bool) -> RowResult:
+    """Fail a single row that was rejected while others passed; if none passed, the account is at fault."""
+    if result.disposition == Disposition.SPLIT:
+        return replace(result, disposition=Disposition.FATAL, whole_request=False)
+    if not is_rejected([result]):
+        return result
+    if validated:
+        return replace(result, whole_request=False)
+    return replace(result, disposition=Disposition.GATE, category=Category.VALIDATION)

@@ -1,4 +1,4 @@
-"""Checks a login the way an operator would: can we get in, is the action there, will Google take uploads."""
+"""Tests a site's credentials: does the login work, do the conversion actions exist, do they accept uploads."""
 
 import logging
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from typing import Any
 from django.conf import settings
 
 from ociqueue.models import Credentials
-from ociqueue.models.encryption import Unreadable
+from ociqueue.models.encryption import DecryptionError
 from ociqueue.uploader.googleads import GoogleAds
-from ociqueue.uploader.responses import faults_of
-from ociqueue.uploader.results import CredentialsRefused
+from ociqueue.uploader.responses import reported_errors
+from ociqueue.uploader.results import CredentialsRejected
 
 logger = logging.getLogger(__name__)
 
@@ -28,104 +28,98 @@ ACTIONS = """
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at."""
-
+class CheckFinding:
     passed: bool
     what: str
-    words: str = ""
+    message: str = ""
 
 
-def check_asked() -> str:
-    """Check every login that somebody asked for."""
-    checked = 0
-    for credentials in Credentials.objects.to_check().select_related("site"):
-        check(credentials)
-        checked += 1
-    return f"Checked {checked}."
+def check_requested() -> str:
+    """Test all credentials that an operator asked to test."""
+    requested = Credentials.objects.awaiting_check().select_related("site")
+    return f"Checked {len([check(credentials) for credentials in requested])}."
 
 
-def check(credentials: Credentials) -> list[Finding]:
-    """Look at one login and keep what was found."""
+def check(credentials: Credentials) -> list[CheckFinding]:
+    """Test one site's credentials and store the findings."""
     try:
-        findings = list(look(credentials))
+        findings = list(check_account(credentials))
     except Exception as error:
-        # Noted all the same, or the bell would ask for it for ever.
-        logger.exception("the check of a login broke off")
-        findings = [Finding(passed=False, what="The check broke off", words=type(error).__name__)]
+        # Stored all the same, or the bell would ring for this check again and again.
+        logger.exception("the connection test failed")
+        findings = [CheckFinding(passed=False, what="The test failed", message=type(error).__name__)]
     passed = all(finding.passed for finding in findings)
     credentials.note_check(passed=passed, report=[asdict(finding) for finding in findings])
     return findings
 
 
-def look(credentials: Credentials) -> Iterator[Finding]:
-    """Return findings until one makes the rest pointless."""
+def check_account(credentials: Credentials) -> Iterator[CheckFinding]:
+    """Yield findings until one makes the rest pointless."""
     try:
         provider = GoogleAds(credentials.account())
         provider.refresh()
-    except (Unreadable, CredentialsRefused) as refusal:
-        yield Finding(passed=False, what="Login", words=str(refusal))
+    except (DecryptionError, CredentialsRejected) as error:
+        yield CheckFinding(passed=False, what="Login", message=str(error))
         return
-    yield Finding(passed=True, what="Login", words="Google accepts the refresh token.")
+    yield CheckFinding(passed=True, what="Login", message="Google accepts the refresh token.")
     try:
-        customer = next(iter(ask(provider, CUSTOMER))).customer
-        actions = {row.conversion_action.resource_name: row.conversion_action for row in ask(provider, ACTIONS)}
-    except Exception as error:  # noqa: BLE001 - whatever Google throws is the finding
-        yield Finding(passed=False, what="Customer", words=words_of(error))
+        customer = next(iter(query(provider, CUSTOMER))).customer
+        actions = {row.conversion_action.resource_name: row.conversion_action for row in query(provider, ACTIONS)}
+    except Exception as error:  # noqa: BLE001 - whatever Google's client raises is the finding
+        yield CheckFinding(passed=False, what="Customer", message=describe(error))
         return
-    yield from about_customer(provider, customer)
-    yield from about_actions(provider, actions)
+    yield from check_customer(provider, customer)
+    yield from check_actions(provider, actions)
 
 
-def ask(provider: GoogleAds, query: str) -> Any:
-    """Ask the account in Google's query language."""
+def query(provider: GoogleAds, text: str) -> Any:
     service = provider.client.get_service("GoogleAdsService")
     return service.search(
-        request={"customer_id": provider.account.customer_id, "query": query},
+        request={"customer_id": provider.account.customer_id, "query": text},
         timeout=settings.GOOGLE_ADS_TIMEOUT,
         retry=None,
     )
 
 
-def about_customer(provider: GoogleAds, customer: Any) -> Iterator[Finding]:
-    """Tell whether this is the account that owns the conversions."""
-    yield Finding(passed=True, what="Customer", words=f"{customer.descriptive_name} ({customer.id})")
+def check_customer(provider: GoogleAds, customer: Any) -> Iterator[CheckFinding]:
+    """Check that this is the account that owns the conversions."""
+    yield CheckFinding(passed=True, what="Customer", message=f"{customer.descriptive_name} ({customer.id})")
     setting = customer.conversion_tracking_setting
     owner = setting.google_ads_conversion_customer.removeprefix("customers/")
     if owner and owner != provider.account.customer_id:
-        yield Finding(
+        yield CheckFinding(
             passed=False,
-            what="Conversions are counted by another account",
-            words=f"Upload to {owner}: Google refuses clicks of this account elsewhere.",
+            what="Another account owns the conversions",
+            message=f"Upload to {owner}: Google rejects this account's clicks elsewhere.",
         )
     if not setting.accepted_customer_data_terms:
-        yield Finding(
-            passed=True, what="Customer data terms", words="Not accepted; needed only for enhanced conversions."
-        )
+        message = "Not accepted; required only for enhanced conversions."
+        yield CheckFinding(passed=True, what="Customer data terms", message=message)
 
 
-def about_actions(provider: GoogleAds, actions: dict[str, Any]) -> Iterator[Finding]:
-    """Tell whether each conversion action is there and takes uploads."""
-    account = provider.account
-    enums = provider.client.enums
-    takes_uploads = (enums.ConversionActionTypeEnum.UPLOAD_CLICKS, enums.ConversionActionStatusEnum.ENABLED)
+def check_actions(provider: GoogleAds, actions: dict[str, Any]) -> Iterator[CheckFinding]:
+    """Check that each conversion action exists and accepts uploads."""
+    account, enums = provider.account, provider.client.enums
+    accepts_uploads = (enums.ConversionActionTypeEnum.UPLOAD_CLICKS, enums.ConversionActionStatusEnum.ENABLED)
     for resource in sorted({account.conversion_action, *account.conversion_actions.values()}):
         action = actions.get(resource)
         if action is None:
-            yield Finding(passed=False, what="Conversion action", words=f"{resource} is not in this account.")
-        elif (action.type_, action.status) != takes_uploads:
-            words = f"{action.name} must be an enabled action for imports of clicks."
-            yield Finding(passed=False, what="Conversion action", words=words)
+            passed, message = False, f"{resource} is not in this account."
+        elif (action.type_, action.status) != accepts_uploads:
+            passed, message = False, f"{action.name} must be an enabled action for click imports."
         else:
-            yield Finding(passed=True, what="Conversion action", words=f"{action.name} takes uploads.")
+            passed, message = True, f"{action.name} accepts uploads."
+        yield CheckFinding(passed=passed, what="Conversion action", message=message)
 
 
-def words_of(error: Exception) -> str:
-    """Return what Google said, in its own words and those of our table."""
+def describe(error: Exception) -> str:
+    """Return Google's message, with the hints of our error table."""
     failure = getattr(error, "failure", None)
     if failure is None:
         return str(getattr(error, "message", None) or error)[:500]
-    said = [
-        " ".join(filter(None, (fault.meaning.hint, f"{fault.name}: {fault.message}"))) for fault in faults_of([failure])
+    parts = [
+        part
+        for reported in reported_errors([failure])
+        for part in (reported.meaning.hint, f"{reported.name}: {reported.message}")
     ]
-    return " ".join(said)[:500]
+    return " ".join(filter(None, parts))[:500]

@@ -1,4 +1,4 @@
-"""Which sites have something to upload: asked every second by the bell, so finished rows must not cost anything."""
+"""Which sites have something to upload; the doorbell asks every second, so finished rows must cost nothing."""
 
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
@@ -7,17 +7,17 @@ from ociqueue.states import SyncMethod
 
 
 def due_sites() -> "QuerySet[Site]":
-    """Return sites with a login, with rows that are due, and with no circuit in the way or one whose probe is due."""
-    resting = Circuit.objects.resting()
-    held_back = resting.filter(site=OuterRef("site"), action=OuterRef("action"))
-    rows = Conversion.objects.due().filter(~Exists(held_back), site=OuterRef("pk"))
+    """Return sites with credentials and due rows, unless an open circuit without a due probe blocks them."""
+    blocking = Circuit.objects.blocking()
+    blocking_name = blocking.filter(site=OuterRef("site"), action=OuterRef("action"))
+    rows = Conversion.objects.due().filter(~Exists(blocking_name), site=OuterRef("pk"))
     last = UploadBatch.objects.filter(site=OuterRef("pk")).order_by("-created_at").values("created_at")[:1]
     found = Site.objects.filter(
-        ~Exists(resting.filter(site=OuterRef("pk"), action=Circuit.EVERY_ACTION)),
+        ~Exists(blocking.filter(site=OuterRef("pk"), action=Circuit.EVERY_ACTION)),
         Exists(rows),
         sync_method=SyncMethod.API,
         is_paused=False,
         credentials__isnull=False,
     )
-    # Whoever was served last comes last, so that nobody's backlog keeps others waiting.
+    # The site that uploaded last comes last, so that one site's backlog does not delay the others.
     return found.order_by(Subquery(last).asc(nulls_first=True), "pk")

@@ -1,21 +1,26 @@
-"""Twins: rows that the provider would take for one another, of which it would take none in one request."""
+"""Duplicates in a request: of two rows that the provider cannot tell apart, it would accept neither."""
 
 from collections.abc import Hashable, Sequence
 
 from ociqueue.models import Conversion
 from ociqueue.states import Category
-from ociqueue.uploader.results import Disposition, Outcome, Provider
+from ociqueue.uploader.results import Disposition, Provider, RowResult
 
-TWIN = Outcome(Disposition.UNSENT, code="TWIN_IN_BATCH", category=Category.TRANSIENT, message="Its twin is sent first.")
+DUPLICATE_IN_BATCH = RowResult(
+    Disposition.UNSENT,
+    code="TWIN_IN_BATCH",
+    category=Category.TRANSIENT,
+    message="A duplicate of this row is sent first.",
+)
 
 
-def apart(provider: Provider, rows: Sequence[Conversion]) -> tuple[list[Conversion], list[Conversion]]:
-    """Return the rows that may be sent together, and those that are left out because their twin is among these."""
+def split_duplicates(provider: Provider, rows: Sequence[Conversion]) -> tuple[list[Conversion], list[Conversion]]:
+    """Return the rows that may be sent together, and the duplicates of these."""
     seen: set[tuple[Hashable, ...]] = set()
-    together: list[Conversion] = []
-    twins: list[Conversion] = []
+    unique: list[Conversion] = []
+    duplicates: list[Conversion] = []
     for row in rows:
-        names = provider.alike(row)
-        (together if seen.isdisjoint(names) else twins).append(row)
-        seen |= names
-    return together, twins
+        identities = provider.identities(row)
+        (unique if seen.isdisjoint(identities) else duplicates).append(row)
+        seen |= identities
+    return unique, duplicates

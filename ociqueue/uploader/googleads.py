@@ -1,4 +1,4 @@
-"""Google Ads behind the provider's interface; the client is imported by workers only: it takes a second and 100 MB."""
+"""The Google Ads provider. Only workers import Google's client, which takes a second and 100 MB."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
-from ociqueue.uploader import bisect_rejected, responses
-from ociqueue.uploader.results import CredentialsRefused, Outcome
+from ociqueue.uploader import responses
+from ociqueue.uploader.bisect_rejected import bisect_rejected
+from ociqueue.uploader.results import CredentialsRejected, RowResult
 
 if TYPE_CHECKING:
     from ociqueue.models import Conversion
-    from ociqueue.models.credentials import Account
+    from ociqueue.models.credentials import GoogleAdsAccount
 
 VERSION = "v26"
-MOST_ROWS = 2000  # that Google takes in one request
+MOST_ROWS = 2000  # Google's limit for one request
 SHORTEST_CALL = 0.5  # seconds
 LOGIN_TIMEOUT = 20.0
 TOKEN_EXPIRED = "OAUTH_TOKEN_EXPIRED"  # noqa: S105 - an error code
@@ -28,23 +29,23 @@ TOKEN_EXPIRED = "OAUTH_TOKEN_EXPIRED"  # noqa: S105 - an error code
 
 @cache
 def load_client() -> None:
-    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # or it tells of every process that a worker starts
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # otherwise it logs every process that a worker starts
     from google.ads.googleads import client  # noqa: F401, PLC0415
 
-    # It stays for good: without this the collector would walk all of it several times a batch.
+    # The client stays loaded: without this the garbage collector would walk it several times per batch.
     gc.collect()
     gc.freeze()
 
 
 class GoogleAds:
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: GoogleAdsAccount) -> None:
         load_client()
         from google.ads.googleads.client import GoogleAdsClient  # noqa: PLC0415
         from google.oauth2.credentials import Credentials  # noqa: PLC0415
 
         self.account = account
-        # Built by hand: the client's own loaders log in over the network at once, and elsewhere than we say.
-        self.login = Credentials(  # type: ignore[no-untyped-call]
+        # Built by hand: the client's own loaders log in at once, and ignore our token address.
+        self.credentials = Credentials(  # type: ignore[no-untyped-call]
             None,
             refresh_token=account.refresh_token,
             client_id=account.client_id,
@@ -52,7 +53,7 @@ class GoogleAds:
             token_uri=settings.GOOGLE_TOKEN_URI,
         )
         self.client = GoogleAdsClient(
-            credentials=self.login,
+            credentials=self.credentials,
             developer_token=account.developer_token or None,
             endpoint=settings.GOOGLE_ADS_ENDPOINT or None,
             login_customer_id=account.login_customer_id or None,
@@ -63,32 +64,32 @@ class GoogleAds:
         self._service: Any = None
 
     def refresh(self) -> None:
-        """Log in: a revoked login is known before rows are claimed, and not taken for an outage later."""
+        """Log in, so that revoked credentials are noticed before rows are claimed, and not taken for an outage."""
         from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415
         from google.auth.transport.requests import Request  # noqa: PLC0415
 
-        if self.login.valid:
+        if self.credentials.valid:
             return
         try:
-            self.login.refresh(partial(Request(), timeout=LOGIN_TIMEOUT))  # type: ignore[no-untyped-call]
+            self.credentials.refresh(partial(Request(), timeout=LOGIN_TIMEOUT))  # type: ignore[no-untyped-call]
         except GoogleAuthError as error:
-            raise refused_login(error) from None
+            raise login_error(error) from None
 
-    def upload(self, batch: Sequence[Conversion], *, dry_run: bool) -> list[Outcome]:
-        """Send rows in one request, or in parts when Google wants less or does not say which row it minds."""
-        # All requests of a batch end by then: a task has time to settle, and no sweep thinks that the uploader is dead.
+    def upload(self, batch: Sequence[Conversion], *, dry_run: bool) -> list[RowResult]:
+        """Send rows in one request, or in parts if it is too large or Google does not say which row is invalid."""
+        # All requests of a batch end by then, so that the task has time to settle before a sweep takes the rows back.
         end = time.monotonic() + settings.GOOGLE_ADS_TIMEOUT
-        return bisect_rejected.settled(list(batch), lambda rows: self._request(rows, dry_run=dry_run, end=end))
+        return bisect_rejected(list(batch), lambda rows: self._request(rows, dry_run=dry_run, end=end))
 
-    def alike(self, row: Conversion) -> set[tuple[Hashable, ...]]:
-        """Return what Google knows a row by: of rows that share any of it in one request it would take none."""
+    def identities(self, row: Conversion) -> set[tuple[Hashable, ...]]:
+        """Return the order id, and the click with its action and time: Google rejects rows that share either."""
         return {
             ("order", row.order_id),
             ("click", row.click_id, self.account.action_of(row.action), row.conversion_time.timestamp() // 1),
         }
 
-    def _request(self, rows: list[Conversion], *, dry_run: bool, end: float, again: bool = True) -> list[Outcome]:
-        """Ask Google once; whatever comes back becomes an outcome for each row."""
+    def _request(self, rows: list[Conversion], *, dry_run: bool, end: float, again: bool = True) -> list[RowResult]:
+        """Send one request; whatever comes back becomes a result for each row."""
         from google.ads.googleads.errors import GoogleAdsException  # noqa: PLC0415
         from google.api_core.exceptions import GoogleAPICallError  # noqa: PLC0415
         from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415
@@ -100,22 +101,22 @@ class GoogleAds:
         try:
             response = self.service().upload_click_conversions(request=request, timeout=left, retry=None)
         except GoogleAdsException as error:
-            told = responses.refused_request(error.failure, len(rows), request_id=error.request_id or "")
+            results = responses.read_failure(error.failure, len(rows), request_id=error.request_id or "")
         except GoogleAPICallError as error:
-            told = responses.broken_request(error, len(rows))
+            results = responses.read_transport_error(error, len(rows))
         except GoogleAuthError as error:
-            return responses.locked_out(refused_login(error), len(rows))
+            return responses.login_rejected(login_error(error), len(rows))
         else:
-            return responses.answered(response, len(rows), request_id=self._request_ids.last, dry_run=dry_run)
-        if again and told[0].code == TOKEN_EXPIRED:
-            # Nothing was applied, and a fresh token may be all it takes.
-            self.login.expiry = None
-            self.login.token = None
+            return responses.read_response(response, len(rows), request_id=self._request_ids.last, dry_run=dry_run)
+        if again and results[0].code == TOKEN_EXPIRED:
+            # Nothing was applied, and a new token may be enough.
+            self.credentials.expiry = None
+            self.credentials.token = None
             return self._request(rows, dry_run=dry_run, end=end, again=False)
-        return told
+        return results
 
     def build(self, rows: Sequence[Conversion], *, dry_run: bool) -> Any:
-        """Return the request: the same rows make the same bytes, however often they are sent."""
+        """Return the request; the same rows always give the same bytes."""
         request = self.client.get_type("UploadClickConversionsRequest")
         request.customer_id = self.account.customer_id
         request.partial_failure = True
@@ -123,9 +124,11 @@ class GoogleAds:
         consents = self.client.enums.ConsentStatusEnum
         for row in rows:
             conversion = request.conversions.add()
-            setattr(conversion, *_click_id(row))
+            click_id = next(name for name in row.CLICK_IDS if getattr(row, name))
+            setattr(conversion, click_id, row.click_id)
             conversion.conversion_action = self.account.action_of(row.action)
-            conversion.conversion_date_time = _spoken_time(row)
+            # In UTC: the site's zone may be changed between two attempts.
+            conversion.conversion_date_time = row.conversion_time.astimezone(UTC).isoformat(" ", "seconds")
             conversion.conversion_value = float(row.value)
             conversion.currency_code = row.currency
             conversion.order_id = row.order_id
@@ -134,29 +137,31 @@ class GoogleAds:
         return request
 
     def service(self) -> Any:
-        """Return the upload service, on one connection for the life of this object."""
+        """Return the upload service; it keeps one connection."""
         self._service = self._service or self.client.get_service(
             "ConversionUploadService", interceptors=[self._request_ids]
         )
         return self._service
 
 
-def refused_login(error: Any) -> CredentialsRefused:
-    """Tell a login that Google refuses from one that could not be asked."""
+def login_error(error: Any) -> CredentialsRejected:
+    """Distinguish rejected credentials from a login that could not be reached."""
     from google.auth.exceptions import RefreshError  # noqa: PLC0415
 
-    words = f"{error.args[0] if error.args else error}"
-    named = next((refusal for refusal in responses.LOGIN_REFUSALS if refusal in words), None)
-    # Only an answer refuses: an address that is not found, or a wire that breaks, passes.
+    message = f"{error.args[0] if error.args else error}"
+    named = next((name for name in responses.LOGIN_REJECTIONS if name in message), None)
+    # Only an answer rejects; a name that does not resolve or a broken connection is temporary.
     if named is None and (error.retryable or not isinstance(error, RefreshError)):
-        return CredentialsRefused("LOGIN_UNREACHABLE", f"Google's login cannot be reached: {words}", passing=True)
+        return CredentialsRejected(
+            "LOGIN_UNREACHABLE", f"Google's login cannot be reached: {message}", is_temporary=True
+        )
     code = (named or "login_refused").upper()
-    hint = "Google does not accept the login: make a new refresh token and store it in the credentials."
-    return CredentialsRefused(code, f"{hint} It said: {words}", passing=False)
+    hint = "Google rejects the credentials: create a new refresh token and store it."
+    return CredentialsRejected(code, f"{hint} Google's answer: {message}", is_temporary=False)
 
 
 def request_ids() -> Any:
-    """Return an interceptor that keeps the id of the last request: support asks for it, and answers do not hold it."""
+    """Return an interceptor that keeps the id of the last request, which support asks for; responses lack it."""
     import grpc  # noqa: PLC0415
 
     class RequestIds(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]
@@ -165,17 +170,8 @@ def request_ids() -> Any:
         def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
             self.last = ""
             call = continuation(details, request)
-            told = dict([*(call.initial_metadata() or ()), *(call.trailing_metadata() or ())])
-            self.last = str(told.get("request-id", ""))[:64]
+            metadata = dict([*(call.initial_metadata() or ()), *(call.trailing_metadata() or ())])
+            self.last = str(metadata.get("request-id", ""))[:64]
             return call
 
     return RequestIds()
-
-
-def _spoken_time(row: Conversion) -> str:
-    # In UTC: the site's zone may be changed between two attempts.
-    return row.conversion_time.astimezone(UTC).isoformat(" ", "seconds")
-
-
-def _click_id(row: Conversion) -> tuple[str, str]:
-    return next((name, getattr(row, name)) for name in row.CLICK_IDS if getattr(row, name))

@@ -1,4 +1,4 @@
-"""Reads Google's answers: 200 is not success, and what is not proven is not believed."""
+"""Reads Google's answers: status 200 is not success, and each row needs a proof of its own."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 
 from ociqueue.states import Category
 from ociqueue.uploader.errors import Meaning, classify, worst
-from ociqueue.uploader.results import GATES, CredentialsRefused, Disposition, Outcome
+from ociqueue.uploader.results import GATES, CredentialsRejected, Disposition, RowResult
 
 UNPROVEN = "UNPROVEN_ANSWER"
-LONGEST_DELAY = 24 * 60 * 60  # seconds; whatever Google asks for, a probe goes out once a day
+LONGEST_DELAY = 24 * 60 * 60  # seconds; a probe is sent once a day, whatever delay Google asks for
 QUOTA_OF_PROJECT = 3  # QuotaErrorDetails.QuotaRateScope.DEVELOPER
 UNSENDABLE = ("Invalid metadata", "Illegal header")
 PLUGIN_FAILED = "Getting metadata from plugin failed"
-# What Google's login says when waiting does not help.
-LOGIN_REFUSALS = ("invalid_grant", "unauthorized_client", "invalid_client", "invalid_scope", "deleted_client")
+# Login errors that waiting does not fix.
+LOGIN_REJECTIONS = ("invalid_grant", "unauthorized_client", "invalid_client", "invalid_scope", "deleted_client")
 
 
 @dataclass(frozen=True)
-class Fault:
-    """One error of an answer: its name and family, where it points, and Google's words."""
+class ReportedError:
+    """One error of an answer; `index` is the row that it refers to."""
 
     name: str
     family: str
@@ -31,8 +31,7 @@ class Fault:
     retry_after: timedelta | None = None
     everywhere: bool = False
 
-    def points_at_one_of(self, rows: int) -> bool:
-        """Tell whether it names a row of the request."""
+    def refers_to_row(self, rows: int) -> bool:
         return self.index is not None and 0 <= self.index < rows
 
     @property
@@ -40,71 +39,75 @@ class Fault:
         return classify(self.name, family=self.family)
 
 
-def answered(response: Any, rows: int, *, request_id: str, dry_run: bool) -> list[Outcome]:
-    """Read an answer of success: row by row, because any of them may have failed."""
+def read_response(response: Any, rows: int, *, request_id: str, dry_run: bool) -> list[RowResult]:
+    """Read a successful response row by row, because any of them may have failed."""
     status = response.partial_failure_error
-    faults = list(faults_of(failures_in(status)))
-    if not faults and (status.code or status.details):
-        faults = [Fault("UNREADABLE_ERROR", "", status.message or "An error that says nothing.", None)]
-    if any(not fault.points_at_one_of(rows) for fault in faults):
-        return _nothing_proven(faults, rows, request_id=request_id)
-    told: dict[int, list[Fault]] = {}
-    for fault in faults:
-        told.setdefault(fault.index or 0, []).append(fault)
-    accepted = Outcome(Disposition.ACCEPTED, request_id=request_id)
+    errors = list(reported_errors(failures_in(status)))
+    if not errors and (status.code or status.details):
+        errors = [ReportedError("UNREADABLE_ERROR", "", status.message or "An error without a description.", None)]
+    if any(not error.refers_to_row(rows) for error in errors):
+        return _all_unproven(errors, rows, request_id=request_id)
+    by_row = _by_row(errors, rows)
+    accepted = RowResult(Disposition.ACCEPTED, request_id=request_id)
     if dry_run:  # Google gives no results for what it only validates
-        return [_outcome(told[at], request_id) if at in told else accepted for at in range(rows)]
+        return [_row_result(by_row[at], request_id) if at in by_row else accepted for at in range(rows)]
     if len(response.results) != rows:
-        miscounted = _unproven(f"Google answered {len(response.results)} results for {rows} rows.", request_id)
+        miscounted = _unproven(f"Google returned {len(response.results)} results for {rows} rows.", request_id)
         return [replace(miscounted, whole_request=True)] * rows
-    missing = _unproven("Google answered neither a result nor an error for this row.", request_id)
-    outcomes = [
-        _outcome(told[at], request_id) if at in told else accepted if response.results[at].ByteSize() else missing
-        for at in range(rows)
+    missing = _unproven("Google returned neither a result nor an error for this row.", request_id)
+    results = [accepted if result.ByteSize() else missing for result in response.results]
+    for at, found in by_row.items():
+        results[at] = _row_result(found, request_id)
+    if accepted not in results:
+        return results
+    # An account that accepts some rows is not at fault: then the row is, which is retried up to its cap.
+    return [
+        replace(result, disposition=Disposition.RETRY) if result.disposition == Disposition.GATE else result
+        for result in results
     ]
-    # An account that takes some rows is not at fault: then it is about the row, which tries again and ends.
-    return [_about_the_row(outcome) for outcome in outcomes] if accepted in outcomes else outcomes
 
 
-def _about_the_row(outcome: Outcome) -> Outcome:
-    return replace(outcome, disposition=Disposition.RETRY) if outcome.disposition == Disposition.GATE else outcome
+def _by_row(errors: Iterable[ReportedError], rows: int) -> dict[int, list[ReportedError]]:
+    by_row: dict[int, list[ReportedError]] = {}
+    for error in errors:
+        if error.refers_to_row(rows):
+            by_row.setdefault(error.index or 0, []).append(error)
+    return by_row
 
 
-def refused_request(failure: Any, rows: int, *, request_id: str) -> list[Outcome]:
-    """Read a refusal of the whole request: rows it names have their own outcome, the others were not looked at."""
-    faults = list(faults_of([failure]))
-    named: dict[int, list[Fault]] = {}
-    for fault in faults:
-        if fault.points_at_one_of(rows):
-            named.setdefault(fault.index or 0, []).append(fault)
-    if named:
-        unsent = Outcome(Disposition.UNSENT, code="REQUEST_REFUSED", category=Category.TRANSIENT, request_id=request_id)
-        told = [_outcome(named[at], request_id) if at in named else unsent for at in range(rows)]
-        # A problem of Google's own is no refusal, whatever row it names: any of them may have been applied.
-        lost = any(fault.meaning.category == Category.TRANSIENT for fault in faults)
-        return [replace(outcome, ambiguous=lost) for outcome in told]
-    whole = _outcome(faults or [Fault("UNKNOWN_FAILURE", "", "Google refused without a reason.", None)], request_id)
+def read_failure(failure: Any, rows: int, *, request_id: str) -> list[RowResult]:
+    """Read a failed request: rows that it names get their own result, the others were not validated."""
+    errors = list(reported_errors([failure]))
+    if named := _by_row(errors, rows):
+        unsent = RowResult(
+            Disposition.UNSENT, code="REQUEST_REFUSED", category=Category.TRANSIENT, request_id=request_id
+        )
+        results = [_row_result(named[at], request_id) if at in named else unsent for at in range(rows)]
+        # After an internal error of Google any row may have been applied, whatever row it names.
+        lost = any(error.meaning.category == Category.TRANSIENT for error in errors)
+        return [replace(result, ambiguous=lost) for result in results]
+    whole = _row_result(errors or [ReportedError("UNKNOWN_FAILURE", "", "Google gave no reason.", None)], request_id)
     return [replace(whole, whole_request=True, ambiguous=whole.category == Category.TRANSIENT)] * rows
 
 
-def broken_request(error: Any, rows: int) -> list[Outcome]:
-    """Read an error of the transport; what Google attached to it says more than its code does."""
+def read_transport_error(error: Any, rows: int) -> list[RowResult]:
+    """Read a transport error; a failure that Google attached to it says more than its code."""
     code = error.grpc_status_code.name if getattr(error, "grpc_status_code", None) else "UNKNOWN"
     request_id, failures = _attached(error)
     if failures:
-        refused = refused_request(failures[0], rows, request_id=request_id)
+        results = read_failure(failures[0], rows, request_id=request_id)
         delay = _retry_delay(error)
-        return [replace(outcome, retry_after=outcome.retry_after or delay) for outcome in refused]
+        return [replace(result, retry_after=result.retry_after or delay) for result in results]
     message = str(error.message if hasattr(error, "message") else error)
     if any(word in message for word in UNSENDABLE) or (
-        PLUGIN_FAILED in message and any(word in message for word in LOGIN_REFUSALS)
+        PLUGIN_FAILED in message and any(word in message for word in LOGIN_REJECTIONS)
     ):
-        # A login that was revoked meanwhile, or cannot be written in a header, looks like an outage; nothing was sent.
+        # Credentials that were revoked meanwhile, or do not fit in a header, look like an outage; nothing was sent.
         found, ambiguous = classify("UNAUTHENTICATED", family="grpc"), False
     else:
         found = classify(code, family="grpc")
         ambiguous = found.category == Category.TRANSIENT
-    told = Outcome(
+    result = RowResult(
         found.disposition,
         code=code,
         category=found.category,
@@ -114,11 +117,10 @@ def broken_request(error: Any, rows: int) -> list[Outcome]:
         request_id=request_id,
         whole_request=True,
     )
-    return [told] * rows
+    return [result] * rows
 
 
 def failures_in(status: Any) -> list[Any]:
-    """Return the failures that a status carries."""
     from google.ads.googleads.v26.errors.types.errors import GoogleAdsFailure  # noqa: PLC0415
 
     failures = []
@@ -130,35 +132,35 @@ def failures_in(status: Any) -> list[Any]:
     return failures
 
 
-def faults_of(failures: Iterable[Any]) -> Iterator[Fault]:
+def reported_errors(failures: Iterable[Any]) -> Iterator[ReportedError]:
     from google.ads.googleads.util import convert_proto_plus_to_protobuf  # noqa: PLC0415
 
     for failure in failures:
-        # An exception carries a wrapped message even where plain ones were asked for.
+        # An exception carries a wrapped message even when plain ones were requested.
         for error in convert_proto_plus_to_protobuf(failure).errors:
             family, name = name_of(error.error_code)
             message = error.message
             if unpublished := error.details.unpublished_error_code:
                 message = f"{message} ({unpublished})"
             quota = error.details.quota_error_details
-            yield Fault(
+            yield ReportedError(
                 name,
                 family,
                 message,
                 index_of(error.location),
-                span_of(quota.retry_delay),
+                duration_of(quota.retry_delay),
                 everywhere=quota.rate_scope == QUOTA_OF_PROJECT,
             )
 
 
-def span_of(delay: Any) -> timedelta | None:
-    """Return a protobuf duration, or nothing for none; at most a day, for it may hold ten thousand years."""
+def duration_of(delay: Any) -> timedelta | None:
+    """Return a protobuf duration of at most a day, or None if it is zero."""
     seconds = min(max(delay.seconds + delay.nanos / 1e9, 0), LONGEST_DELAY)
     return timedelta(seconds=seconds) or None
 
 
 def name_of(error_code: Any) -> tuple[str, str]:
-    """Return family and name of an error; a newer API's number keeps its number."""
+    """Return family and name of an error; one that this version does not know is named by its number."""
     family = error_code.WhichOneof("error_code")
     if family is None:
         return "", "UNKNOWN_FAMILY"
@@ -168,55 +170,55 @@ def name_of(error_code: Any) -> tuple[str, str]:
 
 
 def index_of(location: Any) -> int | None:
-    """Return which row an error points at; index 0 and no index are the same number, so presence is asked."""
+    """Return the row that an error refers to; index 0 differs from no index only by presence."""
     for element in location.field_path_elements:
         if element.field_name == "conversions" and element.HasField("index"):
             return int(element.index)
     return None
 
 
-def no_time_left(rows: int) -> list[Outcome]:
-    """Tell rows that the time of their batch was over before they were sent; the attempt counts, so that this ends."""
-    told = Outcome(
+def no_time_left(rows: int) -> list[RowResult]:
+    """Return results for rows that were not sent in time; the attempt counts, so that this ends."""
+    result = RowResult(
         Disposition.RETRY,
         code="NO_TIME_LEFT",
         category=Category.TRANSIENT,
-        message="Earlier requests of the batch took all its time.",
+        message="Earlier requests of the batch used up its time.",
         whole_request=True,
     )
-    return [told] * rows
+    return [result] * rows
 
 
-def locked_out(refused: CredentialsRefused, rows: int) -> list[Outcome]:
-    """Read a login that was refused in the middle of a run: nothing was sent."""
-    told = Outcome(
+def login_rejected(rejection: CredentialsRejected, rows: int) -> list[RowResult]:
+    """Return results for rows that were not sent because the credentials were rejected during the run."""
+    result = RowResult(
         Disposition.GATE,
-        code=refused.code,
-        category=Category.TRANSIENT if refused.passing else Category.AUTH,
-        message=str(refused),
+        code=rejection.code,
+        category=Category.TRANSIENT if rejection.is_temporary else Category.AUTH,
+        message=str(rejection),
         whole_request=True,
     )
-    return [told] * rows
+    return [result] * rows
 
 
-def _outcome(faults: list[Fault], request_id: str) -> Outcome:
-    """Return what the errors of one row come to, told by the worst of them."""
-    found = worst(fault.meaning for fault in faults)
-    first = next(fault for fault in faults if fault.meaning == found)
-    words = [found.hint, *(f"{fault.name}: {fault.message}" for fault in faults)]
-    return Outcome(
+def _row_result(errors: list[ReportedError], request_id: str) -> RowResult:
+    """Return the result of a row with these errors; the worst of them decides."""
+    found = worst(error.meaning for error in errors)
+    first = next(error for error in errors if error.meaning == found)
+    words = [found.hint, *(f"{error.name}: {error.message}" for error in errors)]
+    return RowResult(
         found.disposition,
         code=first.name,
         category=found.category,
         message=" ".join(filter(None, words)),
-        retry_after=max((fault.retry_after for fault in faults if fault.retry_after), default=None),
+        retry_after=max((error.retry_after for error in errors if error.retry_after), default=None),
         request_id=request_id,
-        everywhere=any(fault.everywhere for fault in faults),
+        everywhere=any(error.everywhere for error in errors),
     )
 
 
-def _unproven(message: str, request_id: str) -> Outcome:
-    return Outcome(
+def _unproven(message: str, request_id: str) -> RowResult:
+    return RowResult(
         Disposition.RETRY,
         code=UNPROVEN,
         category=Category.TRANSIENT,
@@ -226,16 +228,14 @@ def _unproven(message: str, request_id: str) -> Outcome:
     )
 
 
-def _nothing_proven(faults: list[Fault], rows: int, *, request_id: str) -> list[Outcome]:
-    """Believe nothing of an answer with an error that points at no row: each of them may be the one that failed."""
-    lost = [fault for fault in faults if not fault.points_at_one_of(rows)]
-    told = _outcome(lost, request_id)
-    gated = told.disposition in GATES
+def _all_unproven(errors: list[ReportedError], rows: int, *, request_id: str) -> list[RowResult]:
+    """Return results after an error that refers to no row: any of them may be the one that failed."""
+    result = _row_result([error for error in errors if not error.refers_to_row(rows)], request_id)
     return [
         replace(
-            told,
-            disposition=told.disposition if gated else Disposition.RETRY,
-            message=f"An error that points at no row: {told.message}",
+            result,
+            disposition=result.disposition if result.disposition in GATES else Disposition.RETRY,
+            message=f"An error that refers to no row: {result.message}",
             ambiguous=True,
             whole_request=True,
         )
@@ -263,9 +263,9 @@ def _trailing(error: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _retry_delay(error: Any) -> timedelta | None:
-    """Return how long the transport was told to wait (google.rpc.RetryInfo)."""
+    """Return the delay that the transport error asks for (google.rpc.RetryInfo)."""
     for detail in getattr(error, "details", None) or ():
         delay = getattr(detail, "retry_delay", None)
         if delay is not None:
-            return span_of(delay)
+            return duration_of(delay)
     return None

@@ -1,4 +1,4 @@
-"""What a provider says: one outcome per row, whatever happened to the request."""
+"""What a provider answers: one result per row, whatever happened to the request."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 
 class Disposition(StrEnum):
-    """What becomes of a row."""
+    """What happens to a row next."""
 
     ACCEPTED = "ACCEPTED"  # the provider has it
     FATAL = "FATAL"  # fails now
-    RETRY = "RETRY"  # tried again after a backoff, or when the provider says
-    DEFER = "DEFER"  # too early: tried again hours later
-    DUPLICATE = "DUPLICATE"  # the provider has it already: success only after an answer that was lost
+    RETRY = "RETRY"  # retried after a backoff, or after the provider's delay
+    DEFER = "DEFER"  # too early: retried hours later
+    DUPLICATE = "DUPLICATE"  # the provider has it already: success only if an earlier answer was lost
     SPLIT = "SPLIT"  # the request was too large: sent again in halves
-    GATE = "GATE"  # a fault of the account: the row goes back unharmed and the site's circuit opens
+    GATE = "GATE"  # a fault of the account: the row keeps its attempt and the site's circuit opens
     GATE_ACTION = "GATE_ACTION"  # the same, for one conversion name only
     GATE_ALL = "GATE_ALL"  # the same, for every site
-    UNSENT = "UNSENT"  # left out of the request: the row goes back unharmed
+    UNSENT = "UNSENT"  # not part of the request: the row keeps its attempt
 
 
-# The worst first: what a row with several errors comes to. DUPLICATE is last, so it counts only when alone.
+# For a row with several errors, the first of these decides. DUPLICATE is last, so it counts only when alone.
 WORST_FIRST = (
     Disposition.FATAL,
     Disposition.GATE_ALL,
@@ -38,41 +38,39 @@ WORST_FIRST = (
     Disposition.RETRY,
     Disposition.DUPLICATE,
 )
-BROKEN_OFF = "UPLOADER_ERROR"  # the code when no answer came because a library of ours failed
+UPLOADER_ERROR = "UPLOADER_ERROR"  # the code when a library of ours failed, so that no answer came
 GATES = (Disposition.GATE, Disposition.GATE_ACTION, Disposition.GATE_ALL)
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What the provider made of one row."""
-
+class RowResult:
     disposition: Disposition
     code: str = ""
     category: Category | None = None
     message: str = ""
     retry_after: timedelta | None = None
-    ambiguous: bool = False  # the provider may have taken the row all the same
+    ambiguous: bool = False  # the provider may have accepted the row all the same
     request_id: str = ""
-    whole_request: bool = False  # the fault was the request's, not the row's
-    everywhere: bool = False  # a limit of the project's, which several sites may share
+    whole_request: bool = False  # the request failed, not the row
+    everywhere: bool = False  # a limit of the project, which several sites may share
 
 
-class CredentialsRefused(Exception):  # noqa: N818 - an answer of the provider's, not an error of ours
-    """The provider does not let us in, or cannot be asked; nothing was sent."""
+class CredentialsRejected(Exception):  # noqa: N818 - an answer of the provider, not an error of ours
+    """The provider rejects the credentials, or its login cannot be reached; nothing was sent."""
 
-    def __init__(self, code: str, message: str, *, passing: bool) -> None:
+    def __init__(self, code: str, message: str, *, is_temporary: bool) -> None:
         super().__init__(message)
-        self.code, self.passing = code, passing
+        self.code, self.is_temporary = code, is_temporary
 
 
 class Provider(Protocol):
     """An ad platform, for one account."""
 
     def refresh(self) -> None:
-        """Log in, so that a revoked login is known before rows are claimed; raise CredentialsRefused."""
+        """Log in, so that revoked credentials are known before rows are claimed; raise CredentialsRejected."""
 
-    def upload(self, batch: Sequence["Conversion"], *, dry_run: bool) -> list[Outcome]:
-        """Send rows and return one outcome for each, in their order; never raise for what the provider answered."""
+    def upload(self, batch: Sequence["Conversion"], *, dry_run: bool) -> list[RowResult]:
+        """Send rows and return one result for each, in their order; never raise for an answer of the provider."""
 
-    def alike(self, row: "Conversion") -> set[tuple[Hashable, ...]]:
-        """Return what the provider knows a row by: rows that share any of it may not meet in one request."""
+    def identities(self, row: "Conversion") -> set[tuple[Hashable, ...]]:
+        """Return what the provider identifies a row by: rows that share one must not be in the same request."""

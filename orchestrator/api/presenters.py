@@ -1,10 +1,8 @@
 """Jobs and customers as the API returns them."""
 
-import base64
-import binascii
 from typing import Any
-from uuid import UUID
 
+from kilit.api.cursor import decode_cursor, encode_cursor
 from kilit.lock.models import Event
 from orchestrator.filters import FILTERS
 from orchestrator.models import Customer, Job
@@ -76,17 +74,9 @@ def job_page(*, limit: int, state: str | None, order_id: str | None, cursor: str
     filters = {"status": state} if state else {}
     jobs = FILTERS.apply(Job.objects.defer("payload"), filters).order_by(*FILTERS.ordering(filters), "-id")
     jobs = jobs.filter(order_id=order_id) if order_id else jobs
-    jobs = jobs.filter(pk__lt=read_cursor(cursor)) if cursor else jobs
+    jobs = jobs.filter(pk__lt=decode_cursor(cursor)) if cursor else jobs
     found = list(jobs[: limit + 1])
     page: dict[str, Any] = {"jobs": [present_job(job) for job in found[:limit]]}
     if len(found) > limit:
-        page["next_cursor"] = base64.urlsafe_b64encode(found[limit - 1].pk.bytes).decode().rstrip("=")
+        page["next_cursor"] = encode_cursor(found[limit - 1].pk)
     return page
-
-
-def read_cursor(text: str) -> UUID:
-    """Return the id in a cursor; ValueError if it is not a cursor of this API."""
-    try:
-        return UUID(bytes=base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-    except (binascii.Error, ValueError):
-        raise ValueError("This is not a valid cursor.") from None

@@ -16,9 +16,9 @@ import grpc
 from google.ads.googleads.v26.services.types.conversion_upload_service import UploadClickConversionsRequest
 from google.ads.googleads.v26.services.types.google_ads_service import SearchGoogleAdsRequest, SearchGoogleAdsResponse
 
-from simulators.googleads.answers import FAILURE_KEY, failure, response
 from simulators.googleads.certificate import make_certificate
-from simulators.googleads.wire import Wire
+from simulators.googleads.proxy import Proxy
+from simulators.googleads.responses import FAILURE_KEY, failure, response
 
 UPLOADS = "google.ads.googleads.v26.services.ConversionUploadService"
 QUERIES = "google.ads.googleads.v26.services.GoogleAdsService"
@@ -90,13 +90,13 @@ class GoogleAdsServer:
         tls = grpc.ssl_server_credentials([(key.read_bytes(), self.certificate.read_bytes())])
         behind = self._grpc.add_secure_port("localhost:0", tls)
         self._grpc.start()
-        self.wire = Wire(behind, port=port)
+        self.proxy = Proxy(behind, port=port)
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _login_handler(self))
         threading.Thread(target=self._http.serve_forever, daemon=True).start()
         return self
 
     def stop(self) -> None:
-        self.wire.close()
+        self.proxy.close()
         self._grpc.stop(0).wait()
         self._http.shutdown()
         self._http.server_close()
@@ -112,7 +112,7 @@ class GoogleAdsServer:
     def environment(self) -> dict[str, str]:
         """What an uploader in another process needs to come here."""
         return {
-            "KILIT_GOOGLE_ADS_ENDPOINT": f"localhost:{self.wire.port}",
+            "KILIT_GOOGLE_ADS_ENDPOINT": f"localhost:{self.proxy.port}",
             "KILIT_GOOGLE_TOKEN_URI": f"http://127.0.0.1:{self._http.server_port}/token",
             "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH": str(self.certificate),
         }

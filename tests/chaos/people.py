@@ -48,7 +48,7 @@ def act_on_conversions(rng: random.Random, _: Any) -> None:
     site = rng.choice(list(Site.objects.all()))
     rows = [row.pk for row in Conversion.objects.for_site(site).order_by("?")[: rng.randint(1, 8)]]
     verb: Any = rng.choice([lambda q: q.retry_selected(), lambda q: q.reset_to_queued(), lambda q: q.mark_failed()])
-    acknowledge.settle(site, rows, verb)
+    acknowledge.move_rows(site, rows, verb)
 
 
 def act_on_pdfs(rng: random.Random, _: Any) -> None:

@@ -225,7 +225,7 @@ def lapse(*_: Any) -> None:
 
 def cut(storm: Storm, _: Strike) -> None:
     """Cut every connection to Google, whatever is on its way."""
-    storm.google.wire.cut()
+    storm.google.proxy.cut()
 
 
 def ill(storm: Storm, strike: Strike) -> None:

@@ -192,7 +192,7 @@ def test_open_circuits_and_missing_logins_are_told_of_api_sites(admin_client) ->
 
     assert "PAUSED_ACCOUNT" in text
     assert "OLD_TROUBLE" not in text
-    assert "Sites without a login 1" in text
+    assert "Sites without credentials 1" in text
 
 
 def test_a_script_that_does_not_come_is_told(admin_client) -> None:

@@ -12,9 +12,9 @@ from django.utils import timezone
 from kilit.lock.management.arguments import whole_number
 from kilit.lock.models import Count
 from ociqueue.api.serializers import MOST_ENQUEUED
-from ociqueue.management.bar import Bar
+from ociqueue.management.progress_bar import ProgressBar
 from ociqueue.models import Conversion, Site
-from ociqueue.states import CONVERSIONS, Status
+from ociqueue.states import CONVERSIONS, ConversionStatus
 from tests.loadtest.driver import Failed, LoadTest
 
 
@@ -66,7 +66,7 @@ class Command(BaseCommand):
 
     def _watched(self, way: str, rows: int, work: Callable[[], None], done: Callable[[], int]) -> float:
         """Do the work while a bar shows how far it is; return the seconds it took."""
-        bar = Bar(self.stderr, rows)
+        bar = ProgressBar(self.stderr, rows)
         ended = threading.Event()
         start = time.monotonic()
 
@@ -99,6 +99,6 @@ def wrong_tally(test: LoadTest) -> list[str]:
 def wrong_counts(site: Site, rows: int) -> list[str]:
     """Return where the totals, and the rows themselves, differ from what was sent."""
     totals = Count.objects.by_state(queue=CONVERSIONS.queue, scope=str(site.pk))
-    counted = Conversion.objects.for_site(site).filter(status=Status.COMPLETED, attempt_count=1).count()
-    faults = [] if totals == {Status.COMPLETED: rows} else [f"The totals say {totals}."]
+    counted = Conversion.objects.for_site(site).filter(status=ConversionStatus.COMPLETED, attempt_count=1).count()
+    faults = [] if totals == {ConversionStatus.COMPLETED: rows} else [f"The totals say {totals}."]
     return faults + ([] if counted == rows else [f"{counted:,} rows are COMPLETED after one attempt."])

@@ -10,7 +10,7 @@ from django.test import Client
 from kilit.lock.models import Event
 from ociqueue.admin import ConversionAdmin
 from ociqueue.models import Conversion, Site
-from ociqueue.states import Category, Status
+from ociqueue.states import Category, ConversionStatus
 
 pytestmark = pytest.mark.django_db
 
@@ -91,13 +91,13 @@ def test_oci_15_retry_keeps_the_error_and_reports(make_person, site, make_in_sta
 
 @pytest.mark.parametrize(("clear", "code"), [({}, "INVALID_VALUE"), ({"clear_errors": "on"}, "")])
 def test_oci_15_reset_clears_errors_only_when_told(make_person, site, make_in_state, clear, code) -> None:
-    rows = [make_in_state(site, status) for status in Status.values]
+    rows = [make_in_state(site, status) for status in ConversionStatus.values]
 
     answer = confirm(make_person(sites={site: "operator"}), "reset_to_queued", *rows, **clear)
 
     assert said(answer) == ["Reset 4 of 5; 1 was COMPLETED."]
     assert sorted(states(*rows)) == ["COMPLETED", *["QUEUED"] * 4]
-    assert Conversion.objects.get(pk=rows[Status.values.index("FAILED")].pk).provider_error_code == code
+    assert Conversion.objects.get(pk=rows[ConversionStatus.values.index("FAILED")].pk).provider_error_code == code
 
 
 def test_oci_15_mark_failed_takes_a_reason_and_has_defaults(make_person, site, make_in_state) -> None:

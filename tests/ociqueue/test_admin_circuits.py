@@ -9,9 +9,9 @@ from django.test import Client
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Circuit, Conversion, Credentials, Site
 from ociqueue.states import Category, SyncMethod
-from ociqueue.uploader.results import Disposition, Outcome
+from ociqueue.uploader.results import Disposition, RowResult
 from ociqueue.uploader.settle import settle
-from ociqueue.uploader.upload_run import Turn, claim
+from ociqueue.uploader.upload_run import SiteTurn, claim
 from tests.support.conversions import Api, new_conversion
 from tests.support.uploads import CONVERSIONS, SITES, account, html, row_page, sent, trip
 
@@ -44,7 +44,7 @@ def test_the_list_of_sites_tells_an_open_circuit_and_a_missing_login(admin_clien
     assert "INVALID_GRANT, probe in 9" in shown
     assert "INVALID_GRANT: The login was revoked." in shown
     assert shown.count("Nothing is sent until credentials are stored") == 1
-    assert "API, no login" in shown
+    assert "API, no credentials" in shown
     assert "It was an API site" not in shown
 
 
@@ -61,10 +61,10 @@ def test_a_site_without_a_login_says_so(make_person, make_site) -> None:
     site, script = make_site(sync_method=SyncMethod.API), make_site()
     viewer = make_person(sites={site: "viewer", script: "viewer"})
 
-    assert "has no login" in html(viewer, f"{SITES}{site.pk}/change/")
-    assert "has no login" not in html(viewer, f"{SITES}{script.pk}/change/")
+    assert "has no credentials" in html(viewer, f"{SITES}{site.pk}/change/")
+    assert "has no credentials" not in html(viewer, f"{SITES}{script.pk}/change/")
     assert f"{SITES}{script.pk}/circuit/" not in html(viewer, f"{SITES}{script.pk}/change/")
-    assert "which no circuit holds back" in html(viewer, f"{SITES}{script.pk}/circuit/")
+    assert "circuits do not apply" in html(viewer, f"{SITES}{script.pk}/circuit/")
 
 
 def test_the_reply_to_a_probe_says_what_it_waits_for(make_person, make_conversion, api_site) -> None:
@@ -73,13 +73,13 @@ def test_the_reply_to_a_probe_says_what_it_waits_for(make_person, make_conversio
     trip(api_site, action="Teklif")
     make_conversion(api_site, action="Satış")
 
-    assert probe(operator, api_site) == "No row is due: the next row is the probe."
+    assert probe(operator, api_site) == "No row is due: the next due row is sent as the probe."
     make_conversion(api_site, action="Teklif")
-    assert probe(operator, api_site).startswith("No worker is alive")
+    assert probe(operator, api_site).startswith("No worker is running")
     Heartbeat.objects.create(name="w1", alive_at=Now())
-    assert probe(operator, api_site) == "The waiting row that was tried least is sent as the probe within seconds."
+    assert probe(operator, api_site) == "The row with the fewest attempts is sent as the probe within seconds."
     Credentials.objects.all().delete()
-    assert probe(operator, api_site).startswith("The site has no login")
+    assert probe(operator, api_site).startswith("The site has no credentials")
     Site.objects.update(is_paused=True, pause_reason="review")
     assert probe(operator, api_site).startswith("The site is paused")
 
@@ -89,7 +89,7 @@ def test_looking_at_the_probes_address_probes_nothing(make_person, api_site) -> 
 
     assert make_person(sites={api_site: "operator"}).get(f"{SITES}{api_site.pk}/circuit/probe/").status_code == 302
 
-    assert Circuit.objects.resting().exists()
+    assert Circuit.objects.blocking().exists()
 
 
 def test_oci_13_queue_stats_tell_the_circuit_and_the_missing_login(make_person, make_site, api_site) -> None:
@@ -120,13 +120,13 @@ def test_oci_13_queue_stats_tell_the_circuit_and_the_missing_login(make_person, 
 def test_oci_23_an_unknown_outcome_is_shown_as_unknown(make_person, make_conversion, api_site) -> None:
     _, (in_flight,) = sent(api_site)
     batch, (ambiguous,) = sent(api_site)
-    lost = Outcome(Disposition.RETRY, code="DEADLINE_EXCEEDED", category=Category.TRANSIENT, ambiguous=True)
+    lost = RowResult(Disposition.RETRY, code="DEADLINE_EXCEEDED", category=Category.TRANSIENT, ambiguous=True)
     settle(batch.pk, [ambiguous], [lost])
     certain = make_conversion(api_site)
     viewer = make_person(sites={api_site: "viewer"})
 
     for row in (in_flight, ambiguous):
-        assert "it was sent once and no answer came; Google may have it" in html(viewer, row_page(row))
+        assert "it was sent and no answer came; Google may have it" in html(viewer, row_page(row))
     assert "it was sent once" not in html(viewer, row_page(certain))
     assert html(viewer, CONVERSIONS).count("it was sent once") == 2
     rows = Api(client=viewer).get("oci/queue-rows", siteId=api_site.public_id).json()["rows"]
@@ -135,7 +135,7 @@ def test_oci_23_an_unknown_outcome_is_shown_as_unknown(make_person, make_convers
 
 def test_a_row_that_was_claimed_and_not_sent_is_certain(make_person, api_site) -> None:
     Conversion.objects.bulk_create([new_conversion(api_site)])
-    claim(api_site, Turn(Conversion.objects.all()))
+    claim(api_site, SiteTurn(Conversion.objects.all()))
     row = Conversion.objects.get()
 
     assert "it was sent once" not in html(make_person(sites={api_site: "viewer"}), row_page(row))
@@ -146,7 +146,7 @@ def test_a_row_says_what_it_waits_for(make_person, make_conversion, api_site) ->
     trip(api_site, action="Teklif", reason="No such action.")
     viewer = make_person(sites={api_site: "viewer"})
 
-    open_circuit = "The circuit of Teklif is open, because of INVALID_GRANT: No such action. The next probe goes out at"
+    open_circuit = "The circuit of Teklif is open. INVALID_GRANT: No such action. The next probe is sent at"
     assert open_circuit in html(viewer, row_page(held))
     assert "circuit of" not in html(viewer, row_page(other))
     assert html(viewer, CONVERSIONS).count("held back") == 1
@@ -155,17 +155,17 @@ def test_a_row_says_what_it_waits_for(make_person, make_conversion, api_site) ->
     Credentials.objects.all().delete()
     Site.objects.update(is_paused=True, pause_reason="review")
     shown = html(viewer, row_page(other))
-    assert "The site&#x27;s circuit is open, because of INVALID_GRANT: The login was revoked. The next probe" in shown
-    assert "has no login" in shown
-    assert "The site is paused because: review" in shown
+    assert "The site&#x27;s circuit is open. INVALID_GRANT: The login was revoked. The next probe" in shown
+    assert "has no credentials" in shown
+    assert "The site is paused: review" in shown
     assert html(viewer, CONVERSIONS).count("held back") == 2
 
 
 def test_oci_21_what_google_said_is_on_the_rows_page(make_person, api_site) -> None:
     batch, rows = sent(api_site, count=2)
-    accepted = Outcome(Disposition.ACCEPTED, request_id="request-77")
+    accepted = RowResult(Disposition.ACCEPTED, request_id="request-77")
     told = {"code": "EXPIRED_EVENT", "category": Category.VALIDATION, "message": "<i>too old</i>"}
-    settle(batch.pk, rows, [accepted, Outcome(Disposition.FATAL, request_id="request-77", **told)])
+    settle(batch.pk, rows, [accepted, RowResult(Disposition.FATAL, request_id="request-77", **told)])
     viewer = make_person(sites={api_site: "viewer"})
 
     completed, failed = (html(viewer, row_page(row)) for row in rows)

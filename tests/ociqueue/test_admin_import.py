@@ -22,26 +22,26 @@ GOOD = f"{HEADER}Satış,first,{TIME},1,TRY\nSatış,second,{TIME},2,TRY\nSatı�
 def send(client: Client, site: Site, content: str | bytes, *, step: str = "check", proof: str = "") -> Any:
     data = content.encode() if isinstance(content, str) else content
     file = SimpleUploadedFile("conversions.csv", data)
-    return client.post(ADDRESS, {"site": str(site.pk), "file": file, "step": step, "looked_at": proof})
+    return client.post(ADDRESS, {"site": str(site.pk), "file": file, "step": step, "checked": proof})
 
 
-def test_oci_7_a_file_is_looked_at_and_then_stored(make_person, site) -> None:
+def test_oci_7_a_file_is_checked_and_then_stored(make_person, site) -> None:
     operator = make_person(sites={site: "operator"})
 
-    looked = send(operator, site, GOOD)
+    checked = send(operator, site, GOOD)
     assert not Conversion.objects.exists()
-    stored = send(operator, site, GOOD, step="import", proof=looked.context["proof"])
+    stored = send(operator, site, GOOD, step="import", proof=checked.context["proof"])
 
-    refused = "line 4: gclid: Exactly one of gclid, wbraid and gbraid is needed."
-    assert looked.context["sentence"].startswith("Would store 2 of 3 lines; 0 known already, 1 refused.")
-    assert stored.context["sentence"] == "Stored 2 of 3 lines; 0 known already, 1 refused."
-    for answer in (looked, stored):
+    refused = "line 4: gclid: Exactly one of gclid, wbraid and gbraid is required."
+    assert checked.context["summary"].startswith("Would store 2 of 3 lines; 0 duplicates, 1 rejected.")
+    assert stored.context["summary"] == "Stored 2 of 3 lines; 0 duplicates, 1 rejected."
+    for answer in (checked, stored):
         assert refused in answer.content.decode()
     assert set(Conversion.objects.values_list("site", "gclid")) == {(site.pk, "first"), (site.pk, "second")}
     assert Event.objects.of(Conversion.objects.first()).get().actor == "operator:ayse"
 
 
-def test_nothing_is_stored_that_was_not_looked_at(make_person, make_site) -> None:
+def test_nothing_is_stored_that_was_not_checked(make_person, make_site) -> None:
     site, other = make_site(), make_site()
     operator = make_person(sites={site: "operator", other: "operator"})
     proof = send(operator, site, GOOD).context["proof"]
@@ -66,7 +66,7 @@ def test_nothing_is_stored_that_was_not_looked_at(make_person, make_site) -> Non
         (b"", "The file is empty."),
         (b"\x89PNG\r\n\x1a\n\x00\x00", "The file is not UTF-8; save the file as “CSV UTF-8”."),
         (b"a\x00b\n", "This is not a text file with a header line; save the file as “CSV UTF-8”."),
-        (b"gclid,name\n", "Unknown columns: name; known are"),
+        (b"gclid,name\n", "Unknown columns: name; expected"),
     ],
 )
 def test_a_bad_file_is_told_in_a_sentence(make_person, site, content: bytes, fault: str) -> None:
@@ -83,7 +83,7 @@ def test_what_a_file_says_is_text_on_the_page(make_person, site) -> None:
     line = send(operator, site, f"{HEADER}Satış,first,{TIME},1,<B>\n").content.decode()
     header = send(operator, site, f"{HEADER.strip()},<img src=x onerror=run()>\n").content.decode()
 
-    assert "&#x27;&lt;B&gt;&#x27; is not a currency" in line
+    assert "&#x27;&lt;B&gt;&#x27; is not an ISO 4217 currency" in line
     assert "&lt;img src=x onerror=run()&gt;" in header
     assert "<B>" not in line
     assert "<img src=x" not in header
@@ -102,7 +102,7 @@ def test_many_refused_lines_are_counted_and_the_first_shown(make_person, site, m
 
     answer = send(make_person(sites={site: "operator"}), site, HEADER + f"Satış,,{TIME},1,TRY\n" * 12)
 
-    assert "… and 7 more refused lines." in answer.content.decode()
+    assert "… and 7 more rejected lines." in answer.content.decode()
     assert answer.context["proof"] == "", "there is nothing to import"
 
 

@@ -109,7 +109,9 @@ def test_con_13_a_page_that_is_sent_again_issues_no_second_key(make_person, site
 
     for answer in (reloaded, by_hand):
         (told,) = [str(message) for message in answer.context["messages"]]
-        assert told == "No key was issued: one was since you opened the page. If it was lost, revoke it first."
+        assert (
+            told == "No key was issued: another was issued after you opened the page. Revoke that one if it was lost."
+        )
         assert not answer.context["has_key"]
     assert site.keys().count() == 1
 

@@ -14,7 +14,7 @@ from kilit.access.models import ApiKey
 from kilit.lock.models import Count
 from ociqueue import presenters
 from ociqueue.models import Conversion, Site
-from ociqueue.overview import overviews
+from ociqueue.site_health import site_health
 
 pytestmark = pytest.mark.django_db
 
@@ -76,7 +76,7 @@ def test_the_list_shows_the_numbers_that_the_api_tells(make_busy) -> None:
     Count.objects.fold(limit=7)  # some of it folded, some pending
     Conversion.objects.for_site(sites[1]).filter(status="FAILED").retry_selected()  # they failed all the same
 
-    found = overviews(sites)
+    found = site_health(sites)
 
     for site in sites:
         told, shown = presenters.stats(site), found[site.pk]
@@ -105,7 +105,7 @@ def test_a_superuser_changes_any_site(admin_client, make_site) -> None:
     change(admin_client, script, name="Renamed")
 
     assert Site.objects.get(pk=script.pk).name == "Renamed"
-    assert "A script would be refused" in admin_client.get(f"{LIST}{api.pk}/ads-script/").content.decode()
+    assert "and a script is rejected" in admin_client.get(f"{LIST}{api.pk}/ads-script/").content.decode()
     assert admin_client.get(LIST).status_code == 200
 
 
@@ -152,7 +152,7 @@ def test_a_pause_needs_a_reason(make_person, site) -> None:
     refused = change(admin, site, is_paused="on")
     change(admin, site, is_paused="on", pause_reason="The account is under review")
 
-    assert "Say why the site is paused." in refused.content.decode()
+    assert "Enter a reason for the pause." in refused.content.decode()
     site.refresh_from_db()
     assert (site.is_paused, site.pause_reason) == (True, "The account is under review")
     assert change(admin, site).status_code == 302
@@ -160,7 +160,7 @@ def test_a_pause_needs_a_reason(make_person, site) -> None:
     assert (site.is_paused, site.pause_reason) == (False, "")
     history = admin.get(f"{LIST}{site.pk}/history/").content.decode()
     assert "Paused: The account is under review" in history
-    assert "Went on." in history
+    assert "Resumed." in history
 
 
 def test_a_page_that_is_older_than_a_pause_ends_no_pause(make_person, site) -> None:

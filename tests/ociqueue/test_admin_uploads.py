@@ -12,9 +12,9 @@ from django.utils import timezone
 from ociqueue.admin import batches
 from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.states import Category, SyncMethod
-from ociqueue.uploader.results import Disposition, Outcome
+from ociqueue.uploader.results import Disposition, RowResult
 from ociqueue.uploader.settle import settle
-from ociqueue.uploader.upload_run import Turn, claim
+from ociqueue.uploader.upload_run import SiteTurn, claim
 from tests.support.conversions import new_conversion
 from tests.support.uploads import CONVERSIONS, LIST, SITES, html, row_page, sent, trip
 
@@ -38,7 +38,7 @@ def listed(client: Client, **query: Any) -> list[UploadBatch]:
 
 def test_uploads_are_listed_with_what_became_of_them(make_person, api_site) -> None:
     batch, rows = sent(api_site, count=3)
-    settle(batch.pk, rows, [Outcome(Disposition.ACCEPTED, request_id="request-77")] * 3)
+    settle(batch.pk, rows, [RowResult(Disposition.ACCEPTED, request_id="request-77")] * 3)
     lost, _ = sent(api_site)
     old(lost)
     sent(api_site)
@@ -48,13 +48,13 @@ def test_uploads_are_listed_with_what_became_of_them(make_person, api_site) -> N
     assert "3 / 0 / 0" in shown
     assert "request-77" in shown
     assert shown.count("no answer: outcome unknown") == 1
-    assert shown.count("waiting for it") == 1
+    assert shown.count("waiting for the answer") == 1
     assert "3 upload batches" in shown
 
 
 def test_a_call_that_failed_is_not_called_an_answer(make_person, api_site) -> None:
     batch, rows = sent(api_site)
-    away = Outcome(Disposition.RETRY, code="UNAVAILABLE", category=Category.TRANSIENT, whole_request=True)
+    away = RowResult(Disposition.RETRY, code="UNAVAILABLE", category=Category.TRANSIENT, whole_request=True)
     settle(batch.pk, rows, [away])
 
     shown = html(make_person(sites={api_site: "viewer"}), LIST)
@@ -77,7 +77,7 @@ def test_an_uploads_page_leads_to_its_rows(make_person, api_site, monkeypatch) -
 
 def test_an_upload_that_was_claimed_and_not_sent_shows_what_it_holds(admin_client, api_site) -> None:
     Conversion.objects.bulk_create([new_conversion(api_site)])
-    pk, (row,) = claim(api_site, Turn(Conversion.objects.all()))
+    pk, (row,) = claim(api_site, SiteTurn(Conversion.objects.all()))
 
     shown = html(admin_client, f"{LIST}{pk}/change/")
 
@@ -103,7 +103,7 @@ def test_membership_narrows_the_uploads(make_person, make_site, api_site) -> Non
 
 def test_filters_and_search_narrow_the_uploads(admin_client, make_site, api_site) -> None:
     first, rows = sent(api_site)
-    settle(first.pk, rows, [Outcome(Disposition.ACCEPTED)])
+    settle(first.pk, rows, [RowResult(Disposition.ACCEPTED)])
     second, _ = sent(make_site(sync_method=SyncMethod.API))
 
     assert listed(admin_client) == [second, first]

@@ -1,4 +1,4 @@
-"""Entry by file: the API's checks, told by line, and twice is once."""
+"""ConversionInput by file: the API's checks, told by line, and twice is once."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
@@ -10,8 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from kilit.lock.models import Event
-from ociqueue.csv_import import BATCH, LONGEST_LINE, Unreadable, derived_key, import_file
-from ociqueue.management.bar import Bar
+from ociqueue.csv_import import BATCH, LONGEST_LINE, CsvError, derived_key, import_file
+from ociqueue.management.progress_bar import ProgressBar
 from ociqueue.models import Conversion
 
 pytestmark = pytest.mark.django_db
@@ -41,7 +41,7 @@ def run(tmp_path: Path) -> Callable[..., str]:
 def test_oci_7_a_file_is_stored_and_counted(run, site) -> None:
     told = run(site, "\n".join([HEADER, line(), line("", wbraid="CkQKC-b"), line("third", key="order-3")]))
 
-    assert told == "Stored 3 of 3 lines; 0 known already, 0 refused.\n"
+    assert told == "Stored 3 of 3 lines; 0 duplicates, 0 rejected.\n"
     assert set(Conversion.objects.values_list("gclid", "wbraid", "status")) == {
         ("Cj0KCQ-a", "", "QUEUED"),
         ("", "CkQKC-b", "QUEUED"),
@@ -55,8 +55,8 @@ def test_oci_7_a_second_run_stores_nothing(run, site) -> None:
 
     first, second = run(site, file), run(site, file)
 
-    assert first == "Stored 3 of 3 lines; 0 known already, 0 refused.\n"
-    assert second == "Stored 0 of 3 lines; 3 known already, 0 refused.\n"
+    assert first == "Stored 3 of 3 lines; 0 duplicates, 0 rejected.\n"
+    assert second == "Stored 0 of 3 lines; 3 duplicates, 0 rejected.\n"
     assert Conversion.objects.count() == 3
     assert Conversion.objects.get(gclid="Cj0KCQ-b").source_key.startswith("csv:")
 
@@ -77,10 +77,10 @@ def test_refused_lines_are_told_by_number_field_and_reason_and_the_rest_is_store
     told = run(site, file).splitlines()
 
     assert told == [
-        "line 3: gclid: Exactly one of gclid, wbraid and gbraid is needed.",
+        "line 3: gclid: Exactly one of gclid, wbraid and gbraid is required.",
         "line 3: conversionValue: Expected a number.",
-        "line 5: gclid: 'undefined' is a missing value written as text.",
-        "Stored 2 of 4 lines; 0 known already, 2 refused.",
+        "line 5: gclid: 'undefined' looks like a missing value.",
+        "Stored 2 of 4 lines; 0 duplicates, 2 rejected.",
     ]
 
 
@@ -90,9 +90,9 @@ def test_a_dry_run_says_the_same_and_stores_nothing(run, site) -> None:
 
     told = run(site, file, dry_run=True).splitlines()
 
-    assert told[-1] == ("Would store 1 of 4 lines; 2 known already, 1 refused. Nothing was stored: this was a dry run.")
+    assert told[-1] == ("Would store 1 of 4 lines; 2 duplicates, 1 rejected. This was a dry run: nothing was stored.")
     assert Conversion.objects.count() == 1
-    assert run(site, file).splitlines()[-1] == "Stored 1 of 4 lines; 2 known already, 1 refused."
+    assert run(site, file).splitlines()[-1] == "Stored 1 of 4 lines; 2 duplicates, 1 rejected."
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "byte order mark"])
@@ -104,14 +104,14 @@ def test_every_usual_dialect_is_read(run, site, mark: bytes, delimiter: str, new
 
     told = run(site, mark + file.encode())
 
-    assert told == "Stored 2 of 2 lines; 0 known already, 0 refused.\n"
+    assert told == "Stored 2 of 2 lines; 0 duplicates, 0 rejected.\n"
     assert set(Conversion.objects.values_list("action", flat=True)) == {"Satış", 'a "quoted" name'}
 
 
 def test_a_currency_that_is_assumed_is_told(run, site) -> None:
     told = run(site, f"conversionName,gclid,conversionTime,conversionValue\nSatış,a,{TIME},1")
 
-    assert told.endswith("1 came without a currency and take the site's.\n")
+    assert told.endswith("1 have no currency and get the site's default.\n")
     assert Conversion.objects.get().currency == "TRY"
 
 
@@ -125,7 +125,7 @@ def test_a_currency_that_is_assumed_is_told(run, site) -> None:
         ("gclid,Satış\n".encode("cp1254"), "not UTF-8"),
         (b"x" * (LONGEST_LINE + 1), "not a text file"),
         (b'gclid,"conversionName\nx', "A quote in the header is never closed."),
-        (b"gclid,name\n", "Unknown columns: name; known are conversionName, conversionTime"),
+        (b"gclid,name\n", "Unknown columns: name; expected conversionName, conversionTime"),
         (b"gclid,conversionName\n", "Missing columns: conversionTime, conversionValue."),
         (HEADER.replace("gclid,wbraid,", "").encode(), "A column gclid or wbraid or gbraid is missing."),
         (f"{HEADER},gclid".encode(), "Columns named twice: gclid."),
@@ -158,7 +158,7 @@ def test_a_bad_line_costs_only_itself(run, site, bad: bytes, reason: str) -> Non
 
     told = run(site, file).splitlines()
 
-    assert told == [f"line 3: {reason}", "Stored 2 of 3 lines; 0 known already, 1 refused."]
+    assert told == [f"line 3: {reason}", "Stored 2 of 3 lines; 0 duplicates, 1 rejected."]
     assert set(Conversion.objects.values_list("gclid", flat=True)) == {"before", "after"}
 
 
@@ -168,7 +168,7 @@ def test_a_line_with_an_odd_offset_costs_its_neighbours_nothing(run, site, hours
 
     told = run(site, "\n".join([HEADER, line("before"), line("odd", time=when.isoformat()), line("after")]))
 
-    assert told == "Stored 3 of 3 lines; 0 known already, 0 refused.\n"
+    assert told == "Stored 3 of 3 lines; 0 duplicates, 0 rejected.\n"
     assert Conversion.objects.get(gclid="odd").conversion_time == when
 
 
@@ -220,13 +220,13 @@ def test_what_was_stored_is_told_when_the_rest_fails(site, tmp_path, monkeypatch
         call_command("oci_import", path, site=site.public_id, stdout=out)
 
     assert stopped.value.returncode == 130
-    assert out.getvalue() == "Stored 1 of 1 lines; 0 known already, 0 refused.\n"
+    assert out.getvalue() == "Stored 1 of 1 lines; 0 duplicates, 0 rejected.\n"
 
 
 def test_a_stream_stays_open_for_whoever_opened_it(site) -> None:
     stream = BytesIO(b"nonsense\n")
 
-    with pytest.raises(Unreadable):
+    with pytest.raises(CsvError):
         list(import_file(site, stream))
 
     assert not stream.closed
@@ -244,7 +244,7 @@ def test_the_bar_is_drawn_for_people_only() -> None:
     watched, piped = Terminal(), StringIO()
 
     for out in (watched, piped):
-        bar = Bar(out, 200)
+        bar = ProgressBar(out, 200)
         bar.show(100, "1,234 lines")
         bar.clear()
 

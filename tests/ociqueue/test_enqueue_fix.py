@@ -70,7 +70,7 @@ def test_oci_8_a_second_run_does_nothing(fix, site, make_reported) -> None:
 
     told = fix(site, original.pk)
 
-    assert told == [f"{original.pk}: replaced already by {original.replacement}", "Replaced 0 of 1."]
+    assert told == [f"{original.pk}: already replaced by {original.replacement}", "Replaced 0 of 1."]
     assert Conversion.objects.count() == 2
 
 
@@ -100,7 +100,7 @@ def test_corrections_are_checked_like_any_entry(fix, site, make_reported) -> Non
 
     assert told == [
         (
-            f"{wrong}: conversionCurrency: 'X1' is not a currency of ISO 4217, as TRY is.;"
+            f"{wrong}: conversionCurrency: 'X1' is not an ISO 4217 currency code, such as TRY.;"
             " conversionValue: Expected a number."
         ),
         f"{old}: conversionTime: The time is more than 90 days ago.",
@@ -175,7 +175,7 @@ def test_of_concurrent_runs_one_replaces(fix, site, make_reported, in_threads) -
     [
         ("", "The file is empty."),
         ("conversionName\nSatış", "Missing columns: id."),
-        ("id,sourceKey\n", "Unknown columns: sourceKey; known are id, conversionName"),
+        ("id,sourceKey\n", "Unknown columns: sourceKey; expected id, conversionName"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_told_and_nothing_is_done(fix, site, make_reported, content, sentence) -> None:

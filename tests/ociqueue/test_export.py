@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from ociqueue.export import spoken_time
+from ociqueue.export import format_time
 from ociqueue.models import Conversion, Site
 from tests.support.conversions import Api
 
@@ -24,7 +24,7 @@ def test_an_item_has_all_fields_and_strings_where_click_ids_are_absent(api, site
         "wbraid": "Wb-1_x",
         "gbraid": "",
         "conversionName": "Satış & Teklif",
-        "conversionTime": spoken_time(row.conversion_time, site.zone),
+        "conversionTime": format_time(row.conversion_time, site.zone),
         "conversionValue": 1234.5,
         "conversionCurrency": "TRY",
     }
@@ -97,7 +97,7 @@ def test_the_script_is_seen_when_it_pulls_and_not_when_it_previews(api, site) ->
 def test_times_are_spoken_in_the_sites_zone(zone: str, utc: str, spoken: str) -> None:
     time = datetime.fromisoformat(utc).replace(tzinfo=UTC, microsecond=999_999)
 
-    assert spoken_time(time, Site(time_zone=zone).zone) == spoken
+    assert format_time(time, Site(time_zone=zone).zone) == spoken
 
 
 @pytest.mark.parametrize("claims", ["true", "false"])

@@ -49,7 +49,7 @@ def test_rows_that_wait_for_their_time_cost_a_claim_nothing(make_site, sql) -> N
     # Or the planner goes by another test's rows, and reads its dead ones.
     with crowding("ociqueue_site", "ociqueue_credentials", "ociqueue_circuit", TABLE):
         site = make_site(sync_method="api")
-        Credentials.objects.create(site=site, sealed="x")
+        Credentials.objects.create(site=site, encrypted="x")
         sql(FILL, site.pk, 1, WAITING, "RETRY", 1, "", "")
 
     for question in (lambda: due_sites().exists(), lambda: site.conversions.claim(limit=1000, batch=uuid7())):

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ociqueue.csv_import import Tally, Unreadable, import_file
+from kilit.api.cursor import decode_cursor
+from ociqueue.csv_import import CsvError, ImportTally, import_file
 from ociqueue.models import Conversion, Site
-from ociqueue.presenters import read_cursor
 from tests.support.conversions import YESTERDAY, Api
 from tests.support.examples import few
 from tests.support.fixtures.conversions import make_person, make_site, site  # noqa: F401 - a site and people
@@ -40,25 +40,25 @@ def tables(draw: Any) -> bytes:
 @pytest.mark.django_db
 @given(content=damaged(GOOD) | tables() | st.binary(max_size=300), dry_run=st.booleans())
 def test_oci_7_every_file_is_imported_or_refused_in_words(site: Site, content: bytes, dry_run: bool) -> None:  # noqa: F811, FBT001
-    before, told, refusal = Conversion.objects.count(), Tally(), None
+    before, told, refusal = Conversion.objects.count(), ImportTally(), None
 
     try:
         for batch in import_file(site, BytesIO(content), dry_run=dry_run):
             told.add(batch, most=1000)
-    except Unreadable as reason:
+    except CsvError as reason:
         refusal = str(reason)
     assert refusal != ""
 
-    assert told.lines == told.created + told.duplicates + told.refused_lines
-    assert all(refused.reason for refused in told.refused)
+    assert told.lines == told.created + told.duplicates + told.rejected_lines
+    assert all(refused.reason for refused in told.rejected)
     assert Conversion.objects.count() == before + (0 if dry_run else told.created)
 
 
 @given(text=st.text(max_size=64) | st.binary(max_size=20).map(lambda raw: base64.urlsafe_b64encode(raw).decode()))
 def test_every_cursor_is_an_id_or_refused_in_words(text: str) -> None:
-    found = answer(read_cursor, text, refusal=ValueError)
+    found = answer(decode_cursor, text, refusal=ValueError)
 
-    assert isinstance(found, UUID) or str(found) == "This cursor is not one of ours."
+    assert isinstance(found, UUID) or str(found) == "This is not a valid cursor."
 
 
 @pytest.mark.django_db

@@ -6,7 +6,7 @@ from django.test import Client
 
 from kilit.workers.models import Bell
 from ociqueue.models import Credentials, Site
-from ociqueue.models.credentials import Account
+from ociqueue.models.credentials import GoogleAdsAccount
 
 LIST = "/admin/ociqueue/site/"
 MINE = "5551234567"
@@ -32,7 +32,7 @@ def store(client: Client, site: Site, **fields: str) -> Any:
     return client.post(page_of(site), fields, follow=True)
 
 
-def stored(site: Site) -> Account:
+def stored(site: Site) -> GoogleAdsAccount:
     return Credentials.objects.get(site=site).account()
 
 

@@ -5,9 +5,9 @@ from typing import Any
 from django.test import Client
 
 from ociqueue.models import Circuit, Conversion, Site, UploadBatch
-from ociqueue.models.credentials import Account
+from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.states import Category
-from ociqueue.uploader.upload_run import Turn, claim, hold
+from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent
 from tests.support.conversions import new_conversion
 
 SITES = "/admin/ociqueue/site/"
@@ -23,8 +23,8 @@ def trip(site: Site, **columns: Any) -> Circuit:
 def sent(site: Site, *, count: int = 1) -> tuple[UploadBatch, list[Conversion]]:
     """Return an upload that went out and was not answered."""
     Conversion.objects.bulk_create([new_conversion(site, gclid=f"click-{number}") for number in range(count)])
-    pk, rows = claim(site, Turn(Conversion.objects.for_site(site)))
-    hold(pk, rows)
+    pk, rows = claim(site, SiteTurn(Conversion.objects.for_site(site)))
+    mark_sent(pk, rows)
     return UploadBatch.objects.get(pk=pk), rows
 
 
@@ -41,8 +41,8 @@ def row_page(row: Conversion) -> str:
 CUSTOMER = "1234567890"
 
 
-def account(**columns: Any) -> Account:
-    return Account(
+def account(**columns: Any) -> GoogleAdsAccount:
+    return GoogleAdsAccount(
         **{
             "customer_id": CUSTOMER,
             "client_id": "client",

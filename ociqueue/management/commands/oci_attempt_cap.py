@@ -1,4 +1,4 @@
-"""`manage.py oci_attempt_cap`: end rows whose attempts are used up."""
+"""`manage.py oci_attempt_cap`: fail conversions that used up their attempts."""
 
 from datetime import timedelta
 from typing import Any
@@ -12,19 +12,13 @@ from ociqueue.sweeps import attempt_cap
 
 
 class Command(BaseCommand):
-    help = "Fail conversions whose attempts are used up."
+    help = "Fail conversions that used up their attempts."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take the cap and a minimum age; without a cap, each path has its own."""
         attempts = whole_number(least=1, most=1000)
         parser.add_argument("--max-attempts", type=attempts, help="default: 5 on the script path, 8 on the API path")
-        parser.add_argument(
-            "--min-age-minutes",
-            type=minutes,
-            default=0,
-            help="spare rows changed since; 0 spares none",
-        )
-        parser.add_argument("--dry-run", action="store_true", help="only say how many there are")
+        parser.add_argument("--min-age-minutes", type=minutes, default=0, help="skip rows changed more recently")
+        parser.add_argument("--dry-run", action="store_true", help="only show how many there are")
 
     def handle(self, *args: Any, **options: Any) -> None:
         bounds = {
@@ -32,7 +26,7 @@ class Command(BaseCommand):
             "min_age": timedelta(minutes=options["min_age_minutes"]),
         }
         if options["dry_run"]:
-            self.stdout.write(f"Would cap {Conversion.objects.spent(**bounds).count()}.")
+            self.stdout.write(f"Would cap {Conversion.objects.over_cap(**bounds).count()}.")
             return
         with acting_as("command:oci_attempt_cap"):
             self.stdout.write(attempt_cap(**bounds))

@@ -9,46 +9,45 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kilit.lock.audit import acting_as
-from ociqueue.csv_import import Unreadable
-from ociqueue.fixes import COLUMNS, Correction, read_corrections, replace_rows
-from ociqueue.management.sites import site_called
+from ociqueue.corrections import COLUMNS, Correction, read_corrections, replace_rows
+from ociqueue.csv_import import CsvError
+from ociqueue.management.sites import find_site
 
 REASON = "A corrected copy of a row that Google rejected."
 
 
 class Command(BaseCommand):
     help = (
-        "Queue corrected copies of COMPLETED rows that Google Ads shows as rejected. Name rows to send again as they "
-        f"are, or give a CSV file with the columns {', '.join(COLUMNS)}: all but id may be left out, and an empty cell "
-        "changes nothing. A copy keeps the order id of its original, so Google counts it once; each row is replaced "
-        "once, so a second run does nothing."
+        "Queue corrected copies of COMPLETED rows that Google Ads shows as rejected. Name rows to send again "
+        f"unchanged, or give a CSV file with the columns {', '.join(COLUMNS)}: all but id are optional, and an empty "
+        "cell keeps the value. A copy keeps the order id of its original, so Google counts it once; each row is "
+        "replaced once, so a second run does nothing."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("ids", nargs="*", metavar="ID", help="seal_<uuid> or uuid")
         parser.add_argument("--file", type=Path, metavar="FILE.csv")
         parser.add_argument("--site", required=True, help="public id or uuid")
-        parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+        parser.add_argument("--dry-run", action="store_true", help="show what would be done, change nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Replace, and tell of each row what was done or why not."""
-        site = site_called(options["site"])
+        site = find_site(options["site"])
         if not options["ids"] and not options["file"]:
             raise CommandError("Name rows, or give a --file.")
-        done = asked = 0
+        replaced = total = 0
         try:
             with ExitStack() as stack, acting_as("command:oci_enqueue_fix", reason=REASON):
-                # The file first: when it cannot be read, nothing was done.
+                # The file first: if it cannot be read, nothing is done.
                 corrections = chain(self._from_file(options["file"], stack), map(Correction, options["ids"]))
-                for told in replace_rows(site, corrections, dry_run=options["dry_run"]):
-                    self.stdout.write(str(told))
-                    asked, done = asked + 1, done + told.replaced
+                for result in replace_rows(site, corrections, dry_run=options["dry_run"]):
+                    self.stdout.write(str(result))
+                    total, replaced = total + 1, replaced + result.replaced
         except OSError as error:
             raise CommandError(f"Cannot read {options['file']}: {error.strerror}.") from None
-        except Unreadable as error:
+        except CsvError as error:
             raise CommandError(f"Cannot read {options['file']}: {error}") from None
         verb = "Would replace" if options["dry_run"] else "Replaced"
-        self.stdout.write(f"{verb} {done:,} of {asked:,}.")
+        self.stdout.write(f"{verb} {replaced:,} of {total:,}.")
 
     def _from_file(self, path: Path | None, stack: ExitStack) -> Iterator[Correction]:
         return read_corrections(stack.enter_context(path.open("rb"))) if path else iter(())

@@ -6,16 +6,16 @@ from typing import IO, Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kilit.lock.audit import acting_as
-from ociqueue.csv_import import Tally, Unreadable, import_file
-from ociqueue.entry import FIELDS
-from ociqueue.management.bar import Bar
-from ociqueue.management.sites import site_called
+from ociqueue.csv_import import CsvError, ImportTally, import_file
+from ociqueue.management.progress_bar import ProgressBar
+from ociqueue.management.sites import find_site
 from ociqueue.models import Site
+from ociqueue.validation import FIELDS
 
 
 class Command(BaseCommand):
     help = (
-        f"Store the conversions of a CSV file (UTF-8; comma or semicolon) whose columns are {', '.join(FIELDS)}. "
+        f"Store the conversions of a CSV file (UTF-8; comma or semicolon) with the columns {', '.join(FIELDS)}. "
         "It can be run twice: a line without a sourceKey gets one made of its conversionName, click id and "
         "conversionTime, so the second run stores nothing."
     )
@@ -26,31 +26,31 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="check everything, store nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        site = site_called(options["site"])
+        site = find_site(options["site"])
         try:
             with options["file"].open("rb") as stream, acting_as("command:oci_import"):
                 self._import(site, stream, size=options["file"].stat().st_size, dry_run=options["dry_run"])
         except OSError as error:
             raise CommandError(f"Cannot read {options['file']}: {error.strerror}.") from None
-        except Unreadable as error:
+        except CsvError as error:
             raise CommandError(f"Cannot read {options['file']}: {error}") from None
 
     def _import(self, site: Site, stream: IO[bytes], *, size: int, dry_run: bool) -> None:
-        told = Tally()
-        bar = Bar(self.stderr, size)
+        tally = ImportTally()
+        bar = ProgressBar(self.stderr, size)
         try:
             for batch in import_file(site, stream, dry_run=dry_run):
-                told.add(batch)
+                tally.add(batch)
                 bar.clear()
-                for refused in batch.refused:
-                    self.stdout.write(str(refused))
-                bar.show(stream.tell(), f"{told.lines:,} lines")
+                for rejected in batch.rejected:
+                    self.stdout.write(str(rejected))
+                bar.show(stream.tell(), f"{tally.lines:,} lines")
         except KeyboardInterrupt:
             raise CommandError("Stopped; a second run stores the rest.", returncode=130) from None
         finally:
-            # Also when the database goes away in the middle: what was stored is told.
+            # Also when the database connection is lost: report what was stored.
             bar.clear()
-            if told.lines:
-                self.stdout.write(told.sentence(dry_run=dry_run))
-        if not told.lines:
-            self.stdout.write(told.sentence(dry_run=dry_run))
+            if tally.lines:
+                self.stdout.write(tally.summary(dry_run=dry_run))
+        if not tally.lines:
+            self.stdout.write(tally.summary(dry_run=dry_run))

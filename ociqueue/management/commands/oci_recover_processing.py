@@ -1,4 +1,4 @@
-"""`manage.py oci_recover_processing`: bring back rows whose script or worker never reported."""
+"""`manage.py oci_recover_processing`: take conversions back from scripts and workers that never reported."""
 
 from datetime import timedelta
 from typing import Any
@@ -12,11 +12,11 @@ from ociqueue.sweeps import recover_processing
 
 
 class Command(BaseCommand):
-    help = "Bring back conversions that were claimed too long ago."
+    help = "Take back conversions that were claimed too long ago."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--min-age-minutes", type=minutes, default=15)
-        parser.add_argument("--dry-run", action="store_true", help="only say how many there are")
+        parser.add_argument("--dry-run", action="store_true", help="only show how many there are")
 
     def handle(self, *args: Any, **options: Any) -> None:
         min_age = timedelta(minutes=options["min_age_minutes"])

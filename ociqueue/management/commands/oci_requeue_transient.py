@@ -1,4 +1,4 @@
-"""`manage.py oci_requeue_transient`: try again what failed for a passing reason, on sites that want it."""
+"""`manage.py oci_requeue_transient`: retry TRANSIENT failures on sites that ask for it."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ from ociqueue.sweeps import requeue_transient
 
 
 class Command(BaseCommand):
-    help = "Requeue conversions that failed for a passing reason, on sites that asked for it."
+    help = "Retry TRANSIENT failures on sites that ask for it."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="only say how many there are")
+        parser.add_argument("--dry-run", action="store_true", help="only show how many there are")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["dry_run"]:
-            found = sum(Conversion.objects.passing_failures(path).count() for path in SyncMethod)
+            found = sum(Conversion.objects.requeueable(path).count() for path in SyncMethod)
             self.stdout.write(f"Would requeue {found}.")
             return
         with acting_as("command:oci_requeue_transient"):

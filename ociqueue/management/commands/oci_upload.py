@@ -1,4 +1,4 @@
-"""`manage.py oci_upload`: upload what is due through the Google Ads API now, or rehearse it."""
+"""`manage.py oci_upload`: upload due conversions through the Google Ads API now, or do a dry run."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,14 +7,14 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kilit.lock.audit import acting_as
 from kilit.lock.management.arguments import whole_number
-from ociqueue.management.sites import site_called
+from ociqueue.management.sites import find_site
 from ociqueue.models import Circuit, Credentials, Site
-from ociqueue.models.encryption import Unreadable
+from ociqueue.models.encryption import DecryptionError
 from ociqueue.states import SyncMethod
+from ociqueue.uploader.dry_run import dry_run_upload
 from ociqueue.uploader.due import due_sites
 from ociqueue.uploader.googleads import MOST_ROWS
-from ociqueue.uploader.rehearsal import rehearse
-from ociqueue.uploader.results import CredentialsRefused, Disposition
+from ociqueue.uploader.results import CredentialsRejected, Disposition
 from ociqueue.uploader.upload_run import google_ads, upload_due
 
 
@@ -32,46 +32,44 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Upload and say what was done, or rehearse and say what would be."""
-        chosen = site_called(options["site"]) if options["site"] else None
+        chosen = find_site(options["site"]) if options["site"] else None
         if chosen and chosen.sync_method != SyncMethod.API:
-            raise CommandError(f"{chosen} is sent by its script; set it to the Google Ads API first.")
+            raise CommandError(f"{chosen} uses a script; set it to the Google Ads API first.")
         if chosen and not Credentials.objects.filter(site=chosen).exists():
             raise CommandError(f"{chosen} has no credentials; store them on its page in the console.")
-        resting = list(Circuit.objects.resting().filter(site=chosen).order_by("action")) if chosen else []
-        for words in kept_back(chosen, resting) if chosen else ():
-            self.stdout.write(words)
+        blocking = list(Circuit.objects.blocking().filter(site=chosen).order_by("action")) if chosen else []
+        for warning in warnings(chosen, blocking) if chosen else ():
+            self.stdout.write(warning)
         if chosen and chosen.is_paused:
             return
         sites = due_sites().filter(pk=chosen.pk) if chosen else due_sites()
         if options["dry_run"]:
-            # An open circuit does not stop a rehearsal: it tells whether the account is mended.
+            # An open circuit does not stop a dry run, which shows whether the account is fixed.
             for site in Site.objects.filter(pk=chosen.pk) if chosen else sites:
-                self.rehearse(site, limit=options["limit"])
-        elif not any(circuit.action == Circuit.EVERY_ACTION for circuit in resting):
+                self.dry_run(site, limit=options["limit"])
+        elif not any(circuit.action == Circuit.EVERY_ACTION for circuit in blocking):
             with acting_as("command:oci_upload"):
                 self.stdout.write(str(upload_due(sites=sites)))
 
-    def rehearse(self, site: Site, *, limit: int) -> None:
-        accepted = refused = 0
+    def dry_run(self, site: Site, *, limit: int) -> None:
+        accepted = rejected = 0
         try:
-            for row, outcome in rehearse(site, google_ads(site), limit=limit):
-                if outcome.disposition == Disposition.ACCEPTED:
+            for row, result in dry_run_upload(site, google_ads(site), limit=limit):
+                if result.disposition == Disposition.ACCEPTED:
                     accepted += 1
                     self.stdout.write(f"{row} would be accepted")
                 else:
-                    refused += 1
-                    told = f"{outcome.code} ({outcome.category}, {outcome.disposition}): {outcome.message}"
-                    self.stdout.write(f"{row} would not: {told}")
-        except (CredentialsRefused, Unreadable) as refusal:
-            raise CommandError(f"{site}: {refusal}") from None
-        self.stdout.write(f"{site}: {accepted} would be accepted, {refused} would not. Nothing was written.")
+                    rejected += 1
+                    why = f"{result.code} ({result.category}, {result.disposition}): {result.message}"
+                    self.stdout.write(f"{row} would not: {why}")
+        except (CredentialsRejected, DecryptionError) as error:
+            raise CommandError(f"{site}: {error}") from None
+        self.stdout.write(f"{site}: {accepted} would be accepted, {rejected} would not. Nothing was written.")
 
 
-def kept_back(site: Site, resting: list[Circuit]) -> Iterator[str]:
-    """Say what keeps a site from being sent, or one of its conversion names."""
+def warnings(site: Site, blocking: list[Circuit]) -> Iterator[str]:
     if site.is_paused:
         yield f"{site} is paused, so nothing is sent: {site.pause_reason}"
-    for circuit in resting:
-        until = f"{circuit.next_probe_at:%Y-%m-%d %H:%M} UTC"
-        yield f"The {circuit} is open until a probe passes, the next at {until}: {circuit.code}: {circuit.reason}"
+    for circuit in blocking:
+        next_probe = f"{circuit.next_probe_at:%Y-%m-%d %H:%M} UTC"
+        yield f"The {circuit} is open; next probe at {next_probe}. {circuit.code}: {circuit.reason}"

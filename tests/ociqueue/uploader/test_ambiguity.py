@@ -156,7 +156,7 @@ def test_a_twin_that_stayed_here_is_not_in_doubt_when_the_worker_dies(google, ap
         raise KeyboardInterrupt
 
     with monkeypatch.context() as dying:
-        dying.setattr(upload_run, "ask", die)
+        dying.setattr(upload_run, "send", die)
         with pytest.raises(KeyboardInterrupt):
             upload_due()
 

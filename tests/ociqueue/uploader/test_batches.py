@@ -21,7 +21,7 @@ ROWS = 4  # of a batch
 def five_batches(api_site, make_rows, monkeypatch):
     """Rows for five batches; returns a way to look at each."""
     rows = make_rows(api_site, count=5 * ROWS)
-    monkeypatch.setattr(upload_run.Turn, "__init__", _smaller(upload_run.Turn.__init__))
+    monkeypatch.setattr(upload_run.SiteTurn, "__init__", _smaller(upload_run.SiteTurn.__init__))
 
     def batch(number: int) -> list[Conversion]:
         ids = [row.pk for row in rows[(number - 1) * ROWS : number * ROWS]]
@@ -58,7 +58,7 @@ def locked_out(call):
 
 
 def cut(call):
-    call.server.wire.cut()
+    call.server.proxy.cut()
     return accept(call)
 
 

@@ -14,7 +14,7 @@ from ociqueue.states import Category
 from ociqueue.uploader import upload_run
 from ociqueue.uploader.due import due_sites
 from ociqueue.uploader.googleads import GoogleAds
-from ociqueue.uploader.results import Disposition, Outcome
+from ociqueue.uploader.results import Disposition, RowResult
 from ociqueue.uploader.upload_run import upload_due
 from simulators.googleads.server import accept
 from tests.support.waiting import PATIENCE
@@ -85,9 +85,9 @@ def test_an_answer_outlives_the_connection_that_was_lost_meanwhile(google, api_s
 def test_an_answer_settles_once(google, api_site, make_rows) -> None:
     """The connection may be lost when all is written but nobody was told: settling again changes and tells nothing."""
     make_rows(api_site, count=2)
-    batch, rows = upload_run.claim(api_site, upload_run.turn_of(api_site))
-    upload_run.hold(batch, rows)
-    taken = [Outcome(Disposition.ACCEPTED, request_id="r" * 100)] * 2
+    batch, rows = upload_run.claim(api_site, upload_run.next_turn(api_site))
+    upload_run.mark_sent(batch, rows)
+    taken = [RowResult(Disposition.ACCEPTED, request_id="r" * 100)] * 2
 
     first = upload_run.settle(batch, rows, taken)
     again = upload_run.settle(batch, rows, taken)
@@ -100,15 +100,15 @@ def test_an_answer_settles_once(google, api_site, make_rows) -> None:
 def test_a_swept_uploader_cannot_settle_the_next_ones_claim(google, api_site, make_rows) -> None:
     """Rule 4: the rows are PROCESSING again, but for another batch; only that one's answer counts."""
     make_rows(api_site, count=2)
-    slow, slow_rows = upload_run.claim(api_site, upload_run.turn_of(api_site))
-    upload_run.hold(slow, slow_rows)
+    slow, slow_rows = upload_run.claim(api_site, upload_run.next_turn(api_site))
+    upload_run.mark_sent(slow, slow_rows)
     Conversion.objects.recover(min_age=-timedelta(minutes=1))
-    quick, quick_rows = upload_run.claim(api_site, upload_run.turn_of(api_site))
-    upload_run.hold(quick, quick_rows)
+    quick, quick_rows = upload_run.claim(api_site, upload_run.next_turn(api_site))
+    upload_run.mark_sent(quick, quick_rows)
 
-    late = upload_run.settle(slow, slow_rows, [Outcome(Disposition.FATAL, "X", Category.VALIDATION)] * 2)
+    late = upload_run.settle(slow, slow_rows, [RowResult(Disposition.FATAL, "X", Category.VALIDATION)] * 2)
     assert set(Conversion.objects.values_list("status", "open_batch")) == {("PROCESSING", quick)}
-    in_time = upload_run.settle(quick, quick_rows, [Outcome(Disposition.ACCEPTED)] * 2)
+    in_time = upload_run.settle(quick, quick_rows, [RowResult(Disposition.ACCEPTED)] * 2)
 
     assert (late.late, in_time.accepted) == (2, 2)
     assert set(Conversion.objects.values_list("status", flat=True)) == {"COMPLETED"}
@@ -116,25 +116,25 @@ def test_a_swept_uploader_cannot_settle_the_next_ones_claim(google, api_site, ma
 
 def test_a_batch_that_was_swept_before_it_was_sent_is_not_sent(google, api_site, make_rows) -> None:
     make_rows(api_site, count=2)
-    batch, rows = upload_run.claim(api_site, upload_run.turn_of(api_site))
+    batch, rows = upload_run.claim(api_site, upload_run.next_turn(api_site))
     Conversion.objects.recover(min_age=-timedelta(minutes=1))
 
-    assert upload_run.hold(batch, rows) == []
+    assert upload_run.mark_sent(batch, rows) == []
     assert UploadBatch.objects.get().sent_at is None
     assert not Conversion.objects.filter(outcome_unknown=True).exists()
 
 
 def test_a_batch_that_lost_a_row_before_it_was_sent_sends_the_others(google, api_site, make_rows) -> None:
     lost, *kept = make_rows(api_site, count=3)
-    batch, rows = upload_run.claim(api_site, upload_run.turn_of(api_site))
+    batch, rows = upload_run.claim(api_site, upload_run.next_turn(api_site))
     Conversion.objects.filter(pk=lost.pk).reset_to_queued()
 
-    still = upload_run.hold(batch, rows)
+    still = upload_run.mark_sent(batch, rows)
 
     assert {row.pk for row in still} == set(UploadBatch.objects.get().row_ids) == {row.pk for row in kept}
 
 
-@pytest.mark.parametrize("answer", [RuntimeError("a bug of theirs"), [Outcome(Disposition.ACCEPTED)]])
+@pytest.mark.parametrize("answer", [RuntimeError("a bug of theirs"), [RowResult(Disposition.ACCEPTED)]])
 def test_a_provider_that_fails_by_itself_leaves_no_row_claimed(
     google, api_site, make_rows, monkeypatch, answer
 ) -> None:
@@ -173,7 +173,7 @@ def test_sites_take_turns_over_several_runs(google, make_api_site, make_rows) ->
         make_rows(site, f"click-{number}")
         # Whoever is due first is served, and something comes in again for all.
     for _ in range(3):
-        upload_run.Run(due_sites())._turn(due_sites()[0])
+        upload_run.UploadRun(due_sites())._turn(due_sites()[0])
         for site in sites:
             make_rows(site, f"more-{site}")
 
@@ -184,12 +184,12 @@ def test_one_sites_accident_is_no_other_sites(google, make_api_site, make_rows, 
     broken, fine = make_api_site(name="broken"), make_api_site(name="fine")
     make_rows(broken, count=1)
     make_rows(fine, count=1)
-    turn_of = upload_run.turn_of
-    monkeypatch.setattr(upload_run, "turn_of", lambda site: 1 / 0 if site == broken else turn_of(site))
+    next_turn = upload_run.next_turn
+    monkeypatch.setattr(upload_run, "next_turn", lambda site: 1 / 0 if site == broken else next_turn(site))
 
     tally = upload_due()
 
-    assert "broke off" in str(tally)
+    assert "failed, see the log" in str(tally)
     assert set(fine.conversions.values_list("status", flat=True)) == {"COMPLETED"}
 
 
@@ -208,18 +208,18 @@ def test_what_is_taken_back_while_it_goes_out_is_known_to_have_gone_out(
 ) -> None:
     """The upload has looked at its rows and is about to say that it is sent; the other comes in between."""
     make_rows(api_site, count=2)
-    batch, rows = upload_run.claim(api_site, upload_run.turn_of(api_site))
+    batch, rows = upload_run.claim(api_site, upload_run.next_turn(api_site))
     looked, taken = Signal(), Signal()
-    send = UploadBatchQuerySet.send
+    send = UploadBatchQuerySet.mark_sent
 
     def slowly(self, *args, **options):
         looked.set()
         taken.wait(1 if is_guarded else PATIENCE)  # with the guard nobody comes, and it goes on
         return send(self, *args, **options)
 
-    monkeypatch.setattr(UploadBatchQuerySet, "send", slowly)
+    monkeypatch.setattr(UploadBatchQuerySet, "mark_sent", slowly)
     if not is_guarded:
-        monkeypatch.setattr(UploadBatchQuerySet, "keep", lambda _self, _batches: None)
+        monkeypatch.setattr(UploadBatchQuerySet, "lock", lambda _self, _batches: None)
 
     def act(number: int) -> object:
         if number:
@@ -227,7 +227,7 @@ def test_what_is_taken_back_while_it_goes_out_is_known_to_have_gone_out(
             TAKEN_BACK[way]()
             taken.set()
             return None
-        return upload_run.hold(batch, rows)
+        return upload_run.mark_sent(batch, rows)
 
     went, _ = in_threads(act, count=2)
 
@@ -241,23 +241,23 @@ def test_an_answer_and_whoever_takes_the_rows_back_do_not_lock_each_other_out(
 ) -> None:
     """Both lock rows first and then the upload; the other way round one of them would be a deadlock's victim."""
     make_rows(api_site, count=3)
-    batch, rows = upload_run.claim(api_site, upload_run.turn_of(api_site))
-    rows = upload_run.hold(batch, rows)
+    batch, rows = upload_run.claim(api_site, upload_run.next_turn(api_site))
+    rows = upload_run.mark_sent(batch, rows)
     rows_locked, never = Signal(), Signal()
-    keep = UploadBatchQuerySet.keep
+    keep = UploadBatchQuerySet.lock
 
     def slowly(self, batches):
         rows_locked.set()
         never.wait(1)  # time for the answer to come as far as it comes
         return keep(self, batches)
 
-    monkeypatch.setattr(UploadBatchQuerySet, "keep", slowly)
+    monkeypatch.setattr(UploadBatchQuerySet, "lock", slowly)
 
     def act(number: int) -> object:
         if number:
             return Conversion.objects.recover(min_age=-timedelta(minutes=1))
         assert rows_locked.wait(PATIENCE)
-        return upload_run.settle(batch, rows, [Outcome(Disposition.ACCEPTED)] * 3)
+        return upload_run.settle(batch, rows, [RowResult(Disposition.ACCEPTED)] * 3)
 
     tally, recovered = in_threads(act, count=2)
 

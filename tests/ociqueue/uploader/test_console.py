@@ -9,7 +9,7 @@ from django.test import Client
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Circuit, Credentials, Site
 from ociqueue.states import Category, CircuitStatus, SyncMethod
-from ociqueue.sweeps import check_asked
+from ociqueue.uploader.connection_test import check_requested
 from ociqueue.uploader.errors import DATA_MANAGER
 from ociqueue.uploader.upload_run import upload_due
 from tests.support.credentials_form import FULL, is_rung, page_of, stored
@@ -58,11 +58,11 @@ def test_only_a_sites_admins_store_and_its_operators_check_and_probe(make_person
 
     assert stored(site) == account()
     assert Credentials.objects.get().check_asked_at is None
-    assert Circuit.objects.resting().exists()
+    assert Circuit.objects.blocking().exists()
     assert operator.post(page_of(site, "credentials/check")).status_code == 302
     assert operator.post(page_of(site, "circuit/probe")).status_code == 302
-    assert Credentials.objects.to_check().exists()
-    assert not Circuit.objects.resting().exists()
+    assert Credentials.objects.awaiting_check().exists()
+    assert not Circuit.objects.blocking().exists()
 
 
 def test_another_tenants_login_and_circuit_do_not_exist(admin, make_api_site) -> None:
@@ -76,7 +76,7 @@ def test_another_tenants_login_and_circuit_do_not_exist(admin, make_api_site) ->
 
     assert stored(foreign) == account()
     assert Credentials.objects.get().check_asked_at is None
-    assert Circuit.objects.resting().exists()
+    assert Circuit.objects.blocking().exists()
 
 
 # Checks
@@ -89,14 +89,14 @@ def test_a_check_is_asked_for_waited_for_and_answered(google, make_person, api_s
     unasked = operator.get(page_of(api_site)).content.decode()
     asked = operator.post(page_of(api_site, "credentials/check"), follow=True).content.decode()
     assert is_rung("oci_check_credentials")
-    check_asked()
+    check_requested()
     answered = operator.get(page_of(api_site)).content.decode()
 
-    assert "was not checked yet" in unasked
+    assert "have not been tested yet" in unasked
     assert "Asked, waiting for a worker" in asked
     assert 'hx-trigger="every 3s"' in asked
     assert 'hx-trigger="every 3s"' not in answered
-    for words in ("Passed:", "Google accepts the refresh token.", "Satış takes uploads."):
+    for words in ("Passed:", "Google accepts the refresh token.", "Satış accepts uploads."):
         assert words in answered
     assert "client-secret-word" not in answered
     assert google.logins == 1
@@ -107,7 +107,7 @@ def test_a_failed_check_says_what_failed(google, make_person, api_site) -> None:
     operator = make_person(sites={api_site: "operator"})
 
     operator.post(page_of(api_site, "credentials/check"))
-    check_asked()
+    check_requested()
 
     shown = operator.get(page_of(api_site)).content.decode()
     assert "Failed:" in shown
@@ -125,7 +125,7 @@ def test_without_a_worker_the_page_says_that_nobody_checks(make_person, api_site
 def test_there_is_nothing_to_check_without_a_login(admin, site) -> None:
     answer = admin.post(page_of(site, "credentials/check"), follow=True)
 
-    assert "There is nothing to check" in str(next(iter(answer.context["messages"])))
+    assert "No credentials are stored" in str(next(iter(answer.context["messages"])))
 
 
 # From the fault to the mending
@@ -148,7 +148,7 @@ def test_oci_22_not_allowlisted_is_told_in_full_and_a_probe_closes_it(google, ma
     for page in shown:
         assert DATA_MANAGER.replace("'", "&#x27;") in page
         assert "Probe now" in page
-    assert told == ["The waiting row that was tried least is sent as the probe within seconds."]
+    assert told == ["The row with the fewest attempts is sent as the probe within seconds."]
     assert states(api_site) == ["COMPLETED"] * 3
     assert Circuit.objects.get().status == CircuitStatus.CLOSED
     closed = operator.get(page_of(api_site, "circuit"))

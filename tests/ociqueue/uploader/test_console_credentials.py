@@ -45,8 +45,8 @@ def test_oci_19_a_login_is_stored_sealed_and_the_probe_is_rung_for(admin, site) 
             "Kampanya = yaz": f"customers/{MINE}/conversionActions/7654323",
         },
     }
-    assert "stored-" not in Credentials.objects.get().sealed
-    assert not Circuit.objects.resting().exists()
+    assert "stored-" not in Credentials.objects.get().encrypted
+    assert not Circuit.objects.blocking().exists()
     assert is_rung("oci_upload")
 
 
@@ -85,7 +85,7 @@ def test_empty_fields_keep_what_is_stored(admin, site) -> None:
 
     assert asdict(stored(site)) == {**before, "refresh_token": "a-new-token"}
     assert [str(message) for message in answer.context["messages"]] == ["Stored credentials: refresh token."]
-    assert "Fields left empty keep what is stored" in answer.content.decode()
+    assert "Empty fields keep their stored values" in answer.content.decode()
     assert LogEntry.objects.latest("pk").change_message == "Stored credentials: refresh token."
 
 
@@ -107,18 +107,18 @@ def test_optional_parts_are_removed_by_name(admin, site) -> None:
         ({"customer_id": "123"}, "customer_id", "ten digits"),
         ({"customer_id": "１２３４５６７８９０"}, "customer_id", "ten digits"),
         ({"login_customer_id": "my manager"}, "login_customer_id", "ten digits"),
-        ({"conversion_action": "sale"}, "conversion_action", "is a number, or customers/5551234567"),
+        ({"conversion_action": "sale"}, "conversion_action", "or customers/5551234567/conversionActions/NUMBER"),
         (
             {"conversion_action": "customers/9999999999/conversionActions/1"},
             "conversion_action",
-            "is of customer 9999999999; uploads go to 5551234567",
+            "belongs to customer 9999999999, but uploads go to 5551234567",
         ),
         ({"conversion_actions": "Teklif"}, "conversion_actions", "Line 1: write conversion name = action"),
         ({"conversion_actions": "A = 1\n = 2"}, "conversion_actions", "Line 2: write conversion name = action"),
         ({"conversion_actions": "A = 1\nA = 2"}, "conversion_actions", "Line 2: A has an action already"),
-        ({"conversion_actions": "A = x"}, "conversion_actions", "Line 1: A conversion action is a number"),
+        ({"conversion_actions": "A = x"}, "conversion_actions", "Line 1: Enter the number of a conversion action"),
         ({"conversion_actions": f"{'a' * 101} = 1"}, "conversion_actions", "Line 1: a conversion name has at most"),
-        ({"refresh_token": ""}, "refresh_token", "Needed: none is stored."),
+        ({"refresh_token": ""}, "refresh_token", "This field is required: no value is stored."),
         ({"client_secret": "a\x00b"}, "client_secret", "Only letters, digits and signs of ASCII"),
         ({"client_id": "x" * 501}, "client_id", "at most 500 characters"),
     ],
@@ -150,14 +150,16 @@ def test_stored_actions_of_another_customer_are_not_kept_and_not_told(admin, sit
     alone = store(admin, site, conversion_action="5")
 
     assert set(errors_of(moved)) == {"conversion_action", "conversion_actions"}
-    assert "another customer's" in errors_of(moved)["conversion_action"][0]
-    assert errors_of(alone) == {"customer_id": ["Enter it again: conversion actions belong to a customer."]}
+    assert "another customer" in errors_of(moved)["conversion_action"][0]
+    assert errors_of(alone) == {
+        "customer_id": ["Enter the customer id as well: conversion actions belong to a customer."]
+    }
     for answer in (moved, alone):
         assert MINE not in answer.content.decode()
     assert stored(site).customer_id == MINE
 
 
-def test_a_login_that_no_key_opens_is_entered_anew(admin, site, settings) -> None:
+def test_a_login_that_no_key_opens_is_entered_again(admin, site, settings) -> None:
     store(admin, site, **FULL)
     settings.CREDENTIAL_KEYS = ["another word"]
 
@@ -166,9 +168,9 @@ def test_a_login_that_no_key_opens_is_entered_anew(admin, site, settings) -> Non
     store(admin, site, **FULL)
 
     assert shown.status_code == 200
-    assert "None of KILIT_CREDENTIAL_KEYS opens the stored credentials" in shown.content.decode()
-    assert "Enter all of it anew." in shown.content.decode()
-    assert errors_of(partial)["client_id"] == ["Needed: none is stored."]
+    assert "None of KILIT_CREDENTIAL_KEYS decrypts the stored credentials" in shown.content.decode()
+    assert "Enter all of it again." in shown.content.decode()
+    assert errors_of(partial)["client_id"] == ["This field is required: no value is stored."]
     assert stored(site).refresh_token == FULL["refresh_token"]
 
 

@@ -7,8 +7,8 @@ from django.core.management import CommandError, call_command
 
 from kilit.workers import doorbells
 from ociqueue.models import Credentials
-from ociqueue.models.credentials import spoken_action, spoken_customer
-from ociqueue.models.encryption import Unreadable
+from ociqueue.models.credentials import normalize_action, normalize_customer_id
+from ociqueue.models.encryption import DecryptionError
 from ociqueue.uploader.connection_test import check
 from tests.support.uploads import account
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_nothing_readable_is_stored_or_printed(api_site, sql) -> None:
-    (stored,) = sql("SELECT sealed FROM ociqueue_credentials")
+    (stored,) = sql("SELECT encrypted FROM ociqueue_credentials")
     printed = repr(Credentials.objects.get().account()) + str(Credentials.objects.get())
 
     for word in ("client-secret-word", "refresh-token-word", "1234567890"):
@@ -36,10 +36,10 @@ def test_keys_rotate(api_site, settings) -> None:
     call_command("oci_reseal_credentials", stdout=said)
     settings.CREDENTIAL_KEYS = ["new"]
 
-    assert said.getvalue() == "Resealed 1.\n"
+    assert said.getvalue() == "Encrypted 1.\n"
     assert Credentials.objects.get().account() == account()
     settings.CREDENTIAL_KEYS = ["old"]
-    with pytest.raises(Unreadable):
+    with pytest.raises(DecryptionError):
         Credentials.objects.get().account()
 
 
@@ -48,12 +48,12 @@ def test_a_rotation_that_cannot_open_everything_changes_nothing(make_api_site, s
     make_api_site(name="readable")
     settings.CREDENTIAL_KEYS = ["lost"]
     make_api_site(name="lost")
-    before = set(Credentials.objects.values_list("sealed", flat=True))
+    before = set(Credentials.objects.values_list("encrypted", flat=True))
     settings.CREDENTIAL_KEYS = ["new", "old"]
 
     with pytest.raises(CommandError, match="Nothing was changed"):
         call_command("oci_reseal_credentials")
-    assert set(Credentials.objects.values_list("sealed", flat=True)) == before
+    assert set(Credentials.objects.values_list("encrypted", flat=True)) == before
 
 
 def test_without_keys_of_their_own_logins_survive_a_rotation_of_the_secret_key(api_site, settings) -> None:
@@ -64,25 +64,25 @@ def test_without_keys_of_their_own_logins_survive_a_rotation_of_the_secret_key(a
 
 
 def test_what_people_type() -> None:
-    assert spoken_customer(" 123-456-7890 ") == "1234567890"
-    assert spoken_action("7", customer_id="1234567890") == "customers/1234567890/conversionActions/7"
+    assert normalize_customer_id(" 123-456-7890 ") == "1234567890"
+    assert normalize_action("7", customer_id="1234567890") == "customers/1234567890/conversionActions/7"
     for nonsense in ("", "123", "12345678901", "١٢٣٤٥٦٧٨٩٠"):
         with pytest.raises(ValueError, match="ten digits"):
-            spoken_customer(nonsense)
+            normalize_customer_id(nonsense)
     for nonsense in ("", "AW-123", "customers/1/conversionActions/7"):
         with pytest.raises(ValueError, match="conversion action"):
-            spoken_action(nonsense, customer_id="1234567890")
-    with pytest.raises(ValueError, match="of customer 1111111111"):
-        spoken_action("customers/1111111111/conversionActions/7", customer_id="1234567890")
+            normalize_action(nonsense, customer_id="1234567890")
+    with pytest.raises(ValueError, match="to customer 1111111111"):
+        normalize_action("customers/1111111111/conversionActions/7", customer_id="1234567890")
 
 
 def findings(credentials: Credentials) -> dict[str, tuple[bool, str]]:
-    return {finding.what: (finding.passed, finding.words) for finding in check(credentials)}
+    return {finding.what: (finding.passed, finding.message) for finding in check(credentials)}
 
 
 def test_a_healthy_login_passes(google, api_site) -> None:
     kept = Credentials.objects.get()
-    kept.ask_for_check()
+    kept.request_check()
     assert doorbells.doorbells["oci_check_credentials"].is_due()
 
     doorbells.answer("oci_check_credentials")
@@ -95,7 +95,7 @@ def test_a_healthy_login_passes(google, api_site) -> None:
 
 def test_a_check_vouches_for_no_login_but_its_own(google, api_site) -> None:
     kept = Credentials.objects.get()
-    kept.ask_for_check()
+    kept.request_check()
     Credentials.objects.store(api_site, account(refresh_token="another"))
 
     check(kept)
@@ -126,7 +126,7 @@ def test_an_action_that_is_not_there_or_takes_no_uploads(google, api_site) -> No
         for row in google._account(asked)
     ]
     Credentials.objects.store(api_site, account())
-    assert "enabled action for imports" in findings(Credentials.objects.get())["Conversion action"][1]
+    assert "enabled action for click imports" in findings(Credentials.objects.get())["Conversion action"][1]
 
 
 def test_conversions_that_another_account_counts(google, api_site) -> None:
@@ -139,7 +139,7 @@ def test_conversions_that_another_account_counts(google, api_site) -> None:
 
     google.search = elsewhere
 
-    assert findings(Credentials.objects.get())["Conversions are counted by another account"][0] is False
+    assert findings(Credentials.objects.get())["Another account owns the conversions"][0] is False
 
 
 def test_each_conversion_name_may_have_an_action_of_its_own(google, api_site, make_rows) -> None:

@@ -5,14 +5,14 @@ from google.ads.googleads.v26.errors.types.errors import ErrorCode
 
 from ociqueue.states import Category
 from ociqueue.uploader.errors import TABLE, classify, worst
-from ociqueue.uploader.responses import answered, faults_of
+from ociqueue.uploader.responses import read_response, reported_errors
 from ociqueue.uploader.results import Disposition
-from simulators.googleads.answers import failure, response
+from simulators.googleads.responses import failure, response
 
 ENUMS = {field.name: field.enum_type for field in ErrorCode.pb().DESCRIPTOR.oneofs[0].fields}
 NOT_CODES = ("UNSPECIFIED", "UNKNOWN")
 
-# What each code must come to, told apart from the table itself: family, disposition, category, codes.
+# What each code must mean, independent of the table itself: family, disposition, category, codes.
 EXPECTED = [
     (
         "conversion_upload_error",
@@ -116,7 +116,7 @@ CASES = [
 
 @pytest.mark.parametrize(("family", "name", "disposition", "category"), CASES)
 def test_a_listed_code_comes_to(family: str, name: str, disposition: str, category: str) -> None:
-    (fault,) = faults_of([failure({"family": family, "name": name, "index": 0})])
+    (fault,) = reported_errors([failure({"family": family, "name": name, "index": 0})])
 
     assert fault.name == name
     assert (fault.meaning.disposition, fault.meaning.category) == (disposition, category)
@@ -175,7 +175,7 @@ def test_an_unpublished_code_keeps_what_google_calls_it() -> None:
     told = {"family": "internal_error", "name": "ERROR_CODE_NOT_PUBLISHED", "index": 0, "unpublished": "SECRET_17"}
     request = type("Request", (), {"conversions": [None], "validate_only": True})
 
-    (outcome,) = answered(response(request, [told]), 1, request_id="r", dry_run=True)
+    (result,) = read_response(response(request, [told]), 1, request_id="r", dry_run=True)
 
-    assert (outcome.disposition, outcome.category) == (Disposition.FATAL, Category.VALIDATION)
-    assert "SECRET_17" in outcome.message
+    assert (result.disposition, result.category) == (Disposition.FATAL, Category.VALIDATION)
+    assert "SECRET_17" in result.message

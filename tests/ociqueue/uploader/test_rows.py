@@ -3,7 +3,7 @@
 import pytest
 
 from ociqueue.models import Circuit, Conversion, UploadBatch
-from ociqueue.states import Category, Status
+from ociqueue.states import Category, ConversionStatus
 from ociqueue.uploader.upload_run import upload_due
 from tests.support.uploads import states
 
@@ -27,7 +27,7 @@ def test_of_two_thousand_rows_the_right_hundred_fail(google, api_site, make_rows
 
     tally = upload_due()
 
-    assert str(tally) == "Uploaded 1900, failed 100, put off 0 in 1 batch."
+    assert str(tally) == "Uploaded 1900, failed 100, deferred 0 in 1 batch."
     assert len(google.calls) == 1
     found = {row.pk: row for row in Conversion.objects.for_site(api_site)}
     for row in rows:
@@ -35,10 +35,10 @@ def test_of_two_thousand_rows_the_right_hundred_fail(google, api_site, make_rows
         assert now.provider_request_id == "request-1"
         assert now.open_batch_id is None
         if row.pk not in bad:
-            assert (now.status, now.provider_error_code) == (Status.COMPLETED, "")
+            assert (now.status, now.provider_error_code) == (ConversionStatus.COMPLETED, "")
             assert now.uploaded_at
             continue
-        assert (now.status, now.provider_error_code) == (Status.FAILED, bad[row.pk])
+        assert (now.status, now.provider_error_code) == (ConversionStatus.FAILED, bad[row.pk])
         assert now.provider_error_category == ("AUTH" if bad[row.pk] == "UNAUTHORIZED_CUSTOMER" else "VALIDATION")
         assert f"Bad {row.gclid}" in now.last_error
         assert now.uploaded_at is None
@@ -63,7 +63,7 @@ def test_of_several_errors_on_a_row_the_worst_counts_and_all_are_told(google, ap
     upload_due()
 
     row.refresh_from_db()
-    assert (row.status, row.provider_error_code) == (Status.FAILED, "EXPIRED_EVENT")
+    assert (row.status, row.provider_error_code) == (ConversionStatus.FAILED, "EXPIRED_EVENT")
     assert "too fresh" in row.last_error
     assert "too old" in row.last_error
 
@@ -81,7 +81,7 @@ def test_an_error_that_points_at_no_row_proves_nothing(google, api_site, make_ro
     for row in Conversion.objects.all():
         assert row.outcome_unknown
         assert row.next_retry_at
-        assert "points at no row" in row.last_error
+        assert "refers to no row" in row.last_error
 
 
 def test_a_number_that_this_version_does_not_know_keeps_its_number(google, api_site, make_rows) -> None:
@@ -93,8 +93,8 @@ def test_a_number_that_this_version_does_not_know_keeps_its_number(google, api_s
 
     first.refresh_from_db()
     second.refresh_from_db()
-    assert (first.status, first.provider_error_code) == (Status.FAILED, "conversion_upload_error_999")
-    assert (second.status, second.provider_error_code) == (Status.FAILED, "UNKNOWN_FAMILY")
+    assert (first.status, first.provider_error_code) == (ConversionStatus.FAILED, "conversion_upload_error_999")
+    assert (second.status, second.provider_error_code) == (ConversionStatus.FAILED, "UNKNOWN_FAMILY")
 
 
 @pytest.mark.parametrize("results", [0, 2, 4])
@@ -105,7 +105,7 @@ def test_an_answer_with_the_wrong_number_of_results_proves_nothing(google, api_s
     upload_due()
 
     for row in Conversion.objects.all():
-        assert (row.status, row.provider_error_code) == (Status.RETRY, "UNPROVEN_ANSWER")
+        assert (row.status, row.provider_error_code) == (ConversionStatus.RETRY, "UNPROVEN_ANSWER")
         assert row.outcome_unknown
         assert row.uploaded_at is None
 

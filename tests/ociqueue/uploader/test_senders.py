@@ -78,13 +78,13 @@ def test_a_late_script_cannot_settle_what_an_upload_holds(google, moving_site, m
     Conversion.objects.recover()
     google.errors["bad"] = [{"family": "conversion_upload_error", "name": "EXPIRED_EVENT"}]
 
-    batch, rows = upload_run.claim(moving_site, upload_run.turn_of(moving_site))
+    batch, rows = upload_run.claim(moving_site, upload_run.next_turn(moving_site))
     for path in ("oci/ack", "oci/ack-failed"):
         body = {"siteId": moving_site.public_id, "queueIds": [item["id"]], "errorCategory": "VALIDATION"}
         told = script.post(path, body).json()
         assert (told["updated"], told["ignored"]) == (0, [{"id": item["id"], "status": "PROCESSING"}])
-    outcomes = upload_run.ask(upload_run.google_ads(moving_site), upload_run.hold(batch, rows))
-    upload_run.settle(batch, rows, outcomes)
+    results = upload_run.send(upload_run.google_ads(moving_site), upload_run.mark_sent(batch, rows))
+    upload_run.settle(batch, rows, results)
 
     row.refresh_from_db()
     assert (row.status, row.provider_error_code) == ("FAILED", "EXPIRED_EVENT")
@@ -97,11 +97,11 @@ def test_what_an_upload_holds_stays_with_it_when_its_site_moves_to_a_script(
     make_rows(api_site, count=2)
     script = Api(site_key(api_site))
 
-    batch, rows = upload_run.claim(api_site, upload_run.turn_of(api_site))
+    batch, rows = upload_run.claim(api_site, upload_run.next_turn(api_site))
     change_sender(api_site, SyncMethod.SCRIPT)
     handed_out = script.claim(api_site)
-    outcomes = upload_run.ask(upload_run.google_ads(api_site), upload_run.hold(batch, rows))
-    upload_run.settle(batch, rows, outcomes)
+    results = upload_run.send(upload_run.google_ads(api_site), upload_run.mark_sent(batch, rows))
+    upload_run.settle(batch, rows, results)
 
     assert handed_out == []
     assert states(api_site) == ["COMPLETED"] * 2

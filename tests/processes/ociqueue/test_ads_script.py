@@ -197,7 +197,7 @@ def test_oci_25_when_apply_throws_both_kinds_of_failure_are_reported(run_script,
 
     assert run.calls == [EXPORT, ACK_FAILED, ACK_FAILED]
     assert outcomes(spoiled, appended, also_appended) == [BAD_TIME, NOT_TAKEN, NOT_TAKEN]
-    assert run.error == "Google did not take an upload; no further rows are claimed."
+    assert run.error == "An upload failed; no further rows are claimed."
 
 
 def test_oci_25_when_apply_throws_for_one_kind_the_others_are_completed(run_script, make_site, make_conversion) -> None:

@@ -58,7 +58,7 @@ def test_oci_25_a_server_that_wants_a_long_pause_gets_it_unless_rows_are_uploade
     reporting = run_script(site, answers=[{"path": ACK, **overloaded}])
 
     assert (claiming.calls, claiming.sleeps) == ([EXPORT], [])
-    assert "asked to wait 86400 s: left to the next run" in claiming.error
+    assert "asked to wait 86400 s: the next run continues" in claiming.error
     assert (reporting.calls, reporting.sleeps) == ([EXPORT, ACK, ACK], [60])
     assert outcomes(row) == [COMPLETED]
 
@@ -82,7 +82,7 @@ def test_oci_25_a_server_that_stays_down_ends_the_run(run_script, make_site, mak
     run = run_script(site, answers=[{"path": EXPORT, "throws": "DNS error", "times": 99}])
 
     assert run.calls == [EXPORT] * 4
-    assert run.error == f"{EXPORT}: no answer (DNS error) (given up after 4 attempts)"
+    assert run.error == f"{EXPORT}: no response (DNS error) (given up after 4 attempts)"
     assert fresh(row).status == "QUEUED"
 
 
@@ -94,7 +94,7 @@ def test_oci_25_an_export_lost_after_its_claim_is_told_and_comes_back(run_script
     run = run_script(site, config={"pageSize": 1}, answers=[cut_off])
 
     assert run.cells("Google Click ID") == ["other"]
-    assert "Rows it may have claimed unheard come back after 15 minutes" in run.logs[0]
+    assert "Rows that the lost request may have claimed are available again after 15 minutes" in run.logs[0]
     assert [fresh(row).status for row in (lost, other)] == ["PROCESSING", "COMPLETED"]
 
     Conversion.objects.recover(min_age=timedelta(0))
@@ -173,7 +173,7 @@ def test_oci_25_a_redirect_is_not_followed(run_script, make_site) -> None:
     run = run_script(make_site(), answers=[elsewhere])
 
     assert run.calls == [EXPORT]
-    assert run.error == f"{EXPORT}: HTTP 302 without the server's JSON"
+    assert run.error == f"{EXPORT}: HTTP 302 without a JSON error"
 
 
 def test_oci_25_no_page_is_claimed_near_the_runtime_limit(run_script, make_site, make_conversion) -> None:

@@ -1,4 +1,4 @@
-"""`POST conversions`: the way in."""
+"""`POST conversions`."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,9 +12,7 @@ from ociqueue.enqueue import enqueue
 
 @schema.conversions
 class EnqueueView(ScriptView):
-    """Stores the good conversions, and names what is wrong with the others."""
-
-    authentication_classes = [KeyAuthentication]  # a script's session hands out and acknowledges, no more
+    authentication_classes = [KeyAuthentication]  # a script's session may only export and acknowledge
 
     def post(self, request: Request) -> Response:
         asked = read(EnqueueSerializer, request.data)

@@ -8,8 +8,8 @@ from django.db import IntegrityError, transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ociqueue.entry import FIELDS, read_entry
 from ociqueue.models import Conversion, Site
+from ociqueue.validation import FIELDS, validate_conversion
 from tests.support.conversions import new_conversion
 from tests.support.examples import few
 
@@ -41,7 +41,7 @@ def test_the_good_ones_are_stored_when_others_are_bad(api, site) -> None:
     assert (told["ok"], told["created"], told["duplicates"], told["invalid"]) == (True, 2, 0, 3)
     assert [result["status"] for result in told["results"]] == ["created", *["invalid"] * 3, "created"]
     assert told["results"][1]["errors"] == [
-        {"field": "gclid", "message": "Exactly one of gclid, wbraid and gbraid is needed."}
+        {"field": "gclid", "message": "Exactly one of gclid, wbraid and gbraid is required."}
     ]
     assert set(Conversion.objects.values_list("gclid", flat=True)) == {"Cj0KCQ-_x", "second"}
     assert told["results"][0]["id"] == f"seal_{Conversion.objects.get(gclid='Cj0KCQ-_x').pk}"
@@ -147,15 +147,15 @@ def test_order_ids_are_stable_and_never_depend_on_value_or_time(site) -> None:
         ({"conversionValue": 10**12}, "conversionValue", "finite"),
         ({"conversionValue": 1.005}, "conversionValue", "TRY has 2 digits"),
         ({"conversionValue": 1.5, "conversionCurrency": "JPY"}, "conversionValue", "JPY has 0 digits"),
-        ({"conversionCurrency": "TL"}, "conversionCurrency", "not a currency"),
-        ({"conversionCurrency": "12€"}, "conversionCurrency", "not a currency"),
-        ({"conversionCurrency": "ZZZ"}, "conversionCurrency", "not a currency"),
-        ({"conversionCurrency": "ßp"}, "conversionCurrency", "not a currency"),
-        ({"conversionCurrency": "ınr"}, "conversionCurrency", "not a currency"),
+        ({"conversionCurrency": "TL"}, "conversionCurrency", "not an ISO 4217 currency"),
+        ({"conversionCurrency": "12€"}, "conversionCurrency", "not an ISO 4217 currency"),
+        ({"conversionCurrency": "ZZZ"}, "conversionCurrency", "not an ISO 4217 currency"),
+        ({"conversionCurrency": "ßp"}, "conversionCurrency", "not an ISO 4217 currency"),
+        ({"conversionCurrency": "ınr"}, "conversionCurrency", "not an ISO 4217 currency"),
         ({"consent": "yes"}, "consent", "GRANTED"),
         ({"consent": []}, "consent", "GRANTED"),
         ({"sourceKey": "x" * 201}, "sourceKey", "At most 200"),
-        ({"sourcekey": "1"}, "sourcekey", "Unknown field; known are"),
+        ({"sourcekey": "1"}, "sourcekey", "Unknown field; expected"),
     ],
 )
 def test_a_bad_conversion_is_refused_by_the_name_of_its_field(
@@ -251,7 +251,7 @@ JSON = st.recursive(
 @few(200)
 @given(st.dictionaries(st.sampled_from(FIELDS) | st.text(), JSON) | JSON)
 def test_no_input_is_a_fault_of_ours(raw: Any) -> None:
-    entry = read_entry(raw, site=Site(name="x"), now=NOW)
+    entry = validate_conversion(raw, site=Site(name="x"), now=NOW)
 
     assert (entry.conversion is None) == bool(entry.errors)
     assert all(isinstance(text, str) and text for text in entry.errors.values())

@@ -28,8 +28,8 @@ def upload(*arguments: str) -> str:
 def test_the_command_uploads_and_says_what_it_did(google, api_site, make_rows) -> None:
     make_rows(api_site, "good", "FAIL-EXPIRED_EVENT-1")
 
-    assert upload() == "Uploaded 1, failed 1, put off 0 in 1 batch.\n"
-    assert upload() == "Uploaded 0, failed 0, put off 0 in 0 batches.\n"
+    assert upload() == "Uploaded 1, failed 1, deferred 0 in 1 batch.\n"
+    assert upload() == "Uploaded 0, failed 0, deferred 0 in 0 batches.\n"
     assert set(Event.objects.filter(to_state="COMPLETED").values_list("actor", flat=True)) == {"command:oci_upload"}
 
 
@@ -84,7 +84,7 @@ def test_one_site_alone(google, make_api_site, make_rows) -> None:
 def test_a_site_that_cannot_upload_is_told_why(make_site) -> None:
     script, no_login = make_site(name="s"), make_site(name="n", sync_method="api")
 
-    with pytest.raises(CommandError, match="sent by its script"):
+    with pytest.raises(CommandError, match="uses a script"):
         upload("--site", script.public_id)
     with pytest.raises(CommandError, match="has no credentials"):
         upload("--site", no_login.public_id)
@@ -106,17 +106,17 @@ def test_a_paused_site_is_told_as_such(google, api_site, make_rows, dry_run) -> 
 
 
 def test_an_open_circuit_is_told_until_its_probe_is_due(google, api_site, make_rows) -> None:
-    """A rehearsal goes on all the same: it tells whether the account is mended."""
+    """A dry run ignores the circuit: it shows whether the account is fixed."""
     make_rows(api_site, "one", action="Satış")
     make_rows(api_site, "two", action="Teklif")
     circuit = Circuit.objects.trip(api_site, code="INVALID_GRANT", category=Category.AUTH, reason="revoked")
     until = f"{circuit.next_probe_at:%Y-%m-%d %H:%M} UTC"
-    told = f"The circuit of {api_site} is open until a probe passes, the next at {until}: INVALID_GRANT: revoked\n"
+    warning = f"The circuit of {api_site} is open; next probe at {until}. INVALID_GRANT: revoked\n"
     site = ("--site", api_site.public_id)
 
-    assert upload(*site) == told
-    assert upload(*site, "--dry-run").startswith(told)
-    assert len(google.calls) == 1, "the rehearsal's"
+    assert upload(*site) == warning
+    assert upload(*site, "--dry-run").startswith(warning)
+    assert len(google.calls) == 1, "the dry run's"
 
     Circuit.objects.all().probe_now()
     assert upload(*site).startswith("Uploaded 2")

@@ -1,4 +1,4 @@
-"""How sites are doing, in a handful of queries however many there are; finished rows are never counted."""
+"""How sites are doing, in a few queries for any number of sites; finished rows are never counted."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -14,15 +14,15 @@ from kilit.lock.models import Count
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.site import SILENT_AFTER, SiteQuerySet
-from ociqueue.states import CONVERSIONS, ENDED, WAITING, Status, SyncMethod
+from ociqueue.states import CONVERSIONS, ENDED, WAITING, ConversionStatus, SyncMethod
 
-ALARMING = 0.2  # of what ended lately failed
+ALARMING = 0.2  # share of failures among recently finished rows
 
 
 @dataclass
-class Overview:
+class SiteHealth:
     totals: Counter[str] = field(default_factory=Counter)
-    ended_lately: Counter[str] = field(default_factory=Counter)
+    recently_ended: Counter[str] = field(default_factory=Counter)
     stuck: int = 0
     is_silent: bool = False
     needs_credentials: bool = False
@@ -39,47 +39,50 @@ class Overview:
 
     @property
     def error_rate(self) -> float | None:
-        """The share of failures among what ended lately, or nothing when nothing ended."""
-        ended = self.ended_lately.total()
-        return round(self.ended_lately[Status.FAILED] / ended, 4) if ended else None
+        """The share of failures among recently finished rows; None if there are none."""
+        ended = self.recently_ended.total()
+        return round(self.recently_ended[ConversionStatus.FAILED] / ended, 4) if ended else None
 
     @property
     def is_alarming(self) -> bool:
         return (self.error_rate or 0) > ALARMING
 
 
-def overviews(sites: Sequence[Site]) -> dict[UUID, Overview]:
-    found = {site.pk: Overview() for site in sites}
-    by_scope = {str(pk): overview for pk, overview in found.items()}
+def site_health(sites: Sequence[Site]) -> dict[UUID, SiteHealth]:
+    found = {site.pk: SiteHealth() for site in sites}
+    by_scope = {str(pk): health for pk, health in found.items()}
     for total in Count.objects.totals(queue=CONVERSIONS.queue):
         if total.scope in by_scope:
-            overview = by_scope[total.scope]
-            overview.totals[total.state] = total.now
-            overview.changed_at = max(overview.changed_at or total.changed_at, total.changed_at)
+            health = by_scope[total.scope]
+            health.totals[total.state] = total.now
+            health.changed_at = max(health.changed_at or total.changed_at, total.changed_at)
     ended = Count.objects.entered_last_day(queue=CONVERSIONS.queue, states=ENDED, scopes=by_scope)
     for scope, state, entered in ended:
-        by_scope[scope].ended_lately[state] += entered
+        by_scope[scope].recently_ended[state] += entered
     stuck = Conversion.objects.filter(site__in=found).stuck().order_by().values_list("site")
     for pk, number in stuck.annotate(number=CountRows("pk")):
         found[pk].stuck = number
-    for pk in silent(Site.objects.filter(pk__in=found)).values_list("pk", flat=True):
+    for pk in with_silent_script(Site.objects.filter(pk__in=found)).values_list("pk", flat=True):
         found[pk].is_silent = True
     for circuit in open_circuits(found):
         found[circuit.site_id].circuits[circuit.action] = circuit
-    without_login = Site.objects.filter(pk__in=found, sync_method=SyncMethod.API, credentials=None)
-    for pk in without_login.values_list("pk", flat=True):
+    for pk in without_credentials(Site.objects.filter(pk__in=found)).values_list("pk", flat=True):
         found[pk].needs_credentials = True
     return found
 
 
 def open_circuits(sites: Collection[UUID]) -> CircuitQuerySet:
-    """Return what holds sites back; a script knows nothing of circuits, so those of its sites do not count."""
+    """Return the open circuits of sites that use the API; scripts ignore circuits."""
     circuits: CircuitQuerySet = Circuit.objects.filter(site__in=sites, site__sync_method=SyncMethod.API)
     return circuits.open()
 
 
-def silent(sites: SiteQuerySet) -> SiteQuerySet:
-    """Return the sites whose rows wait for a script that has not come for a day."""
+def without_credentials(sites: SiteQuerySet) -> SiteQuerySet:
+    return sites.filter(sync_method=SyncMethod.API, credentials=None)
+
+
+def with_silent_script(sites: SiteQuerySet) -> SiteQuerySet:
+    """Return sites with due rows, where the script has not called for a day."""
     quiet = sites.filter(sync_method=SyncMethod.SCRIPT, is_paused=False)
     quiet = quiet.annotate(seen_at=Coalesce("last_export_at", "created_at")).filter(seen_at__lt=Now() - SILENT_AFTER)
     return quiet.filter(Exists(Conversion.objects.due().filter(site=OuterRef("pk"))))

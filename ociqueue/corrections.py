@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import IO
@@ -10,20 +10,19 @@ from uuid import UUID
 
 from ociqueue.csv_import import read_lines
 from ociqueue.enqueue import database_now
-from ociqueue.entry import FIELDS, read_entry
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
-from ociqueue.states import Status
+from ociqueue.states import ConversionStatus
+from ociqueue.validation import FIELDS, validate_conversion
 
 BATCH = 1000
 # The source key stays with the original: a second delivery by the source must find that one.
-CORRECTABLE = tuple(name for name in FIELDS if name != "sourceKey")
-COLUMNS = ("id", *CORRECTABLE)
+COLUMNS = ("id", *(name for name in FIELDS if name != "sourceKey"))
 
 
 @dataclass(frozen=True)
 class Correction:
-    """A row to replace, by its id as given, and what to change; a fault means it could not be read."""
+    """A row to replace, by its id as given, and what to change; `fault` is why the line could not be read."""
 
     id: str
     changes: dict[str, str] = field(default_factory=dict)
@@ -31,66 +30,64 @@ class Correction:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What was done about a row, or why not."""
-
+class CorrectionResult:
     id: str
-    what: str
+    message: str
     replaced: bool = False
 
     def __str__(self) -> str:
-        return f"{self.id}: {self.what}"
+        return f"{self.id}: {self.message}"
 
 
 def read_corrections(stream: IO[bytes]) -> Iterator[Correction]:
-    """Read a CSV file with a column `id` and any columns to correct; an empty cell leaves the value as it is."""
+    """Read a CSV file with a column `id` and any columns to correct; an empty cell keeps the value."""
     for line in read_lines(stream, known=COLUMNS, required=["id"]):
         changes = {name: cell for name, cell in line.cells.items() if name != "id"}
         name = line.cells.get("id", "")
         yield Correction(name or f"line {line.number}", changes, line.fault or ("" if name else "the id is missing"))
 
 
-def replace_rows(site: Site, corrections: Iterable[Correction], *, dry_run: bool = False) -> Iterator[Told]:
-    """Queue a corrected copy of each row; rows that were replaced before are left alone, so it can be run twice."""
-    waiting = _once(corrections)
+def replace_rows(site: Site, corrections: Iterable[Correction], *, dry_run: bool = False) -> Iterator[CorrectionResult]:
+    """Queue a corrected copy of each row; rows replaced before are skipped, so it can be run twice."""
+    waiting = _mark_repeated(corrections)
     while batch := list(islice(waiting, BATCH)):
         originals = _originals(site, batch)
         now = database_now()
         planned = [(correction, plan(correction, originals, now=now)) for correction in batch]
         stored = set() if dry_run else store([copy for _, copy in planned if isinstance(copy, Conversion)])
-        yield from (_told(correction, copy, stored, dry_run=dry_run) for correction, copy in planned)
+        yield from (_result(correction, copy, stored, dry_run=dry_run) for correction, copy in planned)
 
 
 def plan(correction: Correction, originals: dict[UUID, Conversion], *, now: datetime) -> Conversion | str:
-    """Return the copy that would replace a row, or why there is none."""
+    """Return the copy that replaces a row, or why there is none."""
     pk = read_id(correction.id)
     original = originals.get(pk) if pk else None
     if correction.fault or original is None:
         return correction.fault or ("there is no such row at this site" if pk else f"expected {PREFIX}<uuid>")
     if reason := why_not(original):
         return reason
-    entry = read_entry(corrected(original, correction.changes), site=original.site, now=now)
-    if entry.conversion is None:
-        return "; ".join(f"{name}: {reason}" for name, reason in entry.errors.items())
-    # The same order id: had the first counted after all, Google counts it once.
-    entry.conversion.order_id = original.order_id
-    entry.conversion.replaces = original
-    return entry.conversion
+    checked = validate_conversion(corrected(original, correction.changes), site=original.site, now=now)
+    if checked.conversion is None:
+        return "; ".join(f"{name}: {reason}" for name, reason in checked.errors.items())
+    # The same order id: if the first was counted after all, Google counts it once.
+    checked.conversion.order_id = original.order_id
+    checked.conversion.replaces = original
+    return checked.conversion
 
 
 def why_not(original: Conversion) -> str:
-    """Return why a row is not to be replaced, or nothing; COMPLETED has no way out, so the answer stays true."""
-    if original.status != Status.COMPLETED:
+    """Return why a row cannot be replaced, or ""; no move leaves COMPLETED, so the answer stays true."""
+    if original.status != ConversionStatus.COMPLETED:
         return f"it is {original.status}; only COMPLETED rows are replaced"
     if original.uploaded_at:
         return "Google confirmed it"
     if hasattr(original, "replacement"):
-        return f"replaced already by {original.replacement}"
+        return f"already replaced by {original.replacement}"
     return ""
 
 
 def corrected(original: Conversion, changes: dict[str, str]) -> dict[str, str]:
-    """Return a row as it would be sent today; a new click id takes the place of the old, whatever its kind."""
+    """Return a row's fields with its corrections; a new click id of any kind replaces the old one."""
     item = {
         "conversionName": original.action,
         "conversionTime": original.conversion_time.isoformat(),
@@ -104,25 +101,24 @@ def corrected(original: Conversion, changes: dict[str, str]) -> dict[str, str]:
 
 
 def store(copies: list[Conversion]) -> set[UUID]:
-    """Insert copies and return which are in; of two that replace the same row, the database takes one."""
+    """Insert copies and return the ids inserted; of two that replace the same row, the database accepts one."""
     Conversion.objects.bulk_create(copies, ignore_conflicts=True)
     return set(Conversion.objects.filter(pk__in=[copy.pk for copy in copies]).values_list("pk", flat=True))
 
 
 def read_id(text: str) -> UUID | None:
-    """Return the id that `seal_<uuid>` or a bare uuid names."""
+    """Read `seal_<uuid>` or a bare uuid."""
     with suppress(ValueError):
         return UUID(text.removeprefix(PREFIX))
     return None
 
 
-def _once(corrections: Iterable[Correction]) -> Iterator[Correction]:
-    named = set()
+def _mark_repeated(corrections: Iterable[Correction]) -> Iterator[Correction]:
+    seen = set()
     for correction in corrections:
         pk = read_id(correction.id)
-        fault = correction.fault or ("named twice" if pk in named else "")
-        named |= {pk} if pk else set()
-        yield Correction(correction.id, correction.changes, fault)
+        yield replace(correction, fault=correction.fault or ("named twice" if pk in seen else ""))
+        seen |= {pk} if pk else set()
 
 
 def _originals(site: Site, corrections: list[Correction]) -> dict[UUID, Conversion]:
@@ -131,11 +127,11 @@ def _originals(site: Site, corrections: list[Correction]) -> dict[UUID, Conversi
     return {row.pk: row for row in rows}
 
 
-def _told(correction: Correction, copy: Conversion | str, stored: set[UUID], *, dry_run: bool) -> Told:
+def _result(correction: Correction, copy: Conversion | str, stored: set[UUID], *, dry_run: bool) -> CorrectionResult:
     if isinstance(copy, str):
-        return Told(correction.id, copy)
+        return CorrectionResult(correction.id, copy)
     if dry_run:
-        return Told(correction.id, "would be replaced", replaced=True)
+        return CorrectionResult(correction.id, "would be replaced", replaced=True)
     if copy.pk not in stored:
-        return Told(correction.id, "replaced already by somebody else, just now")
-    return Told(correction.id, f"replaced by {copy}", replaced=True)
+        return CorrectionResult(correction.id, "replaced by another request at the same time")
+    return CorrectionResult(correction.id, f"replaced by {copy}", replaced=True)

@@ -45,14 +45,14 @@ def claim(row: Conversion, **options: Any) -> None:
 
 def api_site(make_site) -> Site:
     site = make_site(sync_method="api")
-    Credentials.objects.create(site=site, sealed="x")
+    Credentials.objects.create(site=site, encrypted="x")
     return site
 
 
 def test_a_paused_site_keeps_its_rows_and_says_why(told, admin_client, make_site, make_conversion) -> None:
     row = make_conversion(make_site(is_paused=True, pause_reason="stock count"))
 
-    assert told(row)[0] == ("blocked", "The site is paused because: stock count")
+    assert told(row)[0] == ("blocked", "The site is paused: stock count")
     page = admin_client.get(f"{LIST}{row.pk}/change/").content.decode()
     assert f'href="/admin/ociqueue/site/{row.site_id}/change/"' in page
 
@@ -64,8 +64,8 @@ def test_a_retry_time_in_the_future_is_told(told, site, make_conversion) -> None
         "defer", claimed_at=None, next_retry_at=datetime.now(UTC) + timedelta(hours=3), provider_error_code="BUSY"
     )
 
-    assert says(told(row), "waiting", "It is tried again at ")
-    assert says(told(row), "waiting", "not before")
+    assert says(told(row), "waiting", "It is retried at ")
+    assert says(told(row), "waiting", "not earlier")
 
 
 def test_an_api_site_without_login_or_worker_or_with_an_open_circuit_is_told(told, make_site, make_conversion) -> None:
@@ -76,8 +76,8 @@ def test_an_api_site_without_login_or_worker_or_with_an_open_circuit_is_told(tol
 
     reasons = told(row)
 
-    assert says(reasons, "blocked", "has no login")
-    assert says(reasons, "blocked", "The site's circuit is open, because of QUOTA: too many today. The next probe")
+    assert says(reasons, "blocked", "has no credentials")
+    assert says(reasons, "blocked", "The site's circuit is open. QUOTA: too many today. The next probe")
     assert says(reasons, "blocked", "No worker is running")
     assert not says(reasons, "blocked", "not ours")
 
@@ -95,16 +95,16 @@ def test_a_script_that_comes_and_one_that_is_silent_are_told_apart(told, make_si
     Site.objects.filter(pk=silent.pk).update(last_export_at=datetime.now(UTC) - timedelta(days=3))
     Site.objects.filter(pk=never.pk).update(created_at=datetime.now(UTC) - timedelta(days=3))
 
-    assert says(told(make_conversion(comes)), "waiting", "the site's script takes it when it next comes")
-    assert says(told(make_conversion(silent)), "blocked", "The site's script last came 3\xa0days ago")
-    assert says(told(make_conversion(never)), "blocked", "The site's script has never come")
+    assert says(told(make_conversion(comes)), "waiting", "the site's script takes it on its next run")
+    assert says(told(make_conversion(silent)), "blocked", "The site's script last called 3\xa0days ago")
+    assert says(told(make_conversion(never)), "blocked", "The site's script has never called")
 
 
 def test_used_up_attempts_name_the_sweep_and_whether_it_runs(told, worker_lives, site, make_conversion) -> None:
     row = make_conversion(site)
     Conversion.objects.filter(pk=row.pk).update(attempt_count=5)
 
-    assert says(told(row), "blocked", "the sweep oci_attempt_cap fails it")
+    assert says(told(row), "blocked", "the scheduled task oci_attempt_cap will fail it")
     assert not says(told(row), "blocked", "overdue")
     SweepRun.objects.filter(name="oci_attempt_cap").update(taken_at=Now() - timedelta(hours=2))
     assert says(told(row), "blocked", "The scheduled task oci_attempt_cap is overdue")
@@ -118,7 +118,7 @@ def test_a_claim_says_who_holds_it_and_until_when(told, worker_lives, site, make
 
     assert says(told(row), "waiting", "holds it until ")
     Conversion.objects.filter(pk=row.pk).update(claimed_at=Now() - timedelta(hours=1))
-    assert says(told(row), "waiting", "and has not reported; the sweep oci_recover_processing brings it back")
+    assert says(told(row), "waiting", "and has not reported; the scheduled task oci_recover_processing takes it back")
     SweepRun.objects.update(taken_at=None)
     assert says(told(row), "blocked", "The scheduled task oci_recover_processing is overdue")
 
@@ -130,7 +130,7 @@ def test_an_upload_that_holds_a_row_is_linked(admin_client, make_site, make_conv
 
     page = admin_client.get(f"{LIST}{row.pk}/change/").content.decode()
 
-    assert "An upload to Google has it." in page
+    assert "It is part of an upload to Google." in page
     assert f'href="/admin/ociqueue/uploadbatch/{batch.pk}/change/"' in page
     assert "Attempts left" in page
 
@@ -144,9 +144,9 @@ def test_an_ended_row_says_so_and_a_failed_one_what_to_do(told, worker_lives, ma
     Conversion.objects.filter(pk=failed.pk).ack_failed(code="INVALID", category="VALIDATION", message="no")
     Conversion.objects.filter(pk=passing.pk).ack_failed(code="BUSY", category="TRANSIENT", message="later")
 
-    assert says(told(done), "ended", "It has ended: it was sent.")
-    assert says(told(failed), "blocked", "nothing tries it again by itself")
-    assert says(told(passing), "waiting", "the sweep oci_requeue_transient tries it again within")
+    assert says(told(done), "ended", "Completed: it was sent.")
+    assert says(told(failed), "blocked", "It will not be retried automatically.")
+    assert says(told(passing), "waiting", "The scheduled task oci_requeue_transient retries it within")
 
 
 def test_con_9_a_hand_made_post_changes_no_field(admin_client, site, make_conversion) -> None:

@@ -5,7 +5,7 @@ import threading
 from contextlib import suppress
 
 
-class Wire:
+class Proxy:
     """Forwards connections on loopback, and cuts them when told."""
 
     def __init__(self, target: int, *, port: int = 0) -> None:

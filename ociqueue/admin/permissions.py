@@ -1,4 +1,4 @@
-"""Who may do what: the role gives the verb, the membership gives the sites."""
+"""Who may do what: the role grants the action, the membership grants the sites."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def may_run(user: "User | AnonymousUser", site: Site) -> bool:
-    """Tell whether a user may pause a site, probe its circuit and have its login checked."""
+    """Pause a site, probe its circuit and test its credentials."""
     return user.has_perm("ociqueue.operate_site") and Site.objects.run_by(user).filter(pk=site.pk).exists()
 
 
 def may_administer(user: "User | AnonymousUser", site: Site) -> bool:
-    """Tell whether a user may change a site, its people and its keys."""
+    """Change a site, its members and its keys."""
     if not user.has_perm("ociqueue.change_site"):
         return False
     if user.is_superuser:
@@ -31,7 +31,7 @@ def may_administer(user: "User | AnonymousUser", site: Site) -> bool:
 def site_of(
     model_admin: Any, request: HttpRequest, object_id: str, *, allowed: Callable[[Any, Site], bool] | None = None
 ) -> Site:
-    """Return a site that the user may see, or act on; another is answered as one that does not exist."""
+    """Return a site that the user may see, or act on; sites of others are not found."""
     site: Site | None = model_admin.get_object(request, unquote(object_id))
     if site is None:
         raise Http404

@@ -1,26 +1,25 @@
-"""A bar that shows how far a command is."""
+"""A progress bar for commands."""
 
 from typing import Any
 
 WIDTH = 30
 
 
-class Bar:
-    """How far it is, for people: nothing is shown where nobody watches."""
+class ProgressBar:
+    """Shows progress on a terminal, and nothing elsewhere."""
 
     def __init__(self, out: Any, size: int) -> None:
         self.out, self.size = out, size
-        self.watched = size > 0 and out.isatty()
+        self.is_shown = size > 0 and out.isatty()
 
-    def show(self, position: int, words: str) -> None:
-        if self.watched:
+    def show(self, position: int, text: str) -> None:
+        if self.is_shown:
             share = min(1.0, position / self.size)
             drawn = "█" * round(WIDTH * share)
-            self._write(f"{drawn:░<{WIDTH}} {share:4.0%}  {words}")
+            self._write(f"{drawn:░<{WIDTH}} {share:4.0%}  {text}")
 
     def clear(self) -> None:
-        """Make room for a line of the report."""
-        if self.watched:
+        if self.is_shown:
             self._write("")
 
     def _write(self, text: str) -> None:
