@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class OciQueueConfig(AppConfig):
-    """Registers the queue, pruning, doorbells and sweeps. The web process answers no bell, so it never loads Google's client."""
+    """Registers bulk actions, pruning, doorbells and sweeps; only workers answer bells and load Google's client."""
 
     name = "ociqueue"
     verbose_name = _("Offline conversions")
