@@ -1,4 +1,4 @@
-"""How lists of conversions and uploads are narrowed; console, operator API and bulk workers read it here."""
+"""Filters of conversions and uploads, for the console, the operator API and bulk workers."""
 
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -31,7 +31,7 @@ def search(rows: ConversionQuerySet, text: str) -> ConversionQuerySet:
     """Return rows by id, order id, click id or source key."""
     with suppress(ValueError):
         return rows.filter(pk=UUID(text))
-    # Rows come narrowed to sites, so the index that keeps source keys apart serves: PostgreSQL skips over its actions.
+    # Rows are limited to sites, so the unique index of source keys is used: PostgreSQL skips over its actions.
     return rows.filter(Q(Exact(CLICK_ID, Value(text))) | Q(order_id=text) | Q(source_key=text))
 
 
@@ -40,7 +40,7 @@ def _sites_of(user: Any) -> list[tuple[str, str]]:
 
 
 class UnansweredFilter(ChoiceFilter):
-    """Sent and not answered; no index knows that, so only some days are searched."""
+    """Sent and not answered; there is no index for it, so only recent days are searched."""
 
     def condition(self, value: str, *, as_of: datetime | None = None) -> Q:
         since = (as_of or timezone.now()) - UNANSWERED_WITHIN

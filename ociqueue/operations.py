@@ -1,4 +1,4 @@
-"""What operators do with conversions, in bulk and one by one, on rows of the sites they run."""
+"""What operators do with conversions, in bulk or one by one, on rows of the sites they operate."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ class ConversionOperation(BatchOperation):
     out_of_reach = gettext_noop("not of a site you run")
 
     def within_reach(self, rows: ConversionQuerySet, user: "User | AnonymousUser") -> ConversionQuerySet:
-        # Sites are named one by one, so that the indexes by site serve.
+        # Sites are listed by id, so that the indexes by site are used.
         return rows.filter(site__in=list(Site.objects.run_by(user).values_list("pk", flat=True)))
 
     def move(self, rows: ConversionQuerySet, options: Mapping[str, Any]) -> set[UUID]:

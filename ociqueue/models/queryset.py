@@ -87,7 +87,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         return self.filter(site=site)
 
     def visible_to(self, user: "User | AnonymousUser") -> Self:
-        """Return rows of the user's sites, named one by one, so that the indexes by site serve every list."""
+        """Return rows of the user's sites, listed by id so that the indexes by site are used."""
         return self.filter(site__in=list(Site.objects.seen_by(user).values_list("pk", flat=True)))
 
     def waiting(self) -> Self:

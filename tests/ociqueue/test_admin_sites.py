@@ -257,7 +257,7 @@ def test_con_13_a_new_key_is_shown_once_in_the_script(make_person, site, site_ke
 
     assert asked.context["submit"] == "Issue the key"
     (told,) = [str(message) for message in issued.context["messages"]]
-    key = told.removeprefix("Copy the key now, it is never shown again: ")
+    key = told.removeprefix("Copy the key now; it is not shown again: ")
     assert f'"apiKey": "{key}"' in issued.context["script"]
     assert key not in later.content.decode()
     assert ApiKey.objects.holding(key).user == ApiKey.objects.holding(old).user == site.service_user()

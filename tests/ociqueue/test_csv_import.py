@@ -124,11 +124,11 @@ def test_a_currency_that_is_assumed_is_told(run, site) -> None:
         ("gclid,Satış".encode("utf-16"), "not a text file"),
         ("gclid,Satış\n".encode("cp1254"), "not UTF-8"),
         (b"x" * (LONGEST_LINE + 1), "not a text file"),
-        (b'gclid,"conversionName\nx', "A quote in the header is never closed."),
+        (b'gclid,"conversionName\nx', "A quote in the header is not closed."),
         (b"gclid,name\n", "Unknown columns: name; expected conversionName, conversionTime"),
         (b"gclid,conversionName\n", "Missing columns: conversionTime, conversionValue."),
         (HEADER.replace("gclid,wbraid,", "").encode(), "A column gclid or wbraid or gbraid is missing."),
-        (f"{HEADER},gclid".encode(), "Columns named twice: gclid."),
+        (f"{HEADER},gclid".encode(), "Repeated columns: gclid."),
     ],
 )
 def test_a_file_that_cannot_be_read_is_told_in_a_sentence(run, site, content: bytes, sentence: str) -> None:
@@ -144,8 +144,8 @@ def test_a_file_that_cannot_be_read_is_told_in_a_sentence(run, site, content: by
     ("bad", "reason"),
     [
         ("Satış,a".encode("cp1254"), "Not UTF-8; save the file as “CSV UTF-8”."),
-        (b'"never closed,a,,now,1,TRY,', "A quote is out of place, or not closed on this line."),
-        (b'"a"b,a,,now,1,TRY,', "A quote is out of place, or not closed on this line."),
+        (b'"never closed,a,,now,1,TRY,', "A quote is misplaced, or not closed on this line."),
+        (b'"a"b,a,,now,1,TRY,', "A quote is misplaced, or not closed on this line."),
         (b"short,line", "2 cells, but the header has 7."),
         (b"a,b,c,d,e,f,g,h", "8 cells, but the header has 7."),
         (b"x" * 3 * LONGEST_LINE, f"Longer than {LONGEST_LINE:,} characters."),
