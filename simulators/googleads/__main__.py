@@ -1,4 +1,4 @@
-"""`make up-google`: everything that `make up` starts, with this server in Google's place for the demo's API site."""
+"""`make up-google`: like `make up`, with this simulator instead of Google for the demo's API site."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def main() -> int:
-    """Serve until `manage.py up` ends; it gets Ctrl-C from the terminal itself, and other signals from here."""
+    """Serve until `manage.py up` ends; it gets Ctrl-C from the terminal, and SIGTERM from here."""
     with tempfile.TemporaryDirectory(prefix="kilit-google-") as folder:
         server = GoogleAdsServer(Path(folder)).start()
         up = subprocess.Popen([sys.executable, "manage.py", "up"], cwd=ROOT, env={**os.environ, **server.environment})

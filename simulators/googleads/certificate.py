@@ -1,4 +1,4 @@
-"""A certificate for localhost that the real client believes."""
+"""A self-signed certificate for localhost that the real client accepts."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,7 +10,6 @@ from cryptography.x509.oid import NameOID
 
 
 def make_certificate(folder: Path) -> tuple[Path, Path]:
-    """Write a key and a certificate signed by itself; return both."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(UTC)

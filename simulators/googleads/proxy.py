@@ -1,4 +1,4 @@
-"""A wire to the server that can be cut in the middle of a call."""
+"""A TCP proxy to the simulator that can drop connections in the middle of a call."""
 
 import socket
 import threading
@@ -6,7 +6,7 @@ from contextlib import suppress
 
 
 class Proxy:
-    """Forwards connections on loopback, and cuts them when told."""
+    """Forwards connections on loopback until they are cut."""
 
     def __init__(self, target: int, *, port: int = 0) -> None:
         self.target = target
@@ -16,8 +16,7 @@ class Proxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
-        """Let every connection die, as a network does."""
-        ends, self.ends = self.ends, []  # one that comes now is kept for the next cut
+        ends, self.ends = self.ends, []  # a connection accepted now is kept for the next cut
         for end in ends:
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
@@ -25,7 +24,7 @@ class Proxy:
 
     def close(self) -> None:
         with suppress(OSError):
-            self.listener.shutdown(socket.SHUT_RDWR)  # or whoever waits in `accept` would let one more in
+            self.listener.shutdown(socket.SHUT_RDWR)  # otherwise the waiting `accept` would take one more
         self.listener.close()
         self.cut()
 
@@ -37,7 +36,7 @@ class Proxy:
                 return
             try:
                 there = socket.create_connection(("localhost", self.target))
-            except OSError:  # the server has just stopped
+            except OSError:  # the server has stopped
                 here.close()
                 continue
             self.ends += [here, there]

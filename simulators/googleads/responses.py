@@ -1,4 +1,4 @@
-"""What Google may answer, built from the package's own messages."""
+"""Google's responses, built from the package's own messages."""
 
 from typing import Any
 
@@ -14,27 +14,27 @@ TYPE_URL = "type.googleapis.com/google.ads.googleads.v26.errors.GoogleAdsFailure
 def failure(*errors: dict[str, Any]) -> Any:
     """Return a failure; each error is {family, name or number, index, message, retry_seconds, project}."""
     message = GoogleAdsFailure.pb(GoogleAdsFailure())
-    for told in errors:
+    for given in errors:
         error = message.errors.add()
-        if family := told.get("family"):
+        if family := given.get("family"):
             field = error.error_code.DESCRIPTOR.fields_by_name[family]
-            number = told["number"] if "number" in told else field.enum_type.values_by_name[told["name"]].number
+            number = given["number"] if "number" in given else field.enum_type.values_by_name[given["name"]].number
             setattr(error.error_code, family, number)
-        error.message = told.get("message", f"{told.get('name')} of row {told.get('index')}")
-        if told.get("index") is not None:
+        error.message = given.get("message", f"{given.get('name')} of row {given.get('index')}")
+        if given.get("index") is not None:
             element = error.location.field_path_elements.add()
-            element.field_name = told.get("field", "conversions")
-            element.index = told["index"]
-        if seconds := told.get("retry_seconds"):
+            element.field_name = given.get("field", "conversions")
+            element.index = given["index"]
+        if seconds := given.get("retry_seconds"):
             error.details.quota_error_details.retry_delay.seconds = seconds
-            error.details.quota_error_details.rate_scope = 3 if told.get("project") else 2
-        if told.get("unpublished"):
-            error.details.unpublished_error_code = told["unpublished"]
+            error.details.quota_error_details.rate_scope = 3 if given.get("project") else 2
+        if given.get("unpublished"):
+            error.details.unpublished_error_code = given["unpublished"]
     return message
 
 
 def response(request: Any, errors: list[dict[str, Any]], *, results: int | None = None) -> Any:
-    """Return an answer of success: a result for each row without an error, unless told how many."""
+    """Return a successful response with a result for each row without an error, or with `results` of them."""
     answer = UploadClickConversionsResponse.pb(UploadClickConversionsResponse())
     failed = {error.get("index") for error in errors}
     if errors:

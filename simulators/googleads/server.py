@@ -1,4 +1,4 @@
-"""The server: uploads, queries and the login, each as scripted; it remembers what it was asked and what it applied."""
+"""The server: uploads, queries and the login, each as scripted; it records requests and applied conversions."""
 
 import json
 import os
@@ -28,7 +28,7 @@ Reply = Callable[["Call"], Any]
 
 @dataclass
 class Call:
-    """One upload as the server saw it."""
+    """One upload request."""
 
     server: "GoogleAdsServer"
     request: Any
@@ -37,20 +37,20 @@ class Call:
     context: Any
 
     def accept(self, errors: list[dict[str, Any]] | None = None, *, results: int | None = None) -> Any:
-        """Apply what has no error; an order id counts once."""
-        told = list(errors or []) + self.server.row_errors(self.request)
-        failed = {error.get("index") for error in told}
+        """Apply rows without an error; an order id counts once."""
+        found = list(errors or []) + self.server.row_errors(self.request)
+        failed = {error.get("index") for error in found}
         for index, row in enumerate(self.request.conversions):
             if index in failed:
                 continue
             if row.order_id in self.server.applied:
-                told.append({"family": "conversion_upload_error", "name": "ORDER_ID_ALREADY_IN_USE", "index": index})
+                found.append({"family": "conversion_upload_error", "name": "ORDER_ID_ALREADY_IN_USE", "index": index})
             elif not self.request.validate_only:
                 self.server.applied[row.order_id] = self.raw
-        return response(self.request, told, results=results)
+        return response(self.request, found, results=results)
 
     def refuse(self, code: str, *errors: dict[str, Any], details: str = "") -> Any:
-        """End the call with a status of gRPC, and a failure of Google Ads when errors are given."""
+        """End the call with a gRPC status, and a Google Ads failure if errors are given."""
         trailing = [("request-id", self.server.request_id(self))]
         if errors:
             trailing.append((FAILURE_KEY, failure(*errors).SerializeToString()))
@@ -59,13 +59,13 @@ class Call:
 
 
 def accept(call: Call) -> Any:
-    """Take every row, but for those whose click id asks for an error."""
+    """Accept every row, except those with a click id that names an error."""
     return call.accept()
 
 
 @dataclass
 class GoogleAdsServer:
-    """A server for one test run; `reset` makes it new."""
+    """A scriptable server; `reset` restores its initial state."""
 
     folder: Path
     calls: list[Call] = field(default_factory=list)
@@ -78,7 +78,7 @@ class GoogleAdsServer:
 
     def start(self, *, port: int = 0) -> "GoogleAdsServer":
         key, self.certificate = make_certificate(self.folder)
-        # Read by gRPC at the first channel of a process, and never again.
+        # gRPC reads this only at the first channel of a process.
         os.environ["GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"] = str(self.certificate)
         self._grpc = grpc.server(ThreadPoolExecutor(8))
         self._grpc.add_generic_rpc_handlers(
@@ -110,7 +110,7 @@ class GoogleAdsServer:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What an uploader in another process needs to come here."""
+        """The environment variables that point an uploader to this server."""
         return {
             "KILIT_GOOGLE_ADS_ENDPOINT": f"localhost:{self.proxy.port}",
             "KILIT_GOOGLE_TOKEN_URI": f"http://127.0.0.1:{self._http.server_port}/token",
@@ -121,7 +121,7 @@ class GoogleAdsServer:
         return f"request-{self.calls.index(call) + 1}"
 
     def row_errors(self, request: Any) -> list[dict[str, Any]]:
-        """Return the errors that rows ask for: by the script, or by a click id such as FAIL-UNPARSEABLE_GCLID-7."""
+        """Return the errors of rows: those in `errors`, or named by a click id such as FAIL-UNPARSEABLE_GCLID-7."""
         found = []
         for index, row in enumerate(request.conversions):
             click_id = row.gclid or row.wbraid or row.gbraid
@@ -137,7 +137,7 @@ class GoogleAdsServer:
         call = Call(self, request, raw, dict(context.invocation_metadata()), context)
         self.calls.append(call)
         try:
-            reply = self.replies.popleft()  # two uploads at once may both have seen the last one
+            reply = self.replies.popleft()  # two concurrent uploads may both have seen the last one
         except IndexError:
             reply = accept
         context.send_initial_metadata((("request-id", self.request_id(call)),))
@@ -149,7 +149,7 @@ class GoogleAdsServer:
         return bytes(SearchGoogleAdsResponse.serialize(SearchGoogleAdsResponse(results=rows)))
 
     def _account(self, asked: Any) -> list[dict[str, Any]]:
-        """Return a healthy account: one action that takes uploads, number 7."""
+        """Return a healthy account with one action that accepts uploads, number 7."""
         customer = f"customers/{asked.customer_id}"
         if "FROM customer" in asked.query:
             setting = {"google_ads_conversion_customer": customer, "accepted_customer_data_terms": True}
@@ -177,13 +177,13 @@ def _login_handler(server: GoogleAdsServer) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
             asked = urllib.parse.parse_qs(body)
             if server.login == "ok" and asked.get("refresh_token"):
-                self._say(200, {"access_token": "a-token", "expires_in": 3600, "token_type": "Bearer"})
+                self._send(200, {"access_token": "a-token", "expires_in": 3600, "token_type": "Bearer"})
             elif server.login == "down":
-                self._say(503, {"error": "backend_error"})
+                self._send(503, {"error": "backend_error"})
             else:
-                self._say(400, {"error": server.login, "error_description": "Token has been expired or revoked."})
+                self._send(400, {"error": server.login, "error_description": "Token has been expired or revoked."})
 
-        def _say(self, status: int, answer: dict[str, Any]) -> None:
+        def _send(self, status: int, answer: dict[str, Any]) -> None:
             body = json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
@@ -192,6 +192,6 @@ def _login_handler(server: GoogleAdsServer) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     return Login
