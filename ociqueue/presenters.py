@@ -97,7 +97,7 @@ def with_upload(rows: ConversionQuerySet) -> ConversionQuerySet:
 
 
 def outcome_unknown(conversion: Conversion) -> bool:
-    """Tell whether a row may have reached Google: by an earlier upload, or by the one that holds it."""
+    """Return whether a row may have reached Google: by an earlier upload, or by the one that holds it."""
     return conversion.outcome_unknown or bool(conversion.open_batch and conversion.open_batch.sent_at)
 
 

@@ -148,5 +148,5 @@ def alarms(site: Site, health: SiteHealth) -> Iterator[SafeString]:
         yield badge(_("no credentials"), "danger", title=_("Nothing is sent until they are stored"), href=address)
     address = reverse("admin:ociqueue_site_circuit", args=[site.pk])
     for name, circuit in sorted(health.circuits.items()):
-        word = _("%(name)s: circuit open") % {"name": name} if name else _("circuit open")
-        yield badge(word, "danger", title=f"{circuit.code}: {circuit.reason}", href=address)
+        label = _("%(name)s: circuit open") % {"name": name} if name else _("circuit open")
+        yield badge(label, "danger", title=f"{circuit.code}: {circuit.reason}", href=address)

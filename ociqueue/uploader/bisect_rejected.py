@@ -33,12 +33,12 @@ def bisect_rejected(rows: "list[Conversion]", send: "Send") -> list[RowResult]:
 
 
 def any_validated(parts: "Sequence[Part]") -> bool:
-    """Tell whether Google validated the rows of any part; a lost request or a fault of the account proves nothing."""
+    """Return whether Google validated the rows of any part; a lost request or a fault of the account proves nothing."""
     return any(not results[0].whole_request for _, results in parts)
 
 
 def is_rejected(results: Sequence[RowResult]) -> bool:
-    """Tell whether a request was rejected as a whole: for a row that Google does not name, or for itself."""
+    """Return whether a request was rejected as a whole: for a row that Google does not name, or for itself."""
     return results[0].whole_request and results[0].disposition == Disposition.FATAL
 
 

@@ -57,7 +57,7 @@ def affected_circuits(site: Site, row: Conversion, result: RowResult, *, outage:
 
 
 def stops_site(result: RowResult, *, outage: bool) -> bool:
-    """Tell whether to stop: Google asked to wait, rejected the request without a reason, or is unreachable."""
+    """Return whether to stop: Google asked to wait, rejected the request without a reason, or is unreachable."""
     if result.disposition != Disposition.RETRY:
         return False
     if result.category == Category.RATE_LIMIT:
@@ -66,7 +66,7 @@ def stops_site(result: RowResult, *, outage: bool) -> bool:
 
 
 def probe_passed(result: RowResult, probe: Circuit) -> bool:
-    """Tell whether Google validated the row itself, whether or not it accepted it."""
+    """Return whether Google validated the row itself, whether or not it accepted it."""
     if result.disposition == Disposition.GATE_ACTION:
         return probe.action == Circuit.EVERY_ACTION  # the account works; only that action does not
     return result.disposition not in (*GATES, Disposition.UNSENT) and not result.whole_request

@@ -205,12 +205,12 @@ def _row_result(errors: list[ReportedError], request_id: str) -> RowResult:
     """Return the result of a row with these errors; the worst of them decides."""
     found = worst(error.meaning for error in errors)
     first = next(error for error in errors if error.meaning == found)
-    words = [found.hint, *(f"{error.name}: {error.message}" for error in errors)]
+    parts = [found.hint, *(f"{error.name}: {error.message}" for error in errors)]
     return RowResult(
         found.disposition,
         code=first.name,
         category=found.category,
-        message=" ".join(filter(None, words)),
+        message=" ".join(filter(None, parts)),
         retry_after=max((error.retry_after for error in errors if error.retry_after), default=None),
         request_id=request_id,
         everywhere=any(error.everywhere for error in errors),

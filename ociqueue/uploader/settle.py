@@ -124,7 +124,7 @@ def _sorted(
 
 
 def is_lost(results: Sequence[RowResult]) -> bool:
-    """Tell whether the whole upload was lost on the way."""
+    """Return whether the whole upload was lost on the way."""
     first = results[0]
     return first.whole_request and first.disposition == Disposition.RETRY and first.category == Category.TRANSIENT
 
@@ -154,7 +154,7 @@ def _columns(result: RowResult, *, was_unknown: bool, is_probe: bool) -> dict[st
 
 
 def _is_forgiven(result: RowResult, *, is_probe: bool) -> bool:
-    """Tell whether the attempt does not count: rows wait for an open circuit as long as it takes."""
+    """Return whether the attempt does not count: rows wait for an open circuit as long as it takes."""
     if not is_probe:
         return result.disposition in ATTEMPT_FORGIVEN
     if result.disposition == Disposition.GATE:

@@ -211,6 +211,6 @@ def settle_answer(
 
 
 def is_outage(site: Site) -> bool:
-    """Tell whether a site's last uploads were lost, in this run or in earlier ones."""
+    """Return whether a site's last uploads were lost, in this run or in earlier ones."""
     last = UploadBatch.objects.filter(site=site).answered().values_list("is_lost", flat=True)[:OUTAGE]
     return list(last) == [True] * OUTAGE

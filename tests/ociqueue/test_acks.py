@@ -92,7 +92,7 @@ def test_a_late_ack_failed_of_a_completed_row_leaves_it_completed(api, site, mak
 
 @pytest.mark.parametrize(("category", "in_doubt"), [("TRANSIENT", True), ("VALIDATION", False), ("AUTH", False)])
 def test_an_upload_that_threw_leaves_its_rows_in_doubt(api, site, make_conversion, category: str, in_doubt) -> None:
-    """OCI-23: `apply()` may throw after Google took the rows; a duplicate afterwards must not fail them."""
+    """`apply()` may throw after Google took the rows; a duplicate afterwards must not fail them."""
     row = make_conversion(site)
     api.claim(site)
 
@@ -102,7 +102,7 @@ def test_an_upload_that_threw_leaves_its_rows_in_doubt(api, site, make_conversio
     assert (row.status, row.outcome_unknown) == ("FAILED", in_doubt)
 
 
-def test_ids_that_do_not_exist_are_told_as_such(api, site) -> None:
+def test_ids_that_do_not_exist_are_reported_as_such(api, site) -> None:
     unknown = f"seal_{uuid4()}"
 
     answer = api.post("oci/ack", {"siteId": site.public_id, "queueIds": [unknown]})

@@ -61,7 +61,7 @@ def test_a_short_click_id_is_masked_whole(make_person, site, make_conversion) ->
 def test_the_page_shows_the_click_id_and_the_timeline(make_person, site, make_conversion) -> None:
     row = make_conversion(site, gclid="Cj0KCQ-x")
     fail(row)
-    with acting_as("operator:ayse", reason="the landing page is mended"):
+    with acting_as("operator:ayse", reason="the landing page is fixed"):
         Conversion.objects.filter(pk=row.pk).retry_selected()
 
     answer = make_person(sites={site: "viewer"}).get(page_of(row))
@@ -69,11 +69,11 @@ def test_the_page_shows_the_click_id_and_the_timeline(make_person, site, make_co
     shown = answer.content.decode()
     assert "gclid Cj0KCQ-x" in shown
     assert [event.to_state for event in answer.context["timeline"]] == ["QUEUED", "PROCESSING", "FAILED", "QUEUED"]
-    for text in ("operator:ayse", "the landing page is mended", "retry_selected", "FAILED →"):
+    for text in ("operator:ayse", "the landing page is fixed", "retry_selected", "FAILED →"):
         assert text in shown
 
 
-def test_oci_10_what_only_a_script_reported_is_unverified(make_person, site, make_conversion) -> None:
+def test_what_only_a_script_reported_is_unverified(make_person, site, make_conversion) -> None:
     reported, confirmed = make_conversion(site), make_conversion(site)
     complete(reported)
     complete(confirmed)
@@ -84,7 +84,7 @@ def test_oci_10_what_only_a_script_reported_is_unverified(make_person, site, mak
     assert "unverified" not in viewer.get(page_of(confirmed)).content.decode()
 
 
-def test_oci_8_a_replaced_row_and_its_copy_lead_to_each_other(make_person, site, make_conversion) -> None:
+def test_a_replaced_row_and_its_copy_lead_to_each_other(make_person, site, make_conversion) -> None:
     original = make_conversion(site)
     complete(original)
     copy = make_conversion(site, replaces=original)

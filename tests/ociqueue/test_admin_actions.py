@@ -51,7 +51,7 @@ def select(client: Client, action: str, *rows: Any, path: str = LIST) -> Any:
     return client.post(path, {"action": action, "_selected_action": [str(getattr(row, "pk", row)) for row in rows]})
 
 
-def confirm(client: Client, verb: str, *rows: Any, reason: str = "mended", **fields: Any) -> Any:
+def confirm(client: Client, verb: str, *rows: Any, reason: str = "fixed", **fields: Any) -> Any:
     """Send the confirmation, as the page between does."""
     ids = ",".join(str(getattr(row, "pk", row)) for row in rows)
     return client.post(f"{LIST}act/{verb}/", {"ids": ids, "reason": reason, **fields}, follow=True)
@@ -61,7 +61,7 @@ def said(answer: Any) -> list[str]:
     return [str(message) for message in answer.context["messages"]]
 
 
-def test_con_4_an_action_first_says_what_it_will_do(make_person, site, make_in_state) -> None:
+def test_an_action_first_says_what_it_will_do(make_person, site, make_in_state) -> None:
     rows = [make_in_state(site, status) for status in ("FAILED", "FAILED", "RETRY", "COMPLETED", "QUEUED")]
 
     answer = select(make_person(sites={site: "operator"}), "retry", *rows)
@@ -76,7 +76,7 @@ def test_con_4_an_action_first_says_what_it_will_do(make_person, site, make_in_s
     assert states(*rows) == ["FAILED", "FAILED", "RETRY", "COMPLETED", "QUEUED"]
 
 
-def test_oci_15_retry_keeps_the_error_and_reports(make_person, site, make_in_state) -> None:
+def test_retry_keeps_the_error_and_reports(make_person, site, make_in_state) -> None:
     failed, retry, done, other = (make_in_state(site, s) for s in ("FAILED", "RETRY", "COMPLETED", "COMPLETED"))
 
     answer = confirm(make_person(sites={site: "operator"}), "retry_selected", failed, retry, done, other)
@@ -86,11 +86,11 @@ def test_oci_15_retry_keeps_the_error_and_reports(make_person, site, make_in_sta
     failed.refresh_from_db()
     assert (failed.provider_error_code, failed.attempts_forgiven) == ("INVALID_VALUE", 1)
     event = Event.objects.of(failed).last()
-    assert (event.actor, event.message) == ("operator:ayse", "mended")
+    assert (event.actor, event.message) == ("operator:ayse", "fixed")
 
 
 @pytest.mark.parametrize(("clear", "code"), [({}, "INVALID_VALUE"), ({"clear_errors": "on"}, "")])
-def test_oci_15_reset_clears_errors_only_when_told(make_person, site, make_in_state, clear, code) -> None:
+def test_reset_clears_errors_only_when_reported(make_person, site, make_in_state, clear, code) -> None:
     rows = [make_in_state(site, status) for status in ConversionStatus.values]
 
     answer = confirm(make_person(sites={site: "operator"}), "reset_to_queued", *rows, **clear)
@@ -100,7 +100,7 @@ def test_oci_15_reset_clears_errors_only_when_told(make_person, site, make_in_st
     assert Conversion.objects.get(pk=rows[ConversionStatus.values.index("FAILED")].pk).provider_error_code == code
 
 
-def test_oci_15_mark_failed_takes_a_reason_and_has_defaults(make_person, site, make_in_state) -> None:
+def test_mark_failed_takes_a_reason_and_has_defaults(make_person, site, make_in_state) -> None:
     queued, processing, failed = (make_in_state(site, status) for status in ("QUEUED", "PROCESSING", "FAILED"))
     operator = make_person(sites={site: "operator"})
 
@@ -109,8 +109,8 @@ def test_oci_15_mark_failed_takes_a_reason_and_has_defaults(make_person, site, m
 
     assert said(first) == ["Marked failed 1 of 2; 1 was FAILED."]
     errors = ("provider_error_code", "provider_error_category", "last_error")
-    told = dict(Conversion.objects.values_list("pk", "status"))
-    assert (told[queued.pk], told[processing.pk]) == ("FAILED", "FAILED")
+    reported = dict(Conversion.objects.values_list("pk", "status"))
+    assert (reported[queued.pk], reported[processing.pk]) == ("FAILED", "FAILED")
     assert Conversion.objects.values_list(*errors).get(pk=queued.pk) == ("MANUAL_FAIL", "PERMANENT", "a test order")
     assert Conversion.objects.values_list(*errors).get(pk=processing.pk) == ("FRAUD", "VALIDATION", "fraud")
 
@@ -131,7 +131,7 @@ def test_what_is_marked_failed_is_not_tried_again_by_a_sweep(make_person, site, 
 
 
 @pytest.mark.parametrize("verb", [action.verb for action in ConversionAdmin.buttons.values()])
-def test_con_4_a_reason_is_asked_for(make_person, site, make_in_state, verb: str) -> None:
+def test_a_reason_is_asked_for(make_person, site, make_in_state, verb: str) -> None:
     row = make_in_state(site, "RETRY")
 
     answer = confirm(make_person(sites={site: "operator"}), verb, row, reason="  ")
@@ -150,7 +150,7 @@ def test_con_4_a_reason_is_asked_for(make_person, site, make_in_state, verb: str
         ("FAILED", ["retry", "reset"]),
     ],
 )
-def test_con_9_a_rows_buttons_are_its_legal_moves(make_person, site, make_in_state, status, offered) -> None:
+def test_a_rows_buttons_are_its_legal_moves(make_person, site, make_in_state, status, offered) -> None:
     row = make_in_state(site, status)
     operator = make_person(sites={site: "operator"})
 
@@ -175,7 +175,7 @@ def test_acting_on_a_row_leads_back_to_it_and_on_the_list_back_to_its_filters(ma
     assert chosen.context["kept"]["filters"] == "status=QUEUED"
 
 
-def test_con_10_a_viewer_sees_no_action(make_person, site, make_in_state) -> None:
+def test_a_viewer_sees_no_action(make_person, site, make_in_state) -> None:
     row = make_in_state(site, "FAILED")
     by_role = make_person("ali", role="viewer", sites={site: "operator"})
     by_membership = make_person("veli", role="operator", sites={site: "viewer"})

@@ -1,4 +1,4 @@
-"""Why a conversion does not move, told on its page, which nobody can edit."""
+"""What is blocking a conversion, on its read-only page."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,7 +26,7 @@ def worker_lives() -> None:
 
 
 @pytest.fixture
-def told(admin_client: Client):
+def reported(admin_client: Client):
     def tell(row: Conversion) -> list[tuple[str, str]]:
         answer = admin_client.get(f"{LIST}{row.pk}/change/")
         assert answer.status_code == 200
@@ -49,32 +49,34 @@ def api_site(make_site) -> Site:
     return site
 
 
-def test_a_paused_site_keeps_its_rows_and_says_why(told, admin_client, make_site, make_conversion) -> None:
+def test_a_paused_site_keeps_its_rows_and_says_why(reported, admin_client, make_site, make_conversion) -> None:
     row = make_conversion(make_site(is_paused=True, pause_reason="stock count"))
 
-    assert told(row)[0] == ("blocked", "The site is paused: stock count")
+    assert reported(row)[0] == ("blocked", "The site is paused: stock count")
     page = admin_client.get(f"{LIST}{row.pk}/change/").content.decode()
     assert f'href="/admin/ociqueue/site/{row.site_id}/change/"' in page
 
 
-def test_a_retry_time_in_the_future_is_told(told, site, make_conversion) -> None:
+def test_a_retry_time_in_the_future_is_reported(reported, site, make_conversion) -> None:
     row = make_conversion(site)
     claim(row)
     Conversion.objects.filter(pk=row.pk).move(
         "defer", claimed_at=None, next_retry_at=datetime.now(UTC) + timedelta(hours=3), provider_error_code="BUSY"
     )
 
-    assert says(told(row), "waiting", "It is retried at ")
-    assert says(told(row), "waiting", "not earlier")
+    assert says(reported(row), "waiting", "It is retried at ")
+    assert says(reported(row), "waiting", "not earlier")
 
 
-def test_an_api_site_without_login_or_worker_or_with_an_open_circuit_is_told(told, make_site, make_conversion) -> None:
+def test_an_api_site_without_login_or_worker_or_with_an_open_circuit_is_reported(
+    reported, make_site, make_conversion
+) -> None:
     site = make_site(sync_method="api")
     row = make_conversion(site)
     Circuit.objects.trip(site, code="QUOTA", category=Category.RATE_LIMIT, reason="too many today")
     Circuit.objects.trip(site, action="Other", code="X", category=Category.AUTH, reason="not ours")
 
-    reasons = told(row)
+    reasons = reported(row)
 
     assert says(reasons, "blocked", "has no credentials")
     assert says(reasons, "blocked", "The site's circuit is open. QUOTA: too many today. The next probe")
@@ -82,45 +84,47 @@ def test_an_api_site_without_login_or_worker_or_with_an_open_circuit_is_told(tol
     assert not says(reasons, "blocked", "not ours")
 
 
-def test_when_nothing_keeps_it_that_is_said(told, worker_lives, make_site, make_conversion) -> None:
+def test_when_nothing_keeps_it_that_is_said(reported, worker_lives, make_site, make_conversion) -> None:
     row = make_conversion(api_site(make_site))
 
-    assert told(row) == [
+    assert reported(row) == [
         ("ready", "Nothing: it is due, and a worker should start it within seconds."),
     ]
 
 
-def test_a_script_that_comes_and_one_that_is_silent_are_told_apart(told, make_site, make_conversion) -> None:
+def test_a_script_that_comes_and_one_that_is_silent_are_distinguished(reported, make_site, make_conversion) -> None:
     comes, silent, never = make_site(), make_site(), make_site()
     Site.objects.filter(pk=silent.pk).update(last_export_at=datetime.now(UTC) - timedelta(days=3))
     Site.objects.filter(pk=never.pk).update(created_at=datetime.now(UTC) - timedelta(days=3))
 
-    assert says(told(make_conversion(comes)), "waiting", "the site's script takes it on its next run")
-    assert says(told(make_conversion(silent)), "blocked", "The site's script last called 3\xa0days ago")
-    assert says(told(make_conversion(never)), "blocked", "The site's script has never called")
+    assert says(reported(make_conversion(comes)), "waiting", "the site's script takes it on its next run")
+    assert says(reported(make_conversion(silent)), "blocked", "The site's script last called 3\xa0days ago")
+    assert says(reported(make_conversion(never)), "blocked", "The site's script has never called")
 
 
-def test_used_up_attempts_name_the_sweep_and_whether_it_runs(told, worker_lives, site, make_conversion) -> None:
+def test_used_up_attempts_name_the_sweep_and_whether_it_runs(reported, worker_lives, site, make_conversion) -> None:
     row = make_conversion(site)
     Conversion.objects.filter(pk=row.pk).update(attempt_count=5)
 
-    assert says(told(row), "blocked", "the scheduled task oci_attempt_cap will fail it")
-    assert not says(told(row), "blocked", "overdue")
+    assert says(reported(row), "blocked", "the scheduled task oci_attempt_cap will fail it")
+    assert not says(reported(row), "blocked", "overdue")
     SweepRun.objects.filter(name="oci_attempt_cap").update(taken_at=Now() - timedelta(hours=2))
-    assert says(told(row), "blocked", "The scheduled task oci_attempt_cap is overdue")
+    assert says(reported(row), "blocked", "The scheduled task oci_attempt_cap is overdue")
     SweepRun.objects.filter(name="oci_attempt_cap").update(taken_at=Now(), succeeded=False, result="KeyError: 'x'")
-    assert says(told(row), "blocked", "The scheduled task oci_attempt_cap failed on its last run: KeyError: 'x'")
+    assert says(reported(row), "blocked", "The scheduled task oci_attempt_cap failed on its last run: KeyError: 'x'")
 
 
-def test_a_claim_says_who_holds_it_and_until_when(told, worker_lives, site, make_conversion) -> None:
+def test_a_claim_says_who_holds_it_and_until_when(reported, worker_lives, site, make_conversion) -> None:
     row = make_conversion(site)
     claim(row)
 
-    assert says(told(row), "waiting", "holds it until ")
+    assert says(reported(row), "waiting", "holds it until ")
     Conversion.objects.filter(pk=row.pk).update(claimed_at=Now() - timedelta(hours=1))
-    assert says(told(row), "waiting", "and has not reported; the scheduled task oci_recover_processing takes it back")
+    assert says(
+        reported(row), "waiting", "and has not reported; the scheduled task oci_recover_processing takes it back"
+    )
     SweepRun.objects.update(taken_at=None)
-    assert says(told(row), "blocked", "The scheduled task oci_recover_processing is overdue")
+    assert says(reported(row), "blocked", "The scheduled task oci_recover_processing is overdue")
 
 
 def test_an_upload_that_holds_a_row_is_linked(admin_client, make_site, make_conversion) -> None:
@@ -135,7 +139,7 @@ def test_an_upload_that_holds_a_row_is_linked(admin_client, make_site, make_conv
     assert "Attempts left" in page
 
 
-def test_an_ended_row_says_so_and_a_failed_one_what_to_do(told, worker_lives, make_site, make_conversion) -> None:
+def test_an_ended_row_says_so_and_a_failed_one_what_to_do(reported, worker_lives, make_site, make_conversion) -> None:
     site = make_site(requeue_transient=True)
     done, failed, passing = (make_conversion(site) for _ in range(3))
     for row in (done, failed, passing):
@@ -144,12 +148,12 @@ def test_an_ended_row_says_so_and_a_failed_one_what_to_do(told, worker_lives, ma
     Conversion.objects.filter(pk=failed.pk).ack_failed(code="INVALID", category="VALIDATION", message="no")
     Conversion.objects.filter(pk=passing.pk).ack_failed(code="BUSY", category="TRANSIENT", message="later")
 
-    assert says(told(done), "ended", "Completed: it was sent.")
-    assert says(told(failed), "blocked", "It will not be retried automatically.")
-    assert says(told(passing), "waiting", "The scheduled task oci_requeue_transient retries it within")
+    assert says(reported(done), "ended", "Completed: it was sent.")
+    assert says(reported(failed), "blocked", "It will not be retried automatically.")
+    assert says(reported(passing), "waiting", "The scheduled task oci_requeue_transient retries it within")
 
 
-def test_con_9_a_hand_made_post_changes_no_field(admin_client, site, make_conversion) -> None:
+def test_a_hand_made_post_changes_no_field(admin_client, site, make_conversion) -> None:
     row = make_conversion(site)
     names = [field.name for field in Conversion._meta.fields]
     before = Conversion.objects.filter(pk=row.pk).values().get()

@@ -48,7 +48,7 @@ def test_the_list_of_sites_tells_an_open_circuit_and_a_missing_login(admin_clien
     assert "It was an API site" not in shown
 
 
-def test_a_name_that_is_held_back_is_told_by_name(admin_client, api_site) -> None:
+def test_a_name_that_is_held_back_is_reported_by_name(admin_client, api_site) -> None:
     trip(api_site, action="Teklif", code="NO_CONVERSION_ACTION_FOUND", category=Category.VALIDATION)
 
     assert "Teklif: circuit open" in html(admin_client, SITES)
@@ -92,14 +92,14 @@ def test_looking_at_the_probes_address_probes_nothing(make_person, api_site) -> 
     assert Circuit.objects.blocking().exists()
 
 
-def test_oci_13_queue_stats_tell_the_circuit_and_the_missing_login(make_person, make_site, api_site) -> None:
+def test_queue_stats_tell_the_circuit_and_the_missing_login(make_person, make_site, api_site) -> None:
     bare, script = make_site(sync_method=SyncMethod.API), make_site()
     circuit = trip(api_site)
     trip(script)
     trip(bare, action="Teklif")
     operator = Api(client=make_person(sites=dict.fromkeys((api_site, bare, script), "operator")))
 
-    def told(site: Site) -> Any:
+    def reported(site: Site) -> Any:
         stats = operator.get("oci/queue-stats", siteId=site.public_id).json()
         return stats["circuit"], stats["needsCredentials"]
 
@@ -109,15 +109,15 @@ def test_oci_13_queue_stats_tell_the_circuit_and_the_missing_login(make_person, 
         "openedAt": circuit.opened_at.isoformat(),
         "nextProbeAt": circuit.next_probe_at.isoformat(),
     }
-    assert told(api_site) == (shown, False)
-    assert told(bare) == (None, True)
-    assert told(script) == (None, False)
+    assert reported(api_site) == (shown, False)
+    assert reported(bare) == (None, True)
+    assert reported(script) == (None, False)
 
 
 # Conversions
 
 
-def test_oci_23_an_unknown_outcome_is_shown_as_unknown(make_person, make_conversion, api_site) -> None:
+def test_an_unknown_outcome_is_shown_as_unknown(make_person, make_conversion, api_site) -> None:
     _, (in_flight,) = sent(api_site)
     batch, (ambiguous,) = sent(api_site)
     lost = RowResult(Disposition.RETRY, code="DEADLINE_EXCEEDED", category=Category.TRANSIENT, ambiguous=True)
@@ -161,11 +161,11 @@ def test_a_row_says_what_it_waits_for(make_person, make_conversion, api_site) ->
     assert html(viewer, CONVERSIONS).count("held back") == 2
 
 
-def test_oci_21_what_google_said_is_on_the_rows_page(make_person, api_site) -> None:
+def test_what_google_said_is_on_the_rows_page(make_person, api_site) -> None:
     batch, rows = sent(api_site, count=2)
     accepted = RowResult(Disposition.ACCEPTED, request_id="request-77")
-    told = {"code": "EXPIRED_EVENT", "category": Category.VALIDATION, "message": "<i>too old</i>"}
-    settle(batch.pk, rows, [accepted, RowResult(Disposition.FATAL, request_id="request-77", **told)])
+    reported = {"code": "EXPIRED_EVENT", "category": Category.VALIDATION, "message": "<i>too old</i>"}
+    settle(batch.pk, rows, [accepted, RowResult(Disposition.FATAL, request_id="request-77", **reported)])
     viewer = make_person(sites={api_site: "viewer"})
 
     completed, failed = (html(viewer, row_page(row)) for row in rows)

@@ -25,7 +25,7 @@ def send(client: Client, site: Site, content: str | bytes, *, step: str = "check
     return client.post(ADDRESS, {"site": str(site.pk), "file": file, "step": step, "checked": proof})
 
 
-def test_oci_7_a_file_is_checked_and_then_stored(make_person, site) -> None:
+def test_a_file_is_checked_and_then_stored(make_person, site) -> None:
     operator = make_person(sites={site: "operator"})
 
     checked = send(operator, site, GOOD)
@@ -69,7 +69,7 @@ def test_nothing_is_stored_that_was_not_checked(make_person, make_site) -> None:
         (b"gclid,name\n", "Unknown columns: name; expected"),
     ],
 )
-def test_a_bad_file_is_told_in_a_sentence(make_person, site, content: bytes, fault: str) -> None:
+def test_a_bad_file_is_reported_in_a_sentence(make_person, site, content: bytes, fault: str) -> None:
     answer = send(make_person(sites={site: "operator"}), site, content)
 
     assert answer.status_code == 200

@@ -98,7 +98,7 @@ def test_an_admin_of_no_site_sees_and_revokes_its_keys_but_prolongs_none(make_pe
     assert not DeniedRequest.objects.exists()
 
 
-def test_con_13_a_page_that_is_sent_again_issues_no_second_key(make_person, site) -> None:
+def test_a_page_that_is_sent_again_issues_no_second_key(make_person, site) -> None:
     admin = make_person(role="admin", sites={site: "admin"})
     address = f"/admin/ociqueue/site/{site.pk}/ads-script/issue-key/"
     form = {"name": "New script", **admin.get(address).context["kept"]}
@@ -108,9 +108,10 @@ def test_con_13_a_page_that_is_sent_again_issues_no_second_key(make_person, site
     by_hand = admin.post(address, {"name": "New script"}, follow=True)
 
     for answer in (reloaded, by_hand):
-        (told,) = [str(message) for message in answer.context["messages"]]
+        (reported,) = [str(message) for message in answer.context["messages"]]
         assert (
-            told == "No key was issued: another was issued after you opened the page. Revoke that one if it was lost."
+            reported
+            == "No key was issued: another was issued after you opened the page. Revoke that one if it was lost."
         )
         assert not answer.context["has_key"]
     assert site.keys().count() == 1
@@ -121,7 +122,7 @@ def test_con_13_a_page_that_is_sent_again_issues_no_second_key(make_person, site
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("first", [True, False])
-def test_con_13_two_clicks_at_once_issue_one_key(make_person, site, site_key, in_threads, first) -> None:
+def test_two_clicks_at_once_issue_one_key(make_person, site, site_key, in_threads, first) -> None:
     if not first:
         site_key(site)
     admin = make_person(role="admin", sites={site: "admin"})

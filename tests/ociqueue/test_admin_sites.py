@@ -79,18 +79,18 @@ def test_the_list_shows_the_numbers_that_the_api_tells(make_busy) -> None:
     found = site_health(sites)
 
     for site in sites:
-        told, shown = presenters.stats(site), found[site.pk]
-        assert {state: shown.totals[state] for state in told["totals"]} == told["totals"]
+        reported, shown = presenters.stats(site), found[site.pk]
+        assert {state: shown.totals[state] for state in reported["totals"]} == reported["totals"]
         assert (shown.stuck, shown.error_rate, shown.is_alarming, shown.is_silent) == (
-            told["stuckProcessing"],
-            told["errorRate"],
-            told["alarming"],
-            told["scriptIsSilent"],
+            reported["stuckProcessing"],
+            reported["errorRate"],
+            reported["alarming"],
+            reported["scriptIsSilent"],
         )
     assert [found[site.pk].is_silent for site in sites] == [False, True, False, False]
 
 
-def test_oci_27_alarms_are_badges(admin_client, make_busy) -> None:
+def test_alarms_are_badges(admin_client, make_busy) -> None:
     make_busy(failed=3, last_export_at=datetime.now(UTC) - timedelta(days=2))
 
     shown = admin_client.get(LIST).content.decode()
@@ -177,8 +177,8 @@ def test_a_page_that_is_older_than_a_pause_ends_no_pause(make_person, site) -> N
 
     assert all("after you opened the page" in answer.content.decode() for answer in refused)
     assert saved.status_code == 302
-    told = Site.objects.values_list("name", "is_paused", "pause_reason", "sync_method").get()
-    assert told == ("Yeni", True, "legal hold", "api")
+    reported = Site.objects.values_list("name", "is_paused", "pause_reason", "sync_method").get()
+    assert reported == ("Yeni", True, "legal hold", "api")
 
 
 def test_the_page_of_a_site_sends_back_what_it_showed(make_person, site) -> None:
@@ -232,7 +232,7 @@ def test_the_user_behind_the_keys_is_not_among_the_people(make_person, site, sit
     assert [form.instance.user.username for form in formset.forms if form.instance.pk] == ["ayse"]
 
 
-def test_con_13_the_script_has_the_sites_values_and_no_key(make_person, site, site_key) -> None:
+def test_the_script_has_the_sites_values_and_no_key(make_person, site, site_key) -> None:
     key = site_key(site)
 
     answer = make_person(sites={site: "viewer"}).get(f"{LIST}{site.pk}/ads-script/")
@@ -246,7 +246,7 @@ def test_con_13_the_script_has_the_sites_values_and_no_key(make_person, site, si
     assert "Issue a new key" not in answer.content.decode()
 
 
-def test_con_13_a_new_key_is_shown_once_in_the_script(make_person, site, site_key) -> None:
+def test_a_new_key_is_shown_once_in_the_script(make_person, site, site_key) -> None:
     old = site_key(site)
     admin = make_person(role="admin", sites={site: "admin"})
     address = f"{LIST}{site.pk}/ads-script/issue-key/"
@@ -256,15 +256,15 @@ def test_con_13_a_new_key_is_shown_once_in_the_script(make_person, site, site_ke
     later = admin.get(f"{LIST}{site.pk}/ads-script/")
 
     assert asked.context["submit"] == "Issue the key"
-    (told,) = [str(message) for message in issued.context["messages"]]
-    key = told.removeprefix("Copy the key now; it is not shown again: ")
+    (reported,) = [str(message) for message in issued.context["messages"]]
+    key = reported.removeprefix("Copy the key now; it is not shown again: ")
     assert f'"apiKey": "{key}"' in issued.context["script"]
     assert key not in later.content.decode()
     assert ApiKey.objects.holding(key).user == ApiKey.objects.holding(old).user == site.service_user()
     assert "no-store" in issued["Cache-Control"]
 
 
-def test_con_13_a_key_is_revoked_alone(make_person, make_site, site_key) -> None:
+def test_a_key_is_revoked_alone(make_person, make_site, site_key) -> None:
     site, other = make_site(), make_site()
     first, second, foreign = site_key(site), site_key(site), ApiKey.objects.holding(site_key(other))
     admin = make_person(role="admin", sites={site: "admin"})

@@ -65,7 +65,7 @@ def test_retry_selected_clears_claim_and_retry_time_and_keeps_the_error(operator
 
 
 @pytest.mark.parametrize("clear", [True, False])
-def test_reset_to_queued_clears_errors_only_when_told(operator, site, make_conversion, clear) -> None:
+def test_reset_to_queued_clears_errors_only_when_reported(operator, site, make_conversion, clear) -> None:
     """Lock 3."""
     row = failed(make_conversion, site)
 

@@ -1,4 +1,4 @@
-"""ConversionInput by file: the API's checks, told by line, and twice is once."""
+"""CSV import: the API's checks, errors by line, and a second run stores nothing."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
@@ -38,10 +38,10 @@ def run(tmp_path: Path) -> Callable[..., str]:
     return run
 
 
-def test_oci_7_a_file_is_stored_and_counted(run, site) -> None:
-    told = run(site, "\n".join([HEADER, line(), line("", wbraid="CkQKC-b"), line("third", key="order-3")]))
+def test_a_file_is_stored_and_counted(run, site) -> None:
+    reported = run(site, "\n".join([HEADER, line(), line("", wbraid="CkQKC-b"), line("third", key="order-3")]))
 
-    assert told == "Stored 3 of 3 lines; 0 duplicates, 0 rejected.\n"
+    assert reported == "Stored 3 of 3 lines; 0 duplicates, 0 rejected.\n"
     assert set(Conversion.objects.values_list("gclid", "wbraid", "status")) == {
         ("Cj0KCQ-a", "", "QUEUED"),
         ("", "CkQKC-b", "QUEUED"),
@@ -50,7 +50,7 @@ def test_oci_7_a_file_is_stored_and_counted(run, site) -> None:
     assert Conversion.objects.get(source_key="order-3").action == "Satış"
 
 
-def test_oci_7_a_second_run_stores_nothing(run, site) -> None:
+def test_a_second_run_stores_nothing(run, site) -> None:
     file = "\n".join([HEADER, line(), line(key="order-1"), line("Cj0KCQ-b", value="5")])
 
     first, second = run(site, file), run(site, file)
@@ -71,12 +71,12 @@ def test_a_derived_key_is_made_of_what_the_conversion_is_and_of_nothing_else() -
     assert len({derived_key(cells | other) for other in [{}, *others]}) == 5
 
 
-def test_refused_lines_are_told_by_number_field_and_reason_and_the_rest_is_stored(run, site) -> None:
+def test_refused_lines_are_reported_by_number_field_and_reason_and_the_rest_is_stored(run, site) -> None:
     file = "\n".join([HEADER, line(), line("", value="many"), "", line("undefined"), line("last")])
 
-    told = run(site, file).splitlines()
+    reported = run(site, file).splitlines()
 
-    assert told == [
+    assert reported == [
         "line 3: gclid: Exactly one of gclid, wbraid and gbraid is required.",
         "line 3: conversionValue: Expected a number.",
         "line 5: gclid: 'undefined' looks like a missing value.",
@@ -88,9 +88,11 @@ def test_a_dry_run_says_the_same_and_stores_nothing(run, site) -> None:
     run(site, "\n".join([HEADER, line("known")]))
     file = "\n".join([HEADER, line("known"), line("new"), line("new"), line("")])
 
-    told = run(site, file, dry_run=True).splitlines()
+    reported = run(site, file, dry_run=True).splitlines()
 
-    assert told[-1] == ("Would store 1 of 4 lines; 2 duplicates, 1 rejected. This was a dry run: nothing was stored.")
+    assert reported[-1] == (
+        "Would store 1 of 4 lines; 2 duplicates, 1 rejected. This was a dry run: nothing was stored."
+    )
     assert Conversion.objects.count() == 1
     assert run(site, file).splitlines()[-1] == "Stored 1 of 4 lines; 2 duplicates, 1 rejected."
 
@@ -102,16 +104,16 @@ def test_every_usual_dialect_is_read(run, site, mark: bytes, delimiter: str, new
     lines = [HEADER, f'"Satış",Cj0KCQ-a,,{TIME},"12.5",TRY,', f'"a ""quoted"" name",b,,{TIME},1,TRY,']
     file = newline.join(text.replace(",", delimiter) for text in lines)
 
-    told = run(site, mark + file.encode())
+    reported = run(site, mark + file.encode())
 
-    assert told == "Stored 2 of 2 lines; 0 duplicates, 0 rejected.\n"
+    assert reported == "Stored 2 of 2 lines; 0 duplicates, 0 rejected.\n"
     assert set(Conversion.objects.values_list("action", flat=True)) == {"Satış", 'a "quoted" name'}
 
 
-def test_a_currency_that_is_assumed_is_told(run, site) -> None:
-    told = run(site, f"conversionName,gclid,conversionTime,conversionValue\nSatış,a,{TIME},1")
+def test_a_currency_that_is_assumed_is_reported(run, site) -> None:
+    reported = run(site, f"conversionName,gclid,conversionTime,conversionValue\nSatış,a,{TIME},1")
 
-    assert told.endswith("1 have no currency and get the site's default.\n")
+    assert reported.endswith("1 have no currency and get the site's default.\n")
     assert Conversion.objects.get().currency == "TRY"
 
 
@@ -131,7 +133,7 @@ def test_a_currency_that_is_assumed_is_told(run, site) -> None:
         (f"{HEADER},gclid".encode(), "Repeated columns: gclid."),
     ],
 )
-def test_a_file_that_cannot_be_read_is_told_in_a_sentence(run, site, content: bytes, sentence: str) -> None:
+def test_a_file_that_cannot_be_read_is_reported_in_a_sentence(run, site, content: bytes, sentence: str) -> None:
     with pytest.raises(CommandError, match=r"^Cannot read ") as refused:
         run(site, content)
 
@@ -156,9 +158,9 @@ def test_a_file_that_cannot_be_read_is_told_in_a_sentence(run, site, content: by
 def test_a_bad_line_costs_only_itself(run, site, bad: bytes, reason: str) -> None:
     file = b"\n".join([HEADER.encode(), line("before").encode(), bad, line("after").encode()])
 
-    told = run(site, file).splitlines()
+    reported = run(site, file).splitlines()
 
-    assert told == [f"line 3: {reason}", "Stored 2 of 3 lines; 0 duplicates, 1 rejected."]
+    assert reported == [f"line 3: {reason}", "Stored 2 of 3 lines; 0 duplicates, 1 rejected."]
     assert set(Conversion.objects.values_list("gclid", flat=True)) == {"before", "after"}
 
 
@@ -166,9 +168,9 @@ def test_a_bad_line_costs_only_itself(run, site, bad: bytes, reason: str) -> Non
 def test_a_line_with_an_odd_offset_costs_its_neighbours_nothing(run, site, hours: int) -> None:
     when = datetime.now(timezone(timedelta(hours=hours))) - timedelta(days=1)
 
-    told = run(site, "\n".join([HEADER, line("before"), line("odd", time=when.isoformat()), line("after")]))
+    reported = run(site, "\n".join([HEADER, line("before"), line("odd", time=when.isoformat()), line("after")]))
 
-    assert told == "Stored 3 of 3 lines; 0 duplicates, 0 rejected.\n"
+    assert reported == "Stored 3 of 3 lines; 0 duplicates, 0 rejected.\n"
     assert Conversion.objects.get(gclid="odd").conversion_time == when
 
 
@@ -184,7 +186,7 @@ def test_a_site_goes_by_public_id_or_uuid_and_an_unknown_one_is_named(run, site)
         run("nowhere", HEADER)
 
 
-def test_a_file_that_is_not_there_is_told(site, tmp_path) -> None:
+def test_a_file_that_is_not_there_is_reported(site, tmp_path) -> None:
     with pytest.raises(CommandError, match="No such file or directory"):
         call_command("oci_import", tmp_path / "none.csv", site=site.public_id)
     with pytest.raises(CommandError, match="Is a directory"):
@@ -197,7 +199,7 @@ def test_the_witness_names_the_command(run, site) -> None:
     assert Event.objects.of(Conversion.objects.get()).get().actor == "command:oci_import"
 
 
-def test_batches_are_told_as_they_are_stored(site) -> None:
+def test_batches_are_reported_as_they_are_stored(site) -> None:
     lines = (line(f"click-{number}") for number in range(BATCH + 1))
 
     batches = import_file(site, BytesIO("\n".join([HEADER, *lines]).encode()))
@@ -207,7 +209,7 @@ def test_batches_are_told_as_they_are_stored(site) -> None:
     assert [batch.created for batch in batches] == [1]
 
 
-def test_what_was_stored_is_told_when_the_rest_fails(site, tmp_path, monkeypatch) -> None:
+def test_what_was_stored_is_reported_when_the_rest_fails(site, tmp_path, monkeypatch) -> None:
     def stopped_after_one(*args: Any, **options: Any) -> Any:
         yield next(import_file(*args, **options))
         raise KeyboardInterrupt

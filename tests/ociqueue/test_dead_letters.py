@@ -39,19 +39,23 @@ def downloaded(client: Client, **query: Any) -> list[dict[str, str]]:
     return list(csv.DictReader(StringIO(text.removeprefix("\ufeff"), newline="")))
 
 
-def test_a_failed_row_is_told_whole(make_person, site) -> None:
+def test_a_failed_row_is_reported_whole(make_person, site) -> None:
     (row,) = make_failed(site, gclid="Cj0KCQ-x", source_key="order-1", message='two\nlines, and a "quote"')
     new_conversion(site).save()
 
-    (told,) = downloaded(make_person(sites={site: "viewer"}))
+    (reported,) = downloaded(make_person(sites={site: "viewer"}))
 
-    assert tuple(told) == COLUMNS
-    assert told["id"] == str(row)
-    assert (told["siteId"], told["gclid"], told["sourceKey"]) == (site.public_id, "Cj0KCQ-x", "order-1")
-    assert (told["conversionValue"], told["conversionCurrency"]) == ("120.00", "TRY")
-    assert told["conversionTime"].endswith("+03:00")
-    assert (told["errorCode"], told["errorCategory"], told["attemptCount"]) == ("INVALID_VALUE", "VALIDATION", "1")
-    assert told["errorMessage"] == 'two\nlines, and a "quote"'
+    assert tuple(reported) == COLUMNS
+    assert reported["id"] == str(row)
+    assert (reported["siteId"], reported["gclid"], reported["sourceKey"]) == (site.public_id, "Cj0KCQ-x", "order-1")
+    assert (reported["conversionValue"], reported["conversionCurrency"]) == ("120.00", "TRY")
+    assert reported["conversionTime"].endswith("+03:00")
+    assert (reported["errorCode"], reported["errorCategory"], reported["attemptCount"]) == (
+        "INVALID_VALUE",
+        "VALIDATION",
+        "1",
+    )
+    assert reported["errorMessage"] == 'two\nlines, and a "quote"'
 
 
 @pytest.mark.parametrize(("currency", "value"), [("TRY", "120.00"), ("JPY", "120"), ("KWD", "120.000")])
@@ -59,29 +63,29 @@ def test_a_value_has_the_digits_of_its_currency(make_person, site, currency: str
     """Where a dot parts thousands, 120.000 lira would be read as many more."""
     make_failed(site, currency=currency)
 
-    (told,) = downloaded(make_person(sites={site: "viewer"}))
+    (reported,) = downloaded(make_person(sites={site: "viewer"}))
 
-    assert told["conversionValue"] == value
+    assert reported["conversionValue"] == value
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＠"])
 def test_no_cell_is_taken_for_a_formula(make_person, site, start: str) -> None:
     make_failed(site, message=f"{start}HYPERLINK()", action="=cmd|x")
 
-    (told,) = downloaded(make_person(sites={site: "viewer"}))
+    (reported,) = downloaded(make_person(sites={site: "viewer"}))
 
-    assert told["errorMessage"] == f"'{start}HYPERLINK()"
-    assert told["conversionName"] == "'=cmd|x"
+    assert reported["errorMessage"] == f"'{start}HYPERLINK()"
+    assert reported["conversionName"] == "'=cmd|x"
     assert escape_formula(5) == "5"
 
 
-def test_only_rows_of_the_users_sites_are_told(make_person, make_site) -> None:
+def test_only_rows_of_the_users_sites_are_reported(make_person, make_site) -> None:
     mine, other = make_site(), make_site()
     (row,) = make_failed(mine)
     make_failed(other)
     viewer = make_person(sites={mine: "viewer"})
 
-    assert [told["id"] for told in downloaded(viewer)] == [str(row)]
+    assert [reported["id"] for reported in downloaded(viewer)] == [str(row)]
     assert viewer.get(ADDRESS, {"site": str(other.pk)}).status_code == 302, (
         "to the list, which says that it knows no such"
     )
@@ -95,7 +99,7 @@ def test_the_lists_filters_narrow_the_file_too(admin_client, make_site) -> None:
     make_failed(other)
 
     def ids(**query: Any) -> set[str]:
-        return {told["id"] for told in downloaded(admin_client, **query)}
+        return {reported["id"] for reported in downloaded(admin_client, **query)}
 
     assert ids(site=str(site.pk)) == {str(one), str(two)}
     assert ids(site=str(site.pk), code="INVALID_VALUE") == {str(one)}
@@ -111,8 +115,8 @@ def test_a_list_of_another_state_has_no_dead_letters(make_person, site) -> None:
     answer = make_person(sites={site: "viewer"}).get(ADDRESS, {"status": "QUEUED"}, follow=True)
 
     assert answer.redirect_chain == [("/admin/ociqueue/conversion/?status=QUEUED", 302)]
-    told = [str(message) for message in answer.context["messages"]]
-    assert told == ["The export has FAILED rows; the list shows QUEUED rows."]
+    reported = [str(message) for message in answer.context["messages"]]
+    assert reported == ["The export has FAILED rows; the list shows QUEUED rows."]
 
 
 def test_the_list_offers_the_file_with_its_own_filters(make_person, site) -> None:

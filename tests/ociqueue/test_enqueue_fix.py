@@ -50,13 +50,13 @@ def columns(row: Conversion) -> dict[str, Any]:
     return {field.attname: getattr(row, field.attname) for field in Conversion._meta.concrete_fields}
 
 
-def test_oci_8_a_copy_is_queued_and_the_original_stays_as_it_is(fix, site, make_reported) -> None:
+def test_a_copy_is_queued_and_the_original_stays_as_it_is(fix, site, make_reported) -> None:
     original = make_reported(site, source_key="order-1")
 
-    told = fix(site, original)
+    reported = fix(site, original)
 
     copy = Conversion.objects.exclude(pk=original.pk).get()
-    assert told == [f"{original}: replaced by {copy}", "Replaced 1 of 1."]
+    assert reported == [f"{original}: replaced by {copy}", "Replaced 1 of 1."]
     assert (copy.status, copy.replaces, copy.source_key, copy.attempt_count) == ("QUEUED", original, None, 0)
     assert copy.order_id == original.order_id
     same = ["action", "gclid", "wbraid", "gbraid", "conversion_time", "value", "currency", "consent", "site"]
@@ -64,24 +64,24 @@ def test_oci_8_a_copy_is_queued_and_the_original_stays_as_it_is(fix, site, make_
     assert columns(Conversion.objects.get(pk=original.pk)) == columns(original)
 
 
-def test_oci_8_a_second_run_does_nothing(fix, site, make_reported) -> None:
+def test_a_second_run_does_nothing(fix, site, make_reported) -> None:
     original = make_reported(site)
     fix(site, original)
 
-    told = fix(site, original.pk)
+    reported = fix(site, original.pk)
 
-    assert told == [f"{original.pk}: already replaced by {original.replacement}", "Replaced 0 of 1."]
+    assert reported == [f"{original.pk}: already replaced by {original.replacement}", "Replaced 0 of 1."]
     assert Conversion.objects.count() == 2
 
 
-def test_oci_8_a_file_corrects_what_it_fills_in(fix, site, make_reported) -> None:
+def test_a_file_corrects_what_it_fills_in(fix, site, make_reported) -> None:
     renamed, other_click = make_reported(site, value="10.50"), make_reported(site, gclid="typed-by-hand")
     file = "id;conversionName;wbraid;conversionValue\n"
     file += f"{renamed};Teklif;;\n{other_click.pk};;CkQKC-w;7.25"
 
-    told = fix(site, content=file)
+    reported = fix(site, content=file)
 
-    assert told[-1] == "Replaced 2 of 2."
+    assert reported[-1] == "Replaced 2 of 2."
     assert (renamed.replacement.action, renamed.replacement.value, renamed.replacement.gclid) == (
         "Teklif",
         renamed.value,
@@ -96,9 +96,9 @@ def test_corrections_are_checked_like_any_entry(fix, site, make_reported) -> Non
     wrong, old = make_reported(site), make_reported(site, conversion_time=datetime.now(UTC) - timedelta(days=91))
     file = f"id,conversionValue,conversionCurrency\n{wrong},many,X1\n{old},,\n"
 
-    told = fix(site, content=file)
+    reported = fix(site, content=file)
 
-    assert told == [
+    assert reported == [
         (
             f"{wrong}: conversionCurrency: 'X1' is not an ISO 4217 currency code, such as TRY.;"
             " conversionValue: Expected a number."
@@ -114,9 +114,9 @@ def test_only_reported_rows_of_the_site_are_replaced(fix, site, make_site, make_
     Conversion.objects.filter(pk=confirmed.pk).update(uploaded_at=datetime.now(UTC))
     good = make_reported(site)
 
-    told = fix(site, queued, foreign, confirmed, "nonsense", good, good)
+    reported = fix(site, queued, foreign, confirmed, "nonsense", good, good)
 
-    assert told == [
+    assert reported == [
         f"{queued}: it is QUEUED; only COMPLETED rows are replaced",
         f"{foreign}: there is no such row at this site",
         f"{confirmed}: Google confirmed it",
@@ -142,9 +142,9 @@ def test_a_dry_run_writes_nothing(fix, site, make_reported) -> None:
     original = make_reported(site)
     events = Event.objects.count()
 
-    told = fix(site, original, dry_run=True)
+    reported = fix(site, original, dry_run=True)
 
-    assert told == [f"{original}: would be replaced", "Would replace 1 of 1."]
+    assert reported == [f"{original}: would be replaced", "Would replace 1 of 1."]
     assert (Conversion.objects.count(), Event.objects.count()) == (1, events)
 
 
@@ -164,9 +164,9 @@ def test_the_witness_tells_who_made_the_copy_and_why(fix, site, make_reported) -
 def test_of_concurrent_runs_one_replaces(fix, site, make_reported, in_threads) -> None:
     original = make_reported(site)
 
-    told = in_threads(lambda _: fix(site, original)[-1], count=6)
+    reported = in_threads(lambda _: fix(site, original)[-1], count=6)
 
-    assert sorted(told) == ["Replaced 0 of 1."] * 5 + ["Replaced 1 of 1."]
+    assert sorted(reported) == ["Replaced 0 of 1."] * 5 + ["Replaced 1 of 1."]
     assert Conversion.objects.filter(replaces=original).count() == 1
 
 
@@ -178,7 +178,9 @@ def test_of_concurrent_runs_one_replaces(fix, site, make_reported, in_threads) -
         ("id,sourceKey\n", "Unknown columns: sourceKey; expected id, conversionName"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_told_and_nothing_is_done(fix, site, make_reported, content, sentence) -> None:
+def test_a_file_that_cannot_be_read_is_reported_and_nothing_is_done(
+    fix, site, make_reported, content, sentence
+) -> None:
     original = make_reported(site)
 
     with pytest.raises(CommandError, match=sentence):
@@ -187,12 +189,12 @@ def test_a_file_that_cannot_be_read_is_told_and_nothing_is_done(fix, site, make_
     assert Conversion.objects.count() == 1
 
 
-def test_a_line_that_cannot_be_read_is_told_by_its_number(fix, site, make_reported) -> None:
+def test_a_line_that_cannot_be_read_is_reported_by_its_number(fix, site, make_reported) -> None:
     original = make_reported(site)
 
-    told = fix(site, content=f"id,conversionName\n{original}\n{original},\n,Teklif")
+    reported = fix(site, content=f"id,conversionName\n{original}\n{original},\n,Teklif")
 
-    assert told == [
+    assert reported == [
         "line 2: 1 cells, but the header has 2.",
         f"{original}: replaced by {original.replacement}",
         "line 4: the id is missing",

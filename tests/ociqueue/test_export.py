@@ -81,7 +81,7 @@ def test_the_script_is_seen_when_it_pulls_and_not_when_it_previews(api, site) ->
 
 
 @pytest.mark.parametrize(
-    ("zone", "utc", "spoken"),
+    ("zone", "utc", "formatted"),
     [
         ("Europe/Istanbul", "2026-07-01T09:30:05", "2026-07-01 12:30:05+03:00"),
         ("UTC", "2026-07-01T09:30:05", "2026-07-01 09:30:05+00:00"),
@@ -94,10 +94,10 @@ def test_the_script_is_seen_when_it_pulls_and_not_when_it_previews(api, site) ->
         ("America/New_York", "2026-11-01T06:30:00", "2026-11-01 01:30:00-05:00"),
     ],
 )
-def test_times_are_spoken_in_the_sites_zone(zone: str, utc: str, spoken: str) -> None:
+def test_times_are_formatted_in_the_sites_zone(zone: str, utc: str, formatted: str) -> None:
     time = datetime.fromisoformat(utc).replace(tzinfo=UTC, microsecond=999_999)
 
-    assert format_time(time, Site(time_zone=zone).zone) == spoken
+    assert format_time(time, Site(time_zone=zone).zone) == formatted
 
 
 @pytest.mark.parametrize("claims", ["true", "false"])
@@ -144,13 +144,13 @@ def test_a_head_request_claims_nothing(api, site, make_conversion) -> None:
     assert Conversion.objects.get().status == "QUEUED"
 
 
-def test_without_a_key_nothing_is_told(site) -> None:
+def test_without_a_key_nothing_is_reported(site) -> None:
     answer = Api().get("oci/google-ads-export", siteId=site.public_id, markAsExported="true")
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "UNAUTHENTICATED")
 
 
-def test_too_many_requests_of_one_key_are_told_when_to_come_back(api, site, settings) -> None:
+def test_too_many_requests_of_one_key_are_reported_when_to_come_back(api, site, settings) -> None:
     settings.RATE_PER_MINUTE = 2
     answers = [api.get("oci/google-ads-export", siteId=site.public_id) for _ in range(4)]
 

@@ -21,23 +21,23 @@ def run(live_server: Any, *arguments: str) -> str:
 
 
 def test_every_row_goes_in_and_out_once(live_server) -> None:
-    told = run(live_server, "--rows", "250", "--batch", "40", "--clients", "3")
+    reported = run(live_server, "--rows", "250", "--batch", "40", "--clients", "3")
 
-    assert "All 250 rows are COMPLETED, each handed out once; the counts are exact." in told
+    assert "All 250 rows are COMPLETED, each handed out once; the counts are exact." in reported
     assert set(Conversion.objects.values_list("status", "attempt_count")) == {("COMPLETED", 1)}
     assert Conversion.objects.count() == 250
     assert not ApiKey.objects.valid().exists(), "its key ends with it"
 
 
 def test_another_site_is_used_with_its_own_key(live_server, site: Site, site_key) -> None:
-    told = run(live_server, "--rows", "20", "--batch", "7", "--site", site.public_id, "--key", site_key(site))
+    reported = run(live_server, "--rows", "20", "--batch", "7", "--site", site.public_id, "--key", site_key(site))
 
-    assert "All 20 rows" in told
+    assert "All 20 rows" in reported
     assert Conversion.objects.for_site(site).count() == 20
     assert ApiKey.objects.valid().exists(), "a key that it was given is not its own to end"
 
 
-def test_a_row_that_is_missing_at_the_end_is_told(live_server, monkeypatch) -> None:
+def test_a_row_that_is_missing_at_the_end_is_reported(live_server, monkeypatch) -> None:
     monkeypatch.setattr(LoadTest, "drain", lambda _: None)
 
     with pytest.raises(CommandError, match=r"0 were handed out instead of 5.*The totals say"):

@@ -1,4 +1,4 @@
-"""What operators are told, without counting finished rows."""
+"""The operators' API: stats without counting finished rows, and pages of rows."""
 
 from datetime import timedelta
 
@@ -28,21 +28,21 @@ def test_totals_name_all_five_states_and_what_recover_would_take(operator, site,
     claimed = Conversion.objects.claim(limit=2)
     Conversion.objects.filter(pk=claimed[0].pk).update(claimed_at=timezone.now() - timedelta(minutes=16))
 
-    told = stats(operator, site)
+    reported = stats(operator, site)
 
-    assert told["siteId"] == site.public_id
-    assert told["totals"] == {"QUEUED": 1, "RETRY": 0, "PROCESSING": 2, "COMPLETED": 0, "FAILED": 0}
-    assert told["stuckProcessing"] == 1 == Conversion.objects.recover()
-    assert told["lastUpdatedAt"] is not None
+    assert reported["siteId"] == site.public_id
+    assert reported["totals"] == {"QUEUED": 1, "RETRY": 0, "PROCESSING": 2, "COMPLETED": 0, "FAILED": 0}
+    assert reported["stuckProcessing"] == 1 == Conversion.objects.recover()
+    assert reported["lastUpdatedAt"] is not None
     Count.objects.fold()
     assert stats(operator, site)["totals"]["RETRY"] == 1
 
 
 def test_an_empty_site_has_one_shape_too(operator, site) -> None:
-    told = stats(operator, site)
+    reported = stats(operator, site)
 
-    assert set(told["totals"].values()) == {0}
-    assert (told["lastUpdatedAt"], told["errorRate"], told["alarming"]) == (None, None, False)
+    assert set(reported["totals"].values()) == {0}
+    assert (reported["lastUpdatedAt"], reported["errorRate"], reported["alarming"]) == (None, None, False)
 
 
 def test_many_failures_are_alarming(operator, site, make_conversion) -> None:
@@ -95,11 +95,11 @@ def test_rows_can_be_asked_for_by_state_and_hide_the_click_id(operator, site, ma
     waiting = make_conversion(site, gclid="other-click")
     Conversion.objects.claim(limit=1)
 
-    told = operator.get("oci/queue-rows", siteId=site.public_id, status="QUEUED")
+    reported = operator.get("oci/queue-rows", siteId=site.public_id, status="QUEUED")
 
-    assert [row["id"] for row in told.json()["rows"]] == [str(waiting)]
-    assert "click" not in told.content.decode()
-    assert told.json()["rows"][0]["attemptCount"] == 0
+    assert [row["id"] for row in reported.json()["rows"]] == [str(waiting)]
+    assert "click" not in reported.content.decode()
+    assert reported.json()["rows"][0]["attemptCount"] == 0
 
 
 @pytest.mark.parametrize(
@@ -155,9 +155,9 @@ def test_actions_take_their_states_and_name_the_others(operator, site, make_conv
     rows["RETRY"].move("defer", claimed_at=None)
     rows["QUEUED"] = make_conversion(site)
 
-    told = operator.post(
+    reported = operator.post(
         "oci/queue-actions", {"siteId": site.public_id, "action": action, "ids": [str(r) for r in rows.values()]}
     ).json()
 
-    assert told["affected"] == len(takes)
-    assert {row["status"] for row in told["skipped"]} == set(rows) - takes
+    assert reported["affected"] == len(takes)
+    assert {row["status"] for row in reported["skipped"]} == set(rows) - takes

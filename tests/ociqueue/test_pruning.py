@@ -202,11 +202,11 @@ def test_two_runs_at_once_share_the_work(make_old, in_threads, monkeypatch) -> N
     for _ in range(20):
         make_old("claim", "ack")
 
-    told = in_threads(lambda _: pruning.prune(older_than=MONTH).get("conversion", 0), count=3)
+    reported = in_threads(lambda _: pruning.prune(older_than=MONTH).get("conversion", 0), count=3)
 
     left = Conversion.objects.count()
-    assert sum(told) + left == 20
-    assert sum(Pruning.objects.values_list("rows", flat=True)) == sum(told)
+    assert sum(reported) + left == 20
+    assert sum(Pruning.objects.values_list("rows", flat=True)) == sum(reported)
     assert Count.objects.by_state(queue="conversion") == ({"COMPLETED": left} if left else {})
 
 

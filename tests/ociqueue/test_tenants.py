@@ -165,10 +165,10 @@ def test_the_sum_over_sites_leaves_out_what_is_not_the_users(
     make_conversion(site)
     person = Api(client=make_person(sites={site: "viewer"}))
 
-    told = person.get("oci/queue-stats", scope="multi").json()
+    reported = person.get("oci/queue-stats", scope="multi").json()
 
-    assert (told["totals"]["QUEUED"], told["totals"]["PROCESSING"]) == (1, 0)
-    assert [each["siteId"] for each in told["sites"]] == [site.public_id]
+    assert (reported["totals"]["QUEUED"], reported["totals"]["PROCESSING"]) == (1, 0)
+    assert [each["siteId"] for each in reported["sites"]] == [site.public_id]
 
 
 def test_a_hand_made_post_without_the_csrf_token_is_refused(site, make_person, make_conversion) -> None:

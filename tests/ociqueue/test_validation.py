@@ -36,15 +36,15 @@ def post(api, site, *items: Any) -> dict[str, Any]:
 
 
 def test_the_good_ones_are_stored_when_others_are_bad(api, site) -> None:
-    told = post(api, site, item(), item(gclid=...), "nonsense", None, item(gclid="second"))
+    reported = post(api, site, item(), item(gclid=...), "nonsense", None, item(gclid="second"))
 
-    assert (told["ok"], told["created"], told["duplicates"], told["invalid"]) == (True, 2, 0, 3)
-    assert [result["status"] for result in told["results"]] == ["created", *["invalid"] * 3, "created"]
-    assert told["results"][1]["errors"] == [
+    assert (reported["ok"], reported["created"], reported["duplicates"], reported["invalid"]) == (True, 2, 0, 3)
+    assert [result["status"] for result in reported["results"]] == ["created", *["invalid"] * 3, "created"]
+    assert reported["results"][1]["errors"] == [
         {"field": "gclid", "message": "Exactly one of gclid, wbraid and gbraid is required."}
     ]
     assert set(Conversion.objects.values_list("gclid", flat=True)) == {"Cj0KCQ-_x", "second"}
-    assert told["results"][0]["id"] == f"seal_{Conversion.objects.get(gclid='Cj0KCQ-_x').pk}"
+    assert reported["results"][0]["id"] == f"seal_{Conversion.objects.get(gclid='Cj0KCQ-_x').pk}"
 
 
 def test_a_source_key_is_stored_once_and_answers_the_first_id(api, site) -> None:
@@ -61,36 +61,36 @@ def test_a_source_key_is_stored_once_and_answers_the_first_id(api, site) -> None
 
 
 def test_the_same_source_key_of_another_action_is_another_conversion(api, site) -> None:
-    told = post(api, site, item(sourceKey="1"), item(sourceKey="1", conversionName="Teklif"))
+    reported = post(api, site, item(sourceKey="1"), item(sourceKey="1", conversionName="Teklif"))
 
-    assert told["created"] == 2
+    assert reported["created"] == 2
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_concurrent_deliveries_of_one_source_key_one_is_stored(site, api, in_threads) -> None:
-    told = in_threads(lambda _: post(api, site, item(sourceKey="order-1")), count=8)
+    reported = in_threads(lambda _: post(api, site, item(sourceKey="order-1")), count=8)
 
-    assert sum(report["created"] for report in told) == 1
-    assert len({report["results"][0]["id"] for report in told}) == 1
+    assert sum(report["created"] for report in reported) == 1
+    assert len({report["results"][0]["id"] for report in reported}) == 1
 
 
 @pytest.mark.django_db(transaction=True)
 def test_overlapping_deliveries_in_opposite_order_do_not_deadlock(site, api, in_threads) -> None:
     items = [item(sourceKey=f"order-{number}", gclid=f"c{number}") for number in range(1000)]
 
-    told = in_threads(lambda number: post(api, site, *(items if number % 2 else reversed(items))), count=4)
+    reported = in_threads(lambda number: post(api, site, *(items if number % 2 else reversed(items))), count=4)
 
-    assert sum(report["created"] for report in told) == 1000
-    assert [result["index"] for result in told[0]["results"]] == list(range(1000))
+    assert sum(report["created"] for report in reported) == 1000
+    assert [result["index"] for result in reported[0]["results"]] == list(range(1000))
 
 
 @pytest.mark.parametrize(
     "bad", [{"\ud800x": 1}, {"gclid": "\ud800"}, {"conversionName": {"a": ["\ud800"]}}, ["\ud800"], "\ud800"]
 )
 def test_half_a_surrogate_pair_anywhere_leaves_the_good_ones_stored(api, site, bad) -> None:
-    told = post(api, site, item(), bad)
+    reported = post(api, site, item(), bad)
 
-    assert (told["created"], told["invalid"]) == (1, 1)
+    assert (reported["created"], reported["invalid"]) == (1, 1)
 
 
 @pytest.mark.parametrize("depth", [500, 940, 960])
@@ -161,17 +161,17 @@ def test_order_ids_are_stable_and_never_depend_on_value_or_time(site) -> None:
 def test_a_bad_conversion_is_refused_by_the_name_of_its_field(
     api, site, fields: dict, field: str, message: str
 ) -> None:
-    told = post(api, site, item(**fields))
+    reported = post(api, site, item(**fields))
 
-    errors = {error["field"]: error["message"] for error in told["results"][0]["errors"]}
+    errors = {error["field"]: error["message"] for error in reported["results"][0]["errors"]}
     assert message in errors[field]
     assert not Conversion.objects.exists()
 
 
 def test_every_fault_is_named_at_once(api, site) -> None:
-    told = post(api, site, {"conversionValue": "x"})
+    reported = post(api, site, {"conversionValue": "x"})
 
-    fields = {error["field"] for error in told["results"][0]["errors"]}
+    fields = {error["field"] for error in reported["results"][0]["errors"]}
     assert fields == {"gclid", "conversionName", "conversionTime", "conversionValue"}
 
 
@@ -187,9 +187,9 @@ def test_an_odd_offset_costs_nobody_anything(api, site, offset: str) -> None:
     """ISO 8601 as Python reads it, with offsets that PostgreSQL refuses; the moment is stored all the same."""
     sent = f"{NOW - timedelta(hours=30):%Y-%m-%dT%H:%M:%S}{offset}"
 
-    told = post(api, site, item(), item(gclid="odd", conversionTime=sent), item(gclid="after"))
+    reported = post(api, site, item(), item(gclid="odd", conversionTime=sent), item(gclid="after"))
 
-    assert told["created"] == 3
+    assert reported["created"] == 3
     assert Conversion.objects.get(gclid="odd").conversion_time == datetime.fromisoformat(sent)
 
 
@@ -212,9 +212,9 @@ def test_a_batch_has_one_to_five_thousand(api, site, conversions) -> None:
 
 def test_a_large_batch_takes_as_many_statements_as_a_small_one(api, site, django_assert_max_num_queries) -> None:
     with django_assert_max_num_queries(14):
-        told = post(api, site, *(item(gclid=f"c{number}", sourceKey=str(number)) for number in range(2000)))
+        reported = post(api, site, *(item(gclid=f"c{number}", sourceKey=str(number)) for number in range(2000)))
 
-    assert told["created"] == 2000
+    assert reported["created"] == 2000
 
 
 @pytest.mark.parametrize(

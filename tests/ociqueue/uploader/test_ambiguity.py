@@ -144,8 +144,8 @@ def test_of_twins_in_one_batch_the_first_is_sent_alone(google, api_site, make_ro
     first, second = google.calls
     assert [row.gclid for row in first.request.conversions] == ["twin", "other"]
     assert [row.gclid for row in second.request.conversions] == ["twin"]
-    told = UploadBatch.objects.order_by("created_at").values_list("size", "accepted", "put_off")
-    assert list(told) == [(3, 2, 1), (1, 1, 0)]
+    reported = UploadBatch.objects.order_by("created_at").values_list("size", "accepted", "put_off")
+    assert list(reported) == [(3, 2, 1), (1, 1, 0)]
 
 
 def test_a_twin_that_stayed_here_is_not_in_doubt_when_the_worker_dies(google, api_site, make_rows, monkeypatch) -> None:
@@ -162,8 +162,8 @@ def test_a_twin_that_stayed_here_is_not_in_doubt_when_the_worker_dies(google, ap
 
     assert UploadBatch.objects.get().row_ids == [sent.pk]
     Conversion.objects.recover(min_age=-timedelta(minutes=1))
-    told = dict(Conversion.objects.values_list("pk", "outcome_unknown"))
-    assert told == {sent.pk: True, stayed.pk: False}
+    reported = dict(Conversion.objects.values_list("pk", "outcome_unknown"))
+    assert reported == {sent.pk: True, stayed.pk: False}
     stayed.refresh_from_db()
     assert (stayed.status, stayed.attempt_count, stayed.attempts_forgiven) == ("RETRY", 1, 1)
 
@@ -178,7 +178,7 @@ def test_twins_are_what_google_takes_for_twins(google, api_site, make_rows) -> N
     assert [len(call.request.conversions) for call in google.calls] == [1, 1]
 
 
-def test_what_google_is_told_of_a_row(google, api_site, make_rows) -> None:
+def test_what_google_is_reported_of_a_row(google, api_site, make_rows) -> None:
     (row,) = make_rows(
         api_site, "Cj0-abc_1", value="12.500", consent="DENIED", conversion_time="2026-11-14T10:00:00.9+03:00"
     )

@@ -37,8 +37,8 @@ def _smaller(init):
     return with_limit
 
 
-def quota(**told):
-    return {"family": "quota_error", "name": "RESOURCE_EXHAUSTED", "retry_seconds": 900, **told}
+def quota(**reported):
+    return {"family": "quota_error", "name": "RESOURCE_EXHAUSTED", "retry_seconds": 900, **reported}
 
 
 def unavailable(call):
@@ -63,7 +63,7 @@ def cut(call):
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "reported"),
     [
         (unavailable, (Category.TRANSIENT, True, 0)),
         (late, (Category.TRANSIENT, True, 0)),
@@ -72,15 +72,15 @@ def cut(call):
         (locked_out, (Category.AUTH, False, 1)),
     ],
 )
-def test_the_third_of_five_batches_fails_alone(google, five_batches, fault, told) -> None:
-    """Told is the category, whether Google may have the rows, and attempts forgiven."""
+def test_the_third_of_five_batches_fails_alone(google, five_batches, fault, reported) -> None:
+    """Expected are the category, whether Google may have the rows, and attempts forgiven."""
     google.replies.extend([accept, accept, fault])
 
     upload_due()
 
     assert {row.status for row in five_batches(1) + five_batches(2)} == {"COMPLETED"}
     for row in five_batches(3):
-        assert (row.provider_error_category, row.outcome_unknown, row.attempts_forgiven) == told
+        assert (row.provider_error_category, row.outcome_unknown, row.attempts_forgiven) == reported
         assert (row.status, row.attempt_count, row.open_batch_id) == ("RETRY", 1, None)
         assert row.next_retry_at
     others = five_batches(4) + five_batches(5)

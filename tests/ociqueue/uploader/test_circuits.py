@@ -92,8 +92,8 @@ def test_claimed_rows_go_back_unharmed(google, api_site, make_rows) -> None:
 
 
 @pytest.mark.parametrize("level", ["request", "row"])
-def test_an_account_that_is_not_on_googles_list_is_told_in_plain_words(google, api_site, make_rows, level) -> None:
-    """New integrations need the Data Manager API; the user is told so, not CUSTOMER_NOT_ALLOWLISTED."""
+def test_an_account_that_is_not_on_googles_list_is_reported_in_plain_words(google, api_site, make_rows, level) -> None:
+    """New integrations need the Data Manager API; the hint says so, not only CUSTOMER_NOT_ALLOWLISTED."""
     make_rows(api_site, "one")
     error = {"family": "not_allowlisted_error", "name": "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE"}
     if level == "request":

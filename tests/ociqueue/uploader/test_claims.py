@@ -83,7 +83,7 @@ def test_an_answer_outlives_the_connection_that_was_lost_meanwhile(google, api_s
 
 
 def test_an_answer_settles_once(google, api_site, make_rows) -> None:
-    """The connection may be lost when all is written but nobody was told: settling again changes and tells nothing."""
+    """The connection may be lost after the commit and before its confirmation: settling again changes nothing."""
     make_rows(api_site, count=2)
     batch, rows = upload_run.claim(api_site, upload_run.next_turn(api_site))
     upload_run.mark_sent(batch, rows)
@@ -145,8 +145,8 @@ def test_a_provider_that_fails_by_itself_leaves_no_row_claimed(
     tally = upload_due()
 
     assert tally.put_off == 2
-    told = set(Conversion.objects.values_list("status", "outcome_unknown", "provider_error_code"))
-    assert told == {("RETRY", True, "UPLOADER_ERROR")}
+    reported = set(Conversion.objects.values_list("status", "outcome_unknown", "provider_error_code"))
+    assert reported == {("RETRY", True, "UPLOADER_ERROR")}
 
 
 def test_an_operator_who_resets_while_rows_go_out_leaves_them_unknown(google, api_site, make_rows, in_threads) -> None:

@@ -132,7 +132,7 @@ def test_there_is_nothing_to_check_without_a_login(admin, site) -> None:
 
 
 @pytest.mark.usefixtures("_worker")
-def test_oci_22_not_allowlisted_is_told_in_full_and_a_probe_closes_it(google, make_person, api_site, make_rows) -> None:
+def test_not_allowlisted_is_reported_in_full_and_a_probe_closes_it(google, make_person, api_site, make_rows) -> None:
     refusal = {"family": "not_allowlisted_error", "name": "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE"}
     google.replies.append(lambda call: call.refuse("PERMISSION_DENIED", refusal))
     make_rows(api_site, count=3)
@@ -141,14 +141,14 @@ def test_oci_22_not_allowlisted_is_told_in_full_and_a_probe_closes_it(google, ma
     upload_due()
     shown = [operator.get(page_of(api_site, name)).content.decode() for name in ("change", "circuit")]
     answer = operator.post(page_of(api_site, "circuit/probe"), follow=True)
-    told = [str(message) for message in answer.context["messages"]]
+    reported = [str(message) for message in answer.context["messages"]]
     assert is_rung("oci_upload")
     upload_due()
 
     for page in shown:
         assert DATA_MANAGER.replace("'", "&#x27;") in page
         assert "Probe now" in page
-    assert told == ["The row with the fewest attempts is sent as the probe within seconds."]
+    assert reported == ["The row with the fewest attempts is sent as the probe within seconds."]
     assert states(api_site) == ["COMPLETED"] * 3
     assert Circuit.objects.get().status == CircuitStatus.CLOSED
     closed = operator.get(page_of(api_site, "circuit"))

@@ -28,7 +28,7 @@ def _worker() -> None:
 
 
 @pytest.mark.usefixtures("_worker")
-def test_oci_19_a_login_is_stored_sealed_and_the_probe_is_rung_for(admin, site) -> None:
+def test_a_login_is_stored_sealed_and_the_probe_is_rung_for(admin, site) -> None:
     Site.objects.update(sync_method=SyncMethod.API)
     Circuit.objects.trip(site, code="X", category=Category.AUTH, reason="no")
 
@@ -50,7 +50,7 @@ def test_oci_19_a_login_is_stored_sealed_and_the_probe_is_rung_for(admin, site) 
     assert is_rung("oci_upload")
 
 
-def test_oci_19_nothing_stored_is_ever_shown(admin, site, admin_client) -> None:
+def test_nothing_stored_is_ever_shown(admin, site, admin_client) -> None:
     """Write-only: no page of the console holds a value, nor does the log, also after a mistake in the form."""
     store(admin, site, **FULL)
     Site.objects.update(sync_method=SyncMethod.API)
@@ -102,7 +102,7 @@ def test_optional_parts_are_removed_by_name(admin, site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "name", "told"),
+    ("fields", "name", "reported"),
     [
         ({"customer_id": "123"}, "customer_id", "ten digits"),
         ({"customer_id": "１２３４５６７８９０"}, "customer_id", "ten digits"),
@@ -123,11 +123,11 @@ def test_optional_parts_are_removed_by_name(admin, site) -> None:
         ({"client_id": "x" * 501}, "client_id", "at most 500 characters"),
     ],
 )
-def test_bad_input_is_told_at_its_field_and_stores_nothing(admin, site, fields, name, told) -> None:
+def test_bad_input_is_reported_at_its_field_and_stores_nothing(admin, site, fields, name, reported) -> None:
     answer = store(admin, site, **{**FULL, **fields})
 
-    assert told in errors_of(answer)[name][0]
-    assert told.replace("'", "&#x27;") in answer.content.decode()
+    assert reported in errors_of(answer)[name][0]
+    assert reported.replace("'", "&#x27;") in answer.content.decode()
     assert not Credentials.objects.exists()
 
 
@@ -143,7 +143,7 @@ def test_nothing_entered_changes_nothing(admin, site) -> None:
     assert Credentials.objects.get().changed_at == changed_at
 
 
-def test_stored_actions_of_another_customer_are_not_kept_and_not_told(admin, site) -> None:
+def test_stored_actions_of_another_customer_are_not_kept_and_not_reported(admin, site) -> None:
     store(admin, site, **FULL)
 
     moved = store(admin, site, customer_id="9876543210")

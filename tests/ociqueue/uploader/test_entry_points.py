@@ -34,7 +34,7 @@ def test_the_command_uploads_and_says_what_it_did(google, api_site, make_rows) -
 
 
 def test_a_rehearsal_reports_each_row_and_writes_nothing(google, api_site, make_rows, sql) -> None:
-    """OCI-24: `validate_only`, per row."""
+    """`validate_only` gives a result per row."""
     good, bad = make_rows(api_site, "good", "FAIL-UNPARSEABLE_GCLID-1")
     before = sql("SELECT * FROM offline_conversion_queue ORDER BY id")
 
@@ -81,7 +81,7 @@ def test_one_site_alone(google, make_api_site, make_rows) -> None:
     assert (states(mine), states(other)) == (["COMPLETED"], ["QUEUED"])
 
 
-def test_a_site_that_cannot_upload_is_told_why(make_site) -> None:
+def test_a_site_that_cannot_upload_is_reported_why(make_site) -> None:
     script, no_login = make_site(name="s"), make_site(name="n", sync_method="api")
 
     with pytest.raises(CommandError, match="uses a script"):
@@ -95,7 +95,7 @@ def test_a_site_that_cannot_upload_is_told_why(make_site) -> None:
 
 
 @pytest.mark.parametrize("dry_run", [(), ("--dry-run",)])
-def test_a_paused_site_is_told_as_such(google, api_site, make_rows, dry_run) -> None:
+def test_a_paused_site_is_reported_as_such(google, api_site, make_rows, dry_run) -> None:
     make_rows(api_site, "one")
     Site.objects.update(is_paused=True, pause_reason="legal hold")
 
@@ -105,7 +105,7 @@ def test_a_paused_site_is_told_as_such(google, api_site, make_rows, dry_run) -> 
     assert google.calls == []
 
 
-def test_an_open_circuit_is_told_until_its_probe_is_due(google, api_site, make_rows) -> None:
+def test_an_open_circuit_is_reported_until_its_probe_is_due(google, api_site, make_rows) -> None:
     """A dry run ignores the circuit: it shows whether the account is fixed."""
     make_rows(api_site, "one", action="Satış")
     make_rows(api_site, "two", action="Teklif")

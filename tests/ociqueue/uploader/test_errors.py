@@ -172,10 +172,10 @@ def test_the_worst_of_several(names: list[str], ends: str) -> None:
 
 
 def test_an_unpublished_code_keeps_what_google_calls_it() -> None:
-    told = {"family": "internal_error", "name": "ERROR_CODE_NOT_PUBLISHED", "index": 0, "unpublished": "SECRET_17"}
+    reported = {"family": "internal_error", "name": "ERROR_CODE_NOT_PUBLISHED", "index": 0, "unpublished": "SECRET_17"}
     request = type("Request", (), {"conversions": [None], "validate_only": True})
 
-    (result,) = read_response(response(request, [told]), 1, request_id="r", dry_run=True)
+    (result,) = read_response(response(request, [reported]), 1, request_id="r", dry_run=True)
 
     assert (result.disposition, result.category) == (Disposition.FATAL, Category.VALIDATION)
     assert "SECRET_17" in result.message

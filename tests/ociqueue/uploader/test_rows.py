@@ -12,8 +12,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 FAMILY = "conversion_upload_error"
 
 
-def error(name: str, **told):
-    return {"family": FAMILY, "name": name, **told}
+def error(name: str, **reported):
+    return {"family": FAMILY, "name": name, **reported}
 
 
 def test_of_two_thousand_rows_the_right_hundred_fail(google, api_site, make_rows) -> None:
@@ -56,7 +56,7 @@ def test_the_first_row_is_not_mistaken_for_no_row(google, api_site, make_rows) -
     assert states(api_site) == ["FAILED", "COMPLETED", "COMPLETED"]
 
 
-def test_of_several_errors_on_a_row_the_worst_counts_and_all_are_told(google, api_site, make_rows) -> None:
+def test_of_several_errors_on_a_row_the_worst_counts_and_all_are_reported(google, api_site, make_rows) -> None:
     (row,) = make_rows(api_site, "bad")
     google.errors["bad"] = [error("TOO_RECENT_EVENT", message="too fresh"), error("EXPIRED_EVENT", message="too old")]
 
@@ -111,7 +111,7 @@ def test_an_answer_with_the_wrong_number_of_results_proves_nothing(google, api_s
 
 
 def test_a_row_with_neither_result_nor_error_is_not_believed(google, api_site, make_rows) -> None:
-    make_rows(api_site, "told", "forgotten")
+    make_rows(api_site, "reported", "forgotten")
 
     def forget(call):
         answer = call.accept()

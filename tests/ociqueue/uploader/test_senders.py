@@ -81,8 +81,8 @@ def test_a_late_script_cannot_settle_what_an_upload_holds(google, moving_site, m
     batch, rows = upload_run.claim(moving_site, upload_run.next_turn(moving_site))
     for path in ("oci/ack", "oci/ack-failed"):
         body = {"siteId": moving_site.public_id, "queueIds": [item["id"]], "errorCategory": "VALIDATION"}
-        told = script.post(path, body).json()
-        assert (told["updated"], told["ignored"]) == (0, [{"id": item["id"], "status": "PROCESSING"}])
+        reported = script.post(path, body).json()
+        assert (reported["updated"], reported["ignored"]) == (0, [{"id": item["id"], "status": "PROCESSING"}])
     results = upload_run.send(upload_run.google_ads(moving_site), upload_run.mark_sent(batch, rows))
     upload_run.settle(batch, rows, results)
 

@@ -40,7 +40,7 @@ def table(model: type[Model]) -> list[dict[str, Any]]:
     return list(model._default_manager.order_by("pk").values())
 
 
-def test_oci_25_a_waiting_row_is_uploaded_cell_by_cell_and_completed(run_script, make_site, make_conversion) -> None:
+def test_a_waiting_row_is_uploaded_cell_by_cell_and_completed(run_script, make_site, make_conversion) -> None:
     site = make_site(time_zone="Europe/Istanbul")
     yesterday = (datetime.now(UTC) - timedelta(days=1)).replace(hour=21, minute=30, second=5, microsecond=0)
     row = make_conversion(
@@ -71,7 +71,7 @@ def test_oci_25_a_waiting_row_is_uploaded_cell_by_cell_and_completed(run_script,
     assert (row.status, row.attempt_count, row.uploaded_at) == ("COMPLETED", 1, None)
 
 
-def test_oci_25_each_kind_of_click_id_goes_into_its_own_column(run_script, make_site, make_conversion) -> None:
+def test_each_kind_of_click_id_goes_into_its_own_column(run_script, make_site, make_conversion) -> None:
     site = make_site()
     rows = [make_conversion(site, **{kind: f"{kind}-1"}) for kind in ("gclid", "wbraid", "gbraid")]
 
@@ -89,7 +89,7 @@ def test_oci_25_each_kind_of_click_id_goes_into_its_own_column(run_script, make_
     assert outcomes(*rows) == [COMPLETED] * 3
 
 
-def test_oci_25_a_thousand_rows_are_worked_in_pages(run_script, make_site) -> None:
+def test_a_thousand_rows_are_worked_in_pages(run_script, make_site) -> None:
     site = make_site()
     rows = make_many(site, 1000)
 
@@ -103,7 +103,7 @@ def test_oci_25_a_thousand_rows_are_worked_in_pages(run_script, make_site) -> No
     assert Conversion.objects.filter(status="COMPLETED", attempt_count=1).count() == 1000
 
 
-def test_oci_25_a_page_larger_than_a_report_is_reported_in_batches(run_script, make_site) -> None:
+def test_a_page_larger_than_a_report_is_reported_in_batches(run_script, make_site) -> None:
     site = make_site()
     make_many(site, 1001)
 
@@ -113,7 +113,7 @@ def test_oci_25_a_page_larger_than_a_report_is_reported_in_batches(run_script, m
     assert Conversion.objects.filter(status="COMPLETED").count() == 1001
 
 
-def test_oci_25_a_queue_that_ends_with_a_full_page_is_asked_once_more(run_script, make_site, make_conversion) -> None:
+def test_a_queue_that_ends_with_a_full_page_is_asked_once_more(run_script, make_site, make_conversion) -> None:
     site = make_site()
     rows = [make_conversion(site, gclid=f"click-{number}") for number in range(2)]
 
@@ -145,7 +145,7 @@ SPOILS = [
 ]
 
 
-def test_oci_25_every_fault_is_found_before_the_upload(run_script, make_site, make_conversion) -> None:
+def test_every_fault_is_found_before_the_upload(run_script, make_site, make_conversion) -> None:
     site = make_site()
     good = make_conversion(site, gclid="good", value=0)
     rows = [make_conversion(site, gclid="click") for _ in SPOILS]
@@ -158,7 +158,7 @@ def test_oci_25_every_fault_is_found_before_the_upload(run_script, make_site, ma
     assert outcomes(good) == [COMPLETED]
 
 
-def test_oci_25_validation_failures_are_reported_once_per_group(run_script, make_site, make_conversion) -> None:
+def test_validation_failures_are_reported_once_per_group(run_script, make_site, make_conversion) -> None:
     site = make_site()
     late, later, nameless, good = [make_conversion(site, gclid=f"click-{number}") for number in range(4)]
     spoiled = {
@@ -185,7 +185,7 @@ def test_oci_25_validation_failures_are_reported_once_per_group(run_script, make
     assert run.logs[-1] == "Claimed 4, uploaded 1, invalid 3, not applied 0, unreported 0."
 
 
-def test_oci_25_when_apply_throws_both_kinds_of_failure_are_reported(run_script, make_site, make_conversion) -> None:
+def test_when_apply_throws_both_kinds_of_failure_are_reported(run_script, make_site, make_conversion) -> None:
     site = make_site()
     spoiled, appended, also_appended = [make_conversion(site, gclid=f"click-{number}") for number in range(3)]
 
@@ -200,7 +200,7 @@ def test_oci_25_when_apply_throws_both_kinds_of_failure_are_reported(run_script,
     assert run.error == "An upload failed; no further rows are claimed."
 
 
-def test_oci_25_when_apply_throws_for_one_kind_the_others_are_completed(run_script, make_site, make_conversion) -> None:
+def test_when_apply_throws_for_one_kind_the_others_are_completed(run_script, make_site, make_conversion) -> None:
     site = make_site()
     by_gclid, by_wbraid = make_conversion(site, gclid="g"), make_conversion(site, wbraid="w")
 
@@ -211,7 +211,7 @@ def test_oci_25_when_apply_throws_for_one_kind_the_others_are_completed(run_scri
 
 
 @pytest.mark.parametrize("words", ["x" * 20_000, "a\x00b", "half \ud83d", "🔒" * 999, "line\nline", ""])
-def test_oci_25_whatever_apply_throws_can_be_reported(words: str, run_script, make_site, make_conversion) -> None:
+def test_whatever_apply_throws_can_be_reported(words: str, run_script, make_site, make_conversion) -> None:
     site = make_site()
     row = make_conversion(site, gclid="click")
 
@@ -220,7 +220,7 @@ def test_oci_25_whatever_apply_throws_can_be_reported(words: str, run_script, ma
     assert (fresh(row).status, fresh(row).provider_error_code) == ("FAILED", "UPLOAD_EXCEPTION")
 
 
-def test_oci_25_when_apply_throws_the_rest_of_the_queue_is_left_alone(run_script, make_site, make_conversion) -> None:
+def test_when_apply_throws_the_rest_of_the_queue_is_left_alone(run_script, make_site, make_conversion) -> None:
     site = make_site()
     for number in range(5):
         make_conversion(site, gclid=f"click-{number}")
@@ -233,7 +233,7 @@ def test_oci_25_when_apply_throws_the_rest_of_the_queue_is_left_alone(run_script
     assert not any("click-0" in line for line in run.logs)
 
 
-def test_oci_25_in_preview_mode_nothing_happens_at_all(run_script, make_site, make_conversion) -> None:
+def test_in_preview_mode_nothing_happens_at_all(run_script, make_site, make_conversion) -> None:
     site = make_site()
     make_conversion(site, gclid="click")
     api_key = site.issue_key(name="script")
@@ -251,7 +251,7 @@ def test_oci_25_in_preview_mode_nothing_happens_at_all(run_script, make_site, ma
     assert [table(model) for model in (Conversion, Event, Site)] == before
 
 
-def test_oci_25_the_key_and_the_click_ids_never_reach_the_log(run_script, make_site, make_conversion) -> None:
+def test_the_key_and_the_click_ids_never_reach_the_log(run_script, make_site, make_conversion) -> None:
     site = make_site()
     for number in range(3):
         make_conversion(site, gclid=f"click-{number}")
@@ -272,14 +272,14 @@ def test_oci_25_the_key_and_the_click_ids_never_reach_the_log(run_script, make_s
         ],
     )
 
-    told = "\n".join([*run.logs, run.error])
-    assert api_key not in told
-    assert "click-" not in told
-    assert "You sent [key]" in told
+    reported = "\n".join([*run.logs, run.error])
+    assert api_key not in reported
+    assert "click-" not in reported
+    assert "You sent [key]" in reported
     assert {request["headers"]["x-api-key"] for request in run.requests} == {api_key}
 
 
-def test_oci_25_a_key_that_was_never_pasted_stops_the_script(run_script, make_site) -> None:
+def test_a_key_that_was_never_pasted_stops_the_script(run_script, make_site) -> None:
     run = run_script(make_site(), api_key=KEY_PLACEHOLDER)
 
     assert run.requests == []

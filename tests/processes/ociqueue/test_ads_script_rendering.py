@@ -18,7 +18,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_oci_25_hostile_values_stay_data(text: str) -> None:
+def test_hostile_values_stay_data(text: str) -> None:
     source = render_script(base_url=text, site_id=text, api_key=text, time_zone=text)
 
     run = run_under_node(f"{source}\nmain = () => Logger.log(JSON.stringify(CONFIG));")
@@ -36,7 +36,7 @@ def test_oci_25_hostile_values_stay_data(text: str) -> None:
     assert "</" not in source
 
 
-def test_oci_25_only_the_configuration_is_rendered() -> None:
+def test_only_the_configuration_is_rendered() -> None:
     source = render_script(base_url="b", site_id="s", api_key="k", time_zone="t")
 
     before, _, rest = TEMPLATE.read_text(encoding="utf-8").partition("/*KILIT_CONFIG*/")

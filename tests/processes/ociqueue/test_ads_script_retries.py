@@ -15,7 +15,7 @@ def run_script(live_server) -> Callable[..., Run]:
     return partial(run_site_script, live_server.url)
 
 
-def test_oci_25_a_busy_server_is_asked_again_when_it_says(run_script, make_site, make_conversion) -> None:
+def test_a_busy_server_is_asked_again_when_it_says(run_script, make_site, make_conversion) -> None:
     site = make_site()
     row = make_conversion(site, gclid="click")
     busy = {"status": 429, "headers": {"retry-after": "7"}}
@@ -29,7 +29,7 @@ def test_oci_25_a_busy_server_is_asked_again_when_it_says(run_script, make_site,
     assert fresh(row).attempt_count == 1
 
 
-def test_oci_12_the_servers_own_limit_is_understood(run_script, make_site, settings) -> None:
+def test_the_servers_own_limit_is_understood(run_script, make_site, settings) -> None:
     settings.RATE_PER_MINUTE = 0
 
     run = run_script(make_site())
@@ -40,14 +40,14 @@ def test_oci_12_the_servers_own_limit_is_understood(run_script, make_site, setti
 
 
 @pytest.mark.parametrize("asked", ["Wed, 21 Oct 2026 07:28:00 GMT", "-5", "0", ""])
-def test_oci_25_a_server_that_names_no_time_is_asked_again_soon(asked: str, run_script, make_site) -> None:
+def test_a_server_that_names_no_time_is_asked_again_soon(asked: str, run_script, make_site) -> None:
     run = run_script(make_site(), answers=[{"path": EXPORT, "status": 429, "headers": {"Retry-After": asked}}])
 
     assert run.sleeps == [2]
     assert run.error is None
 
 
-def test_oci_25_a_server_that_wants_a_long_pause_gets_it_unless_rows_are_uploaded(
+def test_a_server_that_wants_a_long_pause_gets_it_unless_rows_are_uploaded(
     run_script, make_site, make_conversion
 ) -> None:
     site = make_site()
@@ -63,7 +63,7 @@ def test_oci_25_a_server_that_wants_a_long_pause_gets_it_unless_rows_are_uploade
     assert outcomes(row) == [COMPLETED]
 
 
-def test_oci_25_a_failing_server_is_asked_again_later_each_time(run_script, make_site, make_conversion) -> None:
+def test_a_failing_server_is_asked_again_later_each_time(run_script, make_site, make_conversion) -> None:
     site = make_site()
     row = make_conversion(site, gclid="click")
     down = {"status": 500, "body": "<h1>Sorry</h1>"}
@@ -75,7 +75,7 @@ def test_oci_25_a_failing_server_is_asked_again_later_each_time(run_script, make
     assert outcomes(row) == [COMPLETED]
 
 
-def test_oci_25_a_server_that_stays_down_ends_the_run(run_script, make_site, make_conversion) -> None:
+def test_a_server_that_stays_down_ends_the_run(run_script, make_site, make_conversion) -> None:
     site = make_site()
     row = make_conversion(site, gclid="click")
 
@@ -86,7 +86,7 @@ def test_oci_25_a_server_that_stays_down_ends_the_run(run_script, make_site, mak
     assert fresh(row).status == "QUEUED"
 
 
-def test_oci_25_an_export_lost_after_its_claim_is_told_and_comes_back(run_script, make_site, make_conversion) -> None:
+def test_an_export_lost_after_its_claim_is_reported_and_comes_back(run_script, make_site, make_conversion) -> None:
     site = make_site()
     lost, other = make_conversion(site, gclid="lost"), make_conversion(site, gclid="other")
     cut_off = {"path": EXPORT, "reaches": True, "status": 200, "body": '[{"id": "seal_1", "gclid": "lo'}
@@ -104,7 +104,7 @@ def test_oci_25_an_export_lost_after_its_claim_is_told_and_comes_back(run_script
     assert fresh(lost).attempt_count == 2
 
 
-def test_oci_25_an_ack_whose_answer_was_lost_is_repeated_harmlessly(run_script, make_site, make_conversion) -> None:
+def test_an_ack_whose_answer_was_lost_is_repeated_harmlessly(run_script, make_site, make_conversion) -> None:
     site = make_site()
     row = make_conversion(site, gclid="click")
 
@@ -116,9 +116,7 @@ def test_oci_25_an_ack_whose_answer_was_lost_is_repeated_harmlessly(run_script, 
     assert outcomes(row) == [COMPLETED]
 
 
-def test_oci_25_a_lost_ack_ends_the_run_and_the_log_says_why_it_is_harmless(
-    run_script, make_site, make_conversion
-) -> None:
+def test_a_lost_ack_ends_the_run_and_the_log_says_why_it_is_harmless(run_script, make_site, make_conversion) -> None:
     site = make_site()
     row, spoiled = make_conversion(site, gclid="click"), make_conversion(site, gclid="spoiled")
 
@@ -136,7 +134,7 @@ def test_oci_25_a_lost_ack_ends_the_run_and_the_log_says_why_it_is_harmless(
     assert outcomes(spoiled) == [BAD_TIME]
 
 
-def test_oci_25_a_refused_key_stops_the_run_and_stays_out_of_the_log(run_script, make_site, make_conversion) -> None:
+def test_a_refused_key_stops_the_run_and_stays_out_of_the_log(run_script, make_site, make_conversion) -> None:
     site = make_site()
     row = make_conversion(site, gclid="click")
 
@@ -148,14 +146,14 @@ def test_oci_25_a_refused_key_stops_the_run_and_stays_out_of_the_log(run_script,
     assert (fresh(row).status, fresh(row).attempt_count) == ("QUEUED", 0)
 
 
-def test_oci_12_a_site_sent_through_the_api_is_told_so(run_script, make_site) -> None:
+def test_a_site_sent_through_the_api_is_reported_so(run_script, make_site) -> None:
     run = run_script(make_site(sync_method="api"))
 
     assert run.calls == [EXPORT]
     assert "HTTP 409" in run.error
 
 
-def test_oci_12_a_paused_site_is_left_alone_and_its_reason_is_told(run_script, make_site, make_conversion) -> None:
+def test_a_paused_site_is_left_alone_and_its_reason_is_reported(run_script, make_site, make_conversion) -> None:
     site = make_site(is_paused=True, pause_reason="Prices are being corrected")
     row = make_conversion(site, gclid="click")
 
@@ -167,7 +165,7 @@ def test_oci_12_a_paused_site_is_left_alone_and_its_reason_is_told(run_script, m
     assert fresh(row).status == "QUEUED"
 
 
-def test_oci_25_a_redirect_is_not_followed(run_script, make_site) -> None:
+def test_a_redirect_is_not_followed(run_script, make_site) -> None:
     elsewhere = {"path": EXPORT, "status": 302, "headers": {"Location": "http://elsewhere.invalid/"}}
 
     run = run_script(make_site(), answers=[elsewhere])
@@ -176,7 +174,7 @@ def test_oci_25_a_redirect_is_not_followed(run_script, make_site) -> None:
     assert run.error == f"{EXPORT}: HTTP 302 without a JSON error"
 
 
-def test_oci_25_no_page_is_claimed_near_the_runtime_limit(run_script, make_site, make_conversion) -> None:
+def test_no_page_is_claimed_near_the_runtime_limit(run_script, make_site, make_conversion) -> None:
     site = make_site()
     for number in range(5):
         make_conversion(site, gclid=f"click-{number}")
@@ -190,7 +188,7 @@ def test_oci_25_no_page_is_claimed_near_the_runtime_limit(run_script, make_site,
     assert Conversion.objects.filter(status="QUEUED", attempt_count=0).count() == 3
 
 
-def test_oci_25_no_retry_is_begun_that_would_outlast_the_runtime(run_script, make_site, make_conversion) -> None:
+def test_no_retry_is_begun_that_would_outlast_the_runtime(run_script, make_site, make_conversion) -> None:
     site = make_site()
     make_conversion(site, gclid="click")
 
@@ -203,7 +201,7 @@ def test_oci_25_no_retry_is_begun_that_would_outlast_the_runtime(run_script, mak
     assert sum(reporting.sleeps) < 30
 
 
-def test_oci_25_a_slash_after_the_address_does_no_harm(run_script, make_site, live_server) -> None:
+def test_a_slash_after_the_address_does_no_harm(run_script, make_site, live_server) -> None:
     run = run_script(make_site(), config={"baseUrl": f"{live_server.url}/"})
 
     assert run.error is None
@@ -211,7 +209,7 @@ def test_oci_25_a_slash_after_the_address_does_no_harm(run_script, make_site, li
 
 
 @pytest.mark.parametrize("name", ["baseUrl", "siteId", "timeZone"])
-def test_oci_25_an_empty_setting_stops_the_script(name: str, run_script, make_site) -> None:
+def test_an_empty_setting_stops_the_script(name: str, run_script, make_site) -> None:
     run = run_script(make_site(), config={name: ""})
 
     assert run.requests == []

@@ -21,9 +21,7 @@ def run_old_script(live_server, site_key) -> Callable[[Site], Run]:
     return run
 
 
-def test_oci_28_a_script_that_opens_with_the_handshake_works_unchanged(
-    run_old_script, make_site, make_conversion
-) -> None:
+def test_a_script_that_opens_with_the_handshake_works_unchanged(run_old_script, make_site, make_conversion) -> None:
     site = make_site()
     sold, worthless, foreign = (
         make_conversion(site, gclid="sold", value=10, currency="TRY"),
@@ -47,7 +45,7 @@ def test_oci_28_a_script_that_opens_with_the_handshake_works_unchanged(
     assert outcomes(sold, foreign) == [COMPLETED, ("FAILED", "WRONG_CURRENCY", "VALIDATION", "Expected TRY")]
 
 
-def test_oci_28_an_old_script_gets_a_whole_day_without_a_limit(run_old_script, make_site) -> None:
+def test_an_old_script_gets_a_whole_day_without_a_limit(run_old_script, make_site) -> None:
     site = make_site()
     rows = make_many(site, 1200)
 
