@@ -67,11 +67,15 @@ def sync_folder(folder: Path, *, required: bool = True) -> None:
     if os.name == "nt":
         return
     try:
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_path(folder)
     except OSError:
         if required:
             raise
+
+
+def sync_path(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -12,7 +12,7 @@ class PdfJobsConfig(AppConfig):
 
     def ready(self) -> None:
         """Register everything this queue adds to Kilit, except its console pages (admin/__init__.py)."""
-        from kilit.backup import files  # noqa: PLC0415
+        from kilit.backup.files import register_file_source  # noqa: PLC0415
         from kilit.bulk.queues import register_queue  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
         from kilit.workers.metrics import registry  # noqa: PLC0415
@@ -36,5 +36,5 @@ class PdfJobsConfig(AppConfig):
             about=_("Expires old jobs, and deletes their files and orphaned ones."),
         )
         register_queue(operations.QUEUE)
-        files.register(PdfFiles())
+        register_file_source(PdfFiles())
         registry.register(PdfCollector())

@@ -1,1 +1,1 @@
-"""Backup and restore: the database and the files its rows speak of, as they were at one moment."""
+"""Backup and restore: the database and the files of its rows, at one point in time."""

@@ -1,4 +1,4 @@
-"""Files that belong to rows and are backed up with them; the queue that keeps such files registers how."""
+"""The files that are backed up together with their rows; the app that stores them provides access."""
 
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, NamedTuple, Protocol
@@ -7,7 +7,7 @@ from django.core.files.base import File
 
 
 class StoreUnavailable(Exception):  # noqa: N818 - a fact about the store
-    """The store of files does not answer."""
+    """The file store is not responding."""
 
 
 class StoredFile(NamedTuple):
@@ -15,31 +15,31 @@ class StoredFile(NamedTuple):
     digest: str
 
 
-class StoredFiles(Protocol):
+class FileSource(Protocol):
     def of_finished_jobs(self) -> Iterator[StoredFile]:
-        """Return the files of finished jobs, as the current transaction sees them."""
+        """Yield the files of finished jobs, as the current transaction sees them."""
 
     def open(self, key: str) -> IO[bytes] | Any:
         """Open a file for reading, or raise FileNotFoundError."""
 
     def save(self, key: str, file: File[bytes]) -> None:
-        """Store a file under its key; the same file twice is one file."""
+        """Store a file under its key; storing it twice is harmless."""
 
     def still_referenced(self, keys: Sequence[str]) -> list[str]:
-        """Return those of the keys that a row still names."""
+        """Return the keys that rows still name."""
 
     def expire_jobs(self, keys: Sequence[str]) -> int:
-        """End the jobs whose file is gone, and return how many."""
+        """Expire the jobs of files that are gone; return how many."""
 
 
-sources: list[StoredFiles] = []
+_sources: list[FileSource] = []
 
 
-def register(source: StoredFiles) -> None:
-    """Called from the `ready()` of the app that keeps the files."""
-    sources.append(source)
+def register_file_source(source: FileSource) -> None:
+    """Called once, from the `ready()` of the app that stores the files."""
+    _sources[:] = [source]
 
 
-def the_source() -> StoredFiles:
-    (source,) = sources
+def file_source() -> FileSource:
+    (source,) = _sources
     return source

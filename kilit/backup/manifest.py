@@ -1,4 +1,4 @@
-"""What is in a backup: its files with their sums, and what was true of the database when it was made."""
+"""The contents of a backup: its files with their checksums, and facts about the database it came from."""
 
 import hashlib
 import json
@@ -13,96 +13,91 @@ NAME = "manifest.json"
 DUMP = "database.dump"
 FILES = "artifacts"
 FORMAT = 1
-PIECE = 1024 * 1024
+CHUNK = 1024 * 1024
 
 
-class BadBackup(Exception):  # noqa: N818 - a fact about a folder, not a mistake of ours
-    """The folder is no backup, or not as it was made."""
+class InvalidBackup(Exception):  # noqa: N818 - a fact about a folder, not a bug
+    """The folder is not a backup, or is damaged."""
 
 
 @dataclass(kw_only=True)
 class Manifest:
-    """The table of contents; written last, so that a folder without one is no backup."""
+    """Written last, so that a folder without one is not a backup."""
 
     format: int = FORMAT
     made_at: str = ""
     server: str = ""  # PostgreSQL's version
-    keys: str = ""  # a mark of the keys that seal stored logins, never the keys
+    keys: str = ""  # a fingerprint of the keys that encrypt credentials, never the keys
     migrations: list[str] = field(default_factory=list)
     rows: dict[str, int] = field(default_factory=dict)  # by table
     with_files: bool = True
-    missing: list[str] = field(default_factory=list)  # files that rows speak of, and that are not in it
-    lost: list[str] = field(default_factory=list)  # those of them that no cleanup explains
-    sums: dict[str, str] = field(default_factory=dict)  # sha256 of each file of the backup, by its path in it
+    missing: list[str] = field(default_factory=list)  # files that rows name, but that are not in the backup
+    lost: list[str] = field(default_factory=list)  # those that were not deleted by the cleanup
+    sums: dict[str, str] = field(default_factory=dict)  # sha256 of each file, by its path in the backup
 
     def write(self, folder: Path) -> None:
-        """Write it down as the last file."""
         (folder / NAME).write_text(json.dumps(asdict(self), indent=1) + "\n")
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Read a backup's manifest, or say what is wrong with the folder."""
         try:
-            facts = json.loads((folder / NAME).read_text())
+            values = json.loads((folder / NAME).read_text())
         except OSError as error:
-            raise BadBackup(f"{folder} is no backup: {error.strerror} ({NAME}).") from error
+            raise InvalidBackup(f"{folder} is not a backup: {error.strerror} ({NAME}).") from error
         except ValueError as error:
-            raise BadBackup(f"{folder / NAME} is damaged: {error}.") from error
-        if not isinstance(facts, dict) or facts.get("format") != FORMAT:
-            raise BadBackup(f"{folder / NAME} is not of format {FORMAT}: restore it with the Kilit that made it.")
-        if fault := cls._fault(facts):
-            raise BadBackup(f"{folder / NAME} is damaged: {fault}.")
-        found = cls(**facts)
-        if DUMP not in found.sums or not all(_is_plain(name) for name in found.sums):
-            raise BadBackup(f"{folder / NAME} is damaged: it names other files than a backup has.")
-        return found
+            raise InvalidBackup(f"{folder / NAME} is damaged: {error}.") from error
+        if not isinstance(values, dict) or values.get("format") != FORMAT:
+            raise InvalidBackup(f"{folder / NAME} is not of format {FORMAT}: use the version of Kilit that made it.")
+        if problem := cls._problem(values):
+            raise InvalidBackup(f"{folder / NAME} is damaged: {problem}.")
+        manifest = cls(**values)
+        if DUMP not in manifest.sums or not all(_is_plain(name) for name in manifest.sums):
+            raise InvalidBackup(f"{folder / NAME} is damaged: it lists files that do not belong in a backup.")
+        return manifest
 
     @classmethod
-    def _fault(cls, facts: dict[str, Any]) -> str | None:
-        """Say which fact is not what a manifest has, or not of its kind."""
+    def _problem(cls, values: dict[str, Any]) -> str | None:
         kinds = {name: type(value) for name, value in asdict(cls()).items()}
-        if unknown := sorted(facts.keys() - kinds.keys()):
-            return f"it has {unknown[0]!r}"
-        wrong = (name for name, kind in kinds.items() if not isinstance(facts.get(name), kind))
-        return next((f"{name!r} is not as a backup writes it" for name in wrong), None)
+        if unknown := sorted(values.keys() - kinds.keys()):
+            return f"unknown key {unknown[0]!r}"
+        wrong = (name for name, kind in kinds.items() if not isinstance(values.get(name), kind))
+        return next((f"invalid value of {name!r}" for name in wrong), None)
 
     def verify(self, folder: Path) -> None:
-        """Read every file and refuse the whole when one is missing or differs."""
-        wrong = [name for name, expected in self.sums.items() if sum_of(folder / name) != expected]
+        """Read every file, and raise if one is missing or differs."""
+        wrong = [name for name, expected in self.sums.items() if digest_of(folder / name) != expected]
         if wrong:
             shown = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")  # noqa: PLR2004
-            raise BadBackup(f"{folder} is damaged: {shown} missing or changed since it was made.")
+            raise InvalidBackup(f"{folder} is damaged: {shown} missing or changed.")
 
     def artifacts(self) -> Iterator[str]:
-        """Return the keys of the files in it."""
         return (name.removeprefix(f"{FILES}/") for name in self.sums if name.startswith(f"{FILES}/"))
 
 
 def _is_plain(name: str) -> bool:
-    """Tell whether a name leads to a file of the backup and nowhere else."""
+    """Reject paths that lead out of the backup."""
     parts = PurePosixPath(name).parts
     return name == DUMP or (parts[:1] == (FILES,) and len(parts) > 1 and not {"..", "/"} & set(parts))
 
 
-def sum_of(path: Path) -> str | None:
-    """Return the sum of a file, or none when it cannot be read."""
+def digest_of(path: Path) -> str | None:
+    """Return None when the file cannot be read."""
     try:
         with path.open("rb") as file:
-            return copied(file, lambda _: None)
+            return copy_and_digest(file, lambda _: None)
     except OSError:
         return None
 
 
-def copied(source: IO[bytes] | Any, write: Callable[[bytes], Any]) -> str:
-    """Pass a file on piece by piece, and return the sum of what was passed."""
+def copy_and_digest(source: IO[bytes] | Any, write: Callable[[bytes], Any]) -> str:
+    """Copy a file in chunks, and return its sha256."""
     digest = hashlib.sha256()
-    while piece := source.read(PIECE):
-        digest.update(piece)
-        write(piece)
+    while chunk := source.read(CHUNK):
+        digest.update(chunk)
+        write(chunk)
     return digest.hexdigest()
 
 
-def mark_of_keys() -> str:
-    """Return what tells two sets of keys apart and gives neither away."""
+def keys_fingerprint() -> str:
     keys = settings.CREDENTIAL_KEYS or [settings.SECRET_KEY]
     return hashlib.sha256(f"kilit backup {keys[0]}".encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Runs pg_dump and pg_restore, those of the installation or of the machine, whichever fits the server."""
+"""Runs pg_dump and pg_restore: from our wheel or from the machine, whichever matches the server's version."""
 
 import os
 import re
@@ -13,46 +13,44 @@ from django.db import connection
 from kilit.postgres.binaries import wheel_programs
 
 
-class ProgramFailed(Exception):  # noqa: N818 - a fact about the world, not a mistake of ours
-    """PostgreSQL's program ended with an error; its last words say which."""
+class ProgramFailed(Exception):  # noqa: N818 - a fact about the machine, not a bug
+    """A PostgreSQL program failed; the message is its error line."""
 
 
 class Program(NamedTuple):
-    """One of PostgreSQL's programs, and of which version it is."""
-
     path: Path
     major: int
 
 
-def run(name: str, *arguments: str | Path) -> None:
-    """Run a program of PostgreSQL against our database to its end."""
+def run_program(name: str, *arguments: str | Path) -> None:
     connection.ensure_connection()
     info = connection.connection.info
-    # The address without the password, which goes by the environment: other users can read a command line.
+    # The dsn has no password; other users can read a command line, so it is passed in the environment.
     environment = {**os.environ, "LC_ALL": "C", "PGPASSWORD": info.password}
-    command = [program(name).path, *arguments, f"--dbname={info.dsn}"]
-    ended = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    if ended.returncode:
-        raise ProgramFailed(said(ended.stderr.decode(errors="replace")) or f"{name}: exit code {ended.returncode}")
+    command = [find_program(name).path, *arguments, f"--dbname={info.dsn}"]
+    result = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if result.returncode:
+        stderr = result.stderr.decode(errors="replace")
+        raise ProgramFailed(error_line(stderr) or f"{name}: exit code {result.returncode}")
 
 
-def said(stderr: str) -> str:
-    """Return the line that says what went wrong; the statement that it went wrong in may follow it, over many lines."""
+def error_line(stderr: str) -> str:
+    """Return the line with the error; the failed statement may follow it, over many lines."""
     lines = stderr.strip().splitlines()
     return next((line for line in lines if "error: " in line), lines[-1] if lines else "")
 
 
-def program(name: str) -> Program:
-    """Return the program that fits the server: of its own version if there is one, else the next newer."""
+def find_program(name: str) -> Program:
+    """Return the program of the server's version, or else of the next newer one."""
     connection.ensure_connection()
     server = connection.connection.info.server_version // 10000
     found = [each for each in _candidates(name) if each.major >= server]
     if not found:
         raise ImproperlyConfigured(
-            f"The server is PostgreSQL {server} and no {name} of that version or newer is here: "
-            f"install the client of PostgreSQL {server}."
+            f"The server is PostgreSQL {server} and no {name} of that version or newer was found: "
+            f"install the client programs of PostgreSQL {server}."
         )
-    # An older server does not know all that a newer pg_restore says, so the nearest is best.
+    # An older server may not understand a much newer pg_restore, so the nearest version is best.
     return min(found, key=lambda each: each.major)
 
 
@@ -65,8 +63,8 @@ def _candidates(name: str) -> list[Program]:
 
 def _major_version(place: Path) -> int | None:
     try:
-        told = subprocess.run([place, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout
+        version = subprocess.run([place, "--version"], capture_output=True, text=True, timeout=20, check=False).stdout
     except OSError:
         return None
-    found = re.search(r"\(PostgreSQL\) (\d+)", told)
+    found = re.search(r"\(PostgreSQL\) (\d+)", version)
     return int(found[1]) if found else None

@@ -1,1 +1,1 @@
-"""Runs a private PostgreSQL for installations that have no DATABASE_URL."""
+"""The embedded PostgreSQL, for installations without DATABASE_URL."""

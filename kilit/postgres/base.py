@@ -1,4 +1,4 @@
-"""Django's PostgreSQL backend, connected to the private server, which the first connection starts."""
+"""Django's PostgreSQL backend for the embedded server, which the first connection starts."""
 
 from contextlib import suppress
 from typing import Any
@@ -12,29 +12,24 @@ from kilit.postgres.server import Server
 
 
 def configured_server() -> Server:
-    """Return the server of this installation, running or not."""
     return Server(settings.KILIT_VAR / "postgres")
 
 
 class DatabaseClient(client.DatabaseClient):
     @classmethod
     def settings_to_cmd_args_env(cls, settings_dict: dict[str, Any], parameters: Any) -> Any:
-        """Tell psql where the private server is."""
         address = {name.upper(): value for name, value in configured_server().ensure_running().items()}
         return super().settings_to_cmd_args_env({**settings_dict, **address}, parameters)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Connects to the private server and makes the database when it is missing."""
-
     client_class = DatabaseClient
 
     def get_connection_params(self) -> dict[str, Any]:
-        """Start the server if needed, as often as Django connects, and say where it is."""
+        # Django calls this for every connection: the server may have been stopped meanwhile.
         return {**super().get_connection_params(), **configured_server().ensure_running()}
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Connect, if need be to a database made for the purpose."""
         try:
             return super().get_new_connection(conn_params)
         except psycopg.OperationalError:
@@ -49,7 +44,7 @@ def _create_missing_database(conn_params: dict[str, Any]) -> bool:
         name = conn_params["dbname"]
         if connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone():
             return False
-        # Processes race here; which of the two errors the later one gets depends on how much later it is.
+        # Processes race here; the timing decides which of the two errors the later one gets.
         with suppress(errors.DuplicateDatabase, errors.UniqueViolation):
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     return True

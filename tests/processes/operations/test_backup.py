@@ -11,9 +11,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from kilit.backup.manifest import NAME, BadBackup
-from kilit.backup.programs import said
-from kilit.backup.restoring import Refused, look_through
+from kilit.backup.manifest import NAME, InvalidBackup
+from kilit.backup.programs import error_line
+from kilit.backup.restoring import RestoreRefused, verify
 from tests.support.installation import Installation, installation
 from tests.support.installation_contents import WHOLE, contents, files, sequences, torn
 from tests.support.waiting import PATIENCE, wait_until
@@ -98,7 +98,7 @@ def test_what_is_restored_is_what_was_backed_up_row_by_row(quiet, backup: Path, 
     assert files(fresh) == files(quiet) != {}
     again = fresh.manage("restore", str(backup))
     assert again.returncode == 1
-    assert "Restore into an empty one, or say --replace" in again.stderr
+    assert "Restore into an empty database, or use --replace" in again.stderr
     assert contents(fresh) == was
     fresh.ask("DELETE FROM django_session")
     fresh.ask("CREATE TABLE of_a_later_version (id int)")
@@ -128,24 +128,24 @@ def test_nothing_is_restored_under_those_who_work(quiet) -> None:
     assert "stop web, workers and runners first" in quiet.refused.stderr
 
 
-WORDS = {
+MESSAGES = {
     "dump": "database.dump missing or changed",
     "file": ".pdf missing or changed",
     "gone": ".pdf missing or changed",
     "manifest": "manifest.json is damaged",
-    "kind": "'rows' is not as a backup writes it",
-    "escape": "it names other files than a backup has",
-    "newer": "made by a newer Kilit: it has pdfjobs.9999_later",
-    "unfinished": "is no backup: No such file or directory (manifest.json)",
+    "kind": "invalid value of 'rows'",
+    "escape": "it lists files that do not belong in a backup",
+    "newer": "from a newer version of Kilit: it has pdfjobs.9999_later",
+    "unfinished": "is not a backup: No such file or directory (manifest.json)",
 }
 
 
-@pytest.mark.parametrize("harm", WORDS)
-def test_a_bad_backup_is_told_by_what_is_wrong_with_it(harm: str, backup: Path) -> None:
+@pytest.mark.parametrize("harm", MESSAGES)
+def test_a_damaged_backup_is_refused_with_its_problem(harm: str, backup: Path) -> None:
     spoil(backup, harm)
 
-    with pytest.raises((BadBackup, Refused), match=re.escape(WORDS[harm])):
-        look_through(backup)
+    with pytest.raises((InvalidBackup, RestoreRefused), match=re.escape(MESSAGES[harm])):
+        verify(backup)
 
 
 def spoil(backup: Path, harm: str) -> None:
@@ -179,13 +179,13 @@ def test_a_bad_backup_is_refused_before_anything_is_touched(quiet, backup: Path)
     restored = quiet.manage("restore", "--replace", str(backup))
 
     assert restored.returncode == 1
-    assert WORDS["file"] in restored.stderr
+    assert MESSAGES["file"] in restored.stderr
     assert "Traceback" not in restored.stderr
     assert contents(quiet) == before
 
 
-def test_a_whole_backup_is_told_so(quiet, backup: Path) -> None:
-    assert "is whole" in quiet.must("restore", "--check", str(backup))
+def test_check_confirms_a_complete_backup(quiet, backup: Path) -> None:
+    assert "is complete" in quiet.must("restore", "--check", str(backup))
 
 
 def test_what_was_there_comes_back_when_a_restore_fails_in_the_middle(quiet, backup: Path) -> None:
@@ -201,7 +201,7 @@ def test_what_was_there_comes_back_when_a_restore_fails_in_the_middle(quiet, bac
     assert contents(quiet) == before
 
 
-def test_a_file_that_is_lost_is_told_and_its_job_expires_with_the_restore(
+def test_a_lost_file_fails_the_backup_and_its_job_expires_with_the_restore(
     quiet, fresh: Installation, tmp_path: Path
 ) -> None:
     ((key,), *_) = quiet.ask("SELECT artifact_key FROM pdfjobs_pdfjob WHERE status = 'succeeded'")
@@ -218,14 +218,14 @@ def test_a_file_that_is_lost_is_told_and_its_job_expires_with_the_restore(
     assert "1 PDF jobs were expired" in fresh.must("restore", str(tmp_path / "backup"))
     assert torn(fresh) == WHOLE
     expired = fresh.ask("SELECT message FROM lock_event WHERE to_state = 'expired' AND actor = 'restore'")
-    assert expired == [("Its file was not in the backup that was restored.",)]
+    assert expired == [("Its file is not in the restored backup.",)]
 
 
-def test_postgresqls_own_words_are_told_without_the_statement_around_them() -> None:
+def test_errors_of_postgresql_are_shown_without_the_statement() -> None:
     stderr = "pg_restore: error: could not execute query: ERROR:  it is there\nCommand was: CREATE FUNCTION\n  $$;\n"
 
-    assert said(stderr) == "pg_restore: error: could not execute query: ERROR:  it is there"
-    assert said("") == ""
+    assert error_line(stderr) == "pg_restore: error: could not execute query: ERROR:  it is there"
+    assert error_line("") == ""
 
 
 def test_an_empty_database_is_not_backed_up(fresh: Installation, tmp_path: Path) -> None:
@@ -241,4 +241,4 @@ def test_a_backup_never_writes_over_another(quiet, tmp_path: Path) -> None:
     ended = quiet.manage("backup", str(tmp_path))
 
     assert ended.returncode == 1
-    assert "is there already" in ended.stderr
+    assert "already exists" in ended.stderr

@@ -27,7 +27,7 @@ def test_it_is_an_eighth_of_what_there_is(
     place = tmp_path / "memory.max"
     if limit is not None:
         place.write_text(limit)
-    monkeypatch.setattr(memory, "CONTAINERS_LIMIT", place)
+    monkeypatch.setattr(memory, "CONTAINER_LIMIT", place)
     monkeypatch.setattr(memory.os, "sysconf", {"SC_PHYS_PAGES": machine // 4096, "SC_PAGE_SIZE": 4096}.get)
 
     assert memory.shared_buffers() == told
