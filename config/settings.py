@@ -1,6 +1,6 @@
-"""Kilit's settings, in the order of Django's documentation; each value that varies comes from the environment.
+"""Kilit's settings, in the order of Django's documentation; values that vary come from the environment.
 
-docs/configuration.md lists the variables. Settings read, they never write: manage.py makes the local secret key.
+docs/configuration.md lists the variables. Settings never write files: manage.py makes the local secret key.
 """
 
 from datetime import timedelta
@@ -16,7 +16,7 @@ from config.logs import logging_to_stderr
 from config.secret_key import read_secret_key
 from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
 
-# `ModelAdmin[Conversion]` and `QuerySet[Conversion]` are only subscriptable at run time after this.
+# Makes `ModelAdmin[Conversion]` and `QuerySet[Conversion]` subscriptable at run time.
 django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -33,26 +33,26 @@ METRICS_TOKEN = env.text("KILIT_METRICS_TOKEN", "")
 CRON_SECRET = env.text("KILIT_CRON_SECRET", "")
 KEEP_FINISHED_DAYS = env.number("KILIT_KEEP_FINISHED_DAYS", default=0, least=0, most=36_500)  # 0 keeps everything
 RATE_PER_MINUTE = env.number("KILIT_RATE_PER_MINUTE", default=600, least=1)  # requests of one key
-# How many of our own proxies a request passes; without any, what X-Forwarded-For says is a stranger's word.
+# How many of our own proxies a request passes; without any, X-Forwarded-For cannot be trusted.
 PROXIES = env.number("KILIT_PROXIES", default=0, least=0, most=9)
 KEEP_REFUSALS_FOR = timedelta(days=env.number("KILIT_KEEP_REFUSALS_DAYS", default=90, least=7, most=3660))
 
-# How often a conversion is claimed before it fails for good; per path, see docs/decisions/0001-settled-conflicts.md.
+# How often a conversion is claimed before it fails permanently; see docs/decisions/0001-settled-conflicts.md.
 SCRIPT_MAX_ATTEMPTS = env.number("KILIT_SCRIPT_MAX_ATTEMPTS", default=5, least=1)
 API_MAX_ATTEMPTS = env.number("KILIT_API_MAX_ATTEMPTS", default=8, least=1)
 
-# The uploader; the addresses differ only where a loopback server plays Google.
+# The uploader; the addresses are only changed to use a simulated Google.
 GOOGLE_ADS_ENDPOINT = env.text("KILIT_GOOGLE_ADS_ENDPOINT", "")
 GOOGLE_TOKEN_URI = env.text("KILIT_GOOGLE_TOKEN_URI", "https://oauth2.googleapis.com/token")
-# The first seals stored logins, the others still open them.
+# The first encrypts stored credentials; the others can still decrypt them.
 CREDENTIAL_KEYS = env.words("KILIT_CREDENTIAL_KEYS", default=[])
 
-# PDF jobs: docs/pdf-operators.md tells what each does.
+# PDF jobs; see docs/pdf-operators.md.
 PDF_TEMPLATES = env.words("KILIT_PDF_TEMPLATES", default=["invoice", "offer", "cutting_sheet", "conversion_report"])
-if PDF_TEMPLATES == ["none"]:  # an empty variable is one that is not set
+if PDF_TEMPLATES == ["none"]:  # an empty variable counts as not set
     PDF_TEMPLATES = []
-PDF_ASSET_PATTERNS = env.text("KILIT_PDF_ASSET_PATTERNS", "").split()  # regular expressions of whole addresses
-PDF_FONTS = env.text("KILIT_PDF_FONTS", "")  # a folder of further fonts, for scripts beyond Latin
+PDF_ASSET_PATTERNS = env.text("KILIT_PDF_ASSET_PATTERNS", "").split()  # regular expressions, matched against the whole address
+PDF_FONTS = env.text("KILIT_PDF_FONTS", "")  # a folder of extra fonts, for other scripts than Latin
 PDF_SANDBOX = env.flag("KILIT_PDF_SANDBOX", default=True)
 PDF_FAIL_SAFE = env.one_of("KILIT_PDF_FAIL_SAFE", ("STRICT", "DEGRADE"), default="STRICT").lower()
 PDF_QUEUE_LIMIT = env.number("KILIT_PDF_QUEUE_LIMIT", default=1000, least=1)
@@ -72,7 +72,7 @@ OPTI_COMMAND = env.text("KILIT_OPTI_COMMAND", "")
 OPTI_MACRO = env.text("KILIT_OPTI_MACRO", "")  # RunOptiPlanning.xls, for mode B
 XML_MAX_MB = env.number("KILIT_XML_MAX_MB", default=50, least=1, most=1024)  # of one solution
 FLOOR_IS_HERE = env.flag("KILIT_FLOOR_IS_HERE", default=True)  # whether this machine's workers reach those folders
-FLOOR_POLL = env.number("KILIT_FLOOR_POLL", default=2, least=1, most=60)  # seconds between two looks into a folder
+FLOOR_POLL = env.number("KILIT_FLOOR_POLL", default=2, least=1, most=60)  # seconds between two checks of a folder
 
 # Database ------------------------------------------------------------------------------------------------------------
 
@@ -82,12 +82,12 @@ DATABASES: dict[str, dict[str, Any]] = {
     else {"ENGINE": "kilit.postgres", "NAME": "kilit"}
 }
 DATABASES["default"] |= {
-    # Each doorbell is an insert: on a new connection a time that would be most of its cost.
+    # A new connection for each doorbell would cost more than its insert.
     "CONN_MAX_AGE": 60,
     "CONN_HEALTH_CHECKS": True,
 }
 DATABASES["default"].setdefault("OPTIONS", {})
-# A transaction left open by a hung process must not hold its locks, nor vacuum, for ever.
+# A transaction of a hung process must not hold its locks, or block vacuum, indefinitely.
 DATABASES["default"]["OPTIONS"].setdefault("options", "-c idle_in_transaction_session_timeout=60000")
 DATABASES["default"]["OPTIONS"].setdefault("connect_timeout", 5)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -106,7 +106,7 @@ LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("tr", "Türkçe")]
 TIME_ZONE = "UTC"
 USE_I18N = True
-# Numbers that people read are grouped where they are shown; grouping all would also break ids and addresses.
+# Numbers are grouped where they are shown; grouping all would also change ids and URLs.
 USE_THOUSAND_SEPARATOR = False
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = "config.formats"
@@ -138,7 +138,7 @@ MIDDLEWARE = [
     "kilit.access.middleware.DeniedRequestMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "axes.middleware.AxesMiddleware",  # the last: it turns a failed login into the page that says so
+    "axes.middleware.AxesMiddleware",  # must be last: it shows the lockout page
 ]
 WSGI_APPLICATION = "config.wsgi.application"
 
@@ -150,7 +150,7 @@ LOGGING = logging_to_stderr(LOG_LEVEL)
 # Models --------------------------------------------------------------------------------------------------------------
 
 INSTALLED_APPS = [
-    "unfold",  # before the admin, whose templates it dresses
+    "unfold",  # before the admin, to override its templates
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -162,7 +162,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "pgtrigger",
     "django_q",
-    "config.axes_app.LoginsConfig",  # django-axes, under a name that says what it is for
+    "config.axes_app.LoginsConfig",  # django-axes
     *(f"kilit.{app}" for app in ("lock", "workers", "access", "bulk", "console", "backup")),
     "ociqueue",
     "pdfjobs",
@@ -182,7 +182,7 @@ SECURE_HSTS_SECONDS = 365 * 24 * 3600 if PRODUCTION else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = PRODUCTION
 SECURE_HSTS_PRELOAD = PRODUCTION
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if PRODUCTION else None
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]  # probes speak plain HTTP
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]  # probes use plain HTTP
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_SSL_REDIRECT = PRODUCTION
 X_FRAME_OPTIONS = "DENY"
@@ -211,7 +211,7 @@ ROOT_URLCONF = "config.urls"
 # Auth ----------------------------------------------------------------------------------------------------------------
 
 AUTHENTICATION_BACKENDS = [
-    "axes.backends.AxesBackend",  # only refuses; the next one logs in
+    "axes.backends.AxesBackend",  # only blocks; the next one authenticates
     "django.contrib.auth.backends.ModelBackend",
 ]
 LOGIN_REDIRECT_URL = "admin:index"
@@ -227,14 +227,14 @@ AUTH_PASSWORD_VALIDATORS = [
 
 AXES_FAILURE_LIMIT = env.number("KILIT_LOGIN_TRIES", default=5, least=1, most=1000)
 AXES_COOLOFF_TIME = timedelta(minutes=env.number("KILIT_LOCKOUT_MINUTES", default=15, least=1, most=24 * 60))
-# A name from an address: a stranger cannot lock a colleague out, nor one colleague the whole office.
+# By username and address: a stranger cannot lock out a colleague, nor one colleague the whole office.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
-AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # the time that the page names stays true
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # keeps the time shown on the page correct
 AXES_CLIENT_IP_CALLABLE = "kilit.access.lockout.client_address"
 AXES_LOCKOUT_CALLABLE = "kilit.access.lockout.locked_out"
-AXES_ENABLE_ADMIN = False  # config.admin has a page for it
-AXES_DISABLE_ACCESS_LOG = True  # grows for ever, and holds addresses nobody asks for
+AXES_ENABLE_ADMIN = False  # config.admin has its own page
+AXES_DISABLE_ACCESS_LOG = True  # would grow without limit and store addresses without need
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken", "next"]
 AXES_VERBOSE = False
 
@@ -246,7 +246,7 @@ SESSION_COOKIE_SECURE = PRODUCTION
 # Static files --------------------------------------------------------------------------------------------------------
 
 STATIC_URL = "/static/"
-STATIC_ROOT = KILIT_VAR / "static" if PRODUCTION else None  # locally nothing has to be collected first
+STATIC_ROOT = KILIT_VAR / "static" if PRODUCTION else None  # no collectstatic locally
 STORAGES: dict[str, Any] = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
@@ -267,29 +267,29 @@ STORAGES: dict[str, Any] = {
 }
 WHITENOISE_USE_FINDERS = not PRODUCTION
 
-# django-q2: docs/decisions/0003-doorbells.md tells why each value -----------------------------------------------------
+# django-q2: docs/decisions/0003-doorbells.md explains each value ------------------------------------------------------
 
 WORKERS = env.number("KILIT_WORKERS", default=2, least=1, most=64)
 TASK_TIMEOUT = env.number("KILIT_TASK_TIMEOUT", default=120, least=5, most=3600)  # seconds
-# Seconds for one upload to Google Ads; the task around it has to claim before and settle after.
+# Seconds for one upload to Google Ads; its task also claims rows before and records results after.
 GOOGLE_ADS_TIMEOUT = env.number("KILIT_GOOGLE_ADS_TIMEOUT", default=min(60, TASK_TIMEOUT // 2), least=1, most=300)
 Q_CLUSTER: dict[str, Any] = {
     "name": "kilit",
     "orm": "default",
     "workers": WORKERS,
     "timeout": TASK_TIMEOUT,
-    # The visibility clock starts when a task is fetched ahead, so few are, and `retry` covers the wait.
+    # The visibility timeout starts when a task is prefetched, so few are, and `retry` covers the wait.
     "queue_limit": WORKERS,
     "bulk": 1,
     "retry": (ceil((WORKERS + 1) / WORKERS) + 1) * (TASK_TIMEOUT + 3) + 30,
     "broker_class": "kilit.workers.broker.Broker",
-    "poll": 0.1,  # seconds until the next look when no notification comes
+    "poll": 0.1,  # seconds between polls when no notification arrives
     "ack_failures": True,
     "max_attempts": 1,
     "save_limit": -1,
     "catch_up": False,
-    "scheduler": False,  # sweeps are taken by supervisors; one bad row would stop all of django-q2's schedules
-    "ALT_CLUSTERS": {},  # each supervisor's cluster has a name of its own
+    "scheduler": False,  # supervisors run scheduled tasks; one bad row would stop all of django-q2's schedules
+    "ALT_CLUSTERS": {},  # each supervisor's cluster has its own name
     "guard_cycle": 0.5,
     "recycle": 500,
 }

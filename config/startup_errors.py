@@ -25,7 +25,7 @@ def one_line_errors() -> Iterator[None]:
 
 
 def is_unreachable(error: OperationalError) -> bool:
-    """Tell connection and login errors from errors of statements."""
+    """True for connection and login errors, false for errors of statements."""
     state = getattr(error.__cause__, "sqlstate", None)
     return state is None or state.startswith(UNREACHABLE)
 

@@ -80,7 +80,7 @@ def denial_of(request: HttpRequest, response: HttpResponse) -> tuple[DenialCode,
 
 
 def _is_hidden_row(request: HttpRequest, response: HttpResponse) -> bool:
-    """Tell whether the response was "not found" for a row that exists but is not the user's."""
+    """Check whether a "not found" response was for a row that exists but is not the user's."""
     is_missing = response.status_code == 404  # noqa: PLR2004
     # The admin redirects to its index for a row that does not exist.
     is_redirect = response.status_code == 302 and response["Location"] == reverse("admin:index")  # noqa: PLR2004

@@ -95,7 +95,7 @@ _known_migrated = False
 
 
 def is_migrated() -> bool:
-    """Tell whether every migration is applied; once true, this process does not check again."""
+    """Check that every migration is applied; once true, this process does not check again."""
     global _known_migrated  # noqa: PLW0603
     if not _known_migrated:
         executor = MigrationExecutor(connection)

@@ -158,7 +158,7 @@ def test_data_of_another_version_is_refused_untouched(folder: Path, start: Start
 
     sentence = start(folder, code=REFUSED).read()
 
-    assert "was made by PostgreSQL 17 and Kilit now brings PostgreSQL 18" in sentence
+    assert "was created by PostgreSQL 17, but Kilit now includes PostgreSQL 18" in sentence
     assert {each: each.stat().st_mtime for each in folder.rglob("*")} == before
 
 
