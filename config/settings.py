@@ -51,7 +51,7 @@ CREDENTIAL_KEYS = env.words("KILIT_CREDENTIAL_KEYS", default=[])
 PDF_TEMPLATES = env.words("KILIT_PDF_TEMPLATES", default=["invoice", "offer", "cutting_sheet", "conversion_report"])
 if PDF_TEMPLATES == ["none"]:  # an empty variable counts as not set
     PDF_TEMPLATES = []
-PDF_ASSET_PATTERNS = env.text("KILIT_PDF_ASSET_PATTERNS", "").split()  # regular expressions, matched against the whole address
+PDF_ASSET_PATTERNS = env.text("KILIT_PDF_ASSET_PATTERNS", "").split()  # regular expressions for whole addresses
 PDF_FONTS = env.text("KILIT_PDF_FONTS", "")  # a folder of extra fonts, for other scripts than Latin
 PDF_SANDBOX = env.flag("KILIT_PDF_SANDBOX", default=True)
 PDF_FAIL_SAFE = env.one_of("KILIT_PDF_FAIL_SAFE", ("STRICT", "DEGRADE"), default="STRICT").lower()
