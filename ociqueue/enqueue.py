@@ -74,8 +74,7 @@ def known_ids(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
     if not wanted:
         return {}
     found = Conversion.objects.for_site(site).filter(
-        action__in={action for action, _ in wanted.values()},
-        source_key__in={key for _, key in wanted.values()},
+        action__in={action for action, _ in wanted.values()}, source_key__in={key for _, key in wanted.values()}
     )
     known = {(action, key): pk for action, key, pk in found.values_list("action", "source_key", "pk")}
     return {own: known[name] for own, name in wanted.items() if name in known}

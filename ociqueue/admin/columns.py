@@ -136,35 +136,15 @@ def replaced_by(row: Conversion) -> SafeString | str:
 # Columns are functions, so that Django offers no sorting by them, which would read the whole table.
 COLUMNS = [short_id, state, site, amount, attempts, error, age]
 FIELDSETS: Any = [
-    (
-        None,
-        {
-            "fields": [
-                (state_now, "site"),
-                ("action", amount),
-                ("conversion_time", consent),
-                whole_click_id,
-            ]
-        },
-    ),
+    (None, {"fields": [(state_now, "site"), ("action", amount), ("conversion_time", consent), whole_click_id]}),
     (
         gettext_lazy("Answer"),
         {"fields": [("provider_error_code", category), "last_error", ("provider_request_id", "uploaded_at"), upload]},
     ),
-    (
-        gettext_lazy("Attempts"),
-        {"fields": [("attempt_count", "attempts_forgiven"), ("claimed_at", "next_retry_at")]},
-    ),
+    (gettext_lazy("Attempts"), {"fields": [("attempt_count", "attempts_forgiven"), ("claimed_at", "next_retry_at")]}),
     (
         gettext_lazy("Origin"),
-        {
-            "fields": [
-                order_id,
-                source_key,
-                ("replaces", replaced_by),
-                ("created_at", "updated_at"),
-            ]
-        },
+        {"fields": [order_id, source_key, ("replaces", replaced_by), ("created_at", "updated_at")]},
     ),
 ]
 READ_ONLY = [field for field in flatten_fieldsets(FIELDSETS) if callable(field)]

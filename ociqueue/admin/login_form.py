@@ -47,12 +47,7 @@ def _text(name: str, help_text: "StrOrPromise", *, placeholder: str = "") -> for
 def _secret(name: str, help_text: "StrOrPromise") -> forms.CharField:
     widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"})
     return forms.CharField(
-        label=LABELS[name],
-        required=False,
-        max_length=2000,
-        widget=widget,
-        help_text=help_text,
-        validators=[printable],
+        label=LABELS[name], required=False, max_length=2000, widget=widget, help_text=help_text, validators=[printable]
     )
 
 
@@ -63,8 +58,7 @@ class LoginForm(forms.Form):
         placeholder="123-456-7890",
     )
     login_customer_id = _text(
-        "login_customer_id",
-        gettext_lazy("Only for access through a manager account: the manager's id."),
+        "login_customer_id", gettext_lazy("Only for access through a manager account: the manager's id.")
     )
     client_id = _text("client_id", gettext_lazy("The OAuth client in your Google Cloud project."))
     client_secret = _secret("client_secret", gettext_lazy("The secret of the same client."))
@@ -87,9 +81,7 @@ class LoginForm(forms.Form):
         ),
     )
     forget = forms.MultipleChoiceField(
-        label=gettext_lazy("Remove stored values"),
-        required=False,
-        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        label=gettext_lazy("Remove stored values"), required=False, widget=UnfoldAdminCheckboxSelectMultipleWidget
     )
 
     def __init__(self, *args: Any, stored: GoogleAdsAccount | None, **options: Any) -> None:

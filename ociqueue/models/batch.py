@@ -64,11 +64,11 @@ class UploadBatch(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(answered_at=None) | models.Q(sent_at__isnull=False), name="answered_was_sent"
-            ),
+            )
         ]
         indexes = [
             # The console lists a site's uploads, newest first.
-            models.Index(fields=["site", "-created_at"], name="batch_of_site"),
+            models.Index(fields=["site", "-created_at"], name="batch_of_site")
         ]
 
     def __str__(self) -> str:

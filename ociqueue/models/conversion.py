@@ -54,12 +54,7 @@ class Conversion(LifecycleModel):
     consent = models.CharField(max_length=11, choices=Consent, default=Consent.UNSPECIFIED)
     source_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001 - unique only when given
     replaces = models.OneToOneField(
-        "self",
-        verbose_name=_("replaces"),
-        null=True,
-        blank=True,
-        on_delete=models.PROTECT,
-        related_name="replacement",
+        "self", verbose_name=_("replaces"), null=True, blank=True, on_delete=models.PROTECT, related_name="replacement"
     )
     attempt_count = models.PositiveIntegerField(_("attempt count"), default=0, help_text=_("How often it was claimed."))
     attempts_forgiven = models.PositiveIntegerField(

@@ -75,11 +75,7 @@ JITTER = 0.1  # of the wait, so that rows that failed together are not all retri
 
 def failure(code: str, category: str, message: str) -> dict[str, Any]:
     """Return the three error columns, cut to their lengths."""
-    return {
-        "provider_error_code": code[:64],
-        "provider_error_category": category,
-        "last_error": message[:1000],
-    }
+    return {"provider_error_code": code[:64], "provider_error_category": category, "last_error": message[:1000]}
 
 
 class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
@@ -181,9 +177,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
     def put_off(self, values: "PerRowValues") -> set[UUID]:
         """Retry after the provider's delay, or a doubling backoff, or at once if the row is not at fault."""
         wait = Case(
-            When(values.has("wait"), then=values.duration("wait")),
-            default=BACKOFF,
-            output_field=DurationField(),
+            When(values.has("wait"), then=values.duration("wait")), default=BACKOFF, output_field=DurationField()
         )
         spread = ExpressionWrapper(wait * (Value(1.0) + Value(JITTER) * Random()), output_field=DurationField())
         return values.rows_of(self).move_each(
@@ -214,11 +208,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         return self.take_back("reset_to_queued", **FREE, **FORGIVEN, **(NO_ERROR if clear_errors else {}))
 
     def mark_failed(
-        self,
-        *,
-        code: str = "MANUAL_FAIL",
-        category: str = Category.PERMANENT,
-        reason: str = "MANUALLY_MARKED_FAILED",
+        self, *, code: str = "MANUAL_FAIL", category: str = Category.PERMANENT, reason: str = "MANUALLY_MARKED_FAILED"
     ) -> set[UUID]:
         return self.take_back("mark_failed", next_retry_at=None, **RELEASED, **failure(code, category, reason))
 

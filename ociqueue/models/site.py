@@ -113,7 +113,7 @@ class Site(models.Model):
             # Operators need to see why a site is paused.
             models.CheckConstraint(
                 condition=models.Q(is_paused=False) | ~models.Q(pause_reason=""), name="paused_has_reason"
-            ),
+            )
         ]
 
     def __str__(self) -> str:
@@ -160,10 +160,7 @@ class Site(models.Model):
 class SiteMembership(models.Model):
     site = models.ForeignKey(Site, verbose_name=_("site"), on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("user"),
-        on_delete=models.CASCADE,
-        related_name="site_memberships",
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="site_memberships"
     )
     role = models.CharField(_("role"), max_length=10, choices=Role, default=Role.VIEWER)
 

@@ -25,6 +25,15 @@ class Meaning:
     hint: str = ""
 
 
+INVALID = Meaning(FATAL, VALIDATION)
+TEMPORARY = Meaning(RETRY, TRANSIENT)
+TOO_EARLY = Meaning(DEFER, TRANSIENT)
+BUSY = Meaning(RETRY, RATE_LIMIT)
+KNOWN = Meaning(DUPLICATE, VALIDATION)
+TOO_LARGE = Meaning(SPLIT, VALIDATION)
+REJECTED = Meaning(GATE, AUTH, "Google rejects the credentials: renew the refresh token.")
+NO_ACCESS = Meaning(GATE, AUTH, "These credentials have no access to this customer.")
+
 DATA_MANAGER = (
     "In June 2026 Google closed offline conversion uploads over the Google Ads API to new integrations, and this"
     " account is not on its list. New integrations need Google's Data Manager API; until then use the script."
@@ -44,7 +53,7 @@ CONVERSION_NOT_COMPLIANT_WITH_ATT_POLICY ONE_PER_CLICK_CONVERSION_ACTION_NOT_PER
 
 TABLE: Mapping[str, Mapping[str, Meaning]] = {
     "conversion_upload_error": {
-        **dict.fromkeys(INVALID_DATA.split(), Meaning(FATAL, VALIDATION)),
+        **dict.fromkeys(INVALID_DATA.split(), INVALID),
         "CONVERSION_PRECEDES_EVENT": Meaning(
             FATAL,
             VALIDATION,
@@ -64,7 +73,7 @@ TABLE: Mapping[str, Mapping[str, Meaning]] = {
         "CLICK_CONVERSION_ALREADY_EXISTS": Meaning(
             DUPLICATE, VALIDATION, "Google already has a conversion of this click and time."
         ),
-        "TOO_MANY_CONVERSIONS_IN_REQUEST": Meaning(SPLIT, VALIDATION),
+        "TOO_MANY_CONVERSIONS_IN_REQUEST": TOO_LARGE,
         "CUSTOMER_NOT_ACCEPTED_CUSTOMER_DATA_TERMS": Meaning(GATE, AUTH, TERMS),
         "CUSTOMER_NOT_ENABLED_ENHANCED_CONVERSIONS_FOR_LEADS": Meaning(GATE, AUTH, TERMS),
         "CUSTOMER_DATA_POLICY_PROHIBITS_ENHANCED_CONVERSIONS": Meaning(GATE, AUTH, TERMS),
@@ -84,24 +93,21 @@ TABLE: Mapping[str, Mapping[str, Meaning]] = {
         ),
     },
     "conversion_adjustment_upload_error": {
-        "RESTATEMENT_ALREADY_EXISTS": Meaning(DUPLICATE, VALIDATION),
-        "CONVERSION_ALREADY_RETRACTED": Meaning(DUPLICATE, VALIDATION),
-        "CONVERSION_ALREADY_ENHANCED": Meaning(DUPLICATE, VALIDATION),
-        "TOO_RECENT_CONVERSION": Meaning(DEFER, TRANSIENT),
-        "TOO_RECENT_CONVERSION_ACTION": Meaning(DEFER, TRANSIENT),
+        "RESTATEMENT_ALREADY_EXISTS": KNOWN,
+        "CONVERSION_ALREADY_RETRACTED": KNOWN,
+        "CONVERSION_ALREADY_ENHANCED": KNOWN,
+        **dict.fromkeys(("TOO_RECENT_CONVERSION", "TOO_RECENT_CONVERSION_ACTION"), TOO_EARLY),
     },
     "internal_error": {
         # Reported for single rows of a successful answer; temporary.
-        "INTERNAL_ERROR": Meaning(RETRY, TRANSIENT),
-        "TRANSIENT_ERROR": Meaning(RETRY, TRANSIENT),
-        "DEADLINE_EXCEEDED": Meaning(RETRY, TRANSIENT),
-        "ERROR_CODE_NOT_PUBLISHED": Meaning(FATAL, VALIDATION),
+        **dict.fromkeys(("INTERNAL_ERROR", "TRANSIENT_ERROR", "DEADLINE_EXCEEDED"), TEMPORARY),
+        "ERROR_CODE_NOT_PUBLISHED": INVALID,
     },
     "quota_error": {
-        "RESOURCE_EXHAUSTED": Meaning(RETRY, RATE_LIMIT),
-        "RESOURCE_TEMPORARILY_EXHAUSTED": Meaning(RETRY, RATE_LIMIT),
-        "EXCESSIVE_SHORT_TERM_QUERY_RESOURCE_CONSUMPTION": Meaning(RETRY, RATE_LIMIT),
-        "EXCESSIVE_LONG_TERM_QUERY_RESOURCE_CONSUMPTION": Meaning(RETRY, RATE_LIMIT),
+        "RESOURCE_EXHAUSTED": BUSY,
+        "RESOURCE_TEMPORARILY_EXHAUSTED": BUSY,
+        "EXCESSIVE_SHORT_TERM_QUERY_RESOURCE_CONSUMPTION": BUSY,
+        "EXCESSIVE_LONG_TERM_QUERY_RESOURCE_CONSUMPTION": BUSY,
         "ACCESS_PROHIBITED": Meaning(GATE, AUTH, "Google does not allow this project or token to use the API."),
     },
     "request_error": {
@@ -113,68 +119,59 @@ TABLE: Mapping[str, Mapping[str, Meaning]] = {
         "UNSUPPORTED_VERSION": Meaning(
             GATE_ALL, VALIDATION, "Google has shut down this version of its API: Kilit has to be updated."
         ),
-        "RPC_DEADLINE_TOO_SHORT": Meaning(RETRY, TRANSIENT),
+        "RPC_DEADLINE_TOO_SHORT": TEMPORARY,
     },
     "database_error": {
-        "CONCURRENT_MODIFICATION": Meaning(RETRY, TRANSIENT),
-        "DATA_CONSTRAINT_VIOLATION": Meaning(RETRY, TRANSIENT),
-        "REQUEST_TOO_LARGE": Meaning(SPLIT, VALIDATION),
+        **dict.fromkeys(("CONCURRENT_MODIFICATION", "DATA_CONSTRAINT_VIOLATION"), TEMPORARY),
+        "REQUEST_TOO_LARGE": TOO_LARGE,
     },
-    "not_allowlisted_error": {
-        "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE": Meaning(GATE, AUTH, DATA_MANAGER),
-    },
+    "not_allowlisted_error": {"CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE": Meaning(GATE, AUTH, DATA_MANAGER)},
     # The gRPC status, when no Google Ads failure is attached.
     "grpc": {
-        "UNAVAILABLE": Meaning(RETRY, TRANSIENT),
-        "DEADLINE_EXCEEDED": Meaning(RETRY, TRANSIENT),
-        "ABORTED": Meaning(RETRY, TRANSIENT),
-        "CANCELLED": Meaning(RETRY, TRANSIENT),
-        "UNKNOWN": Meaning(RETRY, TRANSIENT),
-        "INTERNAL": Meaning(RETRY, TRANSIENT),
-        "RESOURCE_EXHAUSTED": Meaning(RETRY, RATE_LIMIT),
-        "UNAUTHENTICATED": Meaning(GATE, AUTH, "Google rejects the credentials: renew the refresh token."),
-        "PERMISSION_DENIED": Meaning(GATE, AUTH, "These credentials have no access to this customer."),
-        "INVALID_ARGUMENT": Meaning(FATAL, VALIDATION),
-        "NOT_FOUND": Meaning(FATAL, VALIDATION),
-        "FAILED_PRECONDITION": Meaning(FATAL, VALIDATION),
+        **dict.fromkeys(("UNAVAILABLE", "DEADLINE_EXCEEDED", "ABORTED", "CANCELLED"), TEMPORARY),
+        **dict.fromkeys(("UNKNOWN", "INTERNAL"), TEMPORARY),
+        "RESOURCE_EXHAUSTED": BUSY,
+        "UNAUTHENTICATED": REJECTED,
+        "PERMISSION_DENIED": NO_ACCESS,
+        **dict.fromkeys(("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION"), INVALID),
     },
 }
 
 # The meaning of all codes that a family does not list above.
 FAMILIES: Mapping[str, Meaning] = {
-    "date_error": Meaning(FATAL, VALIDATION),
-    "authentication_error": Meaning(GATE, AUTH, "Google rejects the credentials: renew the refresh token."),
-    "authorization_error": Meaning(GATE, AUTH, "These credentials have no access to this customer."),
+    "date_error": INVALID,
+    "authentication_error": REJECTED,
+    "authorization_error": NO_ACCESS,
     "header_error": Meaning(GATE, AUTH, "The login customer id is wrong."),
     "resource_access_denied_error": Meaning(GATE, AUTH, "These credentials may not write to this customer."),
     "not_allowlisted_error": Meaning(GATE, AUTH, DATA_MANAGER),
-    "quota_error": Meaning(RETRY, RATE_LIMIT),
-    "size_limit_error": Meaning(SPLIT, VALIDATION),
+    "quota_error": BUSY,
+    "size_limit_error": TOO_LARGE,
     # An unexpected status says nothing about a row.
     "grpc": Meaning(GATE, VALIDATION, "Google rejects the whole request."),
 }
 
 # Names in older documents that Google has renamed, or that never were enum values.
 OLD_NAMES: Mapping[str, Meaning] = {
-    "ConversionPrecedesClick": Meaning(FATAL, VALIDATION),
-    "TooRecentConversion": Meaning(FATAL, VALIDATION),
-    "INVALID_GCLID": Meaning(FATAL, VALIDATION),
-    "UNPARSEABLE_GCLID": Meaning(FATAL, VALIDATION),
-    "INVALID_FIELD_VALUES_IN_DATE_TIME": Meaning(FATAL, VALIDATION),
-    "DateError": Meaning(FATAL, VALIDATION),
-    "RESOURCE_NOT_FOUND": Meaning(FATAL, VALIDATION),
-    "CONVERSION_NOT_FOUND": Meaning(FATAL, VALIDATION),
-    "INVALID_ARGUMENT": Meaning(FATAL, VALIDATION),
-    "RESOURCE_EXHAUSTED": Meaning(RETRY, RATE_LIMIT),
-    "UNAVAILABLE": Meaning(RETRY, TRANSIENT),
-    "DEADLINE_EXCEEDED": Meaning(RETRY, TRANSIENT),
-    "RATE_LIMIT": Meaning(RETRY, RATE_LIMIT),
-    "BACKEND_ERROR": Meaning(RETRY, TRANSIENT),
-    "TEMPORARILY": Meaning(RETRY, TRANSIENT),
+    "ConversionPrecedesClick": INVALID,
+    "TooRecentConversion": INVALID,
+    "INVALID_GCLID": INVALID,
+    "UNPARSEABLE_GCLID": INVALID,
+    "INVALID_FIELD_VALUES_IN_DATE_TIME": INVALID,
+    "DateError": INVALID,
+    "RESOURCE_NOT_FOUND": INVALID,
+    "CONVERSION_NOT_FOUND": INVALID,
+    "INVALID_ARGUMENT": INVALID,
+    "RESOURCE_EXHAUSTED": BUSY,
+    "UNAVAILABLE": TEMPORARY,
+    "DEADLINE_EXCEEDED": TEMPORARY,
+    "RATE_LIMIT": BUSY,
+    "BACKEND_ERROR": TEMPORARY,
+    "TEMPORARILY": TEMPORARY,
 }
 
 # Better to fail a row visibly than to send it again and again.
-UNLISTED = Meaning(FATAL, VALIDATION)
+UNLISTED = INVALID
 
 
 def classify(name: str, *, family: str = "") -> Meaning:

@@ -42,7 +42,8 @@ class ReportedError:
 def read_response(response: Any, rows: int, *, request_id: str, dry_run: bool) -> list[RowResult]:
     """Read a successful response row by row, because any of them may have failed."""
     status = response.partial_failure_error
-    errors = list(reported_errors(failures_in(status)))
+    failures = [parse_failure(one.value) for one in status.details if one.type_url.endswith("GoogleAdsFailure")]
+    errors = list(reported_errors(failures))
     if not errors and (status.code or status.details):
         errors = [ReportedError("UNREADABLE_ERROR", "", status.message or "An error without a description.", None)]
     if any(not error.refers_to_row(rows) for error in errors):
@@ -120,16 +121,12 @@ def read_transport_error(error: Any, rows: int) -> list[RowResult]:
     return [result] * rows
 
 
-def failures_in(status: Any) -> list[Any]:
+def parse_failure(data: bytes) -> Any:
     from google.ads.googleads.v26.errors.types.errors import GoogleAdsFailure  # noqa: PLC0415
 
-    failures = []
-    for detail in status.details:
-        if detail.type_url.endswith("GoogleAdsFailure"):
-            failure = GoogleAdsFailure.pb(GoogleAdsFailure())
-            failure.ParseFromString(detail.value)
-            failures.append(failure)
-    return failures
+    failure = GoogleAdsFailure.pb(GoogleAdsFailure())
+    failure.ParseFromString(data)
+    return failure
 
 
 def reported_errors(failures: Iterable[Any]) -> Iterator[ReportedError]:
@@ -244,22 +241,10 @@ def _all_unproven(errors: list[ReportedError], rows: int, *, request_id: str) ->
 
 def _attached(error: Any) -> tuple[str, list[Any]]:
     """Return the request id and the failures in an error's trailing metadata."""
-    from google.ads.googleads.v26.errors.types.errors import GoogleAdsFailure  # noqa: PLC0415
-
-    request_id, failures = "", []
-    for key, value in _trailing(error):
-        if key == "request-id":
-            request_id = str(value)
-        elif key.endswith("googleadsfailure-bin"):
-            failure = GoogleAdsFailure.pb(GoogleAdsFailure())
-            failure.ParseFromString(value)
-            failures.append(failure)
-    return request_id, failures
-
-
-def _trailing(error: Any) -> Iterable[tuple[str, Any]]:
     call: Any = getattr(error, "response", None)
-    return (call.trailing_metadata() or ()) if hasattr(call, "trailing_metadata") else ()
+    trailing = (call.trailing_metadata() or ()) if hasattr(call, "trailing_metadata") else ()
+    request_id = next((str(value) for key, value in trailing if key == "request-id"), "")
+    return request_id, [parse_failure(value) for key, value in trailing if key.endswith("googleadsfailure-bin")]
 
 
 def _retry_delay(error: Any) -> timedelta | None:

@@ -40,12 +40,8 @@ class UploadTally:
         return " ".join([summary, *([f"Too late for {self.late}."] if self.late else []), *self.notes])
 
     def add(self, other: "UploadTally") -> None:
-        self.accepted += other.accepted
-        self.failed += other.failed
-        self.put_off += other.put_off
-        self.late += other.late
-        self.batches += other.batches
-        self.notes += other.notes
+        for name in ("accepted", "failed", "put_off", "late", "batches", "notes"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 def settle(

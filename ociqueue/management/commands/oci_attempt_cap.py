@@ -21,10 +21,7 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="only show how many there are")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        bounds = {
-            "max_attempts": options["max_attempts"],
-            "min_age": timedelta(minutes=options["min_age_minutes"]),
-        }
+        bounds = {"max_attempts": options["max_attempts"], "min_age": timedelta(minutes=options["min_age_minutes"])}
         if options["dry_run"]:
             self.stdout.write(f"Would cap {Conversion.objects.over_cap(**bounds).count()}.")
             return
