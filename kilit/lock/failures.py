@@ -14,7 +14,7 @@ from django.db import models
 from django.db.models import Q
 
 from kilit.lock.table import Lifecycle
-from kilit.lock.triggers import listed, quote, scope_of
+from kilit.lock.triggers import after_statement, listed, quote, scope_of
 
 GROUP_LENGTH = 16
 
@@ -88,6 +88,15 @@ class Failures:
         return Q(status__in=list(map(str, self.states))) & ~Q(error_group="")
 
     def triggers(self) -> list[pgtrigger.Trigger]:
+        columns = {
+            "queue": quote(self.table.queue),
+            "code": self.code,
+            "message": self.message,
+            "new_fails": self._fails("n"),
+            "old_fails": self._fails("o"),
+            "new_scope": scope_of("n", self.scope),
+            "old_scope": scope_of("o", self.scope),
+        }
         return [
             self._name_group("name_error_on_insert", pgtrigger.Insert, "NEW.{code} <> '' OR NEW.error_group <> ''"),
             self._name_group(
@@ -96,40 +105,9 @@ class Failures:
                 "ROW(NEW.{code}, NEW.{message}, NEW.error_group)"
                 " IS DISTINCT FROM ROW(OLD.{code}, OLD.{message}, OLD.error_group)",
             ),
-            pgtrigger.Trigger(
-                name="record_errors",
-                level=pgtrigger.Statement,
-                when=pgtrigger.After,
-                operation=pgtrigger.Update,
-                referencing=pgtrigger.Referencing(new="new_rows", old="old_rows"),  # type: ignore[no-untyped-call]
-                func=RECORD.format(
-                    queue=quote(self.table.queue),
-                    code=self.code,
-                    message=self.message,
-                    new_fails=self._fails("n"),
-                    old_fails=self._fails("o"),
-                    new_scope=scope_of("n", self.scope),
-                    old_scope=scope_of("o", self.scope),
-                ),
-            ),
-            *([self._forget()] if self.prunable else []),
+            after_statement("record_errors", pgtrigger.Update, RECORD.format(**columns)),
+            *([after_statement("forget_errors", pgtrigger.Delete, FORGET.format(**columns))] if self.prunable else []),
         ]
-
-    def _forget(self) -> pgtrigger.Trigger:
-        return pgtrigger.Trigger(
-            name="forget_errors",
-            level=pgtrigger.Statement,
-            when=pgtrigger.After,
-            operation=pgtrigger.Delete,
-            referencing=pgtrigger.Referencing(old="old_rows"),  # type: ignore[no-untyped-call]
-            func=FORGET.format(
-                queue=quote(self.table.queue),
-                code=self.code,
-                message=self.message,
-                old_fails=self._fails("o"),
-                old_scope=scope_of("o", self.scope),
-            ),
-        )
 
     def index(self, name: str) -> models.Index:
         """Return the index by which a list finds a group, newest first."""

@@ -17,9 +17,9 @@ from django.db import connection, transaction
 from kilit.lock.audit import set_audit_context
 from kilit.lock.guard import LifecycleModel, LifecycleQuerySet
 from kilit.lock.identity import first_at
+from kilit.lock.triggers import SHORTEST_RETENTION
 
 BATCH = 2_000
-SHORTEST_RETENTION = timedelta(days=1)  # the triggers keep younger rows in any case
 SWEEP_SECONDS = 60.0  # then the sweep stops, and the next one continues
 
 Rows = LifecycleQuerySet[Any]

@@ -1,6 +1,7 @@
 """Database triggers built from a lifecycle table: they guard and record every way to the rows, psql included."""
 
 from collections.abc import Iterable
+from datetime import timedelta
 
 import pgtrigger
 
@@ -57,12 +58,14 @@ PRUNE = """
       nullif(current_setting('kilit.prune_before', true), '')::timestamptz;
     RETURN NULL;
 """
-# The one way to delete: the transaction names a time (kilit.lock.pruning). Rows younger than a day stay in any case.
+# The one way to delete: the transaction names a time (kilit.lock.pruning). Younger rows stay in any case.
+SHORTEST_RETENTION = timedelta(days=1)
 KEPT = """
-    OLD.status NOT IN ({finished}) OR OLD.updated_at >= least(now() - interval '1 day',
+    OLD.status NOT IN ({finished}) OR OLD.updated_at >= least(now() - interval '{days} days',
       coalesce(nullif(current_setting('kilit.prune_before', true), '')::timestamptz, '-infinity'))
 """
 
+PAST = {pgtrigger.Update: "updated", pgtrigger.Delete: "deleted", pgtrigger.Truncate: "truncated"}
 REFUSE = "RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = {message}, HINT = {hint};"
 
 
@@ -76,9 +79,7 @@ def lifecycle_triggers(
     """
     subject, hint = f"rows of {table.queue}", "Move them instead."
     return [
-        _legal_initial_state(table),
-        _legal_arrow(table),
-        _fixed_identity(table),
+        *_guards(table),
         _recorder(table, "record_insert", pgtrigger.Insert, scope=scope, facts=facts),
         _recorder(table, "record_move", pgtrigger.Update, scope=scope, facts=facts),
         *(_prunable(table, scope=scope, finished=finished) if finished else []),
@@ -96,10 +97,26 @@ def never(*operations: pgtrigger.Operation, subject: str, hint: str, unless: str
             when=pgtrigger.Before,
             operation=operation,
             condition=pgtrigger.Condition(f"NOT ({unless})") if unless else None,
-            func=REFUSE.format(message=quote(f"{subject} cannot be {_past(operation)}"), hint=quote(hint)),
+            func=REFUSE.format(message=quote(f"{subject} cannot be {PAST[operation]}"), hint=quote(hint)),
         )
         for operation in operations
     ]
+
+
+def after_statement(name: str, operation: pgtrigger.Operation, func: str) -> pgtrigger.Trigger:
+    """Return a trigger that runs once per statement and sees its rows as `old_rows` and `new_rows`."""
+    rows = {
+        "old": None if operation is pgtrigger.Insert else "old_rows",
+        "new": None if operation is pgtrigger.Delete else "new_rows",
+    }
+    return pgtrigger.Trigger(
+        name=name,
+        level=pgtrigger.Statement,
+        when=pgtrigger.After,
+        operation=operation,
+        referencing=pgtrigger.Referencing(**rows),  # type: ignore[no-untyped-call]
+        func=func,
+    )
 
 
 def quote(text: str) -> str:
@@ -114,100 +131,78 @@ def listed(states: Iterable[str]) -> str:
     return ", ".join(quote(state) for state in states)
 
 
-def _legal_initial_state(table: Lifecycle) -> pgtrigger.Trigger:
-    allowed = ", ".join(table.initial)
-    return pgtrigger.Trigger(
-        name="legal_initial_state",
-        when=pgtrigger.Before,
-        operation=pgtrigger.Insert,
-        condition=pgtrigger.Condition(f"NEW.status NOT IN ({listed(table.initial)})"),
-        func=REFUSE.format(
-            message=f"format('{table.queue} %s cannot be created as %s', NEW.id, NEW.status)",
-            hint=quote(f"Rows are created as {allowed}."),
-        ),
-    )
-
-
-def _legal_arrow(table: Lifecycle) -> pgtrigger.Trigger:
-    # The check is in the WHEN clause: a legal move calls no function at all.
+def _guards(table: Lifecycle) -> list[pgtrigger.Trigger]:
+    # The checks are in WHEN clauses: a legal statement calls no function at all.
     arrows = ", ".join(f"({quote(source)}, {quote(target)})" for source, target in sorted(table.edges()))
-    return pgtrigger.Trigger(
-        name="legal_arrow",
-        when=pgtrigger.Before,
-        operation=pgtrigger.Update,
-        condition=pgtrigger.Condition(
-            f"OLD.status IS DISTINCT FROM NEW.status AND (OLD.status, NEW.status) NOT IN ({arrows})"
+    return [
+        _refuse_rows(
+            "legal_initial_state",
+            pgtrigger.Insert,
+            f"NEW.status NOT IN ({listed(table.initial)})",
+            f"format('{table.queue} %s cannot be created as %s', NEW.id, NEW.status)",
+            hint=f"Rows are created as {', '.join(table.initial)}.",
         ),
-        func=REFUSE.format(
-            message=f"format('{table.queue} %s cannot move from %s to %s', OLD.id, OLD.status, NEW.status)",
-            hint=quote("docs/lifecycle.md lists the arrows."),
+        _refuse_rows(
+            "legal_arrow",
+            pgtrigger.Update,
+            f"OLD.status IS DISTINCT FROM NEW.status AND (OLD.status, NEW.status) NOT IN ({arrows})",
+            f"format('{table.queue} %s cannot move from %s to %s', OLD.id, OLD.status, NEW.status)",
+            hint="docs/lifecycle.md lists the arrows.",
         ),
-    )
+        # The recorder pairs old and new rows by id, so a changed id would be a move that is not recorded.
+        _refuse_rows(
+            "fixed_identity",
+            pgtrigger.Update,
+            "OLD.id IS DISTINCT FROM NEW.id",
+            f"format('{table.queue} %s cannot change its id', OLD.id)",
+            hint="Its history would be lost.",
+        ),
+    ]
 
 
-def _fixed_identity(table: Lifecycle) -> pgtrigger.Trigger:
-    # The recorder pairs old and new rows by id, so a changed id would be a move that is not recorded.
+def _refuse_rows(
+    name: str, operation: pgtrigger.Operation, condition: str, message: str, *, hint: str
+) -> pgtrigger.Trigger:
     return pgtrigger.Trigger(
-        name="fixed_identity",
+        name=name,
         when=pgtrigger.Before,
-        operation=pgtrigger.Update,
-        condition=pgtrigger.Condition("OLD.id IS DISTINCT FROM NEW.id"),
-        func=REFUSE.format(
-            message=f"format('{table.queue} %s cannot change its id', OLD.id)",
-            hint=quote("Its history would be lost."),
-        ),
+        operation=operation,
+        condition=pgtrigger.Condition(condition),
+        func=REFUSE.format(message=message, hint=quote(hint)),
     )
 
 
 def _recorder(
     table: Lifecycle, name: str, operation: pgtrigger.Operation, *, scope: str | None, facts: Iterable[str]
 ) -> pgtrigger.Trigger:
-    inserted = operation is pgtrigger.Insert
-    kept = ["n.id", "n.status AS to_state", f"{scope_of('n', scope)} AS to_scope"]
-    kept += ["'' AS from_state", "'' AS from_scope"] if inserted else []
-    kept += [] if inserted else ["o.status AS from_state", f"{scope_of('o', scope)} AS from_scope"]
-    kept += [f"n.{fact}" for fact in facts]
-    source = "new_rows n" if inserted else "new_rows n JOIN old_rows o ON o.id = n.id"
-    return pgtrigger.Trigger(
-        name=name,
-        level=pgtrigger.Statement,
-        when=pgtrigger.After,
-        operation=operation,
-        referencing=pgtrigger.Referencing(  # type: ignore[no-untyped-call]
-            new="new_rows", old=None if inserted else "old_rows"
-        ),
-        func=RECORD.format(
-            moved=f"SELECT {', '.join(kept)} FROM {source}",
-            queue=quote(table.queue),
-            event_type="'JOB_CREATED'" if inserted else "'STATE_' || upper(to_state)",
-            facts="".join(f", {quote(fact)}, {fact}" for fact in facts),
-        ),
+    columns = ["n.id", "n.status AS to_state", f"{scope_of('n', scope)} AS to_scope", *(f"n.{fact}" for fact in facts)]
+    if operation is pgtrigger.Insert:
+        columns += ["'' AS from_state", "'' AS from_scope"]
+        source, event_type = "new_rows n", "'JOB_CREATED'"
+    else:
+        columns += ["o.status AS from_state", f"{scope_of('o', scope)} AS from_scope"]
+        source, event_type = "new_rows n JOIN old_rows o ON o.id = n.id", "'STATE_' || upper(to_state)"
+    func = RECORD.format(
+        moved=f"SELECT {', '.join(columns)} FROM {source}",
+        queue=quote(table.queue),
+        event_type=event_type,
+        facts="".join(f", {quote(fact)}, {fact}" for fact in facts),
     )
+    return after_statement(name, operation, func)
 
 
 def _prunable(table: Lifecycle, *, scope: str | None, finished: Iterable[str]) -> list[pgtrigger.Trigger]:
     return [
-        pgtrigger.Trigger(
-            name="no_delete",
-            when=pgtrigger.Before,
-            operation=pgtrigger.Delete,
-            condition=pgtrigger.Condition(KEPT.format(finished=listed(finished))),
-            func=REFUSE.format(
-                message=f"format('rows of {table.queue} cannot be deleted: %s is %s', OLD.id, OLD.status)",
-                hint=quote("Finished rows that are old enough are pruned: docs/operations.md."),
-            ),
+        _refuse_rows(
+            "no_delete",
+            pgtrigger.Delete,
+            KEPT.format(finished=listed(finished), days=SHORTEST_RETENTION.days),
+            f"format('rows of {table.queue} cannot be deleted: %s is %s', OLD.id, OLD.status)",
+            hint="Finished rows that are old enough are pruned: docs/operations.md.",
         ),
-        pgtrigger.Trigger(
-            name="record_prune",
-            level=pgtrigger.Statement,
-            when=pgtrigger.After,
-            operation=pgtrigger.Delete,
-            referencing=pgtrigger.Referencing(old="old_rows"),  # type: ignore[no-untyped-call]
-            func=PRUNE.format(queue=quote(table.queue), scope=scope_of("old_rows", scope)),
+        after_statement(
+            "record_prune",
+            pgtrigger.Delete,
+            PRUNE.format(queue=quote(table.queue), scope=scope_of("old_rows", scope)),
         ),
     ]
-
-
-def _past(operation: pgtrigger.Operation) -> str:
-    word = str(operation).lower()
-    return f"{word}d" if word.endswith("e") else f"{word}ed"

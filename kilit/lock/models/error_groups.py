@@ -11,6 +11,7 @@ from typing import NamedTuple
 from django.db import connection, models
 from django.db.models.functions import Now
 
+from kilit.lock.failures import GROUP_LENGTH
 from kilit.lock.models.rollup import Aggregate, Rollup, RollupChange, RollupHour, RollupTotal
 
 # How long a group without rows is kept, with the time it was first seen.
@@ -97,7 +98,7 @@ class ErrorGroupQuerySet(models.QuerySet["ErrorGroup"]):
 
 
 class ErrorGroup(RollupTotal):
-    error_group = models.CharField(max_length=16)
+    error_group = models.CharField(max_length=GROUP_LENGTH)
     code = models.CharField(max_length=64)
     shape = models.TextField()
     first_at = models.DateTimeField(null=True)
@@ -111,13 +112,13 @@ class ErrorGroup(RollupTotal):
 
 
 class ErrorDelta(RollupChange):
-    error_group = models.CharField(max_length=16)
+    error_group = models.CharField(max_length=GROUP_LENGTH)
     code = models.CharField(max_length=64)
     shape = models.TextField()
 
 
 class ErrorHour(RollupHour):
-    error_group = models.CharField(max_length=16)
+    error_group = models.CharField(max_length=GROUP_LENGTH)
 
     class Meta(RollupHour.Meta):
         # One row per hour: the fold adds to it by this key.
