@@ -25,35 +25,6 @@ from kilit.lock.models import Event, Pruning
 admin.site.register(BulkAction, BulkActionAdmin)
 label(BulkAction, _("bulk action"), _("bulk actions"))
 label(
-    Pruning,
-    _("pruned batch"),
-    _("pruned rows"),
-    queue=_("queue"),
-    rows=_("rows"),
-    events=_("events"),
-    states=_("states"),
-    before=_("finished before"),
-    oldest=_("oldest"),
-    newest=_("newest"),
-    actor=_("who"),
-    message=_("why"),
-    created_at=_("when"),
-)
-label(
-    Event,
-    _("event"),
-    _("events"),
-    created_at=_("created at"),
-    queue=_("queue"),
-    object_id=_("object id"),
-    event_type=_("event type"),
-    from_state=_("from state"),
-    to_state=_("to state"),
-    actor=_("actor"),
-    message=_("message"),
-    details=_("details"),
-)
-label(
     ApiKey,
     _("API key"),
     _("API keys"),

@@ -6,6 +6,7 @@ from typing import Any, Self
 import pgtrigger
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import current_context
 from kilit.lock.guard import LifecycleModel
@@ -73,20 +74,21 @@ class SessionUser(models.Func):
 class Event(models.Model):
     """What happened to one job: when, from which state to which, who did it and why."""
 
-    queue = models.CharField(max_length=32)
-    object_id = models.UUIDField()
-    event_type = models.CharField(max_length=64)
-    from_state = models.CharField(max_length=32, blank=True)
-    to_state = models.CharField(max_length=32, blank=True)
-    actor = models.CharField(max_length=200, db_default=SessionUser())
-    message = models.TextField(blank=True, db_default="")
-    details = models.JSONField(default=dict, blank=True)
-    created_at = models.DateTimeField(db_default=Now())
+    queue = models.CharField(_("queue"), max_length=32)
+    object_id = models.UUIDField(_("object id"))
+    event_type = models.CharField(_("event type"), max_length=64)
+    from_state = models.CharField(_("from state"), max_length=32, blank=True)
+    to_state = models.CharField(_("to state"), max_length=32, blank=True)
+    actor = models.CharField(_("actor"), max_length=200, db_default=SessionUser())
+    message = models.TextField(_("message"), blank=True, db_default="")
+    details = models.JSONField(_("details"), default=dict, blank=True)
+    created_at = models.DateTimeField(_("created at"), db_default=Now())
 
     objects = EventQuerySet.as_manager()
 
     class Meta:
         default_permissions = ("view",)
+        verbose_name, verbose_name_plural = _("event"), _("events")
         indexes = [
             # A job's page reads its timeline in order.
             models.Index(fields=["object_id", "id"], name="event_timeline"),

@@ -3,6 +3,7 @@
 import pgtrigger
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.triggers import never
 
@@ -10,19 +11,22 @@ from kilit.lock.triggers import never
 class Pruning(models.Model):
     """One batch of finished rows, deleted with their events; written by a trigger in the same statement."""
 
-    queue = models.CharField(max_length=32)
-    before = models.DateTimeField(null=True, help_text="Only rows that finished before this time were deleted.")
-    rows = models.IntegerField()
-    events = models.IntegerField()
-    states = models.JSONField(help_text="Rows by state.")
-    oldest = models.DateTimeField()
-    newest = models.DateTimeField()
-    actor = models.CharField(max_length=200)
-    message = models.TextField(blank=True)
-    created_at = models.DateTimeField(db_default=Now())
+    queue = models.CharField(_("queue"), max_length=32)
+    before = models.DateTimeField(
+        _("finished before"), null=True, help_text="Only rows that finished before this time were deleted."
+    )
+    rows = models.IntegerField(_("rows"))
+    events = models.IntegerField(_("events"))
+    states = models.JSONField(_("states"), help_text="Rows by state.")
+    oldest = models.DateTimeField(_("oldest"))
+    newest = models.DateTimeField(_("newest"))
+    actor = models.CharField(_("who"), max_length=200)
+    message = models.TextField(_("why"), blank=True)
+    created_at = models.DateTimeField(_("when"), db_default=Now())
 
     class Meta:
         default_permissions = ("view",)
+        verbose_name, verbose_name_plural = _("pruned batch"), _("pruned rows")
         triggers = never(
             pgtrigger.Update,
             pgtrigger.Delete,
