@@ -37,7 +37,7 @@ class Supervisor:
         self.name = own_name()
         self.stopping = threading.Event()
         self.cluster: subprocess.Popen[bytes] | None = None
-        self.patient_until = 0.0
+        self.grace_until = 0.0
         self.next_beat = 0.0
 
     def run(self) -> None:
@@ -52,14 +52,14 @@ class Supervisor:
         Heartbeat.objects.create(name=self.name, pid=os.getpid())
         self._start()
         while not self.stopping.wait(TICK):
-            self._look_safely()
+            self._tick_safely()
         self._finish()
 
-    def look(self) -> None:
+    def tick(self) -> None:
         """Restart the cluster if it ended or hangs, then send a beat, start due sweeps and ring for due rows."""
         if self.cluster is None or self.cluster.poll() is not None:
             self._restart("it ended")
-        elif not self._heard():
+        elif not self._is_healthy():
             self._restart("no task went through")
         if time.monotonic() >= self.next_beat:
             self.next_beat = time.monotonic() + BEAT_EVERY.total_seconds()
@@ -68,26 +68,26 @@ class Supervisor:
             async_task("kilit.workers.sweeps.run", sweep, cluster=self.name)
         doorbells.ring_due(at=self.name)
 
-    def _look_safely(self) -> None:
+    def _tick_safely(self) -> None:
         try:
-            self.look()
+            self.tick()
         except DatabaseError:
             # Without the database no beat can arrive, so wait a while after it is back before judging the cluster.
             logger.warning("the database does not answer", exc_info=True)
             connection.close()
-            self._be_patient()
+            self._allow_grace()
 
-    def _heard(self) -> bool:
+    def _is_healthy(self) -> bool:
         """Return whether the cluster may continue: it beat, it is new, or all workers are busy within a task's time."""
         silence = (
             Heartbeat.objects.filter(name=self.name)
             .values_list(ExpressionWrapper(Now() - F("beat_at"), output_field=DurationField()), flat=True)
             .first()
         )
-        good = silence is not None and (silence < STALE_AFTER or (silence < self._longest_task() and self._all_busy()))
-        if good:
+        alive = silence is not None and (silence < STALE_AFTER or (silence < self._longest_task() and self._all_busy()))
+        if alive:
             Heartbeat.objects.filter(name=self.name).update(alive_at=Now())
-        return good or time.monotonic() < self.patient_until
+        return alive or time.monotonic() < self.grace_until
 
     def _all_busy(self) -> bool:
         """Return whether no worker is free to run a beat; only then is silence no sign of death."""
@@ -107,15 +107,15 @@ class Supervisor:
         # A task of the full length may follow a beat at once, and django-q2 ends it three seconds later.
         return timedelta(seconds=settings.TASK_TIMEOUT + 3) + STALE_AFTER
 
-    def _be_patient(self) -> None:
-        self.patient_until = time.monotonic() + STALE_AFTER.total_seconds()
+    def _allow_grace(self) -> None:
+        self.grace_until = time.monotonic() + STALE_AFTER.total_seconds()
 
     def _start(self) -> None:
         # A queue of its own, so that a beat proves this cluster and no other.
         environment = {**os.environ, "Q_CLUSTER_NAME": self.name, PARENT: str(os.getpid())}
         command = [sys.executable, sys.argv[0], "runcluster"]
         self.cluster = start_group(command, environment=environment)
-        self._be_patient()
+        self._allow_grace()
         logger.info("cluster started", extra={"cluster_pid": self.cluster.pid})
 
     def _restart(self, why: str) -> None:

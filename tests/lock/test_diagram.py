@@ -1,4 +1,4 @@
-"""The state diagram of a job: drawn from the table, whole for every queue, and told in words."""
+"""The state diagram of a job: drawn from the table, complete for every queue, with a text alternative."""
 
 from xml.etree import ElementTree as ET
 

@@ -53,12 +53,12 @@ def shape(sql: Any, message: str) -> str:
 
 
 def counted() -> dict[tuple[str, str, str], int]:
-    """Count the rows of each group, as nobody would with a million of them."""
+    """Count the rows of each group, which would be too slow with a million of them."""
     rows = Parcel.objects.filter(FAILURES.condition).values_list("depot", "status", "error_group")
     return dict(Counter(rows))
 
 
-def told() -> dict[tuple[str, str, str], int]:
+def rolled_up() -> dict[tuple[str, str, str], int]:
     found: dict[tuple[str, str, str], int] = {}
     for depot in Parcel.objects.values_list("depot", flat=True).distinct().order_by():
         for group in ErrorGroup.objects.largest(queue="parcel", scopes=[depot]):
@@ -75,7 +75,7 @@ def test_numbers_ids_and_quoted_parts_do_not_matter(sql, message: str) -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
-def test_other_words_are_another_group(sql, one: str, other: str) -> None:
+def test_another_message_is_another_group(sql, one: str, other: str) -> None:
     assert shape(sql, one) != shape(sql, other)
 
 
@@ -105,7 +105,7 @@ def test_alike_failures_are_one_group_with_when_it_was_seen() -> None:
     assert one.error_group == fell.name
 
 
-def test_the_same_words_under_another_code_are_another_group() -> None:
+def test_the_same_message_with_another_code_is_another_group() -> None:
     one, other = Parcel.objects.create(), Parcel.objects.create()
 
     lose(one, code="E_A")
@@ -125,7 +125,7 @@ def test_a_row_that_is_moved_on_leaves_its_group_though_it_keeps_its_error() -> 
     assert ErrorGroup.objects.largest(queue="parcel") == []
 
 
-def test_raw_sql_cannot_lie_about_a_group(sql) -> None:
+def test_raw_sql_cannot_set_a_wrong_group(sql) -> None:
     parcel = Parcel.objects.create()
     lose(parcel)
     ((group,),) = sql("SELECT error_group FROM parcels_parcel")
@@ -134,7 +134,7 @@ def test_raw_sql_cannot_lie_about_a_group(sql) -> None:
     assert sql("SELECT error_group FROM parcels_parcel") == [(group,)]
     sql("UPDATE parcels_parcel SET error_message = 'Parcel 5 burnt'")
 
-    assert counted() == told() != {}
+    assert counted() == rolled_up() != {}
     assert sql("SELECT error_group FROM parcels_parcel") != [(group,)]
 
 
@@ -165,7 +165,7 @@ def test_a_fold_changes_nothing_that_is_read(sql) -> None:
     assert ErrorGroup.objects.trend([before[0].name], queue="parcel")[before[0].name][-1] == 3
 
 
-def test_what_is_old_is_forgotten_and_what_has_rows_is_not(sql) -> None:
+def test_old_empty_groups_are_deleted_and_groups_with_rows_are_not(sql) -> None:
     kept, empty = Parcel.objects.create(), Parcel.objects.create()
     lose(kept, message="kept")
     lose(empty, message="empty")
@@ -241,7 +241,7 @@ def test_the_roll_up_equals_a_plain_count_after_any_walk(steps: list[Any]) -> No
                     with transaction.atomic():
                         rows.move("lose", error_code=code, error_message=message, claim_token=None, lease_until=None)
                         transaction.set_rollback(True)
-        assert told() == counted()
+        assert rolled_up() == counted()
         transaction.set_rollback(True)
 
 
@@ -261,6 +261,6 @@ def test_racing_moves_and_folds_lose_no_count(in_threads) -> None:
 
     in_threads(work, count=6)
 
-    assert told() == counted()
+    assert rolled_up() == counted()
     ErrorGroup.objects.fold()
-    assert told() == counted()
+    assert rolled_up() == counted()

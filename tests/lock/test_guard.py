@@ -48,7 +48,7 @@ def test_a_swept_worker_cannot_finish_the_next_ones_claim() -> None:
     assert theirs.attempt_count == 2
 
 
-def test_a_lease_that_has_not_lapsed_is_left_alone() -> None:
+def test_a_lease_that_has_not_lapsed_is_kept() -> None:
     Parcel.objects.create()
     Parcel.objects.claim(limit=1)
 
@@ -72,7 +72,7 @@ def test_take_with_nothing_to_take_returns_nothing() -> None:
     assert Parcel.objects.claim(limit=5) == []
 
 
-def test_a_stale_instance_does_not_bring_back_its_old_state() -> None:
+def test_a_stale_instance_does_not_write_its_old_state() -> None:
     parcel = Parcel.objects.create()
     Parcel.objects.move("claim", **new_lease(timedelta(seconds=5)))
     parcel.depot = "north"
@@ -101,7 +101,7 @@ def test_a_whole_instance_cannot_be_saved_because_it_may_be_stale() -> None:
         lambda: Parcel.objects.none().claim(limit=1),
     ],
 )
-def test_a_verb_that_met_no_rows_does_not_name_the_next_statement(move_nothing) -> None:
+def test_a_verb_without_rows_does_not_name_the_next_statement(move_nothing) -> None:
     parcel = Parcel.objects.create()
 
     move_nothing()
@@ -110,7 +110,7 @@ def test_a_verb_that_met_no_rows_does_not_name_the_next_statement(move_nothing) 
     assert Event.objects.of(parcel).count() == 1
 
 
-def test_the_state_is_never_written_but_by_a_verb() -> None:
+def test_the_state_is_written_only_by_a_verb() -> None:
     parcel = Parcel.objects.create()
 
     with pytest.raises(TypeError, match="moved by a verb"):
@@ -134,12 +134,12 @@ def test_ten_thousand_rows_move_in_as_many_statements_as_ten() -> None:
     assert Event.objects.filter(event_type="STATE_LOST").count() == 10_010
 
 
-def test_no_rows_at_all_are_moved_without_asking() -> None:
+def test_an_empty_set_moves_nothing() -> None:
     assert Parcel.objects.filter(pk__in=[]).move_each("lose") == set()
     assert Parcel.objects.none().claim(limit=1) == []
 
 
-def test_move_each_tells_which_rows_moved() -> None:
+def test_move_each_returns_the_rows_that_moved() -> None:
     waiting, lost = Parcel.objects.create(), Parcel.objects.create().move("lose")
 
     moved = Parcel.objects.filter(pk__in=[waiting.pk, lost.pk]).move_each("lose")

@@ -14,8 +14,6 @@ pytestmark = pytest.mark.django_db
 
 
 class WhoView(APIView):
-    """Tells who asks."""
-
     def get(self, request):
         return Response({"user": request.user.username, "actor": current_context().actor})
 

@@ -64,4 +64,4 @@ def test_no_page_of_the_list_counts_the_whole_table(admin_client, sql, table: st
         assert paginator.count_text().startswith("more than 10,000 ")
         look_over(admin_client, table, address, {**filters, "p": str(paginator.num_pages)})
     walk = explained(f"SELECT count(*) FROM {table}")
-    assert blocks(walk) > 2 * MOST_BLOCKS, "the bound tells a walk from a page"
+    assert blocks(walk) > 2 * MOST_BLOCKS, "the bound separates a walk from a page"

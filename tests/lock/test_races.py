@@ -123,7 +123,7 @@ def test_a_reader_never_sees_a_fold_halfway(in_threads) -> None:
         return seen
 
     def fold_or_read(number: int) -> set | None:
-        Count.objects.by_state(queue="parcel")  # whoever has no connection yet would come too late
+        Count.objects.by_state(queue="parcel")  # opens the connection, so that no thread starts late
         start.wait(timeout=PATIENCE)
         return read() if number else fold()
 

@@ -19,9 +19,8 @@ def carry_parcels() -> None:
             try:
                 parcel.deliver()
             except MoveRefused:
-                continue  # swept meanwhile: somebody else carries it
+                continue  # the lease lapsed, and another worker carries it
 
 
 def recover_parcels() -> str:
-    """Bring back what a dead worker held."""
     return f"Recovered {Parcel.objects.recover()}."

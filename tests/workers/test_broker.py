@@ -1,4 +1,4 @@
-"""A cluster wakes when a task is stored, and finds it by the clock when nothing told it."""
+"""A cluster wakes when a task is stored, and finds it by polling when no notification arrives."""
 
 import threading
 from collections.abc import Callable
@@ -14,25 +14,25 @@ from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-BY_THE_CLOCK = 10 * PATIENCE  # seconds that a broker waits here when nobody wakes it
+LONG_POLL = 10 * PATIENCE  # seconds that a broker waits here when nothing wakes it
 
 
 @pytest.fixture
 def waiting(monkeypatch) -> Callable[..., Any]:
     """Let a broker wait for tasks in a thread of its own, as django-q2's pusher does; return what it found."""
-    monkeypatch.setattr(Conf, "POLL", BY_THE_CLOCK)
+    monkeypatch.setattr(Conf, "POLL", LONG_POLL)
 
     def wait(meanwhile: Callable[[], object], *, key: str = "here") -> list[Any]:
         found: list[Any] = []
         listening = threading.Event()
 
-        class Heard(Broker):
+        class Listening(Broker):
             def _listen(self) -> None:
                 super()._listen()
                 listening.set()
 
         def pull() -> None:
-            broker = Heard(list_key=key)
+            broker = Listening(list_key=key)
             try:
                 while not found:
                     found.extend(broker.dequeue() or [])
@@ -49,15 +49,15 @@ def waiting(monkeypatch) -> Callable[..., Any]:
     return wait
 
 
-def test_the_cluster_uses_it() -> None:
+def test_the_cluster_uses_this_broker() -> None:
     assert type(get_broker()) is Broker
 
 
-def test_a_stored_task_wakes_who_waits(waiting) -> None:
+def test_a_stored_task_wakes_the_cluster(waiting) -> None:
     assert waiting(lambda: Broker(list_key="here").enqueue("ring")) == ["ring"]
 
 
-def test_it_wakes_when_the_transaction_commits(waiting) -> None:
+def test_the_cluster_wakes_when_the_transaction_commits(waiting) -> None:
     def store() -> None:
         with transaction.atomic():
             Broker(list_key="here").enqueue("ring")
@@ -65,7 +65,7 @@ def test_it_wakes_when_the_transaction_commits(waiting) -> None:
     assert waiting(store) == ["ring"]
 
 
-def test_another_clusters_task_wakes_nobody_for_good(waiting) -> None:
+def test_another_clusters_task_is_not_taken(waiting) -> None:
     def store() -> None:
         Broker(list_key="there").enqueue("not for here")
         Broker(list_key="here").enqueue("ring")
@@ -73,14 +73,14 @@ def test_another_clusters_task_wakes_nobody_for_good(waiting) -> None:
     assert waiting(store) == ["ring"]
 
 
-def test_a_task_stored_before_is_found_without_being_told(monkeypatch) -> None:
-    monkeypatch.setattr(Conf, "POLL", BY_THE_CLOCK)
+def test_a_task_stored_before_is_found_without_a_notification(monkeypatch) -> None:
+    monkeypatch.setattr(Conf, "POLL", LONG_POLL)
     Broker(list_key="here").enqueue("early")
 
     assert [payload for _, payload in Broker(list_key="here").dequeue()] == ["early"]
 
 
-def test_without_notifications_it_is_found_by_the_clock(monkeypatch) -> None:
+def test_without_notifications_a_task_is_found_by_polling(monkeypatch) -> None:
     monkeypatch.setattr(Conf, "POLL", 0.05)
     monkeypatch.setattr(Broker, "_listen", lambda self: self.get_connection())  # a pooler that passes none on
     broker = Broker(list_key="here")

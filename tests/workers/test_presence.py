@@ -1,4 +1,4 @@
-"""A runner is seen while it runs, and not one moment longer than anybody can know."""
+"""A runner is shown as alive while it runs."""
 
 import os
 from datetime import timedelta
@@ -17,7 +17,7 @@ LONG_AGO = Now() - timedelta(hours=1)
 pytestmark = pytest.mark.django_db
 
 
-def test_a_runner_is_seen_from_its_first_sign_to_its_end() -> None:
+def test_a_runner_is_shown_from_its_first_sign_to_its_end() -> None:
     with present("parcel") as sign:
         assert not Runner.objects.exists()
         sign()
@@ -26,10 +26,10 @@ def test_a_runner_is_seen_from_its_first_sign_to_its_end() -> None:
     assert not Runner.objects.exists()
 
 
-def test_signs_are_written_every_few_seconds_however_often_they_are_given(
+def test_signs_are_written_every_few_seconds_however_often_they_are_sent(
     monkeypatch, django_assert_num_queries
 ) -> None:
-    clock = SimpleNamespace(monotonic=lambda: 100.0)  # which stands still, however long the test takes
+    clock = SimpleNamespace(monotonic=lambda: 100.0)  # stopped, however long the test takes
     monkeypatch.setattr(presence, "time", clock)
     with present("parcel") as sign:
         sign()
@@ -44,7 +44,7 @@ def test_signs_are_written_every_few_seconds_however_often_they_are_given(
         assert Runner.objects.alive().exists()
 
 
-def test_two_of_one_machine_are_two(monkeypatch) -> None:
+def test_two_runners_on_one_machine_are_two() -> None:
     with present("parcel") as first, present("parcel") as second:
         first()
         second()
@@ -52,7 +52,7 @@ def test_two_of_one_machine_are_two(monkeypatch) -> None:
         assert Runner.objects.count() == 2
 
 
-def test_one_that_was_forgotten_meanwhile_is_seen_again(monkeypatch) -> None:
+def test_a_runner_whose_row_was_deleted_is_shown_again(monkeypatch) -> None:
     monkeypatch.setattr(presence, "SIGN_EVERY", timedelta(0))
     with present("parcel") as sign:
         sign()
@@ -62,7 +62,7 @@ def test_one_that_was_forgotten_meanwhile_is_seen_again(monkeypatch) -> None:
         assert Runner.objects.alive().exists()
 
 
-def test_who_was_not_heard_of_for_a_day_is_forgotten_by_the_next() -> None:
+def test_a_runner_without_a_sign_for_a_day_is_deleted_by_the_next() -> None:
     for hours in (23, 25):
         Runner.objects.create(name=f"{hours}", queue="parcel", pid=hours, alive_at=Now() - timedelta(hours=hours))
 
@@ -71,7 +71,7 @@ def test_who_was_not_heard_of_for_a_day_is_forgotten_by_the_next() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_database_that_is_away_is_no_reason_to_stop() -> None:
+def test_a_runner_goes_on_while_the_database_is_away() -> None:
     def away(*_: object) -> None:
         raise OperationalError("the connection is closed")
 

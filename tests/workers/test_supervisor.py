@@ -1,4 +1,4 @@
-"""How the supervisor judges its cluster."""
+"""When the supervisor considers its cluster alive."""
 
 import subprocess
 import sys
@@ -25,63 +25,63 @@ def supervisor() -> Supervisor:
     return supervisor
 
 
-def heard(supervisor: Supervisor, *, silence: timedelta | None, busy: int, monkeypatch) -> bool:
+def healthy(supervisor: Supervisor, *, silence: timedelta | None, busy: int, monkeypatch) -> bool:
     beat_at = None if silence is None else Now() - silence
     Heartbeat.objects.filter(name=supervisor.name).update(beat_at=beat_at)
     titles = ["qcluster Process-1 processing lamp-kilo 'x'"] * busy + ["qcluster Process-2 idle"]
     monkeypatch.setattr(supervisor, "_titles", lambda: titles)
-    return supervisor._heard()
+    return supervisor._is_healthy()
 
 
-def test_a_fresh_beat_is_life(supervisor, monkeypatch) -> None:
-    assert heard(supervisor, silence=timedelta(seconds=1), busy=0, monkeypatch=monkeypatch)
+def test_a_cluster_with_a_recent_beat_is_alive(supervisor, monkeypatch) -> None:
+    assert healthy(supervisor, silence=timedelta(seconds=1), busy=0, monkeypatch=monkeypatch)
     assert Heartbeat.objects.alive().exists()
 
 
-def test_silence_with_a_free_worker_is_death(supervisor, monkeypatch) -> None:
-    assert not heard(supervisor, silence=SILENT, busy=settings.WORKERS - 1, monkeypatch=monkeypatch)
+def test_a_silent_cluster_with_a_free_worker_is_dead(supervisor, monkeypatch) -> None:
+    assert not healthy(supervisor, silence=SILENT, busy=settings.WORKERS - 1, monkeypatch=monkeypatch)
     assert not Heartbeat.objects.alive().exists()
 
 
-def test_silence_while_every_worker_is_busy_is_no_death(supervisor, monkeypatch) -> None:
-    assert heard(supervisor, silence=SILENT, busy=settings.WORKERS, monkeypatch=monkeypatch)
+def test_a_silent_cluster_with_only_busy_workers_is_alive(supervisor, monkeypatch) -> None:
+    assert healthy(supervisor, silence=SILENT, busy=settings.WORKERS, monkeypatch=monkeypatch)
     assert Heartbeat.objects.alive().exists()
 
 
-def test_no_task_may_be_busy_for_ever(supervisor, monkeypatch) -> None:
+def test_workers_busy_beyond_the_task_timeout_are_dead(supervisor, monkeypatch) -> None:
     too_long = timedelta(seconds=settings.TASK_TIMEOUT + 4) + STALE_AFTER
 
-    assert not heard(supervisor, silence=too_long, busy=settings.WORKERS, monkeypatch=monkeypatch)
+    assert not healthy(supervisor, silence=too_long, busy=settings.WORKERS, monkeypatch=monkeypatch)
 
 
-def test_a_young_cluster_is_given_time_but_not_called_alive(supervisor, monkeypatch) -> None:
-    supervisor._be_patient()
+def test_a_new_cluster_is_given_time_but_not_called_alive(supervisor, monkeypatch) -> None:
+    supervisor._allow_grace()
 
-    assert heard(supervisor, silence=None, busy=0, monkeypatch=monkeypatch)
+    assert healthy(supervisor, silence=None, busy=0, monkeypatch=monkeypatch)
     assert not Heartbeat.objects.alive().exists()
 
 
-def test_supervisors_of_one_host_and_pid_have_names_of_their_own() -> None:
+def test_supervisors_of_one_host_and_pid_have_different_names() -> None:
     assert Supervisor().name != Supervisor().name
 
 
-def test_supervisors_long_gone_are_forgotten_also_those_that_never_lived() -> None:
+def test_supervisors_without_a_sign_of_life_for_a_day_are_long_gone() -> None:
     Heartbeat.objects.create(name="old", alive_at=Now() - timedelta(days=2))
-    Heartbeat.objects.create(name="stillborn", started_at=Now() - timedelta(days=2))
-    Heartbeat.objects.create(name="young")
+    Heartbeat.objects.create(name="never alive", started_at=Now() - timedelta(days=2))
+    Heartbeat.objects.create(name="new")
 
-    assert set(Heartbeat.objects.long_gone().values_list("name", flat=True)) == {"old", "stillborn"}
+    assert set(Heartbeat.objects.long_gone().values_list("name", flat=True)) == {"old", "never alive"}
 
 
 @pytest.mark.processes
-def test_beats_do_not_pile_up_faster_than_they_are_sent(supervisor, monkeypatch) -> None:
-    monkeypatch.setattr(supervisor, "_heard", lambda: True)
-    # However long the first look takes, the next beat is not due.
+def test_a_beat_is_sent_only_when_it_is_due(supervisor, monkeypatch) -> None:
+    monkeypatch.setattr(supervisor, "_is_healthy", lambda: True)
+    # However long the first tick takes, the next beat is not due.
     monkeypatch.setattr("kilit.workers.supervisor.BEAT_EVERY", timedelta(hours=1))
     supervisor.cluster = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
-        supervisor.look()
-        supervisor.look()
+        supervisor.tick()
+        supervisor.tick()
     finally:
         supervisor.cluster.communicate(b"\n", timeout=PATIENCE)
 

@@ -1,4 +1,4 @@
-"""Sweeps are declared in code, scheduled from there, and say what they did."""
+"""Sweeps are declared in code, run when they are due, and store their result."""
 
 from datetime import timedelta
 
@@ -13,7 +13,7 @@ from tests.parcels.models import Parcel
 pytestmark = pytest.mark.django_db
 
 
-def test_the_schedule_is_the_one_declared_and_no_other() -> None:
+def test_the_schedule_in_the_database_matches_the_code() -> None:
     SweepRun.objects.create(name="gone")
     SweepRun.objects.create(name="fold_counts", result="Folded 3.")
 
@@ -43,7 +43,7 @@ def test_of_several_supervisors_one_takes_a_sweep(in_threads) -> None:
     assert sorted(name for names in taken for name in names) == sorted(sweeps.sweeps)
 
 
-def test_a_run_is_written_down_and_names_itself_as_actor() -> None:
+def test_a_run_is_stored_and_is_the_actor_of_its_moves() -> None:
     Parcel.objects.create()
     Parcel.objects.claim(limit=1)
     Parcel.objects.update(lease_until="2020-01-01T00:00Z")
@@ -56,7 +56,7 @@ def test_a_run_is_written_down_and_names_itself_as_actor() -> None:
     assert Event.objects.of(Parcel.objects.get()).last().actor == "sweep:recover_parcels"
 
 
-def test_a_failing_sweep_is_written_down_as_failed(monkeypatch) -> None:
+def test_a_failing_sweep_is_stored_as_failed(monkeypatch) -> None:
     def fail() -> str:
         raise ValueError("no broom")
 
