@@ -9,9 +9,11 @@ class WorkersConfig(AppConfig):
     name = "kilit.workers"
 
     def ready(self) -> None:
+        from django_q.signals import post_execute  # noqa: PLC0415
+
         from kilit.workers import heartbeat, metrics  # noqa: PLC0415
 
-        heartbeat.connect()
+        post_execute.connect(heartbeat.note_beat, dispatch_uid="kilit.workers.heartbeat")
         metrics.registry.register(metrics.CountsCollector())
         metrics.registry.register(metrics.WorkersCollector())
         self.register_sweeps()

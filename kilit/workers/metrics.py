@@ -27,26 +27,27 @@ class CountsCollector(Collector):
         for labels, (now, entered) in sums.items():
             rows.add_metric(labels, now)
             moves.add_metric(labels, entered)
-        return iter((rows, moves))
+        yield from (rows, moves)
 
 
 class WorkersCollector(Collector):
     def collect(self) -> Iterator[Metric]:
-        silence = GaugeMetricFamily("kilit_heartbeat_age_seconds", "Since a task went through", labels=["supervisor"])
-        for name, age in _ages(Heartbeat.objects.exclude(beat_at=None), "beat_at"):
-            silence.add_metric([name], age)
-        runners = GaugeMetricFamily("kilit_runner_age_seconds", "Since a runner's last sign", labels=["runner"])
-        for name, age in _ages(Runner.objects.all(), "alive_at"):
-            runners.add_metric([name], age)
-        since = GaugeMetricFamily("kilit_sweep_age_seconds", "Since a sweep last ended", labels=["sweep"])
-        for name, age in _ages(SweepRun.objects.exclude(finished_at=None), "finished_at"):
-            since.add_metric([name], age)
+        beats, runners = Heartbeat.objects.exclude(beat_at=None), Runner.objects.all()
+        sweeps = SweepRun.objects.exclude(finished_at=None)
+        yield _ages("kilit_heartbeat_age_seconds", "Since a task went through", "supervisor", beats, "beat_at")
+        yield _ages(
+            "kilit_runner_age_seconds", "Since a runner's last sign", "runner", Runner.objects.all(), "alive_at"
+        )
+        yield _ages("kilit_sweep_age_seconds", "Since a sweep last ended", "sweep", sweeps, "finished_at")
         good = GaugeMetricFamily("kilit_sweep_succeeded", "Whether a sweep's last run succeeded", labels=["sweep"])
         for name, succeeded in SweepRun.objects.exclude(succeeded=None).values_list("name", "succeeded"):
-            good.add_metric([name], 1 if succeeded else 0)
-        return iter((silence, runners, since, good))
+            good.add_metric([name], int(bool(succeeded)))
+        yield good
 
 
-def _ages(rows: QuerySet[Any], column: str) -> list[tuple[str, float]]:
+def _ages(metric: str, about: str, label: str, rows: QuerySet[Any], column: str) -> Metric:
+    gauge = GaugeMetricFamily(metric, about, labels=[label])
     age = ExpressionWrapper(Now() - F(column), output_field=DurationField())
-    return [(name, span.total_seconds()) for name, span in rows.values_list("name", age)]
+    for name, span in rows.values_list("name", age):
+        gauge.add_metric([name], span.total_seconds())
+    return gauge
