@@ -35,9 +35,7 @@ class WorkersCollector(Collector):
         beats, runners = Heartbeat.objects.exclude(beat_at=None), Runner.objects.all()
         sweeps = SweepRun.objects.exclude(finished_at=None)
         yield _ages("kilit_heartbeat_age_seconds", "Since a task went through", "supervisor", beats, "beat_at")
-        yield _ages(
-            "kilit_runner_age_seconds", "Since a runner's last sign", "runner", Runner.objects.all(), "alive_at"
-        )
+        yield _ages("kilit_runner_age_seconds", "Since a runner's last sign", "runner", runners, "alive_at")
         yield _ages("kilit_sweep_age_seconds", "Since a sweep last ended", "sweep", sweeps, "finished_at")
         good = GaugeMetricFamily("kilit_sweep_succeeded", "Whether a sweep's last run succeeded", labels=["sweep"])
         for name, succeeded in SweepRun.objects.exclude(succeeded=None).values_list("name", "succeeded"):
