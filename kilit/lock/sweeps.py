@@ -10,18 +10,13 @@ from kilit.lock.models import Count, ErrorGroup
 
 
 def fold_counts() -> str:
-    total = 0
-    while folded := Count.objects.fold():
-        total += folded
-    return f"Folded {total}."
+    return f"Folded {sum(iter(Count.objects.fold, 0))}."
 
 
 def fold_errors() -> str:
-    total = 0
-    while folded := ErrorGroup.objects.fold():
-        total += folded
+    folded = sum(iter(ErrorGroup.objects.fold, 0))
     ErrorGroup.objects.forget()
-    return f"Folded {total}."
+    return f"Folded {folded}."
 
 
 def prune() -> str:
