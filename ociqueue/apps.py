@@ -16,7 +16,6 @@ class OciQueueConfig(AppConfig):
         from kilit.bulk.queues import register_queue  # noqa: PLC0415
         from kilit.lock.pruning import register_prunable  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
-        from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
         from ociqueue import operations, sweeps  # noqa: PLC0415
         from ociqueue.models import Conversion, Credentials  # noqa: PLC0415
         from ociqueue.uploader.connection_test import check_requested  # noqa: PLC0415
@@ -31,6 +30,14 @@ class OciQueueConfig(AppConfig):
             is_due=lambda: Credentials.objects.awaiting_check().exists(),
             answer=check_requested,
         )
+        self._register_sweeps()
+
+    @staticmethod
+    def _register_sweeps() -> None:
+        from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
+        from ociqueue import sweeps  # noqa: PLC0415
+        from ociqueue.uploader.upload_run import answer_bell  # noqa: PLC0415
+
         register_sweep(
             "oci_upload",
             every=timedelta(minutes=10),
