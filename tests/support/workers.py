@@ -34,6 +34,7 @@ class Workers:
     """One `manage.py runworkers` and the processes below it."""
 
     task_timeout = 30
+    settings = "tests.settings"
 
     def __init__(self) -> None:
         self.groups: set[int] = set()
@@ -41,7 +42,7 @@ class Workers:
     def start(self) -> None:
         environment = {
             **os.environ,
-            "DJANGO_SETTINGS_MODULE": "tests.settings",
+            "DJANGO_SETTINGS_MODULE": self.settings,
             "DATABASE_URL": database_url(),
             "KILIT_TASK_TIMEOUT": str(self.task_timeout),
             PARENT: str(os.getpid()),  # a test run that is killed takes them along

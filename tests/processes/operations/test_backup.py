@@ -38,7 +38,7 @@ LIVE = "SELECT count(*) FROM pdfjobs_pdfjob WHERE status IN ('queued', 'running'
 @pytest.fixture(scope="module")
 def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """An installation with jobs in every state and nobody at work; it was backed up once while all were."""
-    with installation() as kilit:
+    with installation("tests.patient.settings") as kilit:
         kilit.must("migrate", "--verbosity", "0")
         kilit.must("demo")
         workers = kilit.workers()
@@ -57,7 +57,7 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
 @pytest.fixture(scope="module")
 def elsewhere() -> Iterator[Installation]:
     """Another machine to restore on."""
-    with installation() as kilit:
+    with installation("tests.patient.settings") as kilit:
         yield kilit
 
 

@@ -103,7 +103,7 @@ class Web:
 
 @pytest.fixture(scope="module")
 def kilit() -> Iterator[Installation]:
-    with installation() as made:
+    with installation("tests.patient.settings") as made:
         made.must("migrate", "--verbosity", "0")
         made.logins = json.loads(made.must("demo", "--json"))
         made.crew = made.workers()

@@ -1,5 +1,14 @@
 """PDF jobs, owners and a file store for each test."""
 
+import pytest
+
+from tests.patient.limits import be_patient
 from tests.support.fixtures.pdf_jobs import _own_store, api, artifact_folder, make_job, make_person, worker_lives
 
 __all__ = ["_own_store", "api", "artifact_folder", "make_job", "make_person", "worker_lives"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patient() -> None:
+    """Let browsers take longer to start than the product allows: other tests keep the machine busy."""
+    be_patient()
