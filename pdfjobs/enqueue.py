@@ -38,8 +38,11 @@ def enqueue(owner: "User", request: JobRequest) -> tuple[PdfJob, bool]:
                 raise QueueFullError
         else:
             job, is_new = insert_or_find(owner, request, key)
-        if job and (is_new or job.status != PdfStatus.SUCCEEDED or has_file(job)):
+        if job is None:
+            continue
+        if is_new or job.status != PdfStatus.SUCCEEDED or artifacts.exists(job.artifact_key):
             return job, is_new
+        expire_missing(job)
     raise QueueFullError
 
 
@@ -63,15 +66,8 @@ def insert_or_find(owner: "User", request: JobRequest, key: str) -> tuple[PdfJob
     return PdfJob.objects.owned_by(owner).live().filter(job_key=key).first(), False
 
 
-def has_file(job: PdfJob) -> bool:
-    """Whether a finished job still has its file; if not, it is expired so that a new job can be created."""
-    if artifacts.exists(job.artifact_key):
-        return True
-    expire_missing(job)
-    return False
-
-
 def expire_missing(job: PdfJob) -> None:
+    """Expire a finished job whose file is missing, which frees its key."""
     with for_reason("Its file is missing."), transaction.atomic():
         try:
             job.expire(where={"artifact_key": job.artifact_key})

@@ -18,7 +18,8 @@ def job_key(document: Document, variables: Mapping[str, Any], options: PageOptio
         "digest": document.digest,
         "engine": engine_version(),
     }
-    return hashlib.sha256(canonical_json(_as_stored(parts))).hexdigest()
+    text = json.dumps(_as_stored(parts), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _as_stored(value: Any) -> Any:
@@ -32,8 +33,3 @@ def _as_stored(value: Any) -> Any:
             return [_as_stored(inner) for inner in value]
         case _:
             return value
-
-
-def canonical_json(value: Any) -> bytes:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return text.encode()

@@ -23,9 +23,8 @@ LONGEST_DETAIL = 2000
 LEASE_BEYOND_TIMEOUT = timedelta(seconds=30)
 
 MAY_RETRY = Q(error_code__in=RETRYABLE, retry_count__lt=MAX_RETRIES)
-NO_ERROR = {"error_code": "", "error_detail": ""}
 # Nothing of the last attempt stays in the row; the events have it.
-FRESH = {**NO_ERROR, "started_at": None, "finished_at": None}
+FRESH = {"error_code": "", "error_detail": "", "started_at": None, "finished_at": None}
 
 # Rows are kept permanently; variables, options and error details may contain personal data and are deleted.
 ENDED: dict[str, Any] = {
