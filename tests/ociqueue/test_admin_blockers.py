@@ -27,12 +27,12 @@ def worker_lives() -> None:
 
 @pytest.fixture
 def reported(admin_client: Client):
-    def tell(row: Conversion) -> list[tuple[str, str]]:
+    def read(row: Conversion) -> list[tuple[str, str]]:
         answer = admin_client.get(f"{LIST}{row.pk}/change/")
         assert answer.status_code == 200
         return [(reason.kind, reason.sentence) for reason in answer.context["blockers"]]
 
-    return tell
+    return read
 
 
 def says(reasons: list[tuple[str, str]], kind: str, words: str) -> bool:

@@ -15,7 +15,7 @@ CHOICE = "/admin/autocomplete/?app_label=access&model_name=apikey&field_name=use
 
 @pytest.fixture(params=["admin of no site", "superuser"])
 def outsider(request, make_person, admin_client):
-    """Somebody who may issue keys, and is a member of no site."""
+    """A user who may issue keys, and is a member of no site."""
     return admin_client if request.param == "superuser" else make_person(role="admin")
 
 

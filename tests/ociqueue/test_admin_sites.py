@@ -164,7 +164,7 @@ def test_a_pause_needs_a_reason(make_person, site) -> None:
 
 
 def test_a_page_that_is_older_than_a_pause_ends_no_pause(make_person, site) -> None:
-    """It was open when somebody paused the site and moved it to the API; a new name is saved, and the rest stays."""
+    """Another user paused the site and moved it to the API meanwhile; a new name is saved, and the rest stays."""
     admin = make_person(role="admin", sites={site: "admin"})
     Site.objects.update(is_paused=True, pause_reason="legal hold", sync_method="api")
 

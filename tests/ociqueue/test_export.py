@@ -89,7 +89,7 @@ def test_the_script_is_seen_when_it_pulls_and_not_when_it_previews(api, site) ->
         # Spring forward: 2026-03-08, 02:00 does not exist.
         ("America/New_York", "2026-03-08T06:59:59", "2026-03-08 01:59:59-05:00"),
         ("America/New_York", "2026-03-08T07:00:00", "2026-03-08 03:00:00-04:00"),
-        # Fall back: 2026-11-01, 01:30 happens twice, and the offset tells which.
+        # Fall back: 2026-11-01, 01:30 happens twice, and the offset shows which.
         ("America/New_York", "2026-11-01T05:30:00", "2026-11-01 01:30:00-04:00"),
         ("America/New_York", "2026-11-01T06:30:00", "2026-11-01 01:30:00-05:00"),
     ],

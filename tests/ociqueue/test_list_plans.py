@@ -99,4 +99,4 @@ def test_no_page_of_the_list_walks_the_table(crowded: tuple[Site, Site], admin_c
         if last > 1:  # the deepest page passes all others
             look_over(admin_client, {**filters, "p": str(last)})
     walk = explained("SELECT count(*) FROM offline_conversion_queue WHERE last_error = 'x'")
-    assert blocks(walk) > 2 * MOST_BLOCKS, "the bound tells a walk from a page"
+    assert blocks(walk) > 2 * MOST_BLOCKS, "the bound distinguishes a walk from a page"

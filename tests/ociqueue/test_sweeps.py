@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 def grow_old() -> None:
-    """Make every row look as if it had been left alone for an hour."""
+    """Make every row look as if it had not changed for an hour."""
     hour_ago = timezone.now() - timedelta(hours=1)
     Conversion.objects.exclude(claimed_at=None).update(claimed_at=hour_ago)
     Conversion.objects.update(updated_at=hour_ago)

@@ -1,4 +1,4 @@
-"""Which row Google minds when it does not say: the others pass, and a fault of the request harms none."""
+"""Finding the rows that Google rejects without naming them: the others pass, and a bad request costs no attempt."""
 
 import pytest
 
@@ -99,7 +99,7 @@ def test_a_half_that_was_lost_stays_unknown(google, api_site, make_rows) -> None
 
 
 def test_a_batch_whose_time_is_over_waits_and_pays(google, api_site, make_rows, settings, monkeypatch) -> None:
-    """Otherwise a slow refusal would be sent again at once, for ever."""
+    """Otherwise a slow rejection would be sent again and again."""
 
     def slowly(call):
         monkeypatch.setattr(googleads, "SHORTEST_CALL", settings.GOOGLE_ADS_TIMEOUT)  # what is left is less
@@ -127,7 +127,7 @@ def test_an_expired_token_is_renewed_once(google, api_site, make_rows) -> None:
 
 
 def test_one_poison_row_is_found_and_the_others_pass(google, api_site, make_rows) -> None:
-    """A request refused without an index is halved until the row that Google minds is alone."""
+    """A request rejected without an index is halved until the invalid row is alone."""
     make_rows(api_site, *[f"row-{number}" for number in range(9)], "poison", "last")
 
     google.replies.extend([picky] * 20)

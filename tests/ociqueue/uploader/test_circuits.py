@@ -62,14 +62,16 @@ def test_a_revoked_login_claims_nothing_and_one_probe_after_the_fix_closes_it(go
     assert [event.event_type for event in Event.objects.of(circuit)] == ["JOB_CREATED", "STATE_OPEN", "STATE_CLOSED"]
 
 
-@pytest.mark.parametrize("how", ["it answers 503", "nobody listens", "no such host"])
+@pytest.mark.parametrize("how", ["it answers 503", "connection refused", "no such host"])
 def test_a_login_that_cannot_be_asked_opens_the_circuit_for_a_minute_only(
     google, api_site, make_rows, settings, how
 ) -> None:
     make_rows(api_site, count=1)
     google.login = "down"
     if how != "it answers 503":
-        settings.GOOGLE_TOKEN_URI = {"nobody listens": "http://127.0.0.1:1/", "no such host": "http://x.invalid/"}[how]
+        settings.GOOGLE_TOKEN_URI = {"connection refused": "http://127.0.0.1:1/", "no such host": "http://x.invalid/"}[
+            how
+        ]
 
     upload_due()
 

@@ -65,7 +65,7 @@ def terminate(pid: int) -> None:
 
 
 def test_an_answer_outlives_the_connection_that_was_lost_meanwhile(google, api_site, make_rows, sql) -> None:
-    """Google has said what became of the rows: nothing is sent again because the database was away for a moment."""
+    """Google has answered: nothing is sent again because the database was unavailable for a moment."""
     make_rows(api_site, count=3)
     ((pid,),) = sql("SELECT pg_backend_pid()")
 
@@ -138,7 +138,7 @@ def test_a_batch_that_lost_a_row_before_it_was_sent_sends_the_others(google, api
 def test_a_provider_that_fails_by_itself_leaves_no_row_claimed(
     google, api_site, make_rows, monkeypatch, answer
 ) -> None:
-    """Nobody knows what it sent: each row is tried again, as it may have gone out."""
+    """What was sent is unknown: each row is retried, as it may have reached Google."""
     make_rows(api_site, count=2)
     monkeypatch.setattr(GoogleAds, "upload", Mock(side_effect=[answer]))
 
@@ -150,7 +150,7 @@ def test_a_provider_that_fails_by_itself_leaves_no_row_claimed(
 
 
 def test_an_operator_who_resets_while_rows_go_out_leaves_them_unknown(google, api_site, make_rows, in_threads) -> None:
-    """The proof is on the row itself: whoever takes it after the upload was written down knows that it was sent."""
+    """A sweep or operator who takes a row after the upload was marked as sent knows that it was."""
     make_rows(api_site, count=50)
 
     def act(number: int):
@@ -171,7 +171,7 @@ def test_sites_take_turns_over_several_runs(google, make_api_site, make_rows) ->
     sites = [make_api_site(name=name) for name in "abc"]
     for number, site in enumerate(sites * 3):
         make_rows(site, f"click-{number}")
-        # Whoever is due first is served, and something comes in again for all.
+        # The first due site is served, and new rows arrive for all.
     for _ in range(3):
         upload_run.UploadRun(due_sites())._turn(due_sites()[0])
         for site in sites:
@@ -214,7 +214,7 @@ def test_what_is_taken_back_while_it_goes_out_is_known_to_have_gone_out(
 
     def slowly(self, *args, **options):
         looked.set()
-        taken.wait(1 if is_guarded else PATIENCE)  # with the guard nobody comes, and it goes on
+        taken.wait(1 if is_guarded else PATIENCE)  # with the guard the other waits
         return send(self, *args, **options)
 
     monkeypatch.setattr(UploadBatchQuerySet, "mark_sent", slowly)

@@ -145,7 +145,7 @@ def test_a_listed_code_comes_to(family: str, name: str, disposition: str, catego
         ("DEADLINE_EXCEEDED", "RETRY", "TRANSIENT"),
         ("BACKEND_ERROR", "RETRY", "TRANSIENT"),
         ("TEMPORARILY", "RETRY", "TRANSIENT"),
-        ("nobody knows this", "FATAL", "VALIDATION"),
+        ("an unknown name", "FATAL", "VALIDATION"),
     ],
 )
 def test_an_old_name_comes_to(name: str, disposition: str, category: str) -> None:

@@ -80,7 +80,7 @@ def test_the_next_probe_is_another_rows_turn(google, api_site, make_rows) -> Non
 
 
 def test_a_row_that_always_fails_as_a_probe_does_not_hold_its_site_back(google, api_site, make_rows) -> None:
-    """It was alone for days and is the oldest of all; whoever comes after it gets the next probe."""
+    """It was alone for days and is the oldest of all; the next row gets the next probe."""
     make_rows(api_site, "bad")
     google.errors["bad"] = [{"family": "authorization_error", "name": "USER_PERMISSION_DENIED"}]
     upload_due()

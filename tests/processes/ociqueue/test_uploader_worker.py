@@ -1,4 +1,4 @@
-"""A real worker uploads by itself: a row comes in over REST, the bell rings, Google confirms."""
+"""A real worker uploads: a row arrives over REST, the bell rings, Google confirms."""
 
 from datetime import UTC, datetime, timedelta
 
