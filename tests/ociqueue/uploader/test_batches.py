@@ -19,7 +19,7 @@ ROWS = 4  # of a batch
 
 @pytest.fixture
 def five_batches(api_site, make_rows, monkeypatch):
-    """Rows for five batches; returns a way to look at each."""
+    """Rows for five batches of four instead of 2,000; returns a function that reads one of them."""
     rows = make_rows(api_site, count=5 * ROWS)
     monkeypatch.setattr(upload_run.SiteTurn, "__init__", _smaller(upload_run.SiteTurn.__init__))
 
@@ -171,7 +171,7 @@ def test_backoff_doubles_up_to_a_day_and_the_eighth_attempt_is_the_last(google, 
 
 
 def test_the_longest_wait_is_a_day(google, api_site, make_rows, sql, settings) -> None:
-    settings.API_MAX_ATTEMPTS = 100
+    settings.API_MAX_ATTEMPTS = 100  # the default of 8 fails a row before its backoff reaches a day
     make_rows(api_site, "passing", attempt_count=40)
     google.errors["passing"] = [{"family": "internal_error", "name": "TRANSIENT_ERROR"}]
 

@@ -69,9 +69,8 @@ def test_a_login_that_cannot_be_asked_opens_the_circuit_for_a_minute_only(
     make_rows(api_site, count=1)
     google.login = "down"
     if how != "it answers 503":
-        settings.GOOGLE_TOKEN_URI = {"connection refused": "http://127.0.0.1:1/", "no such host": "http://x.invalid/"}[
-            how
-        ]
+        uris = {"connection refused": "http://127.0.0.1:1/", "no such host": "http://x.invalid/"}
+        settings.GOOGLE_TOKEN_URI = uris[how]
 
     upload_due()
 
