@@ -35,8 +35,8 @@ def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> 
     with transaction.atomic():
         # When two admins each replace a part, the second must see what the first stored.
         rows = Credentials.objects.select_for_update() if is_change else Credentials.objects.all()
-        kept = rows.filter(site=site).first()
-        account, error = _decrypt(kept)
+        stored = rows.filter(site=site).first()
+        account, error = _decrypt(stored)
         form = LoginForm(request.POST if is_change else None, stored=account)
         if form.is_valid():
             _store(model_admin, request, site, form)
@@ -48,10 +48,10 @@ def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> 
         title=_("Google Ads credentials of %(site)s") % {"site": site},
         original=site,
         form=form,
-        kept=kept,
+        stored=stored,
         error=error,
         parts=[(label, bool(getattr(account, name))) for name, label in LABELS.items()] if account else [],
-        is_waiting=kept is not None and Credentials.objects.awaiting_check().filter(pk=kept.pk).exists(),
+        is_waiting=stored is not None and Credentials.objects.awaiting_check().filter(pk=stored.pk).exists(),
         no_worker=not Heartbeat.objects.alive().exists(),
         is_api_site=site.sync_method == SyncMethod.API,
         may_administer=may_administer(request.user, site),
@@ -61,9 +61,9 @@ def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> 
 
 def request_check(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
     site = site_of(model_admin, request, object_id, allowed=may_run)
-    kept = Credentials.objects.filter(site=site).first()
-    if request.method == "POST" and kept:
-        kept.request_check()
+    stored = Credentials.objects.filter(site=site).first()
+    if request.method == "POST" and stored:
+        stored.request_check()
         doorbells.ring("oci_check_credentials")
     elif request.method == "POST":
         messages.warning(request, _("No credentials are stored."))
@@ -84,9 +84,9 @@ def _stored(form: LoginForm) -> str:
     return _("Stored credentials: %(parts)s.") % {"parts": ", ".join(form.changes())}
 
 
-def _decrypt(kept: Credentials | None) -> tuple[GoogleAdsAccount | None, str]:
+def _decrypt(stored: Credentials | None) -> tuple[GoogleAdsAccount | None, str]:
     try:
-        return (kept.account(), "") if kept else (None, "")
+        return (stored.account(), "") if stored else (None, "")
     except DecryptionError as error:
         return None, str(error)
 
