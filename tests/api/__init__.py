@@ -1,1 +1,1 @@
-"""The API as its schema tells it."""
+"""The API against its schema."""

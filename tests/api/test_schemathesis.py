@@ -77,7 +77,7 @@ def _one_connection() -> Iterator[None]:
 
 @pytest.fixture
 def world(settings: Any, tmp_path: Any) -> dict[str, Any]:
-    """Make rows that can be asked for, and somebody who may do everything."""
+    """Create rows to request, and a user with all permissions."""
     settings.CRON_SECRET, settings.RATE_PER_MINUTE = "cron-secret", 10**6
     settings.STORAGES = {
         **settings.STORAGES,

@@ -40,9 +40,9 @@ def test_another_database_is_refused(monkeypatch) -> None:
 
 
 def test_a_local_installation_is_told_what_a_deployment_lacks() -> None:
-    told = [message.id for message in checks.check_production()]
+    ids = [message.id for message in checks.check_production()]
 
-    assert told == ["kilit.W001", "kilit.W002", "kilit.W003", "kilit.W007"]
+    assert ids == ["kilit.W001", "kilit.W002", "kilit.W003", "kilit.W007"]
 
 
 def test_an_upload_that_could_outlive_its_task_is_refused(settings) -> None:

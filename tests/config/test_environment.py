@@ -54,11 +54,11 @@ def test_booleans_have_few_words(env, monkeypatch, word: str, value) -> None:
 def test_nonsense_is_named_with_what_is_allowed(env, monkeypatch, read, word: str, sentence: str) -> None:
     monkeypatch.setenv("KILIT_X", word)
 
-    with pytest.raises(ImproperlyConfigured) as refusal:
+    with pytest.raises(ImproperlyConfigured) as error:
         read(env)
 
-    assert sentence in str(refusal.value)
-    assert "\n" not in str(refusal.value)
+    assert sentence in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -74,11 +74,11 @@ def test_nonsense_is_named_with_what_is_allowed(env, monkeypatch, read, word: st
 def test_a_bad_database_url_does_not_show_its_password(env, monkeypatch, caplog, capfd, address: str) -> None:
     monkeypatch.setenv("KILIT_X", address)
 
-    with pytest.raises(ImproperlyConfigured) as refusal:
+    with pytest.raises(ImproperlyConfigured) as error:
         env.database("KILIT_X")
 
-    told = (refusal.value, caplog.text, *capfd.readouterr())
-    assert "s3cret" not in " ".join(map(str, told))
+    output = (error.value, caplog.text, *capfd.readouterr())
+    assert "s3cret" not in " ".join(map(str, output))
 
 
 def test_the_process_wins_over_the_file(tmp_path, monkeypatch) -> None:

@@ -19,12 +19,12 @@ def line(message: str, *args: object, **extra: object) -> dict:
 
 def test_a_line_is_one_json_object_with_time_level_and_actor() -> None:
     with acting_as("operator:ayşe"):
-        told = line("claimed %s", 3, rows=3)
+        entry = line("claimed %s", 3, rows=3)
 
-    assert told["message"] == "claimed 3"
-    assert (told["level"], told["logger"], told["actor"], told["rows"]) == ("INFO", "kilit", "operator:ayşe", 3)
-    assert told["time"].endswith("Z")
-    assert "request_id" not in told
+    assert entry["message"] == "claimed 3"
+    assert (entry["level"], entry["logger"], entry["actor"], entry["rows"]) == ("INFO", "kilit", "operator:ayşe", 3)
+    assert entry["time"].endswith("Z")
+    assert "request_id" not in entry
 
 
 def test_a_message_with_line_breaks_stays_one_line() -> None:

@@ -64,7 +64,7 @@ def count(queue: str, **states: tuple[int, int]) -> None:
 
 @pytest.fixture
 def well() -> Scrape:
-    """A day's work behind, a little of everything under way, everybody alive; scraped a while ago."""
+    """A normal day: work done and in progress, all processes alive; scraped a while ago."""
     Heartbeat.objects.create(name="here:1", beat_at=Now(), alive_at=Now())
     Heartbeat.objects.create(name="killed:2", beat_at=Now() - timedelta(hours=5))
     Runner.objects.create(name="cutter:3", queue="cutting_job", pid=3)

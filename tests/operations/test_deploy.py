@@ -1,4 +1,4 @@
-"""Container, compose file and units run what the Procfile runs, as nobody special, and stop as slowly as they must."""
+"""Container, compose file and units run what the Procfile runs, unprivileged, with enough time to stop."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Whoever guesses passwords is shut out for a while, told so, and let in again by an admin."""
+"""Lockout after wrong passwords: shown to the user, limited in time, and lifted by an admin."""
 
 from datetime import timedelta
 
@@ -29,7 +29,7 @@ def ayse(db) -> User:
 
 
 def guess(times: int = settings.AXES_FAILURE_LIMIT, **headers: str):
-    """Try a wrong password so often; return the last answer."""
+    """Return the last response."""
     return [Client().post(LOGIN, WRONG, **headers) for _ in range(times)][-1]
 
 
@@ -37,7 +37,7 @@ def enters(body=RIGHT, **headers: str) -> bool:
     return Client().post(LOGIN, body, **headers).status_code == 302
 
 
-def test_wrong_passwords_shut_the_name_out_and_the_page_says_for_how_long(ayse) -> None:
+def test_wrong_passwords_lock_the_username_and_the_page_says_for_how_long(ayse) -> None:
     assert guess(settings.AXES_FAILURE_LIMIT - 1).status_code == 200
 
     answer = guess(1)
@@ -51,7 +51,7 @@ def test_wrong_passwords_shut_the_name_out_and_the_page_says_for_how_long(ayse) 
     assert DeniedRequest.objects.filter(code="LOCKED_OUT").exists()
 
 
-def test_a_name_that_does_not_exist_is_answered_the_same(ayse) -> None:
+def test_an_unknown_username_gets_the_same_response(ayse) -> None:
     real = guess()
     made_up = [Client().post(LOGIN, {**WRONG, "username": "nobody"}) for _ in range(settings.AXES_FAILURE_LIMIT)][-1]
 
@@ -59,7 +59,7 @@ def test_a_name_that_does_not_exist_is_answered_the_same(ayse) -> None:
     assert "Try again in 15 minutes." in made_up.content.decode()
 
 
-def test_others_and_other_addresses_are_not_shut_out(ayse) -> None:
+def test_other_usernames_and_addresses_are_not_locked(ayse) -> None:
     User.objects.create_user("fatma", password=RIGHT["password"], is_staff=True)
     guess()
 
@@ -67,14 +67,14 @@ def test_others_and_other_addresses_are_not_shut_out(ayse) -> None:
     assert enters(REMOTE_ADDR="10.0.0.9")
 
 
-def test_another_browser_at_the_same_address_is_the_same_guesser(ayse) -> None:
+def test_browsers_at_the_same_address_are_counted_together(ayse) -> None:
     for number in range(settings.AXES_FAILURE_LIMIT):
         guess(1, HTTP_USER_AGENT=f"browser {number}")
 
     assert not enters(HTTP_USER_AGENT="yet another")
 
 
-def test_the_name_comes_in_again_after_the_time_named_and_trying_meanwhile_does_not_lengthen_it(ayse) -> None:
+def test_the_lockout_ends_when_announced_and_attempts_do_not_extend_it(ayse) -> None:
     guess()
     AccessAttempt.objects.update(attempt_time=F("attempt_time") - settings.AXES_COOLOFF_TIME + timedelta(seconds=60))
     assert int(guess(1)["Retry-After"]) <= 60
@@ -84,7 +84,7 @@ def test_the_name_comes_in_again_after_the_time_named_and_trying_meanwhile_does_
     assert enters()
 
 
-def test_a_right_password_forgives_the_wrong_ones_before(ayse) -> None:
+def test_a_correct_password_resets_the_count(ayse) -> None:
     guess(settings.AXES_FAILURE_LIMIT - 1)
     assert enters()
 
@@ -94,10 +94,10 @@ def test_a_right_password_forgives_the_wrong_ones_before(ayse) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_guesses_at_the_same_moment_are_all_counted(ayse, in_threads) -> None:
+def test_concurrent_attempts_are_all_counted(ayse, in_threads) -> None:
     answers = in_threads(lambda _: Client().post(LOGIN, WRONG).status_code, count=12)
 
-    # Whoever was on the way when the limit was reached still counts; whoever came later was turned away unheard.
+    # Requests in flight when the limit was reached still count; later ones were rejected without a check.
     counted = AccessAttempt.objects.get(username="ayse").failures_since_start
     assert answers.count(200) < settings.AXES_FAILURE_LIMIT <= counted <= 12
     assert answers.count(200) + answers.count(429) == 12
@@ -105,7 +105,7 @@ def test_guesses_at_the_same_moment_are_all_counted(ayse, in_threads) -> None:
 
 
 @pytest.mark.parametrize("door", ["console", "command"])
-def test_an_admin_lets_people_in_again(ayse, admin_client, door: str) -> None:
+def test_an_admin_can_unlock(ayse, admin_client, door: str) -> None:
     guess()
     guess(1, HTTP_USER_AGENT="another")
     attempt = AccessAttempt.objects.earliest("pk")
@@ -120,7 +120,7 @@ def test_an_admin_lets_people_in_again(ayse, admin_client, door: str) -> None:
     assert enters()
 
 
-def test_only_admins_see_and_release(ayse, client) -> None:
+def test_only_admins_can_see_and_unlock(ayse, client) -> None:
     client.force_login(ayse)
     guess()
 
@@ -129,7 +129,7 @@ def test_only_admins_see_and_release(ayse, client) -> None:
     assert AccessAttempt.objects.exists()
 
 
-def test_keys_are_not_shut_out_with_their_owner(ayse) -> None:
+def test_a_locked_users_keys_still_work(ayse) -> None:
     _, text = ApiKey.objects.issue(ayse, name="test")
     guess()
 
@@ -138,7 +138,7 @@ def test_keys_are_not_shut_out_with_their_owner(ayse) -> None:
     assert answer.status_code != 401
 
 
-def test_no_password_is_stored_nor_a_log_that_only_grows(ayse) -> None:
+def test_neither_passwords_nor_login_logs_are_stored(ayse) -> None:
     guess()
     Client().post(LOGIN, {**WRONG, "next": "/admin/?secret=1"}, REMOTE_ADDR="10.0.0.9")
 
@@ -149,7 +149,7 @@ def test_no_password_is_stored_nor_a_log_that_only_grows(ayse) -> None:
     assert not AccessFailureLog.objects.exists()
 
 
-def test_old_attempts_are_forgotten_by_a_sweep(ayse) -> None:
+def test_the_scheduled_task_deletes_old_attempts(ayse) -> None:
     guess(1)
     guess(1, REMOTE_ADDR="10.0.0.9")
     AccessAttempt.objects.filter(ip_address="10.0.0.9").update(
@@ -164,23 +164,23 @@ def test_old_attempts_are_forgotten_by_a_sweep(ayse) -> None:
     ("proxies", "header", "address"),
     [
         (0, "", "10.0.0.1"),
-        (0, "6.6.6.6", "10.0.0.1"),  # a stranger's word
-        (1, "6.6.6.6, 7.7.7.7", "7.7.7.7"),  # the client invented the first
+        (0, "6.6.6.6", "10.0.0.1"),  # sent by the client
+        (1, "6.6.6.6, 7.7.7.7", "7.7.7.7"),  # the first was sent by the client
         (2, "6.6.6.6, 7.7.7.7, 8.8.8.8", "7.7.7.7"),
         (1, "2001:db8::1", "2001:db8::1"),
-        (1, "", "10.0.0.1"),  # somebody came past the proxy
+        (1, "", "10.0.0.1"),  # not through the proxy
         (2, "7.7.7.7", "10.0.0.1"),
         (1, "nonsense", "10.0.0.1"),
     ],
 )
-def test_behind_proxies_only_what_they_wrote_is_believed(rf, settings, proxies: int, header: str, address: str) -> None:
+def test_only_the_entries_of_our_own_proxies_are_trusted(rf, settings, proxies: int, header: str, address: str) -> None:
     settings.PROXIES = proxies
     headers = {"x-forwarded-for": header} if header else {}
 
     assert client_address(rf.get("/", headers=headers, REMOTE_ADDR="10.0.0.1")) == address
 
 
-def test_a_made_up_header_does_not_get_around_the_lockout(ayse) -> None:
+def test_a_forged_header_does_not_avoid_the_lockout(ayse) -> None:
     for number in range(settings.AXES_FAILURE_LIMIT):
         guess(1, HTTP_X_FORWARDED_FOR=f"6.6.6.{number}")
 

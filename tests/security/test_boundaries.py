@@ -43,9 +43,9 @@ def caller(name: str) -> Client:
 @pytest.mark.parametrize("address", ["/admin/login/", "/jobs", "/api/schema/", "/pdf/templates"])
 def test_a_host_that_is_not_ours_is_refused_wherever_it_is_named(address: str) -> None:
     assert Client().get(address, headers={"host": "evil.example"}).status_code == 400
-    # What a proxy says about the host is a stranger's word until somebody turns that on.
+    # X-Forwarded-Host is not trusted unless it is turned on.
     answer = Client().get(address, headers={"x-forwarded-host": "evil.example"}, follow=True)
-    assert answer.status_code == Client().get(address, follow=True).status_code  # nobody looked at it
+    assert answer.status_code == Client().get(address, follow=True).status_code  # it was ignored
     assert "evil.example" not in str(answer.headers) + answer.content.decode()
 
 
@@ -82,9 +82,9 @@ def test_a_conversion_takes_no_column_that_is_ours(api, site) -> None:  # noqa: 
         "conversionCurrency": "TRY",
     }
 
-    told = api.post("oci/conversions", {"siteId": site.public_id, "conversions": [item | OWN_COLUMNS, item]}).json()
+    response = api.post("oci/conversions", {"siteId": site.public_id, "conversions": [item | OWN_COLUMNS, item]}).json()
 
-    refused, taken = told["results"]
+    refused, taken = response["results"]
     assert {error["field"] for error in refused["errors"]} == OWN_COLUMNS.keys()
     assert taken["status"] == "created"
     for row in Conversion.objects.all():
@@ -96,9 +96,9 @@ def test_a_conversion_takes_no_column_that_is_ours(api, site) -> None:  # noqa: 
 def test_an_order_takes_no_column_that_is_ours() -> None:
     shop = caller("shop")
     own = {name: value for name, value in OWN_COLUMNS.items() if name != "order_id"}
-    told = shop.post("/jobs", order_body(order_id="S-1") | own, content_type="application/json")
-    assert told.status_code == 422
-    assert {fault.partition(":")[0] for fault in told.json()["error"]["faults"]} == own.keys()
+    response = shop.post("/jobs", order_body(order_id="S-1") | own, content_type="application/json")
+    assert response.status_code == 422
+    assert {fault.partition(":")[0] for fault in response.json()["error"]["faults"]} == own.keys()
     shop.post("/jobs", order_body(order_id="S-2"), content_type="application/json")
 
     assert Job.objects.filter(order_id="S-2").exists()
@@ -110,9 +110,9 @@ def test_a_document_takes_no_owner_but_its_caller() -> None:
     shop, other = caller("shop"), some_user("other")
     changes = OWN_COLUMNS | {"status": "succeeded", "owner": other.pk, "owner_id": other.pk, "artifact_key": "x"}
 
-    told = shop.post("/pdf/jobs", body() | changes, content_type="application/json")
-    assert told.status_code in (400, 422)
-    assert all(name in told.content.decode() for name in changes)
+    response = shop.post("/pdf/jobs", body() | changes, content_type="application/json")
+    assert response.status_code in (400, 422)
+    assert all(name in response.content.decode() for name in changes)
     shop.post("/pdf/jobs", body("offer"), content_type="application/json")
 
     job = PdfJob.objects.get()
@@ -150,7 +150,7 @@ def test_a_task_that_we_did_not_sign_is_not_unpickled(tmp_path: Path) -> None:
     stored = OrmQ(key="kilit", payload=forged)
 
     assert not (tmp_path / "sprung").exists()
-    assert "task_id" not in repr(stored.task)  # what it tells instead is that the signature is bad
+    assert "task_id" not in repr(stored.task)  # it only says that the signature is bad
     assert not (tmp_path / "sprung").exists()
 
 

@@ -39,19 +39,19 @@ def tables(draw: Any) -> bytes:
 
 @pytest.mark.django_db
 @given(content=damaged(GOOD) | tables() | st.binary(max_size=300), dry_run=st.booleans())
-def test_oci_7_every_file_is_imported_or_refused_in_words(site: Site, content: bytes, dry_run: bool) -> None:  # noqa: F811, FBT001
-    before, told, refusal = Conversion.objects.count(), ImportTally(), None
+def test_every_file_is_imported_or_rejected_with_a_message(site: Site, content: bytes, dry_run: bool) -> None:  # noqa: F811, FBT001
+    before, tally, refusal = Conversion.objects.count(), ImportTally(), None
 
     try:
         for batch in import_file(site, BytesIO(content), dry_run=dry_run):
-            told.add(batch, most=1000)
+            tally.add(batch, most=1000)
     except CsvError as reason:
         refusal = str(reason)
     assert refusal != ""
 
-    assert told.lines == told.created + told.duplicates + told.rejected_lines
-    assert all(refused.reason for refused in told.rejected)
-    assert Conversion.objects.count() == before + (0 if dry_run else told.created)
+    assert tally.lines == tally.created + tally.duplicates + tally.rejected_lines
+    assert all(refused.reason for refused in tally.rejected)
+    assert Conversion.objects.count() == before + (0 if dry_run else tally.created)
 
 
 @given(text=st.text(max_size=64) | st.binary(max_size=20).map(lambda raw: base64.urlsafe_b64encode(raw).decode()))
@@ -67,9 +67,9 @@ def test_every_cursor_is_an_id_or_refused_in_words(text: str) -> None:
 def test_no_cursor_limit_or_state_is_a_fault_of_ours(world: Api, cursor: str, limit: Any, status: str) -> None:
     asked = {"cursor": cursor, "limit": limit, "status": status}
 
-    told = world.get("oci/queue-rows", siteId=world.site.public_id, **asked)  # type: ignore[attr-defined]
+    response = world.get("oci/queue-rows", siteId=world.site.public_id, **asked)  # type: ignore[attr-defined]
 
-    assert told.status_code in (200, 400), told.content
+    assert response.status_code in (200, 400), response.content
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What every answer tells the browser: no scripts, no frames, no guessing, no sensors."""
+"""Security headers of every response: no foreign scripts, no frames, no sniffing, no sensors."""
 
 import pytest
 from django.test import Client

@@ -37,7 +37,7 @@ LIVE = "SELECT count(*) FROM pdfjobs_pdfjob WHERE status IN ('queued', 'running'
 
 @pytest.fixture(scope="module")
 def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """An installation with jobs in every state and nobody at work; it was backed up once while all were."""
+    """An idle installation with jobs in every state; it was backed up once under load."""
     with installation("tests.patient.settings") as kilit:
         kilit.must("migrate", "--verbosity", "0")
         kilit.must("demo")
@@ -86,9 +86,9 @@ def backup(made: Path, tmp_path: Path) -> Path:
 
 
 def test_what_is_restored_is_what_was_backed_up_row_by_row(quiet, backup: Path, fresh: Installation) -> None:
-    told = fresh.must("restore", str(backup))
+    output = fresh.must("restore", str(backup))
 
-    assert "Restored" in told
+    assert "Restored" in output
     was, now = contents(quiet), contents(fresh)
     assert now.keys() == was.keys()
     assert {name: (was[name] - now[name], now[name] - was[name]) for name in was if was[name] != now[name]} == {}
@@ -113,7 +113,9 @@ def test_a_backup_under_load_is_one_moment_and_its_jobs_end_after_the_restore(qu
     assert fresh.ask(LIVE) > [(0,)]
     assert dict(fresh.ask(HISTORY)).items() <= dict(quiet.ask(HISTORY)).items()
     before = dict(fresh.ask(STATES))
-    fresh.ask("UPDATE pdfjobs_pdfjob SET lease_until = now() WHERE status = 'running'")  # or it lapses by itself later
+    fresh.ask(
+        "UPDATE pdfjobs_pdfjob SET lease_until = now() WHERE status = 'running'"
+    )  # instead of waiting for the lease to lapse
     workers = fresh.workers()
     wait_until(lambda: fresh.ask(LIVE) == [(0,)])
     # The demo has a job that fails; of the others each is made.

@@ -133,7 +133,7 @@ def asked_by_clients(web: Web) -> Iterator[Clients]:
 
 
 def busy(crew: subprocess.Popen[bytes]) -> set[str]:
-    """Return what the workers are at, as each tells in its title: the task's name is in it."""
+    """Return the process titles of busy workers, which contain the task's name."""
     titles = set()
     for process in psutil.Process(crew.pid).children(recursive=True):
         with suppress(psutil.NoSuchProcess):
@@ -173,16 +173,16 @@ def test_no_job_is_lost_or_begun_twice_while_workers_are_replaced(kilit) -> None
         clients.wait_for_answers(20)
         wait_until(lambda: kilit.ask("SELECT count(*) FROM parcels_parcel WHERE status <> 'DELIVERED'") == [(0,)])
 
-    # A worker that is told to stop finishes what it has: nothing was taken from it, and nothing begun anew.
+    # A worker that is stopped finishes its job: nothing was taken from it, and nothing was started again.
     assert kilit.ask("SELECT DISTINCT attempt_count FROM parcels_parcel") == [(1,)]
     assert kilit.ask("SELECT count(*) FROM lock_event WHERE actor = 'sweep:pdf_reap'") == [(0,)]
 
 
 def test_a_runner_that_is_told_to_stop_lets_go_of_its_job_and_the_next_one_goes_on(kilit) -> None:
     """Nothing waits for a lease to lapse."""
-    tell = "from orchestrator.demo import simulators_command as c; print(c())"
-    quick = kilit.must("shell", "-c", tell).splitlines()[-1]
-    slow = json.dumps([*json.loads(quick)[:-1], "600"])  # seconds: whoever runs it is at it when told to stop
+    code = "from orchestrator.demo import simulators_command as c; print(c())"
+    quick = kilit.must("shell", "-c", code).splitlines()[-1]
+    slow = json.dumps([*json.loads(quick)[:-1], "600"])  # seconds, so that it is running when the runner is stopped
     watch = (sys.executable, "manage.py", "orchestrator_tick", "--watch")
     live = "SELECT count(*) FROM orchestrator_job WHERE opti_mode = 'A' AND status NOT IN ('DONE', 'FAILED', 'HOLD')"
     # The workers of this installation hold jobs now and then, too, but never while OptiPlanning runs.

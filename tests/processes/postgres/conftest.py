@@ -38,7 +38,7 @@ def make_folder() -> Iterator[MakeFolder]:
 
 @pytest.fixture
 def folder(make_folder: MakeFolder) -> Path:
-    """Name a folder, not yet made, that everybody could reach."""
+    """Return a path, not yet created, in a folder that every user can enter."""
     return make_folder()
 
 

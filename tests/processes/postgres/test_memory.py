@@ -11,7 +11,7 @@ GB = 2**30
 
 
 @pytest.mark.parametrize(
-    ("machine", "limit", "told"),
+    ("machine", "limit", "expected"),
     [
         (24 * GB, None, "3072MB"),
         (24 * GB, "max\n", "3072MB"),
@@ -22,7 +22,7 @@ GB = 2**30
     ],
 )
 def test_it_is_an_eighth_of_what_there_is(
-    machine: int, limit: str | None, told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    machine: int, limit: str | None, expected: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     place = tmp_path / "memory.max"
     if limit is not None:
@@ -30,7 +30,7 @@ def test_it_is_an_eighth_of_what_there_is(
     monkeypatch.setattr(memory, "CONTAINER_LIMIT", place)
     monkeypatch.setattr(memory.os, "sysconf", {"SC_PHYS_PAGES": machine // 4096, "SC_PAGE_SIZE": 4096}.get)
 
-    assert memory.shared_buffers() == told
+    assert memory.shared_buffers() == expected
 
 
 def test_a_server_that_is_made_has_it(folder: Path, start: Start) -> None:

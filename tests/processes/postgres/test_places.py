@@ -1,4 +1,4 @@
-"""Where data, programs and socket live: no folder that is not ours changes, and nobody else gets in."""
+"""Folders of data, programs and socket: no other folder's permissions change, and no other user gets access."""
 
 import os
 import shutil

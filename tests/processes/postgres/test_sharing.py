@@ -184,7 +184,7 @@ def test_a_stale_pid_that_belongs_to_another_process_fools_nobody(make_folder: M
     pid_file = home_of(folder) / "data" / PID_FILE
     lines, owner = pid_file.read_text().splitlines(keepends=True), pid_file.stat()
     Server(folder).stop()
-    # The innocent is of the same user, so PostgreSQL by itself would refuse to start.
+    # The process belongs to the same user, so PostgreSQL alone would refuse to start.
     innocent = start(make_folder(), user=user, code="print(os.getpid(), flush=True); sys.stdin.read()")
     pid_file.write_text("".join([f"{innocent.read()}\n", *lines[1:]]))
     os.chown(pid_file, owner.st_uid, owner.st_gid)

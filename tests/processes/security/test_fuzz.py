@@ -12,7 +12,7 @@ from tests.support.examples import few
 from tests.support.fixtures.conversions import make_person, make_site, site  # noqa: F401 - a site and people
 from tests.support.garbage import spoilt, values
 
-KEY = "kilit_a-key-that-nobody-may-see"
+KEY = "kilit_a-key-that-must-not-be-shown"
 
 
 ROW = {
@@ -41,7 +41,7 @@ OTHERS = [ROW | {"id": f"seal_{number}", "gclid": f"Cj0KCQ-secret-{number}"} for
     acked=st.just({"ok": True, "updated": 1}) | values,
     status=st.sampled_from([200, 200, 200, 204, 302, 400, 500]),
 )
-def test_oci_25_whatever_the_server_answers_the_script_ends_in_words(exported: Any, acked: Any, status: int) -> None:
+def test_whatever_the_server_responds_the_script_ends_with_a_message(exported: Any, acked: Any, status: int) -> None:
     """Each row it was given is uploaded and acknowledged, or reported; nothing is uploaded that is no conversion."""
     exports = {"path": EXPORT, "times": 9, "status": status, "body": json.dumps(exported), "headers": {}}
     acks = {"times": 99, "status": 200, "body": json.dumps(acked), "headers": {}}

@@ -67,13 +67,13 @@ def test_processes_share_one_limit_and_the_rest_are_told_when_to_come_back() -> 
     key = ApiKey.objects.issue(User.objects.create_superuser("shop"), name="test")[1]
 
     with web_processes(key) as processes:
-        told = ask_all(processes)
+        responses = ask_all(processes)
         if RateWindow.objects.get().hits != PROCESSES * EACH:  # the minute ended among them
             RateWindow.objects.all().delete()
-            told = ask_all(processes)
+            responses = ask_all(processes)
 
-    assert [status for status, *_ in told].count("404") == LIMIT
-    refused = [int(waits[0]) for status, *waits in told if status == "429"]
+    assert [status for status, *_ in responses].count("404") == LIMIT
+    refused = [int(waits[0]) for status, *waits in responses if status == "429"]
     assert len(refused) == PROCESSES * EACH - LIMIT
     assert all(1 <= seconds <= 60 for seconds in refused)
 

@@ -1,4 +1,4 @@
-"""What was refused is written down: once, small, for a while, and never changed."""
+"""Denied requests are recorded: once, in little space, for a while, and never changed."""
 
 from datetime import timedelta
 
@@ -17,20 +17,20 @@ from tests.support.denied_requests import refusals
 pytestmark = pytest.mark.django_db
 
 
-def note(path: str = "/admin/x/", **facts) -> None:
-    told = {"actor": "viewer:ayse", "method": "POST", "code": DenialCode.FORBIDDEN, **facts}
-    DeniedRequest.objects.record(path=path, **told)
+def deny(path: str = "/admin/x/", **values) -> None:
+    values = {"actor": "viewer:ayse", "method": "POST", "code": DenialCode.FORBIDDEN, **values}
+    DeniedRequest.objects.record(path=path, **values)
 
 
 def age(row: DeniedRequest, days: int) -> None:
-    """Make a refusal old, which nobody can but the one who turns the guard off."""
+    """Change the time of a row, which needs the triggers off."""
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
         DeniedRequest.objects.filter(pk=row.pk).update(minute=Now() - timedelta(days=days))
         cursor.execute("SET session_replication_role = DEFAULT")
 
 
-def test_a_viewers_hand_made_action_is_refused_and_kept(client_of, showcase) -> None:
+def test_a_viewers_forged_action_is_denied_and_recorded(client_of, showcase) -> None:
     row = Conversion.objects.filter(status="FAILED").first()
 
     answer = client_of("viewer").post(
@@ -44,7 +44,7 @@ def test_a_viewers_hand_made_action_is_refused_and_kept(client_of, showcase) -> 
     assert Conversion.objects.get(pk=row.pk).status == "FAILED"
 
 
-def test_an_action_that_the_list_does_not_offer_is_refused_and_kept(client_of, showcase) -> None:
+def test_an_action_that_the_list_does_not_offer_is_denied_and_recorded(client_of, showcase) -> None:
     row = Conversion.objects.filter(status="FAILED").first()
 
     answer = client_of("viewer").post(
@@ -56,7 +56,9 @@ def test_an_action_that_the_list_does_not_offer_is_refused_and_kept(client_of, s
 
 
 @pytest.mark.parametrize("role", ["", "viewer"])
-def test_rows_of_a_site_one_does_not_run_stay_and_naming_them_is_kept(client_of, showcase, stranger, role: str) -> None:
+def test_acting_on_rows_of_another_site_changes_nothing_and_is_recorded(
+    client_of, showcase, stranger, role: str
+) -> None:
     if role:
         SiteMembership.objects.create(site=showcase, user=stranger, role=role)
     row = showcase.conversions.filter(status="FAILED").first()
@@ -70,7 +72,7 @@ def test_rows_of_a_site_one_does_not_run_stay_and_naming_them_is_kept(client_of,
     assert Conversion.objects.get(pk=row.pk).status == "FAILED"
 
 
-def test_an_operators_own_work_leaves_no_refusal(client_of, showcase) -> None:
+def test_permitted_actions_are_not_recorded(client_of, showcase) -> None:
     row = showcase.conversions.filter(status="FAILED").first()
 
     client_of("operator").post(
@@ -81,7 +83,7 @@ def test_an_operators_own_work_leaves_no_refusal(client_of, showcase) -> None:
     assert refusals() == 0
 
 
-def test_a_mistyped_address_is_no_refusal(client_of) -> None:
+def test_a_mistyped_address_is_not_recorded(client_of) -> None:
     client = client_of("operator")
 
     client.get("/admin/ociqueue/site/00000000-0000-0000-0000-000000000000/change/")
@@ -90,7 +92,7 @@ def test_a_mistyped_address_is_no_refusal(client_of) -> None:
     assert refusals() == 0
 
 
-def test_a_form_from_elsewhere_is_refused_in_words_and_kept(client_of) -> None:
+def test_a_form_from_another_site_is_denied_and_recorded(client_of) -> None:
     client = client_of("operator")
     client.handler.enforce_csrf_checks = True
 
@@ -103,13 +105,13 @@ def test_a_form_from_elsewhere_is_refused_in_words_and_kept(client_of) -> None:
     assert "CSRF" in kept.detail
 
 
-def test_a_language_cannot_be_switched_from_elsewhere() -> None:
+def test_the_language_cannot_be_switched_from_another_site() -> None:
     answer = Client(enforce_csrf_checks=True).post("/admin/language/", {"language": "tr"})
 
     assert answer.status_code == 403
 
 
-def test_a_revoked_key_that_is_still_used_is_kept_and_an_unknown_one_is_not() -> None:
+def test_use_of_a_revoked_key_is_recorded_and_of_an_unknown_one_is_not() -> None:
     user = User.objects.create_user("backend")
     key, text = ApiKey.objects.issue(user, name="test")
     ApiKey.objects.filter(pk=key.pk).revoke()
@@ -123,18 +125,18 @@ def test_a_revoked_key_that_is_still_used_is_kept_and_an_unknown_one_is_not() ->
     assert text not in str(list(DeniedRequest.objects.values_list()))
 
 
-def test_the_same_again_is_counted_not_added() -> None:
+def test_identical_requests_are_counted_in_one_row() -> None:
     for _ in range(5):
-        note()
+        deny()
 
     # The minute may have turned in between.
     assert DeniedRequest.objects.count() <= 2
     assert refusals() == 5
 
 
-def test_a_flood_stays_small_and_every_one_is_counted() -> None:
+def test_a_flood_needs_few_rows_and_every_request_is_counted() -> None:
     for number in range(MAX_PER_MINUTE * 3):
-        note(f"/admin/{number}/")
+        deny(f"/admin/{number}/")
 
     assert DeniedRequest.objects.count() <= 2 * (MAX_PER_MINUTE + 1)
     assert refusals() == MAX_PER_MINUTE * 3
@@ -142,19 +144,19 @@ def test_a_flood_stays_small_and_every_one_is_counted() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_refusals_at_the_same_moment_count_on_one_row(in_threads) -> None:
-    in_threads(lambda _: note(), count=10)
+def test_concurrent_requests_are_counted_in_one_row(in_threads) -> None:
+    in_threads(lambda _: deny(), count=10)
 
     assert DeniedRequest.objects.count() <= 2
     assert refusals() == 10
 
 
-def test_nobody_changes_or_deletes_what_is_kept() -> None:
-    note()
+def test_rows_can_be_neither_changed_nor_deleted() -> None:
+    deny()
     rows = DeniedRequest.objects.all()
 
     for tamper in (
-        lambda: rows.update(actor="somebody else"),
+        lambda: rows.update(actor="another"),
         lambda: rows.update(times=0),
         lambda: rows.update(detail="harmless", times=2),
         rows.delete,
@@ -165,10 +167,10 @@ def test_nobody_changes_or_deletes_what_is_kept() -> None:
     assert DeniedRequest.objects.get().actor == "viewer:ayse"
 
 
-def test_old_ones_are_forgotten_and_younger_stay(settings, capsys) -> None:
-    note("/admin/old/")
+def test_old_rows_are_deleted_and_newer_ones_stay(settings, capsys) -> None:
+    deny("/admin/old/")
     age(DeniedRequest.objects.get(), days=settings.KEEP_REFUSALS_FOR.days + 1)
-    note("/admin/young/")
+    deny("/admin/young/")
 
     call_command("forget_denied_requests", dry_run=True)
     call_command("forget_denied_requests")
@@ -177,14 +179,14 @@ def test_old_ones_are_forgotten_and_younger_stay(settings, capsys) -> None:
     assert DeniedRequest.objects.get().path == "/admin/young/"
 
 
-def test_text_that_cannot_be_stored_does_not_turn_a_refusal_into_a_fault() -> None:
-    note("/admin/" + "x" * 5000 + "\x00\ud800", actor="a" * 500)
+def test_text_that_cannot_be_stored_does_not_cause_an_error() -> None:
+    deny("/admin/" + "x" * 5000 + "\x00\ud800", actor="a" * 500)
 
     assert len(DeniedRequest.objects.get().path) == 300
 
 
-def test_admins_read_them_and_nobody_else(client_of) -> None:
-    note("/admin/somewhere/")
+def test_only_admins_can_see_them(client_of) -> None:
+    deny("/admin/somewhere/")
 
     assert "/admin/somewhere/" in client_of("admin").get("/admin/access/deniedrequest/").content.decode()
     for role in ("viewer", "operator"):
