@@ -22,7 +22,6 @@ class MoveResult:
     skipped: list[tuple[UUID, str]]
 
     def skipped_rows(self) -> list[dict[str, str]]:
-        """Return the skipped rows and their states, as in API responses."""
         return [{"id": f"{PREFIX}{pk}", "status": status} for pk, status in self.skipped]
 
 

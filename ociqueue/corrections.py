@@ -59,7 +59,6 @@ def replace_rows(site: Site, corrections: Iterable[Correction], *, dry_run: bool
 
 
 def plan(correction: Correction, originals: dict[UUID, Conversion], *, now: datetime) -> Conversion | str:
-    """Return the copy that replaces a row, or why there is none."""
     pk = read_id(correction.id)
     original = originals.get(pk) if pk else None
     if correction.fault or original is None:
@@ -107,7 +106,6 @@ def store(copies: list[Conversion]) -> set[UUID]:
 
 
 def read_id(text: str) -> UUID | None:
-    """Read `seal_<uuid>` or a bare uuid."""
     with suppress(ValueError):
         return UUID(text.removeprefix(PREFIX))
     return None

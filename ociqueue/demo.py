@@ -72,7 +72,6 @@ def prepare_uploads(site: Site) -> None:
 
 
 def demo_key(name: str, site: Site, recall: Callable[[str], str | None], keep: Callable[[str, str], None]) -> str:
-    """Return a valid key of the site, the same as last time if possible."""
     text = recall(name)
     if text and ApiKey.objects.valid().filter(user=site.service_user()).holding(text):
         return text

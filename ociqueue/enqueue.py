@@ -38,8 +38,6 @@ class EnqueueResult(TypedDict, total=False):
 
 @dataclass
 class EnqueueReport:
-    """The results of a request, in its order."""
-
     results: list[EnqueueResult] = field(default_factory=list)
 
     def count(self, status: str) -> int:
@@ -47,7 +45,6 @@ class EnqueueReport:
 
 
 def enqueue(site: Site, raw: Iterable[Any], *, dry_run: bool = False) -> EnqueueReport:
-    """Validate all conversions and insert the valid ones in one statement."""
     now = database_now()
     inputs = [validate_conversion(item, site=site, now=now) for item in raw]
     valid = [given.columns for given in inputs if given.columns]
@@ -69,7 +66,6 @@ def store(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
 
 
 def known_ids(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
-    """Return the ids of stored rows with the same conversion name and source key."""
     wanted = {row["id"]: (row["action"], row["source_key"]) for row in rows if row["source_key"]}
     if not wanted:
         return {}

@@ -65,7 +65,6 @@ def _warnings(site: Site, *, later: int, over_cap: int) -> Iterator[str]:
 
 
 def item(row: tuple[Any, ...], zone: ZoneInfo) -> Item:
-    """Return a conversion in the format of Google's bulk uploads."""
     pk, order_id, gclid, wbraid, gbraid, action, time, value, currency = row
     return {
         "id": f"{PREFIX}{pk}",

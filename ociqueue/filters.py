@@ -28,7 +28,6 @@ UNANSWERED_WITHIN = timedelta(days=30)
 
 
 def search(rows: ConversionQuerySet, text: str) -> ConversionQuerySet:
-    """Return rows by id, order id, click id or source key."""
     with suppress(ValueError):
         return rows.filter(pk=UUID(text))
     # Rows are limited to sites, so the unique index of source keys is used: PostgreSQL skips over its actions.

@@ -17,7 +17,6 @@ def stats(site: Site) -> dict[str, Any]:
 
 
 def summed_stats(sites: list[Site]) -> dict[str, Any]:
-    """Return the totals of several sites together, and the stats of each."""
     health = site_health(sites)
     each = [_site_stats(site, health[site.pk]) for site in sites]
     return {
@@ -55,7 +54,6 @@ def _circuit(circuit: Circuit) -> dict[str, Any]:
 
 
 def rows_page(site: Site, *, limit: int, status: str | None, cursor: str | None) -> dict[str, Any]:
-    """Return a page of rows, newest first, and the cursor of the next page."""
     rows = with_upload(Conversion.objects.for_site(site)).order_by("-id")
     rows = FILTERS.apply(rows, {"status": status} if status else {})
     rows = rows.filter(pk__lt=decode_cursor(cursor)) if cursor else rows
@@ -67,7 +65,6 @@ def rows_page(site: Site, *, limit: int, status: str | None, cursor: str | None)
 
 
 def row(conversion: Conversion) -> dict[str, Any]:
-    """Return a row without its click id."""
     return {
         "id": f"{PREFIX}{conversion.pk}",
         "status": conversion.status,

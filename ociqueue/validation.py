@@ -143,7 +143,6 @@ def read_currency(value: Any) -> str:
 
 
 def read_value(value: Any, currency: str) -> Decimal:
-    """Return an amount with no more digits than the currency has."""
     if value is None:
         raise InvalidField("This field is required.")
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):

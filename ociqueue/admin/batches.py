@@ -107,7 +107,6 @@ class UploadBatchAdmin(LongListAdmin):
 
 
 def rows_of(batch: UploadBatch) -> dict[str, Any]:
-    """Return the first rows of an upload, in the order they were sent."""
     # An upload that was not sent yet has no list; then the rows that it claimed are shown.
     claimed = Conversion.objects.in_batch(batch.pk).order_by("pk").values_list("pk", flat=True)
     ids = batch.row_ids or list(claimed)

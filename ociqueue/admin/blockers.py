@@ -20,7 +20,6 @@ from ociqueue.states import LIVE, Category, ConversionStatus, SyncMethod
 
 
 def reasons(row: Conversion, timeline: list[Event]) -> list[Blocker]:
-    """Return everything that blocks a row, or what it waits for."""
     found = list(_reasons(row, timeline))
     return [*found, blocked(_("Outcome unknown: %(why)s") % {"why": UNKNOWN})] if outcome_unknown(row) else found
 
@@ -129,7 +128,6 @@ def _site_link(row: Conversion) -> dict[str, str]:
 
 
 def holdings(row: Conversion) -> list[tuple[str, Any]]:
-    """Return the claim, the upload, and the attempts left."""
     shown: list[tuple[str, Any]] = []
     if row.status == ConversionStatus.PROCESSING and row.claimed_at:
         holder = _("an upload") if row.open_batch_id else _("the site's script")

@@ -80,7 +80,6 @@ def sending_context(site: Site, request: HttpRequest) -> dict[str, Any]:
 
 
 def probe_now(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
-    """Make the next probe due, ring the doorbell, and explain what happens next."""
     site = site_of(model_admin, request, object_id, allowed=may_run)
     if request.method == "POST":
         with transaction.atomic():
@@ -126,7 +125,6 @@ def next_probe(circuit: Circuit) -> str:
 
 
 def sender_cell(health: SiteHealth) -> SafeString:
-    """Return the state of an API site's circuit, for the list of sites."""
     if circuit := health.circuit:
         lasting = timesince(circuit.opened_at, depth=1)  # type: ignore[arg-type]
         below = _("%(code)s, probe %(when)s") % {"code": shortened(circuit.code), "when": next_probe(circuit)}

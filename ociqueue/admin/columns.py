@@ -36,7 +36,6 @@ def short_id(row: Conversion) -> SafeString:
 
 @display(description=gettext_lazy("state"))
 def state(row: Conversion) -> SafeString:
-    """Return the state, and warnings below it."""
     badges = [state_badge(row.status), unknown_badge(row)]
     held_by = getattr(row, "held_by", None)
     if row.status in WAITING and held_by:

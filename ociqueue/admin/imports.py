@@ -61,7 +61,6 @@ class UploadForm(forms.Form):
 
 
 def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
-    """Show what a file would store; on the second step, store it."""
     form = UploadForm(request.POST or None, request.FILES or None, user=request.user)
     tally, stored = None, False
     if form.is_valid():

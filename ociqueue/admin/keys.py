@@ -64,7 +64,6 @@ def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, k
 
 
 def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
-    """Ask for a name, then issue a key and show it once."""
     site = site_of(model_admin, request, object_id, allowed=may_administer)
     form = KeyForm(request.POST or None)
     if form.is_valid():

@@ -124,7 +124,6 @@ class LoginForm(forms.Form):
         return entered + [_("%(part)s removed") % {"part": str(LABELS[name]).lower()} for name in self._forgotten()]
 
     def account(self) -> GoogleAdsAccount:
-        """Return the stored credentials with the changes."""
         kept = {name: value for name, value in self.stored.items() if name not in self._forgotten()}
         entered = {name: self.cleaned_data[name] for name in LABELS if self.cleaned_data[name]}
         return GoogleAdsAccount(**{**kept, **entered})

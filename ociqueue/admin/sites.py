@@ -168,7 +168,6 @@ class SiteAdmin(ModelAdmin):
         return circuits.circuit_page(self, request, object_id)
 
     def get_actions_detail(self, request: HttpRequest, object_id: str) -> list[Any]:
-        """Hide the circuit button for sites that use a script."""
         site = self.get_object(request, unquote(object_id))
         hidden = "" if site and site.sync_method == SyncMethod.API else "ociqueue_site_circuit"
         return [offered for offered in super().get_actions_detail(request, object_id) if offered.action_name != hidden]

@@ -19,7 +19,6 @@ SALT = "ociqueue.session"
 
 
 def open_session(key: ApiKey, site: Site) -> tuple[str, datetime]:
-    """Return a token for one site, and when it expires."""
     return signing.dumps({"key": key.pk, "site": str(site.pk)}, salt=SALT), timezone.now() + LASTS
 
 

@@ -168,7 +168,6 @@ actions = describe(
 
 
 def cron(summary: str, *, rings: bool = False) -> Any:
-    """Describe a cron URL: GET and POST do the same."""
     busy = {"NO_WORKER": "No worker is running; the work starts when one does."} if rings else {}
     run = operation(
         summary,

@@ -98,6 +98,5 @@ def refuse_other_sender(site: Site) -> None:
 
 
 def refuse_pause(site: Site) -> None:
-    """Refuse a claim; the preview of a paused site shows its rows with a warning."""
     if site.is_paused:
         raise ApiError(503, "SITE_PAUSED", f"The site is paused: {site.pause_reason}", retry_after=3600)

@@ -78,7 +78,6 @@ class CredentialsQuerySet(models.QuerySet["Credentials"]):
         return stored
 
     def reencrypt(self) -> int:
-        """Encrypt all credentials with the first key; return how many."""
         with transaction.atomic():
             every = list(self.select_for_update().order_by("pk"))
             for stored in every:
@@ -109,7 +108,6 @@ class Credentials(models.Model):
         return f"credentials of {self.site}"
 
     def account(self) -> GoogleAdsAccount:
-        """Return the decrypted credentials, or raise DecryptionError."""
         return GoogleAdsAccount(**json.loads(decrypt(self.encrypted)))
 
     def is_readable(self) -> bool:

@@ -27,8 +27,6 @@ class JsonColumn(Func):
 
 
 class PerRowValues:
-    """Named values for each of several rows."""
-
     def __init__(self, values: Mapping[UUID, Mapping[str, Any]]) -> None:
         self._values = values
 
@@ -37,7 +35,6 @@ class PerRowValues:
         return json.dumps({str(pk): dict(values) for pk, values in self._values.items()})
 
     def rows_of(self, rows: Rows) -> Rows:
-        """Return the rows that have values."""
         return rows.filter(pk__any_of=self._values.keys())
 
     def text(self, key: str) -> "JsonColumn | Value":

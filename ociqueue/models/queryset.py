@@ -160,7 +160,6 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         return self.with_script().move_each("ack_failed", **failure(code, category, message), **in_doubt)
 
     def accept(self, values: "PerRowValues") -> set[UUID]:
-        """Complete what the provider confirmed."""
         return values.rows_of(self).move_each(
             "ack",
             **NO_ERROR,
@@ -171,7 +170,6 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         )
 
     def refuse(self, values: "PerRowValues") -> set[UUID]:
-        """Fail what the provider rejected, each row with its own error."""
         return values.rows_of(self).move_each("ack_failed", **RELEASED, **self._error_columns(values))
 
     def put_off(self, values: "PerRowValues") -> set[UUID]:

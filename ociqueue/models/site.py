@@ -66,7 +66,6 @@ class SiteQuerySet(models.QuerySet["Site"]):
         return self.filter(pk__in=SiteMembership.objects.filter(user=user.pk, role__in=roles).values("site"))
 
     def with_id(self, text: str) -> Self:
-        """Return the site with this public id or uuid."""
         matches = models.Q(public_id=text)
         with suppress(ValueError):
             matches |= models.Q(pk=UUID(text))

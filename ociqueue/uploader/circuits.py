@@ -73,7 +73,6 @@ def probe_passed(result: RowResult, probe: Circuit) -> bool:
 
 
 def sites_sharing_project(site: Site) -> Iterator[Site]:
-    """Return other sites with the same OAuth client: they share its project's limits."""
     clients = {}
     for stored in Credentials.objects.filter(site__sync_method=SyncMethod.API).select_related("site"):
         try:

@@ -35,13 +35,11 @@ class CheckFinding:
 
 
 def check_requested() -> str:
-    """Test all credentials that an operator asked to test."""
     requested = Credentials.objects.awaiting_check().select_related("site")
     return f"Checked {len([check(credentials) for credentials in requested])}."
 
 
 def check(credentials: Credentials) -> list[CheckFinding]:
-    """Test one site's credentials and store the findings."""
     try:
         findings = list(check_account(credentials))
     except Exception as error:
@@ -82,7 +80,6 @@ def query(provider: GoogleAds, text: str) -> Any:
 
 
 def check_customer(provider: GoogleAds, customer: Any) -> Iterator[CheckFinding]:
-    """Check that this is the account that owns the conversions."""
     yield CheckFinding(passed=True, what="Customer", message=f"{customer.descriptive_name} ({customer.id})")
     setting = customer.conversion_tracking_setting
     owner = setting.google_ads_conversion_customer.removeprefix("customers/")
@@ -98,7 +95,6 @@ def check_customer(provider: GoogleAds, customer: Any) -> Iterator[CheckFinding]
 
 
 def check_actions(provider: GoogleAds, actions: dict[str, Any]) -> Iterator[CheckFinding]:
-    """Check that each conversion action exists and accepts uploads."""
     account, enums = provider.account, provider.client.enums
     accepts_uploads = (enums.ConversionActionTypeEnum.UPLOAD_CLICKS, enums.ConversionActionStatusEnum.ENABLED)
     for resource in sorted({account.conversion_action, *account.conversion_actions.values()}):
@@ -113,7 +109,6 @@ def check_actions(provider: GoogleAds, actions: dict[str, Any]) -> Iterator[Chec
 
 
 def describe(error: Exception) -> str:
-    """Return Google's message, with the hints of our error table."""
     failure = getattr(error, "failure", None)
     if failure is None:
         return str(getattr(error, "message", None) or error)[:500]

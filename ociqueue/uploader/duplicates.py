@@ -15,7 +15,6 @@ DUPLICATE_IN_BATCH = RowResult(
 
 
 def split_duplicates(provider: Provider, rows: Sequence[Conversion]) -> tuple[list[Conversion], list[Conversion]]:
-    """Return the rows that may be sent together, and the duplicates of these."""
     seen: set[tuple[Hashable, ...]] = set()
     unique: list[Conversion] = []
     duplicates: list[Conversion] = []

@@ -137,7 +137,6 @@ class GoogleAds:
         return request
 
     def service(self) -> Any:
-        """Return the upload service; it keeps one connection."""
         self._service = self._service or self.client.get_service(
             "ConversionUploadService", interceptors=[self._request_ids]
         )

@@ -199,7 +199,6 @@ def login_rejected(rejection: CredentialsRejected, rows: int) -> list[RowResult]
 
 
 def _row_result(errors: list[ReportedError], request_id: str) -> RowResult:
-    """Return the result of a row with these errors; the worst of them decides."""
     found = worst(error.meaning for error in errors)
     first = next(error for error in errors if error.meaning == found)
     parts = [found.hint, *(f"{error.name}: {error.message}" for error in errors)]
@@ -240,7 +239,6 @@ def _all_unproven(errors: list[ReportedError], rows: int, *, request_id: str) ->
 
 
 def _attached(error: Any) -> tuple[str, list[Any]]:
-    """Return the request id and the failures in an error's trailing metadata."""
     call: Any = getattr(error, "response", None)
     trailing = (call.trailing_metadata() or ()) if hasattr(call, "trailing_metadata") else ()
     request_id = next((str(value) for key, value in trailing if key == "request-id"), "")
@@ -248,7 +246,6 @@ def _attached(error: Any) -> tuple[str, list[Any]]:
 
 
 def _retry_delay(error: Any) -> timedelta | None:
-    """Return the delay that the transport error asks for (google.rpc.RetryInfo)."""
     for detail in getattr(error, "details", None) or ():
         delay = getattr(detail, "retry_delay", None)
         if delay is not None:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 
 class Disposition(StrEnum):
-    """What happens to a row next."""
-
     ACCEPTED = "ACCEPTED"  # the provider has it
     FATAL = "FATAL"  # fails now
     RETRY = "RETRY"  # retried after a backoff, or after the provider's delay
@@ -64,8 +62,6 @@ class CredentialsRejected(Exception):  # noqa: N818 - an answer of the provider,
 
 
 class Provider(Protocol):
-    """An ad platform, for one account."""
-
     def refresh(self) -> None:
         """Log in, so that revoked credentials are known before rows are claimed; raise CredentialsRejected."""
 

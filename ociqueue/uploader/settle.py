@@ -102,7 +102,6 @@ def _move(batch: UUID, rows: Sequence[Conversion], results: Sequence[RowResult],
 def _sorted(
     rows: Sequence[Conversion], results: Sequence[RowResult]
 ) -> tuple[RowResults, RowResults, RowResults, RowResults]:
-    """Return what the provider accepted, had already, rejected, and what is retried."""
     accepted: RowResults = []
     already_there: RowResults = []
     rejected: RowResults = []
@@ -120,7 +119,6 @@ def _sorted(
 
 
 def is_lost(results: Sequence[RowResult]) -> bool:
-    """Return whether the whole upload was lost on the way."""
     first = results[0]
     return first.whole_request and first.disposition == Disposition.RETRY and first.category == Category.TRANSIENT
 
@@ -173,7 +171,6 @@ def _wait(result: RowResult) -> timedelta | None:
 
 
 def _note_late(batch: UUID, results: Mapping[UUID, RowResult]) -> None:
-    """Record the late answer in each row's timeline."""
     for disposition in {result.disposition for result in results.values()}:
         rows = [pk for pk, result in results.items() if result.disposition == disposition]
         details = {"batch": str(batch), "answer": disposition, "request_id": results[rows[0]].request_id}

@@ -87,7 +87,6 @@ class UploadRun:
             return False
 
     def _turn(self, site: Site) -> bool:
-        """Upload one batch; return whether the site may go on."""
         turn = next_turn(site)
         provider = self._logged_in(site) if turn else None
         if not turn or not provider:
@@ -145,7 +144,6 @@ def next_turn(site: Site) -> SiteTurn | None:
 
 
 def claim(site: Site, turn: SiteTurn) -> tuple[UUID, list[Conversion]]:
-    """Claim rows for a new upload, in one transaction with its record."""
     batch = uuid7()
     order = LEAST_TRIED_FIRST if turn.probe else OLDEST_FIRST
     with transaction.atomic():

@@ -28,8 +28,6 @@ Reply = Callable[["Call"], Any]
 
 @dataclass
 class Call:
-    """One upload request."""
-
     server: "GoogleAdsServer"
     request: Any
     raw: bytes
