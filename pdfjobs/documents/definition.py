@@ -14,7 +14,7 @@ from django.conf import settings
 from django.template import Context, Engine, TemplateDoesNotExist, TemplateSyntaxError
 
 from pdfjobs.documents.images import ImageError, embed_images
-from pdfjobs.documents.schema import FieldErrors, Group
+from pdfjobs.documents.schema import FieldErrors, FieldGroup
 from pdfjobs.rendering.fonts import fonts_digest
 from pdfjobs.rendering.renderer import MOST_HTML
 
@@ -35,7 +35,7 @@ class DocumentError(Exception):
 class Document:
     name: str
     title: str
-    schema: Group
+    schema: FieldGroup
     # Makes the template's context from the variables: totals, and formatted numbers.
     shape: Callable[[dict[str, Any]], dict[str, Any]]
     sample: dict[str, Any]

@@ -1,11 +1,11 @@
 """Describes a document's variables for docs/pdf-templates.md."""
 
-from pdfjobs.documents.schema import Field, Group
+from pdfjobs.documents.schema import Field, FieldGroup
 
 HEAD = "| variable | what may be sent | default | meaning |\n|---|---|---|---|\n"
 
 
-def describe(schema: Group) -> str:
+def describe(schema: FieldGroup) -> str:
     return HEAD + "".join(_row(path, field) for path, field in schema.walk(row="[]"))
 
 

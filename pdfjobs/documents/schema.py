@@ -139,7 +139,7 @@ class Flag(Field):
 
 
 @dataclass(frozen=True)
-class Group(Field):
+class FieldGroup(Field):
     fields: Mapping[str, Field] = None  # type: ignore[assignment]  # always given; a dataclass needs a default here
 
     def read(self, value: Any, path: str, errors: FieldErrors) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class Group(Field):
         """Yield every field with its path; `row` stands for an index into a list."""
         for name, field in self.fields.items():
             yield f"{path}{name}", field
-            if isinstance(field, Group):
+            if isinstance(field, FieldGroup):
                 yield from field.walk(f"{path}{name}.", row)
             if isinstance(field, Rows):
                 yield from field.group().walk(f"{path}{name}{row}.", row)
@@ -189,8 +189,8 @@ class Rows(Field):
             return []
         return [self.group().read(row, f"{path}.{index}", errors) for index, row in enumerate(value)]
 
-    def group(self) -> Group:
-        return Group(fields=self.row)
+    def group(self) -> FieldGroup:
+        return FieldGroup(fields=self.row)
 
     def allowed(self) -> str:
         together = f", at most {self.most_inner} {self.inner} in all" if self.inner else ""

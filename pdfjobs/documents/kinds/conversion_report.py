@@ -6,7 +6,7 @@ from typing import Any
 from pdfjobs.documents.definition import Document, read_sample
 from pdfjobs.documents.formatting import LocaleFormatter
 from pdfjobs.documents.pricing import HUNDRED, LANGUAGE
-from pdfjobs.documents.schema import Amount, Choice, Day, Group, Rows, Text
+from pdfjobs.documents.schema import Amount, Choice, Day, FieldGroup, Rows, Text
 
 MOST_DAYS = 92
 LABEL = 60  # thousandths of the chart's width
@@ -38,7 +38,7 @@ LABELS = {
 }
 COUNT = Amount("how many", Decimal(0), most=Decimal(10**9), places=0)
 VALUE = Amount("total value", Decimal(0), most=Decimal(10**11))
-SCHEMA = Group(
+SCHEMA = FieldGroup(
     fields={
         **LANGUAGE,
         "site": Text("the site's name", most=160),

@@ -5,7 +5,7 @@ from typing import Any
 
 from pdfjobs.documents.definition import Document, read_sample
 from pdfjobs.documents.formatting import LOCALES, LocaleFormatter
-from pdfjobs.documents.schema import Amount, Choice, Day, Flag, Group, Rows, Text
+from pdfjobs.documents.schema import Amount, Choice, Day, FieldGroup, Flag, Rows, Text
 
 MOST_SIDE = Decimal(6000)  # millimetres
 SQUARE = Decimal(1_000_000)  # square millimetres in a square metre
@@ -60,7 +60,7 @@ MATERIAL = {
     "edge_band": Text("the edge band", "", most=120),
     "parts": Rows("parts cut from it", row=PART, most=1000),
 }
-SCHEMA = Group(
+SCHEMA = FieldGroup(
     fields={
         "locale": Choice("the language of the document", "tr", words=LOCALES),
         "order_number": Text("order number", most=40),

@@ -5,7 +5,7 @@ from typing import Any
 from pdfjobs.documents.definition import Document, read_sample
 from pdfjobs.documents.formatting import LocaleFormatter
 from pdfjobs.documents.pricing import LANGUAGE, LINE, PARTY, PRICING_LABELS, SELLER, priced
-from pdfjobs.documents.schema import Day, Group, Rows, Text
+from pdfjobs.documents.schema import Day, FieldGroup, Rows, Text
 
 LABELS = {
     "invoice": ("Fatura", "Invoice"),
@@ -17,17 +17,17 @@ LABELS = {
     "payment": ("Ödeme bilgileri", "Payment"),
     "notes": ("Notlar", "Notes"),
 }
-SCHEMA = Group(
+SCHEMA = FieldGroup(
     fields={
         **LANGUAGE,
         "number": Text("invoice number", most=40),
         "issued_on": Day("date of issue"),
         "due_on": Day("due date", None),
         "order_number": Text("the buyer's order number", "", most=60),
-        "seller": Group("the seller", fields=SELLER),
-        "buyer": Group("the buyer", fields=PARTY),
+        "seller": FieldGroup("the seller", fields=SELLER),
+        "buyer": FieldGroup("the buyer", fields=PARTY),
         "lines": Rows("the invoice lines", row=LINE, most=1000),
-        "payment": Group(
+        "payment": FieldGroup(
             "payment details",
             None,
             fields={"bank": Text("the bank", most=120), "iban": Text("the IBAN", most=42)},

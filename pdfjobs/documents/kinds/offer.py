@@ -5,7 +5,7 @@ from typing import Any
 from pdfjobs.documents.definition import Document, read_sample
 from pdfjobs.documents.formatting import LocaleFormatter
 from pdfjobs.documents.pricing import LANGUAGE, LINE, PARTY, PRICING_LABELS, SELLER, priced
-from pdfjobs.documents.schema import Day, Group, Rows, Text
+from pdfjobs.documents.schema import Day, FieldGroup, Rows, Text
 
 LABELS = {
     "offer": ("Teklif", "Offer"),
@@ -19,7 +19,7 @@ LABELS = {
     "accepted": ("Teklifi kabul ediyorum", "I accept this offer"),
     "signature": ("Ad, tarih, kaşe ve imza", "Name, date, stamp and signature"),
 }
-SCHEMA = Group(
+SCHEMA = FieldGroup(
     fields={
         **LANGUAGE,
         "number": Text("offer number", most=40),
@@ -28,8 +28,8 @@ SCHEMA = Group(
         "subject": Text("subject, printed as a headline", most=160),
         "introduction": Text("a few sentences before the table", "", most=3000, lines=True),
         "prepared_by": Text("the contact person", "", most=120),
-        "seller": Group("the seller", fields=SELLER),
-        "buyer": Group("the customer", fields=PARTY),
+        "seller": FieldGroup("the seller", fields=SELLER),
+        "buyer": FieldGroup("the customer", fields=PARTY),
         "lines": Rows("the offer lines", row=LINE, most=1000),
         "terms": Rows(
             "delivery, payment, warranty",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pdfjobs import documents
 from pdfjobs.documents import DocumentError, UnknownTemplateError, document, schema
 from pdfjobs.documents.definition import Document, _engine
-from pdfjobs.documents.schema import Group, Rows, Text
+from pdfjobs.documents.schema import FieldGroup, Rows, Text
 from tests.support.examples import few
 
 NAMES = ["invoice", "offer", "cutting_sheet", "conversion_report"]
@@ -31,7 +31,7 @@ def own_templates(settings, tmp_path: Path):
 
 
 def letter(**fields: schema.Field) -> Document:
-    return Document("letter", "Letter", Group(fields=fields or {"name": Text()}), _as_it_is, {"name": "x"})
+    return Document("letter", "Letter", FieldGroup(fields=fields or {"name": Text()}), _as_it_is, {"name": "x"})
 
 
 def _as_it_is(given_values: dict[str, Any]) -> dict[str, Any]:
@@ -87,13 +87,13 @@ def test_a_document_of_nothing_but_what_is_required_becomes_a_page(name: str) ->
     assert kind.html(variables)
 
 
-def least(group: Group, sample: dict[str, Any]) -> dict[str, Any]:
+def least(group: FieldGroup, sample: dict[str, Any]) -> dict[str, Any]:
     """Return the required fields of a sample."""
     kept = {}
     for name, field in group.fields.items():
         if field.required:
             value = sample[name]
-            if isinstance(field, Group):
+            if isinstance(field, FieldGroup):
                 value = least(field, value)
             if isinstance(field, Rows):
                 value = [least(field.group(), value[0])]
