@@ -27,6 +27,7 @@ from tests.support.api_conformance import check
 from tests.support.api_conformance import schema as described
 from tests.support.conversions import new_conversion
 from tests.support.cutting_jobs import make_job
+from tests.support.examples import few
 from tests.support.pdf_jobs import bring, new_job
 
 CHECKS = [
@@ -123,7 +124,7 @@ def make_real(case: Any, world: dict[str, Any], number: int) -> None:
 def test_whatever_is_asked_is_answered_as_described(world: dict[str, Any], label: str, mode: GenerationMode) -> None:
     method, _, path = label.partition(" ")
 
-    @settings(max_examples=EXAMPLES, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(few(EXAMPLES), derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
     @given(case=LOADED[path][method].as_strategy(generation_mode=mode), real=st.integers(0, 3))
     def ask(case: Any, real: int) -> None:
         if real:

@@ -20,6 +20,7 @@ EXPORTERS = 16
 ROWS = 20_000
 
 
+@pytest.mark.slow  # enough rows and threads that they meet
 def test_sixteen_exporters_hand_out_every_row_exactly_once_per_claim(site, site_key, in_threads) -> None:
     """Half of the exporters lose their first answer and pull again, as a script does after a timeout."""
     key = site_key(site)
@@ -65,6 +66,7 @@ def test_looking_first_and_claiming_then_would_hand_rows_out_twice(site, in_thre
     assert in_threads(pull, count=4) == [1, 1, 1, 1]
 
 
+@pytest.mark.slow  # enough rows and threads that they meet
 def test_acks_sweeps_operators_and_claims_at_once_neither_deadlock_nor_lose_count(site, in_threads) -> None:
     Conversion.objects.bulk_create(new_conversion(site) for _ in range(1500))
 

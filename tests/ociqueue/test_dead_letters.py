@@ -139,6 +139,7 @@ def test_no_row_costs_a_question_of_its_own(make_person, site) -> None:
     assert questions(1) == questions(10)
 
 
+@pytest.mark.slow  # every allocation of thousands of rows is traced
 def test_memory_stays_the_same_for_any_number_of_rows(site) -> None:
     rows = Conversion.objects.for_site(site).select_related("site")
 

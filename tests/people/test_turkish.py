@@ -49,6 +49,7 @@ def pages(demo, client_of) -> Iterator[tuple[str, str]]:
     return opened()
 
 
+@pytest.mark.slow  # it opens every page of the console
 def test_no_page_says_an_english_sentence_that_has_turkish(pages) -> None:
     leftovers, seen = english(), 0
     found = set()

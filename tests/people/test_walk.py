@@ -123,6 +123,7 @@ def test_another_sites_rows_do_not_exist_and_looking_for_them_is_kept(walk, clie
         assert refusals() == refused + 1, page
 
 
+@pytest.mark.slow  # it opens every page of the console, with every filter and state
 @pytest.mark.parametrize("role", ["stranger", "operator", "admin"])
 def test_no_page_fails(long_walk, client_of, role: str) -> None:
     client = client_of(role)
@@ -164,6 +165,7 @@ def offers(answer: Any) -> Offers:
     return found
 
 
+@pytest.mark.slow  # it opens every page of the console, with every filter and state
 def test_a_viewer_is_offered_no_action_anywhere(long_walk, client_of) -> None:
     client = client_of("viewer")
 
