@@ -40,8 +40,10 @@ class Room:
 
 
 def contracts() -> list[dict[str, Any]]:
+    """Return the layers of the map: of packages, of kilit's rooms and of the queues, but not inside kilit's rooms."""
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    return [entry for entry in pyproject["tool"]["importlinter"]["contracts"] if entry["type"] == "layers"]
+    layers = [entry for entry in pyproject["tool"]["importlinter"]["contracts"] if entry["type"] == "layers"]
+    return [entry for entry in layers if not any("." in name for name in entry.get("containers", ()))]
 
 
 def split_layers(contract: dict[str, Any]) -> list[list[str]]:
