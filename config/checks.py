@@ -4,6 +4,8 @@ from math import ceil
 from typing import Any
 
 from django.conf import settings
+from django.contrib import admin
+from django.contrib.admin.checks import check_admin_app
 from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's own name
 
 # With these, our rows and not django-q2's tasks own attempts and retries.
@@ -16,6 +18,13 @@ DOORBELL_SETTINGS = {
 }
 
 TASK_PER_UPLOAD = 1.5  # a task also claims rows before the upload and records results after it
+
+
+@register(Tags.admin)
+def check_admins(app_configs: Any, **_: Any) -> list[CheckMessage]:
+    """Django's own check may run before the admins are loaded, which config.urls does."""
+    admin.autodiscover()
+    return check_admin_app(app_configs)
 
 
 @register()

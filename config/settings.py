@@ -151,7 +151,7 @@ LOGGING = logging_to_stderr(LOG_LEVEL)
 
 INSTALLED_APPS = [
     "unfold",  # before the admin, to override its templates
-    "django.contrib.admin",
+    "django.contrib.admin.apps.SimpleAdminConfig",  # config.urls loads the admins: workers need none
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

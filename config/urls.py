@@ -9,6 +9,8 @@ from kilit.api import probes
 from kilit.api.pages import ApiPage, ApiSchemaView
 from kilit.console.preferences import preferences
 
+admin.autodiscover()
+
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", include("kilit.console.urls")),

@@ -10,6 +10,7 @@ from django.db import connection, connections
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test import Client
 
+import config.urls  # noqa: F401 - loads the admins, as a web process does
 from tests.support import api_conformance, durations, examples, quick
 from tests.support.waiting import PATIENCE
 

@@ -1,4 +1,4 @@
-"""A day as bars: what ended well stands on the line, what ended badly hangs below it; drawn by the server."""
+"""A day as bars, drawn by the server: successes above the line, failures below it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,13 +9,11 @@ from kilit.lock.models.counts import Hour
 HEIGHT = 100
 STEP = 10  # of one hour
 BAR = 8
-LEAST = 1.5  # a single row among thousands is seen too
+LEAST = 1.5  # a single row among thousands stays visible
 
 
 @dataclass(frozen=True)
-class Bar:
-    """One hour: its numbers, and where its two bars are."""
-
+class HourBar:
     hour: Hour
     x: int
     well_y: float
@@ -24,9 +22,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Chart:
-    """The last 24 hours of a queue."""
-
+class DayChart:
     hours: Sequence[Hour]
 
     @property
@@ -43,13 +39,12 @@ class Chart:
 
     @property
     def error_rate(self) -> float | None:
-        """The share of failures among what ended, or nothing when nothing ended."""
+        """The share of failures in what ended, or None when nothing ended."""
         ended = self.well + self.badly
         return self.badly / ended if ended else None
 
     @property
     def busiest(self) -> int:
-        """The most that ended in one hour: the height of the chart."""
         return max(hour.well + hour.badly for hour in self.hours)
 
     @property
@@ -58,13 +53,13 @@ class Chart:
 
     @property
     def line(self) -> float:
-        """How far down the line is: both directions have the same scale."""
+        """The y of the line; both directions have the same scale."""
         return HEIGHT - self._height(max(hour.badly for hour in self.hours))
 
-    def bars(self) -> list[Bar]:
+    def bars(self) -> list[HourBar]:
         line = self.line
         return [
-            Bar(hour, index * STEP + 1, max(0, line - well), well, self._height(hour.badly))
+            HourBar(hour, index * STEP + 1, max(0, line - well), well, self._height(hour.badly))
             for index, hour in enumerate(self.hours)
             for well in [self._height(hour.well)]
         ]

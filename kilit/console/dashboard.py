@@ -1,4 +1,4 @@
-"""The operators' first screen: every queue, the workers and the sweeps, in constant time."""
+"""The first page: every queue, the workers and the scheduled tasks, in constant time."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,8 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from kilit.console.chart import Chart
-from kilit.console.panels import Concern, Item, Panel, panels
+from kilit.console.chart import DayChart
+from kilit.console.panels import Concern, Panel, PanelItem, panels
 from kilit.console.workers_page import Workers, database_time, may_see_workers
 from kilit.lock.models import Count
 
@@ -25,9 +25,7 @@ MOST_COUNTED = 1000
 
 
 @dataclass(frozen=True)
-class State:
-    """How many rows are in a state, and the way to them."""
-
+class StateCount:
     name: str
     colour: str
     rows: int
@@ -35,27 +33,24 @@ class State:
 
 
 @dataclass(frozen=True)
-class Stuck:
-    """Rows that should have moved on by now: how many, and the worst of them."""
-
+class StuckRows:
     rows: int
-    items: Sequence[Item]
+    items: Sequence[PanelItem]
 
     @property
     def is_capped(self) -> bool:
-        """Whether there are more than anybody counted."""
         return self.rows > MOST_COUNTED
 
 
 @dataclass(frozen=True)
-class Shown:
+class PanelContent:
     """A queue's panel, filled in for one user."""
 
     panel: Panel
-    states: Sequence[State]
-    oldest: Item | None
-    stuck: Stuck
-    chart: Chart
+    states: Sequence[StateCount]
+    oldest: PanelItem | None
+    stuck: StuckRows
+    chart: DayChart
     concerns: Sequence[Concern]
 
     @property
@@ -63,26 +58,24 @@ class Shown:
         return (self.chart.error_rate or 0) > ALARMING
 
 
-def shown(panel: Panel, user: "User | AnonymousUser") -> Shown:
-    """Ask a queue how it is doing, as far as a user may know."""
+def fill_panel(panel: Panel, user: "User | AnonymousUser") -> PanelContent:
     scopes = panel.scopes_seen_by(user)
     totals = totals_of(panel.table.queue, scopes)
     day = Count.objects.last_day(queue=panel.table.queue, well=panel.well, badly=panel.badly, scopes=scopes)
-    return Shown(
+    return PanelContent(
         panel=panel,
         states=[
-            State(state, panel.colours[state], totals[state], panel.list_address(status=state))
+            StateCount(state, panel.colours[state], totals[state], panel.list_address(status=state))
             for state in panel.table.states
         ],
         oldest=panel.oldest(user),
         stuck=stuck_of(panel, user),
-        chart=Chart(day),
+        chart=DayChart(day),
         concerns=[concern for concern in panel.concerns(user, totals) if concern.items],
     )
 
 
 def totals_of(queue: str, scopes: Any) -> Counter[str]:
-    """Return rows per state, of all scopes or of some."""
     mine = None if scopes is None else set(scopes)
     totals = Counter[str]()
     for total in Count.objects.totals(queue=queue):
@@ -91,21 +84,20 @@ def totals_of(queue: str, scopes: Any) -> Counter[str]:
     return totals
 
 
-def stuck_of(panel: Panel, user: "User | AnonymousUser") -> Stuck:
-    """Return the worst of the stuck rows, and how many there are, counted no further than anybody reads."""
+def stuck_of(panel: Panel, user: "User | AnonymousUser") -> StuckRows:
+    """Return the worst of the stuck rows, and how many there are, counted up to a cap."""
     rows = panel.stuck(user)
     worst = list(rows[: STUCK_SHOWN + 1])
     number = len(worst) if len(worst) <= STUCK_SHOWN else rows.order_by()[: MOST_COUNTED + 1].count()
-    return Stuck(number, [panel.item(row) for row in worst[:STUCK_SHOWN]])
+    return StuckRows(number, [panel.item(row) for row in worst[:STUCK_SHOWN]])
 
 
-def facts(request: HttpRequest) -> dict[str, Any]:
-    """Return all there is to show to whoever asks."""
+def dashboard_context(request: HttpRequest) -> dict[str, Any]:
     user, now = request.user, database_time()
-    queues = [shown(panel, user) for panel in panels if panel.is_for(user)]
+    queues = [fill_panel(panel, user) for panel in panels if panel.is_for(user)]
     return {
         "now": now,
-        "shown": queues,
+        "panels": queues,
         "concerned": any(queue.concerns for queue in queues),
         "workers": Workers.seen_at(now) if may_see_workers(request) else None,
         "alarming": ALARMING,
@@ -115,7 +107,7 @@ def facts(request: HttpRequest) -> dict[str, Any]:
 
 def on_index(request: HttpRequest, context: Mapping[str, Any]) -> dict[str, Any]:
     """Put the dashboard on the console's first page; unfold calls this."""
-    return {**context, **facts(request), "is_fullwidth": "1"}
+    return {**context, **dashboard_context(request), "is_fullwidth": "1"}
 
 
 @require_safe
@@ -123,9 +115,9 @@ def on_index(request: HttpRequest, context: Mapping[str, Any]) -> dict[str, Any]
 def part(request: HttpRequest) -> HttpResponse:
     """Return the part of the first page that refreshes itself.
 
-    Whoever is not logged in any more is told to load the page, which asks for the password; a redirect would put the
-    login form in the middle of the numbers.
+    A logged-out browser is made to reload the page, which asks for the password; a redirect would put the login form
+    in the middle of the numbers.
     """
     if not admin.site.has_permission(request):
         return HttpResponse(status=401, headers={"HX-Refresh": "true"})
-    return render(request, "admin/console/dashboard/board.html", facts(request))
+    return render(request, "admin/console/dashboard/board.html", dashboard_context(request))

@@ -1,7 +1,7 @@
-"""The state diagram of one job, drawn from its table: where it stands, where it has been, which arrows lead on.
+"""The state diagram of one job, drawn from its table: the current state, past states, possible moves.
 
-States stand in a column, so that it reads on a telephone as on a desk. Arrows down pass on the right, arrows up on the
-left, and a step to the next state goes straight down.
+States are in a column, so that it fits a phone. Arrows down pass on the right, arrows up on the left, and a step to the
+next state goes straight down.
 """
 
 from collections.abc import Iterable
@@ -20,8 +20,6 @@ NEAREST, FARTHEST = 24, 84  # how far an arrow swings out, by how many states it
 
 @dataclass(frozen=True)
 class Node:
-    """A state as a box."""
-
     state: str
     x: int
     y: int
@@ -36,8 +34,6 @@ class Node:
 
 @dataclass(frozen=True)
 class Arrow:
-    """An arrow as a path, and its verbs."""
-
     source: str
     target: str
     verbs: tuple[str, ...]
@@ -47,13 +43,11 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Diagram:
-    """All there is to draw, and the same in words."""
-
     table: Lifecycle
     state: str
     nodes: list[Node]
     arrows: list[Arrow]
-    walked: list[str]
+    history: list[str]
 
     width = WIDTH
     looks = LOOKS
@@ -64,25 +58,23 @@ class Diagram:
 
     @property
     def onward(self) -> list[Arrow]:
-        """The arrows that lead on from here."""
         return [arrow for arrow in self.arrows if arrow.look == "next"]
 
     @property
     def title(self) -> str:
-        """What the picture shows, in a sentence."""
-        return _("State diagram: it is %(state)s") % {"state": self.state}
+        return _("State diagram. Current state: %(state)s") % {"state": self.state}
 
     @property
     def description(self) -> str:
-        been = _("It went %(states)s.") % {"states": " → ".join(self.walked)}
+        been = _("States so far: %(states)s.") % {"states": " → ".join(self.history)}
         if not self.onward:
-            return " ".join([been, _("No arrow leads on from here.")])
-        ways = "; ".join(f"{', '.join(arrow.verbs)} → {arrow.target}" for arrow in self.onward)
-        return " ".join([been, _("Arrows that lead on: %(ways)s.") % {"ways": ways}])
+            return " ".join([been, _("No further moves are possible.")])
+        moves = "; ".join(f"{', '.join(arrow.verbs)} → {arrow.target}" for arrow in self.onward)
+        return " ".join([been, _("Possible moves: %(moves)s.") % {"moves": moves}])
 
 
 def draw(table: Lifecycle, state: str, timeline: Iterable[Event]) -> Diagram:
-    """Draw a job's table with what its timeline tells."""
+    """Draw a job's table with the moves in its timeline."""
     moves = [event for event in timeline if event.from_state != event.to_state]
     steps = {(event.from_state, event.to_state) for event in moves}
     been = {state, *(name for step in steps for name in step)}
@@ -118,7 +110,7 @@ def _path(source: int, target: int) -> str:
         return f"M {x} {y} V {y + STEP - BOX_HEIGHT - 2}"
     swing = min(FARTHEST, NEAREST + 9 * (abs(target - source) - 1))
     side, out = (right, right + swing) if target > source else (left, left - swing)
-    # Arrows leave above the middle and arrive below it, or the other way, so that both ends can be told apart.
+    # Arrows leave above the middle and arrive below it, or the other way, so that both ends can be distinguished.
     start, end = top + source * STEP, top + target * STEP
     shift = 5 if target > source else -5
     return f"M {side} {start + shift} C {out} {start + shift}, {out} {end - shift}, {side} {end - shift}"

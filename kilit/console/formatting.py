@@ -1,4 +1,4 @@
-"""What the pages wear: badges, buttons and plain pages, made of unfold's own parts and given types."""
+"""Badges, buttons and plain pages, made of unfold's parts and typed."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -22,18 +22,17 @@ LINK = "font-medium text-primary-600 dark:text-primary-500"
 
 
 def badge(text: str, colour: str = "", *, title: str = "", href: str = "") -> SafeString:
-    """Return a word on a colour; never the colour alone."""
+    """Return a word on a colour; colour is never the only sign."""
     context = {"text": text, "type": colour, "label_title": title, "href": href}
     return render_to_string("unfold/helpers/label.html", context)
 
 
 def code_badge(code: str, colour: str = "") -> SafeString:
-    """Return a state or a code on a colour: a word of the API, whose capitals are English in every language."""
+    """Return a state or a code as a badge: a word of the API, English in every language."""
     return format_html('<span lang="en">{}</span>', badge(code, colour))
 
 
 def two_lines(first: str, second: str, *, title: str = "") -> SafeString:
-    """Return a cell with a main line and a quiet one below."""
     return format_html(
         '<span title="{}"><span class="block whitespace-nowrap">{}</span>'
         '<span class="kilit-second block text-subtle text-xs">{}</span></span>',
@@ -49,7 +48,7 @@ def breakable(text: str) -> SafeString:
 
 
 def error_cell(code: str, text: str) -> SafeString | str:
-    """Return an error's code; its text is under the pointer, and opens by click, touch and keyboard."""
+    """Return an error's code; its text is in the tooltip, and opens by click, touch and keyboard."""
     if not code:
         return "-"
     shown = format_html_join(SafeString("_<wbr>"), "{}", ((word,) for word in code.split("_")))
@@ -61,7 +60,6 @@ def error_cell(code: str, text: str) -> SafeString | str:
 
 
 def verbatim(text: str) -> SafeString:
-    """Return text as it is, line by line."""
     return format_html('<pre class="break-words font-mono text-xs whitespace-pre-wrap">{}</pre>', text)
 
 
@@ -71,12 +69,10 @@ def exactly(time: datetime) -> str:
 
 
 def since(time: datetime) -> SafeString:
-    """Return how long ago it was, and exactly when under the pointer."""
     return format_html('<span class="whitespace-nowrap" title="{}">{}</span>', exactly(time), timesince(time, depth=1))
 
 
 def ago(time: datetime | None) -> str:
-    """Return how long ago it was, in words."""
     return _("%(span)s ago") % {"span": timesince(time, depth=1)} if time else _("never")
 
 
@@ -86,13 +82,13 @@ def number(value: int) -> str:
 
 
 def button(*, icon: str, danger: bool = False, **options: Any) -> Callable[[Method], Method]:
-    """Put a method on a page as a button with an address of its own."""
+    """Show a method on a page as a button."""
     variant = ActionVariant.DANGER if danger else ActionVariant.DEFAULT
     return cast("Callable[[Method], Method]", action(icon=icon, variant=variant, **options))
 
 
 def page(model_admin: Any, request: HttpRequest, template: str, *, title: str, **context: Any) -> TemplateResponse:
-    """Return a page of the console that is neither a list nor a form of a model."""
+    """Return a console page that is neither a list nor a form of a model."""
     request.current_app = model_admin.admin_site.name
     everywhere = model_admin.admin_site.each_context(request)
     return TemplateResponse(request, template, {**everywhere, "opts": model_admin.opts, "title": title, **context})

@@ -1,4 +1,4 @@
-"""The side bar: the dashboard, what each app has registered and the user may see, and the API for who programs."""
+"""The sidebar: the dashboard, the pages of each app that the user may see, and the API."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from kilit.console.workers_page import may_see_workers
 
-# Apps and models that are not named here come last, so that a new page has a place before somebody finds it a better.
+# Apps and models that are not named here come last.
 APPS = ("ociqueue", "pdfjobs", "orchestrator", "operations", "auth", "axes")
 OPERATIONS = ("bulk", "lock", "access")  # shown as one group
 ICONS = {
@@ -32,14 +32,13 @@ LAST = len(ICONS)
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the groups of links that unfold draws."""
     first = [_link(_("Dashboard"), "dashboard", reverse("admin:index"))]
     if may_see_workers(request):
-        first.append(_link(_("Workers and sweeps"), "monitor_heart", reverse("console:workers")))
+        first.append(_link(_("Workers and scheduled tasks"), "monitor_heart", reverse("console:workers")))
     apps = sorted(_grouped(admin.site.get_app_list(request)), key=lambda app: _place(app["app_label"], APPS))
     groups = [{"title": app["name"], "separator": True, "items": _models(app)} for app in apps]
-    programmes = {"separator": True, "items": [_link(_("API"), "api", reverse("api-docs"))]}
-    return [{"items": first}, *groups, programmes]
+    api = {"separator": True, "items": [_link(_("API"), "api", reverse("api-docs"))]}
+    return [{"items": first}, *groups, api]
 
 
 def _grouped(apps: list[dict[str, Any]]) -> list[dict[str, Any]]:

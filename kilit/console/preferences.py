@@ -1,4 +1,4 @@
-"""What an operator prefers: the zone that times are shown in, and the language, by Django's own switch.
+"""An operator's time zone and language.
 
 Both are cookies of the browser: no page pays a query for them, and machines always read UTC and English.
 """
@@ -22,38 +22,34 @@ from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
 CHOSEN_ZONE = "kilit_zone"
-BROWSERS_ZONE = "kilit_browser_zone"  # zone.js writes it, so that nobody has to choose
+BROWSERS_ZONE = "kilit_browser_zone"  # written by zone.js
 A_YEAR = 365 * 24 * 3600
 
 
 def is_for_people(request: HttpRequest) -> bool:
-    """Tell the console from the addresses that machines speak to."""
     return request.path.startswith("/admin/")
 
 
 class UserLanguageMiddleware(LocaleMiddleware):
-    """Speaks the operator's language in the console; an API whose caller sends a language would answer half in it."""
+    """Uses the operator's language in the console only; the API is always English."""
 
     def process_request(self, request: HttpRequest) -> None:
-        """Take the language chosen, else the browser's."""
         if is_for_people(request):
             super().process_request(request)
         else:
             translation.activate(settings.LANGUAGE_CODE)
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        """Say in which language a page is."""
         return super().process_response(request, response) if is_for_people(request) else response
 
 
 class UserTimezoneMiddleware:
-    """Shows times in the console in the operator's own zone; APIs stay in UTC."""
+    """Uses the operator's time zone in the console; APIs stay in UTC."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Take the zone that was chosen, else the browser's, else the installation's."""
         if not is_for_people(request):
             return self.get_response(request)
         with timezone.override(zone_of(request)):
@@ -61,7 +57,7 @@ class UserTimezoneMiddleware:
 
 
 def zone_of(request: HttpRequest) -> ZoneInfo:
-    """Return the zone a request's reader wants; a made-up one is ignored."""
+    """Return the chosen time zone, else the browser's, else the installation's; unknown ones are ignored."""
     for cookie in (CHOSEN_ZONE, BROWSERS_ZONE):
         if (name := request.COOKIES.get(cookie, "")) in zones():
             return ZoneInfo(name)
@@ -70,22 +66,20 @@ def zone_of(request: HttpRequest) -> ZoneInfo:
 
 @cache
 def zones() -> tuple[str, ...]:
-    """Return the names an operator chooses from."""
     return tuple(sorted(name for name in available_timezones() if "/" in name or name == "UTC"))
 
 
 class ZoneForm(forms.Form):
     zone = forms.ChoiceField(
         label=gettext_lazy("Time zone"),
-        choices=lambda: [("", _("As the browser says")), *((name, name.replace("_", " ")) for name in zones())],
+        choices=lambda: [("", _("Same as the browser")), *((name, name.replace("_", " ")) for name in zones())],
         required=False,
         widget=UnfoldAdminSelectWidget,
-        help_text=gettext_lazy("All times in the console are shown in it. APIs and files speak UTC."),
+        help_text=gettext_lazy("Times in the console are shown in this zone. APIs and files use UTC."),
     )
 
 
 def preferences(request: HttpRequest) -> HttpResponse:
-    """Show what is preferred in this browser, and take another zone."""
     form = ZoneForm(request.POST or None, initial={"zone": request.COOKIES.get(CHOSEN_ZONE, "")})
     if request.method == "POST" and form.is_valid():
         answer = HttpResponseRedirect(reverse("preferences"))
@@ -98,7 +92,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
 
 
 def remember(answer: HttpResponse, zone: str) -> None:
-    """Keep the zone in the browser; the empty one is forgotten."""
+    """Save the zone in a cookie; an empty one deletes it."""
     safe: dict[str, Any] = {"samesite": "Lax"}
     if zone:
         secure = settings.SESSION_COOKIE_SECURE

@@ -1,4 +1,4 @@
-"""Who works, which bells ring and how each sweep ended: read only, instead of django-q2's own pages."""
+"""Supervisors, runners, doorbells and scheduled tasks: read only, instead of django-q2's own pages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,22 +14,20 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from kilit.console.panels import Words, panels
+from kilit.console.panels import Text, panels
 from kilit.workers.doorbells import RING_AGAIN_AFTER, doorbells
 from kilit.workers.models import ALIVE_FOR, Bell, Heartbeat, Runner, SweepRun
 from kilit.workers.sweeps import Sweep, sweeps
 
 STARTS_WITHIN = timedelta(minutes=1)
-# A sweep waits for the next look of a supervisor, and then for a free worker.
+# A task waits for a supervisor's next turn, and then for a free worker.
 LATE_AFTER = timedelta(minutes=1)
-# django-q2 ends a task a little after its time.
+# django-q2 ends a task a little after its timeout.
 ENDS_WITHIN = timedelta(seconds=settings.TASK_TIMEOUT + 10)
 
 
 @dataclass(frozen=True)
 class Condition:
-    """How something is: a word, its colour, and a sentence."""
-
     word: str
     colour: str
     hint: str
@@ -40,20 +38,16 @@ class Condition:
 
 
 def host_of(name: str) -> str:
-    """Return the machine that a process runs on, by the process's name."""
     return name.rsplit(":", 2)[0]
 
 
-def silent() -> Condition:
-    """Say that nothing was heard of a process."""
-    hint = _("No sign of life: it was killed, lost its machine or the database. It is forgotten after a day.")
-    return Condition(_("silent"), "danger", hint)
+def not_responding() -> Condition:
+    hint = _("No heartbeat: it was killed, or lost its machine or the database. It is removed after a day.")
+    return Condition(_("not responding"), "danger", hint)
 
 
 @dataclass(frozen=True)
 class Supervisor:
-    """A supervisor, and how its cluster is."""
-
     heartbeat: Heartbeat
     now: datetime
 
@@ -63,19 +57,16 @@ class Supervisor:
 
     @property
     def condition(self) -> Condition:
-        """Whether a task went through its cluster lately."""
         alive_at, started_at = self.heartbeat.alive_at, self.heartbeat.started_at
         if alive_at and alive_at > self.now - ALIVE_FOR:
-            return Condition(_("alive"), "success", _("Tasks go all the way through its workers."))
+            return Condition(_("running"), "success", _("Its workers process tasks."))
         if alive_at is None and started_at > self.now - STARTS_WITHIN:
-            return Condition(_("starting"), "info", _("It was started just now; its first task is on the way."))
-        return silent()
+            return Condition(_("starting"), "info", _("It was just started; its first task is on the way."))
+        return not_responding()
 
 
 @dataclass(frozen=True)
-class Watch:
-    """A runner, and whether it still looks after its queue."""
-
+class RunnerStatus:
     runner: Runner
     now: datetime
 
@@ -84,20 +75,18 @@ class Watch:
         return host_of(self.runner.name)
 
     @property
-    def queue(self) -> Words:
+    def queue(self) -> Text:
         return next((panel.title for panel in panels if panel.table.queue == self.runner.queue), self.runner.queue)
 
     @property
     def condition(self) -> Condition:
         if self.runner.alive_at > self.now - ALIVE_FOR:
-            return Condition(_("alive"), "success", _("It looks for due jobs every second."))
-        return silent()
+            return Condition(_("running"), "success", _("It looks for due jobs every second."))
+        return not_responding()
 
 
 @dataclass(frozen=True)
-class Chore:
-    """A sweep, and how it is kept."""
-
+class ScheduledTask:
     sweep: Sweep
     run: SweepRun
     now: datetime
@@ -108,7 +97,6 @@ class Chore:
 
     @property
     def is_late(self) -> bool:
-        """Whether its turn should have been taken by now."""
         return self.next_at is not None and self.next_at + LATE_AFTER < self.now
 
     @property
@@ -118,65 +106,61 @@ class Chore:
 
     @property
     def condition(self) -> Condition:
-        """Whether it ran when it should, and ended well."""
         if late := self._lateness():
             return Condition(late[0], "danger", late[1])
         if self.run.started_at and not self.run.finished_at:
-            return Condition(_("running"), "info", _("A worker is at it."))
+            return Condition(_("running"), "info", _("A worker is running it."))
         if self.run.succeeded is False:
-            return Condition(_("failed"), "danger", _("The result says why; it is tried again at its next time."))
+            return Condition(_("failed"), "danger", _("The result says why. It runs again at its next time."))
         if self.run.finished_at is None:
             return Condition(_("never ran"), "warning", _("It runs when a supervisor starts."))
-        return Condition(_("fine"), "success", _("It ran when it should, and ended well."))
+        return Condition(_("OK"), "success", _("Its last run was on time and succeeded."))
 
     def _lateness(self) -> tuple[str, str] | None:
         taken_at, started_at, finished_at = self.run.taken_at, self.run.started_at, self.run.finished_at
         if self.is_late:
-            return _("overdue"), _("Its time has come and no supervisor took the turn.")
+            return _("overdue"), _("It is due and no supervisor started it.")
         if started_at and not finished_at and started_at + ENDS_WITHIN < self.now:
-            return _("did not end"), _("Its worker died or was ended in the middle of it.")
+            return _("interrupted"), _("Its worker died or was stopped while it ran.")
         if taken_at and (started_at is None or started_at < taken_at) and taken_at + LATE_AFTER < self.now:
-            return _("not run"), _("A supervisor took the turn and no worker ran it.")
+            return _("not run"), _("A supervisor started it and no worker ran it.")
         return None
 
 
 @dataclass(frozen=True)
-class Ring:
-    """A doorbell, and whether somebody answers it."""
-
+class DoorbellStatus:
     name: str
     rung_at: datetime | None
     now: datetime
 
     @property
     def condition(self) -> Condition:
-        """Whether it rings, and for how long already."""
         if self.rung_at is None:
-            return Condition(_("quiet"), "", _("Nobody has rung since a worker last answered."))
+            return Condition(_("quiet"), "", _("It has not been rung since a worker last answered."))
         if self.rung_at > self.now - RING_AGAIN_AFTER:
             return Condition(_("ringing"), "info", _("A worker is on the way."))
-        return Condition(_("unanswered"), "warning", _("All workers are busy, or none lives; it is rung again."))
+        return Condition(_("unanswered"), "warning", _("All workers are busy, or none is running; it is rung again."))
 
 
 @dataclass(frozen=True)
 class Workers:
-    """Everything that works by itself, at one moment."""
+    """All background processes, at one moment."""
 
     supervisors: Sequence[Supervisor]
-    runners: Sequence[Watch]
-    chores: Sequence[Chore]
-    rings: Sequence[Ring]
+    runners: Sequence[RunnerStatus]
+    tasks: Sequence[ScheduledTask]
+    rings: Sequence[DoorbellStatus]
 
     @classmethod
     def seen_at(cls, now: datetime) -> "Workers":
-        """Read the signs of life; what a sweep or a bell is called comes from the code."""
+        """Read heartbeats and runs; which tasks and doorbells there are comes from the code."""
         runs = {run.name: run for run in SweepRun.objects.all()}
         bells = {bell.name: bell.rung_at for bell in Bell.objects.all()}
         return cls(
             supervisors=[Supervisor(beat, now) for beat in Heartbeat.objects.order_by("-started_at", "name")],
-            runners=[Watch(runner, now) for runner in Runner.objects.order_by("-started_at", "name")],
-            chores=[Chore(sweep, runs.get(name) or SweepRun(name=name), now) for name, sweep in sweeps.items()],
-            rings=[Ring(name, bells.get(name), now) for name in sorted({*doorbells, *bells})],
+            runners=[RunnerStatus(runner, now) for runner in Runner.objects.order_by("-started_at", "name")],
+            tasks=[ScheduledTask(sweep, runs.get(name) or SweepRun(name=name), now) for name, sweep in sweeps.items()],
+            rings=[DoorbellStatus(name, bells.get(name), now) for name in sorted({*doorbells, *bells})],
         )
 
     @property
@@ -189,29 +173,26 @@ class Workers:
 
     @property
     def silent(self) -> int:
-        """How many supervisors and runners gave no sign lately."""
         conditions = [each.condition for each in self.supervisors] + [each.condition for each in self.runners]
         return sum(condition.is_bad for condition in conditions)
 
     @property
-    def bad_chores(self) -> Sequence[Chore]:
-        """The sweeps that somebody should look at."""
-        return [chore for chore in self.chores if chore.condition.is_bad]
+    def failing_tasks(self) -> Sequence[ScheduledTask]:
+        return [task for task in self.tasks if task.condition.is_bad]
 
     @property
     def condition(self) -> Condition:
-        """Whether anything works by itself at all."""
         if self.alive:
-            hint = _("At least one supervisor got a task through its workers in the last 30 seconds.")
-            return Condition(_("alive"), "success", hint)
+            hint = _("At least one supervisor processed a task in the last 30 seconds.")
+            return Condition(_("running"), "success", hint)
         if any(supervisor.condition.colour == "info" for supervisor in self.supervisors):
-            return Condition(_("starting"), "info", _("A supervisor was started just now."))
-        hint = _("Jobs wait and sweeps do not run until a worker is started: manage.py runworkers.")
-        return Condition(_("none alive"), "danger", hint)
+            return Condition(_("starting"), "info", _("A supervisor was just started."))
+        hint = _("Jobs wait and scheduled tasks do not run until a worker is started: manage.py runworkers.")
+        return Condition(_("none running"), "danger", hint)
 
 
 def database_time() -> datetime:
-    """Return the time by the clock that all signs of life are written by."""
+    """Return the time by the clock that heartbeats are written with."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT statement_timestamp()")
         (now,) = cursor.fetchone()
@@ -219,17 +200,20 @@ def database_time() -> datetime:
 
 
 def may_see_workers(request: HttpRequest) -> bool:
-    """Tell whether signs of life are for this user."""
     return request.user.has_perms(["workers.view_heartbeat", "workers.view_sweeprun"])
 
 
 @require_safe
 @never_cache
 def workers_page(request: HttpRequest) -> HttpResponse:
-    """Show supervisors, bells and sweeps to whoever may see them."""
     if not may_see_workers(request):
         raise PermissionDenied
     now = database_time()
     request.current_app = admin.site.name
-    told = {"title": _("Workers and sweeps"), "now": now, "workers": Workers.seen_at(now), "is_fullwidth": "1"}
-    return TemplateResponse(request, "admin/console/workers.html", {**admin.site.each_context(request), **told})
+    context = {
+        "title": _("Workers and scheduled tasks"),
+        "now": now,
+        "workers": Workers.seen_at(now),
+        "is_fullwidth": "1",
+    }
+    return TemplateResponse(request, "admin/console/workers.html", {**admin.site.each_context(request), **context})

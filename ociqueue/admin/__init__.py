@@ -6,6 +6,6 @@ from ociqueue.admin.conversions import ConversionAdmin
 from ociqueue.admin.dashboard import ConversionPanel
 from ociqueue.admin.sites import SiteAdmin
 
-panels.register(ConversionPanel())
+panels.register_panel(ConversionPanel())
 
 __all__ = ["ConversionAdmin", "SiteAdmin", "UploadBatchAdmin"]

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.panels import Concern, Item, Panel
+from kilit.console.panels import Concern, Panel, PanelItem
 from ociqueue.admin.badges import COLOURS
 from ociqueue.admin.circuits import next_probe, scope_label
 from ociqueue.models import Circuit, Conversion, Site
@@ -36,7 +36,7 @@ class ConversionPanel(Panel):
     def scopes_seen_by(self, user: "User | AnonymousUser") -> list[str] | None:
         return Site.objects.scopes_seen_by(user)
 
-    def oldest(self, user: "User | AnonymousUser") -> Item | None:
+    def oldest(self, user: "User | AnonymousUser") -> PanelItem | None:
         """Ask each site for its own oldest row, which an index has; together they may have millions."""
         first = Conversion.objects.waiting().filter(site=OuterRef("pk")).order_by(*OLDEST_FIRST)
         sites = self._sites(user).annotate(
@@ -45,14 +45,14 @@ class ConversionPanel(Panel):
         found = sites.order_by(F("since").asc(nulls_last=True)).values_list("name", "oldest", "since").first()
         if found is None or found[2] is None:
             return None
-        return Item(found[0], self.row_address(found[1]), since=found[2])
+        return PanelItem(found[0], self.row_address(found[1]), since=found[2])
 
     def stuck(self, user: "User | AnonymousUser") -> ConversionQuerySet:
         rows = Conversion.objects.stuck().select_related("site").order_by("claimed_at")
         return rows if user.is_superuser else rows.filter(site__in=list(self._sites(user).values_list("pk", flat=True)))
 
-    def item(self, row: Conversion) -> Item:
-        return Item(row.site.name, self.row_address(row.pk), f"…{str(row.pk)[-12:]}", row.claimed_at)
+    def item(self, row: Conversion) -> PanelItem:
+        return PanelItem(row.site.name, self.row_address(row.pk), f"…{str(row.pk)[-12:]}", row.claimed_at)
 
     def concerns(self, user: "User | AnonymousUser", totals: Mapping[str, int]) -> Iterator[Concern]:
         sites = self._sites(user)
@@ -89,7 +89,7 @@ class ConversionPanel(Panel):
         filters: dict[str, str] | None = None,
     ) -> Concern:
         items = [
-            Item(
+            PanelItem(
                 site.name,
                 reverse(f"admin:ociqueue_site_{page}", args=[site.pk]),
                 site.pause_reason,
@@ -104,7 +104,7 @@ class ConversionPanel(Panel):
     def _open_circuits(self, sites: SiteQuerySet) -> Concern:
         circuits = Circuit.objects.open().filter(site__in=sites, site__sync_method=SyncMethod.API)
         items = [
-            Item(
+            PanelItem(
                 f"{circuit.site.name}: {scope_label(circuit)}" if circuit.action else circuit.site.name,
                 reverse("admin:ociqueue_site_circuit", args=[circuit.site_id]),
                 _("%(code)s; next probe %(when)s") % {"code": circuit.code, "when": next_probe(circuit)},

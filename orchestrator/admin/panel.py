@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.panels import Concern, Item, Panel, register
+from kilit.console.panels import Concern, Panel, PanelItem, register_panel
 from orchestrator.admin.badges import COLOURS
 from orchestrator.errors import Code
 from orchestrator.models import Job
@@ -34,9 +34,9 @@ class CuttingPanel(Panel):
     stuck_means = gettext_lazy("Due for more than 5 minutes without a runner, or held by a dead runner.")
     note = gettext_lazy("A retried job may fail more than once.")
 
-    def oldest(self, user: "User | AnonymousUser") -> Item | None:
+    def oldest(self, user: "User | AnonymousUser") -> PanelItem | None:
         job = self._jobs().due().order_by(*ORDER).first()
-        return Item(job.order_id, self.row_address(job.pk), since=job.next_run_at) if job else None
+        return PanelItem(job.order_id, self.row_address(job.pk), since=job.next_run_at) if job else None
 
     def stuck(self, user: "User | AnonymousUser") -> JobQuerySet:
         # Each half uses its own index.
@@ -44,13 +44,14 @@ class CuttingPanel(Panel):
         both = unattended.values("pk").union(Job.objects.lapsed().values("pk"), all=True)
         return self._jobs().filter(pk__in=both).order_by("next_run_at")
 
-    def item(self, row: Job) -> Item:
-        return Item(row.order_id, self.row_address(row.pk), row.status, row.next_run_at)
+    def item(self, row: Job) -> PanelItem:
+        return PanelItem(row.order_id, self.row_address(row.pk), row.status, row.next_run_at)
 
     def concerns(self, user: "User | AnonymousUser", totals: Mapping[str, int]) -> Iterator[Concern]:
         held = self._jobs().filter(status=JobState.HOLD).order_by("id")[:SHOWN]
         items = [
-            Item(job.order_id, self.row_address(job.pk), _(Code(job.error_code).label), job.updated_at) for job in held
+            PanelItem(job.order_id, self.row_address(job.pk), _(Code(job.error_code).label), job.updated_at)
+            for job in held
         ]
         hint = _("Each job's page says what to fix. Then approve it.")
         everything = self.list_address(status=JobState.HOLD)
@@ -58,11 +59,11 @@ class CuttingPanel(Panel):
         if error := rules_error():
             hint = _("Running processes use the last valid rules; a process started now cannot work any job.")
             where = reverse("admin:orchestrator_job_preflight")
-            yield Concern(_("Invalid rules"), hint, [Item(error, where)], "danger", href=where)
+            yield Concern(_("Invalid rules"), hint, [PanelItem(error, where)], "danger", href=where)
 
     @staticmethod
     def _jobs() -> JobQuerySet:
         return Job.objects.defer("payload")
 
 
-register(CuttingPanel())
+register_panel(CuttingPanel())

@@ -4,6 +4,6 @@ from kilit.console import panels
 from pdfjobs.admin.jobs import PdfJobAdmin
 from pdfjobs.admin.panel import PdfPanel
 
-panels.register(PdfPanel())
+panels.register_panel(PdfPanel())
 
 __all__ = ["PdfJobAdmin", "PdfPanel"]

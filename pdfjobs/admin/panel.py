@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import number
-from kilit.console.panels import Concern, Item, Panel
+from kilit.console.panels import Concern, Panel, PanelItem
 from pdfjobs.admin.columns import COLOURS
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import PdfJobQuerySet
@@ -28,20 +28,20 @@ class PdfPanel(Panel):
     stuck_means = gettext_lazy("Their worker's lease has lapsed; the scheduled task pdf_reap takes them back.")
     note = gettext_lazy("Every failed attempt counts, even if the job was retried.")
 
-    def oldest(self, user: "User | AnonymousUser") -> Item | None:
+    def oldest(self, user: "User | AnonymousUser") -> PanelItem | None:
         row = PdfJob.objects.due().order_by("queued_at", "id").first()
-        return Item(row.template_name, self.row_address(row.pk), since=row.queued_at) if row else None
+        return PanelItem(row.template_name, self.row_address(row.pk), since=row.queued_at) if row else None
 
     def stuck(self, user: "User | AnonymousUser") -> PdfJobQuerySet:
         return PdfJob.objects.held_too_long().order_by("lease_until")
 
-    def item(self, row: PdfJob) -> Item:
-        return Item(row.template_name, self.row_address(row.pk), f"…{row.job_id[-12:]}", row.started_at)
+    def item(self, row: PdfJob) -> PanelItem:
+        return PanelItem(row.template_name, self.row_address(row.pk), f"…{row.job_id[-12:]}", row.started_at)
 
     def concerns(self, user: "User | AnonymousUser", totals: Mapping[str, int]) -> Iterator[Concern]:
         if totals[PdfStatus.QUEUED] >= settings.PDF_QUEUE_LIMIT:
             hint = _("New jobs are rejected until fewer than KILIT_PDF_QUEUE_LIMIT wait.")
-            waiting = Item(_("%(rows)s jobs waiting") % {"rows": number(totals[PdfStatus.QUEUED])})
+            waiting = PanelItem(_("%(rows)s jobs waiting") % {"rows": number(totals[PdfStatus.QUEUED])})
             yield Concern(_("The queue is full"), hint, [waiting], "danger", href=self.list_address(status="queued"))
         if warning := sandbox_warning():
-            yield Concern(_("No sandbox"), "", [Item(warning)])
+            yield Concern(_("No sandbox"), "", [PanelItem(warning)])

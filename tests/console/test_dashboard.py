@@ -27,8 +27,8 @@ pytestmark = pytest.mark.django_db
 CONVERSIONS, PDF, CUTTING = panels
 
 
-def shown(panel: Any, user: User) -> dashboard.Shown:
-    return dashboard.shown(panel, user)
+def shown(panel: Any, user: User) -> dashboard.PanelContent:
+    return dashboard.fill_panel(panel, user)
 
 
 def totals(panel: Any, user: User) -> dict[str, int]:
@@ -222,14 +222,14 @@ def test_a_full_queue_is_told(admin_client, admin_user, settings) -> None:
 
 
 def test_workers_are_alive_or_not(admin_client) -> None:
-    assert "none alive" in text_of(admin_client)
+    assert "none running" in text_of(admin_client)
 
     Heartbeat.objects.create(name="pc:1:a", alive_at=Now())
     Heartbeat.objects.create(name="pc:2:b", alive_at=Now() - timedelta(minutes=2))
 
     text = text_of(admin_client)
     assert "1 supervisor is alive." in text
-    assert "1 is silent." in text
+    assert "1 is not responding." in text
 
 
 def test_con_2_the_number_of_queries_is_that_of_an_empty_installation(admin_client) -> None:

@@ -25,7 +25,7 @@ def test_every_role_sees_the_dashboard(make_person, role: str) -> None:
 
     for panel in panels:
         assert str(panel.title) in text
-    assert "Sweeps" in text
+    assert "Scheduled tasks" in text
 
 
 def test_membership_narrows_numbers_rows_and_sites(make_person) -> None:
@@ -36,7 +36,7 @@ def test_membership_narrows_numbers_rows_and_sites(make_person) -> None:
     Count.objects.fold(limit=5)
     make_person("ayse", role="viewer", sites=(mine,))
 
-    told = dashboard.shown(CONVERSIONS, fresh("ayse"))
+    told = dashboard.fill_panel(CONVERSIONS, fresh("ayse"))
 
     assert {state.name: state.rows for state in told.states if state.rows} == {"COMPLETED": 1, "QUEUED": 1}
     assert (told.chart.well, told.chart.badly, told.is_alarming) == (1, 0, False)
@@ -53,14 +53,14 @@ def test_membership_narrows_what_is_stuck(make_person, sql) -> None:
     sql("UPDATE offline_conversion_queue SET claimed_at = now() - interval '1 hour'")
     make_person("ayse", sites=(mine,))
 
-    assert dashboard.shown(CONVERSIONS, fresh("ayse")).stuck.rows == 1
+    assert dashboard.fill_panel(CONVERSIONS, fresh("ayse")).stuck.rows == 1
 
 
 def test_a_member_of_no_site_sees_no_number_of_any(make_person) -> None:
     make_conversions(make_site("Theirs"), well=2, waiting=2)
     client = make_person("ayse", role="operator")
 
-    told = dashboard.shown(CONVERSIONS, fresh("ayse"))
+    told = dashboard.fill_panel(CONVERSIONS, fresh("ayse"))
 
     assert [state.rows for state in told.states] == [0] * 5
     assert (told.chart.well, told.oldest, told.stuck.rows) == (0, None, 0)
@@ -76,7 +76,7 @@ def test_a_queue_that_a_user_may_not_see_has_no_panel(make_person) -> None:
     assert str(PDF.title) in text
     assert str(CONVERSIONS.title) not in text
     assert str(CUTTING.title) not in text
-    assert "Sweeps" not in text
+    assert "Scheduled tasks" not in text
 
 
 def test_who_has_no_role_is_told_so(make_person) -> None:

@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from kilit.console.workers_page import ENDS_WITHIN, LATE_AFTER, Chore, Ring, Supervisor, Watch
+from kilit.console.workers_page import ENDS_WITHIN, LATE_AFTER, DoorbellStatus, RunnerStatus, ScheduledTask, Supervisor
 from kilit.workers import sweeps
 from kilit.workers.doorbells import RING_AGAIN_AFTER
 from kilit.workers.models import Bell, Heartbeat, Runner, SweepRun
@@ -22,65 +22,65 @@ SOON = timedelta(seconds=1)
 SWEEP = sweeps.Sweep("tidy", EVERY, lambda: "")
 
 
-def chore(**columns: Any) -> Chore:
-    return Chore(SWEEP, SweepRun(name="tidy", **columns), NOW)
+def task(**columns: Any) -> ScheduledTask:
+    return ScheduledTask(SWEEP, SweepRun(name="tidy", **columns), NOW)
 
 
-def ended(ago: timedelta, **columns: Any) -> Chore:
+def ended(ago: timedelta, **columns: Any) -> ScheduledTask:
     """Return a sweep that was taken, ran and ended so long ago."""
     at = NOW - ago
-    return chore(**{"taken_at": at, "started_at": at, "finished_at": at + SOON, "succeeded": True, **columns})
+    return task(**{"taken_at": at, "started_at": at, "finished_at": at + SOON, "succeeded": True, **columns})
 
 
 @pytest.mark.parametrize(
     ("told", "word"),
     [
-        (chore(), "never ran"),
-        (ended(EVERY - SOON), "fine"),
-        (ended(EVERY + LATE_AFTER - SOON), "fine"),
+        (task(), "never ran"),
+        (ended(EVERY - SOON), "OK"),
+        (ended(EVERY + LATE_AFTER - SOON), "OK"),
         (ended(EVERY + LATE_AFTER + SOON), "overdue"),
         (ended(SOON, succeeded=False), "failed"),
         (ended(SOON, finished_at=None, succeeded=None), "running"),
-        (ended(ENDS_WITHIN + SOON, finished_at=None, succeeded=None), "did not end"),
-        (ended(EVERY, taken_at=NOW - SOON), "fine"),
+        (ended(ENDS_WITHIN + SOON, finished_at=None, succeeded=None), "interrupted"),
+        (ended(EVERY, taken_at=NOW - SOON), "OK"),
         (ended(EVERY, taken_at=NOW - LATE_AFTER - SOON), "not run"),
-        (chore(taken_at=NOW - LATE_AFTER - SOON), "not run"),
+        (task(taken_at=NOW - LATE_AFTER - SOON), "not run"),
     ],
 )
-def test_a_sweep_is_red_when_it_is_late_or_failed(told: Chore, word: str) -> None:
+def test_a_sweep_is_red_when_it_is_late_or_failed(told: ScheduledTask, word: str) -> None:
     assert told.condition.word == word
-    assert told.condition.is_bad is (word in {"overdue", "failed", "did not end", "not run"})
+    assert told.condition.is_bad is (word in {"overdue", "failed", "interrupted", "not run"})
     assert told.condition.hint
 
 
 def test_a_sweep_tells_when_its_next_turn_is_and_how_long_it_took() -> None:
-    assert (chore().next_at, chore().took) == (None, None)
+    assert (task().next_at, task().took) == (None, None)
     assert (ended(SOON).next_at, ended(SOON).took) == (NOW - SOON + EVERY, SOON)
 
 
 @pytest.mark.parametrize(
     ("columns", "word"),
     [
-        ({"alive_at": NOW - timedelta(seconds=29)}, "alive"),
-        ({"alive_at": NOW - timedelta(seconds=31)}, "silent"),
+        ({"alive_at": NOW - timedelta(seconds=29)}, "running"),
+        ({"alive_at": NOW - timedelta(seconds=31)}, "not responding"),
         ({"alive_at": None}, "starting"),
-        ({"alive_at": None, "started_at": NOW - timedelta(minutes=2)}, "silent"),
+        ({"alive_at": None, "started_at": NOW - timedelta(minutes=2)}, "not responding"),
     ],
 )
-def test_a_supervisor_is_alive_starting_or_silent(columns: dict[str, Any], word: str) -> None:
+def test_a_supervisor_is_running_starting_or_not_responding(columns: dict[str, Any], word: str) -> None:
     beat = Heartbeat(**{"name": "cutter:pc:7:abc", "started_at": NOW - SOON, **columns})
 
     assert Supervisor(beat, NOW).condition.word == word
     assert Supervisor(beat, NOW).host == "cutter:pc"
 
 
-@pytest.mark.parametrize(("seconds", "word"), [(29, "alive"), (31, "silent")])
-def test_a_runner_is_alive_or_silent(seconds: int, word: str) -> None:
+@pytest.mark.parametrize(("seconds", "word"), [(29, "running"), (31, "not responding")])
+def test_a_runner_is_running_or_not_responding(seconds: int, word: str) -> None:
     runner = Runner(name="opti:pc:7:abc", queue="cutting_job", pid=7, alive_at=NOW - timedelta(seconds=seconds))
 
-    assert Watch(runner, NOW).condition.word == word
-    assert Watch(runner, NOW).host == "opti:pc"
-    assert str(Watch(runner, NOW).queue) == "Panel cutting"
+    assert RunnerStatus(runner, NOW).condition.word == word
+    assert RunnerStatus(runner, NOW).host == "opti:pc"
+    assert str(RunnerStatus(runner, NOW).queue) == "Panel cutting"
 
 
 @pytest.mark.django_db
@@ -91,15 +91,15 @@ def test_runners_are_shown_here_and_on_the_dashboard(admin_client) -> None:
     Runner.objects.create(name="opti-pc:4712:abc", queue="cutting_job", pid=4712)
     Runner.objects.create(name="opti-pc:4:def", queue="cutting_job", pid=4, alive_at=Now() - timedelta(minutes=5))
 
-    for word in ("opti-pc", "process 4712", "process 4", "Panel cutting", "alive", "silent"):
+    for word in ("opti-pc", "process 4712", "process 4", "Panel cutting", "running", "not responding"):
         assert word in text_of(admin_client, PAGE)
-    assert "1 runner is alive. 1 is silent." in text_of(admin_client, "/admin/")
+    assert "1 runner is running. 1 is not responding." in text_of(admin_client, "/admin/")
 
 
 def test_a_bell_is_quiet_rings_or_is_not_answered() -> None:
-    assert Ring("x", None, NOW).condition.word == "quiet"
-    assert Ring("x", NOW - SOON, NOW).condition.word == "ringing"
-    assert Ring("x", NOW - RING_AGAIN_AFTER - SOON, NOW).condition.word == "unanswered"
+    assert DoorbellStatus("x", None, NOW).condition.word == "quiet"
+    assert DoorbellStatus("x", NOW - SOON, NOW).condition.word == "ringing"
+    assert DoorbellStatus("x", NOW - RING_AGAIN_AFTER - SOON, NOW).condition.word == "unanswered"
 
 
 @pytest.mark.django_db
@@ -111,7 +111,7 @@ def test_every_role_may_look(make_person, role: str) -> None:
 
     text = text_of(make_person(role=role), PAGE)
 
-    for word in ("cutter", "process 4711", "alive", "ringing", "Disk full", "failed", "15 seconds", *sweeps.sweeps):
+    for word in ("cutter", "process 4711", "running", "ringing", "Disk full", "failed", "15 seconds", *sweeps.sweeps):
         assert word in text
 
 

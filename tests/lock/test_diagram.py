@@ -61,21 +61,21 @@ def test_the_picture_is_told_in_words_to_those_who_do_not_see_it() -> None:
     assert svg.attrib["role"] == "img"
     assert svg.attrib["aria-labelledby"].split() == [title.attrib["id"], description.attrib["id"]]
     assert title.text == "State diagram: it is LOST"
-    assert description.text == "It went WAITING → LOST. Arrows that lead on: resend → WAITING."
+    assert description.text == "States so far: WAITING → LOST. Possible moves: resend → WAITING."
 
 
 def test_an_end_says_that_nothing_leads_on() -> None:
     diagram = draw(PARCELS, "DELIVERED", moved("WAITING", "CARRIED", "DELIVERED"))
 
-    assert diagram.description == "It went WAITING → CARRIED → DELIVERED. No arrow leads on from here."
+    assert diagram.description == "States so far: WAITING → CARRIED → DELIVERED. No further moves are possible."
 
 
 def test_a_long_way_is_shortened() -> None:
     diagram = draw(PARCELS, "WAITING", moved(*["WAITING", "CARRIED"] * 300))
 
-    assert len(diagram.walked) == 12
-    assert "…" in diagram.walked
+    assert len(diagram.history) == 12
+    assert "…" in diagram.history
 
 
 def test_a_job_whose_events_were_pruned_is_drawn_all_the_same() -> None:
-    assert draw(PARCELS, "CARRIED", []).walked == ["CARRIED"]
+    assert draw(PARCELS, "CARRIED", []).history == ["CARRIED"]

@@ -1,4 +1,4 @@
-"""How the console's pages write numbers, spans and badges."""
+"""Numbers, durations and badges for templates."""
 
 from datetime import datetime, timedelta
 
@@ -24,34 +24,33 @@ def badge(word: object, colour: str = "", hint: object = "") -> SafeString:
 
 @register.filter
 def thousands(number: int) -> str:
-    """Return a number as people of this language write it."""
-    return number_format(number, force_grouping=True)
+    return formatting.number(number)
 
 
 @register.filter
 def percent(share: float) -> str:
-    """Return a share of one in hundredths, never rounded to a nothing that is something."""
+    """Return a share as a percentage; a small share is never rounded to zero."""
     return _("%(number)s %%") % {"number": "<1" if 0 < share < 0.01 else f"{share * 100:.0f}"}  # noqa: PLR2004
 
 
 @register.filter
 def lasting(time: datetime, now: datetime) -> str:
-    """Return how long ago it was by the database's clock, to the second when that was just now."""
-    return spoken(now - time)
+    """Return how long ago it was by the database's clock."""
+    return duration(now - time)
 
 
 @register.filter
-def spoken(span: timedelta) -> str:
+def duration(span: timedelta) -> str:
     if span < MINUTE:
         seconds = max(0, round(span.total_seconds()))
         return ngettext("%(number)d second", "%(number)d seconds", seconds) % {"number": seconds}
-    end = datetime(2000, 1, 31)  # noqa: DTZ001 - any day does: only the span is spoken
+    end = datetime(2000, 1, 31)  # noqa: DTZ001 - any day does: only the span is shown
     return timesince(end - span, end, depth=1)
 
 
 @register.filter
 def brief(span: timedelta) -> str:
-    """Return how long a piece of work took."""
+    """Return a duration with milliseconds, such as that of one run."""
     if span < SECOND:
         return _("%(number)s ms") % {"number": round(span / timedelta(milliseconds=1))}
     return _("%(number)s s") % {"number": number_format(span.total_seconds(), 1)}

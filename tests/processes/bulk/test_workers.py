@@ -1,0 +1,49 @@
+"""A worker process runs bulk actions without loading the console."""
+
+import pytest
+
+from kilit.bulk.models import BulkAction
+from kilit.bulk.planning import plan
+from ociqueue.models import Conversion
+from tests.support.bulk_actions import user_of
+from tests.support.commands import run_python
+from tests.support.conversions import new_conversion
+from tests.support.fixtures.conversions import make_person, make_site, site
+from tests.support.workers import database_url
+
+__all__ = ["make_person", "make_site", "site"]
+
+WORKER = """
+import sys
+import django
+
+django.setup()
+
+from kilit.bulk.models import BulkAction
+from kilit.bulk.running import work_due
+
+work_due()
+BulkAction.objects.start(count=None)
+work_due()
+ours = ("config", "kilit", "ociqueue", "pdfjobs", "orchestrator")
+pages = ("admin", "console")
+loaded = [name for name in sys.modules if name.split(".")[0] in ours and set(name.split(".")[1:]) & set(pages)]
+print(*sorted(set(loaded) - {"config.console", "kilit.console", "kilit.console.apps"}))
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_bulk_action_is_planned_and_run_without_any_admin(make_person, site) -> None:
+    made = Conversion.objects.bulk_create([new_conversion(site) for _ in range(3)])
+    Conversion.objects.filter(pk__in=[row.pk for row in made]).mark_failed()
+    user, filters = user_of(make_person(sites={site: "operator"})), {"site": str(site.pk), "since": "24"}
+    plan(queue="conversion", action="retry", user=user, filters=filters, filters_text="", reason="fixed", options={})
+
+    worker = run_python(
+        "-c", WORKER, DJANGO_SETTINGS_MODULE="tests.settings", DATABASE_URL=database_url(), SECRET_KEY="x"
+    )
+
+    action = BulkAction.objects.get()
+    assert worker.returncode == 0, worker.stderr
+    assert (action.status, action.moved_count) == ("DONE", 3)
+    assert worker.stdout.split() == [], "modules of the console in a worker"
