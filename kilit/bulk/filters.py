@@ -54,8 +54,8 @@ class Filter(ABC):
     def condition(self, value: str, *, as_of: datetime | None = None) -> Q:
         """Return the WHERE clause for a value that was accepted.
 
-        A leading column is asked for as a range: told that it is equal, the planner would drop it from the order, and
-        with it the reason to take the index that begins with it.
+        A leading column is compared as a range: with an equality the planner would drop it from the order, and with it
+        the reason to use the index that begins with it.
         """
         if not self.leads:
             return Q(**{self.column: value}) & self.where

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.panels import Concern, Panel, PanelItem, register_panel
+from kilit.console.panels import Concern, Panel, PanelItem
 from orchestrator.admin.badges import COLOURS
 from orchestrator.errors import Code
 from orchestrator.models import Job
@@ -64,6 +64,3 @@ class CuttingPanel(Panel):
     @staticmethod
     def _jobs() -> JobQuerySet:
         return Job.objects.defer("payload")
-
-
-register_panel(CuttingPanel())

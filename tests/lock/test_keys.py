@@ -110,5 +110,5 @@ def test_the_console_revokes_and_tells_the_count(admin_client, service) -> None:
         "/admin/access/apikey/", {"action": "revoke", "_selected_action": [key.pk for key in keys]}, follow=True
     )
 
-    assert [str(m) for m in answer.context["messages"]] == ["Revoked 1 of 2; the others were revoked already."]
+    assert [str(m) for m in answer.context["messages"]] == ["Revoked 1 of 2; the others were already revoked."]
     assert not ApiKey.objects.valid().exists()

@@ -28,7 +28,7 @@ def test_nobody_issues_a_sites_key_beside_its_page(outsider, site, site_key) -> 
 
     assert choice["results"] == []
     assert refused.context["adminform"].form.errors["user"] == [
-        "No key is issued here for this user. Those of a site are issued on its own page."
+        "You cannot issue a key for this user. Keys of a site are issued on the site's page."
     ]
     assert service.api_keys.count() == 1
 

@@ -40,19 +40,21 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
 
 
 class ApiKey(models.Model):
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_keys")
-    name = models.CharField(max_length=100, help_text=_("What uses this key."))
-    hint = models.CharField(max_length=4, editable=False)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_keys", verbose_name=_("user")
+    )
+    name = models.CharField(_("name"), max_length=100, help_text=_("What uses this key."))
+    hint = models.CharField(_("hint"), max_length=4, editable=False)
     digest = models.CharField(max_length=64, unique=True, editable=False)
-    created_at = models.DateTimeField(db_default=Now(), editable=False)
-    expires_at = models.DateTimeField(null=True, blank=True)
-    used_at = models.DateTimeField(null=True, editable=False)
-    revoked_at = models.DateTimeField(null=True, editable=False)
+    created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(_("expires at"), null=True, blank=True)
+    used_at = models.DateTimeField(_("used at"), null=True, editable=False)
+    revoked_at = models.DateTimeField(_("revoked at"), null=True, editable=False)
 
     objects = ApiKeyQuerySet.as_manager()
 
     class Meta:
-        verbose_name = _("API key")
+        verbose_name, verbose_name_plural = _("API key"), _("API keys")
         default_permissions = ("view", "add", "change")
 
     def __str__(self) -> str:

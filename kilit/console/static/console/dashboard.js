@@ -1,4 +1,4 @@
-// Refreshes the dashboard while somebody looks at it. Everything on it works without this file.
+// Refreshes the dashboard while its tab is visible. Everything on it works without this file.
 document.addEventListener("DOMContentLoaded", () => {
   "use strict";
   const EVERY = 10_000;

@@ -1,4 +1,4 @@
-// Tells the server the browser's zone, so that times are the reader's own before anybody chooses one.
+// Sends the browser's time zone to the server in a cookie; a zone that the user chooses takes precedence.
 "use strict";
 
 (() => {
