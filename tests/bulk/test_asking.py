@@ -59,7 +59,7 @@ def test_filters_that_are_typed_in_reach_as_far_as_the_list(make_person, site, m
     assert said(by_nonsense) == ["The filter “from” has no value “tomorrow”, so nothing matches."]
 
 
-def test_con_4_a_list_of_one_state_offers_what_applies_to_it(make_person, site, make_failed) -> None:
+def test_a_list_of_one_state_offers_what_applies_to_it(make_person, site, make_failed) -> None:
     make_failed(site, 1)
     operator = make_person(sites={site: "operator"})
 

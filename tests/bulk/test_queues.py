@@ -60,7 +60,7 @@ def test_pdf_jobs_are_retried_by_filter_and_twins_are_told(make_person, make_job
     assert PdfJob.objects.get(pk=failed.pk).status == "queued"
 
 
-def test_con_4_a_preview_of_twins_agrees_with_what_is_done(make_person, make_job) -> None:
+def test_a_preview_of_twins_agrees_with_what_is_done(make_person, make_job) -> None:
     first = make_job("failed")
     second = make_job("failed", owner=first.owner)
     PdfJob.objects.filter(pk=second.pk).update(job_key=first.job_key)
@@ -112,7 +112,7 @@ def test_cutting_jobs_are_retried_by_filter_and_permanent_errors_are_told(make_p
     assert "Scheduled for retry: 1 of 3; 1 was FAILED (E_RETRY_LIMIT_REACHED); 1 was FAILED (E_XML_INVALID)." in told
 
 
-def test_con_4_a_job_that_is_worked_on_is_foretold_as_it_is_reported(make_person, floor) -> None:
+def test_a_job_that_is_worked_on_is_foretold_as_it_is_reported(make_person, floor) -> None:
     free, busy = make_cutting_job(order_id="S-1"), make_cutting_job(order_id="S-2")
     Job.objects.filter(pk=busy.pk).claim()
     client, both = make_person(), [str(free.pk), str(busy.pk)]
@@ -126,7 +126,7 @@ def test_con_4_a_job_that_is_worked_on_is_foretold_as_it_is_reported(make_person
 
 
 @pytest.mark.parametrize("verb", ["approve", "retry", "cancel"])
-def test_con_9_decisions_need_a_reason_too(make_person, floor, verb: str) -> None:
+def test_decisions_need_a_reason_too(make_person, floor, verb: str) -> None:
     job = make_cutting_job()
 
     answer = make_person().post(f"{CUTTING}act/{verb}/", {"ids": str(job.pk), "reason": " "})
@@ -136,7 +136,7 @@ def test_con_9_decisions_need_a_reason_too(make_person, floor, verb: str) -> Non
     assert job.status == "NEW"
 
 
-def test_con_7_dead_letters_of_pdf_jobs(make_person, make_job) -> None:
+def test_dead_letters_of_pdf_jobs(make_person, make_job) -> None:
     job = make_job("failed", owner=some_user("=cmd"))
     make_job("succeeded")
     client = make_person(role="viewer")
@@ -148,7 +148,7 @@ def test_con_7_dead_letters_of_pdf_jobs(make_person, make_job) -> None:
     assert f"{PDF}dead-letters/?template=offer" in client.get(f"{PDF}?template=offer").content.decode()
 
 
-def test_con_7_dead_letters_of_cutting_jobs(make_person, floor) -> None:
+def test_dead_letters_of_cutting_jobs(make_person, floor) -> None:
     job = failed_cutting_job("S-1")
     make_cutting_job(order_id="S-2")
     client = make_person(role="viewer")

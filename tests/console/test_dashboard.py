@@ -232,7 +232,7 @@ def test_workers_are_alive_or_not(admin_client) -> None:
     assert "1 is not responding." in text
 
 
-def test_con_2_the_number_of_queries_is_that_of_an_empty_installation(admin_client) -> None:
+def test_the_number_of_queries_is_that_of_an_empty_installation(admin_client) -> None:
     def asked() -> int:
         with CaptureQueriesContext(connection) as captured:
             admin_client.get(BOARD)

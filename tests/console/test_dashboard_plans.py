@@ -59,7 +59,7 @@ def asked_by(client: Client) -> list[str]:
     return [query["sql"] for query in captured if query["sql"].split()[0] in ("SELECT", "WITH")]
 
 
-def test_con_2_nothing_walks_the_finished_rows(crowded: User, make_person) -> None:
+def test_nothing_walks_the_finished_rows(crowded: User, make_person) -> None:
     sees_all = Client()
     sees_all.force_login(crowded)
     member = make_person("ayse", sites=tuple(Site.objects.all()[: SITES // 2]))

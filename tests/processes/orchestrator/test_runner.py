@@ -129,7 +129,7 @@ def test_a_live_claim_is_left_alone() -> None:
 
 
 def test_a_stale_claim_at_the_head_never_starves_the_rest(floor, customer) -> None:
-    """ORC-20, before any sweep has looked."""
+    """Before any sweep has run."""
     head, *rest = [make_job(opti_mode="C", revision=number) for number in range(4)]
     assert Job.objects.claim().pk == head.pk
 

@@ -141,7 +141,7 @@ def test_two_runners_and_twenty_jobs(run, floor, settings, tmp_path) -> None:
 
 
 def test_the_command_watches_until_told_to_stop(run, floor, settings) -> None:
-    """ORC-21: `orchestrator_tick --watch` works what comes, and SIGTERM ends it in peace."""
+    """`orchestrator_tick --watch` works what comes, and SIGTERM ends it in peace."""
     settings.OPTI_COMMAND = command(floor)
     watcher = run("manage.py", "orchestrator_tick", "--watch")
     job = make_job()
