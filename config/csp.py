@@ -2,7 +2,6 @@
 
 import re
 from base64 import b64encode
-from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from typing import Any
@@ -11,7 +10,7 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.template import Context, Engine
 
-GetResponse = Callable[[HttpRequest], HttpResponse]
+from config.middleware import GetResponse
 
 # The <style> blocks of unfold's pages are allowed by their hashes, so that no other is.
 SKELETON = "unfold/layouts/skeleton.html"
@@ -20,25 +19,11 @@ STYLE_BLOCK = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
 DATA = "default-src 'none'"
 # Browsers show a PDF in a generated page, which embeds and styles the file.
 PDF = f"{DATA}; object-src 'self'; style-src 'unsafe-inline'"
-PERMISSIONS = ", ".join(
-    f"{feature}=()"
-    for feature in (
-        "accelerometer",
-        "autoplay",
-        "camera",
-        "display-capture",
-        "geolocation",
-        "gyroscope",
-        "magnetometer",
-        "microphone",
-        "midi",
-        "payment",
-        "publickey-credentials-get",
-        "screen-wake-lock",
-        "usb",
-        "xr-spatial-tracking",
-    )
+FEATURES = (
+    "accelerometer autoplay camera display-capture geolocation gyroscope magnetometer microphone midi payment "
+    "publickey-credentials-get screen-wake-lock usb xr-spatial-tracking"
 )
+PERMISSIONS = ", ".join(f"{feature}=()" for feature in FEATURES.split())
 
 
 class SecurityHeadersMiddleware:
@@ -62,7 +47,8 @@ class SecurityHeadersMiddleware:
 @cache
 def page_policy() -> str:
     """Return the policy of all our pages; they have no inline scripts or styles of their own."""
-    styles = " ".join(f"'sha256-{_digest(style)}'" for style in own_styles())
+    digests = [b64encode(sha256(style.encode()).digest()).decode() for style in own_styles()]
+    styles = " ".join(f"'sha256-{digest}'" for digest in digests)
     return "; ".join(
         (
             DATA,
@@ -88,7 +74,3 @@ def own_styles() -> list[str]:
     engine = Engine.get_default()
     blocks = STYLE_BLOCK.findall(engine.get_template(SKELETON).source)
     return [engine.from_string(block).render(context) for block in blocks]
-
-
-def _digest(style: str) -> str:
-    return b64encode(sha256(style.encode()).digest()).decode()

@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from django.conf import settings
 
@@ -13,7 +13,6 @@ NAME = "manifest.json"
 DUMP = "database.dump"
 FILES = "artifacts"
 FORMAT = 1
-CHUNK = 1024 * 1024
 
 
 class InvalidBackup(Exception):  # noqa: N818 - a fact about a folder, not a bug
@@ -84,18 +83,9 @@ def digest_of(path: Path) -> str | None:
     """Return None when the file cannot be read."""
     try:
         with path.open("rb") as file:
-            return copy_and_digest(file, lambda _: None)
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
-
-
-def copy_and_digest(source: IO[bytes] | Any, write: Callable[[bytes], Any]) -> str:
-    """Copy a file in chunks, and return its sha256."""
-    digest = hashlib.sha256()
-    while chunk := source.read(CHUNK):
-        digest.update(chunk)
-        write(chunk)
-    return digest.hexdigest()
 
 
 def keys_fingerprint() -> str:

@@ -9,7 +9,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from kilit.backup.files import StoredFile, file_source
-from kilit.backup.manifest import DUMP, FILES, Manifest, copy_and_digest, digest_of, keys_fingerprint
+from kilit.backup.manifest import DUMP, FILES, Manifest, digest_of, keys_fingerprint
 from kilit.backup.programs import run_program
 from kilit.files import TEMP_SUFFIX, sync_path
 
@@ -87,8 +87,9 @@ def copy_file(file: StoredFile, target: Path) -> bool:
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
     with source, target.open("wb") as copy:
-        if copy_and_digest(source, copy.write) == file.digest:
-            return True
+        shutil.copyfileobj(source, copy)
+    if digest_of(target) == file.digest:
+        return True
     target.unlink()
     return False
 

@@ -50,10 +50,8 @@ def file_sha256(path: Path) -> str | None:
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return None
-        digest = hashlib.sha256()
-        for chunk in chunks(path):
-            digest.update(chunk)
-        return digest.hexdigest()
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
         return None
 
