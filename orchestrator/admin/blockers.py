@@ -60,21 +60,16 @@ def _awaited(job: Job) -> Iterator[Blocker]:
 
 
 def _waits_for_slot(job: Job) -> Iterator[Blocker]:
-    taken = Job.objects.filter(status=JobState.OPTI_RUNNING).only("pk", "order_id").first()
-    if taken:
-        yield waiting(
-            _("OptiPlanning runs one job at a time and is busy with another."),
-            link=_("Order %(order)s") % {"order": taken.order_id},
-            href=reverse("admin:orchestrator_job_change", args=[taken.pk]),
-        )
-        return
+    running = Job.objects.filter(status=JobState.OPTI_RUNNING)
     longer = Job.objects.waiting_for_slot().filter(imported_at__lt=job.imported_at or Now()).exclude(pk=job.pk)
-    if first := longer.only("pk", "order_id").order_by("imported_at").first():
-        yield waiting(
-            _("Another order has waited longer for OptiPlanning."),
-            link=_("Order %(order)s") % {"order": first.order_id},
-            href=reverse("admin:orchestrator_job_change", args=[first.pk]),
-        )
+    for jobs, sentence in (
+        (running, _("OptiPlanning runs one job at a time and is busy with another.")),
+        (longer.order_by("imported_at"), _("Another order has waited longer for OptiPlanning.")),
+    ):
+        if other := jobs.only("pk", "order_id").first():
+            link = _("Order %(order)s") % {"order": other.order_id}
+            yield waiting(sentence, link=link, href=reverse("admin:orchestrator_job_change", args=[other.pk]))
+            return
 
 
 def _invalid_rules() -> Iterator[Blocker]:

@@ -35,8 +35,7 @@ def state(job: Job) -> SafeString:
 
 @display(description=gettext_lazy("customer"))
 def customer(job: Job) -> SafeString:
-    name = job.customer.name if job.customer else job.customer_snapshot_name or _("unknown")
-    return two_lines(name, masked(job.customer_phone))
+    return two_lines(job.customer_name or _("unknown"), masked(job.customer_phone))
 
 
 @display(description=gettext_lazy("mode"))
@@ -80,10 +79,7 @@ def state_now(job: Job) -> SafeString:
 
 @display(description=gettext_lazy("customer"))
 def whole_customer(job: Job) -> str:
-    if job.customer:
-        return str(job.customer)
-    name = job.customer_snapshot_name or _("unknown")
-    return f"{name} ({job.customer_phone})"
+    return f"{job.customer_name or _('unknown')} ({job.customer_phone})"
 
 
 @display(description=gettext_lazy("plate"))
@@ -167,7 +163,6 @@ PART_COLUMNS = {
 
 
 def part_table(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the parts table without empty columns."""
     names = [name for name in PART_COLUMNS if any(part.get(name) is not None for part in parts)]
     rows = [[str(part.get(name, "")) for name in names] for part in parts]
     return {"part_columns": [PART_COLUMNS[name] for name in names], "part_rows": rows}

@@ -1,37 +1,27 @@
 """Failed cutting jobs as CSV rows."""
 
+from datetime import datetime
 from typing import Any
 
 from orchestrator.models import Job
 
-COLUMNS = (
-    "id",
-    "orderId",
-    "revision",
-    "customerPhone",
-    "customerName",
-    "mode",
-    "parts",
-    "retries",
-    "errorCode",
-    "errorMessage",
-    "createdAt",
-    "failedAt",
-)
+FIELDS = {
+    "id": "pk",
+    "orderId": "order_id",
+    "revision": "revision",
+    "customerPhone": "customer_phone",
+    "customerName": "customer_name",
+    "mode": "opti_mode",
+    "parts": "part_count",
+    "retries": "retry_count",
+    "errorCode": "error_code",
+    "errorMessage": "error_message",
+    "createdAt": "created_at",
+    "failedAt": "updated_at",
+}
+COLUMNS = tuple(FIELDS)
 
 
 def cells(job: Job) -> list[Any]:
-    return [
-        job.pk,
-        job.order_id,
-        job.revision,
-        job.customer_phone,
-        job.customer.name if job.customer else job.customer_snapshot_name,
-        job.opti_mode,
-        job.part_count,
-        job.retry_count,
-        job.error_code,
-        job.error_message,
-        job.created_at.isoformat(),
-        job.updated_at.isoformat(),
-    ]
+    values = [getattr(job, name) for name in FIELDS.values()]
+    return [value.isoformat() if isinstance(value, datetime) else value for value in values]

@@ -1,72 +1,51 @@
-"""Jobs and customers as the API returns them."""
+"""Jobs and customers as the API returns them; the fields are those of the response types."""
 
-from typing import Any
+from datetime import datetime
+from functools import cache
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+from django.db.models import Model
 
 from kilit.api.cursor import decode_cursor, encode_cursor
 from kilit.lock.models import Event
+from orchestrator.api.answers import AuditLine, CustomerShown, JobShown, JobWhole
 from orchestrator.filters import FILTERS
 from orchestrator.models import Customer, Job
 
-TIMES = ("next_run_at", "created_at", "updated_at", "imported_at", "opti_started_at", "handed_at", "finished_at")
-
 
 def present_job(job: Job) -> dict[str, Any]:
-    times = {name: getattr(job, name) for name in TIMES}
-    return {
-        "id": str(job.pk),
-        "state": job.status,
-        "order_id": job.order_id,
-        "customer_phone": job.customer_phone,
-        "customer_snapshot_name": job.customer_snapshot_name or None,
-        "customer_id": job.customer_id,
-        "opti_mode": job.opti_mode,
-        "revision": job.revision,
-        "payload_hash": job.payload_hash,
-        "part_count": job.part_count,
-        "retry_count": job.retry_count,
-        "manual_trigger_approved": job.manual_trigger_approved,
-        "claimed": job.claim_token is not None,
-        "error_code": job.error_code or None,
-        "error_message": job.error_message or None,
-        **{name: time and time.isoformat() for name, time in times.items()},
-    }
+    return _present(job, JobShown, **_job_values(job))
 
 
 def present_job_detail(job: Job) -> dict[str, Any]:
-    return {
-        **present_job(job),
-        "plate_size": job.plate_size,
-        "batch_count": job.batch_count,
-        "backing_edge_reset_count": job.backing_edge_reset_count,
-        "files": job.files,
-        "solution": job.solution if job.xml_sha256 else None,
-        "xml_sha256": job.xml_sha256 or None,
-        "delivery_names": job.delivery_names,
-        "payload": job.payload,
-        "audit": [present_event(event) for event in Event.objects.history(job)],
-    }
+    solution = job.solution if job.xml_sha256 else None
+    audit = [_present(event, AuditLine) for event in Event.objects.history(job)]
+    return _present(job, JobWhole, **_job_values(job), solution=solution, audit=audit)
 
 
-def present_event(event: Event) -> dict[str, Any]:
-    return {
-        "id": event.pk,
-        "event_type": event.event_type,
-        "from_state": event.from_state or None,
-        "to_state": event.to_state or None,
-        "actor": event.actor,
-        "message": event.message,
-        "details": event.details,
-        "created_at": event.created_at.isoformat(),
-    }
+def _job_values(job: Job) -> dict[str, Any]:
+    return {"id": str(job.pk), "state": job.status, "claimed": job.claim_token is not None}
 
 
 def present_customer(customer: Customer) -> dict[str, Any]:
-    return {
-        "id": customer.pk,
-        "phone": customer.phone,
-        "name": customer.name,
-        "created_at": customer.created_at.isoformat(),
-    }
+    return _present(customer, CustomerShown)
+
+
+def _present(row: Model, shape: type, **values: Any) -> dict[str, Any]:
+    """Return the fields of a response type: the values given, or the columns of the same name."""
+    found = {}
+    for name, is_nullable in _fields(shape).items():
+        value = values[name] if name in values else getattr(row, name)
+        if isinstance(value, datetime):
+            value = value.isoformat()
+        found[name] = None if is_nullable and value == "" else value
+    return found
+
+
+@cache
+def _fields(shape: type) -> dict[str, bool]:
+    return {name: NoneType in get_args(hint) for name, hint in get_type_hints(shape).items()}
 
 
 def job_page(*, limit: int, state: str | None, order_id: str | None, cursor: str | None) -> dict[str, Any]:

@@ -112,7 +112,7 @@ job = describe(
 
 
 def decision(
-    summary: str, *, description: str, conflicts: Codes, more: Mapping[int, Codes], may_retry_after: list[int]
+    summary: str, *, description: str, conflicts: Codes, more: Mapping[int, Codes] | None = None, **options: Any
 ) -> Any:
     return describe(
         post=operation(
@@ -123,8 +123,8 @@ def decision(
             body=serializers.ReasonSerializer,
             examples={"with a reason": {"reason": "The customer called."}},
             responses={200: ApiResponse("The job after the change.", answers.JobDecided)},
-            errors=[VALIDATION, NO_JOB, {409: conflicts}, more],
-            may_retry_after=may_retry_after,
+            errors=[VALIDATION, NO_JOB, {409: conflicts}, more or {}],
+            **options,
         )
     )
 
@@ -139,14 +139,11 @@ retry = decision(
         **{code.value: f"{code.label}: a retry would fail again." for code in sorted(PERMANENT_CODES)},
     },
     more=NO_RULES,
-    may_retry_after=[],
 )
 approve = decision(
     "Approve a held job",
     description="Fix the cause named by its error code first.",
     conflicts={Code.JOB_NOT_IN_HOLD.value: "The job is not on HOLD."},
-    more={},
-    may_retry_after=[],
 )
 cancel = decision(
     "Cancel a job before the saw has it",
@@ -155,7 +152,6 @@ cancel = decision(
         "MOVE_REFUSED": "The job is in another state (see `state`), or the saw has taken a file of it.",
         "JOB_IS_BUSY": "A runner is working on it; try again after `Retry-After`.",
     },
-    more={},
     may_retry_after=[409],
 )
 

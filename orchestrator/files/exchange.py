@@ -39,6 +39,18 @@ def current_mtime(folder: Path) -> float:
         probe.unlink(missing_ok=True)
 
 
+def read_bounded(path: Path, *, most: int) -> bytes:
+    """Read a file of at most so many bytes; the ValueError says why it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror}.") from None
+    if len(content) > most:
+        raise ValueError(f"is larger than {most // 1024**2} MB.")
+    return content
+
+
 def chunks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while chunk := file.read(CHUNK):

@@ -136,6 +136,10 @@ class Job(LongJobModel):
     def __str__(self) -> str:
         return f"job {self.pk}"
 
+    @property
+    def customer_name(self) -> str:
+        return self.customer.name if self.customer else self.customer_snapshot_name
+
     def refresh_from_db(self, using: str | None = None, fields: Any = None, from_queryset: Any = None) -> None:
         """Read the row again without its order, which never changes and may be far larger than the rest."""
         names = fields or [field.name for field in self._meta.concrete_fields if field.name != "payload"]

@@ -50,7 +50,6 @@ def retry_blocker(*, most: int) -> Case:
 
 class JobQuerySet(LongJobQuerySet["Job"]):
     def due(self) -> Self:
-        """Keep the jobs that a runner may claim now."""
         return self.filter(status__in=WORKING, claim_token=None, next_run_at__lte=Now())
 
     def quick(self) -> Self:
@@ -85,7 +84,6 @@ class JobQuerySet(LongJobQuerySet["Job"]):
     # Verbs of the runner
 
     def claim(self) -> "Job | None":
-        """Claim the job that has been due longest."""
         return self.due().lease_next(order=ORDER)
 
     def take_slot(self, job: "Job") -> bool:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import ClassVar, Protocol
 
 import psutil
 from django.conf import settings
@@ -19,63 +18,53 @@ from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.optiplanning import excel_macro
 from orchestrator.optiplanning.program import run_program
+from orchestrator.states import Mode
 
 MACRO_SCRIPT = Path(excel_macro.__file__)
 
 
-class Adapter(Protocol):
-    needs_operator: ClassVar[bool]
+def run_optiplanning(
+    mode: str, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta
+) -> None:
+    """Run OptiPlanning on the files until it ends; raise JobError if it fails.
 
-    def run(self, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta) -> None:
-        """Start OptiPlanning on the files and return when it has ended; raise JobError if it failed."""
-
-
-class ByHand:
-    """Mode C: the operator has started OptiPlanning already."""
-
-    needs_operator: ClassVar[bool] = True
-
-    def run(self, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta) -> None:
-        return
-
-
-class ByCommand:
-    """Mode A: a configured command gets the files as its last arguments."""
-
-    needs_operator: ClassVar[bool] = False
-
-    def run(self, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta) -> None:
-        if reason := command_missing():
-            raise JobError(Code.OPTI_MODE_A_RUNNER_MISSING, reason)
-        command = [*Folders.from_settings().command, *map(str, files)]
-        ended = run_program(command, keep_alive=keep_alive, time_limit=time_limit)
-        if ended.not_started:
-            raise JobError(Code.OPTI_MODE_A_RUNNER_MISSING, f"{command[0]} cannot be started: {ended.not_started}.")
-        ended.raise_for_failure()
-
-
-class ByMacro:
-    """Mode B: Excel runs the macro RunOptiPlanning once for each file.
-
-    Excel is driven from a separate process, so that a dialog waiting for an answer cannot block the runner.
+    In mode C there is nothing to run: the operator has started it.
     """
+    if mode == Mode.A:
+        _run_command(files, keep_alive, time_limit)
+    elif mode == Mode.B:
+        _run_macro(files, keep_alive, time_limit)
 
-    needs_operator: ClassVar[bool] = False
 
-    def run(self, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta) -> None:
-        if reason := macro_missing():
-            raise JobError(Code.OPTI_MODE_B_MACRO_MISSING, reason)
-        with tempfile.TemporaryDirectory(prefix="kilit-") as folder:
-            excel_pid = Path(folder) / "excel.pid"
-            command = [sys.executable, str(MACRO_SCRIPT), str(excel_pid), settings.OPTI_MACRO, *map(str, files)]
-            try:
-                ended = run_program(command, keep_alive=keep_alive, time_limit=time_limit)
-            except BaseException:
-                _end_excel(excel_pid)
-                raise
-        if ended.code == excel_macro.NO_MACRO:
-            raise JobError(Code.OPTI_MODE_B_MACRO_MISSING, ended.last_line or "Excel cannot run RunOptiPlanning.")
-        ended.raise_for_failure()
+def _run_command(files: Sequence[Path], keep_alive: Callable[[], None], time_limit: timedelta) -> None:
+    """Run the configured command with the files as its last arguments."""
+    if reason := command_missing():
+        raise JobError(Code.OPTI_MODE_A_RUNNER_MISSING, reason)
+    command = [*Folders.from_settings().command, *map(str, files)]
+    ended = run_program(command, keep_alive=keep_alive, time_limit=time_limit)
+    if ended.not_started:
+        raise JobError(Code.OPTI_MODE_A_RUNNER_MISSING, f"{command[0]} cannot be started: {ended.not_started}.")
+    ended.raise_for_failure()
+
+
+def _run_macro(files: Sequence[Path], keep_alive: Callable[[], None], time_limit: timedelta) -> None:
+    """Let Excel run the macro RunOptiPlanning for each file, driven from a separate process.
+
+    So a dialog that waits for an answer cannot block the runner.
+    """
+    if reason := macro_missing():
+        raise JobError(Code.OPTI_MODE_B_MACRO_MISSING, reason)
+    with tempfile.TemporaryDirectory(prefix="kilit-") as folder:
+        excel_pid = Path(folder) / "excel.pid"
+        command = [sys.executable, str(MACRO_SCRIPT), str(excel_pid), settings.OPTI_MACRO, *map(str, files)]
+        try:
+            ended = run_program(command, keep_alive=keep_alive, time_limit=time_limit)
+        except BaseException:
+            _end_excel(excel_pid)
+            raise
+    if ended.code == excel_macro.NO_MACRO:
+        raise JobError(Code.OPTI_MODE_B_MACRO_MISSING, ended.last_line or "Excel cannot run RunOptiPlanning.")
+    ended.raise_for_failure()
 
 
 def command_missing() -> str | None:

@@ -62,8 +62,6 @@ history = FileHistory()
 
 @dataclass(frozen=True)
 class Collected:
-    """A complete, valid solution."""
-
     paths: tuple[Path, ...]  # in the order of their names
     solution: Figures  # of the best Solution; empty when the file has none
     sha256: str  # of the concatenated contents

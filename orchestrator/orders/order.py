@@ -165,7 +165,6 @@ def payload_hash(payload: Mapping[str, Any]) -> str:
 
 
 def order_from(stored: Mapping[str, Any]) -> Order:
-    """Return the order that `canonical` stored."""
     plate = stored.get("plate_size")
     return Order(
         order_id=stored["order_id"],

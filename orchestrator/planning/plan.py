@@ -39,7 +39,3 @@ class Plan:
     plate: PlateSize
     batches: tuple[Batch, ...]
     reset_parts: tuple[str, ...]  # ids of backing parts with edges removed
-
-    @property
-    def backing_edge_reset_count(self) -> int:
-        return len(self.reset_parts)

@@ -7,7 +7,8 @@ from pathlib import Path
 from django.conf import settings
 
 from orchestrator.errors import Code, JobError
-from orchestrator.planning.rulebook import InvalidRules, Rules, read_rules
+from orchestrator.files.exchange import read_bounded
+from orchestrator.planning.rulebook import Rules, read_rules
 
 __all__ = ["Rules", "current_rules", "rules_error"]
 
@@ -24,11 +25,11 @@ def current_rules() -> Rules:
         known = _last.get(path)
         try:
             # Read every time: the file is small, and its mtime need not change with its content.
-            content = _content(path)
+            content = read_bounded(path, most=BIGGEST_FILE)
             if known and known[0] == content:
                 return known[1]
             rules = read_rules(content)
-        except InvalidRules as error:
+        except ValueError as error:
             reason = f"{path.name}: {error}"
             if known is None:
                 raise JobError(Code.UNKNOWN, f"There are no valid rules. {reason}") from None
@@ -43,14 +44,3 @@ def rules_error() -> str:
         return current_rules().file_error or ""
     except JobError as error:
         return error.message
-
-
-def _content(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            content = file.read(BIGGEST_FILE + 1)
-    except OSError as error:
-        raise InvalidRules(f"cannot be read: {error.strerror}.") from None
-    if len(content) > BIGGEST_FILE:
-        raise InvalidRules("larger than 1 MB.")
-    return content

@@ -36,7 +36,6 @@ def transform(order: Order, rules: Rules, *, template: Path | None = None) -> Pl
 
 
 def plate_for(order: Order, rules: Rules) -> PlateSize:
-    """Return the plate of the order, or else of the rules."""
     plate = order.plate_size or rules.default_plate_size
     if plate is None:
         raise JobError(Code.PLATE_SIZE_MISSING, "The order has no plate size, and the rules have no defaultPlateSize.")

@@ -42,7 +42,6 @@ def retry(pk: UUID) -> Job:
 
 
 def approve(pk: UUID) -> Job:
-    """Move a held job back to NEW."""
     with transaction.atomic():
         was = find(pk).error_code  # for the event only
         job = apply(pk, lambda jobs: jobs.approve())

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job, SolutionFile
-from orchestrator.optiplanning import adapter
+from orchestrator.optiplanning.adapters import run_optiplanning
 from orchestrator.optiplanning.collecting import Collected, Wanted, collect, is_begun, missing
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import is_cut_in_part
@@ -30,7 +30,7 @@ def optimize(job: Job, keep_alive: KeepAlive) -> timedelta | None:
         files = [folders_here().imports / sheet["name"] for sheet in job.files]
         try:
             # Only the remaining time, so that a job whose runners die repeatedly still times out.
-            adapter(job.opti_mode).run(files, keep_alive=keep_alive, time_limit=time_left(job))
+            run_optiplanning(job.opti_mode, files, keep_alive=keep_alive, time_limit=time_left(job))
         except JobError as error:
             if error.code == Code.OPTI_XML_TIMEOUT:
                 raise timed_out(job) from error  # operators see the whole limit, not the remaining time
@@ -65,7 +65,6 @@ def find_solution(job: Job) -> Collected | None:
 
 
 def wanted(job: Job) -> Wanted:
-    """Return which files are a solution of this attempt."""
     newer_than = job.attempt_started_at
     if newer_than is None:  # a check constraint rules this out
         raise JobError(Code.UNKNOWN, "The attempt has no start time.")

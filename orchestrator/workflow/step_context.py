@@ -39,7 +39,6 @@ def folders_here() -> Folders:
 
 
 def poll() -> timedelta:
-    """Return the time between two looks at a folder."""
     return timedelta(seconds=settings.FLOOR_POLL)
 
 

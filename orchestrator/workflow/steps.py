@@ -14,7 +14,6 @@ from orchestrator.files.exchange import folder_errors
 from orchestrator.files.folders import Folders
 from orchestrator.models import Customer, Job
 from orchestrator.models.queryset import NO_ERROR, UNSOLVED
-from orchestrator.optiplanning import adapter
 from orchestrator.optiplanning.collecting import file_clock
 from orchestrator.orders.fields import plain
 from orchestrator.planning.excel import Sheet, list_sheets, write_files
@@ -28,7 +27,7 @@ from orchestrator.saw.saw_handover import (
     is_cut_in_part,
     settle_earlier_attempts,
 )
-from orchestrator.states import JobState
+from orchestrator.states import JobState, Mode
 from orchestrator.workflow.optimizing import digest, optimize
 from orchestrator.workflow.step_context import KeepAlive, advance, age, folders_here, format_minutes, plan_for, poll
 
@@ -38,7 +37,7 @@ Step = Callable[[Job, KeepAlive], timedelta | None]
 ASK_FOR_SLOT_AFTER = timedelta(seconds=30)
 
 
-def prepare(job: Job, _: KeepAlive) -> timedelta | None:
+def prepare(job: Job, _: KeepAlive) -> None:
     """Find the customer and apply the rules; nothing is written outside the database yet."""
     customer = Customer.objects.filter(phone=job.customer_phone).first()
     if customer is None:
@@ -47,7 +46,7 @@ def prepare(job: Job, _: KeepAlive) -> timedelta | None:
         job.note(customer=customer)  # kept even if a later check holds the job
     folders = folders_here()
     plan = plan_for(job, folders)
-    batches, reset = len(plan.batches), plan.backing_edge_reset_count
+    batches, reset = len(plan.batches), len(plan.reset_parts)
     is_new_reset = reset and job.backing_edge_reset_count != reset
     with transaction.atomic():
         advance(
@@ -67,10 +66,9 @@ def prepare(job: Job, _: KeepAlive) -> timedelta | None:
                 message=f"Edges of {count(reset, 'backing part')} were removed.",
                 details={"backing_edge_reset_count": reset, "parts": list(plan.reset_parts)},
             )
-    return None
 
 
-def import_files(job: Job, keep_alive: KeepAlive) -> timedelta | None:
+def import_files(job: Job, keep_alive: KeepAlive) -> None:
     """Write the sheets into OptiPlanning's import folder; sheets that OptiPlanning has read before are skipped."""
     folders = folders_here()
     try:
@@ -82,7 +80,6 @@ def import_files(job: Job, keep_alive: KeepAlive) -> timedelta | None:
             # permanently.
             raise JobError(Code.UNKNOWN, error.message) from error
         raise
-    return None
 
 
 def write_sheets(job: Job, folders: Folders, plan: Plan, keep_alive: KeepAlive) -> None:
@@ -108,7 +105,7 @@ def as_json(sheets: Iterable[Sheet]) -> list[dict[str, str]]:
 
 def start(job: Job, _: KeepAlive) -> timedelta | None:
     """Take OptiPlanning's single slot before anything is started, or wait for it."""
-    if adapter(job.opti_mode).needs_operator and not job.manual_trigger_approved:
+    if job.opti_mode == Mode.C and not job.manual_trigger_approved:
         message = "The sheets are in the import folder. Start OptiPlanning, then approve."
         raise JobError(Code.OPERATOR_TRIGGER_REQUIRED, message)
     with for_reason("OptiPlanning is free."):
@@ -118,14 +115,13 @@ def start(job: Job, _: KeepAlive) -> timedelta | None:
     return None
 
 
-def validate(job: Job, _: KeepAlive) -> timedelta | None:
+def validate(job: Job, _: KeepAlive) -> None:
     """Check the stored solution once more before it goes to a machine."""
     # Sorted in Python, as when it was collected: the database may collate names differently.
     contents = [bytes(file.content) for file in sorted(job.solution_files.all(), key=lambda file: file.name)]
     if not contents or digest(contents) != job.xml_sha256:
         raise JobError(Code.XML_INVALID, "The stored solution is not the one that was collected.")
     advance(job, "validate", format_figures(job.solution or {}), xml_ready_at=Now())
-    return None
 
 
 def hand_over(job: Job, _: KeepAlive) -> timedelta | None:
@@ -170,9 +166,8 @@ def fill_inbox(job: Job, folders: Folders) -> None:
     job.note(handed_at=Now())
 
 
-def finish(job: Job, _: KeepAlive) -> timedelta | None:
+def finish(job: Job, _: KeepAlive) -> None:
     job.finish()
-    return None
 
 
 STEPS: dict[str, Step] = {

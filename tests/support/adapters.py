@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import JobError
-from orchestrator.optiplanning import adapter
+from orchestrator.optiplanning.adapters import run_optiplanning
 from tests.support.waiting import PATIENCE
 
 A_WHILE = timedelta(seconds=PATIENCE)
@@ -17,7 +17,7 @@ def nothing() -> None:
 
 
 def run(mode: str = "A", files: Any = (), keep_alive: Any = nothing, time_limit: timedelta = A_WHILE) -> None:
-    adapter(mode).run(files, keep_alive=keep_alive, time_limit=time_limit)
+    run_optiplanning(mode, files, keep_alive=keep_alive, time_limit=time_limit)
 
 
 def fault_of(mode: str = "A", **options: Any) -> JobError:

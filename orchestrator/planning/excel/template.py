@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
 from orchestrator.errors import Code, JobError
+from orchestrator.files.exchange import read_bounded
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
@@ -40,13 +41,9 @@ def check_template(path: Path) -> None:
 
 def read_template(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(BIGGEST_FILE + 1)
-    except OSError as error:
-        raise _invalid(f"{path.name} cannot be read: {error.strerror}.") from error
-    if len(content) > BIGGEST_FILE:
-        raise _invalid(f"{path.name} is larger than {BIGGEST_FILE // 1024**2} MB.")
-    return content
+        return read_bounded(path, most=BIGGEST_FILE)
+    except ValueError as error:
+        raise _invalid(f"{path.name} {error}") from None
 
 
 def open_template(content: bytes) -> "tuple[Workbook, Worksheet]":

@@ -20,8 +20,6 @@ from orchestrator.planning.plan import Plan
 
 @dataclass(frozen=True)
 class Sheet:
-    """A file in OptiPlanning's import folder."""
-
     name: str
     sha256: str
 
@@ -29,7 +27,6 @@ class Sheet:
 def list_sheets(
     job_id: UUID, plan: Plan, folders: Folders, *, keep_alive: Callable[[], None] | None = None
 ) -> list[Sheet]:
-    """Return the sheets that would be written."""
     return [sheet for sheet, _ in render_sheets(job_id, plan, folders, keep_alive)]
 
 

@@ -14,7 +14,6 @@ import psutil
 import pytest
 
 from orchestrator.errors import Code
-from orchestrator.optiplanning import adapter
 from tests.support.adapters import fault_of, run
 from tests.support.commands import ROOT
 from tests.support.waiting import wait_for_the_end, wait_until
@@ -47,10 +46,6 @@ def sleeper(tmp_path: Path, command: Any) -> Callable[[], list[psutil.Process]]:
         return [psutil.Process(int(pid)) for pid in note.read_text().split()]
 
     return processes
-
-
-def test_only_mode_c_needs_the_operator() -> None:
-    assert {mode: adapter(mode).needs_operator for mode in "ABC"} == {"A": False, "B": False, "C": True}
 
 
 def test_mode_c_returns_at_once() -> None:
@@ -192,8 +187,8 @@ def test_killed_with_minus_nine_we_take_the_program_with_us(tmp_path: Path, slee
     script = (
         "import django; django.setup()\n"
         "from datetime import timedelta\n"
-        "from orchestrator.optiplanning import adapter\n"
-        "adapter('A').run([], keep_alive=lambda: None, time_limit=timedelta(minutes=5))\n"
+        "from orchestrator.optiplanning.adapters import run_optiplanning\n"
+        "run_optiplanning('A', [], keep_alive=lambda: None, time_limit=timedelta(minutes=5))\n"
     )
     environment = {
         **os.environ,

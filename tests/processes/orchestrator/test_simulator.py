@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
-from orchestrator.optiplanning import adapter
+from orchestrator.optiplanning.adapters import run_optiplanning
 from orchestrator.saw.delivery import acknowledged, deliver, delivery_name
 from simulators.optiplanning import play
 from tests.support.commands import ROOT, fresh_environment
@@ -35,7 +35,7 @@ def program(settings: Any, floor: Folders) -> Callable[..., None]:
 def test_as_the_command_of_mode_a_it_is_a_real_process(here: Floor, program: Any) -> None:
     program("--delay", "0.5")
 
-    adapter("A").run(here.write(), keep_alive=lambda: None, time_limit=A_WHILE)
+    run_optiplanning("A", here.write(), keep_alive=lambda: None, time_limit=A_WHILE)
 
     here.rest()
     assert here.collect().solution["algo"] == "BEST"
@@ -45,7 +45,7 @@ def test_as_the_command_of_mode_a_it_crashes_on_request(here: Floor, program: An
     program("--fault", "crash")
 
     with pytest.raises(JobError) as fault:
-        adapter("A").run(here.write(), keep_alive=lambda: None, time_limit=A_WHILE)
+        run_optiplanning("A", here.write(), keep_alive=lambda: None, time_limit=A_WHILE)
 
     assert fault.value.code == Code.OPTI_RUNNER_FAILED
     assert fault.value.message == "OptiPlanning failed, exit code 1: OptiPlanning: out of licence"
@@ -55,7 +55,7 @@ def test_as_the_command_of_mode_a_it_hangs_on_request_and_is_killed(here: Floor,
     program()
 
     with pytest.raises(JobError) as fault:
-        adapter("A").run(here.write(wish="sim:hang"), keep_alive=lambda: None, time_limit=timedelta(seconds=2))
+        run_optiplanning("A", here.write(wish="sim:hang"), keep_alive=lambda: None, time_limit=timedelta(seconds=2))
 
     assert fault.value.code == Code.OPTI_XML_TIMEOUT
     assert list(here.folders.export.iterdir()) == []
