@@ -121,7 +121,7 @@ class Job(LongJobModel):
             ),
             # The sweep looks for lapsed claims.
             models.Index(fields=["lease_until"], condition=Q(lease_until__isnull=False), name="job_claimed"),
-            # Whoever wants OptiPlanning asks who has waited longer.
+            # Taking the slot checks which job has waited longest.
             models.Index(fields=["imported_at"], condition=Q(status=JobState.OPTI_IMPORTED), name="job_waits_for_slot"),
             # Integrators ask for an order, operators for a state; lists page by id.
             models.Index(fields=["order_id", "id"], name="job_of_order"),

@@ -20,7 +20,7 @@ row_in = CUTTING_JOBS.row_in
 
 
 def held(code: Code = Code.CRM_NO_MATCH, **changes) -> Job:
-    return make_job(**changes).move("hold", **failure(JobError(code, "Part g1: mend it.")))
+    return make_job(**changes).move("hold", **failure(JobError(code, "Part g1: fix it.")))
 
 
 def page_of(client, job: Job) -> str:
@@ -88,7 +88,7 @@ def test_the_page_shows_parts_what_to_fix_and_the_timeline(make_person) -> None:
 
     assert "Needs approval. Fix the cause, then approve." in shown
     assert "Add the customer" in shown
-    assert "Part g1: mend it." in shown
+    assert "Part g1: fix it." in shown
     assert "MAT-01" in shown
     assert "120.5" in shown
     assert "STATE_HOLD" in shown

@@ -32,7 +32,7 @@ def row_in(state: str) -> Job:
     return job
 
 
-def told(client, job: Job) -> list[tuple[str, str]]:
+def blockers_of(client, job: Job) -> list[tuple[str, str]]:
     answer = client.get(f"{LIST}{job.pk}/change/")
     assert answer.status_code == 200
     return [(reason.kind, reason.sentence) for reason in answer.context["blockers"]]
@@ -42,7 +42,7 @@ def told(client, job: Job) -> list[tuple[str, str]]:
 def test_every_state_has_a_reason_and_a_diagram(make_person, state: str) -> None:
     job, client = row_in(state), make_person("viewer")
 
-    assert told(client, job)
+    assert blockers_of(client, job)
     assert f"● {state}" in client.get(f"{LIST}{job.pk}/change/").content.decode()
 
 
@@ -61,7 +61,7 @@ def test_a_next_run_in_the_future_and_nobody_to_work_are_told(make_person) -> No
     job, client = make_job(), make_person("viewer")
     Job.objects.filter(pk=job.pk).update(next_run_at=datetime.now(UTC) + timedelta(minutes=20))
 
-    reasons = told(client, job)
+    reasons = blockers_of(client, job)
     assert reasons[0][1].startswith("Next check at ")
     assert reasons[1] == (
         "blocked",
@@ -69,7 +69,7 @@ def test_a_next_run_in_the_future_and_nobody_to_work_are_told(make_person) -> No
     )
     Job.objects.filter(pk=job.pk).update(next_run_at=Now())
     Heartbeat.objects.create(name="here", alive_at=Now())
-    assert told(client, job) == [
+    assert blockers_of(client, job) == [
         ("ready", "Nothing: it is due, and a worker should start it within seconds."),
     ]
 
@@ -91,16 +91,16 @@ def test_a_job_that_only_a_runner_takes_says_whether_one_lives(why: str, make_pe
     settings.FLOOR_IS_HERE = "elsewhere" not in why
     Heartbeat.objects.create(name="here", alive_at=Now())  # workers do not help
 
-    (kept,) = (told for kind, told in told(client, job) if kind == "blocked")
+    (kept,) = (sentence for kind, sentence in blockers_of(client, job) if kind == "blocked")
     assert kept.startswith(sentence)
     assert kept.endswith(WATCH)
     Runner.objects.create(name="killed", queue="cutting_job", pid=1, alive_at=Now() - timedelta(minutes=1))
     Runner.objects.create(name="of another queue", queue="parcel", pid=2)
-    assert ("blocked", kept) in told(client, job)
+    assert ("blocked", kept) in blockers_of(client, job)
 
     Runner.objects.create(name="here", queue="cutting_job", pid=3)
 
-    assert "blocked" not in dict(told(client, job))
+    assert "blocked" not in dict(blockers_of(client, job))
 
 
 def test_a_lease_says_until_when_it_is_held(make_person) -> None:

@@ -20,10 +20,10 @@ def test_an_order_becomes_a_job(api) -> None:
     answer = api.post("jobs", order_body())
 
     assert answer.status_code == 201
-    told = answer.json()
-    assert told["deduplicated"] is False
-    assert (told["job"]["state"], told["job"]["part_count"], told["job"]["opti_mode"]) == ("NEW", 2, "A")
-    event = Event.objects.get(object_id=told["job"]["id"])
+    body = answer.json()
+    assert body["deduplicated"] is False
+    assert (body["job"]["state"], body["job"]["part_count"], body["job"]["opti_mode"]) == ("NEW", 2, "A")
+    event = Event.objects.get(object_id=body["job"]["id"])
     assert (event.event_type, event.actor) == ("JOB_CREATED", "key:service-operator")
 
 
@@ -161,11 +161,11 @@ def test_a_list_asked_for_wrongly_is_refused(api, query) -> None:
 def test_a_job_is_shown_with_its_audit_and_its_order(api) -> None:
     job = make_job()
 
-    told = api.get(f"jobs/{job.pk}").json()["job"]
+    body = api.get(f"jobs/{job.pk}").json()["job"]
 
-    assert [event["event_type"] for event in told["audit"]] == ["JOB_CREATED"]
-    assert set(told["audit"][0]) >= {"actor", "message", "details", "created_at"}
-    assert told["payload"]["parts"][0]["id"] == "g1"
+    assert [event["event_type"] for event in body["audit"]] == ["JOB_CREATED"]
+    assert set(body["audit"][0]) >= {"actor", "message", "details", "created_at"}
+    assert body["payload"]["parts"][0]["id"] == "g1"
 
 
 @pytest.mark.parametrize("path", ["", "/xml"])
@@ -194,7 +194,7 @@ def test_a_job_without_a_solution_has_no_xml(api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "expected"),
     [
         ("plan.xml", 'filename="plan.xml"'),
         ('a"; x="b.xml', r'filename="a\"; x=\"b.xml"'),
@@ -202,7 +202,7 @@ def test_a_job_without_a_solution_has_no_xml(api) -> None:
         ("Gümüş\n.xml", "filename*=utf-8''G%C3%BCm%C3%BC%C5%9F_.xml"),
     ],
 )
-def test_a_solution_is_answered_whatever_its_name(api, name: str, told: str) -> None:
+def test_a_solution_is_answered_whatever_its_name(api, name: str, expected: str) -> None:
     job = make_job()
     Job.objects.update(xml_sha256="0" * 64)
     job.solution_files.create(name=name, content=b"<a/>", sha256="0" * 64)
@@ -210,7 +210,7 @@ def test_a_solution_is_answered_whatever_its_name(api, name: str, told: str) -> 
     answer = api.get(f"jobs/{job.pk}/xml")
 
     assert (answer.status_code, answer.content) == (200, b"<a/>")
-    assert answer["Content-Disposition"] == f"attachment; {told}"
+    assert answer["Content-Disposition"] == f"attachment; {expected}"
 
 
 def test_viewers_look_and_do_not_act(make_api) -> None:
@@ -256,9 +256,9 @@ def test_an_error_is_told_with_code_and_message(api) -> None:
     job = make_job()
     job.move("hold", **failure(JobError(Code.CRM_NO_MATCH, "No customer.")))
 
-    told = api.get(f"jobs/{job.pk}").json()["job"]
+    body = api.get(f"jobs/{job.pk}").json()["job"]
 
-    assert (told["state"], told["error_code"], told["error_message"]) == ("HOLD", "E_CRM_NO_MATCH", "No customer.")
+    assert (body["state"], body["error_code"], body["error_message"]) == ("HOLD", "E_CRM_NO_MATCH", "No customer.")
 
 
 def test_the_audit_of_very_many_events_tells_the_newest(api) -> None:
@@ -278,7 +278,7 @@ def test_the_faults_of_an_order_are_capped_and_known_fields_listed_once(api) -> 
     answer = api.post("jobs", order_body(parts=parts))
 
     assert answer.status_code == 422
-    told = answer.json()["error"]
-    assert (len(told["faults"]), told["faults_beyond"]) == (100, 50)
-    assert told["faults"][0].startswith("parts.0.colour: Unknown field. Known fields: id, part_type")
-    assert told["faults"][1] == "parts.1.colour: Unknown field."
+    body = answer.json()["error"]
+    assert (len(body["faults"]), body["faults_beyond"]) == (100, 50)
+    assert body["faults"][0].startswith("parts.0.colour: Unknown field. Known fields: id, part_type")
+    assert body["faults"][1] == "parts.1.colour: Unknown field."

@@ -24,7 +24,7 @@ def failed(code: Code = Code.OPTI_XML_TIMEOUT, **columns) -> Job:
 
 
 def held(code: Code, **columns) -> Job:
-    return new_job(**columns).move("hold", **failure(JobError(code, "Mend it.")))
+    return new_job(**columns).move("hold", **failure(JobError(code, "Fix it.")))
 
 
 def error(answer) -> dict:

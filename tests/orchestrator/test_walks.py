@@ -35,7 +35,7 @@ JOB = st.integers(0, 2)
 ACTIONS = st.one_of(
     st.tuples(st.sampled_from(["step", "step", "step", "claim and die"])),
     st.tuples(st.sampled_from(["retry", "approve", "cancel"]), JOB),
-    st.tuples(st.sampled_from([*MACHINES, "lapse", "rules break", "rules mend"])),
+    st.tuples(st.sampled_from([*MACHINES, "lapse", "rules break", "rules fixed"])),
     st.tuples(st.sampled_from(["xml late", "ack late"]), JOB),
 )
 
@@ -129,11 +129,11 @@ def test_any_walk_keeps_the_promises(actions, floor, settings, tmp_path_factory)
 
 
 def test_after_any_mess_three_orders_still_reach_the_saw(floor, settings, tmp_path) -> None:
-    """With everything mended, operators who do their part bring each order to DONE, once."""
+    """When everything is fixed, operators bring each order to DONE, once."""
     settings.OPTI_RULES = tmp_path / "rules.json"
     good = (Path(__file__).parents[2] / "orchestrator" / "rules.json").read_text()
     world = World(floor, settings.OPTI_RULES, good)
-    for action in ("rules break", "step", "step", "claim and die", "lapse", "rules mend"):
+    for action in ("rules break", "step", "step", "claim and die", "lapse", "rules fixed"):
         world.do(action)
 
     for _ in range(60):

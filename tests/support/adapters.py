@@ -13,7 +13,7 @@ A_WHILE = timedelta(seconds=PATIENCE)
 
 
 def nothing() -> None:
-    """Hold a lease that nobody disputes."""
+    """Hold a lease that is never lost."""
 
 
 def run(mode: str = "A", files: Any = (), keep_alive: Any = nothing, time_limit: timedelta = A_WHILE) -> None:

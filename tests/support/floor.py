@@ -39,9 +39,9 @@ class Floor:
         return [self.folders.imports / sheet.name for sheet in write_files(self.job, plan, self.folders)]
 
     def simulate(self, **options: Any) -> str:
-        told = StringIO()
-        call_command(Command(), **{"once": True, "opti_delay": 0, "saw_delay": 0, **options}, stdout=told)
-        return told.getvalue()
+        output = StringIO()
+        call_command(Command(), **{"once": True, "opti_delay": 0, "saw_delay": 0, **options}, stdout=output)
+        return output.getvalue()
 
     def collect(self, *sheets: str) -> Any:
         return collect_twice(Wanted(self.job, self.begun_at, sheets, each=bool(sheets)), self.folders)
@@ -80,7 +80,7 @@ GOOD = XML.format(encoding="UTF-8").encode()
 
 
 def age(path: Path, seconds: float = 10) -> Path:
-    """Make a file look as if nobody had touched it for a while."""
+    """Make a file look as if it had not been touched for a while."""
     then = path.stat().st_mtime - seconds
     os.utime(path, (then, then))
     return path

@@ -178,11 +178,11 @@ def test_a_hundred_megabytes_are_refused_unread(put: Any, look: Any, floor: Fold
     age(path)
     tracemalloc.start()
 
-    told = reason(look)
+    message = reason(look)
 
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert told == f"{JOB}.xml is not a solution: it is larger than 50 MB (KILIT_XML_MAX_MB)."
+    assert message == f"{JOB}.xml is not a solution: it is larger than 50 MB (KILIT_XML_MAX_MB)."
     assert peak < 2 * 1024**2
 
 
@@ -217,7 +217,7 @@ SHEETS = (f"{JOB}_GOVDE_Beyaz_18mm.xlsx", f"{JOB}_GOVDE_Beyaz_8mm.xlsx")
 
 
 def test_a_solution_of_one_sheet_is_not_taken_for_all(put: Any, look: Any, floor: Folders) -> None:
-    """Also when the rules speak of one: the panels of the others would never be cut, and nobody would be told."""
+    """Also when the rules ask for one: the parts of the other sheets would never be cut."""
     put(name=f"{JOB}_GOVDE_Beyaz_18mm.xml")
     wanted = Wanted(JOB, BEFORE, SHEETS, each=False)
     assert look(*SHEETS) is None
@@ -273,10 +273,10 @@ def test_a_share_that_is_away_fails_nothing(look: Any, floor: Folders) -> None:
 
 
 def test_the_clock_is_the_folders_own(floor: Folders, mounted: Any) -> None:
-    told = file_clock(floor.export)
+    now = file_clock(floor.export)
     (floor.export / "after").touch()
 
-    assert told.timestamp() <= (floor.export / "after").stat().st_mtime
+    assert now.timestamp() <= (floor.export / "after").stat().st_mtime
     assert [path.name for path in floor.export.iterdir()] == ["after"]
 
     mounted(floor.export, "ro")

@@ -128,9 +128,9 @@ def test_the_saw_refuses(here: Floor, by: str) -> None:
     here.simulate()
     name = here.deliver()
 
-    told = here.simulate(saw_fault="failed" if by == "argument" else None)
+    output = here.simulate(saw_fault="failed" if by == "argument" else None)
 
-    assert told == f"The saw refused {name}.\n"
+    assert output == f"The saw refused {name}.\n"
     assert acknowledged(name, here.folders) is False
 
 
@@ -179,7 +179,7 @@ def test_the_wish_of_one_order_is_not_anothers(here: Floor) -> None:
     other = Floor(here.folders)
     other.write()
 
-    told = here.simulate()
+    output = here.simulate()
 
-    assert str(here.job) not in told
-    assert f"OptiPlanning wrote {other.job}_solution.xml." in told
+    assert str(here.job) not in output
+    assert f"OptiPlanning wrote {other.job}_solution.xml." in output

@@ -19,7 +19,7 @@ EXTERNAL_DTD = b'<?xml version="1.0"?><!DOCTYPE a SYSTEM "http://127.0.0.1:9/x.d
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         (b"<a><Solution></a>", "line 1: mismatched tag"),
         (b"no xml at all", "line 1: syntax error"),
@@ -35,10 +35,10 @@ EXTERNAL_DTD = b'<?xml version="1.0"?><!DOCTYPE a SYSTEM "http://127.0.0.1:9/x.d
         (GOOD[:-3] + b"\xff\xfe", "line"),
     ],
 )
-def test_a_file_at_rest_that_is_none_is_invalid(put: Any, look: Any, content: bytes, told: str) -> None:
+def test_a_file_at_rest_that_is_none_is_invalid(put: Any, look: Any, content: bytes, expected: str) -> None:
     put(content)
 
-    assert told in reason(look)
+    assert expected in reason(look)
 
 
 def test_an_invalid_file_still_being_written_is_not_yet(put: Any, look: Any) -> None:
@@ -80,7 +80,7 @@ def test_the_only_solution_is_the_best_and_of_several_unmarked_none_is(put: Any,
 
 @pytest.mark.parametrize("count", ["1,234", "1.234", "12.0", "-1", "1e3", "٣", "3 4", "9" * 13, ""])
 def test_a_count_is_digits_or_left_out(put: Any, look: Any, count: str) -> None:
-    """Nobody can tell whether 1,234 is a thousand, or one and a bit."""
+    """1,234 may be a thousand or a decimal."""
     put(f'<a><Solution patterns="{count}" zcuts=" 81 " mqBoards="17,64"/></a>'.encode())
 
     assert look().solution == {"cuts": 81, "boards_m2": "17.64"}

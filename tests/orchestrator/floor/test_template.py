@@ -49,7 +49,7 @@ def test_the_tags_alone_are_enough(template: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tags", "told"),
+    ("tags", "expected"),
     [
         (TAGS[:-1], "Cell L1 should be [P_DESC1], it is empty."),
         ((*TAGS, "[P_MORE]"), "Cell M1 should be empty, it is '[P_MORE]'."),
@@ -59,8 +59,8 @@ def test_the_tags_alone_are_enough(template: Any) -> None:
         ((), "Cell A1 should be [P_CODE_MAT], it is empty."),
     ],
 )
-def test_wrong_missing_and_extra_tags_are_named(template: Any, tags: Any, told: str) -> None:
-    assert told in reason(template(tags))
+def test_wrong_missing_and_extra_tags_are_named(template: Any, tags: Any, expected: str) -> None:
+    assert expected in reason(template(tags))
 
 
 def test_a_wrong_sheet_is_named(template: Any) -> None:

@@ -53,14 +53,14 @@ def test_mode_c_returns_at_once() -> None:
 
 
 def test_mode_a_gets_the_files_as_arguments_and_no_shell(tmp_path: Path, command: Any) -> None:
-    told = tmp_path / "told"
+    record = tmp_path / "record"
     script = "import json, sys; json.dump(sys.argv[2:], open(sys.argv[1], 'w'))"
-    command(sys.executable, "-c", script, told)
+    command(sys.executable, "-c", script, record)
     files = [tmp_path / "a b.xlsx", tmp_path / "$(touch evil);`x`.xlsx", tmp_path / "Gümüş.xlsx"]
 
     run(files=files)
 
-    assert json.loads(told.read_text()) == [str(file) for file in files]
+    assert json.loads(record.read_text()) == [str(file) for file in files]
 
 
 SECRETS = (
@@ -83,22 +83,22 @@ SECRETS = (
 NEEDED = ("PATH", "HOME", "TEMP", "SystemRoot", "USERPROFILE", "APPDATA", "OPTI_LICENCE_SERVER", "PYTHONPATH")
 
 
-def test_mode_a_does_not_tell_our_secrets(tmp_path: Path, command: Any, monkeypatch: Any) -> None:
+def test_mode_a_does_not_pass_on_our_secrets(tmp_path: Path, command: Any, monkeypatch: Any) -> None:
     for name in (*SECRETS, *NEEDED[2:]):
-        monkeypatch.setenv(name, "told")
-    told = tmp_path / "told"
-    command(sys.executable, "-c", "import os, sys; open(sys.argv[1], 'w').write('\\n'.join(os.environ))", told)
+        monkeypatch.setenv(name, "secret")
+    record = tmp_path / "record"
+    command(sys.executable, "-c", "import os, sys; open(sys.argv[1], 'w').write('\\n'.join(os.environ))", record)
 
     run()
 
-    names = set(told.read_text().split())
+    names = set(record.read_text().split())
     assert not names & set(SECRETS)
     assert not [name for name in names if name.startswith("KILIT_")]
     assert names >= set(NEEDED)
 
 
 def test_the_lease_is_kept_while_it_runs(tmp_path: Path, command: Any) -> None:
-    """The program runs until somebody has kept the lease twice."""
+    """The program runs until the lease has been renewed twice."""
     kept = tmp_path / "kept"
     kept.touch()
     script = "import os, sys, time\nwhile os.path.getsize(sys.argv[1]) < 2: time.sleep(0.05)"
@@ -110,7 +110,7 @@ def test_the_lease_is_kept_while_it_runs(tmp_path: Path, command: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "expected"),
     [
         ("import sys; sys.exit(3)", "OptiPlanning failed, exit code 3."),
         ("import sys; sys.exit('no licence')", "OptiPlanning failed, exit code 1: no licence"),
@@ -119,18 +119,18 @@ def test_the_lease_is_kept_while_it_runs(tmp_path: Path, command: Any) -> None:
         ("import os; os.write(2, b'\\xff' * 3_000_000); raise SystemExit(4)", "OptiPlanning failed, exit code 4: "),
     ],
 )
-def test_a_program_that_fails_is_told_with_its_last_words(command: Any, script: str, told: str) -> None:
+def test_a_program_that_fails_is_reported_with_its_last_line(command: Any, script: str, expected: str) -> None:
     command(sys.executable, "-c", script)
 
     fault = fault_of()
 
     assert fault.code == Code.OPTI_RUNNER_FAILED
-    assert fault.message.startswith(told)
+    assert fault.message.startswith(expected)
     assert len(fault.message) < 3000
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "expected"),
     [
         ("", "KILIT_OPTI_COMMAND is not set."),
         ("no-such-program --x", "no-such-program of KILIT_OPTI_COMMAND is not a program on this machine."),
@@ -138,12 +138,12 @@ def test_a_program_that_fails_is_told_with_its_last_words(command: Any, script: 
         ('opti "unclosed', "KILIT_OPTI_COMMAND is not a list of words."),
     ],
 )
-def test_mode_a_without_a_command_is_told(settings: Any, line: str, told: str) -> None:
+def test_mode_a_without_a_command_is_reported(settings: Any, line: str, expected: str) -> None:
     settings.OPTI_COMMAND = line
 
     fault = fault_of()
 
-    assert (fault.code, fault.message) == (Code.OPTI_MODE_A_RUNNER_MISSING, told)
+    assert (fault.code, fault.message) == (Code.OPTI_MODE_A_RUNNER_MISSING, expected)
 
 
 def test_a_file_that_is_no_program_is_told(tmp_path: Path, command: Any) -> None:

@@ -94,7 +94,7 @@ def test_a_retry_of_the_delivery_lays_no_sheets(floor, customer, settings) -> No
 
 
 def test_a_retry_after_a_timeout_asks_the_operator_again(floor, customer) -> None:
-    """OptiPlanning has to run again, so somebody has to start it again."""
+    """OptiPlanning has to run again, so an operator has to start it again."""
     job = make_job(opti_mode="C")
     work_until(job, "HOLD")
     approve(job.pk)
@@ -154,7 +154,7 @@ def test_a_whole_solution_is_taken_and_optiplanning_not_started_again(floor, cus
 
 
 def test_a_solution_that_disappears_before_it_is_kept_is_not_there_yet(floor, customer, settings) -> None:
-    """Whoever wrote it replaces it, or a virus scanner holds it for a moment."""
+    """Its writer replaces it, or a virus scanner holds it for a moment."""
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
 

@@ -113,7 +113,7 @@ def test_one_solution_for_each_sheet_when_the_rules_say_so(api, floor, customer,
     assert api.get(f"jobs/{job.pk}/xml")["Content-Type"] == "application/zip"
 
 
-def test_rules_mended_on_disk_let_an_approved_job_through_without_a_restart(
+def test_rules_fixed_on_disk_let_an_approved_job_through_without_a_restart(
     api, floor, customer, settings, tmp_path
 ) -> None:
     """Fix, then approve; broken rules meanwhile leave the last good ones in force."""

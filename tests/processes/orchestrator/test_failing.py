@@ -77,13 +77,13 @@ def test_the_gates_are_asked_in_their_order(floor, settings, tmp_path) -> None:
     job = make_job(parts=[GOVDE | {"thickness_mm": 16}])
     seen = []
 
-    for mend in (
+    for fix in (
         lambda: Customer.objects.create(phone="+905551234567", name="Ayşe"),
         lambda: setattr(settings, "OPTI_TEMPLATE", template.parent / "none.xlsx"),
     ):
         work_until(job, "HOLD")
         seen.append(job.error_code)
-        mend()
+        fix()
         approve(job.pk)
     work_until(job, "HOLD")
 

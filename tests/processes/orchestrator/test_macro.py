@@ -18,7 +18,7 @@ def test_mode_b_elsewhere_than_on_windows_is_told() -> None:
     assert fault.message == "Excel macros run on Windows only."
 
 
-# An Excel made of files: it notes what it is told to do.
+# An Excel made of files: it records every call.
 FAKE_EXCEL = {
     "win32com/__init__.py": "",
     "pywintypes.py": """
@@ -136,7 +136,7 @@ def test_mode_b_without_excel_is_told(excel: Any, monkeypatch: Any) -> None:
 
 @pytest.fixture
 def closed(monkeypatch: Any) -> None:
-    """Let nobody look into the workbook's code, as Excel does unless it is told to."""
+    """Deny access to the workbook's code, as Excel does by default."""
     monkeypatch.setenv("EXCEL_CLOSED", "1")
 
 

@@ -115,7 +115,7 @@ def test_an_order_that_names_no_mode_is_the_same_whatever_the_default(api, rules
 def test_a_process_that_has_never_seen_good_rules_leaves_jobs_alone(
     floor, customer, settings, rules_file, make_person
 ) -> None:
-    """Mended, they go on; failed, each would cost a retry, and the saw's files would be taken back."""
+    """After the fix they continue; failed, each would cost a retry, and the saw's files would be taken back."""
     settings.OPTI_COMMAND = command(floor)
     at_the_saw, fresh = make_job(), make_job(revision=1)
     work_until(at_the_saw, "XML_READY")
@@ -141,7 +141,7 @@ def test_a_process_that_has_never_seen_good_rules_leaves_jobs_alone(
 
 
 def test_rules_that_change_after_the_gates_fail_no_order_for_good(floor, customer, settings, rules_file) -> None:
-    """A retry asks every gate again, and holds the job until the rules are mended."""
+    """A retry asks every gate again, and holds the job until the rules are fixed."""
     settings.OPTI_COMMAND = command(floor)
     job = make_job(plate_size=None)
     steps.prepare(Job.objects.claim(), lambda: None)
@@ -159,7 +159,7 @@ def test_rules_that_change_after_the_gates_fail_no_order_for_good(floor, custome
 
 
 def test_an_order_that_the_saw_has_cut_in_part_is_not_cancelled(floor, customer, settings, rules_file) -> None:
-    """Somebody would send it again, and the part would be cut twice."""
+    """It would be sent again, and the part would be cut twice."""
     change(rules_file, xml_expected="batch")
     settings.OPTI_COMMAND = json.dumps(["sh", "-c", ONE_XML_PER_SHEET.format(floor.export), "optiplanning"])
     job = make_job()
@@ -210,7 +210,7 @@ def test_a_share_that_is_away_for_a_while_fails_no_order(floor, customer, settin
 
 @pytest.mark.parametrize("solution", ["this", "an earlier"])
 def test_an_order_that_the_saw_took_unseen_is_not_cancelled(floor, customer, settings, solution) -> None:
-    """The share was away when the time was over; the saw has the file by now, and nobody has looked."""
+    """The share was away when the time was over; the saw has the file by now, unnoticed."""
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
     work_until(job, "XML_READY")

@@ -116,7 +116,7 @@ def test_a_killed_runner_takes_optiplanning_with_it_and_the_next_starts_it_again
 
 
 def test_two_runners_and_twenty_jobs(run, floor, settings, tmp_path) -> None:
-    """Never two at OptiPlanning, the slot taken before it starts, nobody fails for waiting, each delivered once."""
+    """Never two at OptiPlanning, the slot taken before it starts, no job fails for waiting, each delivered once."""
     log = tmp_path / "opti.log"
     settings.OPTI_COMMAND = exclusive(log, floor, seconds=0.05)
     jobs = [make_job(order_id=f"S-{number}") for number in range(20)]

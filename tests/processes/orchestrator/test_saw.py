@@ -138,7 +138,7 @@ def test_a_file_that_could_not_be_taken_back_is_never_cut_twice(floor, customer,
 
 @pytest.mark.parametrize("here", [True, False])
 def test_a_job_that_cost_too_many_runners_is_taken_back_from_the_saw(floor, customer, settings, here) -> None:
-    """A job that says FAILED is not cut; whoever cannot reach the folder leaves it to who can."""
+    """A job that says FAILED is not cut; a machine that cannot reach the folder leaves it to one that can."""
     job = handed_over(floor, settings)
     assert Job.objects.claim().pk == job.pk
     Job.objects.filter(pk=job.pk).update(lapse_count=MOST_LAPSES - 1)
@@ -246,7 +246,7 @@ def test_a_cancelled_retry_takes_back_what_the_attempt_before_left(floor, custom
 
 
 def test_a_solution_that_the_saw_took_is_never_replaced(floor, customer, settings, tmp_path) -> None:
-    """The rules changed after the saw took the file unheard: the order is cut, so it is not solved anew."""
+    """The rules changed after the saw took the file unheard: the order is cut, so it is not solved again."""
     good = settings.OPTI_RULES.read_text()
     settings.OPTI_RULES = tmp_path / "rules.json"
     settings.OPTI_RULES.write_text(good)

@@ -68,9 +68,9 @@ def test_it_plays_until_it_is_stopped(here: Floor, tmp_path: Path) -> None:
         DJANGO_SETTINGS_MODULE="config.settings",
         PYTHONUNBUFFERED="1",
     )
-    told = tmp_path / "told"
+    log = tmp_path / "log"
     command = [sys.executable, "-m", "simulators.optiplanning", "--opti-delay", "0", "--saw-delay", "0"]
-    with told.open("wb") as output:
+    with log.open("wb") as output:
         simulator = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output)
     try:
         here.write()
@@ -80,10 +80,10 @@ def test_it_plays_until_it_is_stopped(here: Floor, tmp_path: Path) -> None:
         name = delivery_name(here.job, 1, solution)
         deliver(solution, name, here.folders)
         wait_until(lambda: acknowledged(name, here.folders) is True)
-        wait_until(lambda: told.read_text().count("\n") == 2)  # it moves the file first, and tells then
+        wait_until(lambda: log.read_text().count("\n") == 2)  # it moves the file first, then logs it
     finally:
         os.kill(simulator.pid, signal.SIGINT)
         simulator.wait(timeout=PATIENCE)
 
     assert simulator.returncode == 0
-    assert told.read_text() == f"OptiPlanning wrote {solution.name}.\nThe saw took {name}.\n"
+    assert log.read_text() == f"OptiPlanning wrote {solution.name}.\nThe saw took {name}.\n"

@@ -35,7 +35,7 @@ def test_of_runners_that_race_for_the_slot_one_gets_it_and_nobody_fails(transact
     for number in range(6):
         job = make_job(revision=number)
         job.move("prepare", attempt_started_at=Now())
-        job.move("import_files", imported_at=None)  # nobody has waited longer
+        job.move("import_files", imported_at=None)  # no job has waited longer
     start = threading.Barrier(6)
 
     def race(_: int) -> bool:
@@ -49,7 +49,7 @@ def test_of_runners_that_race_for_the_slot_one_gets_it_and_nobody_fails(transact
 
 
 def test_without_the_look_before_the_index_alone_lets_one_in(transactional_db, in_threads) -> None:
-    """The race is real: with nobody looking first, the losers meet the index and are told so."""
+    """The race is real: without the check first, the losers meet the index."""
     for number in range(4):
         job = make_job(revision=number)
         job.move("prepare", attempt_started_at=Now())
@@ -79,7 +79,7 @@ def test_whoever_waited_longest_gets_the_slot(floor, customer, settings) -> None
 
 
 def test_a_free_slot_wakes_the_job_that_waits_longest(floor, customer, settings) -> None:
-    """Nobody sleeps through a free slot until the time to ask again has come."""
+    """No job sleeps through a free slot."""
     settings.OPTI_COMMAND = command(floor, "--fault", "silent")
     busy, waiting = make_job(), make_job(revision=1)
     tick(patient=True)
