@@ -68,12 +68,6 @@ class Collected:
 
 
 @dataclass(frozen=True)
-class Candidate:
-    path: Path
-    modified_at: datetime
-
-
-@dataclass(frozen=True)
 class Wanted:
     """Which files are the solution of a job's attempt."""
 
@@ -128,26 +122,27 @@ def _chosen(wanted: Wanted, folder: Path) -> list[Path]:
     """Return the files of the solution sorted by name, or an empty list if one is missing."""
     found = _candidates(wanted, folder)
     by_sheet = _by_sheet(wanted, found)
-    named = {one.path for ones in by_sheet.values() for one in ones}
-    for_all = [one for one in found if len(wanted.sheets) == 1 or one.path not in named]
+    named = {path for paths in by_sheet.values() for path in paths}
+    for_all = [path for path in found if len(wanted.sheets) == 1 or path not in named]
     # A file named after one of several sheets solves only that one: taken for all, the others would never be cut.
     each = wanted.each or (bool(named) and not for_all)
-    chosen = [_newest(ones) for ones in by_sheet.values()] if each else [_newest(for_all)]
-    return [] if None in chosen else sorted((one.path for one in chosen if one), key=lambda path: path.name)
+    choices = list(by_sheet.values()) if each else [for_all]
+    return sorted((newest for newest, *_ in choices), key=lambda path: path.name) if all(choices) else []
 
 
-def _by_sheet(wanted: Wanted, found: list[Candidate]) -> dict[str, list[Candidate]]:
+def _by_sheet(wanted: Wanted, found: list[Path]) -> dict[str, list[Path]]:
     """Return the files by the sheet they name; if several names match, by the longest."""
     longest_first = sorted(wanted.sheets, key=len, reverse=True)
-    by_sheet: dict[str, list[Candidate]] = {name: [] for name in wanted.sheets}
-    for one in found:
-        named = (name for name in longest_first if whole_token(Path(name).stem).search(one.path.name))
+    by_sheet: dict[str, list[Path]] = {name: [] for name in wanted.sheets}
+    for path in found:
+        named = (name for name in longest_first if whole_token(Path(name).stem).search(path.name))
         if name := next(named, None):
-            by_sheet[name].append(one)
+            by_sheet[name].append(path)
     return by_sheet
 
 
-def _candidates(wanted: Wanted, folder: Path) -> list[Candidate]:
+def _candidates(wanted: Wanted, folder: Path) -> list[Path]:
+    """Return the XML files that name the job and are of this attempt, newest first."""
     ours = whole_token(str(wanted.job_id))
     found = []
     with os.scandir(folder) as entries:
@@ -159,16 +154,12 @@ def _candidates(wanted: Wanted, folder: Path) -> list[Candidate]:
             with suppress(FileNotFoundError):
                 modified_at = datetime.fromtimestamp(entry.stat(follow_symlinks=False).st_mtime, UTC)
                 if modified_at >= wanted.newer_than:
-                    found.append(Candidate(Path(entry.path), modified_at))
-    return found
+                    found.append((modified_at, entry.name))
+    return [folder / name for _, name in sorted(found, reverse=True)]
 
 
 def whole_token(text: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![0-9A-Za-z]){re.escape(text)}(?![0-9A-Za-z])", re.IGNORECASE)
-
-
-def _newest(found: list[Candidate]) -> Candidate | None:
-    return max(found, key=lambda one: (one.modified_at, one.path.name), default=None)
 
 
 def _read_stable(path: Path, now: datetime, digest: "hashlib._Hash") -> Figures | None:

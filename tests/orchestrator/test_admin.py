@@ -10,7 +10,7 @@ from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.models import Customer, Job
 from orchestrator.models.queryset import failure
 from orchestrator.states import JobState
-from orchestrator.workflow.error_help import TO_FIX, advice
+from orchestrator.workflow.error_help import HELP, help_for
 from tests.support.cutting_jobs import CUTTING_JOBS, make_job
 
 pytestmark = pytest.mark.django_db
@@ -97,9 +97,9 @@ def test_the_page_shows_parts_what_to_fix_and_the_timeline(make_person) -> None:
 
 @pytest.mark.parametrize("code", sorted(HOLD_CODES))
 def test_for_every_hold_there_is_something_to_fix_in_words(code) -> None:
-    (sentence,) = advice(held(code))
+    (sentence,) = help_for(held(code))
 
-    assert sentence == TO_FIX[code]
+    assert sentence == HELP[code]
     assert "approve" in sentence
 
 

@@ -118,7 +118,7 @@ def test_hold_shows_what_to_fix_its_message_and_approve(make_person) -> None:
 
     page = make_person("operator").get(f"{LIST}{job.pk}/change/").content.decode()
 
-    for text in ("put this right, then Approve", "Add the customer", "No customer has the phone.", "/approve/"):
+    for text in ("Needs approval", "Add the customer", "No customer has the phone.", "/approve/"):
         assert text in page
 
 
@@ -143,7 +143,7 @@ def test_held_jobs_are_a_group_that_can_be_approved(make_person) -> None:
     (shown,) = client.get(f"{LIST}groups/").context["groups"]
 
     assert (shown.group.total, shown.group.shape) == (2, "No customer has the phone +#.")
-    assert [way.href for way in shown.ways] == [f"{LIST}all/approve/?group={shown.group.name}"]
+    assert [action.href for action in shown.actions] == [f"{LIST}all/approve/?group={shown.group.name}"]
     assert len(client.get(shown.list_href).context["cl"].result_list) == 2
 
 

@@ -67,7 +67,7 @@ def test_a_delivery_appears_whole_under_its_name(floor: Folders, source: Path) -
 
 
 @pytest.mark.parametrize("folder", ["inbox", "processed", "failed"])
-def test_what_was_handed_over_once_is_left_alone(floor: Folders, source: Path, folder: str) -> None:
+def test_what_was_is_delivered_once_is_left_alone(floor: Folders, source: Path, folder: str) -> None:
     (getattr(floor, folder) / NAME).write_bytes(b"handed over before")
 
     deliver(source, NAME, floor)
@@ -97,7 +97,7 @@ def test_two_at_once_deliver_one_file(floor: Folders, source: Path, in_threads: 
 
 
 def test_nothing_is_overwritten_between_looking_and_placing(floor: Folders, source: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(delivery, "_handed_over", lambda *_: False)
+    monkeypatch.setattr(delivery, "_is_delivered", lambda *_: False)
     (floor.inbox / NAME).write_bytes(b"first")
 
     deliver(source, NAME, floor)

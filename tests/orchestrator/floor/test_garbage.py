@@ -27,9 +27,9 @@ from tests.support.sheets import TEMPLATE
 def test_every_order_is_read_or_refused_in_words(body: Any) -> None:
     found = answer(read_order, body, default_mode="C", refusal=InvalidOrder)
 
-    faults = getattr(found, "faults", [])
-    assert isinstance(found, Order) or faults
-    assert all(": " in fault and not UNSAFE_CHARS.search(fault) for fault in faults)
+    errors = getattr(found, "errors", [])
+    assert isinstance(found, Order) or errors
+    assert all(": " in error and not UNSAFE_CHARS.search(error) for error in errors)
 
 
 @given(spoilt(RULES).map(lambda rules: json.dumps(rules).encode()) | damaged(json.dumps(RULES, indent=2).encode()))

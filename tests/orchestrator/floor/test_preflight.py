@@ -71,7 +71,7 @@ def test_little_space_is_told(floor: Folders, mounted: Any) -> None:
     mounted(floor.export)
 
     assert found("export folder")[0] == CheckLevel.PASS
-    assert found("export space") == (CheckLevel.FAIL, f"{floor.export}: 0 MB are free.")
+    assert found("export space") == (CheckLevel.FAIL, f"{floor.export}: 0 MB free.")
 
 
 def test_a_broken_template_fails(floor: Folders, settings: Any, tmp_path: Path) -> None:

@@ -95,4 +95,4 @@ def test_a_small_template_that_unfolds_into_a_large_one_is_not_opened(template: 
             bomb.write(bytes(1024**2))
     assert path.stat().st_size < 1024**2
 
-    assert "would unfold to more than 50 MB" in reason(path)
+    assert "would expand to more than 50 MB" in reason(path)
