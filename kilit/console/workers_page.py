@@ -47,7 +47,7 @@ def not_responding() -> Condition:
 
 
 @dataclass(frozen=True)
-class Supervisor:
+class SupervisorStatus:
     heartbeat: Heartbeat
     now: datetime
 
@@ -146,7 +146,7 @@ class DoorbellStatus:
 class Workers:
     """All background processes, at one moment."""
 
-    supervisors: Sequence[Supervisor]
+    supervisors: Sequence[SupervisorStatus]
     runners: Sequence[RunnerStatus]
     tasks: Sequence[ScheduledTask]
     rings: Sequence[DoorbellStatus]
@@ -157,7 +157,7 @@ class Workers:
         runs = {run.name: run for run in SweepRun.objects.all()}
         bells = {bell.name: bell.rung_at for bell in Bell.objects.all()}
         return cls(
-            supervisors=[Supervisor(beat, now) for beat in Heartbeat.objects.order_by("-started_at", "name")],
+            supervisors=[SupervisorStatus(beat, now) for beat in Heartbeat.objects.order_by("-started_at", "name")],
             runners=[RunnerStatus(runner, now) for runner in Runner.objects.order_by("-started_at", "name")],
             tasks=[ScheduledTask(sweep, runs.get(name) or SweepRun(name=name), now) for name, sweep in sweeps.items()],
             rings=[DoorbellStatus(name, bells.get(name), now) for name in sorted({*doorbells, *bells})],

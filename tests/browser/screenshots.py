@@ -1,4 +1,4 @@
-"""`make screenshots`: the pictures of the documents, taken anew from demo data by a product of their own.
+"""`make screenshots`: the pictures of the documents, taken from demo data on an installation of their own.
 
 A picture more is a line more in SHOTS.
 """
@@ -106,7 +106,7 @@ def retry_some(browser: Browser, url: str, logins: dict[str, Any]) -> None:
 
 
 def entered(browser: Browser, url: str, shot: Shot, logins: dict[str, Any]) -> Page:
-    """Return a page of a fresh browser, logged in by the form as anybody is."""
+    """Return a page of a fresh browser, logged in with the form."""
     context = browser.new_context(
         base_url=url,
         color_scheme="dark" if shot.theme == "dark" else "light",

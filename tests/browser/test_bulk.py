@@ -1,4 +1,4 @@
-"""Thousands of rows acted on from a list, with a real worker: told first, typed, watched, told after."""
+"""Thousands of rows acted on from a list, with a real worker: preview, confirmation, progress, report."""
 
 import re
 
@@ -43,7 +43,7 @@ def test_five_thousand_rows_are_retried_by_filter(visitor, house, tmp_path) -> N
     expect(page).to_have_url(re.compile("/admin/bulk/bulkaction/"))
     expect(page.locator("main")).to_contain_text("0 of 5,000 rows looked at (0 %)")
     with real_workers(tmp_path):
-        # The page renews itself: nobody reloads it.
+        # The page refreshes itself.
         expect(page.locator("main")).to_contain_text("Retried 5,000 of 5,000.")
 
     expect(page.locator("main")).to_contain_text("5,000 of 5,000 rows looked at (100 %)")

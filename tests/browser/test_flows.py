@@ -201,7 +201,7 @@ def test_whoever_guesses_is_told_for_how_long_they_are_shut_out(visitor, house) 
         open_page(page, "/admin/login/")
         page.get_by_label("Username").fill("demo-operator")
         page.locator("#id_password").fill("not this one")
-        with page.expect_response(lambda answer: answer.request.method == "POST"):  # opened anew it would not be sent
+        with page.expect_response(lambda answer: answer.request.method == "POST"):  # opened again it would not be sent
             page.get_by_role("button", name="Log in").click()
 
     expect(page.get_by_role("heading")).to_contain_text("Too many wrong passwords")

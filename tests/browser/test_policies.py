@@ -19,7 +19,7 @@ document.addEventListener("securitypolicyviolation", (event) => {
   window.stopped.push(`${event.effectiveDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`);
 });
 """
-# What somebody would put into a page who found a hole in it; each sets `hacked`, or sends the reader elsewhere.
+# What an attacker would inject; each sets `hacked`, or sends the reader elsewhere.
 INJECTED = """
 <script>window.hacked = "script"</script>
 <img src="/static/none.png" onerror="window.hacked = 'handler'">
@@ -104,7 +104,7 @@ def test_what_is_injected_into_a_page_does_nothing(visitor, house) -> None:
     page.locator("#injected-link").dispatch_event("click")
     page.locator("#injected-form button").dispatch_event("click")
     for directive in DIRECTIVES:
-        page.wait_for_function("directive => window.stopped.some(told => told.startsWith(directive))", arg=directive)
+        page.wait_for_function("directive => window.stopped.some(text => text.startsWith(directive))", arg=directive)
     page.wait_for_timeout(300)  # for what would come of the clicks
 
     assert page.evaluate("window.hacked") is None

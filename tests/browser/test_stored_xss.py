@@ -40,7 +40,7 @@ FILES = {
 
 
 def outsiders_write(site: Site) -> None:
-    """Write it into every field that somebody without a login to the console can fill, by the doors they have."""
+    """Write it into every field that can be filled without a login to the console."""
     script = Client(headers={"x-api-key": site.issue_key(name=EVIL)})
     item = {
         "conversionName": EVIL,
@@ -49,8 +49,8 @@ def outsiders_write(site: Site) -> None:
         "conversionCurrency": "TRY",
     }
     items = [item | {"gclid": f"xss-{number}", "sourceKey": EVIL + str(number)} for number in range(2)]
-    told = post(script, "/api/oci/conversions", {"siteId": site.public_id, "conversions": items}).json()
-    assert told["created"] == 2, told
+    created = post(script, "/api/oci/conversions", {"siteId": site.public_id, "conversions": items}).json()
+    assert created["created"] == 2, created
     Conversion.objects.filter(gclid__startswith="xss-").claim(limit=10)
     ids = [str(row) for row in Conversion.objects.filter(gclid__startswith="xss-")]
     failed = {"siteId": site.public_id, "queueIds": ids[:1], "errorCategory": "VALIDATION"}

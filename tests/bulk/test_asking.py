@@ -1,4 +1,4 @@
-"""Asking for a bulk action: what is offered, what is told first, and what is refused."""
+"""Asking for a bulk action: what is offered, what is shown first, and what is refused."""
 
 from typing import Any
 
@@ -50,8 +50,8 @@ def test_filters_that_are_typed_in_reach_as_far_as_the_list(make_person, site, m
 
     assert by_code["sentences"][0] == by_group["sentences"][0] == "Retry: 2 match (2 FAILED)."
     assert by_day["sentences"][0] == "Retry: 3 match (3 FAILED)."
-    told = [shown["facts"][0][1] for shown in (by_code, by_day, by_group)]
-    assert told == [
+    texts = [shown["facts"][0][1] for shown in (by_code, by_day, by_group)]
+    assert texts == [
         "error code: NO_CLICK",
         f"From: {today} · To, that day included: {today}",
         "error group: NO_CLICK bad",
@@ -115,7 +115,7 @@ def test_above_a_hundred_the_number_has_to_be_typed(make_person, site, make_fail
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ("", "Set a filter first. Actions do not run over the whole list."),
         ("p=1&o=2", "Set a filter first. Actions do not run over the whole list."),
@@ -125,7 +125,7 @@ def test_above_a_hundred_the_number_has_to_be_typed(make_person, site, make_fail
         ("status=FAILED&site=nonsense", "The filter “site” has no value “nonsense”, so nothing matches."),
     ],
 )
-def test_filters_that_narrow_nothing_are_refused(make_person, site, make_failed, query: str, told: str) -> None:
+def test_filters_that_narrow_nothing_are_refused(make_person, site, make_failed, query: str, message: str) -> None:
     make_failed(site, 1)
     operator = make_person(sites={site: "operator"})
     address = f"{LIST}all/retry/?{query}"
@@ -134,7 +134,7 @@ def test_filters_that_narrow_nothing_are_refused(make_person, site, make_failed,
 
     for answer in answers:
         assert answer.redirect_chain == [(LIST, 302)]
-        assert said(answer) == [told]
+        assert said(answer) == [message]
     assert not BulkAction.objects.exists()
     assert states() == {"FAILED": 1}
 
@@ -181,7 +181,7 @@ def test_very_many_are_counted_by_a_worker_and_confirmed_then(make_person, site,
     action = asked(operator)
     planned = operator.get(f"{PAGES}{action.pk}/change/").content.decode()
     ready = worked(action)
-    told = operator.get(f"{PAGES}{action.pk}/change/").content.decode()
+    page = operator.get(f"{PAGES}{action.pk}/change/").content.decode()
     wrong = operator.post(f"{PAGES}{action.pk}/start/", {"count": "50"}, follow=True)
     nothing_yet = states()
     operator.post(f"{PAGES}{action.pk}/start/", {"count": "120"})
@@ -191,8 +191,8 @@ def test_very_many_are_counted_by_a_worker_and_confirmed_then(make_person, site,
     assert asking.context["submit"] == "Count them first"
     assert "Nothing has been changed yet" in planned
     assert (ready.status, ready.total, ready.eligible) == ("READY", 120, 120)
-    assert "Retry: 120 match (120 FAILED)." in told
-    assert "Type 120 to confirm" in told
+    assert "Retry: 120 match (120 FAILED)." in page
+    assert "Type 120 to confirm" in page
     assert said(wrong) == ["Type 120 to start it."]
     assert nothing_yet == {"FAILED": 120}
     assert said(twice) == ["Nothing was changed: it is RUNNING."]

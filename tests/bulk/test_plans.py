@@ -23,9 +23,9 @@ FEW = 2_000  # blocks; the table has ten times as many
 
 def check(statement: str, *, rows: int) -> None:
     """Explain a statement: it reads what it needs, and a walk ends early where nearly all rows are wanted anyway."""
-    told = explained(statement)
-    read = blocks(told)
-    assert not walked(told, TABLE) or read < FEW, (read, statement)
+    explanation = explained(statement)
+    read = blocks(explanation)
+    assert not walked(explanation, TABLE) or read < FEW, (read, statement)
     assert read < rows * BUFFERS_PER_ROW, (read, statement)
 
 

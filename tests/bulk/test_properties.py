@@ -1,4 +1,4 @@
-"""Whatever happens on the way, a bulk action's sums, its lines and the witness tell one story."""
+"""Whatever happens while it runs, a bulk action's sums, its items and the events agree."""
 
 from collections import Counter
 from contextlib import nullcontext
@@ -26,7 +26,7 @@ STEPS = ["batch", "crash", "lapse", "rival", "rival fails", "cancel", "work"]
 
 @given(steps=st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, ROWS - 1)), max_size=8))
 @few(60)
-def test_any_course_of_events_is_told_as_it_was(make_site, make_failed, steps: list[tuple[str, int]]) -> None:
+def test_sums_items_and_events_always_agree(make_site, make_failed, steps: list[tuple[str, int]]) -> None:
     site = make_site()
     rows = make_failed(site, ROWS)
     operator, _ = User.objects.get_or_create(username="walker", is_staff=True, is_superuser=True)
@@ -82,7 +82,7 @@ def _agrees(action: BulkAction) -> None:
     assert results["skipped"] == sum(count for _state, _reason, count in action.skipped)
     assert results["changed"] + results["skipped"] == action.done_count
     assert results.total() == action.total
-    told = Counter(Event.objects.filter(message=f"fixed ({action})").values_list("object_id", flat=True))
+    moves = Counter(Event.objects.filter(message=f"fixed ({action})").values_list("object_id", flat=True))
     moved = BulkItem.objects.filter(action=action, result="changed").values_list("object_id", flat=True)
-    assert told == Counter(moved), "each row moved once, and those alone"
+    assert moves == Counter(moved), "each row moved once, and those alone"
     assert (action.status == "DONE") <= (action.done_count == action.total)

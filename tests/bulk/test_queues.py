@@ -1,4 +1,4 @@
-"""Bulk actions and dead letters in the other two queues: the same page, the same words."""
+"""Bulk actions and exports of failed rows in the other two queues."""
 
 import csv
 from io import StringIO
@@ -45,7 +45,7 @@ def failed_cutting_job(order_id: str, code: Code = Code.OPTI_RUNNER_FAILED, **co
     return job
 
 
-def test_pdf_jobs_are_retried_by_filter_and_twins_are_told(make_person, make_job) -> None:
+def test_pdf_jobs_are_retried_by_filter_and_duplicates_are_skipped(make_person, make_job) -> None:
     failed, twin, _ = make_job("failed"), make_job("failed"), make_job("succeeded")
     PdfJob(owner=twin.owner, job_key=twin.job_key, template_name="invoice").save()
     client = make_person()
@@ -60,7 +60,7 @@ def test_pdf_jobs_are_retried_by_filter_and_twins_are_told(make_person, make_job
     assert PdfJob.objects.get(pk=failed.pk).status == "queued"
 
 
-def test_a_preview_of_twins_agrees_with_what_is_done(make_person, make_job) -> None:
+def test_a_preview_of_duplicates_matches_the_result(make_person, make_job) -> None:
     first = make_job("failed")
     second = make_job("failed", owner=first.owner)
     PdfJob.objects.filter(pk=second.pk).update(job_key=first.job_key)
@@ -75,7 +75,7 @@ def test_a_preview_of_twins_agrees_with_what_is_done(make_person, make_job) -> N
     assert said(done) == [f"Retried 1 of 2; 1 was failed ({ALREADY_QUEUED})."]
 
 
-def test_a_store_that_does_not_answer_stops_the_action_and_is_told(make_person, make_job, monkeypatch) -> None:
+def test_an_unavailable_store_stops_the_action_with_a_message(make_person, make_job, monkeypatch) -> None:
     make_job("succeeded")
 
     def down(_: str) -> None:
@@ -89,7 +89,7 @@ def test_a_store_that_does_not_answer_stops_the_action_and_is_told(make_person, 
     assert PdfJob.objects.get().status == "succeeded"
 
 
-def test_cutting_jobs_are_retried_by_filter_and_permanent_errors_are_told(make_person, floor) -> None:
+def test_cutting_jobs_are_retried_by_filter_and_permanent_errors_are_skipped(make_person, floor) -> None:
     passing = failed_cutting_job("S-1")
     failed_cutting_job("S-2", Code.XML_INVALID)
     failed_cutting_job("S-3", retry_count=99)
@@ -108,11 +108,11 @@ def test_cutting_jobs_are_retried_by_filter_and_permanent_errors_are_told(make_p
     assert passing.status == "NEW"
     retried = Event.objects.of(passing).get(event_type="JOB_RETRY_SCHEDULED")
     assert (retried.actor, retried.message) == ("operator:ayse", f"fixed ({action})")
-    told = client.get(f"{PAGES}{action.pk}/change/").content.decode()
-    assert "Scheduled for retry: 1 of 3; 1 was FAILED (E_RETRY_LIMIT_REACHED); 1 was FAILED (E_XML_INVALID)." in told
+    page = client.get(f"{PAGES}{action.pk}/change/").content.decode()
+    assert "Scheduled for retry: 1 of 3; 1 was FAILED (E_RETRY_LIMIT_REACHED); 1 was FAILED (E_XML_INVALID)." in page
 
 
-def test_a_job_that_is_worked_on_is_foretold_as_it_is_reported(make_person, floor) -> None:
+def test_a_job_in_progress_is_skipped_in_preview_and_report(make_person, floor) -> None:
     free, busy = make_cutting_job(order_id="S-1"), make_cutting_job(order_id="S-2")
     Job.objects.filter(pk=busy.pk).claim()
     client, both = make_person(), [str(free.pk), str(busy.pk)]
@@ -136,26 +136,26 @@ def test_decisions_need_a_reason_too(make_person, floor, verb: str) -> None:
     assert job.status == "NEW"
 
 
-def test_dead_letters_of_pdf_jobs(make_person, make_job) -> None:
+def test_the_export_of_failed_pdf_jobs(make_person, make_job) -> None:
     job = make_job("failed", owner=some_user("=cmd"))
     make_job("succeeded")
     client = make_person(role="viewer")
 
-    (told,) = downloaded(client, f"{PDF}dead-letters/?template=invoice")
+    (row,) = downloaded(client, f"{PDF}dead-letters/?template=invoice")
 
-    assert (told["id"], told["owner"], told["errorCode"]) == (str(job.pk), "'=cmd", "TEMPLATE_ERROR")
+    assert (row["id"], row["owner"], row["errorCode"]) == (str(job.pk), "'=cmd", "TEMPLATE_ERROR")
     assert downloaded(client, f"{PDF}dead-letters/?template=offer") == []
     assert f"{PDF}dead-letters/?template=offer" in client.get(f"{PDF}?template=offer").content.decode()
 
 
-def test_dead_letters_of_cutting_jobs(make_person, floor) -> None:
+def test_the_export_of_failed_cutting_jobs(make_person, floor) -> None:
     job = failed_cutting_job("S-1")
     make_cutting_job(order_id="S-2")
     client = make_person(role="viewer")
 
-    (told,) = downloaded(client, f"{CUTTING}dead-letters/?mode=A")
+    (row,) = downloaded(client, f"{CUTTING}dead-letters/?mode=A")
 
-    assert (told["id"], told["orderId"], told["errorMessage"]) == (str(job.pk), "S-1", "'=no")
+    assert (row["id"], row["orderId"], row["errorMessage"]) == (str(job.pk), "S-1", "'=no")
     assert downloaded(client, f"{CUTTING}dead-letters/?code=E_XML_INVALID") == []
 
 

@@ -1,4 +1,4 @@
-"""Rights that change while a bulk action runs: asked anew before every batch."""
+"""Rights that change while a bulk action runs: checked again before every batch."""
 
 import pytest
 from django.contrib.auth.models import Group, User

@@ -11,7 +11,7 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.django_db
 
 
-def test_what_somebody_else_moved_meanwhile_is_told(make_person, site, make_failed) -> None:
+def test_rows_moved_meanwhile_are_reported(make_person, site, make_failed) -> None:
     rows = make_failed(site, 5)
     first, second = (make_person(name, sites={site: "operator"}) for name in ("ayse", "can"))
     mine = asked(first)
@@ -86,7 +86,7 @@ def test_two_workers_never_do_the_same_batch(make_person, site, make_failed, sma
 
 @pytest.mark.django_db(transaction=True)
 def test_two_operators_over_the_same_rows_at_once(make_person, make_site, make_failed, in_threads) -> None:
-    """Every row is moved by one of them, and told by the other."""
+    """Every row is moved by one of them, and reported as skipped by the other."""
     sites = [make_site() for _ in range(3)]
     for site in sites:
         make_failed(site, 200)

@@ -1,4 +1,4 @@
-"""Running a bulk action: exact through crashes and cancels, and told row by row."""
+"""Running a bulk action: exact through crashes and cancels, with a result for each row."""
 
 from datetime import timedelta
 from typing import Any
@@ -19,7 +19,7 @@ from tests.support.bulk_results import agrees, results
 pytestmark = pytest.mark.django_db
 
 
-def test_every_row_tells_who_and_why(make_person, site, make_failed) -> None:
+def test_every_event_has_the_user_and_the_reason(make_person, site, make_failed) -> None:
     rows = make_failed(site, 3)
     operator = make_person(sites={site: "operator"})
 
@@ -82,8 +82,8 @@ def test_cancel_stops_before_the_next_batch(make_person, site, make_failed, smal
     assert not more
     assert (action.status, action.done_count, action.moved_count) == ("CANCELLED", 2, 2)
     assert states() == {"QUEUED": 2, "FAILED": 8}
-    told = Event.objects.of(action).last()
-    assert (told.actor, told.message) == ("operator:can", "the wrong account")
+    event = Event.objects.of(action).last()
+    assert (event.actor, event.message) == ("operator:can", "the wrong account")
     agrees(operator, action)
 
 
@@ -135,7 +135,7 @@ def test_a_batch_that_breaks_off_leaves_nothing_and_is_tried_again(
     agrees(operator, action)
 
 
-def test_what_never_works_fails_with_its_words(make_person, site, make_failed, monkeypatch) -> None:
+def test_an_operation_that_never_works_fails_with_its_message(make_person, site, make_failed, monkeypatch) -> None:
     make_failed(site, 2)
     action = asked(make_person(sites={site: "operator"}))
 
@@ -152,7 +152,7 @@ def test_what_never_works_fails_with_its_words(make_person, site, make_failed, m
     assert states() == {"FAILED": 2}
 
 
-def test_plans_that_nobody_confirms_are_cancelled_and_old_lines_forgotten(make_person, site, make_failed, sql) -> None:
+def test_unconfirmed_plans_are_cancelled_and_old_results_deleted(make_person, site, make_failed, sql) -> None:
     make_failed(site, 1)
     done = worked(asked(make_person(sites={site: "operator"})))
     stale = BulkAction.objects.create(
@@ -168,7 +168,7 @@ def test_plans_that_nobody_confirms_are_cancelled_and_old_lines_forgotten(make_p
     assert stale.status == "CANCELLED"
 
 
-def test_the_page_renews_itself_until_the_end(make_person, site, make_failed) -> None:
+def test_the_page_refreshes_itself_until_the_end(make_person, site, make_failed) -> None:
     make_failed(site, 2)
     operator = make_person(sites={site: "operator"})
     action = asked(operator)
@@ -185,7 +185,7 @@ def test_the_page_renews_itself_until_the_end(make_person, site, make_failed) ->
     assert "<html" not in after
 
 
-def test_a_file_of_results_is_safe_and_told_row_by_row(make_person, site, make_failed) -> None:
+def test_a_file_of_results_has_a_line_for_each_row(make_person, site, make_failed) -> None:
     rows = make_failed(site, 2)
     operator = make_person(sites={site: "operator"})
     action = asked(operator)
@@ -193,10 +193,10 @@ def test_a_file_of_results_is_safe_and_told_row_by_row(make_person, site, make_f
 
     waiting = results(operator, action)
     worked(action)
-    told = results(operator, action)
+    lines = results(operator, action)
 
     assert {row["result"] for row in waiting.values()} == {"waiting"}
-    assert told[rows[0].pk] | {"doneAt": ""} == {
+    assert lines[rows[0].pk] | {"doneAt": ""} == {
         "id": str(rows[0].pk),
         "foundAs": "FAILED",
         "result": "skipped",
@@ -204,5 +204,5 @@ def test_a_file_of_results_is_safe_and_told_row_by_row(make_person, site, make_f
         "reason": "",
         "doneAt": "",
     }
-    assert told[rows[1].pk]["result"] == "changed"
+    assert lines[rows[1].pk]["result"] == "changed"
     assert BulkItem.objects.count() == 2

@@ -28,6 +28,6 @@ def make_person() -> Callable[..., Client]:
 
 @pytest.fixture
 def within_the_hour(sql, db: None) -> None:
-    """Begin in no hour's last minute: what a test made would be of the hour before, and not of the last one told."""
+    """Do not start in the last minute of an hour: rows of the test would belong to the hour before."""
     ends = "SELECT clock_timestamp() > date_trunc('hour', clock_timestamp()) + interval '59 minutes'"
     wait_until(lambda: sql(ends) == [(False,)])

@@ -36,13 +36,13 @@ def test_membership_narrows_numbers_rows_and_sites(make_person) -> None:
     Count.objects.fold(limit=5)
     make_person("ayse", role="viewer", sites=(mine,))
 
-    told = dashboard.fill_panel(CONVERSIONS, fresh("ayse"))
+    content = dashboard.fill_panel(CONVERSIONS, fresh("ayse"))
 
-    assert {state.name: state.rows for state in told.states if state.rows} == {"COMPLETED": 1, "QUEUED": 1}
-    assert (told.chart.well, told.chart.badly, told.is_alarming) == (1, 0, False)
-    assert told.oldest is not None
-    assert told.oldest.text == "Mine"
-    assert told.concerns == []
+    assert {state.name: state.rows for state in content.states if state.rows} == {"COMPLETED": 1, "QUEUED": 1}
+    assert (content.chart.well, content.chart.badly, content.is_alarming) == (1, 0, False)
+    assert content.oldest is not None
+    assert content.oldest.text == "Mine"
+    assert content.concerns == []
 
 
 def test_membership_narrows_what_is_stuck(make_person, sql) -> None:
@@ -60,10 +60,10 @@ def test_a_member_of_no_site_sees_no_number_of_any(make_person) -> None:
     make_conversions(make_site("Theirs"), well=2, waiting=2)
     client = make_person("ayse", role="operator")
 
-    told = dashboard.fill_panel(CONVERSIONS, fresh("ayse"))
+    content = dashboard.fill_panel(CONVERSIONS, fresh("ayse"))
 
-    assert [state.rows for state in told.states] == [0] * 5
-    assert (told.chart.well, told.oldest, told.stuck.rows) == (0, None, 0)
+    assert [state.rows for state in content.states] == [0] * 5
+    assert (content.chart.well, content.oldest, content.stuck.rows) == (0, None, 0)
     assert "Theirs" not in text_of(client)
 
 

@@ -79,7 +79,7 @@ def test_blanks_ask_for_nothing(make_person, query: str) -> None:
 
 @pytest.mark.parametrize(("asked", "number", "rows"), [("900", 2, 1), ("2", 2, 1), ("0", 1, 50), ("-3", 1, 50)])
 def test_a_page_beyond_the_last_is_the_last_of_the_same_filter(make_person, asked: str, number: int, rows: int) -> None:
-    """Whoever retries all of the last page comes back to a page that is gone."""
+    """Retrying all rows of the last page leads back to a page that no longer exists."""
     site = make_site()
     make_conversions(site, badly=51, waiting=1)
 
@@ -116,9 +116,9 @@ def test_a_list_says_which_filter_is_on_as_the_bulk_page_does(make_person) -> No
         "code=X",
         "q=o-1",
     ):
-        told = dict(client.get(f"{LIST}all/retry/?{query}").context["facts"])["Filter"]
+        text = dict(client.get(f"{LIST}all/retry/?{query}").context["facts"])["Filter"]
         listed = page(client, query)
-        assert sorted(listed.context["cl"].filters_text().split(" · ")) == sorted(told.split(" · "))
+        assert sorted(listed.context["cl"].filters_text().split(" · ")) == sorted(text.split(" · "))
         assert escape(f"Filter: {listed.context['cl'].filters_text()}") in said_over(listed)
         assert "Clear filters" in said_over(listed)
 
@@ -146,9 +146,9 @@ def test_an_empty_list_says_whether_nothing_matches_or_nothing_is_there(make_per
 
     assert "There is nothing here yet." in page(client, "").content.decode()
     for query in ("status=FAILED", "q=o-1"):
-        told = page(client, query).content.decode()
-        assert "Nothing matches this filter." in told
-        assert "Create a new item" not in told, "nobody can"
+        text = page(client, query).content.decode()
+        assert "Nothing matches this filter." in text
+        assert "Create a new item" not in text, "rows cannot be added"
 
 
 @pytest.mark.parametrize(("path", "name"), [*zip(QUEUES, ["Conversions", "PDF jobs", "Jobs"], strict=True)])

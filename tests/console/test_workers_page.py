@@ -9,7 +9,14 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
-from kilit.console.workers_page import ENDS_WITHIN, LATE_AFTER, DoorbellStatus, RunnerStatus, ScheduledTask, Supervisor
+from kilit.console.workers_page import (
+    ENDS_WITHIN,
+    LATE_AFTER,
+    DoorbellStatus,
+    RunnerStatus,
+    ScheduledTask,
+    SupervisorStatus,
+)
 from kilit.workers import sweeps
 from kilit.workers.doorbells import RING_AGAIN_AFTER
 from kilit.workers.models import Bell, Heartbeat, Runner, SweepRun
@@ -33,7 +40,7 @@ def ended(ago: timedelta, **columns: Any) -> ScheduledTask:
 
 
 @pytest.mark.parametrize(
-    ("told", "word"),
+    ("scheduled", "word"),
     [
         (task(), "never ran"),
         (ended(EVERY - SOON), "OK"),
@@ -47,10 +54,10 @@ def ended(ago: timedelta, **columns: Any) -> ScheduledTask:
         (task(taken_at=NOW - LATE_AFTER - SOON), "not run"),
     ],
 )
-def test_a_sweep_is_red_when_it_is_late_or_failed(told: ScheduledTask, word: str) -> None:
-    assert told.condition.word == word
-    assert told.condition.is_bad is (word in {"overdue", "failed", "interrupted", "not run"})
-    assert told.condition.hint
+def test_a_sweep_is_red_when_it_is_late_or_failed(scheduled: ScheduledTask, word: str) -> None:
+    assert scheduled.condition.word == word
+    assert scheduled.condition.is_bad is (word in {"overdue", "failed", "interrupted", "not run"})
+    assert scheduled.condition.hint
 
 
 def test_a_sweep_tells_when_its_next_turn_is_and_how_long_it_took() -> None:
@@ -70,8 +77,8 @@ def test_a_sweep_tells_when_its_next_turn_is_and_how_long_it_took() -> None:
 def test_a_supervisor_is_running_starting_or_not_responding(columns: dict[str, Any], word: str) -> None:
     beat = Heartbeat(**{"name": "cutter:pc:7:abc", "started_at": NOW - SOON, **columns})
 
-    assert Supervisor(beat, NOW).condition.word == word
-    assert Supervisor(beat, NOW).host == "cutter:pc"
+    assert SupervisorStatus(beat, NOW).condition.word == word
+    assert SupervisorStatus(beat, NOW).host == "cutter:pc"
 
 
 @pytest.mark.parametrize(("seconds", "word"), [(29, "running"), (31, "not responding")])

@@ -42,7 +42,7 @@ def long_walk(rows) -> list[Address]:
 
 
 def hand_made(page: Address, rows: Any) -> list[dict[str, Any]]:
-    """Return what somebody might send to a page who knows how it works inside."""
+    """Return what a caller with inside knowledge might send to a page."""
     common = {"reason": "by hand", "post": "yes", "name": "by hand", "ids": str(page.row or ""), "confirm": "1"}
     if page.model and page.name.endswith("_act"):
         return [{**common, "ids": ",".join(map(str, rows[page.model])), "from_row": "1"}]
@@ -78,8 +78,8 @@ def test_strangers_to_the_house_reach_the_login_page_alone(walk, rows, client_of
         if page.name in OWN:
             continue
         for answer in (client.get(page.path), *(client.post(page.path, body) for body in hand_made(page, rows))):
-            # A part of a page that refreshes itself says 401: a login page in its place would help nobody.
-            # It is only read, so anything else is refused (405) before anybody asks who it was.
+            # A part of a page that refreshes itself says 401: a login page in its place would not help.
+            # It is only read, so anything else is refused (405) before the user is checked.
             assert answer.status_code in (401, 405) or "/admin/login/" in answer["Location"], page
 
     assert everything() == before

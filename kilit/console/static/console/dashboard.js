@@ -15,7 +15,7 @@ document.addEventListener("DOMContentLoaded", () => {
     return marked && !marked.isCollapsed && board.contains(marked.anchorNode);
   };
   const ask = () => window.htmx.trigger(board, "refresh");
-  // A hidden tab asks nothing; who comes back to it sees the present at once.
+  // A hidden tab does not refresh; it does so at once when it becomes visible.
   const askIfSeen = () => {
     if (!document.hidden && !isPaused && !isMarking()) ask();
   };
@@ -33,7 +33,7 @@ document.addEventListener("DOMContentLoaded", () => {
     askIfSeen();
   });
 
-  // What the reader has opened stays open; htmx itself keeps the focus, by the ids of the links.
+  // Opened details stay open; htmx itself keeps the focus, by the ids of the links.
   board.addEventListener("htmx:beforeSwap", () => {
     opened = [...board.querySelectorAll("details[open][id]")].map((details) => details.id);
   });

@@ -1,4 +1,4 @@
-// Keeps htmx within the page's policy: it evaluates nothing, and brings neither scripts nor styles of its own.
+// Keeps htmx within the page's policy: it evaluates nothing, and adds no scripts or styles.
 "use strict";
 
 if (window.htmx) {
