@@ -35,7 +35,7 @@ KEEP_FINISHED_DAYS = env.number("KILIT_KEEP_FINISHED_DAYS", default=0, least=0, 
 RATE_PER_MINUTE = env.number("KILIT_RATE_PER_MINUTE", default=600, least=1)  # requests of one key
 # How many of our own proxies a request passes; without any, X-Forwarded-For cannot be trusted.
 PROXIES = env.number("KILIT_PROXIES", default=0, least=0, most=9)
-KEEP_REFUSALS_FOR = timedelta(days=env.number("KILIT_KEEP_REFUSALS_DAYS", default=90, least=7, most=3660))
+KEEP_DENIED_REQUESTS_FOR = timedelta(days=env.number("KILIT_KEEP_REFUSALS_DAYS", default=90, least=7, most=3660))
 
 # How often a conversion is claimed before it fails permanently; see docs/decisions/0001-settled-conflicts.md.
 SCRIPT_MAX_ATTEMPTS = env.number("KILIT_SCRIPT_MAX_ATTEMPTS", default=5, least=1)

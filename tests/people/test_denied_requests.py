@@ -169,7 +169,7 @@ def test_rows_can_be_neither_changed_nor_deleted() -> None:
 
 def test_old_rows_are_deleted_and_newer_ones_stay(settings, capsys) -> None:
     deny("/admin/old/")
-    age(DeniedRequest.objects.get(), days=settings.KEEP_REFUSALS_FOR.days + 1)
+    age(DeniedRequest.objects.get(), days=settings.KEEP_DENIED_REQUESTS_FOR.days + 1)
     deny("/admin/young/")
 
     call_command("forget_denied_requests", dry_run=True)

@@ -60,7 +60,7 @@ class DeniedRequestQuerySet(models.QuerySet["DeniedRequest"]):
             logger.exception("could not record a denied request")
 
     def old(self) -> Self:
-        return self.filter(minute__lt=Now() - settings.KEEP_REFUSALS_FOR)
+        return self.filter(minute__lt=Now() - settings.KEEP_DENIED_REQUESTS_FOR)
 
     def forget_old(self) -> int:
         return self.old().delete()[0]
