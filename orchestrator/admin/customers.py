@@ -11,7 +11,7 @@ from unfold.admin import ModelAdmin
 
 from orchestrator.admin.columns import masked
 from orchestrator.models import Customer
-from orchestrator.orders.fields import InvalidField, phone, text
+from orchestrator.orders.fields import OrderFieldError, phone, text
 
 
 class CustomerForm(forms.ModelForm[Customer]):
@@ -42,7 +42,7 @@ class CustomerForm(forms.ModelForm[Customer]):
     def _read(read: Any, value: str) -> str:
         try:
             return str(read(value))
-        except InvalidField as error:
+        except OrderFieldError as error:
             raise forms.ValidationError(gettext(str(error))) from None
 
 
@@ -64,7 +64,7 @@ class CustomerAdmin(ModelAdmin):
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         try:
             return queryset.filter(phone=phone(search_term)), False
-        except InvalidField:
+        except OrderFieldError:
             return super().get_search_results(request, queryset, search_term)  # type: ignore[no-any-return]
 
     def has_add_permission(self, request: HttpRequest) -> bool:

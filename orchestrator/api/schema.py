@@ -10,7 +10,7 @@ from kilit.api.openapi import VALIDATION, ApiResponse, Codes, Component, Schema,
 from orchestrator.api import answers, serializers
 from orchestrator.errors import PERMANENT_CODES, Code
 from orchestrator.orders.customers import FIELDS
-from orchestrator.orders.fields import FieldReader, InvalidField, MissingField
+from orchestrator.orders.fields import FieldReader, OrderFieldError, RequiredFieldError
 from orchestrator.orders.order import MOST_PARTS, ORDER_FIELDS, PART_FIELDS, PHONE, PLATE_FIELDS
 
 TAG = "Cutting jobs"
@@ -24,8 +24,8 @@ NO_RULES = {503: {Code.UNKNOWN.value: "The rules cannot be read.", Code.TEMPLATE
 def is_required(read: FieldReader) -> bool:
     try:
         read(None)
-    except InvalidField as error:
-        return isinstance(error, MissingField)
+    except OrderFieldError as error:
+        return isinstance(error, RequiredFieldError)
     return False
 
 

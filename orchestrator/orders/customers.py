@@ -3,7 +3,7 @@
 from typing import Any
 
 from orchestrator.models import Customer
-from orchestrator.orders.fields import BodyReader, InvalidField, phone, text
+from orchestrator.orders.fields import BodyReader, OrderFieldError, phone, text
 from orchestrator.orders.order import PHONE, InvalidOrder
 
 FIELDS = {"phone": PHONE, "name": text(200)}
@@ -12,7 +12,7 @@ FIELDS = {"phone": PHONE, "name": text(200)}
 def find_customer(number: Any) -> Customer | None:
     try:
         return Customer.objects.filter(phone=phone(number)).first()
-    except InvalidField as error:
+    except OrderFieldError as error:
         raise InvalidOrder([f"phone: {error}"]) from None
 
 

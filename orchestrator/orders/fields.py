@@ -1,4 +1,4 @@
-"""Readers of an order's fields: each returns a clean value or raises InvalidField with what is allowed."""
+"""Readers of an order's fields: each returns a clean value or raises OrderFieldError with what is allowed."""
 
 import re
 import unicodedata
@@ -34,11 +34,11 @@ class FieldReader:
         return self.read(value)
 
 
-class InvalidField(ValueError):  # noqa: N818 - it is the answer about one field
+class OrderFieldError(ValueError):
     """The message is shown to the client."""
 
 
-class MissingField(InvalidField):
+class RequiredFieldError(OrderFieldError):
     def __init__(self) -> None:
         super().__init__("This field is required.")
 
@@ -50,13 +50,13 @@ class BodyReader:
         self.errors: list[str] = []
         self._listed: set[tuple[str, ...]] = set()
 
-    def add_error(self, path: str, error: InvalidField) -> None:
+    def add_error(self, path: str, error: OrderFieldError) -> None:
         self.errors.append(f"{path}: {error}")
 
     def object(self, path: str, raw: Any, readers: Mapping[str, FieldReader]) -> dict[str, Any]:
         if isinstance(raw, Mapping):
             return self.fields(f"{path}.", raw, readers)
-        self.add_error(path, InvalidField("Expected an object."))
+        self.add_error(path, OrderFieldError("Expected an object."))
         return {}
 
     def fields(
@@ -70,16 +70,16 @@ class BodyReader:
         for name, read in readers.items():
             try:
                 values[name] = read(raw.get(name))
-            except InvalidField as error:
+            except OrderFieldError as error:
                 self.add_error(prefix + name, error)
         return values
 
-    def _unknown(self, known: tuple[str, ...]) -> InvalidField:
+    def _unknown(self, known: tuple[str, ...]) -> OrderFieldError:
         # Listed once: the same typo is in every part, and a thousand lists would hide the other errors.
         if known in self._listed:
-            return InvalidField("Unknown field.")
+            return OrderFieldError("Unknown field.")
         self._listed.add(known)
-        return InvalidField(f"Unknown field. Known fields: {', '.join(known)}.")
+        return OrderFieldError(f"Unknown field. Known fields: {', '.join(known)}.")
 
 
 def printable(name: Any) -> str:
@@ -97,16 +97,16 @@ def text(longest: int) -> FieldReader:
 
     def read(value: Any) -> str:
         if value is None:
-            raise MissingField
+            raise RequiredFieldError
         if not isinstance(value, str):
-            raise InvalidField("Expected a string.")
+            raise OrderFieldError("Expected a string.")
         if UNSAFE_CHARS.search(value):
-            raise InvalidField(gettext_noop("Control characters and broken Unicode are not allowed."))
+            raise OrderFieldError(gettext_noop("Control characters and broken Unicode are not allowed."))
         clean = unicodedata.normalize("NFC", value).strip()
         if not is_visible(clean):
-            raise InvalidField(gettext_noop("This may not be empty."))
+            raise OrderFieldError(gettext_noop("This may not be empty."))
         if len(clean) > longest:
-            raise InvalidField(f"At most {longest} characters.")
+            raise OrderFieldError(f"At most {longest} characters.")
         return clean
 
     return FieldReader(read, {"type": "string", "minLength": 1, "maxLength": longest})
@@ -122,9 +122,9 @@ def optional_text(longest: int) -> FieldReader:
 def word(choices: tuple[str, ...]) -> FieldReader:
     def read(value: Any) -> str:
         if value is None:
-            raise MissingField
+            raise RequiredFieldError
         if not isinstance(value, str) or value not in choices:
-            raise InvalidField(f"Expected one of {', '.join(choices)}.")
+            raise OrderFieldError(f"Expected one of {', '.join(choices)}.")
         return value
 
     return FieldReader(read, {"type": "string", "enum": list(choices)})
@@ -133,13 +133,13 @@ def word(choices: tuple[str, ...]) -> FieldReader:
 def number(value: Any) -> Decimal:
     """Return a JSON number exactly as written; booleans and strings are not numbers."""
     if value is None:
-        raise MissingField
+        raise RequiredFieldError
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise InvalidField("Expected a number.")
+        raise OrderFieldError("Expected a number.")
     # Through repr: 0.1 means a tenth, not the nearest binary fraction.
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not exact.is_finite():
-        raise InvalidField("Expected a finite number.")
+        raise OrderFieldError("Expected a finite number.")
     return exact
 
 
@@ -149,7 +149,7 @@ def whole_number(*, least: int, most: int) -> FieldReader:
     def read(value: Any) -> int:
         exact = number(value)
         if not least <= exact <= most or exact != int(exact):
-            raise InvalidField(f"Expected a whole number from {least} to {most:,}.")
+            raise OrderFieldError(f"Expected a whole number from {least} to {most:,}.")
         return int(exact)
 
     return FieldReader(read, {"type": "integer", "minimum": least, "maximum": most})
@@ -162,11 +162,11 @@ def size(*, mm_per_unit: int = 1) -> FieldReader:
     def read(value: Any) -> Decimal:
         exact = number(value)
         if not 0 < exact <= Decimal(LARGEST_MM) / mm_per_unit:
-            raise InvalidField(f"Expected a size above 0, up to {most}.")
+            raise OrderFieldError(f"Expected a size above 0, up to {most}.")
         if len(exact.as_tuple().digits) > DIGITS:
-            raise InvalidField(f"At most {DIGITS} digits.")
+            raise OrderFieldError(f"At most {DIGITS} digits.")
         if (exact * mm_per_unit).quantize(CENTS, ROUND_HALF_UP) == 0:
-            raise InvalidField("Smaller than a hundredth of a millimetre.")
+            raise OrderFieldError("Smaller than a hundredth of a millimetre.")
         return exact
 
     return FieldReader(read, {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_MM // mm_per_unit})
@@ -175,7 +175,7 @@ def size(*, mm_per_unit: int = 1) -> FieldReader:
 def phone(value: Any) -> str:
     """Return a phone number in E.164 format; `0555 123 45 67` and `00905551234567` are the same."""
     number = text(40)(value)
-    invalid = InvalidField(gettext_noop("Not a valid phone number. Examples: 0555 123 45 67, +90 555 123 45 67."))
+    invalid = OrderFieldError(gettext_noop("Not a valid phone number. Examples: 0555 123 45 67, +90 555 123 45 67."))
     if not PHONE.fullmatch(number):
         raise invalid
     try:

@@ -10,8 +10,8 @@ from typing import Any
 from orchestrator.orders.fields import (
     BodyReader,
     FieldReader,
-    InvalidField,
-    MissingField,
+    OrderFieldError,
+    RequiredFieldError,
     optional_text,
     phone,
     plain,
@@ -126,17 +126,17 @@ def read_order(body: Any, *, default_mode: str) -> Order:
 
 def _read_parts(reader: BodyReader, raw: Any) -> list[dict[str, Any]]:
     if raw is None:
-        reader.add_error("parts", MissingField())
+        reader.add_error("parts", RequiredFieldError())
     elif not isinstance(raw, list):
-        reader.add_error("parts", InvalidField("Expected a list."))
+        reader.add_error("parts", OrderFieldError("Expected a list."))
     elif not 1 <= len(raw) <= MOST_PARTS:
-        reader.add_error("parts", InvalidField(f"Expected 1 to {MOST_PARTS:,} parts, got {len(raw):,}."))
+        reader.add_error("parts", OrderFieldError(f"Expected 1 to {MOST_PARTS:,} parts, got {len(raw):,}."))
     else:
         parts = [reader.object(f"parts.{number}", part, PART_FIELDS) for number, part in enumerate(raw)]
         seen: set[str] = set()
         for number, part in enumerate(parts):
             if (name := part.get("id")) in seen:
-                reader.add_error(f"parts.{number}.id", InvalidField(f"{name!r} is the id of an earlier part."))
+                reader.add_error(f"parts.{number}.id", OrderFieldError(f"{name!r} is the id of an earlier part."))
             elif name:
                 seen.add(name)
         return parts
