@@ -106,53 +106,47 @@ class Rollup:
             yield from cursor.fetchall()
 
 
-class RollupTotal(models.Model):
-    """The folded part of a sum."""
-
+class RollupRow(models.Model):
     queue = models.CharField(max_length=32)
     scope = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        abstract = True
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__} of {self.queue} {self.scope}"
+
+
+class RollupTotal(RollupRow):
+    """The folded part of a sum."""
+
     state = models.CharField(max_length=32)
     total = models.BigIntegerField()
     entered = models.BigIntegerField()
     changed_at = models.DateTimeField()
 
-    class Meta:
+    class Meta(RollupRow.Meta):
         abstract = True
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"{self.queue} {self.scope} {self.state}: {self.total}"
 
 
-class RollupChange(models.Model):
+class RollupChange(RollupRow):
     """A change that is not folded yet, appended by a trigger: how many rows entered, and how the sum changed."""
 
-    queue = models.CharField(max_length=32)
-    scope = models.CharField(max_length=64, blank=True)
     state = models.CharField(max_length=32)
     change = models.IntegerField()
     entered = models.IntegerField()
     created_at = models.DateTimeField(db_default=Now())
 
-    class Meta:
+    class Meta(RollupRow.Meta):
         abstract = True
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"{self.queue} {self.scope} {self.state}: {self.change:+}"
 
 
-class RollupHour(models.Model):
+class RollupHour(RollupRow):
     """How many rows entered in one hour."""
 
-    queue = models.CharField(max_length=32)
-    scope = models.CharField(max_length=64, blank=True)
     hour = models.DateTimeField()
     entered = models.BigIntegerField()
 
-    class Meta:
+    class Meta(RollupRow.Meta):
         abstract = True
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"{self.queue} {self.scope} {self.hour:%F %H}h: {self.entered}"
