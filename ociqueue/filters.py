@@ -18,6 +18,7 @@ from kilit.bulk.filters import (
     FilterSet,
     TextFilter,
     first_id_at,
+    state_filter,
 )
 from ociqueue.models import Site
 from ociqueue.models.conversion import CLICK_ID, FAILURES
@@ -49,13 +50,7 @@ class UnansweredFilter(ChoiceFilter):
 FILTERS = FilterSet(
     (
         # Not leading: the index begins with the site.
-        ChoiceFilter(
-            name="status",
-            title=_("state"),
-            column="status",
-            choices=[(state, state) for state in CONVERSIONS.states],
-            index="conversion_of_site_in_status",
-        ),
+        state_filter(CONVERSIONS, index="conversion_of_site_in_status"),
         ChoiceFilter(name="site", title=_("site"), column="site", choices=_sites_of, index="conversion_of_site"),
         TextFilter(
             name="code",

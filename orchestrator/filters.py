@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGroupFilter, FilterSet
+from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGroupFilter, FilterSet, state_filter
 from orchestrator.errors import Code
 from orchestrator.models.job import FAILURES
 from orchestrator.models.queryset import JobQuerySet
@@ -26,14 +26,7 @@ def search(jobs: JobQuerySet, text: str) -> JobQuerySet:
 
 FILTERS = FilterSet(
     (
-        ChoiceFilter(
-            name="status",
-            title=_("state"),
-            column="status",
-            index="job_in_state",
-            leads=True,
-            choices=[(state, state) for state in JOBS.states],
-        ),
+        state_filter(JOBS, index="job_in_state", leads=True),
         ChoiceFilter(
             name="code",
             title=_("error"),

@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGroupFilter, FilterSet
+from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGroupFilter, FilterSet, state_filter
 from pdfjobs.models.job import FAILURES
 from pdfjobs.models.queryset import PdfJobQuerySet
 from pdfjobs.states import PDF_JOBS, ErrorCode, PdfStatus
@@ -33,14 +33,7 @@ def _templates(user: Any) -> list[tuple[str, str]]:
 
 FILTERS = FilterSet(
     (
-        ChoiceFilter(
-            name="status",
-            title=_("state"),
-            column="status",
-            index="pdf_in_status",
-            leads=True,
-            choices=[(state, state) for state in PDF_JOBS.states],
-        ),
+        state_filter(PDF_JOBS, index="pdf_in_status", leads=True),
         ChoiceFilter(
             name="template",
             title=_("template"),

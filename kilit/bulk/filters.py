@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.failures import Failures
 from kilit.lock.models import ErrorGroup
+from kilit.lock.table import Lifecycle
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -160,6 +161,11 @@ CREATED_BETWEEN = (
     DayFilter(name="from", title=_("From")),
     DayFilter(name="to", title=_("To, that day included"), is_last=True),
 )
+
+
+def state_filter(table: Lifecycle, *, index: str = "", leads: bool = False) -> ChoiceFilter:
+    choices = [(state, state) for state in table.states]
+    return ChoiceFilter(name="status", title=_("state"), column="status", index=index, leads=leads, choices=choices)
 
 
 def search_by_id(rows: Any, text: str) -> Any:

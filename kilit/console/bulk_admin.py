@@ -8,7 +8,6 @@ from django.contrib import admin, messages
 from django.contrib.admin import display
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
@@ -17,11 +16,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from kilit.access.roles import Role, role_of
 from kilit.api.csv_files import CHUNK, csv_lines, csv_response
-from kilit.bulk.filters import ChoiceFilter, FilterSet
+from kilit.bulk.filters import FilterSet, state_filter
 from kilit.bulk.models import MOST_WITHOUT_COUNT, BulkAction, BulkActionQuerySet, BulkItem
 from kilit.bulk.operations import Skip
+from kilit.bulk.permissions import may_cancel, may_start, visible_to
 from kilit.bulk.planning import BELL, skips_from_json
 from kilit.bulk.queues import queues
 from kilit.bulk.states import BULK_ACTIONS, BulkState
@@ -54,17 +53,7 @@ def search(rows: Any, text: str) -> Any:
         return rows.filter(asked_by__username=text)
 
 
-FILTERS = FilterSet(
-    (
-        ChoiceFilter(
-            name="status",
-            title=gettext_lazy("state"),
-            column="status",
-            choices=[(state, state) for state in BULK_ACTIONS.states],
-        ),
-    ),
-    search=search,
-)
+FILTERS = FilterSet((state_filter(BULK_ACTIONS),), search=search)
 
 
 def console_action(row: BulkAction) -> Action:
@@ -101,8 +90,6 @@ def age(row: BulkAction) -> SafeString:
 
 
 class BulkActionAdmin(LongListAdmin):
-    """The user's own bulk actions, and those over rows that the user sees."""
-
     filters = FILTERS
     list_display = [title, state, progress, asked_by, age]
     list_select_related = ["asked_by"]
@@ -110,17 +97,7 @@ class BulkActionAdmin(LongListAdmin):
 
     def get_queryset(self, request: HttpRequest) -> BulkActionQuerySet:
         rows: BulkActionQuerySet = super().get_queryset(request)
-        return rows if role_of(request.user) == Role.ADMIN else rows.filter(self._seen_by(request.user))
-
-    @staticmethod
-    def _seen_by(user: Any) -> Q:
-        seen = Q(asked_by=user.pk)
-        for name, queue in queues.items():
-            opts = queue.model._meta
-            if user.has_perm(f"{opts.app_label}.view_{opts.model_name}"):
-                scopes = queue.scopes_seen_by(user)
-                seen |= Q(queue=name) if scopes is None else Q(queue=name, scopes__contained_by=scopes)
-        return seen
+        return rows.filter(visible_to(request.user))
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         context = self._context(request, self._found(request, object_id))
@@ -134,7 +111,7 @@ class BulkActionAdmin(LongListAdmin):
     def start_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Start what was counted; many rows need their number typed."""
         action = self._found(request, object_id)
-        if not self._may_start(request, action):
+        if not may_start(request.user, action):
             raise PermissionDenied
         rows = BulkAction.objects.filter(pk=action.pk)
         with for_reason(action.reason):
@@ -153,7 +130,7 @@ class BulkActionAdmin(LongListAdmin):
         On a separate page: the part that refreshes itself would discard a half-written reason.
         """
         action = self._found(request, object_id)
-        if not self._may_cancel(request, action):
+        if not may_cancel(request.user, action):
             raise PermissionDenied
         rows, form = BulkAction.objects.filter(pk=action.pk), ReasonForm(request.POST or None)
         if action.status not in CANCELLABLE:
@@ -234,23 +211,12 @@ class BulkActionAdmin(LongListAdmin):
                 for item in skipped
             ],
             "skipped_beyond": max(0, skips.total() - MOST_SKIPPED_SHOWN),
-            "may_start": action.status == BulkState.READY
-            and bool(action.eligible)
-            and self._may_start(request, action),
-            "may_cancel": action.status in CANCELLABLE and self._may_cancel(request, action),
+            "may_start": action.status == BulkState.READY and action.eligible and may_start(request.user, action),
+            "may_cancel": action.status in CANCELLABLE and may_cancel(request.user, action),
             "cancel_label": _cancel_label(action),
             "count_field": count_field(action.eligible or 0).label if needs_count else "",
             "is_working": action.is_working,
         }
-
-    def _may_start(self, request: HttpRequest, action: BulkAction) -> bool:
-        """Only the user who asked: it is done in their name."""
-        return request.user.pk == action.asked_by_id and queues[action.queue].may_act(request.user)
-
-    def _may_cancel(self, request: HttpRequest, action: BulkAction) -> bool:
-        """The user who asked, and users who may act on all of its rows: it is stopped as a whole."""
-        user = request.user
-        return user.pk == action.asked_by_id or (queues[action.queue].may_act(user) and _may_act_on_all(user, action))
 
     @staticmethod
     def _refused(request: HttpRequest, action: BulkAction) -> None:
@@ -259,17 +225,6 @@ class BulkActionAdmin(LongListAdmin):
     @staticmethod
     def _to_page(action: BulkAction) -> HttpResponseRedirect:
         return HttpResponseRedirect(reverse("admin:bulk_bulkaction_change", args=[action.pk]))
-
-
-def _may_act_on_all(user: Any, action: BulkAction) -> bool:
-    """Return whether a user may act on rows of each scope of the action, by one row of each."""
-    operation, rows = queues[action.queue].operation(action.action), queues[action.queue].model.objects
-    scope = operation.scope
-    if not scope:
-        return True
-    if action.scopes is None:  # its rows are still being recorded, and may be of any scope
-        return bool(user.is_superuser)
-    return all(operation.within_reach(rows.filter(**{scope: value}), user).exists() for value in action.scopes)
 
 
 def _cancel_label(action: BulkAction) -> str:

@@ -1,0 +1,44 @@
+"""Who sees, starts and stops a bulk action."""
+
+from typing import Any
+
+from django.db.models import Q
+
+from kilit.access.roles import Role, role_of
+from kilit.bulk.models import BulkAction
+from kilit.bulk.queues import queues
+
+
+def visible_to(user: Any) -> Q:
+    """Match the user's own actions, and those over rows that the user sees."""
+    if role_of(user) == Role.ADMIN:
+        return Q()
+    seen = Q(asked_by=user.pk)
+    for name, queue in queues.items():
+        opts = queue.model._meta
+        if user.has_perm(f"{opts.app_label}.view_{opts.model_name}"):
+            scopes = queue.scopes_seen_by(user)
+            seen |= Q(queue=name) if scopes is None else Q(queue=name, scopes__contained_by=scopes)
+    return seen
+
+
+def may_start(user: Any, action: BulkAction) -> bool:
+    """Only the user who asked: it is done in their name."""
+    return user.pk == action.asked_by_id and queues[action.queue].may_act(user)
+
+
+def may_cancel(user: Any, action: BulkAction) -> bool:
+    """The user who asked, and users who may act on all of its rows: it is stopped as a whole."""
+    return user.pk == action.asked_by_id or (queues[action.queue].may_act(user) and _may_act_on_all(user, action))
+
+
+def _may_act_on_all(user: Any, action: BulkAction) -> bool:
+    """Check one row of each scope of the action."""
+    queue = queues[action.queue]
+    operation = queue.operation(action.action)
+    if not operation.scope:
+        return True
+    if action.scopes is None:  # its rows are still being recorded, and may be of any scope
+        return bool(user.is_superuser)
+    of_scopes = (queue.model.objects.filter(**{operation.scope: scope}) for scope in action.scopes)
+    return all(operation.within_reach(rows, user).exists() for rows in of_scopes)
