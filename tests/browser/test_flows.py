@@ -195,7 +195,7 @@ def test_times_are_the_browsers_own_until_another_zone_is_chosen(visitor, house)
     expect(page.get_by_text("Times are in Europe/Istanbul (UTC+03:00).")).to_be_visible()
 
 
-def test_whoever_guesses_is_told_for_how_long_they_are_shut_out(visitor, house) -> None:
+def test_a_locked_out_user_sees_when_to_try_again(visitor, house) -> None:
     page = visitor.enter(width=NARROW)
     for _ in range(settings.AXES_FAILURE_LIMIT):
         open_page(page, "/admin/login/")

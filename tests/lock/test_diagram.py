@@ -60,7 +60,7 @@ def test_the_picture_is_told_in_words_to_those_who_do_not_see_it() -> None:
     title, description = svg[0], svg[1]
     assert svg.attrib["role"] == "img"
     assert svg.attrib["aria-labelledby"].split() == [title.attrib["id"], description.attrib["id"]]
-    assert title.text == "State diagram: it is LOST"
+    assert title.text == "State diagram. Current state: LOST"
     assert description.text == "States so far: WAITING → LOST. Possible moves: resend → WAITING."
 
 
