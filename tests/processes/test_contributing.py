@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.commands import ROOT, fresh_environment
 from tests.support.waiting import PATIENCE
 
-FILES = re.compile(r"^`([\w/.]+)`:\n\n```(?:python|html)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILES = re.compile(r"^`([\w/.]+)`:\n\n```(?:python|html|json)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COPIED = (*(path.parent.name for path in ROOT.glob("*/__init__.py")), "templates", "docs")
 
 
