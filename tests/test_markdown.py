@@ -49,9 +49,14 @@ def test_the_map_has_every_package_of_the_tree() -> None:
 
 
 def test_the_map_lists_every_room_with_the_imports_that_its_contract_allows() -> None:
-    listed = [(row["room"], row["imports"]) for row in ROW.finditer(MAP.read_text())]
+    def by_container(row: tuple[str, str]) -> str:
+        return row[0].rpartition("/")[0]
 
-    assert sorted(listed) == sorted((room.path, room.imports) for room in rooms())
+    listed = [(row["room"], row["imports"]) for row in ROW.finditer(MAP.read_text())]
+    allowed = [(room.path, room.imports) for room in rooms()]
+
+    # In the order of the layers, because "everything from `x` down" is read from it.
+    assert sorted(listed, key=by_container) == sorted(allowed, key=by_container)
 
 
 @pytest.mark.parametrize("room", rooms(), ids=lambda room: room.path)
