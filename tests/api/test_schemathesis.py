@@ -121,7 +121,7 @@ def make_real(case: Any, world: dict[str, Any], number: int) -> None:
 
 
 @pytest.mark.parametrize(("label", "mode"), CASES)
-def test_whatever_is_asked_is_answered_as_described(world: dict[str, Any], label: str, mode: GenerationMode) -> None:
+def test_every_response_matches_the_schema(world: dict[str, Any], label: str, mode: GenerationMode) -> None:
     method, _, path = label.partition(" ")
 
     @settings(few(EXAMPLES), derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))

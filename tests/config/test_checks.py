@@ -25,7 +25,7 @@ def test_our_own_settings_pass() -> None:
         ({"guard_cycle": 0.7}, "kilit.E002"),
     ],
 )
-def test_a_cluster_that_would_retry_by_itself_is_refused(changed: dict, identifier: str) -> None:
+def test_a_cluster_that_would_retry_tasks_is_refused(changed: dict, identifier: str) -> None:
     with override_settings(Q_CLUSTER={**settings.Q_CLUSTER, **changed}), pytest.raises(SystemCheckError) as refusal:
         call_command("check")
 
@@ -39,7 +39,7 @@ def test_another_database_is_refused(monkeypatch) -> None:
     assert [message.id for message in checks.check_engine()] == ["kilit.E003"]
 
 
-def test_a_local_installation_is_told_what_a_deployment_lacks() -> None:
+def test_a_local_installation_gets_the_deployment_warnings() -> None:
     ids = [message.id for message in checks.check_production()]
 
     assert ids == ["kilit.W001", "kilit.W002", "kilit.W003", "kilit.W007"]

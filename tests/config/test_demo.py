@@ -121,7 +121,7 @@ def test_production_gets_no_known_logins(settings, tmp_path) -> None:
     assert not User.objects.exists()
 
 
-def test_people_read_a_line_for_each(capsys, settings, tmp_path) -> None:
+def test_the_command_prints_a_line_for_each_login(capsys, settings, tmp_path) -> None:
     settings.KILIT_VAR = tmp_path
 
     call_command("demo")
@@ -142,7 +142,7 @@ def test_the_demo_uploads_to_a_server_on_loopback_only(capsys, settings, tmp_pat
     assert not Credentials.objects.exists()
 
 
-def test_a_login_that_somebody_stored_stays(capsys, settings, tmp_path) -> None:
+def test_a_stored_login_stays(capsys, settings, tmp_path) -> None:
     shown = demo(capsys, settings, tmp_path)
     site = Site.objects.get(public_id=shown["api_site"]["public_id"])
     own = replace(DEMO_ACCOUNT, refresh_token="their-own")

@@ -105,7 +105,7 @@ def test_a_body_that_cannot_be_read_is_refused_in_json(admin_user, body, content
     [b'{"order_id": "a", "order_id": "b"}', b'{"parts": [{"quantity": 1, "quantity": 1}]}', b'{"\\u0061": 1, "a": 2}'],
     ids=["other values", "the same value, deep inside", "spelt two ways"],
 )
-def test_a_name_that_is_there_twice_is_refused_rather_than_guessed(admin_user, body) -> None:
+def test_a_duplicate_name_is_rejected(admin_user, body) -> None:
     answer = post(body, user=admin_user)
 
     assert (answer.status_code, answer.data["error"]["code"]) == (400, "BAD_REQUEST")
@@ -119,14 +119,14 @@ def test_the_same_name_in_two_objects_is_two_names(admin_user) -> None:
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
-def test_a_probe_is_only_asked(path: str) -> None:
+def test_a_probe_allows_only_reading(path: str) -> None:
     answer = Client().post(path)
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (405, "METHOD_NOT_ALLOWED")
     assert answer.headers["Allow"] == "GET, HEAD"
 
 
-def test_too_many_requests_say_when_to_come_back(admin_user) -> None:
+def test_too_many_requests_get_retry_after(admin_user) -> None:
     answer = post({"throttled": True}, user=admin_user)
 
     assert (answer.status_code, answer.data["error"]["code"], answer["Retry-After"]) == (429, "TOO_MANY_REQUESTS", "7")
@@ -180,7 +180,7 @@ def test_an_unknown_page_of_the_console_is_a_page(admin_client) -> None:
     assert "There is nothing at /admin/nothing/here/" in answer.content.decode()
 
 
-def test_a_fault_of_ours_tells_nothing_but_the_request_id(monkeypatch) -> None:
+def test_a_server_error_shows_only_the_request_id(monkeypatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("secret detail")
 
@@ -193,7 +193,7 @@ def test_a_fault_of_ours_tells_nothing_but_the_request_id(monkeypatch) -> None:
     assert answer["X-Request-ID"]
 
 
-def test_every_refusal_of_the_console_shows_its_number_and_a_way_back(admin_client, monkeypatch) -> None:
+def test_every_error_page_shows_the_request_id_and_a_link_back(admin_client, monkeypatch) -> None:
     admin_client.raise_request_exception = False
     missing = admin_client.get("/admin/nothing/here/")
     forbidden = admin_client.get("/admin/lock/event/add/")
@@ -212,7 +212,7 @@ def test_every_refusal_of_the_console_shows_its_number_and_a_way_back(admin_clie
     assert "ZeroDivisionError" not in failed.content.decode()
 
 
-def test_the_page_of_a_database_that_is_away_asks_it_nothing(admin_client, monkeypatch) -> None:
+def test_the_error_page_makes_no_query_when_the_database_is_down(admin_client, monkeypatch) -> None:
     asked = []
 
     def down(*_: object, **__: object) -> None:

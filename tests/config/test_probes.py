@@ -15,7 +15,7 @@ from tests.parcels.models import Parcel
 pytestmark = pytest.mark.django_db
 
 
-def test_a_process_that_answers_is_up() -> None:
+def test_a_running_process_is_healthy() -> None:
     assert Client().get("/healthz").json() == {"status": "ok"}
 
 
@@ -61,7 +61,7 @@ def metric(name: str, **labels: str) -> float:
     return float(found)
 
 
-def test_metrics_tell_rows_and_moves_folded_or_not() -> None:
+def test_metrics_have_rows_and_moves_folded_or_not() -> None:
     Parcel.objects.bulk_create(Parcel(depot=depot) for depot in ("east", "west", "west"))
     Count.objects.fold()
     Parcel.objects.filter(depot="east").move("lose")
@@ -73,13 +73,13 @@ def test_metrics_tell_rows_and_moves_folded_or_not() -> None:
     assert metric("kilit_moves_total", queue="parcel", state="LOST") == 1
 
 
-def test_metrics_tell_how_long_ago_the_workers_beat() -> None:
+def test_metrics_have_the_age_of_heartbeats() -> None:
     Heartbeat.objects.create(name="here:1", beat_at=Now())
 
     assert 0 <= metric("kilit_heartbeat_age_seconds", supervisor="here:1") < 60
 
 
-def test_metrics_tell_how_long_ago_a_runner_gave_a_sign() -> None:
+def test_metrics_have_the_age_of_runners() -> None:
     Runner.objects.create(name="here:1", queue="parcel", pid=1)
 
     assert 0 <= metric("kilit_runner_age_seconds", runner="here:1") < 60

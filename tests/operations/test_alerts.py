@@ -157,7 +157,7 @@ def test_no_alert_fires_on(how: str, well: Scrape) -> None:
     assert firing(well, scrape()) == set()
 
 
-def test_a_web_service_that_does_not_answer_is_told(well: Scrape) -> None:
+def test_a_web_service_that_does_not_respond_fires_an_alert(well: Scrape) -> None:
     work_on()
 
     assert firing(well, scrape(up=0)) == {"KilitDown"}

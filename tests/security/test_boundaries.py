@@ -166,7 +166,7 @@ def test_a_doorbell_carries_nothing_of_a_job(django_capture_on_commit_callbacks:
     assert (task["func"], task["args"], task["kwargs"]) == ("kilit.workers.doorbells.answer", ("pdfjobs",), {})
 
 
-def test_nobody_makes_tasks_or_schedules_in_the_console() -> None:
+def test_tasks_and_schedules_cannot_be_created_in_the_console() -> None:
     """A schedule names the function that it calls."""
     assert not [model for model in admin.site._registry if model._meta.app_label == "django_q"]
 

@@ -55,7 +55,7 @@ def test_every_file_is_imported_or_rejected_with_a_message(site: Site, content: 
 
 
 @given(text=st.text(max_size=64) | st.binary(max_size=20).map(lambda raw: base64.urlsafe_b64encode(raw).decode()))
-def test_every_cursor_is_an_id_or_refused_in_words(text: str) -> None:
+def test_every_cursor_is_an_id_or_rejected_with_a_message(text: str) -> None:
     found = answer(decode_cursor, text, refusal=ValueError)
 
     assert isinstance(found, UUID) or str(found) == "This is not a valid cursor."
@@ -64,7 +64,7 @@ def test_every_cursor_is_an_id_or_refused_in_words(text: str) -> None:
 @pytest.mark.django_db
 @few(40)
 @given(cursor=st.text(max_size=80), limit=st.integers() | st.text(max_size=5), status=st.text(max_size=12))
-def test_no_cursor_limit_or_state_is_a_fault_of_ours(world: Api, cursor: str, limit: Any, status: str) -> None:
+def test_no_cursor_limit_or_state_causes_a_server_error(world: Api, cursor: str, limit: Any, status: str) -> None:
     asked = {"cursor": cursor, "limit": limit, "status": status}
 
     response = world.get("oci/queue-rows", siteId=world.site.public_id, **asked)  # type: ignore[attr-defined]

@@ -48,7 +48,7 @@ def test_answers_that_are_no_pages_may_do_nothing_at_all() -> None:
     assert Client().get("/jobs").headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
 
 
-def test_the_policy_of_pages_lets_in_no_inline_script_and_nobody_else() -> None:
+def test_the_policy_of_pages_allows_no_inline_script_and_no_other_origin() -> None:
     policy = directives(page_policy())
 
     assert policy["script-src"] == {"'self'", "'unsafe-eval'"}

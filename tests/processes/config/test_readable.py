@@ -67,7 +67,7 @@ def test_the_web_server_does_too(case: str, server: str, tmp_path: Path) -> None
     assert ended.stderr.strip().splitlines() == [f"kilit: {sentence}"]
 
 
-def test_a_data_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_a_data_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     ended = manage("check", KILIT_VAR=str(tmp_path / "file" / "var"))

@@ -125,7 +125,7 @@ def test_a_backup_under_load_is_one_moment_and_its_jobs_end_after_the_restore(qu
     assert workers.wait(timeout=PATIENCE) == 0
 
 
-def test_nothing_is_restored_under_those_who_work(quiet) -> None:
+def test_a_database_in_use_is_not_restored(quiet) -> None:
     assert quiet.refused.returncode == 1
     assert "stop web, workers and runners first" in quiet.refused.stderr
 

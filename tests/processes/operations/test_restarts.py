@@ -178,7 +178,7 @@ def test_no_job_is_lost_or_begun_twice_while_workers_are_replaced(kilit) -> None
     assert kilit.ask("SELECT count(*) FROM lock_event WHERE actor = 'sweep:pdf_reap'") == [(0,)]
 
 
-def test_a_runner_that_is_told_to_stop_lets_go_of_its_job_and_the_next_one_goes_on(kilit) -> None:
+def test_a_stopped_runner_releases_its_job_and_the_next_one_continues(kilit) -> None:
     """Nothing waits for a lease to lapse."""
     code = "from orchestrator.demo import simulators_command as c; print(c())"
     quick = kilit.must("shell", "-c", code).splitlines()[-1]

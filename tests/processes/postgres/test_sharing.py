@@ -177,7 +177,7 @@ def test_what_a_killed_server_leaves_at_work_is_waited_for(folder: Path, start: 
 
 
 @pytest.mark.parametrize("user", ["", pytest.param(OTHER_USER, marks=as_others)])
-def test_a_stale_pid_that_belongs_to_another_process_fools_nobody(make_folder: MakeFolder, start: Start, user: str):
+def test_a_stale_pid_of_another_process_is_recognised(make_folder: MakeFolder, start: Start, user: str):
     folder = make_folder(owner=user or None)
     client = start(folder, user=user)
     client.ask()

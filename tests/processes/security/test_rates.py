@@ -63,7 +63,7 @@ def ask_all(processes: list[subprocess.Popen[str]]) -> list[list[str]]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_processes_share_one_limit_and_the_rest_are_told_when_to_come_back() -> None:
+def test_processes_share_one_limit_and_others_get_retry_after() -> None:
     key = ApiKey.objects.issue(User.objects.create_superuser("shop"), name="test")[1]
 
     with web_processes(key) as processes:
