@@ -1,5 +1,6 @@
 """What every job's page shows besides its fields: its state, what blocks it, what it holds, its history."""
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kilit.bulk.queues import BulkQueue
@@ -13,6 +14,8 @@ from kilit.lock.models import Event
 class DetailPageAdmin(LongListAdmin):
     queue: BulkQueue
     failures: Failures
+    find_blockers: Callable[[Any, list[Event]], Iterable[Blocker]]
+    find_holdings: Callable[[Any], list[tuple[str, Any]]]  # what the row holds, or what holds it, with labels
 
     change_form_outer_before_template = "admin/console/detail_page.html"
     change_form_outer_after_template = "admin/console/timeline.html"
@@ -22,9 +25,9 @@ class DetailPageAdmin(LongListAdmin):
         return {
             "timeline": timeline,
             "diagram": draw(self.queue.table, row.status, timeline),
-            "blockers": self.blockers(row, timeline),
+            "blockers": list(self.find_blockers(row, timeline)),
             "error": self._error(row),
-            "holdings": [(label, value) for label, value in self.holdings(row) if value],
+            "holdings": [(label, value) for label, value in self.find_holdings(row) if value],
         }
 
     def _error(self, row: Any) -> tuple[str, str] | None:
@@ -32,11 +35,3 @@ class DetailPageAdmin(LongListAdmin):
             return None
         code = getattr(row, self.failures.code)
         return (code, getattr(row, self.failures.message)) if code else None
-
-    def blockers(self, row: Any, timeline: list[Event]) -> list[Blocker]:
-        """Return what keeps the row from moving on."""
-        return []
-
-    def holdings(self, row: Any) -> list[tuple[str, Any]]:
-        """Return what the row holds, or what holds it, each with a label."""
-        return []

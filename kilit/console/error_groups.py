@@ -1,5 +1,6 @@
 """Error groups: failures by code and message, how many, since when, and actions on a whole group."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -58,17 +59,11 @@ class Trend:
 
 
 @dataclass(frozen=True)
-class GroupAction:
-    label: str
-    href: str
-
-
-@dataclass(frozen=True)
 class ErrorGroupRow:
     group: Group
     trend: Trend
     list_href: str
-    actions: list[GroupAction]
+    actions: list[tuple[str, str]]  # a label and an address
     states: list[tuple[Any, int]]  # a badge for each, and how many
 
 
@@ -76,11 +71,9 @@ class ErrorGroupsAdmin(BulkRequestAdmin):
     """Adds a page of error groups to a list; a group is one of the list's filters."""
 
     failures: Failures
+    state_badge: Callable[[str], Any]
     # What is offered for a group: actions that try again, never those that end.
     group_actions: ClassVar[tuple[str, ...]] = ("retry", "approve")
-
-    def badge(self, state: str) -> Any:
-        return state
 
     @button(description=gettext_lazy("Error groups"), icon="stacks", permissions=["view"], url_path="groups")
     def error_groups(self, request: HttpRequest) -> HttpResponse:
@@ -89,12 +82,11 @@ class ErrorGroupsAdmin(BulkRequestAdmin):
         shown = found[:MOST_GROUPS]
         trends = ErrorGroup.objects.trend([group.name for group in shown], queue=queue, scopes=scopes)
         may_act = self.has_operate_permission(request)
-        name = self.opts.verbose_name_plural
         return page(
             self,
             request,
             "admin/console/error_groups.html",
-            title=_("Error groups of %(name)s") % {"name": name},
+            title=_("Error groups of %(name)s") % {"name": self.opts.verbose_name_plural},
             groups=[self._shown(group, trends[group.name], may_act=may_act) for group in shown],
             are_more=len(found) > MOST_GROUPS,
             most=MOST_GROUPS,
@@ -107,8 +99,8 @@ class ErrorGroupsAdmin(BulkRequestAdmin):
         for action in self.operator_actions:
             reach = sum(group.states.get(state, 0) for state in action.sources)
             if reach and action.name in self.group_actions:
-                actions.append(GroupAction(self._label(str(action.title), reach), self.bulk_address(action, filters)))
-        states = [(self.badge(state), number) for state, number in sorted(group.states.items())]
+                actions.append((self._label(str(action.title), reach), self.bulk_address(action, filters)))
+        states = [(self.state_badge(state), number) for state, number in sorted(group.states.items())]
         listed = f"{self.address('changelist')}?{encode(filters)}"
         return ErrorGroupRow(group, Trend(hours), listed, actions if may_act else [], states)
 

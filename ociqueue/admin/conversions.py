@@ -6,14 +6,11 @@ from uuid import UUID
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.http import HttpRequest, HttpResponse
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from kilit.console.blockers import Blocker
 from kilit.console.formatting import button
 from kilit.console.listing import CappedChangeList
 from kilit.console.queue_admin import QueueAdmin
-from kilit.lock.models import Event
 from ociqueue import dead_letters
 from ociqueue.admin import blockers, columns, imports
 from ociqueue.admin.actions import MARK_FAILED, RESET, RETRY
@@ -44,6 +41,9 @@ class ConversionChangeList(CappedChangeList):
 @admin.register(Conversion)
 class ConversionAdmin(QueueAdmin):
     queue = QUEUE
+    state_badge = staticmethod(state_badge)
+    find_blockers = staticmethod(blockers.reasons)
+    find_holdings = staticmethod(blockers.holdings)
     failures = FAILURES
     operator_actions = (RETRY, RESET, MARK_FAILED)
     most_acted_on = 5_000
@@ -64,15 +64,6 @@ class ConversionAdmin(QueueAdmin):
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[CappedChangeList]:
         return ConversionChangeList
-
-    def badge(self, state: str) -> SafeString:
-        return state_badge(state)
-
-    def blockers(self, row: Conversion, timeline: list[Event]) -> list[Blocker]:
-        return blockers.reasons(row, timeline)
-
-    def holdings(self, row: Conversion) -> list[tuple[str, Any]]:
-        return blockers.holdings(row)
 
     # Actions
 

@@ -7,14 +7,11 @@ from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.blockers import Blocker
 from kilit.console.formatting import badge, button, page
 from kilit.console.queue_admin import QueueAdmin
-from kilit.lock.models import Event
 from orchestrator.admin import blockers, columns, dead_letters
 from orchestrator.admin.actions import APPROVE, CANCEL, RETRY
 from orchestrator.admin.badges import state_badge
@@ -34,6 +31,9 @@ LEVELS = {CheckLevel.PASS: "success", CheckLevel.WARN: "warning", CheckLevel.FAI
 @admin.register(Job)
 class JobAdmin(QueueAdmin):
     queue = QUEUE
+    state_badge = staticmethod(state_badge)
+    find_blockers = staticmethod(blockers.reasons)
+    find_holdings = staticmethod(blockers.holdings)
     failures = FAILURES
     operator_actions = (APPROVE, RETRY, CANCEL)
 
@@ -61,15 +61,6 @@ class JobAdmin(QueueAdmin):
             "figures": columns.figures(row.solution if row.xml_sha256 else None),
             "timeline": columns.timeline(context["timeline"]),
         }
-
-    def badge(self, state: str) -> SafeString:
-        return state_badge(state)
-
-    def blockers(self, row: Job, timeline: list[Event]) -> list[Blocker]:
-        return list(blockers.reasons(row, timeline))
-
-    def holdings(self, row: Job) -> list[tuple[str, Any]]:
-        return blockers.holdings(row)
 
     @button(description=gettext_lazy("Preflight"), icon="fact_check", permissions=["view"], url_path="preflight")
     def preflight(self, request: HttpRequest) -> HttpResponse:

@@ -6,14 +6,11 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import path, reverse
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
-from kilit.console.blockers import Blocker
 from kilit.console.queue_admin import QueueAdmin
-from kilit.lock.models import Event
 from pdfjobs import dead_letters
 from pdfjobs.admin import blockers, columns
 from pdfjobs.admin.actions import EXPIRE, RETRY
@@ -29,6 +26,9 @@ from pdfjobs.storage.artifacts import StorageUnavailable
 @admin.register(PdfJob)
 class PdfJobAdmin(QueueAdmin):
     queue = QUEUE
+    state_badge = staticmethod(columns.state_badge)
+    find_blockers = staticmethod(blockers.reasons)
+    find_holdings = staticmethod(blockers.holdings)
     failures = FAILURES
     operator_actions = (RETRY, EXPIRE)
 
@@ -69,15 +69,6 @@ class PdfJobAdmin(QueueAdmin):
             return HttpResponse(
                 gettext("The file does not exist."), status=410, content_type="text/plain; charset=utf-8"
             )
-
-    def badge(self, state: str) -> SafeString:
-        return columns.state_badge(state)
-
-    def blockers(self, row: PdfJob, timeline: list[Event]) -> list[Blocker]:
-        return list(blockers.reasons(row, timeline))
-
-    def holdings(self, row: PdfJob) -> list[tuple[str, Any]]:
-        return blockers.holdings(row)
 
     # Pages
 
