@@ -1,4 +1,4 @@
-"""PDF jobs in the console: why one does not move, error groups, and lists among many."""
+"""PDF jobs in the console: blockers, error groups, and long lists."""
 
 from datetime import timedelta
 

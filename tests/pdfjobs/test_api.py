@@ -1,4 +1,4 @@
-"""The door: what is taken, what is refused, and in which words."""
+"""The PDF API: what is accepted and what is rejected."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Finding the headless Chromium, or saying clearly that there is none."""
+"""Finding the headless Chromium, or reporting that there is none."""
 
 from pathlib import Path
 

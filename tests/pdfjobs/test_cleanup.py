@@ -29,7 +29,7 @@ def age(job: PdfJob, by: timedelta = OLD) -> PdfJob:
 
 
 def leave(folder: Path, key: str, *, hours: float) -> Path:
-    """Leave a file in the store that is so old."""
+    """Store an orphaned file of this age."""
     path = folder / key
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(PDF)

@@ -159,7 +159,7 @@ def test_a_file_of_another_length_is_no_file(api, job, artifact_folder) -> None:
 
 
 def test_a_download_during_cleanup_is_whole(api, job) -> None:
-    """The deletion takes the name away, not what is open."""
+    """Deleting removes the name, not the open file."""
     answer = api.download(job.pk)
     pieces = iter(answer.streaming_content)
     begun = next(pieces)

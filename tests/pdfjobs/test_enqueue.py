@@ -1,4 +1,4 @@
-"""One job for one document, however many ask at once."""
+"""One job per document, however many callers request it at once."""
 
 import threading
 from typing import Any

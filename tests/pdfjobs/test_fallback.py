@@ -49,7 +49,7 @@ def test_degrade_is_the_document_as_html(api) -> None:
 
 
 def test_a_broken_template_is_reported_without_its_place(api, monkeypatch, caplog) -> None:
-    """Template and line are the operator's, in the log."""
+    """Template and line are in the log, for operators."""
 
     def broken(*_: Any) -> str:
         raise DocumentError("pdf/invoice.html", 12, "no such tag")

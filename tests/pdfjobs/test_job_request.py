@@ -1,4 +1,4 @@
-"""A body that is wrong in a hundred thousand places is refused as briefly as one that is wrong in one."""
+"""The errors of an invalid request are limited in number and length."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What Prometheus reads."""
+"""Prometheus metrics of PDF jobs."""
 
 from datetime import timedelta
 

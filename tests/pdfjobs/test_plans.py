@@ -1,4 +1,4 @@
-"""Query plans over many finished jobs: what runs all day never walks them."""
+"""Query plans with many finished jobs: frequent queries never scan them."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -75,7 +75,7 @@ def test_only_listed_arrows_are_walked(walk: list[str]) -> None:
 
 
 def shuffled(value: Any, luck: random.Random) -> Any:
-    """Return an equal value whose keys come in another order."""
+    """Return an equal value with its keys in another order."""
     if isinstance(value, dict):
         items = [(key, shuffled(inner, luck)) for key, inner in value.items()]
         luck.shuffle(items)
@@ -172,7 +172,7 @@ def test_only_allowed_addresses_are_fetched_from(settings, host: str, path: str,
 
 
 class Page(html.parser.HTMLParser):
-    """Reads a page back: its tags, and its text."""
+    """Reads the tags and the text of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -212,7 +212,7 @@ def test_variables_come_out_as_text(given_text: str) -> None:
 
 
 def metrics() -> dict[str, float]:
-    """Return all numbers as /metrics tells them, read once."""
+    """Return all numbers of one request to /metrics."""
     samples = [sample for metric in PdfCollector().collect() for sample in metric.samples]
     return {" ".join([sample.name, *sample.labels.values()]): sample.value for sample in samples}
 

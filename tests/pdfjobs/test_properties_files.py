@@ -1,4 +1,4 @@
-"""Properties of files and of their end."""
+"""Properties of stored files and of the cleanup."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -30,7 +30,7 @@ a_hundred_times = few(100)
 def test_what_was_made_can_be_asked_for(
     api: Api, worker_lives: Any, *, template: str, timeout: int | None, fail_safe: str | None, landscape: bool
 ) -> None:
-    """Feature: pdf-render-worker, Property 8: making and asking are a round trip."""
+    """Feature: pdf-render-worker, Property 8: creating and reading a job is a round trip."""
     options = {"timeout": timeout, "fail_safe": fail_safe, "landscape": landscape}
 
     made = api.post(body(template, options=options)).json()

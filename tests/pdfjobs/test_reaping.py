@@ -1,4 +1,4 @@
-"""What becomes of jobs whose worker died or was taken for dead."""
+"""The reaper: jobs of workers that died or stopped reporting."""
 
 from copy import copy
 from datetime import timedelta
@@ -59,7 +59,7 @@ def test_the_command_reaps_and_looks(capsys) -> None:
 
 
 def test_a_swept_worker_cannot_finish_and_takes_its_file_back(artifact_folder) -> None:
-    """Only who holds the claim may finish; the next worker's claim is not its own."""
+    """Only the holder of the claim may finish the job."""
     new_job()
     (swept,) = PdfJob.objects.claim()
     lapse(swept)

@@ -1,4 +1,4 @@
-"""Files are there whole or not at all, in a folder or in a bucket."""
+"""Files are stored completely or not at all, in a folder or in a bucket."""
 
 import hashlib
 import os
@@ -42,7 +42,7 @@ def s3_server() -> Iterator[str]:
 
 @pytest.fixture(params=["folder", "bucket"])
 def anywhere(request: pytest.FixtureRequest, settings, monkeypatch) -> str:
-    """Keep files in the test's folder, or in a bucket of the server's, which may be as slow as the machine is."""
+    """Store files in the test's folder, or in a bucket with long timeouts for busy machines."""
     if request.param == "bucket":
         patient = Config(connect_timeout=PATIENCE, read_timeout=PATIENCE)
         monkeypatch.setattr(s3, "CLIENT_TIMEOUTS", s3.CLIENT_TIMEOUTS.merge(patient))
@@ -134,7 +134,7 @@ def test_a_crash_while_writing_leaves_no_file(artifact_folder, monkeypatch) -> N
 
 
 def test_a_folder_removed_under_a_writers_feet_is_made_again(artifact_folder, monkeypatch) -> None:
-    """A swept worker takes its file back, and the empty folder with it, while the next one stores its own."""
+    """A swept worker deletes its file and the empty folder while the next worker stores its own."""
     key = artifacts.new_key(uuid4(), NOON)
     mkdir, removed = Path.mkdir, []
 
@@ -177,7 +177,7 @@ def test_a_key_cannot_leave_the_folder(key: str) -> None:
 
 @pytest.fixture
 def silent_bucket(settings, monkeypatch) -> Iterator[None]:
-    """Keep files in a bucket whose server takes every call and never says a word."""
+    """Store files in a bucket whose server accepts connections and never answers."""
     assert s3.CLIENT_TIMEOUTS.read_timeout <= 10
     monkeypatch.setattr(s3, "CLIENT_TIMEOUTS", s3.CLIENT_TIMEOUTS.merge(Config(read_timeout=0.2)))
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -206,7 +206,7 @@ def test_a_bucket_that_says_nothing_is_not_waited_for(ask: Callable[[str], Any])
 
 @pytest.fixture
 def unmount(artifact_folder: Path, tmp_path: Path) -> Callable[[], None]:
-    """Take the disk away from under its mount point; it comes back when called again."""
+    """Unmount the disk; calling it again mounts it."""
 
     def toggle() -> None:
         if (tmp_path / "disk").exists():

@@ -1,4 +1,4 @@
-"""A server of images on this machine, reached by public names."""
+"""An image server on this machine, reached by public names."""
 
 import socket
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.support.waiting import PATIENCE
 
 @pytest.fixture
 def server(settings, monkeypatch) -> Iterator[Server]:
-    """A server on this machine, all of whose addresses are on the list, and that may be as slow as the machine is."""
+    """A server whose addresses are all allowed, with a time limit for busy machines."""
     monkeypatch.setattr(fetching, "TIME_LIMIT", PATIENCE)
     started = Server()
     settings.PDF_ASSET_PATTERNS = [rf"http://[a-z.]+:{started.port}/.*"]
@@ -22,7 +22,7 @@ def server(settings, monkeypatch) -> Iterator[Server]:
 
 @pytest.fixture
 def names(monkeypatch) -> list[str]:
-    """Let every name lead to this machine; note the names looked up."""
+    """Resolve every name to this machine and record the names."""
     asked: list[str] = []
     lookup = socket.getaddrinfo
 
@@ -37,5 +37,5 @@ def names(monkeypatch) -> list[str]:
 
 @pytest.fixture
 def as_if_public(monkeypatch, names: list[str]) -> None:
-    """Take this machine for a public one: the only stand-in, as tests stay off the internet."""
+    """Treat this machine as public, because tests do not use the internet."""
     monkeypatch.setattr(fetching, "is_public", lambda host: host == "127.0.0.1")

@@ -52,7 +52,7 @@ def test_a_name_that_tls_cannot_send_is_reported(server: Server, settings) -> No
     ],
 )
 def test_an_address_set_aside_by_a_standard_is_not_public(host: str) -> None:
-    """What Python calls global depends on its version; that private addresses are written into others does not."""
+    """What Python calls global depends on its version; these must never count as public."""
     assert not fetching.is_public(host)
 
 
@@ -76,7 +76,7 @@ def test_a_resolver_that_hangs_is_not_waited_for(settings, monkeypatch) -> None:
 
 
 def test_a_page_too_large_to_render_is_rejected_before_rendering(monkeypatch) -> None:
-    """Who answers in a worker's stead must not send what no worker would have made."""
+    """The HTML fallback must not return what a worker would refuse."""
     monkeypatch.setattr(definition, "MOST_HTML", 1000)
 
     with pytest.raises(DocumentError, match="more than 1,000 bytes of HTML"):

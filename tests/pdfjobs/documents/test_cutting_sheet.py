@@ -1,4 +1,4 @@
-"""What a saw reads off a cutting sheet is what was sent, and whatever the schema takes can be made."""
+"""A cutting sheet prints what was sent, and everything the schema accepts can be rendered."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def with_part(**changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("one", [1, 1.0, "1", "1.0", "1.000"])
 def test_one_edge_is_banded_however_one_is_written(one: Any) -> None:
-    """The styles that draw the band are named by the number."""
+    """The CSS classes that draw the band contain the number."""
     page = SHEET.html(with_part(long_edges=one, short_edges="2.0", quantity="3.0"))
 
     assert '<i class="edge long-1 short-2"></i>' in page

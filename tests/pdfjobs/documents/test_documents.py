@@ -22,7 +22,7 @@ TEMPLATES = Path(project.BASE_DIR) / "templates" / "pdf"
 
 @pytest.fixture
 def own_templates(settings, tmp_path: Path):
-    """Templates of the test's own, in a folder of its own."""
+    """Templates of this test, in a folder of its own."""
     settings.BASE_DIR = tmp_path
     (tmp_path / "templates" / "pdf").mkdir(parents=True)
     _engine.cache_clear()
@@ -39,7 +39,7 @@ def _as_it_is(given_values: dict[str, Any]) -> dict[str, Any]:
 
 
 def changed(sample: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """Return a copy of a sample with one value replaced; the path is as faults name it."""
+    """Return a copy of a sample with one value replaced; the path is as in error messages."""
     variables = copy.deepcopy(sample)
     *way, last = path.split(".")
     place: Any = variables

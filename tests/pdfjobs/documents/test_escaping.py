@@ -1,4 +1,4 @@
-"""Variables are data: they come out as the text they are."""
+"""Variables are data: they are printed as text."""
 
 from functools import cache
 from html.parser import HTMLParser
@@ -37,7 +37,7 @@ TEXTS = (
 
 
 class Shown(HTMLParser):
-    """What a browser would make of a page: tags with their attributes, and text."""
+    """Parse a page like a browser: tags with their attributes, and text."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)

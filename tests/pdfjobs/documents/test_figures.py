@@ -1,4 +1,4 @@
-"""What the shipped documents count, and what their pages tell of them."""
+"""The totals of the shipped documents, and their documentation."""
 
 import json
 import re

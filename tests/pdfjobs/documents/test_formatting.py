@@ -1,4 +1,4 @@
-"""Numbers, money and dates by the document's language alone."""
+"""Numbers, money and dates are formatted by the document's language alone."""
 
 from datetime import date
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Images from elsewhere: only from listed addresses, only from the internet, only images."""
+"""Remote images: only from allowed, public addresses, and only images."""
 
 import socket
 import struct

@@ -1,4 +1,4 @@
-"""What callers may ask of a page."""
+"""Page options: what is accepted and what is rejected."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ OPTIONS = st.fixed_dictionaries(
 
 @given(OPTIONS)
 def test_options_written_out_read_back_the_same(given_options: dict[str, Any]) -> None:
-    """What is hashed into the key is all there is to know."""
+    """The canonical form contains every option."""
     options = PageOptions.read(given_options)
 
     assert PageOptions.read(options.canonical()) == options

@@ -1,4 +1,4 @@
-"""A real browser, shared by the tests of this folder and closed behind them."""
+"""A real browser, shared by the tests of this folder and closed after them."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ def _closed_behind() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_recycling(monkeypatch) -> None:
-    """Keep the browser, however many pages earlier tests have printed: who looks at its process needs that very one."""
+    """Do not recycle the browser: these tests look at its process."""
     monkeypatch.setattr(browser_manager, "RECYCLE_AFTER", 10**6)
 
 
@@ -41,7 +41,7 @@ def to_pdf() -> Callable[..., bytes]:
 
 @pytest.fixture
 def to_reader(to_pdf: Callable[..., bytes]) -> Callable[..., PdfReader]:
-    """Render, and read the PDF back by the letter of the standard."""
+    """Render, and read the PDF back with a strict parser."""
 
     def run(html: str = PAGE, **options: Any) -> PdfReader:
         return PdfReader(BytesIO(to_pdf(html, **options)), strict=True)

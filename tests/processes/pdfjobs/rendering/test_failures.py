@@ -1,4 +1,4 @@
-"""What goes wrong while rendering ends in its code, and the next page renders at once."""
+"""Each failure of rendering has its code, and the next page renders at once."""
 
 import asyncio
 import signal
@@ -50,7 +50,7 @@ def test_a_page_that_never_finishes_times_out_and_takes_its_browser_along(
 
 
 def test_printing_that_never_ends_times_out(to_pdf: Callable[..., bytes], browser) -> None:
-    """Printing knows no timeout."""
+    """Printing has no timeout."""
     with when_printing(browser.suspend), pytest.raises(RenderError) as fault:
         to_pdf(seconds=2)
 
@@ -61,7 +61,7 @@ def test_printing_that_never_ends_times_out(to_pdf: Callable[..., bytes], browse
 
 @pytest.mark.parametrize("seconds", [60, 8, 1])
 def test_the_browser_ends_before_the_worker_does(seconds: float) -> None:
-    """Five seconds before, if there are so many."""
+    """Five seconds before the limit, or half of a shorter one."""
     assert renderer.graceful(seconds) == {60: 55, 8: 4, 1: 0.5}[seconds]
 
 
@@ -76,7 +76,7 @@ def test_a_browser_that_dies_while_rendering_is_worth_another_try(to_pdf: Callab
 
 @pytest.fixture
 def fatal_pages(monkeypatch) -> Callable[[], list[psutil.Process]]:
-    """Let the next browser that is asked for a page die of it; Playwright never answers such a call."""
+    """Kill the next browser while it opens a page; Playwright never answers such a call."""
     route, killed = BrowserContext.route, []
 
     async def killed_once(self: BrowserContext, *given: Any) -> None:
@@ -147,7 +147,7 @@ def test_a_browser_that_died_between_two_pages_fails_neither(to_pdf: Callable[..
 
 @pytest.mark.parametrize("ahead", [False, True], ids=["at once", "after the next page was made ahead"])
 def test_a_driver_that_died_is_replaced(ahead, to_pdf: Callable[..., bytes], browser) -> None:
-    """A page made ahead does not always learn that its browser is gone."""
+    """A spare page does not always notice that its browser is gone."""
     expected = to_pdf()
     if ahead:
         wait_until(
@@ -211,7 +211,7 @@ def test_a_browser_is_replaced_after_its_share(to_pdf: Callable[..., bytes], mon
 
 
 def test_the_workers_own_timeout_leaves_nothing_of_the_page(to_pdf: Callable[..., bytes], browser) -> None:
-    """Django-q2 ends a task by SystemExit, in the middle of the wait."""
+    """Django-q2 ends a task by SystemExit during the wait."""
     expected = to_pdf()
 
     def end_task(number: int, frame: object) -> None:

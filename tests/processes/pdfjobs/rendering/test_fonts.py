@@ -1,4 +1,4 @@
-"""Fonts: ours, embedded, and with the letters our readers need."""
+"""Fonts: bundled, embedded, and complete for Turkish."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ TURKISH = "ğüşıİöçĞÜŞÖÇâîû₺"
 
 
 def embedded(reader: PdfReader) -> set[str]:
-    """Return the names of fonts whose outlines are in the file."""
+    """Return the names of embedded fonts."""
     found = set()
     for page in reader.pages:
         for font in page["/Resources"].get("/Font", {}).values():
@@ -27,7 +27,7 @@ def embedded(reader: PdfReader) -> set[str]:
 
 
 def ink(pdf: bytes) -> list[bytes]:
-    """Return the picture of each letter: pages hold one letter each."""
+    """Return an image of each letter; every page has one letter."""
     document = pypdfium2.PdfDocument(pdf)
     return [bytes(document[number].render(scale=0.5).buffer) for number in range(len(document))]
 
@@ -38,7 +38,7 @@ def letters(text: str) -> str:
 
 @pytest.fixture
 def new_fonts() -> Iterator[None]:
-    """Let the next browser and the digest see other fonts, and those after the test ours again."""
+    """Use other fonts for the next browser and the digest, and restore ours after the test."""
     rendering.close()
     fonts.fonts_digest.cache_clear()
     yield
@@ -74,7 +74,7 @@ def test_what_our_first_font_lacks_the_second_has(to_reader: Callable[..., PdfRe
 def test_a_folder_of_further_fonts_is_used_and_changes_the_digest(
     to_reader: Callable[..., PdfReader], settings, tmp_path: Path, new_fonts: None
 ) -> None:
-    """The way to add CJK; a font under another name stands for one here."""
+    """How CJK fonts are added; a renamed font stands in for one here."""
     page, before = '<p style="font-family: Inter">abc</p>', fonts.fonts_digest()
     fonts.fonts_digest.cache_clear()
     shutil.copy(other_font(), tmp_path / "other.ttf")

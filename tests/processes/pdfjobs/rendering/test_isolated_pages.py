@@ -1,4 +1,4 @@
-"""A page is kept for its owner's next document, and nothing of the last one is on it."""
+"""A page is kept for its owner's next document, and nothing of the last one remains."""
 
 import asyncio
 import base64
@@ -92,7 +92,7 @@ def test_a_document_without_an_owner_keeps_no_page(print_for) -> None:
 
 @pytest.mark.parametrize("left", LEAVING)
 def test_nothing_of_a_document_is_under_the_next(print_for, left: str) -> None:
-    """The same bytes as on a page that nothing was ever on, and on one whose last document is a second old."""
+    """The same bytes as on a new page, and on one that was emptied when idle."""
     plain = "<p>düz</p>"  # says nothing about itself, so that anything left would be seen
     expected, report = print_for(None, plain), print_for(None)
 
@@ -113,7 +113,7 @@ def test_every_document_is_the_same_on_a_used_page(print_for) -> None:
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_a_tagged_document_is_the_same_after_any_other(print_for, name: str) -> None:
-    """Its structure is numbered by the page it is on, which goes on counting from one document to the next."""
+    """A page continues numbering the structure from one document to the next."""
     sample = documents.document(name)
     page = sample.html(sample.sample)
     expected = print_for(None, page, tagged=True)
@@ -147,7 +147,7 @@ def test_a_page_on_which_something_may_stay_is_not_used_again(print_for, left: s
 
 
 def test_a_page_led_away_under_a_document_is_not_believed(print_for, monkeypatch) -> None:
-    """What a used page prints while it goes elsewhere may be anything; a fresh one prints it again."""
+    """What a used page prints while it navigates is discarded; a new one prints it again."""
     expected = print_for(None)
     print_for(6)
     used = kept()[6]

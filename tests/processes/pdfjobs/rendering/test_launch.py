@@ -1,4 +1,4 @@
-"""A browser that takes its time to start costs the job nothing, and one called off leaves nothing behind."""
+"""A slow start of the browser does not count against the job, and a cancelled one leaves nothing behind."""
 
 import asyncio
 import gc
@@ -36,7 +36,7 @@ def slow_start(tmp_path: Path, monkeypatch) -> Callable[[int], None]:
 
 
 def test_a_short_limit_begins_when_the_browser_is_up(monkeypatch, to_pdf: Callable[..., bytes]) -> None:
-    """While it starts, the render thread's clock leaps by more than the page may take."""
+    """While it starts, the render thread's clock jumps by more than the page's limit."""
     start = BrowserManager._start_browser
 
     async def start_for_a_minute(self: BrowserManager, arguments: dict[str, Any]) -> Any:
@@ -56,7 +56,7 @@ def test_a_short_limit_begins_when_the_browser_is_up(monkeypatch, to_pdf: Callab
 
 
 def test_a_launch_called_off_leaves_no_driver(slow_start) -> None:
-    """Nor anything for Python to complain of: the loop hears of the driver's end before its own."""
+    """And no warning: the event loop reaps the driver before it closes."""
     slow_start(60)
     mine = Renderer()
     before = set(psutil.Process().children())

@@ -1,4 +1,4 @@
-"""No page reaches the network, whatever it tries; and each of the tries would, without the guard."""
+"""No page reaches the network, whatever it tries; without isolation each of these tries would."""
 
 import contextlib
 import re
@@ -96,7 +96,7 @@ NEVER = {
 
 
 class Listener:
-    """A server that notes what it is asked for, and a port that notes datagrams."""
+    """A server that records requests, and a port that records datagrams."""
 
     def __init__(self) -> None:
         self.hits: set[str] = set()
@@ -187,7 +187,7 @@ BARS = {
 def test_each_bar_stops_what_it_should(
     kept: str, to_pdf: Callable[..., bytes], listener: Listener, monkeypatch
 ) -> None:
-    """Together they leave nothing; one by one, the test of all of them would pass with any of them down."""
+    """Each measure is tested alone: together they would hide a broken one."""
     rendering.close()
     with monkeypatch.context() as patch:
         if kept != "offline":
@@ -236,7 +236,7 @@ def test_scripts_are_off_and_styles_of_others_too(to_reader: Callable[..., PdfRe
 
 
 def test_without_the_guard_the_same_pages_reach_it(listener: Listener) -> None:
-    """The proof that the listener listens and the tries are tries."""
+    """Proves that the listener works and that the tries are real."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=browser_path(), args=["--no-sandbox"], timeout=PATIENCE * 1000

@@ -1,4 +1,4 @@
-"""Each option of a page, read back from the PDF, and what a page may not be."""
+"""Each page option, read back from the PDF, and the limits of a page."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Processes: same bytes in each, nothing left behind by any, and no browser where none is needed."""
+"""Processes: the same bytes in each, nothing left behind, and no browser where none is needed."""
 
 import hashlib
 import os
@@ -40,7 +40,7 @@ if then == "abort":
 
 @pytest.fixture
 def worker(tmp_path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
-    """Start processes that render; they are ended behind the test."""
+    """Start processes that render, and end them after the test."""
     started: list[subprocess.Popen[str]] = []
 
     def start(then: str) -> subprocess.Popen[str]:
