@@ -27,7 +27,7 @@ THREE_LETTERS = re.compile(r"[A-Za-z]{3}")
 NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?|[-+]?(nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 
 
-class InvalidField(ValueError):  # noqa: N818 - a validation result, not an error of ours
+class InvalidValue(ValueError):  # noqa: N818 - a validation result, not an error of ours
     """Why a field is rejected; the message goes to the caller."""
 
 
@@ -56,7 +56,7 @@ def validate_conversion(raw: Any, *, site: Site, now: datetime) -> ConversionInp
     def checked(name: str, check: Any, *args: Any) -> Any:
         try:
             return check(given.get(name), *args)
-        except InvalidField as error:
+        except InvalidValue as error:
             result.errors[name] = str(error)
             return None
 
@@ -88,14 +88,14 @@ def make_order_id(site: UUID, action: str, source: str) -> str:
 
 def read_text(value: Any, longest: int) -> str:
     if value is not None and not isinstance(value, str):
-        raise InvalidField("Expected a string.")
+        raise InvalidValue("Expected a string.")
     text = (value or "").strip()
     if not text:
-        raise InvalidField("This field is required.")
+        raise InvalidValue("This field is required.")
     if len(text) > longest:
-        raise InvalidField(f"At most {longest} characters.")
+        raise InvalidValue(f"At most {longest} characters.")
     if CONTROL_CHARS.search(text):
-        raise InvalidField("Control characters and broken Unicode are not allowed.")
+        raise InvalidValue("Control characters and broken Unicode are not allowed.")
     return text
 
 
@@ -108,9 +108,9 @@ def read_click_id(value: Any) -> str:
         return ""
     text = read_text(value, 512)
     if text.lower() in {"null", "undefined", "none", "nan"}:
-        raise InvalidField(f"{text!r} looks like a missing value.")
+        raise InvalidValue(f"{text!r} looks like a missing value.")
     if WHITE_SPACE.search(text):
-        raise InvalidField("A click id contains no white space.")
+        raise InvalidValue("A click id contains no white space.")
     return text
 
 
@@ -119,45 +119,45 @@ def read_time(value: Any, now: datetime) -> datetime:
     try:
         time = datetime.fromisoformat(read_text(value, 40))
     except ValueError as error:
-        if isinstance(error, InvalidField):
+        if isinstance(error, InvalidValue):
             raise
-        raise InvalidField("Expected ISO 8601 with an offset, such as 2026-11-15T13:45:00+03:00.") from None
+        raise InvalidValue("Expected ISO 8601 with an offset, such as 2026-11-15T13:45:00+03:00.") from None
     if time.tzinfo is None:
-        raise InvalidField("The offset is missing, as in 2026-11-15T13:45:00+03:00.")
+        raise InvalidValue("The offset is missing, as in 2026-11-15T13:45:00+03:00.")
     try:
         if time > now:
-            raise InvalidField("The time is in the future.")
+            raise InvalidValue("The time is in the future.")
         if time < now - OLDEST:
-            raise InvalidField(f"The time is more than {OLDEST.days} days ago.")
+            raise InvalidValue(f"The time is more than {OLDEST.days} days ago.")
         # In UTC: PostgreSQL rejects some offsets that Python accepts, and one such row would fail the whole INSERT.
         return time.astimezone(UTC)
     except OverflowError:
-        raise InvalidField("The time is out of range.") from None
+        raise InvalidValue("The time is out of range.") from None
 
 
 def read_currency(value: Any) -> str:
     text = read_text(value, 3)
     if not THREE_LETTERS.fullmatch(text) or text.upper() not in CURRENCIES:
-        raise InvalidField(f"{text!r} is not an ISO 4217 currency code, such as TRY.")
+        raise InvalidValue(f"{text!r} is not an ISO 4217 currency code, such as TRY.")
     return text.upper()
 
 
 def read_value(value: Any, currency: str) -> Decimal:
     if value is None:
-        raise InvalidField("This field is required.")
+        raise InvalidValue("This field is required.")
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
-        raise InvalidField("Expected a number.")
+        raise InvalidValue("Expected a number.")
     text = str(value).strip()
     try:
         amount = Decimal(text if NUMBER.fullmatch(text) else "")
     except InvalidOperation:
-        raise InvalidField("Expected a number.") from None
+        raise InvalidValue("Expected a number.") from None
     if not amount.is_finite() or not 0 <= amount < MOST:
-        raise InvalidField("Expected a finite number from 0 to below 1,000,000,000,000.")
+        raise InvalidValue("Expected a finite number from 0 to below 1,000,000,000,000.")
     digits = MINOR_UNITS.get(currency, 2)
     exact = amount.quantize(Decimal(1).scaleb(-digits)) if amount.as_tuple().exponent else amount
     if exact != amount:
-        raise InvalidField(f"{currency or 'This currency'} has {digits} digits after the decimal point.")
+        raise InvalidValue(f"{currency or 'This currency'} has {digits} digits after the decimal point.")
     return exact
 
 
@@ -165,5 +165,5 @@ def read_consent(value: Any) -> str:
     if value is None:
         return Conversion.Consent.UNSPECIFIED
     if value not in Conversion.Consent.values:
-        raise InvalidField(f"Expected one of {', '.join(Conversion.Consent.values)}.")
+        raise InvalidValue(f"Expected one of {', '.join(Conversion.Consent.values)}.")
     return str(value)
