@@ -69,7 +69,7 @@ def test_an_action_first_says_what_it_will_do(make_person, site, make_in_state) 
     assert answer.context["title"] == "Retry 3 conversions?"
     assert answer.context["sentences"] == [
         "Retry: 3 of 5 selected.",
-        "They go back to QUEUED with a fresh budget of attempts; the error stays on them.",
+        "They go back to QUEUED with a fresh budget of attempts; the error is kept.",
         "1 is QUEUED and will not change.",
         "1 is COMPLETED and will not change.",
     ]

@@ -43,7 +43,7 @@ def test_the_list_of_sites_tells_an_open_circuit_and_a_missing_login(admin_clien
     assert shown.count("circuit open for 0") == 1
     assert "INVALID_GRANT, probe in 9" in shown
     assert "INVALID_GRANT: The login was revoked." in shown
-    assert shown.count("Nothing is sent until credentials are stored") == 1
+    assert shown.count("Nothing is sent until they are stored") == 1
     assert "API, no credentials" in shown
     assert "It was an API site" not in shown
 
@@ -127,8 +127,8 @@ def test_an_unknown_outcome_is_shown_as_unknown(make_person, make_conversion, ap
 
     for row in (in_flight, ambiguous):
         assert "it was sent and no answer came; Google may have it" in html(viewer, row_page(row))
-    assert "it was sent once" not in html(viewer, row_page(certain))
-    assert html(viewer, CONVERSIONS).count("it was sent once") == 2
+    assert "it was sent and no answer came" not in html(viewer, row_page(certain))
+    assert html(viewer, CONVERSIONS).count("it was sent and no answer came") == 2
     rows = Api(client=viewer).get("oci/queue-rows", siteId=api_site.public_id).json()["rows"]
     assert {row["id"] for row in rows if row["outcomeUnknown"]} == {str(in_flight), str(ambiguous)}
 
@@ -138,7 +138,7 @@ def test_a_row_that_was_claimed_and_not_sent_is_certain(make_person, api_site) -
     claim(api_site, SiteTurn(Conversion.objects.all()))
     row = Conversion.objects.get()
 
-    assert "it was sent once" not in html(make_person(sites={api_site: "viewer"}), row_page(row))
+    assert "it was sent and no answer came" not in html(make_person(sites={api_site: "viewer"}), row_page(row))
 
 
 def test_a_row_says_what_it_waits_for(make_person, make_conversion, api_site) -> None:

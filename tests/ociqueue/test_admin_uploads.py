@@ -84,7 +84,7 @@ def test_an_upload_that_was_claimed_and_not_sent_shows_what_it_holds(admin_clien
     assert "not sent" in shown
     assert row_page(row) in shown
     Conversion.objects.reset_to_queued()
-    assert "holds no row any more" in html(admin_client, f"{LIST}{pk}/change/")
+    assert "holds no rows any more" in html(admin_client, f"{LIST}{pk}/change/")
 
 
 def test_membership_narrows_the_uploads(make_person, make_site, api_site) -> None:

@@ -93,7 +93,7 @@ def test_a_check_is_asked_for_waited_for_and_answered(google, make_person, api_s
     answered = operator.get(page_of(api_site)).content.decode()
 
     assert "have not been tested yet" in unasked
-    assert "Asked, waiting for a worker" in asked
+    assert "Requested, waiting for a worker" in asked
     assert 'hx-trigger="every 3s"' in asked
     assert 'hx-trigger="every 3s"' not in answered
     for words in ("Passed:", "Google accepts the refresh token.", "Satış accepts uploads."):
@@ -111,15 +111,15 @@ def test_a_failed_check_says_what_failed(google, make_person, api_site) -> None:
 
     shown = operator.get(page_of(api_site)).content.decode()
     assert "Failed:" in shown
-    assert "make a new refresh token" in shown
+    assert "create a new refresh token" in shown
 
 
-def test_without_a_worker_the_page_says_that_nobody_checks(make_person, api_site) -> None:
+def test_without_a_worker_the_page_says_so(make_person, api_site) -> None:
     operator = make_person(sites={api_site: "operator"})
 
     shown = operator.post(page_of(api_site, "credentials/check"), follow=True).content.decode()
 
-    assert "no worker is alive" in shown
+    assert "no worker is running" in shown
 
 
 def test_there_is_nothing_to_check_without_a_login(admin, site) -> None:
