@@ -33,18 +33,19 @@ def reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
 
 
 def _working(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
+    is_due = Job.objects.due().filter(pk=job.pk).exists()
     if job.lease_until:
         yield held(job.lease_until, timeline, after=_("the scheduled task orchestrator_release_lapsed releases it"))
         if job.lease_until < timezone.now():
             yield from overdue("orchestrator_release_lapsed")
-    elif job.next_run_at > timezone.now():
+    elif not is_due:
         yield waiting(_("Next check at %(time)s.") % {"time": moment(job.next_run_at)})
     awaited = list(_awaited(job))
     yield from awaited
     if not job.lease_until:
         unattended = [*_invalid_rules(), *_no_runner(job)]
         yield from unattended
-        if not awaited and not unattended and job.next_run_at <= timezone.now():
+        if not awaited and not unattended and is_due:
             yield ready(_("seconds"))
 
 

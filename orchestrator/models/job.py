@@ -12,8 +12,8 @@ from kilit.lock.leases import LongJobModel, no_lease
 from kilit.lock.triggers import lifecycle_triggers
 from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.models.customer import Customer
-from orchestrator.models.queryset import LEASE, JobQuerySet, failure, takes_long
-from orchestrator.states import AT_REST, FAILING, JOBS, WORKING, JobState, Mode
+from orchestrator.models.queryset import CLAIMABLE, LEASE, ORDER, JobQuerySet, failure, takes_long
+from orchestrator.states import AT_REST, FAILING, JOBS, JobState, Mode
 
 SOLVED = (JobState.OPTI_DONE, JobState.XML_READY, JobState.DELIVERED, JobState.DONE)
 HANDED = (JobState.DELIVERED, JobState.DONE)
@@ -114,11 +114,7 @@ class Job(LongJobModel):
         ]
         indexes = [
             # Claims look for the job due longest; finished jobs are not in this index.
-            models.Index(
-                fields=["next_run_at", "created_at"],
-                condition=Q(status__in=WORKING, claim_token=None),
-                name="job_due",
-            ),
+            models.Index(fields=ORDER, condition=CLAIMABLE, name="job_due"),
             # The sweep looks for lapsed claims.
             models.Index(fields=["lease_until"], condition=Q(lease_until__isnull=False), name="job_claimed"),
             # Taking the slot checks which job has waited longest.

@@ -22,6 +22,8 @@ LEASE = timedelta(seconds=60)
 # Writing more sheets than this may outlast a worker's task on a slow share.
 MANY_BATCHES = 100
 ORDER = ("next_run_at", "created_at")
+# What a runner may claim once it is due; the index job_due covers it.
+CLAIMABLE = Q(status__in=WORKING, claim_token=None)
 NO_ERROR = {"error_code": "", "error_message": ""}
 # What OptiPlanning has to do again, and in mode C its operator.
 UNSOLVED: dict[str, Any] = {"manual_trigger_approved": False, "attempt_started_at": None, "xml_sha256": ""}
@@ -50,7 +52,7 @@ def retry_blocker(*, most: int) -> Case:
 
 class JobQuerySet(LongJobQuerySet["Job"]):
     def due(self) -> Self:
-        return self.filter(status__in=WORKING, claim_token=None, next_run_at__lte=Now())
+        return self.filter(CLAIMABLE, next_run_at__lte=Now())
 
     def quick(self) -> Self:
         return self.exclude(takes_long())
