@@ -133,9 +133,9 @@ def test_a_program_that_fails_is_reported_with_its_last_line(command: Any, scrip
     ("line", "expected"),
     [
         ("", "KILIT_OPTI_COMMAND is not set."),
-        ("no-such-program --x", "no-such-program of KILIT_OPTI_COMMAND is not a program on this machine."),
-        ('["a", 1]', "KILIT_OPTI_COMMAND is not a list of words."),
-        ('opti "unclosed', "KILIT_OPTI_COMMAND is not a list of words."),
+        ("no-such-program --x", "KILIT_OPTI_COMMAND: no-such-program is not on this machine."),
+        ('["a", 1]', "KILIT_OPTI_COMMAND is not a valid command."),
+        ('opti "unclosed', "KILIT_OPTI_COMMAND is not a valid command."),
     ],
 )
 def test_mode_a_without_a_command_is_reported(settings: Any, line: str, expected: str) -> None:

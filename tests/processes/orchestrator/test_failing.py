@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from kilit.lock.models import Event
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Customer, Job
-from orchestrator.workflow import steps
+from orchestrator.workflow import step_context
 from orchestrator.workflow.decisions import approve, retry
 from orchestrator.workflow.runner import tick
 from tests.support.cutting_jobs import ARKALIK, GOVDE, make_job
@@ -176,7 +176,7 @@ def test_an_exception_nobody_named_is_unknown(floor, customer) -> None:
     """Its text goes to the message and the event, never to the code."""
     job = make_job()
 
-    with patch.object(steps, "transform", side_effect=ZeroDivisionError("by nought\x00\ud800")):
+    with patch.object(step_context, "transform", side_effect=ZeroDivisionError("by nought\x00\ud800")):
         tick(patient=True)
 
     job.refresh_from_db()
@@ -187,7 +187,7 @@ def test_an_exception_nobody_named_is_unknown(floor, customer) -> None:
 def test_a_database_that_is_gone_fails_no_job(floor, customer) -> None:
     job = make_job()
 
-    with patch.object(steps, "transform", side_effect=OperationalError("gone")), pytest.raises(OperationalError):
+    with patch.object(step_context, "transform", side_effect=OperationalError("gone")), pytest.raises(OperationalError):
         tick(patient=True)
 
     job.refresh_from_db()

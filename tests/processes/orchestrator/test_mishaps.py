@@ -65,7 +65,7 @@ def test_a_sheet_without_a_solution_is_named_when_the_time_is_over(floor, custom
         sheet["name"] for sheet in job.files if not (floor.export / sheet["name"]).with_suffix(".xml").exists()
     )
     assert (job.status, job.error_code) == ("FAILED", "E_OPTI_XML_TIMEOUT")
-    assert f"no solution of {lacking}, though of the other sheets" in job.error_message
+    assert f"no solution for {lacking}, only for the other sheets" in job.error_message
 
 
 def test_a_runner_that_lost_its_claim_while_it_copied_lays_nothing(floor, customer, settings, monkeypatch) -> None:

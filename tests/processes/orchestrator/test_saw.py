@@ -88,7 +88,7 @@ def test_a_retry_never_has_an_order_cut_twice(floor, customer, settings, taken) 
     work_until(job, "XML_READY")
     tick(patient=True)
     due_again(job)
-    with patch.object(steps, "heard", side_effect=ZeroDivisionError):
+    with patch.object(steps, "collect_answers", side_effect=ZeroDivisionError):
         tick(patient=True)
     job.refresh_from_db()
     assert (job.status, job.error_code) == ("FAILED", "E_UNKNOWN")
@@ -211,7 +211,7 @@ def test_names_are_noted_before_the_saw_can_see_them(floor, customer, settings) 
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
 
-    with patch.object(steps, "lay_into_inbox", side_effect=ZeroDivisionError):
+    with patch.object(steps, "deliver_all", side_effect=ZeroDivisionError):
         work_until(job, "FAILED")
 
     assert len(job.delivery_names) == 1
@@ -221,7 +221,7 @@ def test_a_failure_with_a_file_in_the_inbox_takes_it_back(floor, customer, setti
     """A failed job should not be cut behind everybody's back."""
     job = handed_over(floor, settings)
 
-    with patch.object(steps, "heard", side_effect=ZeroDivisionError):
+    with patch.object(steps, "collect_answers", side_effect=ZeroDivisionError):
         tick(patient=True)
 
     job.refresh_from_db()
@@ -256,7 +256,7 @@ def test_a_solution_that_the_saw_took_is_never_replaced(floor, customer, setting
     tick(patient=True)
     due_again(job)
     player(floor, only="saw").look()
-    with patch.object(steps, "heard", side_effect=ZeroDivisionError):
+    with patch.object(steps, "collect_answers", side_effect=ZeroDivisionError):
         tick(patient=True)
     settings.OPTI_RULES.write_text(good.replace('"18": 10', '"18": 12'))
 
