@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from kilit.lock.models import Event
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Customer, Job
-from orchestrator.workflow import step_context
+from orchestrator.workflow import step_context, steps
 from orchestrator.workflow.decisions import approve, retry
 from orchestrator.workflow.runner import tick
 from tests.support.cutting_jobs import ARKALIK, GOVDE, make_job
