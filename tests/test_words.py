@@ -1,6 +1,8 @@
 """Plain words, no numbers of requirements, and one class for one name."""
 
+import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,3 +45,14 @@ def test_code_and_tests_name_no_requirements() -> None:
     ours = (path for path in files(*PRODUCT, "templates", "tests") if path.name != Path(__file__).name)
 
     assert lines_with(REQUIREMENT, ours) == []
+
+
+def test_each_class_of_the_product_has_a_name_of_its_own() -> None:
+    defined = defaultdict(list)
+    for path in files(*PRODUCT):
+        if path.suffix == ".py" and "migrations" not in path.parts:
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef) and node.name not in NAMED_BY_DJANGO:
+                    defined[node.name].append(str(path.relative_to(ROOT)))
+
+    assert {name: places for name, places in defined.items() if len(places) > 1} == {}

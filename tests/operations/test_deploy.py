@@ -65,7 +65,8 @@ def test_images_are_pinned_by_version() -> None:
 
 def test_the_image_holds_every_package_and_nothing_of_the_builders_machine() -> None:
     copied = set(re.findall(r"^COPY (?!--from)(\S+)", DOCKERFILE, re.MULTILINE))
-    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"simulators", "tests"}  # the product imports neither
+    # The product imports neither simulators nor tests.
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"simulators", "tests"}
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
 
     assert packages <= copied
