@@ -2,6 +2,7 @@
 
 import pytest
 
+from kilit.lock.diagrams import explanations, lifecycle_models
 from kilit.lock.table import Lifecycle, move
 from tests.parcels.states import PARCELS
 
@@ -53,3 +54,8 @@ def test_the_diagram_shows_starts_arrows_and_ends() -> None:
 def test_a_table_with_a_mistake_cannot_be_made(states: str, initial: str, moves: dict, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         Lifecycle("wrong", states=states, initial=initial, moves=moves)
+
+
+@pytest.mark.parametrize("model", lifecycle_models(), ids=lambda model: model.lifecycle.queue)
+def test_every_state_is_explained_where_it_is_declared(model) -> None:
+    assert list(explanations(model.lifecycle)) == list(model.lifecycle.states)
