@@ -221,8 +221,8 @@ class FilterSet:
         """Return the rows that match accepted values; ages count from `as_of`, or from now."""
         for name, value in self.given(values).items():
             rows = rows.filter(self[name].condition(value, as_of=as_of))
-        text = bare_id(rows.model, values.get(SEARCH, "").strip())
-        return self.search(rows, text) if text else rows
+        text = values.get(SEARCH, "").strip()
+        return self.search(rows, bare_id(rows.model, text)) if text else rows
 
     def ordering(self, values: Mapping[str, str], user: Any = None) -> list[str]:
         """Return the leading column of a filter that is set: the same order as by id alone, along its index.

@@ -14,8 +14,9 @@ from kilit.lock.models import Event
 class DetailPageAdmin(LongListAdmin):
     queue: BulkQueue
     failures: Failures
-    find_blockers: Callable[[Any, list[Event]], Iterable[Blocker]]
-    find_holdings: Callable[[Any], list[tuple[str, Any]]]  # what the row holds, or what holds it, with labels
+    find_blockers: Callable[[Any, list[Event]], Iterable[Blocker]] = staticmethod(lambda _row, _timeline: ())
+    # What the row holds, or what holds it, each with a label.
+    find_holdings: Callable[[Any], list[tuple[str, Any]]] = staticmethod(lambda _row: [])
 
     change_form_outer_before_template = "admin/console/detail_page.html"
     change_form_outer_after_template = "admin/console/timeline.html"

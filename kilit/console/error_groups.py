@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from kilit.console.bulk_requests import BulkRequestAdmin, encode
-from kilit.console.formatting import button, page
+from kilit.console.formatting import button, code_badge, page
 from kilit.console.formatting import number as grouped
 from kilit.lock.failures import Failures
 from kilit.lock.models import ErrorGroup
@@ -71,7 +71,7 @@ class ErrorGroupsAdmin(BulkRequestAdmin):
     """Adds a page of error groups to a list; a group is one of the list's filters."""
 
     failures: Failures
-    state_badge: Callable[[str], Any]
+    state_badge: Callable[[str], Any] = staticmethod(code_badge)
     # What is offered for a group: actions that try again, never those that end.
     group_actions: ClassVar[tuple[str, ...]] = ("retry", "approve")
 
