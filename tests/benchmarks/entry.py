@@ -53,9 +53,9 @@ def copy() -> float:
     site = str(Bench.site.pk)
     lines = []
     for row in conversions():
-        told = (row["gclid"], "", "", row["conversionTime"], row["conversionValue"], "TRY")
+        sent = (row["gclid"], "", "", row["conversionTime"], row["conversionValue"], "TRY")
         order = "oci_" + secrets.token_hex(20)
-        cells = (uuid7(), site, "QUEUED", "Satış", *told, order, "UNSPECIFIED", row["sourceKey"], 0, 0, "", "", "", "")
+        cells = (uuid7(), site, "QUEUED", "Satış", *sent, order, "UNSPECIFIED", row["sourceKey"], 0, 0, "", "", "", "")
         lines.append("\t".join(map(str, cells)) + "\n")
     block = "".join(lines)
     start = time.perf_counter()

@@ -32,7 +32,7 @@ class Scope:
     notes: list[str] = field(default_factory=list)
 
     def note(self, text: str) -> None:
-        """Have something told below the table, once."""
+        """Add a note below the table, once."""
         if text not in self.notes:
             self.notes.append(text)
 
@@ -143,9 +143,9 @@ def _line(name: str, result: Result) -> str:
     ratio, spread = result["ratio"], f"± {result['spread'] / 2:.0%}"
     if ratio is not None:
         spread = f"{min(result['ratios']):.2f} – {max(result['ratios']):.2f}"
-    told = "–" if ratio is None else f"{ratio:.2f}" + ("" if result["reached"] else " **missed**")
+    ratio_text = "–" if ratio is None else f"{ratio:.2f}" + ("" if result["reached"] else " **missed**")
     sides = f"{_number(result['ours'])} | {_number(result['other'])} | {result['unit']}"
-    return f"| `{name}` | {sides} | {told} | {spread} | {result['must']} | {result['against']} |"
+    return f"| `{name}` | {sides} | {ratio_text} | {spread} | {result['must']} | {result['against']} |"
 
 
 def _number(value: float | None) -> str:

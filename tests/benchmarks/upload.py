@@ -58,10 +58,10 @@ def google() -> Iterator[None]:
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": ROOT}
     with subprocess.Popen(command, **pipes) as server:
         assert server.stdout
-        told = json.loads(server.stdout.readline())
-        os.environ.update(told)
-        settings.GOOGLE_ADS_ENDPOINT = told["KILIT_GOOGLE_ADS_ENDPOINT"]
-        settings.GOOGLE_TOKEN_URI = told["KILIT_GOOGLE_TOKEN_URI"]
+        endpoints = json.loads(server.stdout.readline())
+        os.environ.update(endpoints)
+        settings.GOOGLE_ADS_ENDPOINT = endpoints["KILIT_GOOGLE_ADS_ENDPOINT"]
+        settings.GOOGLE_TOKEN_URI = endpoints["KILIT_GOOGLE_TOKEN_URI"]
         Bench.google = server
         yield
         assert server.stdin

@@ -49,7 +49,7 @@ def main() -> int:
     asked = read_arguments()
     in_own_mounts()
     os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # processes are started while the server's threads run
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("chaos: told to stop"))  # and everything is stopped on the way
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("chaos: stopped"))  # and everything is stopped on the way
     # Whatever hangs, the run does not.
     signal.signal(signal.SIGALRM, lambda *_: sys.exit(f"chaos: not over within {asked.limit:.0f} s"))
     signal.alarm(round(asked.limit) + GRACE)
@@ -120,7 +120,7 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
         configured_server().stop()
         if not asked.keep:
             worlds.unmount(disks)
-    tell(report.told())
+    tell(report.format())
     return 0 if report.is_kept else 1
 
 

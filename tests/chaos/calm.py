@@ -58,10 +58,10 @@ def settle(stage: Stage, world: dict[str, Any], folder: Path, *, end: float) -> 
 
 def hasten(rules: Path) -> None:
     """Let the factory wait less: orders whose solution never comes follow each other through the only slot."""
-    told = json.loads(rules.read_text())
-    told["timeouts"] = {name: min(minutes, LONGEST_WAIT) for name, minutes in told["timeouts"].items()}
+    shortened = json.loads(rules.read_text())
+    shortened["timeouts"] = {name: min(minutes, LONGEST_WAIT) for name, minutes in shortened["timeouts"].items()}
     hastened = rules.with_suffix(".new")
-    hastened.write_text(json.dumps(told))
+    hastened.write_text(json.dumps(shortened))
     hastened.replace(rules)
 
 

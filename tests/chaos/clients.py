@@ -1,6 +1,6 @@
 """Clients over HTTP, each a process that may be killed: a producer of jobs, and scripts that export and acknowledge.
 
-What they are about to ask and what they were told goes into the ledger; a request without an answer is sent again, as
+Requests and replies go into the ledger; a request without an answer is sent again, as
 a careful integrator does.
 """
 
@@ -30,7 +30,7 @@ class Client:
     """Speaks to the web server of the run, and does not mind when it is away."""
 
     def __init__(self, world: dict[str, Any], key: str, ledger: Ledger) -> None:
-        """Connect anew for each request: servers come and go here."""
+        """Open a new connection for each request: servers come and go here."""
         self.port, self.ledger = world["port"], ledger
         self.headers = {"X-API-Key": key}
 
@@ -43,14 +43,14 @@ class Client:
             answer = connection.getresponse()
             text = answer.read()
             status = answer.status
-            told = json.loads(text) if text and "json" in answer.headers.get("Content-Type", "") else None
+            reply = json.loads(text) if text and "json" in answer.headers.get("Content-Type", "") else None
         except (OSError, http.client.HTTPException, ValueError):
-            status, told = NO_ANSWER, None
+            status, reply = NO_ANSWER, None
         finally:
             connection.close()
         if status >= 500:
-            self.ledger.note("refused", path=path.partition("?")[0], status=status, told=told)
-        return status, told
+            self.ledger.note("refused", path=path.partition("?")[0], status=status, reply=reply)
+        return status, reply
 
 
 def produce(world: dict[str, Any], rng: random.Random, ledger: Ledger) -> Callable[[], None]:
@@ -63,20 +63,20 @@ def produce(world: dict[str, Any], rng: random.Random, ledger: Ledger) -> Callab
     def conversions(asked: tuple[str, list[dict[str, Any]]]) -> bool:
         site, items = asked
         body = {"siteId": world[site]["public_id"], "conversions": items}
-        status, told = clients[site].ask("POST", "/api/oci/conversions", body)
+        status, reply = clients[site].ask("POST", "/api/oci/conversions", body)
         if status == 200:
-            keys = [items[result["index"]]["sourceKey"] for result in told["results"] if result.get("id")]
+            keys = [items[result["index"]]["sourceKey"] for result in reply["results"] if result.get("id")]
             ledger.note("made", queue="conversion", ids=keys)
         return status == 200
 
     def job(asked: tuple[str, str, Any]) -> bool:
         queue, path, body = asked
-        status, told = service.ask("POST", path, body)
+        status, reply = service.ask("POST", path, body)
         if status in (200, 201, 202):
-            found = told.get("job_id") or told.get("job", {}).get("id")
+            found = reply.get("job_id") or reply.get("job", {}).get("id")
             ledger.note("made", queue=queue, ids=[found])
         if 400 <= status < 429:
-            ledger.note("mistaken", path=path, status=status, told=told)
+            ledger.note("mistaken", path=path, status=status, reply=reply)
         return status in (200, 201, 202)
 
     def turn() -> None:
@@ -144,8 +144,8 @@ def script(world: dict[str, Any], rng: random.Random, ledger: Ledger) -> Callabl
         # Two runs of a script overlap, as they do when a clock starts the next before the last has ended.
         limit = rng.randint(1, 10)
         with ThreadPoolExecutor(2) as both:
-            told = list(both.map(lambda _: export(world, client, limit=limit), range(2)))
-        handed = [row for rows in told for row in rows]
+            reply = list(both.map(lambda _: export(world, client, limit=limit), range(2)))
+        handed = [row for rows in reply for row in rows]
         time.sleep(rng.uniform(0.0, 0.5))
         good = [row for row in handed if rng.random() < 0.8]
         bad = [row for row in handed if row not in good and rng.random() < 0.7]
@@ -160,8 +160,8 @@ def export(world: dict[str, Any], client: Client, *, limit: int) -> list[str]:
     """Claim rows, and note which this script was handed."""
     site = world["script_site"]["public_id"]
     path = f"/api/oci/google-ads-export?siteId={site}&limit={limit}&markAsExported=true"
-    status, told = client.ask("GET", path)
-    handed = [item["id"] for item in told] if status == 200 else []
+    status, reply = client.ask("GET", path)
+    handed = [item["id"] for item in reply] if status == 200 else []
     if handed:
         client.ledger.note("handed", ids=handed)
     return handed

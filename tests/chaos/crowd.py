@@ -56,9 +56,9 @@ class Told(Client):
 
     def ask(self, method: str, path: str, body: Any = None, *, name: str = "") -> tuple[int, Any]:
         """Ask, and count the answer."""
-        status, told = super().ask(method, path, body)
+        status, reply = super().ask(method, path, body)
         self.crowd.answers[f"{method} {name or path.partition('?')[0]}", status] += 1
-        return status, told
+        return status, reply
 
 
 class One:
@@ -81,9 +81,9 @@ class One:
     def bring(self) -> None:
         """Bring conversions, and note those that were taken."""
         items = [conversion(self.rng, "script_site") for _ in range(self.rng.randint(1, 10))]
-        status, told = self.script.ask("POST", "/api/oci/conversions", {"siteId": self.site, "conversions": items})
+        status, reply = self.script.ask("POST", "/api/oci/conversions", {"siteId": self.site, "conversions": items})
         if status == 200:
-            keys = [items[result["index"]]["sourceKey"] for result in told["results"] if result.get("id")]
+            keys = [items[result["index"]]["sourceKey"] for result in reply["results"] if result.get("id")]
             self.ledger.note("made", queue="conversion", ids=keys)
 
     def send(self) -> None:
@@ -99,10 +99,10 @@ class One:
 
     def order_document(self) -> None:
         """Ask for a document."""
-        status, told = self.service.ask("POST", "/pdf/jobs", pdf(self.world, self.rng))
+        status, reply = self.service.ask("POST", "/pdf/jobs", pdf(self.world, self.rng))
         if status in (200, 201, 202):
-            self.documents = [*self.documents, told["job_id"]][-LAST:]
-            self.ledger.note("made", queue="pdf", ids=[told["job_id"]])
+            self.documents = [*self.documents, reply["job_id"]][-LAST:]
+            self.ledger.note("made", queue="pdf", ids=[reply["job_id"]])
 
     def look_at_document(self) -> None:
         """Ask how far a document is, or for its file."""
@@ -112,10 +112,10 @@ class One:
 
     def order_panels(self) -> None:
         """Bring an order."""
-        status, told = self.service.ask("POST", "/jobs", order(self.rng, self.rng.randrange(1000)))
+        status, reply = self.service.ask("POST", "/jobs", order(self.rng, self.rng.randrange(1000)))
         if status in (200, 201, 202):
-            self.orders = [*self.orders, told["job"]["id"]][-LAST:]
-            self.ledger.note("made", queue="cutting_job", ids=[told["job"]["id"]])
+            self.orders = [*self.orders, reply["job"]["id"]][-LAST:]
+            self.ledger.note("made", queue="cutting_job", ids=[reply["job"]["id"]])
 
     def look_at_order(self) -> None:
         """Ask how far an order is, or decide about it; most decisions are refused."""
@@ -132,8 +132,8 @@ class One:
     def act(self) -> None:
         """Look at rows as an operator, and act on some."""
         asked = f"/api/oci/queue-rows?siteId={self.site}&limit=20"
-        status, told = self.person.ask("GET", f"{asked}&status={self.rng.choice(['FAILED', 'QUEUED', 'PROCESSING'])}")
-        ids = [row["id"] for row in told["rows"]] if status == 200 else []
+        status, reply = self.person.ask("GET", f"{asked}&status={self.rng.choice(['FAILED', 'QUEUED', 'PROCESSING'])}")
+        ids = [row["id"] for row in reply["rows"]] if status == 200 else []
         self.person.ask("GET", f"/api/oci/queue-stats?siteId={self.site}")
         if ids and self.rng.random() < 0.3:
             action = self.rng.choice(["RETRY_SELECTED", "RESET_TO_QUEUED", "MARK_FAILED"])

@@ -72,19 +72,19 @@ def no_move_outside_the_tables() -> list[str]:
 
 
 REPLAY = """
-    WITH told AS (
+    WITH recorded AS (
       SELECT object_id, id, from_state, to_state,
         lag(to_state) OVER (PARTITION BY object_id ORDER BY id) AS before,
         row_number() OVER (PARTITION BY object_id ORDER BY id DESC) AS from_the_end
       FROM lock_event WHERE queue = %s
     )
     SELECT object_id, 'moves from ' || from_state || ' where it was ' || coalesce(before, 'not yet born')
-      FROM told WHERE from_state <> coalesce(before, '')
+      FROM recorded WHERE from_state <> coalesce(before, '')
     UNION ALL
-    SELECT coalesce(r.id, told.object_id), 'is ' || coalesce(r.status, 'gone') || ', its events end in '
-      || coalesce(told.to_state, 'nothing')
-      FROM (SELECT * FROM told WHERE from_the_end = 1) AS told FULL JOIN {table} r ON r.id = told.object_id
-      WHERE r.status IS DISTINCT FROM told.to_state
+    SELECT coalesce(r.id, recorded.object_id), 'is ' || coalesce(r.status, 'gone') || ', its events end in '
+      || coalesce(recorded.to_state, 'nothing')
+      FROM (SELECT * FROM recorded WHERE from_the_end = 1) AS recorded FULL JOIN {table} r ON r.id = recorded.object_id
+      WHERE r.status IS DISTINCT FROM recorded.to_state
 """
 
 
@@ -107,11 +107,11 @@ def totals_are_exact() -> list[str]:
                 f"SELECT {scope}, status, count(*) FROM {model._meta.db_table} GROUP BY 1, 2"
             )
         }
-        told = {(t.scope, t.state): t.now for t in Count.objects.totals(queue=table.queue) if t.now}
+        recorded = {(t.scope, t.state): t.now for t in Count.objects.totals(queue=table.queue) if t.now}
         found += [
-            f"{table.queue} {key}: told {told.get(key, 0)}, there are {counted.get(key, 0)}"
-            for key in sorted(counted.keys() | told.keys())
-            if counted.get(key, 0) != told.get(key, 0)
+            f"{table.queue} {key}: recorded {recorded.get(key, 0)}, there are {counted.get(key, 0)}"
+            for key in sorted(counted.keys() | recorded.keys())
+            if counted.get(key, 0) != recorded.get(key, 0)
         ]
     return found
 
@@ -141,8 +141,8 @@ def claims_equal_attempts() -> list[str]:
     found = [f"conversion {pk}: {attempts} attempts, {claims} claims" for pk, attempts, claims in rows(CLAIMS)]
     found += [f"pdf {pk}: {claims} claims, {ends} ends" for pk, claims, ends in rows(PDF_CLAIMS)]
     for table in ("pdfjobs_pdfjob", "orchestrator_job"):
-        told = rows(RETRIES.format(table=table))
-        found += [f"{table} {pk}: says {says} retries, {made} were made" for pk, says, made in told]
+        recorded = rows(RETRIES.format(table=table))
+        found += [f"{table} {pk}: says {says} retries, {made} were made" for pk, says, made in recorded]
     return found
 
 
@@ -180,22 +180,23 @@ def one_holder_at_a_time() -> list[str]:
 
 
 GROUPS = """
-    SELECT coalesce(told.queue, made.queue), coalesce(told.error_group, made.error_group), told.number, made.number
+    SELECT coalesce(recorded.queue, made.queue), coalesce(recorded.error_group, made.error_group),
+      recorded.number, made.number
     FROM (
       SELECT queue, scope, state, error_group, sum(total)::bigint AS number FROM (
         SELECT queue, scope, state, error_group, total FROM lock_errorgroup
         UNION ALL SELECT queue, scope, state, error_group, change FROM lock_errordelta
       ) AS parts GROUP BY 1, 2, 3, 4 HAVING sum(total) <> 0
-    ) AS told FULL JOIN (
+    ) AS recorded FULL JOIN (
       SELECT 'conversion' AS queue, site_id::text AS scope, status AS state, error_group, count(*) AS number
         FROM offline_conversion_queue WHERE status IN ('FAILED', 'RETRY') AND error_group <> '' GROUP BY 2, 3, 4
       UNION ALL SELECT 'pdf', '', status, error_group, count(*) FROM pdfjobs_pdfjob
         WHERE status = 'failed' AND error_group <> '' GROUP BY 3, 4
       UNION ALL SELECT 'cutting_job', '', status, error_group, count(*) FROM orchestrator_job
         WHERE status IN ('HOLD', 'FAILED') AND error_group <> '' GROUP BY 3, 4
-    ) AS made ON (told.queue, told.scope, told.state, told.error_group)
+    ) AS made ON (recorded.queue, recorded.scope, recorded.state, recorded.error_group)
       = (made.queue, made.scope, made.state, made.error_group)
-    WHERE told.number IS DISTINCT FROM made.number
+    WHERE recorded.number IS DISTINCT FROM made.number
 """
 BULK = """
     SELECT b.id, b.done_count, b.moved_count, coalesce(left_sum.number, 0),
@@ -211,11 +212,13 @@ BULK = """
 
 def sums_add_up() -> list[str]:
     """Error groups equal their rows, and a bulk action's numbers equal its results and its events."""
-    found = [f"{queue} group {group}: told {told}, there are {made}" for queue, group, told, made in rows(GROUPS)]
+    found = [
+        f"{queue} group {group}: recorded {recorded}, there are {made}" for queue, group, recorded, made in rows(GROUPS)
+    ]
     for pk, done, moved, left, lines, lines_moved, lines_left, events in rows(BULK):
         if (done, moved, left) != (lines, lines_moved, lines_left) or moved != events:
-            told = f"says {done} done, {moved} moved, {left} left"
-            found.append(f"bulk action {pk} {told}; lines {lines}, {lines_moved}, {lines_left}; {events} events")
+            recorded = f"says {done} done, {moved} moved, {left} left"
+            found.append(f"bulk action {pk} {recorded}; lines {lines}, {lines_moved}, {lines_left}; {events} events")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What the outside world saw: each client writes down what it is about to ask and what it was told.
+"""What the outside world saw: each client writes down its requests and the replies.
 
 A line is appended by one write, so that a client killed at any moment leaves whole lines.
 """

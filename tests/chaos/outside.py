@@ -1,4 +1,4 @@
-"""What must hold between the database and the world: files, the saw, Google, and what clients were told."""
+"""What must hold between the database and the world: files, the saw, Google, and the replies that clients got."""
 
 import hashlib
 from collections import Counter
@@ -30,7 +30,7 @@ class World:
 def nothing_is_lost(world: World) -> list[str]:
     """Everything acknowledged to a client is stored once, and no valid request was rejected."""
     found = [
-        f"{line['path']} answered {line['status']}: {line['told']}" for line in ledger.lines(world.ledger, "mistaken")
+        f"{line['path']} answered {line['status']}: {line['reply']}" for line in ledger.lines(world.ledger, "mistaken")
     ]
     for line in ledger.lines(world.ledger, "made"):
         model = {"pdf": PdfJob, "cutting_job": Job}.get(line["queue"])
@@ -65,13 +65,13 @@ def each_document_has_its_file(world: World) -> list[str]:
     """Each succeeded document has its complete file, and each file its document."""
     del world
     found = []
-    told = dict(PdfJob.objects.exclude(artifact_key="").values_list("artifact_key", "artifact_digest"))
+    expected = dict(PdfJob.objects.exclude(artifact_key="").values_list("artifact_key", "artifact_digest"))
     there = {file.key for file in artifacts.list_files()}
-    found += [f"no file {key}" for key in sorted(told.keys() - there)]
-    found += [f"a file of nobody: {key}" for key in sorted(there - told.keys())]
-    for key in told.keys() & there:
+    found += [f"no file {key}" for key in sorted(expected.keys() - there)]
+    found += [f"a file of nobody: {key}" for key in sorted(there - expected.keys())]
+    for key in expected.keys() & there:
         with artifacts.open_file(key) as file:
-            if hashlib.sha256(file.read()).hexdigest() != told[key]:
+            if hashlib.sha256(file.read()).hexdigest() != expected[key]:
                 found.append(f"{key} is not as it was written")
     return found
 
@@ -96,7 +96,7 @@ def google_has_what_is_completed(world: World) -> list[str]:
         if row.status == "COMPLETED" and row.order_id not in world.applied:
             found.append(f"{row} is COMPLETED, but Google has it not")
         if row.status != "COMPLETED" and row.order_id in world.applied and not row.outcome_unknown:
-            found.append(f"{row} is {row.status}, but Google has it and nobody is told")
+            found.append(f"{row} is {row.status}, but Google has it and the outcome is not marked as unknown")
         if world.sent[row.order_id] > row.attempt_count:
             found.append(f"{row} was sent {world.sent[row.order_id]} times, claimed {row.attempt_count} times")
     twice = rows("SELECT order_id, count(*) FROM offline_conversion_queue GROUP BY order_id HAVING count(*) > 1")

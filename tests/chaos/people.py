@@ -61,9 +61,9 @@ def act_on_orders(rng: random.Random, service: Client) -> None:
     """Decide about orders over HTTP: retry, approve, and now and then cancel."""
     verb = rng.choice(["retry", "retry", "approve", "cancel"])
     state = {"retry": "FAILED", "approve": "HOLD", "cancel": ""}[verb]
-    status, told = service.ask("GET", f"/jobs?limit=20{f'&state={state}' if state else ''}")
-    if status == 200 and told["jobs"]:
-        service.ask("POST", f"/jobs/{rng.choice(told['jobs'])['id']}/{verb}", {"reason": "chaos"})
+    status, reply = service.ask("GET", f"/jobs?limit=20{f'&state={state}' if state else ''}")
+    if status == 200 and reply["jobs"]:
+        service.ask("POST", f"/jobs/{rng.choice(reply['jobs'])['id']}/{verb}", {"reason": "chaos"})
 
 
 def act_in_bulk(rng: random.Random, _: Any) -> None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-MOST_TOLD = 5
+MOST_SHOWN = 5
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Report:
         """Whether every invariant held."""
         return not any(finding.breaches for finding in self.findings)
 
-    def told(self) -> str:
+    def format(self) -> str:
         """Return the report as Markdown."""
         lines = [f"Chaos, seed {self.seed}: {sum(self.struck.values())} strikes in {self.seconds:.0f} s.", ""]
         lines += ["| strike | times |", "|---|---|"]
@@ -47,8 +47,8 @@ class Report:
         lines += ["", *(f"- {note}" for note in self.notes)]
         for finding in self.findings:
             if finding.breaches:
-                lines += ["", f"{finding.name}:", *(f"  {breach}" for breach in finding.breaches[:MOST_TOLD])]
-                more = len(finding.breaches) - MOST_TOLD
+                lines += ["", f"{finding.name}:", *(f"  {breach}" for breach in finding.breaches[:MOST_SHOWN])]
+                more = len(finding.breaches) - MOST_SHOWN
                 lines += [f"  and {more} more"] if more > 0 else []
         lines += ["", "All invariants kept." if self.is_kept else "BROKEN: see above."]
         return "\n".join(lines)

@@ -73,7 +73,7 @@ def schedule(seed: int, seconds: float) -> list[Strike]:
 
 @dataclass
 class Storm:
-    """Strikes the stage, and mends afterwards what a strike took away for a while."""
+    """Strikes the stage, and undoes afterwards what a strike took away for a while."""
 
     stage: Stage
     google: GoogleAdsServer
@@ -102,7 +102,7 @@ class Storm:
     def strike(self, strike: Strike) -> None:
         """Do one; what it takes away comes back after its time."""
         try:
-            mend = STRIKES[strike.kind](self, strike)
+            undo = STRIKES[strike.kind](self, strike)
         except (psutil.Error, *leaps.AWAY, OSError) as error:
             # Whom it was meant for has just died of another strike.
             logger.info("missed: %s (%s)", strike, error)
@@ -110,9 +110,9 @@ class Storm:
             connection.close()
             return
         self.struck[strike.kind] += 1
-        if mend:
+        if undo:
             # By a thread of its own: this one may wait for a lock that a stopped process holds until it goes on.
-            timer = threading.Timer(strike.length, mend)
+            timer = threading.Timer(strike.length, undo)
             timer.daemon = True
             timer.start()
             self.mending.append(timer)

@@ -19,7 +19,7 @@ from tests.loadtest.driver import Failed, LoadTest
 
 
 class Command(BaseCommand):
-    """Makes a site of its own in this installation, unless it is told another site and its key."""
+    """Makes a site of its own in this installation, unless a site and its key are given."""
 
     help = (
         "Send conversions to a running Kilit, hand them out and acknowledge them, all by HTTP, and see that not one is "
@@ -59,7 +59,9 @@ class Command(BaseCommand):
         finally:
             if own:
                 own.keys().revoke()
-        self.stdout.write(f"In: {told(test.rows, entered)}. Handed out and acknowledged: {told(test.rows, drained)}.")
+        self.stdout.write(
+            f"In: {format_rate(test.rows, entered)}. Handed out and acknowledged: {format_rate(test.rows, drained)}."
+        )
         if faults := [*wrong_tally(test), *(wrong_counts(own, test.rows) if own else [])]:
             raise CommandError(" ".join(faults))
         self.stdout.write(f"All {test.rows:,} rows are COMPLETED, each handed out once; the counts are exact.")
@@ -72,7 +74,7 @@ class Command(BaseCommand):
 
         def draw() -> None:
             while not ended.wait(0.2):
-                bar.show(done(), f"{way}: {told(done(), time.monotonic() - start)}")
+                bar.show(done(), f"{way}: {format_rate(done(), time.monotonic() - start)}")
 
         drawing = threading.Thread(target=draw, daemon=True)
         drawing.start()
@@ -85,7 +87,7 @@ class Command(BaseCommand):
         return time.monotonic() - start
 
 
-def told(rows: int, seconds: float) -> str:
+def format_rate(rows: int, seconds: float) -> str:
     """Say how many in which time."""
     return f"{rows:,} rows in {seconds:,.0f} s, {rows / max(seconds, 0.001):,.0f} rows/s"
 

@@ -54,9 +54,9 @@ def explained(statement: str) -> dict[str, Any]:
     """Run a statement, take it back, and return its plan with what it read."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.replace('%', '%%')}", [])
-        ((told,),) = cursor.fetchall()
+        ((explained,),) = cursor.fetchall()
         transaction.set_rollback(True)
-    plan: dict[str, Any] = told[0]["Plan"]
+    plan: dict[str, Any] = explained[0]["Plan"]
     return plan
 
 

@@ -92,7 +92,7 @@ REFUSED = "refuse(server.ensure_running)"
 
 
 class Client:
-    """A process that uses the server until it is told to leave, or is killed."""
+    """A process that uses the server until it is asked to stop, or is killed."""
 
     def __init__(self, folder: Path, *, user: str = "", code: str = "answer()", path: Path = ROOT) -> None:
         self.process = subprocess.Popen(

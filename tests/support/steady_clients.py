@@ -16,7 +16,7 @@ YESTERDAY = (datetime.now(UTC) - timedelta(days=1)).isoformat(timespec="seconds"
 
 
 class Clients:
-    """Threads that ask until they are told to stop; each request is a connection of its own, and none is repeated."""
+    """Threads that ask until they are stopped; each request is a connection of its own, and none is repeated."""
 
     def __init__(self, port: int, logins: dict[str, Any], *, round_name: str) -> None:
         self.port, self.logins, self.round_name = port, logins, round_name

@@ -16,8 +16,8 @@ CONVERSIONS = "/admin/ociqueue/conversion/"
 
 
 def trip(site: Site, **columns: Any) -> Circuit:
-    told = {"code": "INVALID_GRANT", "category": Category.AUTH, "reason": "The login was revoked.", **columns}
-    return Circuit.objects.trip(site, **told)
+    values = {"code": "INVALID_GRANT", "category": Category.AUTH, "reason": "The login was revoked.", **columns}
+    return Circuit.objects.trip(site, **values)
 
 
 def sent(site: Site, *, count: int = 1) -> tuple[UploadBatch, list[Conversion]]:
