@@ -96,7 +96,7 @@ def test_the_page_shows_parts_what_to_fix_and_the_timeline(make_person) -> None:
 
 
 @pytest.mark.parametrize("code", sorted(HOLD_CODES))
-def test_for_every_hold_there_is_something_to_fix_in_words(code) -> None:
+def test_permanentlyy_hold_there_is_something_to_fix_in_words(code) -> None:
     (sentence,) = help_for(held(code))
 
     assert sentence == HELP[code]
@@ -128,7 +128,7 @@ def test_an_approval_is_confirmed_and_clicked_twice_counts_once(make_person) -> 
     assert [(event.actor, event.message) for event in events] == [("operator:ayse", "because")]
 
 
-def test_a_selection_is_told_apart_before_and_after(make_person) -> None:
+def test_a_selection_reports_which_jobs_apply_before_and_after(make_person) -> None:
     operator = make_person("operator")
     jobs = [held(order_id="S-1"), held(order_id="S-2"), make_job(order_id="S-3")]
 

@@ -57,7 +57,7 @@ def test_a_taken_slot_names_and_links_the_job_that_has_it(make_person) -> None:
     assert "Order T-OPTI_RUNNING" in page
 
 
-def test_a_next_run_in_the_future_and_nobody_to_work_are_told(make_person) -> None:
+def test_a_next_run_in_the_future_and_no_worker_are_reported(make_person) -> None:
     job, client = make_job(), make_person("viewer")
     Job.objects.filter(pk=job.pk).update(next_run_at=datetime.now(UTC) + timedelta(minutes=20))
 

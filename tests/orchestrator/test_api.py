@@ -85,7 +85,7 @@ def test_of_many_equal_requests_at_once_one_makes_the_job(transactional_db, make
     assert Event.objects.filter(event_type="JOB_DEDUP").count() == 7
 
 
-def test_every_fault_is_listed_with_its_place(api) -> None:
+def test_every_error_is_listed_with_its_place(api) -> None:
     bad = GOVDE | {"quantity": True, "length_cm": -1, "grain": 7, "color": " "}
     answer = api.post("jobs", order_body(order_id="", parts=[bad, ARKALIK, ARKALIK | {"width_cm": 900}]))
 
@@ -106,7 +106,7 @@ def test_every_fault_is_listed_with_its_place(api) -> None:
 
 
 @pytest.mark.parametrize("body", [[], "order", 7, None, {}])
-def test_what_is_no_order_is_refused_in_words(api, body) -> None:
+def test_what_is_no_order_is_rejected_with_a_message(api, body) -> None:
     answer = api.client.post("/jobs", json.dumps(body), content_type="application/json", headers=api.headers)
 
     assert answer.status_code == 422
@@ -252,7 +252,7 @@ def test_a_cursor_never_skips_a_job_that_came_meanwhile(api) -> None:
     assert [job["id"] for job in rest["jobs"]] == [str(old[0].pk)]
 
 
-def test_an_error_is_told_with_code_and_message(api) -> None:
+def test_an_error_is_reported_with_code_and_message(api) -> None:
     job = make_job()
     job.move("hold", **failure(JobError(Code.CRM_NO_MATCH, "No customer.")))
 
@@ -261,7 +261,7 @@ def test_an_error_is_told_with_code_and_message(api) -> None:
     assert (body["state"], body["error_code"], body["error_message"]) == ("HOLD", "E_CRM_NO_MATCH", "No customer.")
 
 
-def test_the_audit_of_very_many_events_tells_the_newest(api) -> None:
+def test_the_audit_of_very_many_events_lists_the_newest(api) -> None:
     job = make_job()
     with patch.object(event_model, "LONGEST_HISTORY", 5):
         for number in range(9):

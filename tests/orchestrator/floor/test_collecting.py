@@ -283,7 +283,7 @@ def test_the_clock_is_the_folders_own(floor: Folders, mounted: Any) -> None:
     assert abs(file_clock(floor.export) - datetime.now(UTC)) < timedelta(minutes=1)
 
 
-def test_a_clock_of_a_folder_that_is_gone_is_told(floor: Folders) -> None:
+def test_a_clock_of_a_folder_that_is_gone_is_reported(floor: Folders) -> None:
     floor.export.rmdir()
 
     with pytest.raises(JobError, match="No such file or directory"):

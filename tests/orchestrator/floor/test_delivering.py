@@ -172,7 +172,7 @@ def test_a_saw_that_copies_first_has_taken_it(floor: Folders, source: Path) -> N
     assert names_in(floor.inbox) == []
 
 
-def test_a_file_that_is_nowhere_is_told_as_unknown(floor: Folders, source: Path) -> None:
+def test_a_file_that_is_nowhere_is_reported_as_unknown(floor: Folders, source: Path) -> None:
     deliver(source, NAME, floor)
     (floor.inbox / NAME).unlink()
 

@@ -24,7 +24,7 @@ from tests.support.sheets import TEMPLATE
 
 
 @given(spoilt(order_body(parts=[GOVDE, ARKALIK], plate_size={"width_mm": 1, "height_mm": 2})) | values)
-def test_every_order_is_read_or_refused_in_words(body: Any) -> None:
+def test_every_order_is_read_or_rejected_with_a_message(body: Any) -> None:
     found = answer(read_order, body, default_mode="C", refusal=InvalidOrder)
 
     errors = getattr(found, "errors", [])
@@ -33,14 +33,14 @@ def test_every_order_is_read_or_refused_in_words(body: Any) -> None:
 
 
 @given(spoilt(RULES).map(lambda rules: json.dumps(rules).encode()) | damaged(json.dumps(RULES, indent=2).encode()))
-def test_all_rules_are_read_or_refused_in_words(content: bytes) -> None:
+def test_all_rules_are_read_or_rejected_with_a_message(content: bytes) -> None:
     found = answer(read_rules, content, refusal=InvalidRules)
 
     assert isinstance(found, Rules) or str(found)
 
 
 @given(damaged(GOOD) | st.binary(max_size=200))
-def test_every_file_is_a_solution_or_refused_in_words(content: bytes) -> None:
+def test_every_file_is_a_solution_or_rejected_with_a_message(content: bytes) -> None:
     found = answer(read_solution, [content[:50], content[50:]], refusal=InvalidSolution)
 
     assert isinstance(found, dict) or str(found)
@@ -60,7 +60,7 @@ def test_the_collector_answers_whatever_lies_there(floor: Folders, content: byte
 
 @few(50)
 @given(damaged(Path(TEMPLATE).read_bytes()))
-def test_every_template_is_opened_or_refused_in_words(content: bytes) -> None:
+def test_every_template_is_opened_or_rejected_with_a_message(content: bytes) -> None:
     found = answer(open_template, content, refusal=JobError)
 
     assert isinstance(found, tuple) or found.code == Code.TEMPLATE_INVALID

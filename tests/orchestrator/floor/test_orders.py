@@ -95,7 +95,7 @@ def test_what_is_no_phone_is_refused(phone: Any) -> None:
         ({"delik_kodu": 5}, "delik_kodu: Expected a string."),
     ],
 )
-def test_a_fault_is_told_with_its_place(changes: dict[str, Any], fault: str) -> None:
+def test_a_error_is_reported_with_its_place(changes: dict[str, Any], fault: str) -> None:
     assert faults_with(**changes) == [f"parts.0.{fault}"]
 
 
@@ -104,7 +104,7 @@ def test_what_can_be_seen_is_text(spelt: str) -> None:
     assert read_order(order_body(order_id=spelt), default_mode="C").order_id == spelt
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     faults = faults_of(
         {
             "order_id": "",
@@ -154,7 +154,7 @@ def test_a_body_that_is_no_object_is_refused(body: Any) -> None:
     assert faults_of(body) == ["body: Expected an object."]
 
 
-def test_a_name_from_outside_is_told_safely() -> None:
+def test_a_name_from_outside_is_reported_safely() -> None:
     (fault,) = faults_of(order_body(**{"evil\x00" + "x" * 500: 1}))
 
     assert fault.startswith("evil?xxx")

@@ -67,7 +67,7 @@ def test_a_folder_that_cannot_be_made_fails(floor: Folders) -> None:
     assert found("export folder") == (CheckLevel.FAIL, f"{floor.export}: Not a directory.")
 
 
-def test_little_space_is_told(floor: Folders, mounted: Any) -> None:
+def test_little_space_is_reported(floor: Folders, mounted: Any) -> None:
     mounted(floor.export)
 
     assert found("export folder")[0] == CheckLevel.PASS

@@ -69,7 +69,7 @@ def test_a_file_that_is_gone_leaves_the_last_good_rules(rules_file: Path) -> Non
     assert current_rules().file_error == "rules.json: cannot be read: No such file or directory."
 
 
-def test_a_mended_file_is_good_again(rules_file: Path) -> None:
+def test_a_fixed_file_is_good_again(rules_file: Path) -> None:
     current_rules()
     rules_file.write_text("{")
     assert current_rules().file_error
@@ -116,7 +116,7 @@ def test_without_any_good_rules_the_reason_is_a_fault(rules_file: Path) -> None:
         ({"trimByThicknes": {}}, None, "trimByThicknes: unknown; known keys:"),
     ],
 )
-def test_a_wrong_value_is_told_with_its_line(changes: dict[str, Any], line: int | None, complaint: str) -> None:
+def test_a_wrong_value_is_reported_with_its_line(changes: dict[str, Any], line: int | None, complaint: str) -> None:
     with pytest.raises(InvalidRules) as refused:
         read_rules(changed(**changes).encode())
 
@@ -135,7 +135,7 @@ def test_a_wrong_value_is_told_with_its_line(changes: dict[str, Any], line: int 
         (b"[" * 100_000, "nested too deeply."),
     ],
 )
-def test_what_is_no_json_is_told(content: bytes, complaint: str) -> None:
+def test_what_is_no_json_is_reported(content: bytes, complaint: str) -> None:
     with pytest.raises(InvalidRules, match=r".") as refused:
         read_rules(content)
 

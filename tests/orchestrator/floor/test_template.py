@@ -67,13 +67,13 @@ def test_a_wrong_sheet_is_named(template: Any) -> None:
     assert "It has no sheet ŞABLON; its sheets are SABLON." in reason(template(sheet="SABLON"))
 
 
-def test_a_missing_template_is_told(tmp_path: Path) -> None:
+def test_a_missing_template_is_reported(tmp_path: Path) -> None:
     assert "none.xlsx cannot be read: No such file or directory." in reason(tmp_path / "none.xlsx")
     assert "cannot be read: Is a directory." in reason(tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"no zip", b"PK\x03\x04 broken", TEMPLATE.read_bytes()[:3000]])
-def test_an_unreadable_template_is_told(tmp_path: Path, content: bytes) -> None:
+def test_an_unreadable_template_is_reported(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "sablon.xlsx"
     path.write_bytes(content)
 

@@ -93,7 +93,7 @@ def test_a_backing_must_be_thin_which_is_asked_before_trim(thickness: float) -> 
     assert "3, 4, 5, 8 mm" in fault.message
 
 
-def test_a_backing_without_a_trim_rule_is_told_so() -> None:
+def test_a_backing_without_a_trim_rule_is_reported() -> None:
     rules = rules_with(trimByThickness={"18": 10})
 
     assert fault_of(ARKALIK, rules=rules).code == Code.TRIM_RULE_MISSING
@@ -166,7 +166,7 @@ def test_gates_are_asked_in_order(tmp_path: Path) -> None:
     assert code(rules_with(trimByThickness={"16": 1}, grainMapping={"0": 0}), None) == Code.INVALID_GRAIN
 
 
-def test_the_first_fault_in_the_order_of_the_parts_is_told() -> None:
+def test_the_first_error_in_the_order_of_the_parts_is_reported() -> None:
     fault = fault_of(GOVDE, {**GOVDE, "id": "late", "edge_up": "3mm"}, {**ARKALIK, "id": "later", "thickness_mm": 18})
 
     assert fault.message.startswith("Part late:")

@@ -146,7 +146,7 @@ def test_mode_a_without_a_command_is_reported(settings: Any, line: str, expected
     assert (fault.code, fault.message) == (Code.OPTI_MODE_A_RUNNER_MISSING, expected)
 
 
-def test_a_file_that_is_no_program_is_told(tmp_path: Path, command: Any) -> None:
+def test_a_file_that_is_no_program_is_reported(tmp_path: Path, command: Any) -> None:
     program = tmp_path / "opti.exe"
     program.write_bytes(b"\x00\x01 no program")
     program.chmod(0o755)

@@ -50,7 +50,7 @@ def assert_sheets(job: Job, floor) -> None:
     assert cells(floor.imports / second["name"]) == [ARKALIK_ROW]
 
 
-def test_mode_a_goes_from_the_order_to_the_saw_by_itself(api, floor, customer, settings) -> None:
+def test_mode_a_goes_from_the_order_to_the_saw_automatically(api, floor, customer, settings) -> None:
     """Both part types, and every cell read back."""
     settings.OPTI_COMMAND = command(floor)
     job = post(api)

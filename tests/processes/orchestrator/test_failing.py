@@ -98,7 +98,7 @@ FAILS = {
 
 
 @pytest.mark.parametrize(("changes", "code"), FAILS.values(), ids=FAILS)
-def test_what_nobody_can_mend_here_fails(floor, customer, changes, code) -> None:
+def test_what_no_one_can_mend_here_fails(floor, customer, changes, code) -> None:
     job = make_job(**changes)
 
     work_until(job, "FAILED")
@@ -110,7 +110,7 @@ FAULTS = {"crash": "E_OPTI_RUNNER_FAILED", "invalid": "E_XML_INVALID"}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_of_optiplanning_fails_the_job_and_frees_the_slot(floor, customer, settings, fault) -> None:
+def test_a_error_of_optiplanning_fails_the_job_and_frees_the_slot(floor, customer, settings, fault) -> None:
     settings.OPTI_COMMAND = command(floor, "--fault", fault)
     job = make_job()
 
@@ -133,7 +133,7 @@ def test_a_solution_that_never_comes_fails_after_its_time(floor, customer, setti
     assert (job.status, job.error_code) == ("FAILED", "E_OPTI_XML_TIMEOUT")
 
 
-def test_a_program_that_runs_out_of_time_is_told_by_the_limit(floor, customer, settings) -> None:
+def test_a_program_that_runs_out_of_time_is_reported_by_the_limit(floor, customer, settings) -> None:
     """Not by what was left of it when the next runner took over."""
     job = left_running(floor, settings)
     started = Now() - timedelta(minutes=20) + timedelta(seconds=1)
@@ -145,7 +145,7 @@ def test_a_program_that_runs_out_of_time_is_told_by_the_limit(floor, customer, s
     assert job.error_message == "OptiPlanning wrote no solution within 20 min."
 
 
-def test_nobody_works_where_the_floor_is_not(floor, customer, settings) -> None:
+def test_no_one_works_where_the_floor_is_not(floor, customer, settings) -> None:
     """KILIT_FLOOR_IS_HERE=false holds for every door, also for a single tick."""
     settings.FLOOR_IS_HERE = False
     job = make_job()
@@ -172,7 +172,7 @@ def test_optiplanning_is_started_once_however_long_its_solution_takes(floor, cus
     assert log.read_text().splitlines() == ["started"]
 
 
-def test_an_exception_nobody_named_is_unknown(floor, customer) -> None:
+def test_an_exception_no_one_named_is_unknown(floor, customer) -> None:
     """Its text goes to the message and the event, never to the code."""
     job = make_job()
 

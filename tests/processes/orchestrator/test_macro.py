@@ -11,7 +11,7 @@ from orchestrator.optiplanning import adapters, excel_macro
 from tests.support.adapters import fault_of, run
 
 
-def test_mode_b_elsewhere_than_on_windows_is_told() -> None:
+def test_mode_b_elsewhere_than_on_windows_is_reported() -> None:
     fault = fault_of("B")
 
     assert fault.code == Code.OPTI_MODE_B_MACRO_MISSING
@@ -104,7 +104,7 @@ def test_mode_b_runs_the_macro_once_for_each_file(excel: Any) -> None:
     ]
 
 
-def test_mode_b_without_the_macro_is_told(excel: Any, settings: Any) -> None:
+def test_mode_b_without_the_macro_is_reported(excel: Any, settings: Any) -> None:
     Path(settings.OPTI_MACRO).write_text("Sub SomethingElse()")
 
     fault = fault_of("B", files=[Path("/in/a.xlsx")])
@@ -116,7 +116,7 @@ def test_mode_b_without_the_macro_is_told(excel: Any, settings: Any) -> None:
     assert excel()[-1] == "quit"
 
 
-def test_mode_b_whose_macro_fails_is_told(excel: Any) -> None:
+def test_mode_b_whose_macro_fails_is_reported(excel: Any) -> None:
     fault = fault_of("B", files=[Path("/in/bad.xlsx")])
 
     assert fault.code == Code.OPTI_RUNNER_FAILED
@@ -124,7 +124,7 @@ def test_mode_b_whose_macro_fails_is_told(excel: Any) -> None:
     assert excel()[-1] == "quit"
 
 
-def test_mode_b_without_excel_is_told(excel: Any, monkeypatch: Any) -> None:
+def test_mode_b_without_excel_is_reported(excel: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv("EXCEL_MISSING", "1")
 
     fault = fault_of("B", files=[Path("/in/a.xlsx")])
@@ -141,14 +141,14 @@ def closed(monkeypatch: Any) -> None:
 
 
 @pytest.mark.usefixtures("closed")
-def test_mode_b_where_excel_lets_nobody_look_runs_the_macro(excel: Any) -> None:
+def test_mode_b_where_excel_lets_no_one_look_runs_the_macro(excel: Any) -> None:
     run("B", files=[Path("/in/a.xlsx")])
 
     assert excel()[-2:] == ["run 'RunOptiPlanning.xls'!RunOptiPlanning /in/a.xlsx", "quit"]
 
 
 @pytest.mark.usefixtures("closed")
-def test_mode_b_where_excel_lets_nobody_look_running_tells_that_it_is_missing(excel: Any, settings: Any) -> None:
+def test_mode_b_where_excel_lets_no_one_look_running_lists_that_it_is_missing(excel: Any, settings: Any) -> None:
     Path(settings.OPTI_MACRO).write_text("Sub SomethingElse()")
 
     fault = fault_of("B", files=[Path("/in/a.xlsx")])

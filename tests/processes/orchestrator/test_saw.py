@@ -65,7 +65,7 @@ def test_a_mute_saw_fails_the_job_after_its_time_and_the_file_is_taken_back(floo
     assert list(floor.inbox.iterdir()) == []
 
 
-def test_an_answer_that_came_while_nobody_ran_counts(floor, customer, settings) -> None:
+def test_an_answer_that_came_while_no_one_ran_counts(floor, customer, settings) -> None:
     """Even when it is found long after the time."""
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
