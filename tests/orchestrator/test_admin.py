@@ -96,7 +96,7 @@ def test_the_page_shows_parts_what_to_fix_and_the_timeline(make_person) -> None:
 
 
 @pytest.mark.parametrize("code", sorted(HOLD_CODES))
-def test_permanentlyy_hold_there_is_something_to_fix_in_words(code) -> None:
+def test_every_hold_code_has_a_help_text(code) -> None:
     (sentence,) = help_for(held(code))
 
     assert sentence == HELP[code]

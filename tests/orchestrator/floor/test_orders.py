@@ -95,7 +95,7 @@ def test_what_is_no_phone_is_refused(phone: Any) -> None:
         ({"delik_kodu": 5}, "delik_kodu: Expected a string."),
     ],
 )
-def test_a_error_is_reported_with_its_place(changes: dict[str, Any], fault: str) -> None:
+def test_an_error_is_reported_with_its_path(changes: dict[str, Any], fault: str) -> None:
     assert faults_with(**changes) == [f"parts.0.{fault}"]
 
 

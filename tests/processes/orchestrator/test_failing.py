@@ -98,7 +98,7 @@ FAILS = {
 
 
 @pytest.mark.parametrize(("changes", "code"), FAILS.values(), ids=FAILS)
-def test_what_no_one_can_mend_here_fails(floor, customer, changes, code) -> None:
+def test_an_error_that_no_operator_can_fix_fails_the_job(floor, customer, changes, code) -> None:
     job = make_job(**changes)
 
     work_until(job, "FAILED")
@@ -110,7 +110,7 @@ FAULTS = {"crash": "E_OPTI_RUNNER_FAILED", "invalid": "E_XML_INVALID"}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_error_of_optiplanning_fails_the_job_and_frees_the_slot(floor, customer, settings, fault) -> None:
+def test_an_error_of_optiplanning_fails_the_job_and_frees_the_slot(floor, customer, settings, fault) -> None:
     settings.OPTI_COMMAND = command(floor, "--fault", fault)
     job = make_job()
 

@@ -141,14 +141,14 @@ def closed(monkeypatch: Any) -> None:
 
 
 @pytest.mark.usefixtures("closed")
-def test_mode_b_where_excel_lets_no_one_look_runs_the_macro(excel: Any) -> None:
+def test_mode_b_where_excel_denies_access_runs_the_macro(excel: Any) -> None:
     run("B", files=[Path("/in/a.xlsx")])
 
     assert excel()[-2:] == ["run 'RunOptiPlanning.xls'!RunOptiPlanning /in/a.xlsx", "quit"]
 
 
 @pytest.mark.usefixtures("closed")
-def test_mode_b_where_excel_lets_no_one_look_running_lists_that_it_is_missing(excel: Any, settings: Any) -> None:
+def test_mode_b_where_excel_denies_access_a_missing_macro_is_found_by_running_it(excel: Any, settings: Any) -> None:
     Path(settings.OPTI_MACRO).write_text("Sub SomethingElse()")
 
     fault = fault_of("B", files=[Path("/in/a.xlsx")])

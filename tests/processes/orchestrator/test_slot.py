@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("at_rest_at_once")]
 row_in = CUTTING_JOBS.row_in
 
 
-def test_two_jobs_can_never_be_running_any_worker_writes() -> None:
+def test_two_jobs_can_never_be_running() -> None:
     row_in("OPTI_RUNNING")
     second = make_job()
     second.move("prepare")
@@ -66,7 +66,7 @@ def test_without_the_look_before_the_index_alone_lets_one_in(transactional_db, i
         assert sorted(in_threads(race, count=4)) == [False] * 3 + [True]
 
 
-def test_any_worker_waited_longest_gets_the_slot(floor, customer, settings) -> None:
+def test_the_job_that_waited_longest_gets_the_slot(floor, customer, settings) -> None:
     settings.OPTI_COMMAND = command(floor, "--fault", "silent")
     jobs = [make_job(revision=number) for number in range(3)]
     tick(patient=True)
@@ -93,7 +93,7 @@ def test_a_free_slot_wakes_the_job_that_waits_longest(floor, customer, settings)
     assert waiting.status == "OPTI_RUNNING"
 
 
-def test_an_order_that_no_one_takes_up_keeps_no_other_from_its_turn(floor, customer) -> None:
+def test_an_order_without_a_runner_blocks_no_other_order(floor, customer) -> None:
     """Mode A without a patient runner waits; mode C goes on."""
     left, by_hand = make_job(), make_job(opti_mode="C")
     tick(patient=False)
