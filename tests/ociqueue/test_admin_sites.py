@@ -43,7 +43,6 @@ SHOWN = ("name", "time_zone", "default_currency", "sync_method", "requeue_transi
 
 
 def fields_of(site: Site, **changes: Any) -> dict[str, Any]:
-    """Return the site's form as the page sends it."""
     people = list(site.memberships.exclude(user__username__startswith="site-").order_by("pk"))
     form = {
         "name": site.name,
