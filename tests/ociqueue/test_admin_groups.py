@@ -63,9 +63,7 @@ def test_a_group_leads_to_its_rows_and_to_a_retry_of_all_of_them(admin_client, s
     large, _small = shown(admin_client)
 
     assert large.list_href == f"{LIST}?group={large.group.name}"
-    assert [(way.label, way.href) for way in large.ways] == [
-        ("Retry this group (2 rows)", f"{LIST}all/retry/?group={large.group.name}")
-    ]
+    assert large.actions == [("Retry this group (2 rows)", f"{LIST}all/retry/?group={large.group.name}")]
     assert listed(admin_client, group=large.group.name) == {one, other}
     Conversion.objects.filter(pk=one.pk).retry_selected()
     assert listed(admin_client, group=large.group.name) == {other}
@@ -97,7 +95,7 @@ def test_viewers_are_offered_no_action(make_person, site, make_conversion) -> No
 
     (found,) = shown(make_person(role="viewer", sites={site: "viewer"}))
 
-    assert found.ways == []
+    assert found.actions == []
 
 
 def test_who_may_not_see_conversions_sees_no_groups(client, django_user_model) -> None:
