@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import new_lease
-from kilit.lock.models import Count, Event
+from kilit.lock.models import Count, ErrorGroup, Event
 from tests.parcels.models import Parcel
 from tests.support.waiting import PATIENCE
 
@@ -130,3 +130,20 @@ def test_a_reader_never_sees_a_fold_halfway(in_threads) -> None:
     _, *seen = in_threads(fold_or_read, count=4)
 
     assert seen == [{10}] * 3
+
+
+@pytest.mark.parametrize("rollup", [Count.objects, ErrorGroup.objects], ids=["counts", "error groups"])
+def test_of_two_folds_at_once_the_second_folds_nothing_and_does_not_wait(rollup, in_threads) -> None:
+    Parcel.objects.bulk_create(Parcel() for _ in range(2))
+    for parcel in Parcel.objects.all():
+        parcel.move("lose", error_code="E_LOST", error_message="gone")
+
+    def fold_without_waiting(_: int) -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '1s'")
+        return rollup.fold()
+
+    with transaction.atomic():
+        assert rollup.fold(limit=1) == 1
+        assert in_threads(fold_without_waiting, count=1) == [0]
+    assert rollup.fold() > 0
