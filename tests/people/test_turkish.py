@@ -79,7 +79,7 @@ def test_an_action_asks_and_reports_in_turkish(client_of, showcase) -> None:
     told = " ".join(read(asked.content.decode()))
     assert "Yeniden dene — yalnız" in told
     assert "Yeniden dene: seçilen 2 satırdan 1 tanesi." in told
-    assert "1 satır COMPLETED durumunda ve öyle kalacak." in told
+    assert "1 satır COMPLETED durumunda; değişmeyecek." in told
     assert "Yeniden denendi: 1 / 2; 1 satır COMPLETED durumundaydı." in " ".join(read(done.content.decode()))
     assert Conversion.objects.get(pk=failed.pk).status == "QUEUED"
 
