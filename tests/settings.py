@@ -19,3 +19,5 @@ PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.MD5PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",  # of people made by a command with the product's settings
 ]
+# Every test client loads the middleware; without this each would look through all static files first.
+WHITENOISE_AUTOREFRESH = True
