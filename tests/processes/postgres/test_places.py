@@ -54,7 +54,7 @@ def test_data_in_the_open_place_is_found_again_or_its_loss_is_reported(make_fold
     client.leave()
 
     hidden = elsewhere.rename(elsewhere.with_name(f"{elsewhere.name}-hidden"))
-    assert "which is not there" in start(moved, code=REFUSED).read()
+    assert "which does not exist" in start(moved, code=REFUSED).read()
     hidden.rename(elsewhere)
 
 
