@@ -23,8 +23,13 @@ def listed() -> dict[str, float]:
 
 
 def longest_first(items: list[pytest.Item]) -> None:
+    """Sort by what is listed; files that start processes and are not listed come before the rest."""
     known = listed()
-    items.sort(key=lambda item: -known.get(_file(item.nodeid), 0))
+
+    def seconds(item: pytest.Item) -> float:
+        return known.get(_file(item.nodeid), LISTED_FROM if item.get_closest_marker("processes") else 0)
+
+    items.sort(key=seconds, reverse=True)
 
 
 def measured(stats: Mapping[str, Sequence[Any]]) -> Counter[str]:
