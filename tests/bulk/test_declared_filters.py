@@ -8,7 +8,6 @@ from kilit.bulk.queues import queues
 from ociqueue.filters import UPLOAD_FILTERS
 from ociqueue.models import UploadBatch
 
-
 LISTS = [*((queue.model, queue.filters) for queue in queues.values()), (UploadBatch, UPLOAD_FILTERS)]
 
 
