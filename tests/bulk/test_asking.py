@@ -82,7 +82,7 @@ def test_the_page_says_first_what_would_happen(make_person, make_site, make_fail
 
     assert answer.context["sentences"] == [
         "Retry: 3 match (3 FAILED).",
-        "They go back to QUEUED with a fresh budget of attempts; the error stays on them.",
+        "They go back to QUEUED with a fresh budget of attempts; the error is kept.",
         "1 is QUEUED and will not change.",
     ]
     assert "age: Last 24 hours" in answer.content.decode()

@@ -80,7 +80,7 @@ def test_a_queue_that_a_user_may_not_see_has_no_panel(make_person) -> None:
 
 
 def test_who_has_no_role_is_told_so(make_person) -> None:
-    assert "you have no role yet" in text_of(make_person(role=None))
+    assert "You have no role yet" in text_of(make_person(role=None))
 
 
 def test_who_is_not_staff_sees_nothing(client) -> None:

@@ -92,7 +92,7 @@ def test_a_runner_is_running_or_not_responding(seconds: int, word: str) -> None:
 
 @pytest.mark.django_db
 def test_runners_are_shown_here_and_on_the_dashboard(admin_client) -> None:
-    assert "None runs." in text_of(admin_client, PAGE)
+    assert "None is running." in text_of(admin_client, PAGE)
     assert "is alive." not in text_of(admin_client, "/admin/")
 
     Runner.objects.create(name="opti-pc:4712:abc", queue="cutting_job", pid=4712)
