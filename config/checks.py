@@ -9,13 +9,7 @@ from django.contrib.admin.checks import check_admin_app
 from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's own name
 
 # With these, our rows and not django-q2's tasks own attempts and retries.
-DOORBELL_SETTINGS = {
-    "ack_failures": True,
-    "max_attempts": 1,
-    "save_limit": -1,
-    "scheduler": False,
-    "guard_cycle": 0.5,
-}
+DOORBELL_SETTINGS = {"ack_failures": True, "max_attempts": 1, "save_limit": -1, "scheduler": False, "guard_cycle": 0.5}
 
 TASK_PER_UPLOAD = 1.5  # a task also claims rows before the upload and records results after it
 
@@ -32,15 +26,9 @@ def check_retry(**_: Any) -> list[CheckMessage]:
     """The visibility timeout of a prefetched task runs while it waits for the tasks before it."""
     q = settings.Q_CLUSTER
     needed = (ceil((q["queue_limit"] + q["bulk"]) / q["workers"]) + 1) * (q["timeout"] + 3)
-    if q["retry"] > needed:
-        return []
-    return [
-        Error(
-            f"Q_CLUSTER['retry'] is {q['retry']} s: a task could be started again while it is running.",
-            hint=f"Make it more than {needed} s, or reduce KILIT_TASK_TIMEOUT.",
-            id="kilit.E001",
-        )
-    ]
+    text = f"Q_CLUSTER['retry'] is {q['retry']} s: a task could be started again while it is running."
+    hint = f"Make it more than {needed} s, or reduce KILIT_TASK_TIMEOUT."
+    return [] if q["retry"] > needed else [Error(text, hint=hint, id="kilit.E001")]
 
 
 @register()
@@ -61,15 +49,9 @@ def check_doorbells(**_: Any) -> list[CheckMessage]:
 def check_upload_fits(**_: Any) -> list[CheckMessage]:
     """A task killed during an upload leaves rows with an unknown result."""
     needed = settings.GOOGLE_ADS_TIMEOUT * TASK_PER_UPLOAD
-    if needed <= settings.TASK_TIMEOUT:
-        return []
-    return [
-        Error(
-            f"KILIT_GOOGLE_ADS_TIMEOUT is {settings.GOOGLE_ADS_TIMEOUT} s: an upload could outlive its task.",
-            hint=f"Set KILIT_TASK_TIMEOUT to at least {needed:.0f} s, or reduce KILIT_GOOGLE_ADS_TIMEOUT.",
-            id="kilit.E005",
-        )
-    ]
+    text = f"KILIT_GOOGLE_ADS_TIMEOUT is {settings.GOOGLE_ADS_TIMEOUT} s: an upload could outlive its task."
+    hint = f"Set KILIT_TASK_TIMEOUT to at least {needed:.0f} s, or reduce KILIT_GOOGLE_ADS_TIMEOUT."
+    return [] if needed <= settings.TASK_TIMEOUT else [Error(text, hint=hint, id="kilit.E005")]
 
 
 @register(Tags.database)
@@ -83,21 +65,12 @@ def check_engine(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.security, deploy=True)
 def check_production(**_: Any) -> list[CheckMessage]:
-    warnings: list[CheckMessage] = []
-    if not settings.PRODUCTION:
-        warnings.append(Warning("KILIT_PRODUCTION is off.", hint="Set it to true.", id="kilit.W001"))
-    if settings.DATABASES["default"]["ENGINE"] == "kilit.postgres":
-        warnings.append(
-            Warning("The embedded PostgreSQL is for one machine.", hint="Set DATABASE_URL.", id="kilit.W002")
-        )
-    if not settings.METRICS_TOKEN:
-        warnings.append(Warning("/metrics is public.", hint="Set KILIT_METRICS_TOKEN.", id="kilit.W003"))
-    if not settings.CREDENTIAL_KEYS:
-        warnings.append(
-            Warning(
-                "Stored credentials are encrypted with SECRET_KEY, and lost with it.",
-                hint="Set KILIT_CREDENTIAL_KEYS to a long random string.",
-                id="kilit.W007",
-            )
-        )
-    return warnings
+    embedded = settings.DATABASES["default"]["ENGINE"] == "kilit.postgres"
+    lost = "Stored credentials are encrypted with SECRET_KEY, and lost with it."
+    found = [
+        (not settings.PRODUCTION, "KILIT_PRODUCTION is off.", "Set it to true.", "kilit.W001"),
+        (embedded, "The embedded PostgreSQL is for one machine.", "Set DATABASE_URL.", "kilit.W002"),
+        (not settings.METRICS_TOKEN, "/metrics is public.", "Set KILIT_METRICS_TOKEN.", "kilit.W003"),
+        (not settings.CREDENTIAL_KEYS, lost, "Set KILIT_CREDENTIAL_KEYS to a long random string.", "kilit.W007"),
+    ]
+    return [Warning(text, hint=hint, id=number) for applies, text, hint, number in found if applies]

@@ -10,7 +10,7 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.template import Context, Engine
 
-from config.middleware import GetResponse
+from kilit.access.middleware import Middleware
 
 # The <style> blocks of unfold's pages are allowed by their hashes, so that no other is.
 SKELETON = "unfold/layouts/skeleton.html"
@@ -26,11 +26,8 @@ FEATURES = (
 PERMISSIONS = ", ".join(f"{feature}=()" for feature in FEATURES.split())
 
 
-class SecurityHeadersMiddleware:
+class SecurityHeadersMiddleware(Middleware):
     """Limits pages to what they need; other responses may load nothing at all."""
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)

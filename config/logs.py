@@ -5,6 +5,7 @@ import re
 import time
 from typing import Any
 
+from django.utils.log import CallbackFilter
 from pythonjsonlogger.json import JsonFormatter as BaseFormatter
 
 from kilit.api.request_id import request_id
@@ -25,11 +26,6 @@ class ContextFilter(logging.Filter):
         record.request_id = request_id.get()
         record.actor = current_context().actor
         return True
-
-
-class ExceptionsOnly(logging.Filter):
-    def filter(self, record: logging.LogRecord) -> bool:
-        return bool(record.exc_info)
 
 
 class JsonFormatter(BaseFormatter):
@@ -64,7 +60,7 @@ def logging_to_stderr(level: str) -> dict[str, Any]:
         "disable_existing_loggers": False,
         "filters": {
             "context": {"()": "config.logs.ContextFilter"},
-            "exceptions_only": {"()": "config.logs.ExceptionsOnly"},
+            "exceptions_only": {"()": CallbackFilter, "callback": lambda record: record.exc_info},
         },
         "formatters": {"json": {"()": "config.logs.JsonFormatter"}},
         "handlers": {

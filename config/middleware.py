@@ -3,12 +3,12 @@
 import logging
 import re
 import time
-from collections.abc import Callable
 from uuid import uuid4
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import resolve
 
+from kilit.access.middleware import Middleware
 from kilit.api.errors import error_body
 from kilit.api.probes import PROBES
 from kilit.api.request_id import request_id
@@ -16,15 +16,11 @@ from kilit.lock.audit import acting_as
 
 logger = logging.getLogger("kilit.request")
 
-GetResponse = Callable[[HttpRequest], HttpResponse]
 VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9-]{8,64}")
 
 
-class RequestLogMiddleware:
+class RequestLogMiddleware(Middleware):
     """Gives every request an id, or keeps the proxy's, and logs it without its query, which may hold click ids."""
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         given = request.headers.get("X-Request-ID", "")
@@ -44,11 +40,8 @@ class RequestLogMiddleware:
             request_id.reset(token)
 
 
-class ProbeMiddleware:
+class ProbeMiddleware(Middleware):
     """Serves the health endpoints before ALLOWED_HOSTS is checked: probes use the address, not the host name."""
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path in PROBES:
@@ -57,11 +50,8 @@ class ProbeMiddleware:
         return self.get_response(request)
 
 
-class MalformedRequestMiddleware:
+class MalformedRequestMiddleware(Middleware):
     """Rejects what no view can read: a NUL in the address, or a chunked body without a length."""
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower() and "CONTENT_LENGTH" not in request.META:

@@ -38,7 +38,9 @@ class KeyAuthentication(BaseAuthentication):
         stale = Q(used_at=None) | Q(used_at__lt=Now() - UPDATE_USED_AT_EVERY)
         key = ApiKey.objects.annotate(is_stale=stale).holding(text)
         if key is None:
-            _name_owner_of_ended_key(text)
+            # Its denied requests can be traced if it was a key once.
+            if ended := ApiKey.objects.filter(digest=digest(text)).select_related("user").first():
+                name_actor(f"ended key:{ended.user.get_username()}")
             raise AuthenticationFailed("This key is unknown, expired or revoked.")
         # At most one write a minute: one for each request would make the row hot.
         if key.is_stale:  # type: ignore[attr-defined]
@@ -48,13 +50,6 @@ class KeyAuthentication(BaseAuthentication):
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"  # also makes DRF respond with 401 instead of 403
-
-
-def _name_owner_of_ended_key(text: str) -> None:
-    """Name the owner of an expired or revoked key as the actor, so that its denied requests can be traced."""
-    key = ApiKey.objects.filter(digest=digest(text)).select_related("user").first()
-    if key:
-        name_actor(f"ended key:{key.user.get_username()}")
 
 
 def given_key(request: Request) -> str:

@@ -14,14 +14,15 @@ from kilit.access.models import DenialCode, DeniedRequest
 from kilit.access.roles import actor_of
 from kilit.lock.audit import current_context, name_actor
 
-GetResponse = Callable[[HttpRequest], HttpResponse]
 CONSOLE = "/admin/"
 
 
-class ActorMiddleware:
-    def __init__(self, get_response: GetResponse) -> None:
+class Middleware:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
+
+class ActorMiddleware(Middleware):
     def __call__(self, request: HttpRequest) -> HttpResponse:
         # Without a cookie there is no session to read.
         if request.COOKIES and request.user.is_authenticated:
@@ -29,11 +30,8 @@ class ActorMiddleware:
         return self.get_response(request)
 
 
-class DeniedRequestMiddleware:
+class DeniedRequestMiddleware(Middleware):
     """Records every request that was denied to a user or to a known key, whichever view denied it."""
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)

@@ -4,18 +4,7 @@ from collections.abc import Callable
 from enum import Enum
 from inspect import cleandoc
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    NotRequired,
-    Required,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from kilit.api.openapi import Component, Schema
 
@@ -41,7 +30,7 @@ def schema_of(hint: Any, store: Store) -> Schema:  # noqa: PLR0911 - one for eac
         return store(hint.__name__, hint, lambda: _object(hint, store))
     if origin is Annotated:
         return {**schema_of(args[0], store), **resolve(args[1], store)}
-    if origin in (Required, NotRequired):
+    if origin is NotRequired:
         return schema_of(args[0], store)
     if origin is list:
         return {"type": "array", "items": schema_of(args[0], store)}

@@ -40,9 +40,8 @@ class Readiness(TypedDict):
 
 
 HEALTH = Endpoint({200: ApiResponse("The process is running.", Health)})
-READINESS = Endpoint(
-    {200: ApiResponse("Ready.", Readiness), 503: ApiResponse("Not ready; `checks` says why.", Readiness)}
-)
+NOT_READY = ApiResponse("Not ready; `checks` says why.", Readiness)
+READINESS = Endpoint({200: ApiResponse("Ready.", Readiness), 503: NOT_READY})
 METRICS = Endpoint(
     {200: ApiResponse("Metrics in Prometheus' text format.", media={"text/plain": {"type": "string"}})},
     {

@@ -1,6 +1,5 @@
 """A JSON renderer."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import renderers
@@ -9,14 +8,9 @@ from rest_framework import renderers
 class JSONRenderer(renderers.JSONRenderer):
     """JSON in UTF-8, or with escapes when the text cannot be encoded, such as half a surrogate pair."""
 
-    def render(
-        self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
-    ) -> Any:
+    def render(self, *args: Any, **options: Any) -> Any:
         try:
-            return super().render(data, accepted_media_type, renderer_context)
+            return super().render(*args, **options)
         except UnicodeEncodeError:
-            return EscapingRenderer().render(data, accepted_media_type, renderer_context)
-
-
-class EscapingRenderer(renderers.JSONRenderer):
-    ensure_ascii = True
+            self.ensure_ascii = True
+            return super().render(*args, **options)
