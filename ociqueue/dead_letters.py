@@ -1,46 +1,26 @@
 """Failed conversions as CSV rows."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ociqueue.currencies import MINOR_UNITS
 from ociqueue.export import format_time
 from ociqueue.models import Conversion
-from ociqueue.models.conversion import PREFIX
 
-COLUMNS = (
-    "id",
-    "siteId",
-    "conversionName",
-    *Conversion.CLICK_IDS,
-    "conversionTime",
-    "conversionValue",
-    "conversionCurrency",
-    "orderId",
-    "sourceKey",
-    "attemptCount",
-    "errorCode",
-    "errorCategory",
-    "errorMessage",
-    "createdAt",
-    "failedAt",
-)
-
-
-def cells(conversion: Conversion) -> list[Any]:
-    return [
-        f"{PREFIX}{conversion.pk}",
-        conversion.site.public_id,
-        conversion.action,
-        *(getattr(conversion, name) for name in Conversion.CLICK_IDS),
-        format_time(conversion.conversion_time, conversion.site.zone),
-        f"{conversion.value:.{MINOR_UNITS.get(conversion.currency, 2)}f}",
-        conversion.currency,
-        conversion.order_id,
-        conversion.source_key or "",
-        conversion.attempt_count,
-        conversion.provider_error_code,
-        conversion.provider_error_category,
-        conversion.last_error,
-        format_time(conversion.created_at, conversion.site.zone),
-        format_time(conversion.updated_at, conversion.site.zone),
-    ]
+FIELDS: dict[str, str | Callable[[Conversion], Any]] = {
+    "id": str,
+    "siteId": "site.public_id",
+    "conversionName": "action",
+    **{name: name for name in Conversion.CLICK_IDS},
+    "conversionTime": lambda row: format_time(row.conversion_time, row.site.zone),
+    "conversionValue": lambda row: f"{row.value:.{MINOR_UNITS.get(row.currency, 2)}f}",
+    "conversionCurrency": "currency",
+    "orderId": "order_id",
+    "sourceKey": "source_key",
+    "attemptCount": "attempt_count",
+    "errorCode": "provider_error_code",
+    "errorCategory": "provider_error_category",
+    "errorMessage": "last_error",
+    "createdAt": lambda row: format_time(row.created_at, row.site.zone),
+    "failedAt": lambda row: format_time(row.updated_at, row.site.zone),
+}

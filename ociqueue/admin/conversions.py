@@ -53,8 +53,7 @@ class ConversionAdmin(QueueAdmin):
     actions_list = ["error_groups", "import_csv", "dead_letters"]
     fieldsets = columns.FIELDSETS
     readonly_fields = columns.READ_ONLY
-    export_columns = dead_letters.COLUMNS
-    export_cells = staticmethod(dead_letters.cells)
+    export_fields = dead_letters.FIELDS
 
     # What is shown
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib.admin import display
 from django.contrib.admin.utils import flatten_fieldsets
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -10,66 +9,47 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import badge, error_cell, since, two_lines
-from orchestrator.admin.badges import state_badge
+from kilit.console.formatting import badge, code_badge, column, error_cell, since, two_lines
 from orchestrator.models import Job
-from orchestrator.states import FAILING, Mode
+from orchestrator.states import FAILING, WORKING, JobState, Mode
 
 SHOWN = 4  # digits of a phone
+COLOURS = {
+    **dict.fromkeys(WORKING, "primary"),
+    JobState.NEW: "info",
+    JobState.DELIVERED: "success",
+    JobState.DONE: "success",
+    JobState.HOLD: "warning",
+    JobState.FAILED: "danger",
+}
 
 
 def masked(phone: str) -> str:
     return f"…{phone[-SHOWN:]}"
 
 
-@display(description=gettext_lazy("order"))
-def order(job: Job) -> SafeString:
+def state_badge(status: str) -> SafeString:
+    return code_badge(status, COLOURS[JobState(status)])
+
+
+def _order(job: Job) -> SafeString:
     revision = " · " + _("revision %(number)s") % {"number": job.revision} if job.revision else ""
     return two_lines(job.order_id, f"…{str(job.pk)[-12:]}{revision}", title=str(job.pk))
 
 
-@display(description=gettext_lazy("state"))
-def state(job: Job) -> SafeString:
-    return state_badge(job.status)
-
-
-@display(description=gettext_lazy("customer"))
-def customer(job: Job) -> SafeString:
+def _customer(job: Job) -> SafeString:
     return two_lines(job.customer_name or _("unknown"), masked(job.customer_phone))
 
 
-@display(description=gettext_lazy("mode"))
-def mode(job: Job) -> SafeString:
+def _whole_customer(job: Job) -> str:
+    return f"{job.customer_name or _('unknown')} ({job.customer_phone})"
+
+
+def _mode(job: Job) -> SafeString:
     return format_html('<span title="{}">{}</span>', job.get_opti_mode_display(), job.opti_mode)
 
 
-@display(description=gettext_lazy("parts"))
-def parts(job: Job) -> int:
-    return job.part_count
-
-
-@display(description=gettext_lazy("retries"))
-def retries(job: Job) -> int:
-    return job.retry_count
-
-
-@display(description=gettext_lazy("error"))
-def error(job: Job) -> SafeString | str:
-    return error_cell(job.error_code, job.error_message)
-
-
-@display(description=gettext_lazy("age"))
-def age(job: Job) -> SafeString:
-    return since(job.created_at)
-
-
-@display(description=gettext_lazy("in this state for"))
-def lasting(job: Job) -> SafeString:
-    return since(job.updated_at)
-
-
-@display(description=gettext_lazy("state"))
-def state_now(job: Job) -> SafeString:
+def _state_now(job: Job) -> SafeString:
     held = ""
     if job.lease_until:
         until = _("until %(time)s") % {"time": f"{localtime(job.lease_until):%H:%M:%S}"}
@@ -77,31 +57,21 @@ def state_now(job: Job) -> SafeString:
     return format_html("{} {}", state_badge(job.status), held)
 
 
-@display(description=gettext_lazy("customer"))
-def whole_customer(job: Job) -> str:
-    return f"{job.customer_name or _('unknown')} ({job.customer_phone})"
-
-
-@display(description=gettext_lazy("plate"))
-def plate(job: Job) -> str:
+def _plate(job: Job) -> str:
     size = job.plate_size or job.payload.get("plate_size")
     return f"{size['width_mm']} × {size['height_mm']} mm" if size else _("from the rules")
 
 
-@display(description=gettext_lazy("started by the operator"))
-def triggered(job: Job) -> str:
+def _triggered(job: Job) -> str:
     if job.opti_mode != Mode.C:
         return _("not needed")
     return _("yes, approved") if job.manual_trigger_approved else _("not yet")
 
 
-@display(description=gettext_lazy("error"))
-def whole_error(job: Job) -> str:
+def _whole_error(job: Job) -> str:
     """Return the code, whose text is above; on a job that continues, the last code and its text."""
-    if not job.error_code:
-        return "-"
-    if job.status in FAILING:
-        return job.error_code
+    if not job.error_code or job.status in FAILING:
+        return job.error_code or "-"
     return _("before: %(code)s: %(message)s") % {"code": job.error_code, "message": job.error_message}
 
 
@@ -168,30 +138,33 @@ def part_table(parts: list[dict[str, Any]]) -> dict[str, Any]:
     return {"part_columns": [PART_COLUMNS[name] for name in names], "part_rows": rows}
 
 
+order = column("order", gettext_lazy("order"), _order)
+state = column("state", gettext_lazy("state"), lambda job: state_badge(job.status))
+customer = column("customer", gettext_lazy("customer"), _customer)
+mode = column("mode", gettext_lazy("mode"), _mode)
+parts = column("parts", gettext_lazy("parts"), lambda job: job.part_count)
+retries = column("retries", gettext_lazy("retries"), lambda job: job.retry_count)
+error = column("error", gettext_lazy("error"), lambda job: error_cell(job.error_code, job.error_message))
+lasting = column("lasting", gettext_lazy("in this state for"), lambda job: since(job.updated_at))
+age = column("age", gettext_lazy("age"), lambda job: since(job.created_at))
+state_now = column("state_now", gettext_lazy("state"), _state_now)
+whole_customer = column("whole_customer", gettext_lazy("customer"), _whole_customer)
+plate = column("plate", gettext_lazy("plate"), _plate)
+triggered = column("triggered", gettext_lazy("started by the operator"), _triggered)
+whole_error = column("whole_error", gettext_lazy("error"), _whole_error)
 # Columns are functions so that Django offers no sorting, which would read the whole table.
 COLUMNS = [order, state, customer, mode, parts, retries, error, lasting, age]
-FIELDSETS: Any = [
-    (
-        None,
-        {
-            "fields": [
-                (state_now, whole_error),
-                ("order_id", whole_customer),
-                ("opti_mode", plate),
-                (triggered, "backing_edge_reset_count"),
-            ]
-        },
-    ),
-    (
-        gettext_lazy("Times"),
-        {
-            "fields": [
-                ("created_at", "updated_at"),
-                ("next_run_at", "retry_count"),
-                ("imported_at", "opti_started_at"),
-                ("handed_at", "finished_at"),
-            ]
-        },
-    ),
+SUMMARY: Any = [
+    (state_now, whole_error),
+    ("order_id", whole_customer),
+    ("opti_mode", plate),
+    (triggered, "backing_edge_reset_count"),
 ]
+TIMES: Any = [
+    ("created_at", "updated_at"),
+    ("next_run_at", "retry_count"),
+    ("imported_at", "opti_started_at"),
+    ("handed_at", "finished_at"),
+]
+FIELDSETS: Any = [(None, {"fields": SUMMARY}), (gettext_lazy("Times"), {"fields": TIMES})]
 READ_ONLY = [field for field in flatten_fieldsets(FIELDSETS) if callable(field)]

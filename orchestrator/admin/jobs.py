@@ -10,16 +10,15 @@ from django.urls import path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from kilit.console.actions import Action
 from kilit.console.formatting import badge, button, page
 from kilit.console.queue_admin import QueueAdmin
-from orchestrator.admin import blockers, columns, dead_letters
-from orchestrator.admin.actions import APPROVE, CANCEL, RETRY
-from orchestrator.admin.badges import state_badge
+from orchestrator.admin import blockers, columns
 from orchestrator.api.jobs import download
 from orchestrator.models import Job
 from orchestrator.models.job import FAILURES
 from orchestrator.models.queryset import JobQuerySet
-from orchestrator.workflow.operations import QUEUE
+from orchestrator.workflow import operations
 from orchestrator.workflow.preflight import CheckLevel, preflight
 from orchestrator.workflow.sheet_download import sheet
 
@@ -27,11 +26,49 @@ MOST_PARTS_SHOWN = 200
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 LEVELS = {CheckLevel.PASS: "success", CheckLevel.WARN: "warning", CheckLevel.FAIL: "danger"}
 
+APPROVE = Action(
+    operations.APPROVE,
+    title=gettext_lazy("Approve"),
+    done=gettext_lazy("Approved"),
+    effect=gettext_lazy("They go back to NEW and are checked again. If the cause is not fixed, they are held again."),
+    icon="check",
+)
+RETRY = Action(
+    operations.RETRY,
+    title=gettext_lazy("Retry"),
+    done=gettext_lazy("Scheduled for retry:"),
+    effect=gettext_lazy("They go back to NEW with a delay that grows each time. Permanent errors are not retried."),
+    icon="replay",
+)
+CANCEL = Action(
+    operations.CANCEL,
+    title=gettext_lazy("Cancel"),
+    done=gettext_lazy("Cancelled"),
+    effect=gettext_lazy("They end as FAILED with E_CANCELLED. Sheets stay in the import folder."),
+    icon="block",
+    is_dangerous=True,
+    back_label=gettext_lazy("Back"),
+)
+EXPORT_FIELDS = {
+    "id": "pk",
+    "orderId": "order_id",
+    "revision": "revision",
+    "customerPhone": "customer_phone",
+    "customerName": "customer_name",
+    "mode": "opti_mode",
+    "parts": "part_count",
+    "retries": "retry_count",
+    "errorCode": "error_code",
+    "errorMessage": "error_message",
+    "createdAt": "created_at",
+    "failedAt": "updated_at",
+}
+
 
 @admin.register(Job)
 class JobAdmin(QueueAdmin):
-    queue = QUEUE
-    state_badge = staticmethod(state_badge)
+    queue = operations.QUEUE
+    state_badge = staticmethod(columns.state_badge)
     find_blockers = staticmethod(blockers.reasons)
     find_holdings = staticmethod(blockers.holdings)
     failures = FAILURES
@@ -44,8 +81,7 @@ class JobAdmin(QueueAdmin):
     change_form_outer_after_template = "admin/orchestrator/job.html"
     fieldsets = columns.FIELDSETS
     readonly_fields = columns.READ_ONLY
-    export_columns = dead_letters.COLUMNS
-    export_cells = staticmethod(dead_letters.cells)
+    export_fields = EXPORT_FIELDS
 
     def get_queryset(self, request: HttpRequest) -> JobQuerySet:
         jobs: JobQuerySet = super().get_queryset(request)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.panels import Concern, Panel, PanelItem
-from orchestrator.admin.badges import COLOURS
+from orchestrator.admin.columns import COLOURS
 from orchestrator.errors import Code
 from orchestrator.models import Job
 from orchestrator.models.queryset import ORDER, JobQuerySet

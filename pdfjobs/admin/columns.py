@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-from django.contrib.admin import display
 from django.contrib.admin.utils import flatten_fieldsets
 from django.template.defaultfilters import filesizeformat
 from django.utils.formats import number_format
@@ -11,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from kilit.console.formatting import breakable, code_badge, error_cell, number, since, two_lines, verbatim
+from kilit.console.formatting import breakable, code_badge, column, error_cell, number, since, two_lines, verbatim
 from pdfjobs.models import PdfJob
 from pdfjobs.states import MAX_RETRIES, ErrorCode, PdfStatus
 
@@ -40,90 +39,26 @@ def state_badge(status: str) -> SafeString:
     return code_badge(status, COLOURS[PdfStatus(status)])
 
 
-@display(description=_("job"))
-def name(row: PdfJob) -> SafeString:
-    return two_lines(row.template_name, f"…{row.job_id[-12:]}", title=row.job_id)
-
-
-@display(description=_("state"))
-def state(row: PdfJob) -> SafeString:
-    return state_badge(row.status)
-
-
-@display(description=_("owner"))
-def owner(row: PdfJob) -> str:
-    return str(row.owner.get_username())
-
-
-@display(description=_("retries"))
-def retries(row: PdfJob) -> str:
-    return gettext("%(used)s of %(most)s") % {"used": row.retry_count, "most": MAX_RETRIES}
-
-
-@display(description=_("error"))
-def error(row: PdfJob) -> SafeString | str:
-    return error_cell(row.error_code, row.error_detail)
-
-
-@display(description=_("file"))
-def size(row: PdfJob) -> str:
-    return filesizeformat(row.artifact_size or 0) if row.artifact_key else "-"
-
-
-@display(description=_("took"))
-def took(row: PdfJob) -> str:
-    return gettext("%(number)s s") % {"number": number_format(row.seconds, 2)} if row.seconds is not None else "-"
-
-
-@display(description=_("age"))
-def age(row: PdfJob) -> SafeString:
-    return since(row.created_at)
-
-
 def remedy(row: PdfJob) -> str:
     code = ErrorCode(row.error_code)
     used_up = gettext("All automatic retries failed.") + " " if code.retryable else ""
     return f"{used_up}{REMEDIES[code]}"
 
 
-@display(description=_("error code"))
-def code(row: PdfJob) -> str:
+def _retries(row: PdfJob) -> str:
+    return gettext("%(used)s of %(most)s") % {"used": row.retry_count, "most": MAX_RETRIES}
+
+
+def _took(row: PdfJob) -> str:
+    return gettext("%(number)s s") % {"number": number_format(row.seconds, 2)} if row.seconds is not None else "-"
+
+
+def _code(row: PdfJob) -> str:
     return f"{row.error_code}: {gettext(ErrorCode(row.error_code).label)}" if row.error_code else "-"
 
 
-@display(description=_("details for operators"))
-def detail(row: PdfJob) -> SafeString | str:
-    return verbatim(row.error_detail) if row.error_detail else "-"
-
-
-@display(description=_("job key"))
-def key(row: PdfJob) -> SafeString:
-    return breakable(row.job_key)
-
-
-@display(description=_("artifact key"))
-def artifact(row: PdfJob) -> SafeString | str:
-    return breakable(row.artifact_key) if row.artifact_key else "-"
-
-
-@display(description=_("artifact digest"))
-def digest(row: PdfJob) -> SafeString | str:
-    return breakable(row.artifact_digest) if row.artifact_digest else "-"
-
-
-@display(description=_("variables"))
-def variables(row: PdfJob) -> SafeString:
-    return verbatim(_json(row.payload))
-
-
-@display(description=_("options"))
-def options(row: PdfJob) -> SafeString:
-    return verbatim(_json(row.options))
-
-
 def fieldsets(row: PdfJob) -> list[Any]:
-    empty = [ERROR] if not row.error_code else []
-    empty += [FILE] if not row.artifact_key else []
+    empty = [*([] if row.error_code else [ERROR]), *([] if row.artifact_key else [FILE])]
     return [section for section in FIELDSETS if section not in empty]
 
 
@@ -135,6 +70,23 @@ def _json(value: Any) -> str:
     return f"{text[:LONGEST_SHOWN]}\n{beyond}"
 
 
+name = column("name", _("job"), lambda row: two_lines(row.template_name, f"…{row.job_id[-12:]}", title=row.job_id))
+state = column("state", _("state"), lambda row: state_badge(row.status))
+owner = column("owner", _("owner"), lambda row: row.owner.get_username())
+retries = column("retries", _("retries"), _retries)
+error = column("error", _("error"), lambda row: error_cell(row.error_code, row.error_detail))
+size = column("size", _("file"), lambda row: filesizeformat(row.artifact_size) if row.artifact_key else "-")
+took = column("took", _("took"), _took)
+age = column("age", _("age"), lambda row: since(row.created_at))
+code = column("code", _("error code"), _code)
+detail = column(
+    "detail", _("details for operators"), lambda row: verbatim(row.error_detail) if row.error_detail else "-"
+)
+key = column("key", _("job key"), lambda row: breakable(row.job_key))
+artifact = column("artifact", _("artifact key"), lambda row: breakable(row.artifact_key) or "-")
+digest = column("digest", _("artifact digest"), lambda row: breakable(row.artifact_digest) or "-")
+variables = column("variables", _("variables"), lambda row: verbatim(_json(row.payload)))
+options = column("options", _("options"), lambda row: verbatim(_json(row.options)))
 # Columns are functions, so Django does not sort by them, which would read the whole table.
 COLUMNS = [name, state, owner, retries, error, size, took, age]
 SUMMARY: Any = (None, {"fields": [(state, "template_name"), (owner, retries)]})

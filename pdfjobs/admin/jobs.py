@@ -10,22 +10,52 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
+from kilit.console.actions import Action
 from kilit.console.queue_admin import QueueAdmin
-from pdfjobs import dead_letters
+from pdfjobs import operations
 from pdfjobs.admin import blockers, columns
-from pdfjobs.admin.actions import EXPIRE, RETRY
 from pdfjobs.file_response import ArtifactMissingError, file_response
 from pdfjobs.models import PdfJob
 from pdfjobs.models.job import FAILURES
-from pdfjobs.operations import QUEUE
 from pdfjobs.rendering import sandbox_warning
 from pdfjobs.states import PdfStatus
 from pdfjobs.storage.artifacts import StorageUnavailable
 
+RETRY = Action(
+    operations.RETRY,
+    title=_("Retry"),
+    done=_("Retried"),
+    effect=_(
+        "They are queued again with two retries. A job is skipped if the same document was requested again in the "
+        "meantime."
+    ),
+    icon="replay",
+)
+EXPIRE = Action(
+    operations.EXPIRE,
+    title=_("Expire"),
+    done=_("Expired"),
+    effect=_("Their files and variables are deleted permanently. A new request for the document creates a new job."),
+    icon="delete_forever",
+    is_dangerous=True,
+)
+# Without the variables, which may contain personal data.
+EXPORT_FIELDS = {
+    "id": "job_id",
+    "owner": "owner.username",
+    "template": "template_name",
+    "jobKey": "job_key",
+    "retries": "retry_count",
+    "errorCode": "error_code",
+    "errorDetail": "error_detail",
+    "createdAt": "created_at",
+    "failedAt": "finished_at",
+}
+
 
 @admin.register(PdfJob)
 class PdfJobAdmin(QueueAdmin):
-    queue = QUEUE
+    queue = operations.QUEUE
     state_badge = staticmethod(columns.state_badge)
     find_blockers = staticmethod(blockers.reasons)
     find_holdings = staticmethod(blockers.holdings)
@@ -38,11 +68,8 @@ class PdfJobAdmin(QueueAdmin):
     search_help_text = _("Complete job id, job key or owner name")
     change_form_after_template = "admin/pdfjobs/preview.html"
     readonly_fields = columns.READ_ONLY
-    export_columns = dead_letters.COLUMNS
-    export_cells = staticmethod(dead_letters.cells)
+    export_fields = EXPORT_FIELDS
     export_states = [PdfStatus.FAILED]
-
-    # What is shown
 
     def get_fieldsets(self, request: HttpRequest, obj: PdfJob | None = None) -> list[Any]:
         return columns.fieldsets(obj) if obj else list(columns.FIELDSETS)
@@ -69,8 +96,6 @@ class PdfJobAdmin(QueueAdmin):
             return HttpResponse(
                 gettext("The file does not exist."), status=410, content_type="text/plain; charset=utf-8"
             )
-
-    # Pages
 
     def get_urls(self) -> list[Any]:
         view = xframe_options_sameorigin(self.admin_site.admin_view(self.file_view))

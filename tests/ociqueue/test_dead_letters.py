@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from kilit.api.csv_files import escape_formula
-from ociqueue.dead_letters import COLUMNS
+from ociqueue.dead_letters import FIELDS
 from ociqueue.models import Conversion, Site
 from tests.support.conversions import new_conversion
 
@@ -45,7 +45,7 @@ def test_a_failed_row_is_reported_whole(make_person, site) -> None:
 
     (reported,) = downloaded(make_person(sites={site: "viewer"}))
 
-    assert tuple(reported) == COLUMNS
+    assert tuple(reported) == tuple(FIELDS)
     assert reported["id"] == str(row)
     assert (reported["siteId"], reported["gclid"], reported["sourceKey"]) == (site.public_id, "Cj0KCQ-x", "order-1")
     assert (reported["conversionValue"], reported["conversionCurrency"]) == ("120.00", "TRY")
