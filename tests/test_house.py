@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from kilit.lock.diagrams import document, lifecycle_models
+from kilit.lock.management.commands.lifecycle_docs import document, lifecycle_models
 from tests.support import durations
 from tests.support.commands import ROOT
 

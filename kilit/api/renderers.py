@@ -12,5 +12,5 @@ class JSONRenderer(renderers.JSONRenderer):
         try:
             return super().render(*args, **options)
         except UnicodeEncodeError:
-            self.ensure_ascii = True
+            self.ensure_ascii = True  # type: ignore[misc]
             return super().render(*args, **options)

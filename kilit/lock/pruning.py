@@ -6,8 +6,7 @@ is in a finished state, was not updated since the time that this transaction nam
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -23,44 +22,33 @@ BATCH = 2_000
 SWEEP_SECONDS = 60.0  # then the sweep stops, and the next one continues
 
 Rows = LifecycleQuerySet[Any]
+Finished = Callable[[], Iterable[Rows]]  # querysets that each follow one index in the order of ids
+
+prunables: dict[str, Finished] = {}  # by queue
 
 
-@dataclass(frozen=True)
-class Prunable:
-    """A queue with finished rows, as querysets that each follow one index in the order of ids."""
-
-    queue: str
-    finished: Callable[[], Iterable[Rows]]
-
-
-prunables: dict[str, Prunable] = {}
-
-
-def register_prunable(model: type[LifecycleModel], *, finished: Callable[[], Iterable[Rows]]) -> None:
+def register_prunable(model: type[LifecycleModel], *, finished: Finished) -> None:
     """Let finished rows of a queue be pruned; called from an app's `ready()`."""
-    queue = model.lifecycle.queue
-    prunables[queue] = Prunable(queue, finished)
+    prunables[model.lifecycle.queue] = finished
 
 
-def prune(*, older_than: timedelta, queues: Iterable[str] = (), seconds: float | None = None) -> dict[str, int]:
+def prune(*, older_than: timedelta, queues: Sequence[str] = (), seconds: float | None = None) -> dict[str, int]:
     """Delete rows that finished longer ago; return how many of each queue were deleted."""
     end = None if seconds is None else time.monotonic() + seconds
     cutoff = cutoff_of(older_than)
     deleted: dict[str, int] = {}
-    for prunable in _chosen(queues):
-        for rows in prunable.finished():
+    for queue in queues or prunables:
+        for rows in prunables[queue]():
             for number in _batches(rows, cutoff):
-                deleted[prunable.queue] = deleted.get(prunable.queue, 0) + number
+                deleted[queue] = deleted.get(queue, 0) + number
                 if end is not None and time.monotonic() > end:
                     return deleted
     return deleted
 
 
-def count(*, older_than: timedelta, queues: Iterable[str] = ()) -> dict[str, int]:
+def count(*, older_than: timedelta, queues: Sequence[str] = ()) -> dict[str, int]:
     cutoff = cutoff_of(older_than)
-    return {
-        prunable.queue: sum(_old(rows, cutoff).count() for rows in prunable.finished()) for prunable in _chosen(queues)
-    }
+    return {queue: sum(_old(rows, cutoff).count() for rows in prunables[queue]()) for queue in queues or prunables}
 
 
 def summary(numbers: dict[str, int], *, verb: str = "Pruned") -> str:
@@ -70,16 +58,11 @@ def summary(numbers: dict[str, int], *, verb: str = "Pruned") -> str:
 
 def cutoff_of(older_than: timedelta) -> datetime:
     """Return the time before which rows are deleted, by the database's clock."""
+    seconds = max(older_than, SHORTEST_RETENTION).total_seconds()
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT now() - make_interval(secs => %s)", [max(older_than, SHORTEST_RETENTION).total_seconds()]
-        )
+        cursor.execute("SELECT now() - make_interval(secs => %s)", [seconds])
         cutoff: datetime = cursor.fetchone()[0]
     return cutoff
-
-
-def _chosen(queues: Iterable[str]) -> list[Prunable]:
-    return [prunables[queue] for queue in queues] or list(prunables.values())
 
 
 def _old(rows: Rows, cutoff: datetime) -> Rows:
@@ -89,9 +72,8 @@ def _old(rows: Rows, cutoff: datetime) -> Rows:
 
 def _batches(rows: Rows, cutoff: datetime) -> Iterator[int]:
     """Delete in batches, each in a transaction of its own; yield the size of each."""
-    last: UUID | None = None
+    ahead = _old(rows, cutoff)
     while True:
-        ahead = _old(rows, cutoff) if last is None else _old(rows, cutoff).filter(pk__gt=last)
         with transaction.atomic():
             # A row that another transaction has locked is left to the next run.
             free = ahead.order_by("pk").select_for_update(skip_locked=True, of=("self",))
@@ -99,7 +81,7 @@ def _batches(rows: Rows, cutoff: datetime) -> Iterator[int]:
             if not ids:
                 return
             yield _delete(rows.model, ids, cutoff)
-        last = ids[-1]
+        ahead = _old(rows, cutoff).filter(pk__gt=ids[-1])
 
 
 def _delete(model: type[LifecycleModel], ids: list[UUID], cutoff: datetime) -> int:

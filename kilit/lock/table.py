@@ -63,10 +63,6 @@ class Lifecycle:
         """Return the verbs that apply to a row in this state, in the order of the table."""
         return tuple(verb for verb, move in self.moves.items() if state in move.sources)
 
-    def path_to(self, state: str) -> tuple[str, ...]:
-        """Return a shortest list of verbs that moves a new row to a state."""
-        return self._paths()[state]
-
     def mermaid(self) -> str:
         names: dict[Edge, list[str]] = {}
         for verb, move in self.moves.items():
@@ -78,7 +74,8 @@ class Lifecycle:
         lines += [f"    {state} --> [*]" for state in self.states if state in self.terminal()]
         return "\n".join(lines)
 
-    def _paths(self) -> dict[str, tuple[str, ...]]:
+    def paths(self) -> dict[str, tuple[str, ...]]:
+        """Return for each state a shortest list of verbs that moves a new row to it."""
         paths: dict[str, tuple[str, ...]] = dict.fromkeys(self.initial, ())
         waiting = list(self.initial)
         while waiting:
@@ -96,5 +93,5 @@ class Lifecycle:
             raise ValueError(f"{self.queue}: unknown states: {', '.join(unknown)}")
         if not self.initial:
             raise ValueError(f"{self.queue}: no initial state")
-        if lost := [state for state in self.states if state not in self._paths()]:
+        if lost := [state for state in self.states if state not in self.paths()]:
             raise ValueError(f"{self.queue}: no arrow leads to {', '.join(lost)}")

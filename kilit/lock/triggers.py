@@ -35,7 +35,7 @@ RECORD = """
     RETURN NULL;
 """
 
-# Pruned rows take their events with them, leave the counts exact, and leave a permanent record (models/pruning.py).
+# Pruned rows take their events with them, leave the counts exact, and leave a permanent record (models.Pruning).
 PRUNE = """
     EXECUTE $prune$
       WITH gone AS MATERIALIZED (SELECT id, status AS state, {scope} AS scope, updated_at FROM old_rows),

@@ -24,22 +24,10 @@ class WorkersConfig(AppConfig):
         from kilit.lock import sweeps as lock_sweeps  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
 
-        register_sweep(
-            "fold_counts",
-            every=timedelta(minutes=1),
-            run=lock_sweeps.fold_counts,
-            about=_("Adds the changes of the last minute to totals and charts."),
-        )
-        register_sweep(
-            "fold_errors",
-            every=timedelta(minutes=1),
-            run=lock_sweeps.fold_errors,
-            about=_("Adds the failures of the last minute to the error groups."),
-        )
+        about = _("Adds the changes of the last minute to totals and charts.")
+        register_sweep("fold_counts", every=timedelta(minutes=1), run=lock_sweeps.fold_counts, about=about)
+        about = _("Adds the failures of the last minute to the error groups.")
+        register_sweep("fold_errors", every=timedelta(minutes=1), run=lock_sweeps.fold_errors, about=about)
         if settings.KEEP_FINISHED_DAYS:
-            register_sweep(
-                "prune",
-                every=timedelta(hours=1),
-                run=lock_sweeps.prune,
-                about=_("Deletes old finished conversions, with their events."),
-            )
+            about = _("Deletes old finished conversions, with their events.")
+            register_sweep("prune", every=timedelta(hours=1), run=lock_sweeps.prune, about=about)

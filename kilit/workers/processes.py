@@ -60,11 +60,9 @@ def group_members(leader: int) -> list[psutil.Process]:
         return _family(leader)
     found = []
     for process in psutil.process_iter():
-        try:
+        with suppress(ProcessLookupError, psutil.NoSuchProcess):
             if os.getpgid(process.pid) == leader and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
-        except (ProcessLookupError, psutil.NoSuchProcess):
-            continue
     return found
 
 
@@ -104,13 +102,9 @@ def die_with_parent() -> None:
     """
     if parent := os.environ.get(PARENT):
         if sys.platform != "win32":
-            os.register_at_fork(after_in_child=_watch_forking_parent)
+            # The pid was noted before the fork: a parent that died since is still recognised.
+            os.register_at_fork(after_in_child=lambda: _watch(_parent))
         _watch(int(parent))
-
-
-def _watch_forking_parent() -> None:
-    # The pid was noted before the fork: a parent that died since is still recognised.
-    _watch(_parent)
 
 
 def _watch(parent: int) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from datetime import timedelta
 from types import FrameType
 
@@ -84,7 +85,9 @@ class Supervisor:
             .values_list(ExpressionWrapper(Now() - F("beat_at"), output_field=DurationField()), flat=True)
             .first()
         )
-        alive = silence is not None and (silence < STALE_AFTER or (silence < self._longest_task() and self._all_busy()))
+        # A task of the full length may follow a beat at once, and django-q2 ends it three seconds later.
+        longest = timedelta(seconds=settings.TASK_TIMEOUT + 3) + STALE_AFTER
+        alive = silence is not None and (silence < STALE_AFTER or (silence < longest and self._all_busy()))
         if alive:
             Heartbeat.objects.filter(name=self.name).update(alive_at=Now())
         return alive or time.monotonic() < self.grace_until
@@ -96,16 +99,9 @@ class Supervisor:
     def _titles(self) -> list[str]:
         titles = []
         for process in group_members(self.cluster.pid if self.cluster else 0):
-            try:
+            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
                 titles.append(" ".join(process.cmdline()))
-            except (psutil.NoSuchProcess, psutil.AccessDenied):
-                continue
         return titles
-
-    @staticmethod
-    def _longest_task() -> timedelta:
-        # A task of the full length may follow a beat at once, and django-q2 ends it three seconds later.
-        return timedelta(seconds=settings.TASK_TIMEOUT + 3) + STALE_AFTER
 
     def _allow_grace(self) -> None:
         self.grace_until = time.monotonic() + STALE_AFTER.total_seconds()

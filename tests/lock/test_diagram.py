@@ -6,7 +6,7 @@ import pytest
 from django.template.loader import render_to_string
 
 from kilit.console.diagram import Diagram, draw
-from kilit.lock.diagrams import lifecycle_models
+from kilit.lock.management.commands.lifecycle_docs import lifecycle_models
 from kilit.lock.models import Event
 from tests.parcels.states import PARCELS
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kilit.lock.diagrams import explanations, lifecycle_models
+from kilit.lock.management.commands.lifecycle_docs import explanations, lifecycle_models
 from kilit.lock.table import Lifecycle, move
 from tests.parcels.states import PARCELS
 
@@ -28,9 +28,9 @@ def test_verbs_come_in_the_order_of_the_table() -> None:
 
 
 def test_a_path_is_a_shortest_one() -> None:
-    assert PARCELS.path_to("WAITING") == ()
-    assert PARCELS.path_to("LOST") == ("lose",)
-    assert PARCELS.path_to("DELIVERED") == ("claim", "deliver")
+    assert PARCELS.paths()["WAITING"] == ()
+    assert PARCELS.paths()["LOST"] == ("lose",)
+    assert PARCELS.paths()["DELIVERED"] == ("claim", "deliver")
 
 
 def test_the_diagram_shows_starts_arrows_and_ends() -> None:

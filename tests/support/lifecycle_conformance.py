@@ -37,7 +37,7 @@ class Specimen:
 
     def row_in(self, state: str) -> LifecycleModel:
         row = self.make()
-        for verb in self.table.path_to(state):
+        for verb in self.table.paths()[state]:
             self.apply(row, verb)
         return row
 

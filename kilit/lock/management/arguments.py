@@ -5,8 +5,6 @@ from collections.abc import Callable
 
 
 def whole_number(*, least: int, most: int) -> Callable[[str], int]:
-    """Return an argparse type."""
-
     def read(text: str) -> int:
         try:
             value = int(text)

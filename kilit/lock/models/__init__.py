@@ -2,16 +2,6 @@
 
 from kilit.lock.models.counts import Count, CountDelta, HourCount
 from kilit.lock.models.error_groups import ErrorDelta, ErrorGroup, ErrorHour
-from kilit.lock.models.event import Event
-from kilit.lock.models.pruning import Pruning
+from kilit.lock.models.event import Event, Pruning
 
-__all__ = [
-    "Count",
-    "CountDelta",
-    "ErrorDelta",
-    "ErrorGroup",
-    "ErrorHour",
-    "Event",
-    "HourCount",
-    "Pruning",
-]
+__all__ = ["Count", "CountDelta", "ErrorDelta", "ErrorGroup", "ErrorHour", "Event", "HourCount", "Pruning"]

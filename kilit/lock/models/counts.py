@@ -1,5 +1,6 @@
 """Exact totals per queue, scope and state, and how many rows entered each state by the hour."""
 
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -73,15 +74,10 @@ class CountQuerySet(models.QuerySet["Count"]):
         self, *, queue: str, well: Collection[str], badly: Collection[str], scopes: Collection[str] | None = None
     ) -> list[Hour]:
         """Return how rows ended in each of the last 24 hours, of all scopes or of some."""
-        hours: dict[datetime, Hour] = {}
+        hours: dict[datetime, Counter[bool]] = defaultdict(Counter)
         for hour, state, entered in ROLLUP.last_day("state", [*well, *badly], queue=queue, scopes=scopes):
-            before = hours.get(hour, Hour(hour, 0, 0))
-            hours[hour] = Hour(
-                hour,
-                well=before.well + (entered or 0 if state in well else 0),
-                badly=before.badly + (entered or 0 if state in badly else 0),
-            )
-        return list(hours.values())
+            hours[hour][state in well] += entered or 0
+        return [Hour(hour, well=ended[True], badly=ended[False]) for hour, ended in hours.items()]
 
     def entered_last_day(
         self, *, queue: str, states: Collection[str], scopes: Collection[str]

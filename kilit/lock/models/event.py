@@ -1,4 +1,4 @@
-"""Events: one row for every move of every job, written by a trigger and never changed."""
+"""Events, one row for every move of every job, and records of pruning: written by triggers and never changed."""
 
 from collections.abc import Iterable
 from typing import Any, Self
@@ -29,24 +29,12 @@ class EventQuerySet(models.QuerySet["Event"]):
         first = events.first() if len(newest) == LONGEST_HISTORY else None
         return [first, *newest[1:]] if first else newest
 
-    def record(
-        self,
-        row: LifecycleModel,
-        event_type: str,
-        *,
-        message: str = "",
-        details: dict[str, Any] | None = None,
-    ) -> "Event":
+    def record(self, row: LifecycleModel, event_type: str, **content: Any) -> "Event":
         """Record something that is not a move, in the transaction that caused it."""
-        return self.record_each([row], event_type, message=message, details=details)[0]
+        return self.record_each([row], event_type, **content)[0]
 
     def record_each(
-        self,
-        rows: Iterable[LifecycleModel],
-        event_type: str,
-        *,
-        message: str = "",
-        details: dict[str, Any] | None = None,
+        self, rows: Iterable[LifecycleModel], event_type: str, *, message: str = "", details: Any = None
     ) -> list["Event"]:
         """Record the same for several jobs, in one statement."""
         context = current_context()
@@ -101,3 +89,34 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.event_type} of {self.queue} {self.object_id}"
+
+
+class Pruning(models.Model):
+    """One batch of finished rows, deleted with their events; written by a trigger in the same statement."""
+
+    queue = models.CharField(_("queue"), max_length=32)
+    before = models.DateTimeField(
+        _("finished before"), null=True, help_text="Only rows that finished before this time were deleted."
+    )
+    rows = models.IntegerField(_("rows"))
+    events = models.IntegerField(_("events"))
+    states = models.JSONField(_("states"), help_text="Rows by state.")
+    oldest = models.DateTimeField(_("oldest"))
+    newest = models.DateTimeField(_("newest"))
+    actor = models.CharField(_("who"), max_length=200)
+    message = models.TextField(_("why"), blank=True)
+    created_at = models.DateTimeField(_("when"), db_default=Now())
+
+    class Meta:
+        default_permissions = ("view",)
+        verbose_name, verbose_name_plural = _("pruned batch"), _("pruned rows")
+        triggers = never(
+            pgtrigger.Update,
+            pgtrigger.Delete,
+            pgtrigger.Truncate,
+            subject="records of pruning",
+            hint="They are all that is left of the rows.",
+        )
+
+    def __str__(self) -> str:
+        return f"{self.rows} of {self.queue} before {self.before:%F}"
