@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 class AccessConfig(AppConfig):
     name = "kilit.access"
+    verbose_name = _("Operations")  # as in the side bar
 
     def ready(self) -> None:
         from kilit.access import lockout, roles  # noqa: PLC0415

@@ -6,6 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 class BulkConfig(AppConfig):
     name = "kilit.bulk"
+    verbose_name = _("Operations")  # as in the side bar
 
     def ready(self) -> None:
         from kilit.bulk import planning, running  # noqa: PLC0415
