@@ -1,4 +1,4 @@
-"""Jobs: send an order, list jobs, act on one."""
+"""The endpoints of jobs and customers."""
 
 import io
 import zipfile
@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from django.utils.http import content_disposition_header
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -15,8 +15,8 @@ from kilit.api.errors import ApiError
 from kilit.lock.audit import for_reason
 from orchestrator.api import presenters, schema
 from orchestrator.api.access import QueueView, read
-from orchestrator.api.serializers import ListSerializer, ReasonSerializer
 from orchestrator.errors import Code
+from orchestrator.orders.customers import add_customer, find_customer
 from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.fields import UNSAFE_CHARS
 from orchestrator.orders.order import read_order
@@ -32,14 +32,9 @@ class JobsView(QueueView):
         return Response({"job": presenters.present_job(job), "deduplicated": is_known}, status=200 if is_known else 201)
 
     def get(self, request: Request) -> Response:
-        query = read(ListSerializer, request.query_params)
+        query = read(schema.ListSerializer, request.query_params)
         try:
-            page = presenters.job_page(
-                limit=query["limit"],
-                state=query.get("state"),
-                order_id=query.get("order_id"),
-                cursor=query.get("cursor"),
-            )
+            page = presenters.job_page(**query)
         except ValueError as error:
             raise ValidationError({"cursor": str(error)}) from None
         return Response(page)
@@ -55,7 +50,7 @@ class DecisionView(QueueView):
     verb = ""
 
     def post(self, request: Request, pk: str) -> Response:
-        reason = read(ReasonSerializer, request.data or {}).get("reason") or ""
+        reason = read(schema.ReasonSerializer, request.data or {}).get("reason") or ""
         decide: decisions.Decision = getattr(decisions, self.verb)
         with for_reason(reason):
             return Response({"job": presenters.present_job(decide(read_id(pk)))})
@@ -91,6 +86,22 @@ class XmlView(QueueView):
             for file in files:
                 archive.writestr(file.name, bytes(file.content))
         return download(f"{job.pk}.zip", packed.getvalue(), "application/zip")
+
+
+@schema.customers
+class CustomersView(QueueView):
+    def post(self, request: Request) -> Response:
+        customer, is_known = add_customer(request.data)
+        return Response({"customer": presenters.present_customer(customer)}, status=200 if is_known else 201)
+
+
+@schema.lookup
+class LookupView(QueueView):
+    def get(self, request: Request) -> Response:
+        customer = find_customer(request.query_params.get("phone"))
+        if customer is None:
+            raise NotFound("No customer has this phone number.")
+        return Response({"customer": presenters.present_customer(customer)})
 
 
 def download(name: str, content: bytes, content_type: str) -> HttpResponse:

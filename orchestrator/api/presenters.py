@@ -48,7 +48,7 @@ def _fields(shape: type) -> dict[str, bool]:
     return {name: NoneType in get_args(hint) for name, hint in get_type_hints(shape).items()}
 
 
-def job_page(*, limit: int, state: str | None, order_id: str | None, cursor: str | None) -> dict[str, Any]:
+def job_page(*, limit: int, state: str = "", order_id: str = "", cursor: str = "") -> dict[str, Any]:
     """Return a page of jobs, newest first, and the cursor of the next; ids never change, so pages are stable."""
     filters = {"status": state} if state else {}
     jobs = FILTERS.apply(Job.objects.defer("payload"), filters).order_by(*FILTERS.ordering(filters), "-id")

@@ -1,24 +1,39 @@
 """OpenAPI descriptions of the cutting API; the schema of an order is generated from its field readers."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
 
-from kilit.api.openapi import VALIDATION, ApiResponse, Codes, Component, Schema, describe, operation
-from orchestrator.api import answers, serializers
+from kilit.api import openapi
+from kilit.api.openapi import VALIDATION, ApiResponse, Codes, Component, Schema, describe
+from orchestrator.api import answers
 from orchestrator.errors import PERMANENT_CODES, Code
 from orchestrator.orders.customers import FIELDS
 from orchestrator.orders.fields import FieldReader, OrderFieldError, RequiredFieldError
 from orchestrator.orders.order import MOST_PARTS, ORDER_FIELDS, PART_FIELDS, PHONE, PLATE_FIELDS
+from orchestrator.states import JobState
 
-TAG = "Cutting jobs"
+operation = partial(openapi.operation, tag="Cutting jobs")
 ID = OpenApiParameter("id", UUID, OpenApiParameter.PATH, description="The job's id.")
 MAY_NOT_VIEW = {403: {"FORBIDDEN": "Your role does not allow this."}}
 NO_JOB = {404: {Code.JOB_NOT_FOUND.value: "There is no such job."}}
 INVALID_ORDER = {422: {Code.VALIDATION.value: "`faults` lists every error with its path."}}
 NO_RULES = {503: {Code.UNKNOWN.value: "The rules cannot be read.", Code.TEMPLATE_INVALID.value: "The same."}}
+
+
+class ListSerializer(serializers.Serializer[Any]):
+    state = serializers.ChoiceField(choices=JobState.choices, required=False)
+    order_id = serializers.CharField(required=False, max_length=200)
+    cursor = serializers.CharField(required=False, max_length=64)
+    limit = serializers.IntegerField(default=50, min_value=1, max_value=200)
+
+
+class ReasonSerializer(serializers.Serializer[Any]):
+    reason = serializers.CharField(required=False, allow_blank=True, allow_null=True, max_length=1000)
 
 
 def is_required(read: FieldReader) -> bool:
@@ -81,7 +96,6 @@ jobs = describe(
     post=operation(
         "Send an order",
         description="Sending the same order again returns the same job; to have it cut again, send a new `revision`.",
-        tag=TAG,
         body=ORDER,
         examples={"a cupboard": EXAMPLE},
         responses={
@@ -93,8 +107,7 @@ jobs = describe(
     get=operation(
         "List jobs",
         description="Newest first. Pass `next_cursor` as `cursor` for the next page; pages are stable while jobs move.",
-        tag=TAG,
-        query=serializers.ListSerializer,
+        query=ListSerializer,
         responses={200: ApiResponse("A page.", answers.JobPage)},
         errors=[VALIDATION, MAY_NOT_VIEW],
     ),
@@ -103,7 +116,6 @@ jobs = describe(
 job = describe(
     get=operation(
         "Get a job with its audit trail",
-        tag=TAG,
         parameters=[ID],
         responses={200: ApiResponse("The job.", answers.JobDetail)},
         errors=[MAY_NOT_VIEW, NO_JOB],
@@ -118,9 +130,8 @@ def decision(
         post=operation(
             summary,
             description=description,
-            tag=TAG,
             parameters=[ID],
-            body=serializers.ReasonSerializer,
+            body=ReasonSerializer,
             examples={"with a reason": {"reason": "The customer called."}},
             responses={200: ApiResponse("The job after the change.", answers.JobDecided)},
             errors=[VALIDATION, NO_JOB, {409: conflicts}, more or {}],
@@ -159,7 +170,6 @@ xml = describe(
     get=operation(
         "Download the solution",
         description="As collected; several files are packed into a ZIP.",
-        tag=TAG,
         parameters=[ID],
         responses={
             200: ApiResponse(
@@ -179,7 +189,6 @@ customers = describe(
     post=operation(
         "Add a customer",
         description="An existing customer with this phone number is returned unchanged.",
-        tag=TAG,
         body=CUSTOMER,
         examples={"a customer": {"phone": "0555 123 45 67", "name": "Ayşe Yılmaz"}},
         responses={
@@ -193,7 +202,6 @@ customers = describe(
 lookup = describe(
     get=operation(
         "Find a customer by phone",
-        tag=TAG,
         parameters=[OpenApiParameter("phone", dict(PHONE.shape), required=True, description="In any format.")],
         responses={200: ApiResponse("The customer.", answers.CustomerFound)},
         errors=[MAY_NOT_VIEW, INVALID_ORDER, {404: {"NOT_FOUND": "No customer has this phone number."}}],

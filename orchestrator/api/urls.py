@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from orchestrator.api import customers, jobs
+from orchestrator.api import jobs
 
 urlpatterns = [
     path("jobs", jobs.JobsView.as_view()),
@@ -11,6 +11,6 @@ urlpatterns = [
     path("jobs/<str:pk>/approve", jobs.ApproveView.as_view()),
     path("jobs/<str:pk>/cancel", jobs.CancelView.as_view()),
     path("jobs/<str:pk>/xml", jobs.XmlView.as_view()),
-    path("customers", customers.CustomersView.as_view()),
-    path("customers/lookup", customers.LookupView.as_view()),
+    path("customers", jobs.CustomersView.as_view()),
+    path("customers/lookup", jobs.LookupView.as_view()),
 ]

@@ -1,11 +1,12 @@
-"""`POST /pdf/jobs` and `GET /pdf/jobs/{id}`."""
+"""The endpoints: templates, jobs and downloads."""
 
 import logging
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any, cast
 
 from django.contrib.auth.models import User
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseBase
 from django.urls import reverse
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -15,16 +16,25 @@ from kilit.access.authentication import given_key
 from kilit.api.errors import DATABASE_DOWN, ApiError
 from pdfjobs.api import schema
 from pdfjobs.api.fallback import RETRY_AFTER, fallback_response, workers_available
-from pdfjobs.api.responses import PdfJobCreated, PdfJobDetail
+from pdfjobs.api.responses import PdfJobCreated, PdfJobDetail, PdfTemplate
 from pdfjobs.api.views import PdfView
-from pdfjobs.documents import UnknownTemplateError
-from pdfjobs.enqueue import QueueFullError, enqueue
+from pdfjobs.documents import Document, UnknownTemplateError, documents
+from pdfjobs.enqueue import QueueFullError, enqueue, expire_missing
+from pdfjobs.file_response import ArtifactMissingError, file_response
 from pdfjobs.job_request import JobRequest, JobRequestError, parse_job_request
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import RenderError
-from pdfjobs.states import ErrorCode, PdfStatus
+from pdfjobs.states import UNFINISHED, ErrorCode, PdfStatus
 
 logger = logging.getLogger(__name__)
+
+POLL_AFTER = 2  # seconds
+
+
+@schema.templates
+class TemplatesView(PdfView):
+    def get(self, request: Request) -> Response:
+        return Response({"templates": [describe_template(document) for document in documents()]})
 
 
 @schema.jobs
@@ -72,6 +82,34 @@ class PdfJobView(PdfView):
         return Response(body)
 
 
+@schema.download
+class DownloadView(PdfView):
+    def get(self, request: Request, job_id: str) -> Response | HttpResponseBase:
+        job = self.job(request, job_id)
+        if job.status in UNFINISHED:
+            return Response(created_body(job), status=202, headers={"Retry-After": str(POLL_AFTER)})
+        if job.status == PdfStatus.FAILED:
+            message = f"The PDF could not be rendered: {ErrorCode(job.error_code).label}."
+            raise ApiError(409, job.error_code, message, job_id=job.job_id, state=job.status)
+        if job.status == PdfStatus.SUCCEEDED:
+            try:
+                return self.checked(file_response(request, job, as_attachment=True), job)
+            except ArtifactMissingError:
+                expire_missing(job)
+        message = "The PDF is no longer available; request the document again."
+        raise ApiError(410, "EXPIRED", message, job_id=job.job_id)
+
+    def checked(self, response: HttpResponseBase, job: PdfJob) -> HttpResponseBase:
+        """Give a range beyond the end the body of all API errors."""
+        if response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            self.headers["Content-Range"] = response["Content-Range"]
+            message = f"The PDF has {job.artifact_size:,} bytes; the range is beyond its end."
+            raise ApiError(response.status_code, "RANGE_NOT_SATISFIABLE", message, size=job.artifact_size)
+        return response
+
+    head = get
+
+
 def parse_body(body: Any) -> JobRequest:
     """Return the request, or raise the API's error with everything that is wrong."""
     try:
@@ -84,6 +122,18 @@ def parse_body(body: Any) -> JobRequest:
             path, _, message = line.partition(": ")
             errors.setdefault(path or "non_field_errors", []).append(message)
         raise ValidationError(errors) from None
+
+
+def describe_template(document: Document) -> PdfTemplate:
+    return {
+        "name": document.name,
+        "title": document.title,
+        "variables": [
+            {"path": path, "about": field.about, "allowed": field.allowed(), "required": field.required}
+            for path, field in document.schema.walk()
+        ],
+        "sample": document.sample,
+    }
 
 
 def created_body(job: PdfJob) -> PdfJobCreated:

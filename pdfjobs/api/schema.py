@@ -1,10 +1,12 @@
 """The PDF API for OpenAPI. Requests are validated in job_request.py and rendering/options.py."""
 
+from functools import partial
 from uuid import UUID
 
 from drf_spectacular.utils import OpenApiParameter
 
-from kilit.api.openapi import RETRY_AFTER, VALIDATION, ApiResponse, Component, Schema, describe, operation
+from kilit.api import openapi
+from kilit.api.openapi import RETRY_AFTER, VALIDATION, ApiResponse, Component, Schema, describe
 from pdfjobs.api.responses import PdfJobCreated, PdfJobDetail, PdfTemplates
 from pdfjobs.documents.catalogue import KNOWN
 from pdfjobs.models.job import LONGEST_TIMEOUT
@@ -19,7 +21,7 @@ from pdfjobs.rendering.options import (
 )
 from pdfjobs.states import ErrorCode, FailSafe
 
-TAG = "PDF"
+operation = partial(openapi.operation, tag="PDF")
 ID = OpenApiParameter("job_id", UUID, OpenApiParameter.PATH, description="The job's id.")
 NO_JOB = {404: {"NOT_FOUND": "There is no such job, or it belongs to another user."}}
 STORE_DOWN = {"PDF_STORE_UNAVAILABLE": "The storage of PDF files does not answer; nothing was changed."}
@@ -98,7 +100,6 @@ templates = describe(
     get=operation(
         "List the templates",
         description="Each with its variables and a sample that can be sent as it is.",
-        tag=TAG,
         responses={200: ApiResponse("The templates that may be used.", PdfTemplates)},
         errors=[{503: STORE_DOWN}],
     )
@@ -109,7 +110,6 @@ jobs = describe(
     post=operation(
         "Request a document",
         description="While a job for the same document is queued, running or stored, that job is returned.",
-        tag=TAG,
         body=REQUEST,
         examples={name: {"template_name": name, "variables": kind.sample} for name, kind in KNOWN.items()},
         responses={
@@ -138,7 +138,6 @@ jobs = describe(
 job = describe(
     get=operation(
         "Get a job's status",
-        tag=TAG,
         parameters=[ID],
         responses={200: ApiResponse("The job; `download_url` is set once it has succeeded.", PdfJobDetail)},
         errors=[NO_JOB, {503: STORE_DOWN}],
@@ -157,7 +156,6 @@ download = describe(
     get=operation(
         "Download the PDF",
         description="HEAD returns the same headers without the file.",
-        tag=TAG,
         parameters=[ID, PART, KNOWN_TAG],
         responses={
             200: ApiResponse("The PDF.", media={"application/pdf": BINARY}, headers=FILE),

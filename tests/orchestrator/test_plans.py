@@ -22,9 +22,9 @@ QUESTIONS: dict[str, Callable[[], Any]] = {
     "is anything due": is_due,
     "wake the next": Job.objects.wake_next,
     "release lapsed": release_lapsed,
-    "list": lambda: presenters.job_page(limit=50, state=None, order_id=None, cursor=None),
-    "list of a state": lambda: presenters.job_page(limit=50, state="HOLD", order_id=None, cursor=None),
-    "list of an order": lambda: presenters.job_page(limit=50, state=None, order_id="S-7", cursor=None),
+    "list": lambda: presenters.job_page(limit=50),
+    "list of a state": lambda: presenters.job_page(limit=50, state="HOLD"),
+    "list of an order": lambda: presenters.job_page(limit=50, order_id="S-7"),
 }
 
 

@@ -2,24 +2,17 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
-
-from kilit.lock.audit import acting_as
+from kilit.workers.management.sweep_command import SweepCommand
 from ociqueue.models import Conversion
 from ociqueue.states import SyncMethod
 from ociqueue.sweeps import requeue_transient
 
 
-class Command(BaseCommand):
+class Command(SweepCommand):
     help = "Retry TRANSIENT failures on sites that ask for it."
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="only show how many there are")
+    def preview(self, **options: Any) -> str:
+        return f"Would requeue {sum(Conversion.objects.requeueable(path).count() for path in SyncMethod)}."
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        if options["dry_run"]:
-            found = sum(Conversion.objects.requeueable(path).count() for path in SyncMethod)
-            self.stdout.write(f"Would requeue {found}.")
-            return
-        with acting_as("command:oci_requeue_transient"):
-            self.stdout.write(requeue_transient())
+    def run(self, **options: Any) -> str:
+        return requeue_transient()

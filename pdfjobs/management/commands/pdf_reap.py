@@ -1,21 +1,15 @@
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
-
-from kilit.lock.audit import acting_as
+from kilit.workers.management.sweep_command import SweepCommand
 from pdfjobs.models import PdfJob
 from pdfjobs.work import reap
 
 
-class Command(BaseCommand):
+class Command(SweepCommand):
     help = "Take PDF jobs back from workers that died or hang."
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="only count them")
+    def preview(self, **options: Any) -> str:
+        return f"Would reap {PdfJob.objects.held_too_long().count()}."
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        if options["dry_run"]:
-            self.stdout.write(f"Would reap {PdfJob.objects.held_too_long().count()}.")
-            return
-        with acting_as("command:pdf_reap"):
-            self.stdout.write(reap())
+    def run(self, **options: Any) -> str:
+        return reap()
