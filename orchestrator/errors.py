@@ -7,45 +7,33 @@ from django.utils.translation import gettext_noop as _
 class Code(models.TextChoices):
     """Error codes of jobs, events and API errors. The console translates the labels."""
 
-    # No customer has the order's phone number.
     CRM_NO_MATCH = "E_CRM_NO_MATCH", _("Customer unknown")
     # The Excel template is missing, unreadable or has the wrong sheet or tags.
     TEMPLATE_INVALID = "E_TEMPLATE_INVALID", _("Template invalid")
     # Neither the order nor the rules give a plate size.
     PLATE_SIZE_MISSING = "E_PLATE_SIZE_MISSING", _("Plate size missing")
-    # The rules do not list the thickness of a backing part.
     BACKING_THICKNESS_UNKNOWN = "E_BACKING_THICKNESS_UNKNOWN", _("Backing thickness unknown")
-    # The rules have no trim for the thickness of a part.
     TRIM_RULE_MISSING = "E_TRIM_RULE_MISSING", _("Trim rule missing")
     # Mode C: an operator has to start OptiPlanning, then approve.
     OPERATOR_TRIGGER_REQUIRED = "E_OPERATOR_TRIGGER_REQUIRED", _("Operator must start OptiPlanning")
-    # OptiPlanning wrote a file that is not a solution.
     XML_INVALID = "E_XML_INVALID", _("Solution XML invalid")
-    # OptiPlanning wrote no solution within its time limit.
     OPTI_XML_TIMEOUT = "E_OPTI_XML_TIMEOUT", _("No solution XML in time")
-    # OptiPlanning exited with an error.
     OPTI_RUNNER_FAILED = "E_OPTI_RUNNER_FAILED", _("OptiPlanning failed")
     # Mode A: the command is not configured or not on this machine.
     OPTI_MODE_A_RUNNER_MISSING = "E_OPTI_MODE_A_RUNNER_MISSING", _("OptiPlanning command missing")
     # Mode B: Excel or the macro is not on this machine.
     OPTI_MODE_B_MACRO_MISSING = "E_OPTI_MODE_B_MACRO_MISSING", _("OptiPlanning macro missing")
-    # The saw did not take the file within its time limit.
     OSI_ACK_TIMEOUT = "E_OSI_ACK_TIMEOUT", _("No answer from the saw in time")
     # The saw moved the file to failed/.
     OSI_ACK_FAILED = "E_OSI_ACK_FAILED", _("The saw rejected the file")
-    # The rules do not list an edge of the order.
     EDGE_MAPPING_UNKNOWN = "E_EDGE_MAPPING_UNKNOWN", _("Edge unknown")
-    # The rules do not list a grain of the order.
     INVALID_GRAIN = "E_INVALID_GRAIN", _("Grain unknown")
     # The job has been retried as often as the rules allow.
     RETRY_LIMIT_REACHED = "E_RETRY_LIMIT_REACHED", _("Retry limit reached")
-    # Only a job on HOLD can be approved.
     JOB_NOT_IN_HOLD = "E_JOB_NOT_IN_HOLD", _("Job is not on hold")
-    # No job has this id.
     JOB_NOT_FOUND = "E_JOB_NOT_FOUND", _("Job not found")
     # The order has missing, unknown or invalid fields.
     VALIDATION = "E_VALIDATION", _("Invalid order")
-    # An operator cancelled the job.
     CANCELLED = "E_CANCELLED", _("Cancelled")
     # Anything else: an unexpected exception, a folder that cannot be used.
     UNKNOWN = "E_UNKNOWN", _("Unexpected error")

@@ -27,18 +27,10 @@ class Mode(TextChoices):
     C = "C", _("C: by the operator")
 
 
-# A runner claims jobs in these states when they are due.
-WORKING = (
-    JobState.NEW,
-    JobState.PREPARED,
-    JobState.OPTI_IMPORTED,
-    JobState.OPTI_RUNNING,
-    JobState.OPTI_DONE,
-    JobState.XML_READY,
-    JobState.DELIVERED,
-)
 # These wait for an operator or are finished.
-AT_REST = tuple(state for state in JobState if state not in WORKING)
+AT_REST = (JobState.DONE, JobState.HOLD, JobState.FAILED)
+# A runner claims jobs in these states when they are due.
+WORKING = tuple(state for state in JobState if state not in AT_REST)
 # A job in one of these has an error and belongs to an error group.
 FAILING = (JobState.HOLD, JobState.FAILED)
 # Nothing has reached the saw yet. Later states depend on the saw's answer: a cancelled job must never be cut.

@@ -29,13 +29,14 @@ TIME_LIMIT = 60.0  # seconds
 
 
 @dataclass
-class CleanupResult:
-    """What was expired and removed, or would be."""
+class CleanupRun:
+    """What a run has done, or would do. It stops when its time is up, but not for a file that cannot be deleted."""
 
     expired: int = 0
     orphans: int = 0
     is_complete: bool = True
     undeletable: set[str] = field(default_factory=set)
+    deadline: float = field(default_factory=lambda: time.monotonic() + TIME_LIMIT)
 
     def format(self, template: str = "Expired {}, removed {}") -> str:
         parts = [template.format(self.expired, _count(self.orphans, "orphaned file"))]
@@ -43,18 +44,10 @@ class CleanupResult:
             parts.append(f"{_count(len(self.undeletable), 'file')} could not be deleted")
         return "; ".join(parts) + ("." if self.is_complete else "; the next run continues.")
 
-
-@dataclass
-class CleanupRun:
-    """One run. It stops when its time is up; a file that cannot be deleted does not stop it."""
-
-    deadline: float
-    result: CleanupResult = field(default_factory=CleanupResult)
-
     def is_over(self) -> bool:
         if time.monotonic() > self.deadline:
-            self.result.is_complete = False
-        return not self.result.is_complete
+            self.is_complete = False
+        return not self.is_complete
 
     def delete(self, key: str) -> bool:
         if self.is_over():
@@ -63,24 +56,18 @@ class CleanupRun:
             artifacts.delete(key)
         except artifacts.StorageUnavailable as error:
             logger.warning("a file could not be deleted: %s", error, extra={"artifact_key": key})
-            self.result.undeletable.add(key)
+            self.undeletable.add(key)
             return False
         return True
 
     def expire(self, rows: PdfJobQuerySet, order: str) -> None:
         remaining = rows.order_by(order).values_list("pk", flat=True)
-        while ids := list(remaining.exclude(artifact_key__in=self.result.undeletable)[:BATCH]):
-            undeletable = len(self.result.undeletable)
+        while ids := list(remaining.exclude(artifact_key__in=self.undeletable)[:BATCH]):
+            undeletable = len(self.undeletable)
             expired = expire(rows.filter(pk__in=ids), delete=self.delete)
-            self.result.expired += len(expired)
-            if self.is_over() or not (expired or len(self.result.undeletable) > undeletable):
+            self.expired += len(expired)
+            if self.is_over() or not (expired or len(self.undeletable) > undeletable):
                 return  # no progress: all of them changed meanwhile; the next run looks again
-
-    def remove_orphans(self) -> None:
-        for batch in orphans():
-            self.result.orphans += sum(self.delete(key) for key in batch)
-            if self.is_over():  # listing files takes time, too
-                return
 
 
 def expire(rows: PdfJobQuerySet, *, delete: Callable[[str], bool] | None = None) -> set[UUID]:
@@ -92,19 +79,22 @@ def expire(rows: PdfJobQuerySet, *, delete: Callable[[str], bool] | None = None)
     return rows.filter(pk__in=list(keys), artifact_key__in=["", *deleted]).expire()
 
 
-def clean(*, ttl: timedelta | None = None) -> CleanupResult:
-    run = CleanupRun(time.monotonic() + TIME_LIMIT)
+def clean(*, ttl: timedelta | None = None) -> CleanupRun:
+    run = CleanupRun()
     for order, rows in old_jobs(ttl):
         run.expire(rows, order)
         if run.is_over():
-            return run.result
-    run.remove_orphans()
-    return run.result
+            return run
+    for batch in orphans():
+        run.orphans += sum(run.delete(key) for key in batch)
+        if run.is_over():  # listing files takes time, too
+            break
+    return run
 
 
-def preview(*, ttl: timedelta | None = None) -> CleanupResult:
+def preview(*, ttl: timedelta | None = None) -> CleanupRun:
     """Count what a run would expire and remove."""
-    return CleanupResult(expired=sum(rows.count() for _, rows in old_jobs(ttl)), orphans=sum(map(len, orphans())))
+    return CleanupRun(expired=sum(rows.count() for _, rows in old_jobs(ttl)), orphans=sum(map(len, orphans())))
 
 
 def old_jobs(ttl: timedelta | None) -> list[tuple[str, PdfJobQuerySet]]:

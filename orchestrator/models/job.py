@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.leases import LongJobModel, no_lease
 from kilit.lock.triggers import lifecycle_triggers
@@ -81,35 +82,19 @@ class Job(LongJobModel):
             models.UniqueConstraint(
                 fields=["status"], condition=Q(status=JobState.OPTI_RUNNING), name="one_opti_running"
             ),
-            models.CheckConstraint(
-                condition=Q(claim_token=None, lease_until=None)
+            *checks(
+                job_claim_has_a_lease=Q(claim_token=None, lease_until=None)
                 | Q(claim_token__isnull=False, lease_until__isnull=False),
-                name="job_claim_has_a_lease",
-            ),
-            models.CheckConstraint(
-                condition=~Q(status__in=AT_REST) | Q(claim_token=None), name="job_at_rest_is_held_by_nobody"
-            ),
-            models.CheckConstraint(condition=Q(error_code__in=["", *Code.values]), name="job_error_code_is_known"),
-            models.CheckConstraint(
-                condition=~Q(status=JobState.HOLD) | Q(error_code__in=sorted(HOLD_CODES)),
-                name="hold_has_something_to_fix",
-            ),
-            models.CheckConstraint(
-                condition=~Q(status=JobState.FAILED) | ~Q(error_code=""), name="failed_job_has_error_code"
-            ),
-            models.CheckConstraint(
-                condition=~Q(status=JobState.OPTI_RUNNING)
+                job_at_rest_is_held_by_nobody=~Q(status__in=AT_REST) | Q(claim_token=None),
+                job_error_code_is_known=Q(error_code__in=["", *Code.values]),
+                hold_has_something_to_fix=~Q(status=JobState.HOLD) | Q(error_code__in=sorted(HOLD_CODES)),
+                failed_job_has_error_code=~Q(status=JobState.FAILED) | ~Q(error_code=""),
+                running_job_has_started=~Q(status=JobState.OPTI_RUNNING)
                 | Q(opti_started_at__isnull=False, attempt_started_at__isnull=False),
-                name="running_job_has_started",
-            ),
-            models.CheckConstraint(condition=~Q(status__in=SOLVED) | ~Q(xml_sha256=""), name="solved_job_has_xml"),
-            models.CheckConstraint(
-                condition=~Q(status__in=HANDED) | Q(handed_at__isnull=False), name="delivered_job_was_handed_over"
-            ),
-            models.CheckConstraint(
-                condition=Q(status=JobState.DONE, finished_at__isnull=False)
+                solved_job_has_xml=~Q(status__in=SOLVED) | ~Q(xml_sha256=""),
+                delivered_job_was_handed_over=~Q(status__in=HANDED) | Q(handed_at__isnull=False),
+                only_done_job_is_finished=Q(status=JobState.DONE, finished_at__isnull=False)
                 | ~Q(status=JobState.DONE) & Q(finished_at=None),
-                name="only_done_job_is_finished",
             ),
         ]
         indexes = [

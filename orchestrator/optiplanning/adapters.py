@@ -37,7 +37,6 @@ def run_optiplanning(
 
 
 def _run_command(files: Sequence[Path], keep_alive: Callable[[], None], time_limit: timedelta) -> None:
-    """Run the configured command with the files as its last arguments."""
     if reason := command_missing():
         raise JobError(Code.OPTI_MODE_A_RUNNER_MISSING, reason)
     command = [*Folders.from_settings().command, *map(str, files)]
@@ -60,7 +59,9 @@ def _run_macro(files: Sequence[Path], keep_alive: Callable[[], None], time_limit
         try:
             ended = run_program(command, keep_alive=keep_alive, time_limit=time_limit)
         except BaseException:
-            _end_excel(excel_pid)
+            # Windows starts Excel, so it is not in our process group.
+            with suppress(OSError, ValueError, psutil.Error):
+                psutil.Process(int(excel_pid.read_text())).kill()
             raise
     if ended.code == excel_macro.NO_MACRO:
         raise JobError(Code.OPTI_MODE_B_MACRO_MISSING, ended.last_line or "Excel cannot run RunOptiPlanning.")
@@ -90,9 +91,3 @@ def macro_missing() -> str | None:
     if not Path(settings.OPTI_MACRO).is_file():
         return _("There is no file %(path)s.") % {"path": settings.OPTI_MACRO}
     return None
-
-
-def _end_excel(pid_file: Path) -> None:
-    # Windows starts Excel, so it is not in our process group.
-    with suppress(OSError, ValueError, psutil.Error):
-        psutil.Process(int(pid_file.read_text())).kill()

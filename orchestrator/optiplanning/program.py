@@ -53,27 +53,27 @@ def run_program(command: Sequence[str], *, keep_alive: Callable[[], None], time_
     """
     end = time.monotonic() + time_limit.total_seconds()
     environment = {name: value for name, value in os.environ.items() if not PRIVATE.match(name)}
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(
+    with (
+        tempfile.TemporaryFile() as output,
+        subprocess.Popen(
             [sys.executable, "-I", str(GUARDIAN), *command],
             stdin=subprocess.PIPE,  # the guardian notices when this process dies and closes it
             stdout=subprocess.PIPE,
             stderr=output,
             env=environment,
             **guardian.own_group(),
-        )
+        ) as process,
+    ):
         try:
             while not _has_ended(process, end):
                 keep_alive()
-                _refuse_late(end, time_limit)
+                if time.monotonic() >= end:
+                    minutes = time_limit.total_seconds() / 60
+                    raise JobError(Code.OPTI_XML_TIMEOUT, f"OptiPlanning did not end within {minutes:.3g} min.")  # noqa: TRY301
             report = process.stdout.read() if process.stdout else b""
         except BaseException:
             _kill(process)
             raise
-        finally:
-            for pipe in (process.stdin, process.stdout):
-                if pipe:
-                    pipe.close()
         return _ended(process, report, output)
 
 
@@ -83,12 +83,6 @@ def _has_ended(process: subprocess.Popen[bytes], end: float) -> bool:
     except subprocess.TimeoutExpired:
         return False
     return True
-
-
-def _refuse_late(end: float, time_limit: timedelta) -> None:
-    if time.monotonic() >= end:
-        minutes = time_limit.total_seconds() / 60
-        raise JobError(Code.OPTI_XML_TIMEOUT, f"OptiPlanning did not end within {minutes:.3g} min.")
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

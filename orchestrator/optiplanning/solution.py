@@ -1,8 +1,10 @@
 """Reads OptiPlanning's solution XML as a stream, safely, and returns the figures of the best solution."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 from xml.parsers.expat import errors
 from xml.sax import SAXException, SAXParseException
@@ -128,16 +130,10 @@ def merge_figures(figures: list[Figures]) -> Figures:
     """Return the figures of several solutions as one: numbers are added, texts kept if all agree."""
     if len(figures) == 1:
         return figures[0]
-    total: Figures = {}
-    for name in (*TEXTS, *COUNTS.values(), *AMOUNTS.values()):
-        values = [each[name] for each in figures if name in each]
-        if not values:
-            continue
-        if name in TEXTS:
-            if len(set(values)) == 1:
-                total[name] = values[0]
-        elif name in COUNTS.values():
-            total[name] = sum(values)
-        else:
-            total[name] = plain(sum((Decimal(value) for value in values), Decimal(0)))
-    return total
+    found: dict[str, list[Any]] = defaultdict(list)
+    for name, value in chain.from_iterable(each.items() for each in figures):
+        found[name].append(value)
+    texts = {name: values[0] for name, values in found.items() if name in TEXTS and len(set(values)) == 1}
+    counts = {name: sum(found[name]) for name in COUNTS.values() if name in found}
+    amounts = {name: plain(sum(map(Decimal, found[name]), Decimal(0))) for name in AMOUNTS.values() if name in found}
+    return texts | counts | amounts

@@ -1,11 +1,12 @@
 """Turns an order into OptiPlanning's rows: millimetres, trim, edges, batches."""
 
+from collections import defaultdict
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 from orchestrator.errors import Code, JobError
 from orchestrator.orders.fields import plain
-from orchestrator.orders.order import ARKALIK, EDGES, Order, Part, PlateSize
+from orchestrator.orders.order import ARKALIK, EDGES, Order, Part
 from orchestrator.planning.excel.template import check_template
 from orchestrator.planning.plan import Batch, Plan, Row
 from orchestrator.planning.rules import Rules
@@ -18,28 +19,19 @@ def transform(order: Order, rules: Rules, *, template: Path | None = None) -> Pl
 
     The first error is raised and names its part. Nothing is merged: two equal parts are two rows.
     """
-    plate = plate_for(order, rules)
-    if template is not None:
-        check_template(template)
-    rows: dict[tuple[str, str, Decimal], list[Row]] = {}
-    reset = []
-    for part in order.parts:
-        row, was_reset = transform_part(part, rules)
-        rows.setdefault((part.part_type, part.color, part.thickness_mm), []).append(row)
-        if was_reset:
-            reset.append(part.id)
-    return Plan(
-        plate=plate,
-        batches=tuple(Batch(*key, rows=tuple(found)) for key, found in rows.items()),
-        reset_parts=tuple(reset),
-    )
-
-
-def plate_for(order: Order, rules: Rules) -> PlateSize:
     plate = order.plate_size or rules.default_plate_size
     if plate is None:
         raise JobError(Code.PLATE_SIZE_MISSING, "The order has no plate size, and the rules have no defaultPlateSize.")
-    return plate
+    if template is not None:
+        check_template(template)
+    rows: dict[tuple[str, str, Decimal], list[Row]] = defaultdict(list)
+    reset = []
+    for part in order.parts:
+        row, was_reset = transform_part(part, rules)
+        rows[part.part_type, part.color, part.thickness_mm].append(row)
+        if was_reset:
+            reset.append(part.id)
+    return Plan(plate, tuple(Batch(*key, rows=tuple(found)) for key, found in rows.items()), tuple(reset))
 
 
 def transform_part(part: Part, rules: Rules) -> tuple[Row, bool]:

@@ -49,15 +49,11 @@ share_outages = ShareOutages()
 _logged_at: dict[str, float] = {}
 
 
-def never() -> bool:
-    return False
-
-
 def actor() -> str:
     return f"runner:{socket.gethostname()[:64]}:{os.getpid()}"
 
 
-def tick(*, patient: bool, stopping: Callable[[], bool] = never) -> int:
+def tick(*, patient: bool, stopping: Callable[[], bool] = lambda: False) -> int:
     """Work the due jobs one after the other; return how many were claimed.
 
     Only a patient caller waits for OptiPlanning to end; the others leave such jobs to it.
@@ -92,7 +88,7 @@ def has_rules() -> bool:
     return True
 
 
-def work(job: Job, *, patient: bool, stopping: Callable[[], bool] = never) -> None:
+def work(job: Job, *, patient: bool, stopping: Callable[[], bool] = lambda: False) -> None:
     """Take a claimed job as far as possible now, and release it."""
     try:
         wait = take_steps(job, patient=patient, keep_alive=keeper(job, stopping))

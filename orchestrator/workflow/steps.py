@@ -16,7 +16,7 @@ from orchestrator.models import Customer, Job
 from orchestrator.models.queryset import NO_ERROR, UNSOLVED
 from orchestrator.optiplanning.collecting import file_clock
 from orchestrator.orders.fields import plain
-from orchestrator.planning.excel import Sheet, list_sheets, write_files
+from orchestrator.planning.excel import Sheet, render_sheets, write_files
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.delivery import acknowledged, withdraw
@@ -85,7 +85,7 @@ def import_files(job: Job, keep_alive: KeepAlive) -> None:
 def write_sheets(job: Job, folders: Folders, plan: Plan, keep_alive: KeepAlive) -> None:
     if job.files and (job.manual_trigger_approved or job.xml_sha256):
         # OptiPlanning may have emptied the folder since: written again, the sheets would be optimised again.
-        is_same = job.files == as_json(list_sheets(job.pk, plan, folders, keep_alive=keep_alive))
+        is_same = job.files == as_json(sheet for sheet, _ in render_sheets(job.pk, plan, folders, keep_alive))
         if not is_same:
             settle_earlier_attempts(job, folders)  # before its solution is discarded
         if is_same or is_cut_in_part(job):

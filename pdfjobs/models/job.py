@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import LeasedModel, no_lease
@@ -62,39 +63,23 @@ class PdfJob(LeasedModel):
             models.UniqueConstraint(
                 fields=["owner", "job_key"], condition=Q(status__in=LIVE), name="one_live_pdf_job_per_key"
             ),
-            models.CheckConstraint(
-                condition=Q(status=PdfStatus.RUNNING, claim_token__isnull=False, lease_until__isnull=False)
+            *checks(
+                running_pdf_is_held=Q(status=PdfStatus.RUNNING, claim_token__isnull=False, lease_until__isnull=False)
                 | ~Q(status=PdfStatus.RUNNING) & Q(claim_token=None, lease_until=None),
-                name="running_pdf_is_held",
-            ),
-            models.CheckConstraint(
-                condition=~Q(status__in=[PdfStatus.RUNNING, PdfStatus.SUCCEEDED]) | Q(started_at__isnull=False),
-                name="begun_pdf_has_started_at",
-            ),
-            models.CheckConstraint(
-                condition=Q(status__in=UNFINISHED, finished_at=None)
+                begun_pdf_has_started_at=~Q(status__in=[PdfStatus.RUNNING, PdfStatus.SUCCEEDED])
+                | Q(started_at__isnull=False),
+                only_ended_pdf_has_finished_at=Q(status__in=UNFINISHED, finished_at=None)
                 | ~Q(status__in=UNFINISHED) & Q(finished_at__isnull=False),
-                name="only_ended_pdf_has_finished_at",
-            ),
-            models.CheckConstraint(
-                condition=~Q(artifact_key="") & Q(status=PdfStatus.SUCCEEDED)
+                only_succeeded_pdf_has_artifact=~Q(artifact_key="") & Q(status=PdfStatus.SUCCEEDED)
                 | Q(artifact_key="") & ~Q(status=PdfStatus.SUCCEEDED),
-                name="only_succeeded_pdf_has_artifact",
-            ),
-            models.CheckConstraint(
-                condition=~Q(status=PdfStatus.SUCCEEDED) | Q(~Q(artifact_digest=""), artifact_size__isnull=False),
-                name="succeeded_pdf_is_described",
-            ),
-            models.CheckConstraint(
-                condition=Q(status=PdfStatus.FAILED, error_code__in=ErrorCode.values)
+                succeeded_pdf_is_described=~Q(status=PdfStatus.SUCCEEDED)
+                | Q(~Q(artifact_digest=""), artifact_size__isnull=False),
+                failed_pdf_has_error_code=Q(status=PdfStatus.FAILED, error_code__in=ErrorCode.values)
                 | Q(status=PdfStatus.EXPIRED)
                 | Q(error_code="", error_detail="") & ~Q(status=PdfStatus.FAILED),
-                name="failed_pdf_has_error_code",
-            ),
-            # Whatever the code does, no job is retried endlessly.
-            models.CheckConstraint(condition=Q(retry_count__lte=MAX_RETRIES), name="pdf_retries_are_bounded"),
-            models.CheckConstraint(
-                condition=Q(timeout__gt=timedelta(0), timeout__lte=LONGEST_TIMEOUT), name="pdf_timeout_is_bounded"
+                # Whatever the code does, no job is retried endlessly.
+                pdf_retries_are_bounded=Q(retry_count__lte=MAX_RETRIES),
+                pdf_timeout_is_bounded=Q(timeout__gt=timedelta(0), timeout__lte=LONGEST_TIMEOUT),
             ),
         ]
         indexes = [

@@ -24,12 +24,6 @@ class Sheet:
     sha256: str
 
 
-def list_sheets(
-    job_id: UUID, plan: Plan, folders: Folders, *, keep_alive: Callable[[], None] | None = None
-) -> list[Sheet]:
-    return [sheet for sheet, _ in render_sheets(job_id, plan, folders, keep_alive)]
-
-
 def write_files(
     job_id: UUID, plan: Plan, folders: Folders, *, keep_alive: Callable[[], None] | None = None
 ) -> list[Sheet]:
