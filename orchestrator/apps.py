@@ -10,7 +10,6 @@ class OrchestratorConfig(AppConfig):
     verbose_name = _("Panel cutting")
 
     def ready(self) -> None:
-        """Register the bulk actions, the sweep, and the doorbell where the factory's folders are."""
         from kilit.bulk.queues import register_queue  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415

@@ -11,7 +11,6 @@ class PdfJobsConfig(AppConfig):
     verbose_name = _("PDF documents")
 
     def ready(self) -> None:
-        """Register everything this queue adds to Kilit, except its console pages (admin/__init__.py)."""
         from kilit.backup.files import register_file_source  # noqa: PLC0415
         from kilit.bulk.queues import register_queue  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415

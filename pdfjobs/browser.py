@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 PACKAGE = "chromium-headless-shell"
@@ -59,7 +60,5 @@ def _debian_browser() -> Path | None:
 
 
 def _run(command: list[str], environment: dict[str, str] | None = None) -> None:
-    try:
+    with suppress(OSError, subprocess.TimeoutExpired):  # the caller checks whether there is a browser
         subprocess.run(command, env=environment, capture_output=True, timeout=INSTALL_LIMIT, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return  # the caller checks whether there is a browser

@@ -93,7 +93,6 @@ def clean(*, ttl: timedelta | None = None) -> CleanupRun:
 
 
 def preview(*, ttl: timedelta | None = None) -> CleanupRun:
-    """Count what a run would expire and remove."""
     return CleanupRun(expired=sum(rows.count() for _, rows in old_jobs(ttl)), orphans=sum(map(len, orphans())))
 
 

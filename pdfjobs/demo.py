@@ -1,8 +1,9 @@
 """Demo data: one job for each template, and a failed one."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from contextlib import suppress
 
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from kilit.lock.audit import acting_as
@@ -13,28 +14,22 @@ from pdfjobs.models import PdfJob
 from pdfjobs.rendering import RenderError
 from pdfjobs.states import ErrorCode
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
 BROKEN = "invoice.html, line 12: Invalid block tag 'endfro', expected 'endfor' (demo)"
 
 
-def load_demo(*, owner: "User") -> None:
+def load_demo(*, owner: User) -> None:
     """Create the jobs once. Without a browser there are none, because a job's key needs its version."""
     if owner.pdf_jobs.exists():
         return
     bodies = [{"template_name": document.name, "variables": document.sample} for document in documents()]
-    try:
-        with acting_as("demo"):
-            for body in bodies:
-                enqueue(owner, parse_job_request(body))
-            if bodies:
-                fail_one(owner, bodies[0])
-    except RenderError:
-        return
+    with suppress(RenderError), acting_as("demo"):
+        for body in bodies:
+            enqueue(owner, parse_job_request(body))
+        if bodies:
+            fail_one(owner, bodies[0])
 
 
-def fail_one(owner: "User", body: Mapping[str, object]) -> None:
+def fail_one(owner: User, body: Mapping[str, object]) -> None:
     """Create a failed job, in one transaction so that no worker claims it."""
     with transaction.atomic():
         job, _ = enqueue(owner, parse_job_request({**body, "options": {"landscape": True}}))

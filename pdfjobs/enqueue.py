@@ -1,8 +1,9 @@
 """Creates jobs: one at a time for the same document of an owner."""
 
-from typing import TYPE_CHECKING
+from contextlib import suppress
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from kilit.lock.audit import for_reason
@@ -14,9 +15,6 @@ from pdfjobs.models import PdfJob
 from pdfjobs.states import PDF_JOBS, PdfStatus
 from pdfjobs.storage import artifacts
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
 ATTEMPTS = 5
 
 
@@ -24,7 +22,7 @@ class QueueFullError(Exception):
     """More jobs wait than PDF_QUEUE_LIMIT allows, or other callers kept taking and freeing the key."""
 
 
-def enqueue(owner: "User", request: JobRequest) -> tuple[PdfJob, bool]:
+def enqueue(owner: User, request: JobRequest) -> tuple[PdfJob, bool]:
     """Return the job for a document, and whether it is new.
 
     The index of live keys decides: of fifty callers with the same request, one inserts and the others find its row. If
@@ -46,7 +44,7 @@ def enqueue(owner: "User", request: JobRequest) -> tuple[PdfJob, bool]:
     raise QueueFullError
 
 
-def insert_or_find(owner: "User", request: JobRequest, key: str) -> tuple[PdfJob | None, bool]:
+def insert_or_find(owner: User, request: JobRequest, key: str) -> tuple[PdfJob | None, bool]:
     """Insert a job unless its key is taken; return the job that has the key, and whether it is the new one."""
     new = PdfJob(
         owner=owner,
@@ -68,11 +66,8 @@ def insert_or_find(owner: "User", request: JobRequest, key: str) -> tuple[PdfJob
 
 def expire_missing(job: PdfJob) -> None:
     """Expire a finished job whose file is missing, which frees its key."""
-    with for_reason("Its file is missing."), transaction.atomic():
-        try:
-            job.expire(where={"artifact_key": job.artifact_key})
-        except MoveRefused:
-            return  # another request was faster
+    with for_reason("Its file is missing."), transaction.atomic(), suppress(MoveRefused):  # another request was faster
+        job.expire(where={"artifact_key": job.artifact_key})
 
 
 def queue_is_full() -> bool:

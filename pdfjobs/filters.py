@@ -17,7 +17,6 @@ from pdfjobs.states import PDF_JOBS, ErrorCode, PdfStatus
 
 
 def search(rows: PdfJobQuerySet, text: str) -> PdfJobQuerySet:
-    """Return rows by id, job key or owner."""
     with suppress(ValueError):
         return rows.filter(pk=UUID(text))
     if len(text) == len(hashlib.sha256().hexdigest()):

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -16,9 +16,6 @@ from orchestrator.models import Job
 from orchestrator.models.queryset import ORDER, JobQuerySet
 from orchestrator.planning.rules import rules_error
 from orchestrator.states import JOBS, JobState
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser, User
 
 SHOWN = 5
 # A runner looks every second, and its quick thread is never blocked by OptiPlanning.
@@ -34,11 +31,11 @@ class CuttingPanel(Panel):
     stuck_means = gettext_lazy("Due for more than 5 minutes without a runner, or held by a dead runner.")
     note = gettext_lazy("A retried job may fail more than once.")
 
-    def oldest(self, user: "User | AnonymousUser") -> PanelItem | None:
+    def oldest(self, user: User | AnonymousUser) -> PanelItem | None:
         job = self._jobs().due().order_by(*ORDER).first()
         return PanelItem(job.order_id, self.row_address(job.pk), since=job.next_run_at) if job else None
 
-    def stuck(self, user: "User | AnonymousUser") -> JobQuerySet:
+    def stuck(self, user: User | AnonymousUser) -> JobQuerySet:
         # Each half uses its own index.
         unattended = Job.objects.due().filter(next_run_at__lt=Now() - UNATTENDED_AFTER)
         both = unattended.values("pk").union(Job.objects.lapsed().values("pk"), all=True)
@@ -47,7 +44,7 @@ class CuttingPanel(Panel):
     def item(self, row: Job) -> PanelItem:
         return PanelItem(row.order_id, self.row_address(row.pk), row.status, row.next_run_at)
 
-    def concerns(self, user: "User | AnonymousUser", totals: Mapping[str, int]) -> Iterator[Concern]:
+    def concerns(self, user: User | AnonymousUser, totals: Mapping[str, int]) -> Iterator[Concern]:
         held = self._jobs().filter(status=JobState.HOLD).order_by("id")[:SHOWN]
         items = [
             PanelItem(job.order_id, self.row_address(job.pk), _(Code(job.error_code).label), job.updated_at)

@@ -15,8 +15,6 @@ MOST_FAULTS = 100
 
 
 class QueueView(APIView):
-    """Reading needs the permission `view`, everything else `operate`."""
-
     def check_permissions(self, request: Request) -> None:
         super().check_permissions(request)
         needed = "view" if request.method in ("GET", "HEAD", "OPTIONS") else "operate"
@@ -38,7 +36,6 @@ def invalid_order(error: InvalidOrder) -> ApiError:
 
 
 def read(serializer: Any, data: Any) -> dict[str, Any]:
-    """Return the validated request, or raise with every invalid field."""
     request = serializer(data=data)
     request.is_valid(raise_exception=True)
     return dict(request.validated_data)

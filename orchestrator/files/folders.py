@@ -15,7 +15,7 @@ from django.conf import settings
 class Folders:
     imports: Path  # OptiPlanning's import folder
     export: Path  # OptiPlanning's export folder
-    saw: Path
+    saw: Path  # it looks for files in inbox, and moves them to processed or failed
     template: Path
     command: tuple[str, ...] = ()  # mode A; the files are appended
 
@@ -31,17 +31,14 @@ class Folders:
 
     @property
     def inbox(self) -> Path:
-        """Where the saw looks for files."""
         return self.saw / "inbox"
 
     @property
     def processed(self) -> Path:
-        """Where the saw moves files it has taken."""
         return self.saw / "processed"
 
     @property
     def failed(self) -> Path:
-        """Where the saw moves files it rejects."""
         return self.saw / "failed"
 
     def all(self) -> dict[str, Path]:

@@ -1,5 +1,4 @@
 from orchestrator.models.customer import Customer
-from orchestrator.models.job import Job
-from orchestrator.models.solution import SolutionFile
+from orchestrator.models.job import Job, SolutionFile
 
 __all__ = ["Customer", "Job", "SolutionFile"]

@@ -1,4 +1,4 @@
-"""The cutting job."""
+"""The cutting job, and its solution files."""
 
 from typing import Any, Self
 
@@ -149,3 +149,23 @@ class Job(LongJobModel):
 
     def fail(self, error: JobError) -> Self:
         return self.move_held("fail", **failure(error), **no_lease())
+
+
+class SolutionFile(models.Model):
+    """One XML file from OptiPlanning, byte for byte: the export folder is emptied and may be on another machine."""
+
+    job = models.ForeignKey(Job, on_delete=models.PROTECT, related_name="solution_files")
+    name = models.CharField(max_length=255)
+    sha256 = models.CharField(max_length=64)
+    content = models.BinaryField()
+    # The saw may answer for a job's files one by one; a retry delivers only those it has not taken.
+    acknowledged_as = models.CharField(max_length=255, blank=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        default_permissions = ()
+        # A repeated step stores the same file, not a second one.
+        constraints = [models.UniqueConstraint(fields=["job", "name"], name="one_solution_file_per_name")]
+
+    def __str__(self) -> str:
+        return self.name

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from typing import Any
 
 
@@ -26,10 +27,8 @@ def kill_group(leader: int) -> None:
     if sys.platform == "win32":
         subprocess.run(["taskkill", "/T", "/F", "/PID", str(leader)], capture_output=True, check=False)
         return
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 def main(command: list[str]) -> None:

@@ -31,8 +31,9 @@ def settle_earlier_attempts(job: Job, folders: Folders) -> None:
         for folder in (folders.inbox, folders.processed, folders.failed):
             folder.stat()  # if the share is away, nothing is known about its files
     ours = _files_by_name(job)
-    for name in _earlier_names(job):
-        if not _settle(name, folders):
+    current = {delivery_name(job.pk, job.retry_count + 1, Path(file.name)) for file in ours.values()}
+    for name in job.delivery_names:
+        if name in current or not _settle(name, folders):
             continue
         if name not in ours:
             message = f"The saw took {name}, an earlier solution of this order. Another one would be cut a second time."
@@ -113,9 +114,3 @@ def _files_by_name(job: Job) -> dict[str, SolutionFile]:
     files = list(job.solution_files.defer("content"))
     attempts = range(1, job.retry_count + 2)
     return {delivery_name(job.pk, attempt, Path(file.name)): file for file in files for attempt in attempts}
-
-
-def _earlier_names(job: Job) -> list[str]:
-    files = job.solution_files.defer("content")
-    current = {delivery_name(job.pk, job.retry_count + 1, Path(file.name)) for file in files}
-    return [name for name in job.delivery_names if name not in current]

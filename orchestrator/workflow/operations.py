@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Case, CharField, Q, Value, When
 from django.utils.translation import gettext_noop
 
@@ -18,9 +19,6 @@ from orchestrator.models.queryset import JobQuerySet, retry_blocker
 from orchestrator.states import CANCELLABLE, JOBS, JobState
 from orchestrator.workflow import decisions
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser, User
-
 IN_PROGRESS = gettext_noop("being processed")
 WITH_THE_SAW = gettext_noop("partly sent to the saw")
 
@@ -33,7 +31,7 @@ class JobOperation(Operation):
     decide: Callable[[UUID], Job]
     batch: int = 20  # a decision may look into folders, and a batch holds its jobs for that long
 
-    def apply(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: Mapping[str, Any]) -> OperationResult:
+    def apply(self, user: User | AnonymousUser, ids: Sequence[UUID], options: Mapping[str, Any]) -> OperationResult:
         """Decide on each job separately, in one order; no job waits for another's folders."""
         moved, messages = set(), {}
         for pk in sorted(ids):

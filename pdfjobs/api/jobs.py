@@ -14,10 +14,10 @@ from rest_framework.response import Response
 
 from kilit.access.authentication import given_key
 from kilit.api.errors import DATABASE_DOWN, ApiError
+from kilit.workers.models import Heartbeat
 from pdfjobs.api import schema
-from pdfjobs.api.fallback import RETRY_AFTER, fallback_response, workers_available
 from pdfjobs.api.responses import PdfJobCreated, PdfJobDetail, PdfTemplate
-from pdfjobs.api.views import PdfView
+from pdfjobs.api.views import RETRY_AFTER, PdfView, fallback_response
 from pdfjobs.documents import Document, UnknownTemplateError, documents
 from pdfjobs.enqueue import QueueFullError, enqueue, expire_missing
 from pdfjobs.file_response import ArtifactMissingError, file_response
@@ -40,9 +40,8 @@ class TemplatesView(PdfView):
 @schema.jobs
 class PdfJobsView(PdfView):
     def post(self, request: Request) -> Response | HttpResponse:
-        """Create a job, or return the one for the same document."""
         job_request = parse_body(request.data)
-        if not workers_available():
+        if not Heartbeat.objects.alive().exists():
             return fallback_response(job_request)
         try:
             job, is_new = enqueue(cast("User", request.user), job_request)
@@ -111,7 +110,6 @@ class DownloadView(PdfView):
 
 
 def parse_body(body: Any) -> JobRequest:
-    """Return the request, or raise the API's error with everything that is wrong."""
     try:
         return parse_job_request(body)
     except UnknownTemplateError as error:

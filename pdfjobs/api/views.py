@@ -1,8 +1,10 @@
-"""The base view of the PDF API."""
+"""What the endpoints share: the base view, and the response while no worker is available."""
 
+import logging
 from typing import Any
 from uuid import UUID
 
+from django.http import HttpResponse
 from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import SAFE_METHODS
@@ -10,9 +12,21 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from kilit.api.errors import ApiError
-from pdfjobs.api.fallback import RETRY_AFTER
+from pdfjobs.documents import DocumentError
+from pdfjobs.job_request import JobRequest
 from pdfjobs.models import PdfJob
+from pdfjobs.states import ErrorCode, FailSafe
 from pdfjobs.storage import artifacts
+
+logger = logging.getLogger(__name__)
+
+RETRY_AFTER = 15  # seconds; a supervisor has replaced a lost cluster by then
+# The page shows a caller's text under our domain, so it may load nothing but itself.
+HEADERS = {
+    "X-Pdf-Fallback": "html",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; img-src data:; font-src data:; style-src 'unsafe-inline'; sandbox",
+}
 
 
 class AnyAccept(DefaultContentNegotiation):
@@ -50,3 +64,17 @@ class PdfView(APIView):
             message = "The storage of PDF files does not answer; nothing was changed."
             exc = ApiError(503, "PDF_STORE_UNAVAILABLE", message, retry_after=RETRY_AFTER)
         return super().handle_exception(exc)
+
+
+def fallback_response(request: JobRequest) -> HttpResponse:
+    """Answer instead of a worker, as the caller wishes. Nothing is stored."""
+    if request.fail_safe == FailSafe.STRICT:
+        message = "No worker is available to render PDFs; nothing was stored."
+        raise ApiError(503, "PDF_RENDER_UNAVAILABLE", message, retry_after=RETRY_AFTER)
+    try:
+        return HttpResponse(request.html(), headers=HEADERS)
+    except DocumentError as error:
+        # The place in the template is for operators only.
+        logger.error("cannot render %s as HTML: %s", request.document.name, error)  # noqa: TRY400
+        message = "The document cannot be rendered as requested; the server's log has the reason."
+        raise ApiError(400, ErrorCode.TEMPLATE_ERROR, message) from None

@@ -60,7 +60,6 @@ class Document:
         return errors
 
     def html(self, variables: Mapping[str, Any]) -> str:
-        """Return the page, with remote images embedded."""
         errors = FieldErrors()
         read = self.schema.read(variables, "", errors)
         if errors:
@@ -91,7 +90,6 @@ class Document:
         return page
 
     def _place(self, variable: str) -> tuple[str, int | None]:
-        """Return the template and line that use a variable."""
         for path in self._templates():
             for number, line in enumerate(path.read_text().splitlines(), start=1):
                 if re.search(rf"\b{re.escape(variable)}\b", line):
@@ -99,7 +97,6 @@ class Document:
         return self.template, None
 
     def _templates(self) -> list[Path]:
-        """Return the template and the templates it includes."""
         found: list[Path] = []
         pending = [self.template]
         while pending:

@@ -6,11 +6,10 @@ HEAD = "| variable | what may be sent | default | meaning |\n|---|---|---|---|\n
 
 
 def describe(schema: FieldGroup) -> str:
-    return HEAD + "".join(_row(path, field) for path, field in schema.walk(row="[]"))
-
-
-def _row(path: str, field: Field) -> str:
-    return f"| `{path}` | {field.allowed()} | {_default(field)} | {field.about} |\n"
+    return HEAD + "".join(
+        f"| `{path}` | {field.allowed()} | {_default(field)} | {field.about} |\n"
+        for path, field in schema.walk(row="[]")
+    )
 
 
 def _default(field: Field) -> str:

@@ -63,11 +63,9 @@ def priced(lines: list[dict[str, Any]], formatter: LocaleFormatter) -> dict[str,
         bases[rate] = bases.get(rate, Decimal(0)) + full - off
         shown.append(
             {
+                **line,
                 "number": str(number),
-                "description": line["description"],
-                "detail": line["detail"],
                 "quantity": formatter.number(line["quantity"]),
-                "unit": line["unit"],
                 "short_unit": len(line["unit"]) <= SHORT_UNIT,
                 "unit_price": formatter.money(line["unit_price"]),
                 "discount": formatter.percent(line["discount_rate"]) if line["discount_rate"] else "",

@@ -52,7 +52,6 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
         return self.filter(status=PdfStatus.QUEUED)
 
     def held_too_long(self) -> Self:
-        """Running jobs whose lease has lapsed: what the reaper takes."""
         return self.filter(status=PdfStatus.RUNNING).lapsed()
 
     def ended_before(self, age: timedelta) -> Self:

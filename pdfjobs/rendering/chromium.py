@@ -61,7 +61,6 @@ def _browser_version(path: Path, mtime: int, size: int) -> str:
 
 
 def launch_arguments() -> dict[str, Any]:
-    """Return the arguments of Playwright's `launch`."""
     if warning := sandbox_warning():
         _warn_once(warning)
     return {

@@ -75,7 +75,6 @@ class IsolatedPage:
             await self._show(EMPTY_DOCUMENT)
 
     async def close(self) -> None:
-        """Close the page, its context and its process."""
         if not self.page.is_closed():
             await self.page.context.close()
 

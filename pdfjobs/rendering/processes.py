@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import suppress
 
 import psutil
 
@@ -23,11 +24,9 @@ def kill(process: psutil.Process | None) -> None:
     """Kill a browser and its helpers: Playwright starts it as the leader of a process group."""
     if process is None or not process.is_running():  # also False when its pid was reused
         return
-    try:
+    with suppress(ProcessLookupError):
         leads = os.getpgid(process.pid) == process.pid
         (os.killpg if leads else os.kill)(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 def kill_tree(process: psutil.Process | None) -> None:

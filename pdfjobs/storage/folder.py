@@ -82,10 +82,8 @@ class FolderStorage(FileSystemStorage):
         """Delete a file, and its folder when that is empty."""
         super().delete(name)
         path = Path(self.path(name))
-        try:
+        with suppress(OSError):  # not empty, or removed already
             path.parent.rmdir()
-        except OSError:
-            return  # not empty, or removed already
 
     def list_files(self, prefix: str) -> Iterator[StorageEntry]:
         """Yield every file, including drafts left by a crash."""

@@ -125,10 +125,10 @@ def _bars(days: list[dict[str, Any]], formatter: LocaleFormatter) -> list[dict[s
     return bars
 
 
-def _action(action: dict[str, Any], formatter: LocaleFormatter) -> dict[str, str]:
+def _action(action: dict[str, Any], formatter: LocaleFormatter) -> dict[str, Any]:
     per_conversion = action["value"] / action["uploaded"] if action["uploaded"] else None
     return {
-        "name": action["name"],
+        **action,
         "uploaded": formatter.number(action["uploaded"]),
         "failed": formatter.number(action["failed"]),
         "value": formatter.money(action["value"]),

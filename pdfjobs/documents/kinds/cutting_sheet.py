@@ -101,14 +101,13 @@ def _material(
         sums["edges"] += count * (part["long_edges"] * part["length"] + part["short_edges"] * part["width"]) / METRE
         parts.append(
             {
+                **part,
                 "number": str(number),
-                "name": part["name"],
                 "length": _side(part["length"], formatter),
                 "width": _side(part["width"], formatter),
                 "quantity": formatter.number(count),
                 "long_edges": str(part["long_edges"]),
                 "short_edges": str(part["short_edges"]),
-                "note": part["note"],
             }
         )
     board = material["board_length"] * material["board_width"] / SQUARE
