@@ -8,7 +8,7 @@ from prometheus_client.registry import Collector
 
 from kilit.lock.models import Count
 from pdfjobs.models import RenderTiming
-from pdfjobs.models.timing import BOUNDS
+from pdfjobs.models.job import BOUNDS
 from pdfjobs.states import PDF_JOBS, ErrorCode, PdfStatus
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -12,6 +13,7 @@ from django.utils.timesince import timeuntil
 from django.utils.translation import gettext as _
 
 from kilit.console.formatting import exactly
+from kilit.lock.leases import LeasedModel
 from kilit.lock.models import Event
 from kilit.workers.models import Heartbeat, SweepRun
 from kilit.workers.sweeps import sweeps
@@ -81,6 +83,13 @@ def held(until: datetime, timeline: list[Event], *, after: str) -> Blocker:
     if until > timezone.now():
         return waiting(_("%(who)s holds it until %(until)s; then %(after)s.") % values)
     return waiting(_("%(who)s held it until %(until)s and has not reported; %(after)s.") % values)
+
+
+def lease_holdings(row: LeasedModel) -> list[tuple[str, Any]]:
+    """Return until when a worker holds a job, and its claim, for the job's page."""
+    if not row.lease_until:
+        return []
+    return [(_("Lease until"), moment(row.lease_until)), (_("Claim"), f"…{str(row.claim_token)[-12:]}")]
 
 
 def moment(time: datetime) -> str:

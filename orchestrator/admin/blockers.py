@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from kilit.console.blockers import Blocker, blocked, ended, held, moment, overdue, ready, waiting
+from kilit.console.blockers import Blocker, blocked, ended, held, lease_holdings, moment, overdue, ready, waiting
 from kilit.lock.models import Event
 from kilit.workers.models import Heartbeat, Runner
 from orchestrator.models import Job
@@ -98,9 +98,7 @@ def _no_runner(job: Job) -> Iterator[Blocker]:
 
 
 def holdings(job: Job) -> list[tuple[str, Any]]:
-    shown: list[tuple[str, Any]] = []
-    if job.lease_until:
-        shown += [(_("Lease until"), moment(job.lease_until)), (_("Claim"), f"…{str(job.claim_token)[-12:]}")]
+    shown = lease_holdings(job)
     if job.status == JobState.OPTI_RUNNING:
         shown.append((_("Slot"), _("OptiPlanning (one job at a time)")))
     if job.delivery_names and job.status in (JobState.XML_READY, JobState.DELIVERED, JobState.DONE):

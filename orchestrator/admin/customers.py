@@ -30,7 +30,6 @@ class CustomerForm(forms.ModelForm[Customer]):
                 help_text=_("Any format; kept as +905551234567."),
                 widget=self.fields["phone"].widget,
             )
-            self.fields["phone"].widget.attrs["maxlength"] = "40"
 
     def clean_phone(self) -> str:
         return self._read(phone, self.cleaned_data["phone"])

@@ -22,17 +22,16 @@ class QueueView(APIView):
             raise PermissionDenied("Viewers cannot do this." if needed == "operate" else "You cannot view jobs.")
 
     def handle_exception(self, exc: Exception) -> Any:
-        return super().handle_exception(invalid_order(exc) if isinstance(exc, InvalidOrder) else exc)
+        return super().handle_exception(invalid_order(exc.errors) if isinstance(exc, InvalidOrder) else exc)
 
 
-def invalid_order(error: InvalidOrder) -> ApiError:
-    """Return a 422 that lists the errors and how many more there are."""
-    message = "; ".join(error.errors[:MOST_IN_MESSAGE])
-    if (more := len(error.errors) - MOST_IN_MESSAGE) > 0:
+def invalid_order(errors: list[str]) -> ApiError:
+    message = "; ".join(errors[:MOST_IN_MESSAGE])
+    if (more := len(errors) - MOST_IN_MESSAGE) > 0:
         message = f"{message}; and {more} more"
-    beyond = len(error.errors) - MOST_FAULTS
+    beyond = len(errors) - MOST_FAULTS
     facts = {"faults_beyond": beyond} if beyond > 0 else {}
-    return ApiError(422, Code.VALIDATION, message, faults=error.errors[:MOST_FAULTS], **facts)
+    return ApiError(422, Code.VALIDATION, message, faults=errors[:MOST_FAULTS], **facts)
 
 
 def read(serializer: Any, data: Any) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """What is blocking a PDF job, for its page."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
@@ -52,9 +51,3 @@ def _queued(row: PdfJob) -> Iterator[Blocker]:
         yield waiting(_("Waiting for a worker. Jobs ahead of it: %(number)s.") % {"number": number})
     else:
         yield ready(_("seconds"))
-
-
-def holdings(row: PdfJob) -> list[tuple[str, Any]]:
-    if not row.lease_until:
-        return []
-    return [(_("Lease until"), moment(row.lease_until)), (_("Claim"), f"…{str(row.claim_token)[-12:]}")]

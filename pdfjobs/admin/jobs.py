@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
 from kilit.console.actions import Action
+from kilit.console.blockers import lease_holdings
 from kilit.console.queue_admin import QueueAdmin
 from pdfjobs import operations
 from pdfjobs.admin import blockers, columns
@@ -58,7 +59,7 @@ class PdfJobAdmin(QueueAdmin):
     queue = operations.QUEUE
     state_badge = staticmethod(columns.state_badge)
     find_blockers = staticmethod(blockers.reasons)
-    find_holdings = staticmethod(blockers.holdings)
+    find_holdings = staticmethod(lease_holdings)
     failures = FAILURES
     operator_actions = (RETRY, EXPIRE)
 

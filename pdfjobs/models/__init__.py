@@ -1,4 +1,3 @@
-from pdfjobs.models.job import PdfJob
-from pdfjobs.models.timing import RenderTiming
+from pdfjobs.models.job import PdfJob, RenderTiming
 
 __all__ = ["PdfJob", "RenderTiming"]

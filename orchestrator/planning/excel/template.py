@@ -2,6 +2,7 @@
 
 import unicodedata
 from io import BytesIO
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import ZipFile
@@ -62,13 +63,9 @@ def open_template(content: bytes) -> "tuple[Workbook, Worksheet]":
     if sheet is None:
         raise _invalid(f"It has no sheet {SHEET}; its sheets are {', '.join(workbook.sheetnames)}.")
     found = [cell.value for cell in next(sheet.iter_rows(min_row=1, max_row=1), ())]
-    while found and found[-1] is None:
-        found.pop()
-    for column in range(max(len(TAGS), len(found))):
-        tag = TAGS[column] if column < len(TAGS) else None
-        value = found[column] if column < len(found) else None
+    for column, (tag, value) in enumerate(zip_longest(TAGS, found), start=1):
         if value != tag:
-            place = sheet.cell(1, column + 1).coordinate
+            place = sheet.cell(1, column).coordinate
             raise _invalid(f"Cell {place} should be {tag or 'empty'}, it is {repr(value) if value else 'empty'}.")
     return workbook, sheet
 
