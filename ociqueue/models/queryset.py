@@ -6,34 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
-from django.db import transaction
-from django.db.models import (
-    BooleanField,
-    Case,
-    DateTimeField,
-    DurationField,
-    Exists,
-    ExpressionWrapper,
-    F,
-    OuterRef,
-    Q,
-    Value,
-    When,
-)
+from django.db import models, transaction
+from django.db.models import Case, Exists, ExpressionWrapper, F, OuterRef, Q, Value, When
 from django.db.models.functions import Now, Random
 
 from kilit.lock.guard import LifecycleQuerySet
+from ociqueue.models import limits
 from ociqueue.models.batch import UploadBatch
-from ociqueue.models.limits import (
-    ATTEMPTS,
-    BACKOFF,
-    RETRY_TIME_PASSED,
-    STUCK_AFTER,
-    attempt_cap,
-    claim_duration,
-    is_over_cap,
-    max_attempts_of,
-)
 from ociqueue.models.per_row import PerRowValues
 from ociqueue.models.site import Site
 from ociqueue.states import LIVE, WAITING, Category, ConversionStatus, SyncMethod
@@ -91,33 +70,35 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
 
     def due(self) -> Self:
         """Return what may be claimed now: the retry time has passed and attempts are left."""
-        return self.waiting().filter(RETRY_TIME_PASSED).exclude(is_over_cap())
+        return self.waiting().filter(limits.RETRY_TIME_PASSED).exclude(limits.is_over_cap())
 
-    def stuck(self, *, min_age: timedelta = STUCK_AFTER) -> Self:
+    def stuck(self, *, min_age: timedelta = limits.STUCK_AFTER) -> Self:
         """Return what was claimed too long ago: what recover would take now."""
         # The first bound adds nothing, but an index can answer it.
         rows = self.filter(status=ConversionStatus.PROCESSING, claimed_at__lt=Now() - min_age)
-        return rows.filter(claimed_at__lt=Now() - claim_duration(min_age))
+        return rows.filter(claimed_at__lt=Now() - limits.claim_duration(min_age))
 
     def over_cap(self, *, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> Self:
         """Return live rows that used up their attempts: what the cap would take now."""
-        rows = self.filter(is_over_cap(max_attempts), status__in=LIVE)
+        rows = self.filter(limits.is_over_cap(max_attempts), status__in=LIVE)
         return rows.filter(updated_at__lt=Now() - min_age) if min_age else rows
 
     def with_limits(self) -> Self:
         """Annotate what `due`, `stuck` and `over_cap` compare, for pages that explain a row."""
         return self.annotate(
-            max_attempts=attempt_cap(),
-            attempts_left=attempt_cap() - ATTEMPTS,
-            stuck_at=ExpressionWrapper(F("claimed_at") + claim_duration(), output_field=DateTimeField()),
-            is_retry_due=ExpressionWrapper(RETRY_TIME_PASSED, output_field=BooleanField()),
+            max_attempts=limits.attempt_cap(),
+            attempts_left=limits.attempt_cap() - limits.ATTEMPTS,
+            stuck_at=ExpressionWrapper(F("claimed_at") + limits.claim_duration(), output_field=models.DateTimeField()),
+            is_retry_due=ExpressionWrapper(limits.RETRY_TIME_PASSED, output_field=models.BooleanField()),
         )
 
     def requeueable(self, path: SyncMethod) -> Self:
         """Return TRANSIENT failures with attempts left, on sites of a path that want them requeued."""
         rows = self.filter(status=ConversionStatus.FAILED, provider_error_category=Category.TRANSIENT)
         # One path at a time: its cap is then a constant, and an index skips what is over it.
-        return rows.filter(~is_over_cap(max_attempts_of(path)), site__requeue_transient=True, site__sync_method=path)
+        return rows.filter(
+            ~limits.is_over_cap(limits.max_attempts_of(path)), site__requeue_transient=True, site__sync_method=path
+        )
 
     def sent_by(self, sender: SyncMethod) -> Self:
         """Return rows of sites that use this sender and are not paused: a site has one sender at a time."""
@@ -166,7 +147,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
             **RELEASED,
             uploaded_at=Now(),
             outcome_unknown=False,
-            provider_request_id=values.text("request_id"),
+            provider_request_id=values.text("provider_request_id"),
         )
 
     def refuse(self, values: "PerRowValues") -> set[UUID]:
@@ -175,9 +156,11 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
     def put_off(self, values: "PerRowValues") -> set[UUID]:
         """Retry after the provider's delay, or a doubling backoff, or at once if the row is not at fault."""
         wait = Case(
-            When(values.has("wait"), then=values.duration("wait")), default=BACKOFF, output_field=DurationField()
+            When(values.has("wait"), then=values.duration("wait")),
+            default=limits.BACKOFF,
+            output_field=models.DurationField(),
         )
-        spread = ExpressionWrapper(wait * (Value(1.0) + Value(JITTER) * Random()), output_field=DurationField())
+        spread = ExpressionWrapper(wait * (Value(1.0) + Value(JITTER) * Random()), output_field=models.DurationField())
         return values.rows_of(self).move_each(
             "defer",
             **RELEASED,
@@ -189,13 +172,8 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
 
     @staticmethod
     def _error_columns(values: "PerRowValues") -> dict[str, Any]:
-        return {
-            "provider_error_code": values.text("code"),
-            "provider_error_category": values.text("category"),
-            "last_error": values.text("message"),
-            "provider_request_id": values.text("request_id"),
-            "outcome_unknown": values.is_true("unknown"),
-        }
+        texts = (*NO_ERROR, "provider_request_id")
+        return {name: values.text(name) for name in texts} | {"outcome_unknown": values.is_true("outcome_unknown")}
 
     def retry_selected(self) -> set[UUID]:
         """Queue again, keeping the error for reference."""
@@ -210,7 +188,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
     ) -> set[UUID]:
         return self.take_back("mark_failed", next_retry_at=None, **RELEASED, **failure(code, category, reason))
 
-    def recover(self, *, min_age: timedelta = STUCK_AFTER) -> int:
+    def recover(self, *, min_age: timedelta = limits.STUCK_AFTER) -> int:
         """Take rows back from a script or worker that never reported."""
         stuck = self.stuck(min_age=min_age)
         return _sweep(partial(stuck.take_back, "recover", limit=BATCH, order=("claimed_at", "id"), **FREE))
@@ -224,7 +202,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
 
     def requeue_transient(self) -> int:
         """Retry TRANSIENT failures on sites that ask for it, with backoff."""
-        later: Changes = {"claimed_at": None, "next_retry_at": Now() + BACKOFF}
+        later: Changes = {"claimed_at": None, "next_retry_at": Now() + limits.BACKOFF}
         total = 0
         for path in SyncMethod:
             take = self.requeueable(path).take

@@ -93,9 +93,9 @@ TABLE: Mapping[str, Mapping[str, Meaning]] = {
         ),
     },
     "conversion_adjustment_upload_error": {
-        "RESTATEMENT_ALREADY_EXISTS": KNOWN,
-        "CONVERSION_ALREADY_RETRACTED": KNOWN,
-        "CONVERSION_ALREADY_ENHANCED": KNOWN,
+        **dict.fromkeys(
+            ("RESTATEMENT_ALREADY_EXISTS", "CONVERSION_ALREADY_RETRACTED", "CONVERSION_ALREADY_ENHANCED"), KNOWN
+        ),
         **dict.fromkeys(("TOO_RECENT_CONVERSION", "TOO_RECENT_CONVERSION_ACTION"), TOO_EARLY),
     },
     "internal_error": {
@@ -104,10 +104,7 @@ TABLE: Mapping[str, Mapping[str, Meaning]] = {
         "ERROR_CODE_NOT_PUBLISHED": INVALID,
     },
     "quota_error": {
-        "RESOURCE_EXHAUSTED": BUSY,
-        "RESOURCE_TEMPORARILY_EXHAUSTED": BUSY,
-        "EXCESSIVE_SHORT_TERM_QUERY_RESOURCE_CONSUMPTION": BUSY,
-        "EXCESSIVE_LONG_TERM_QUERY_RESOURCE_CONSUMPTION": BUSY,
+        # All others are BUSY.
         "ACCESS_PROHIBITED": Meaning(GATE, AUTH, "Google does not allow this project or token to use the API."),
     },
     "request_error": {
@@ -125,7 +122,6 @@ TABLE: Mapping[str, Mapping[str, Meaning]] = {
         **dict.fromkeys(("CONCURRENT_MODIFICATION", "DATA_CONSTRAINT_VIOLATION"), TEMPORARY),
         "REQUEST_TOO_LARGE": TOO_LARGE,
     },
-    "not_allowlisted_error": {"CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE": Meaning(GATE, AUTH, DATA_MANAGER)},
     # The gRPC status, when no Google Ads failure is attached.
     "grpc": {
         **dict.fromkeys(("UNAVAILABLE", "DEADLINE_EXCEEDED", "ABORTED", "CANCELLED"), TEMPORARY),
@@ -151,23 +147,10 @@ FAMILIES: Mapping[str, Meaning] = {
     "grpc": Meaning(GATE, VALIDATION, "Google rejects the whole request."),
 }
 
-# Names in older documents that Google has renamed, or that never were enum values.
+# Names in older documents that Google has renamed, or that never were enum values, except those that mean INVALID.
 OLD_NAMES: Mapping[str, Meaning] = {
-    "ConversionPrecedesClick": INVALID,
-    "TooRecentConversion": INVALID,
-    "INVALID_GCLID": INVALID,
-    "UNPARSEABLE_GCLID": INVALID,
-    "INVALID_FIELD_VALUES_IN_DATE_TIME": INVALID,
-    "DateError": INVALID,
-    "RESOURCE_NOT_FOUND": INVALID,
-    "CONVERSION_NOT_FOUND": INVALID,
-    "INVALID_ARGUMENT": INVALID,
-    "RESOURCE_EXHAUSTED": BUSY,
-    "UNAVAILABLE": TEMPORARY,
-    "DEADLINE_EXCEEDED": TEMPORARY,
-    "RATE_LIMIT": BUSY,
-    "BACKEND_ERROR": TEMPORARY,
-    "TEMPORARILY": TEMPORARY,
+    **dict.fromkeys(("RESOURCE_EXHAUSTED", "RATE_LIMIT"), BUSY),
+    **dict.fromkeys(("UNAVAILABLE", "DEADLINE_EXCEEDED", "BACKEND_ERROR", "TEMPORARILY"), TEMPORARY),
 }
 
 # Better to fail a row visibly than to send it again and again.

@@ -124,7 +124,7 @@ def is_lost(results: Sequence[RowResult]) -> bool:
 
 
 def _request_ids(results: RowResults) -> PerRowValues:
-    return PerRowValues({row.pk: {"request_id": result.request_id[:64]} for row, result in results})
+    return PerRowValues({row.pk: {"provider_request_id": result.request_id[:64]} for row, result in results})
 
 
 def _errors(results: RowResults, *, is_probe: bool) -> PerRowValues:
@@ -134,14 +134,11 @@ def _errors(results: RowResults, *, is_probe: bool) -> PerRowValues:
 
 
 def _columns(result: RowResult, *, was_unknown: bool, is_probe: bool) -> dict[str, Any]:
-    columns = failure(result.code, result.category or "", strip_control_chars(result.message))
     wait = _wait(result)
     return {
-        "code": columns["provider_error_code"],
-        "category": columns["provider_error_category"],
-        "message": columns["last_error"],
-        "request_id": result.request_id[:64],
-        "unknown": was_unknown or result.ambiguous,
+        **failure(result.code, result.category or "", strip_control_chars(result.message)),
+        "provider_request_id": result.request_id[:64],
+        "outcome_unknown": was_unknown or result.ambiguous,
         "forgiven": _is_forgiven(result, is_probe=is_probe),
         **({} if wait is None else {"wait": f"{wait.total_seconds()} seconds"}),
     }

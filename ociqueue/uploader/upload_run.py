@@ -6,13 +6,13 @@ No transaction is open while the provider is called, and every step stores what 
 import logging
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from kilit.lock.audit import acting_as, current_context
 from kilit.lock.identity import uuid7
@@ -20,10 +20,8 @@ from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.encryption import DecryptionError
 from ociqueue.models.queryset import LEAST_TRIED_FIRST, OLDEST_FIRST, ConversionQuerySet
-from ociqueue.states import Category
+from ociqueue.states import Category, SyncMethod
 from ociqueue.uploader.circuits import update_circuits
-from ociqueue.uploader.due import due_sites
-from ociqueue.uploader.duplicates import DUPLICATE_IN_BATCH, split_duplicates
 from ociqueue.uploader.googleads import MOST_ROWS, GoogleAds
 from ociqueue.uploader.results import UPLOADER_ERROR, CredentialsRejected, Disposition, Provider, RowResult
 from ociqueue.uploader.settle import UploadTally, put_back, settle
@@ -33,6 +31,29 @@ logger = logging.getLogger(__name__)
 ACTOR = "uploader"
 OUTAGE = 2  # uploads lost in a row; a single one may be an accident
 TRY_AGAIN_AFTER = 0.5  # seconds
+DUPLICATE_IN_BATCH = RowResult(
+    Disposition.UNSENT,
+    code="TWIN_IN_BATCH",
+    category=Category.TRANSIENT,
+    message="A duplicate of this row is sent first.",
+)
+
+
+def due_sites() -> QuerySet[Site]:
+    """Return sites that can upload now; the doorbell asks every second, so finished rows must cost nothing."""
+    blocking = Circuit.objects.blocking()
+    blocking_name = blocking.filter(site=OuterRef("site"), action=OuterRef("action"))
+    rows = Conversion.objects.due().filter(~Exists(blocking_name), site=OuterRef("pk"))
+    last = UploadBatch.objects.filter(site=OuterRef("pk")).order_by("-created_at").values("created_at")[:1]
+    found = Site.objects.filter(
+        ~Exists(blocking.filter(site=OuterRef("pk"), action=Circuit.EVERY_ACTION)),
+        Exists(rows),
+        sync_method=SyncMethod.API,
+        is_paused=False,
+        credentials__isnull=False,
+    )
+    # The site that uploaded last comes last, so that one site's backlog does not delay the others.
+    return found.order_by(Subquery(last).asc(nulls_first=True), "pk")
 
 
 def upload_due(*, sites: QuerySet[Site] | None = None, seconds: float | None = None) -> UploadTally:
@@ -122,6 +143,16 @@ class UploadRun:
         return provider
 
 
+def dry_run_upload(site: Site, provider: Provider, *, limit: int = MOST_ROWS) -> Iterator[tuple[Conversion, RowResult]]:
+    """Yield each due row with the answer to a validation; raise CredentialsRejected if the login fails."""
+    rows = list(Conversion.objects.for_site(site).due().sent_by(SyncMethod.API).order_by(*OLDEST_FIRST)[:limit])
+    if rows:
+        provider.refresh()
+        rows, duplicates = split_duplicates(provider, rows)
+        yield from zip(rows, provider.upload(rows, dry_run=True), strict=True)
+        yield from ((row, DUPLICATE_IN_BATCH) for row in duplicates)
+
+
 def google_ads(site: Site) -> Provider:
     return GoogleAds(Credentials.objects.get(site=site).account())
 
@@ -141,6 +172,18 @@ def next_turn(site: Site) -> SiteTurn | None:
         if mine.due().exists() and open_circuits.filter(pk=circuit.pk).take_probe():
             return SiteTurn(mine, 1, circuit)
     return SiteTurn(unblocked)
+
+
+def split_duplicates(provider: Provider, rows: Sequence[Conversion]) -> tuple[list[Conversion], list[Conversion]]:
+    """Of two rows that the provider cannot tell apart, it would accept neither: the second one waits."""
+    seen: set[tuple[Hashable, ...]] = set()
+    unique: list[Conversion] = []
+    duplicates: list[Conversion] = []
+    for row in rows:
+        identities = provider.identities(row)
+        (unique if seen.isdisjoint(identities) else duplicates).append(row)
+        seen |= identities
+    return unique, duplicates
 
 
 def claim(site: Site, turn: SiteTurn) -> tuple[UUID, list[Conversion]]:

@@ -6,7 +6,7 @@ from kilit.lock.identity import uuid7
 from ociqueue import presenters
 from ociqueue.filters import search
 from ociqueue.models import Conversion, Credentials, Site
-from ociqueue.uploader.due import due_sites
+from ociqueue.uploader.upload_run import due_sites
 from tests.support.crowded_conversions import BUFFERS_PER_ROW, FILL, TABLE, WAITING, crowded  # noqa: F401 - a fixture
 from tests.support.plans import blocks, crowding, explained, statements, walked
 

@@ -11,11 +11,9 @@ from ociqueue.management.sites import find_site
 from ociqueue.models import Circuit, Credentials, Site
 from ociqueue.models.encryption import DecryptionError
 from ociqueue.states import SyncMethod
-from ociqueue.uploader.dry_run import dry_run_upload
-from ociqueue.uploader.due import due_sites
 from ociqueue.uploader.googleads import MOST_ROWS
 from ociqueue.uploader.results import CredentialsRejected, Disposition
-from ociqueue.uploader.upload_run import google_ads, upload_due
+from ociqueue.uploader.upload_run import dry_run_upload, due_sites, google_ads, upload_due
 
 
 class Command(BaseCommand):

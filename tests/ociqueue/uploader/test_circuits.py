@@ -8,8 +8,7 @@ from django.db.models.functions import Now
 from kilit.lock.models import Event
 from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
 from ociqueue.states import Category, CircuitStatus
-from ociqueue.uploader.due import due_sites
-from ociqueue.uploader.upload_run import upload_due
+from ociqueue.uploader.upload_run import due_sites, upload_due
 from tests.support.lifecycle_conformance import LifecycleConformance, Specimen
 from tests.support.uploads import account, states
 

@@ -12,10 +12,9 @@ from ociqueue.models import Conversion, UploadBatch
 from ociqueue.models.batch import UploadBatchQuerySet
 from ociqueue.states import Category
 from ociqueue.uploader import upload_run
-from ociqueue.uploader.due import due_sites
 from ociqueue.uploader.googleads import GoogleAds
 from ociqueue.uploader.results import Disposition, RowResult
-from ociqueue.uploader.upload_run import upload_due
+from ociqueue.uploader.upload_run import due_sites, upload_due
 from simulators.googleads.server import accept
 from tests.support.waiting import PATIENCE
 
