@@ -1,6 +1,7 @@
 """Demo data: a site for a script, one for the API, and one with something in every state."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +14,7 @@ from kilit.access.models import ApiKey
 from kilit.lock.audit import acting_as
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Conversion, Credentials, Site, SiteMembership
-from ociqueue.models.credentials import GoogleAdsAccount
+from ociqueue.models.credentials import DecryptionError, GoogleAdsAccount
 from ociqueue.models.queryset import failure
 from ociqueue.states import SyncMethod
 
@@ -61,8 +62,9 @@ def prepare_uploads(site: Site) -> None:
     """Let the API site send, but only to the simulator: no demo ever calls Google."""
     credentials = Credentials.objects.filter(site=site).first()
     if not settings.GOOGLE_ADS_ENDPOINT.startswith("localhost:"):
-        if credentials and credentials.is_readable() and credentials.account() == DEMO_ACCOUNT:
-            credentials.delete()
+        with suppress(DecryptionError):
+            if credentials and credentials.account() == DEMO_ACCOUNT:
+                credentials.delete()
         return
     if credentials is None:
         Credentials.objects.store(site, DEMO_ACCOUNT)

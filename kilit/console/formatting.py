@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-LINK = "font-medium text-primary-600 dark:text-primary-500"
-
 
 def badge(text: str, colour: str = "", *, title: str = "", href: str = "") -> SafeString:
     """Return a word on a colour; colour is never the only sign."""
@@ -61,6 +59,10 @@ def error_cell(code: str, text: str) -> SafeString | str:
     return format_html(
         '<details class="kilit-more"><summary title="{}">{}</summary><p>{}</p></details>', text, shown, text
     )
+
+
+def link(href: str, text: str) -> SafeString:
+    return format_html('<a href="{}" class="font-medium text-primary-600 dark:text-primary-500">{}</a>', href, text)
 
 
 def verbatim(text: str) -> SafeString:

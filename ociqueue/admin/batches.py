@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -28,11 +29,6 @@ MOST_ROWS = 200
 def upload(batch: UploadBatch) -> SafeString:
     """Return the end of the id, which differs between uploads, over Google's request id."""
     return two_lines(f"…{str(batch.pk)[-12:]}", batch.request_id, title=str(batch.pk))
-
-
-@admin.display(description=gettext_lazy("site"))
-def site(batch: UploadBatch) -> str:
-    return batch.site.name
 
 
 @admin.display(description=gettext_lazy("rows"))
@@ -69,14 +65,12 @@ def result(batch: UploadBatch) -> SafeString | str:
 @admin.display(description=gettext_lazy("note"))
 def note(batch: UploadBatch) -> SafeString | str:
     """Return the beginning of the note; the tooltip and the upload's page show all of it."""
-    shown = batch.note if len(batch.note) <= 60 else f"{batch.note[:59]}…"  # noqa: PLR2004
+    shown = Truncator(batch.note).chars(60)
     return format_html('<span title="{}">{}</span>', batch.note, shown) if batch.note else "-"
 
 
-@admin.display(description=gettext_lazy("id"))
-def whole_id(batch: UploadBatch) -> SafeString:
-    return breakable(str(batch.pk))
-
+site = admin.display(description=gettext_lazy("site"))(lambda batch: batch.site.name)
+whole_id = admin.display(description=gettext_lazy("id"))(lambda batch: breakable(str(batch.pk)))
 
 FIELDSETS: Any = [
     (None, {"fields": [(answer, "site"), (size, whole_id), ("created_at", "sent_at"), ("answered_at", "request_id")]}),

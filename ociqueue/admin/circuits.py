@@ -1,15 +1,15 @@
 """A site's circuits in the console: why nothing is sent, when the next probe is, and "Probe now"."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 
@@ -24,31 +24,6 @@ from ociqueue.site_health import SiteHealth, open_circuits
 from ociqueue.states import CircuitStatus, SyncMethod
 
 MOST_EVENTS = 50
-LONGEST_CODE = 20
-BELL = "oci_upload"
-
-
-@dataclass(frozen=True)
-class CircuitView:
-    circuit: Circuit
-    timeline: list[Event]
-
-    @property
-    def scope(self) -> str:
-        return scope_label(self.circuit)
-
-    @property
-    def is_open(self) -> bool:
-        return self.circuit.status == CircuitStatus.OPEN
-
-    @property
-    def next_probe(self) -> str:
-        return next_probe(self.circuit)
-
-
-def urls(model_admin: Any) -> list[URLPattern]:
-    view = model_admin.admin_site.admin_view(lambda request, object_id: probe_now(model_admin, request, object_id))
-    return [path("<path:object_id>/circuit/probe/", view, name="ociqueue_site_probe")]
 
 
 def circuit_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -61,10 +36,16 @@ def circuit_page(model_admin: Any, request: HttpRequest, object_id: str) -> Http
         title=_("Circuit of %(site)s") % {"site": site},
         original=site,
         circuits=[
-            CircuitView(circuit, list(Event.objects.of(circuit).order_by("-id")[:MOST_EVENTS])) for circuit in found
+            _shown(circuit) | {"timeline": list(Event.objects.of(circuit).order_by("-id")[:MOST_EVENTS])}
+            for circuit in found
         ],
         **sending_context(site, request),
     )
+
+
+def _shown(circuit: Circuit) -> dict[str, Any]:
+    is_open = circuit.status == CircuitStatus.OPEN
+    return {"circuit": circuit, "scope": scope_label(circuit), "is_open": is_open, "next_probe": next_probe(circuit)}
 
 
 def sending_context(site: Site, request: HttpRequest) -> dict[str, Any]:
@@ -74,7 +55,7 @@ def sending_context(site: Site, request: HttpRequest) -> dict[str, Any]:
     return {
         "is_api_site": True,
         "needs_credentials": not Credentials.objects.filter(site=site).exists(),
-        "open_circuits": [CircuitView(circuit, []) for circuit in open_circuits([site.pk]).order_by("action")],
+        "open_circuits": [_shown(circuit) for circuit in open_circuits([site.pk]).order_by("action")],
         "may_run": may_run(request.user, site),
     }
 
@@ -86,7 +67,7 @@ def probe_now(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
             circuits = open_circuits([site.pk])
             Event.objects.record_each(circuits, "PROBE_ASKED")
             probed = circuits.probe_now()
-            doorbells.ring(BELL)
+            doorbells.ring("oci_upload")
         if probed:
             messages.success(request, next_step(site, circuits))
         else:
@@ -127,17 +108,13 @@ def next_probe(circuit: Circuit) -> str:
 def sender_cell(health: SiteHealth) -> SafeString:
     if circuit := health.circuit:
         lasting = timesince(circuit.opened_at, depth=1)  # type: ignore[arg-type]
-        below = _("%(code)s, probe %(when)s") % {"code": shortened(circuit.code), "when": next_probe(circuit)}
+        below = _("%(code)s, probe %(when)s") % {"code": Truncator(circuit.code).chars(20), "when": next_probe(circuit)}
         return two_lines(_("API, circuit open for %(span)s") % {"span": lasting}, below, title=circuit.reason)
     if health.needs_credentials:
         return two_lines(_("API, no credentials"), "")
     if health.circuits:
         return two_lines(_("API, circuit closed"), _("except %(names)s") % {"names": ", ".join(health.circuits)})
     return two_lines(_("API, circuit closed"), "")
-
-
-def shortened(code: str) -> str:
-    return code if len(code) <= LONGEST_CODE else f"{code[: LONGEST_CODE - 1]}…"
 
 
 def alarms(site: Site, health: SiteHealth) -> Iterator[SafeString]:

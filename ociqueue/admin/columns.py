@@ -11,8 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import LINK, badge, breakable, error_cell, since, two_lines
-from ociqueue.admin.badges import state_badge
+from kilit.console.formatting import badge, breakable, code_badge, error_cell, link, since, two_lines
 from ociqueue.currencies import MINOR_UNITS
 from ociqueue.models import Conversion
 from ociqueue.presenters import outcome_unknown
@@ -22,6 +21,17 @@ UNKNOWN = gettext_lazy(
     "it was sent and no answer came; Google may have it. Its order id keeps Google from counting it twice."
 )
 SHOWN = 4  # characters of a click id at either end
+COLOURS = {
+    ConversionStatus.QUEUED: "info",
+    ConversionStatus.RETRY: "warning",
+    ConversionStatus.PROCESSING: "primary",
+    ConversionStatus.COMPLETED: "success",
+    ConversionStatus.FAILED: "danger",
+}
+
+
+def state_badge(status: str) -> SafeString:
+    return code_badge(status, COLOURS[ConversionStatus(status)])
 
 
 def masked(click_id: str) -> str:
@@ -45,11 +55,6 @@ def state(row: Conversion) -> SafeString:
     return format_html('<span class="flex flex-col gap-1 items-start">{}</span>', shown)
 
 
-@display(description=gettext_lazy("site"))
-def site(row: Conversion) -> SafeString:
-    return two_lines(row.site.name, row.action)
-
-
 @display(description=gettext_lazy("value"))
 def amount(row: Conversion) -> SafeString:
     value = number_format(row.value, decimal_pos=MINOR_UNITS.get(row.currency, 2), force_grouping=True)
@@ -60,26 +65,6 @@ def amount(row: Conversion) -> SafeString:
 def whole_click_id(row: Conversion) -> SafeString:
     kind = next(name for name in Conversion.CLICK_IDS if getattr(row, name))
     return format_html("{} {}", kind, breakable(row.click_id))
-
-
-@display(description=gettext_lazy("consent"))
-def consent(row: Conversion) -> str:
-    return row.consent
-
-
-@display(description=gettext_lazy("error category"))
-def category(row: Conversion) -> str:
-    return row.provider_error_category or "-"
-
-
-@display(description=gettext_lazy("order id"))
-def order_id(row: Conversion) -> SafeString:
-    return breakable(row.order_id)
-
-
-@display(description=gettext_lazy("source key"))
-def source_key(row: Conversion) -> SafeString | str:
-    return breakable(row.source_key) if row.source_key else "-"
 
 
 @display(description=gettext_lazy("attempts"))
@@ -93,11 +78,6 @@ def attempts(row: Conversion) -> str:
 @display(description=gettext_lazy("error"))
 def error(row: Conversion) -> SafeString | str:
     return error_cell(row.provider_error_code, f"{row.provider_error_category}: {row.last_error}")
-
-
-@display(description=gettext_lazy("age"))
-def age(row: Conversion) -> SafeString:
-    return since(row.created_at)
 
 
 @display(description=gettext_lazy("state"))
@@ -121,7 +101,7 @@ def upload(row: Conversion) -> SafeString | str:
     if row.open_batch_id is None:
         return "-"
     address = reverse("admin:ociqueue_uploadbatch_change", args=[row.open_batch_id])
-    return format_html('<a href="{}" class="{}">{}</a>', address, LINK, breakable(str(row.open_batch_id)))
+    return link(address, breakable(str(row.open_batch_id)))
 
 
 @display(description=gettext_lazy("replaced by"))
@@ -129,8 +109,15 @@ def replaced_by(row: Conversion) -> SafeString | str:
     if not hasattr(row, "replacement"):
         return "-"
     address = reverse("admin:ociqueue_conversion_change", args=[row.replacement.pk])
-    return format_html('<a href="{}" class="{}">{}</a>', address, LINK, breakable(str(row.replacement)))
+    return link(address, breakable(str(row.replacement)))
 
+
+site = display(description=gettext_lazy("site"))(lambda row: two_lines(row.site.name, row.action))
+age = display(description=gettext_lazy("age"))(lambda row: since(row.created_at))
+consent = display(description=gettext_lazy("consent"))(lambda row: row.consent)
+category = display(description=gettext_lazy("error category"))(lambda row: row.provider_error_category or "-")
+order_id = display(description=gettext_lazy("order id"))(lambda row: breakable(row.order_id))
+source_key = display(description=gettext_lazy("source key"))(lambda row: breakable(row.source_key or "-"))
 
 # Columns are functions, so that Django offers no sorting by them, which would read the whole table.
 COLUMNS = [short_id, state, site, amount, attempts, error, age]

@@ -14,7 +14,6 @@ from kilit.console.queue_admin import QueueAdmin
 from ociqueue import dead_letters
 from ociqueue.admin import blockers, columns, imports
 from ociqueue.admin.actions import MARK_FAILED, RESET, RETRY
-from ociqueue.admin.badges import state_badge
 from ociqueue.corrections import read_id
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.conversion import FAILURES
@@ -41,7 +40,7 @@ class ConversionChangeList(CappedChangeList):
 @admin.register(Conversion)
 class ConversionAdmin(QueueAdmin):
     queue = QUEUE
-    state_badge = staticmethod(state_badge)
+    state_badge = staticmethod(columns.state_badge)
     find_blockers = staticmethod(blockers.reasons)
     find_holdings = staticmethod(blockers.holdings)
     failures = FAILURES

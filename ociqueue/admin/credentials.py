@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 
@@ -16,14 +16,8 @@ from kilit.workers.models import Heartbeat
 from ociqueue.admin.login_form import LABELS, LoginForm
 from ociqueue.admin.permissions import may_administer, may_run, site_of
 from ociqueue.models import Credentials, Site
-from ociqueue.models.credentials import GoogleAdsAccount
-from ociqueue.models.encryption import DecryptionError
+from ociqueue.models.credentials import DecryptionError, GoogleAdsAccount
 from ociqueue.states import SyncMethod
-
-
-def urls(model_admin: Any) -> list[URLPattern]:
-    view = model_admin.admin_site.admin_view(lambda request, object_id: request_check(model_admin, request, object_id))
-    return [path("<path:object_id>/credentials/check/", view, name="ociqueue_site_check_credentials")]
 
 
 def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:

@@ -7,7 +7,7 @@ from django.contrib import messages
 from django.db import transaction
 from django.db.models import Max
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
@@ -27,17 +27,6 @@ class KeyForm(forms.Form):
         label=gettext_lazy("Name"),
         help_text=gettext_lazy("What uses this key, so that you recognise it later."),
     )
-
-
-def urls(model_admin: Any) -> list[URLPattern]:
-
-    def view(function: Any) -> Any:
-        return model_admin.admin_site.admin_view(lambda request, **given: function(model_admin, request, **given))
-
-    return [
-        path("<path:object_id>/ads-script/issue-key/", view(issue_key), name="ociqueue_site_issue_key"),
-        path("<path:object_id>/ads-script/revoke-key/<int:key>/", view(revoke_key), name="ociqueue_site_revoke_key"),
-    ]
 
 
 def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, key: str = "") -> HttpResponse:

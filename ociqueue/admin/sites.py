@@ -1,33 +1,103 @@
 """Sites in the console: their health, pause, members and sender."""
 
+from functools import partial
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
-from django.db.models import QuerySet
+from django.core.exceptions import ValidationError
+from django.db.models import F, QuerySet, Value
+from django.db.models.functions import Concat
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
-from django.utils.html import format_html, format_html_join
+from django.urls import path, reverse
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.admin import ModelAdmin
+from unfold.admin import ModelAdmin, TabularInline
 from unfold.views import ChangeList
 
 from kilit.access.roles import Role
-from kilit.console.formatting import LINK, ago, badge, button, number, two_lines
+from kilit.console.formatting import ago, badge, button, link, number, two_lines
 from ociqueue.admin import circuits, credentials, keys
-from ociqueue.admin.members import MembershipInline
 from ociqueue.admin.permissions import may_administer, may_run
-from ociqueue.admin.site_form import SiteForm
 from ociqueue.models import Site, SiteMembership
+from ociqueue.models.site import KEYS_USER_PREFIX
 from ociqueue.site_health import SiteHealth, site_health
 from ociqueue.states import ConversionStatus, SyncMethod
 
+# Whether and by whom conversions are sent; an older page must not undo a change of these.
+SENDING = ("sync_method", "is_paused", "pause_reason")
 PAUSE = ("is_paused", "pause_reason")
 SETTINGS = ("name", "time_zone", "default_currency", "sync_method", "requeue_transient")
 KNOWN = ("public_id", "last_export_at", "last_ack_at", "created_at")
+
+
+class SiteForm(ModelForm[Site]):
+    """Remembers what it showed: a page stays open for hours, and another user may have paused the site since."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for field in self.fields.values():
+            field.show_hidden_initial = True
+
+    def clean(self) -> dict[str, Any] | None:
+        """Reject a change of pause or sender if another user changed them since the page was opened."""
+        cleaned = super().clean()
+        if set(SENDING) & set(self.changed_data) and self._is_old():
+            raise ValidationError(
+                _(
+                    "Nothing was saved: another user changed the pause or the sender of this site after you opened the "
+                    "page. Open it again and repeat your change if it is still needed."
+                )
+            )
+        if cleaned and "is_paused" in self.changed_data and not cleaned["is_paused"]:
+            cleaned["pause_reason"] = ""  # the history keeps it
+        return cleaned
+
+    def _is_old(self) -> bool:
+        # Locked until it is saved, so that a concurrent change comes before this query or after the save.
+        now = Site.objects.select_for_update().get(pk=self.instance.pk)
+        return any(self._shown(name) != getattr(now, name) for name in SENDING if name in self.fields)
+
+    def _shown(self, name: str) -> Any:
+        return self.fields[name].to_python(self.data.get(self[name].html_initial_name))
+
+
+class MembershipInline(TabularInline):
+    model = SiteMembership
+    autocomplete_fields = ["user"]
+    extra = 0
+    hide_title = True
+    readonly_fields = ["person"]
+    verbose_name, verbose_name_plural = gettext_lazy("person"), gettext_lazy("people")
+
+    @admin.display(description=gettext_lazy("user"))
+    def person(self, membership: SiteMembership) -> str:
+        return membership.user.get_username()
+
+    def get_fields(self, request: HttpRequest, obj: Site | None = None) -> list[str]:
+        return ["user", "role"] if self.has_change_permission(request, obj) else ["person", "role"]
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+        """Name each field for screen readers: the table header is not its label."""
+        field = super().formfield_for_dbfield(db_field, request, **options)
+        if field:
+            inner = getattr(field.widget, "widget", field.widget)
+            inner.attrs.setdefault("aria-label", capfirst(str(field.label)))
+        return field
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SiteMembership]:
+        """Hide the user who owns the site's keys: without its membership the keys do not work."""
+        keys_user = Concat(Value(KEYS_USER_PREFIX), F("site__public_id"))
+        return super().get_queryset(request).exclude(user__username=keys_user).select_related("user")  # type: ignore[no-any-return]
+
+    def has_add_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
+        return obj is not None and may_administer(request.user, obj)
+
+    has_change_permission = has_delete_permission = has_add_permission
 
 
 class SiteChangeList(ChangeList):
@@ -85,12 +155,9 @@ class SiteAdmin(ModelAdmin):
 
     @admin.display(description=gettext_lazy("failed"))
     def failed(self, site: Site) -> SafeString:
-        address = reverse(
-            "admin:ociqueue_conversion_changelist", query={"site": site.pk, "status": ConversionStatus.FAILED}
-        )
-        return format_html(
-            '<a href="{}" class="{}">{}</a>', address, LINK, number(health(site).totals[ConversionStatus.FAILED])
-        )
+        filters = {"site": site.pk, "status": ConversionStatus.FAILED}
+        address = reverse("admin:ociqueue_conversion_changelist", query=filters)
+        return link(address, number(health(site).totals[ConversionStatus.FAILED]))
 
     @admin.display(description=gettext_lazy("stuck"))
     def stuck(self, site: Site) -> str:
@@ -173,7 +240,17 @@ class SiteAdmin(ModelAdmin):
         return [offered for offered in super().get_actions_detail(request, object_id) if offered.action_name != hidden]
 
     def get_urls(self) -> list[Any]:
-        own = [*keys.urls(self), *credentials.urls(self), *circuits.urls(self)]
+        pages: list[tuple[str, str, Any]] = [
+            ("issue_key", "ads-script/issue-key/", keys.issue_key),
+            ("revoke_key", "ads-script/revoke-key/<int:key>/", keys.revoke_key),
+            ("check_credentials", "credentials/check/", credentials.request_check),
+            ("probe", "circuit/probe/", circuits.probe_now),
+        ]
+        wrap = self.admin_site.admin_view
+        own = [
+            path(f"<path:object_id>/{route}", wrap(partial(view, self)), name=f"ociqueue_site_{name}")
+            for name, route, view in pages
+        ]
         return own + super().get_urls()  # type: ignore[no-any-return]
 
 

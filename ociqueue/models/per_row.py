@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django.db.models import BooleanField, CharField, DurationField, F, Field, QuerySet
 from django.db.models.expressions import Func, Value
-from django.db.models.lookups import IsNull
 
 Rows = TypeVar("Rows", bound="QuerySet[Any]")
 
@@ -48,8 +47,5 @@ class PerRowValues:
         return JsonColumn(self._json, key, cast="boolean", output_field=BooleanField())
 
     def duration(self, key: str) -> JsonColumn:
-        """Return a PostgreSQL interval, given as `90 seconds`."""
+        """Return a PostgreSQL interval, given as `90 seconds`; NULL for rows without one."""
         return JsonColumn(self._json, key, cast="interval", output_field=DurationField())
-
-    def has(self, key: str) -> IsNull:
-        return IsNull(self.text(key), False)  # noqa: FBT003 - Django's own signature

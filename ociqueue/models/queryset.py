@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import models, transaction
 from django.db.models import Case, Exists, ExpressionWrapper, F, OuterRef, Q, Value, When
-from django.db.models.functions import Now, Random
+from django.db.models.functions import Coalesce, Now, Random
 
 from kilit.lock.guard import LifecycleQuerySet
 from ociqueue.models import limits
@@ -155,11 +155,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
 
     def put_off(self, values: "PerRowValues") -> set[UUID]:
         """Retry after the provider's delay, or a doubling backoff, or at once if the row is not at fault."""
-        wait = Case(
-            When(values.has("wait"), then=values.duration("wait")),
-            default=limits.BACKOFF,
-            output_field=models.DurationField(),
-        )
+        wait = Coalesce(values.duration("wait"), limits.BACKOFF)
         spread = ExpressionWrapper(wait * (Value(1.0) + Value(JITTER) * Random()), output_field=models.DurationField())
         return values.rows_of(self).move_each(
             "defer",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ociqueue.models import Circuit, Conversion, Credentials, Site
-from ociqueue.models.encryption import DecryptionError
+from ociqueue.models.credentials import DecryptionError
 from ociqueue.states import Category, SyncMethod
 from ociqueue.uploader.results import GATES, Disposition, RowResult
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from ociqueue.models import Credentials
-from ociqueue.models.encryption import DecryptionError
+from ociqueue.models.credentials import DecryptionError
 
 
 class Command(BaseCommand):

@@ -9,7 +9,7 @@ from kilit.lock.audit import acting_as
 from kilit.lock.management.arguments import whole_number
 from ociqueue.management.sites import find_site
 from ociqueue.models import Circuit, Credentials, Site
-from ociqueue.models.encryption import DecryptionError
+from ociqueue.models.credentials import DecryptionError
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.googleads import MOST_ROWS
 from ociqueue.uploader.results import CredentialsRejected, Disposition

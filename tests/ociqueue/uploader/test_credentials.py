@@ -7,8 +7,7 @@ from django.core.management import CommandError, call_command
 
 from kilit.workers import doorbells
 from ociqueue.models import Credentials
-from ociqueue.models.credentials import normalize_action, normalize_customer_id
-from ociqueue.models.encryption import DecryptionError
+from ociqueue.models.credentials import DecryptionError, normalize_action, normalize_customer_id
 from ociqueue.uploader.connection_test import check
 from tests.support.uploads import account
 
