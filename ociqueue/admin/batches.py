@@ -15,7 +15,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import badge, breakable, number, since, two_lines
+from kilit.console.formatting import badge, breakable, column, number, since, two_lines
 from kilit.console.listing import LongListAdmin
 from ociqueue.admin.columns import error, short_id, state
 from ociqueue.filters import UPLOAD_FILTERS
@@ -69,8 +69,8 @@ def note(batch: UploadBatch) -> SafeString | str:
     return format_html('<span title="{}">{}</span>', batch.note, shown) if batch.note else "-"
 
 
-site = admin.display(description=gettext_lazy("site"))(lambda batch: batch.site.name)
-whole_id = admin.display(description=gettext_lazy("id"))(lambda batch: breakable(str(batch.pk)))
+site = column("site", gettext_lazy("site"), lambda batch: batch.site.name)
+whole_id = column("whole_id", gettext_lazy("id"), lambda batch: breakable(str(batch.pk)))
 
 FIELDSETS: Any = [
     (None, {"fields": [(answer, "site"), (size, whole_id), ("created_at", "sent_at"), ("answered_at", "request_id")]}),

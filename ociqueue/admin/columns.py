@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import badge, breakable, code_badge, error_cell, link, since, two_lines
+from kilit.console.formatting import badge, breakable, code_badge, column, error_cell, link, since, two_lines
 from ociqueue.currencies import MINOR_UNITS
 from ociqueue.models import Conversion
 from ociqueue.presenters import outcome_unknown
@@ -112,12 +112,12 @@ def replaced_by(row: Conversion) -> SafeString | str:
     return link(address, breakable(str(row.replacement)))
 
 
-site = display(description=gettext_lazy("site"))(lambda row: two_lines(row.site.name, row.action))
-age = display(description=gettext_lazy("age"))(lambda row: since(row.created_at))
-consent = display(description=gettext_lazy("consent"))(lambda row: row.consent)
-category = display(description=gettext_lazy("error category"))(lambda row: row.provider_error_category or "-")
-order_id = display(description=gettext_lazy("order id"))(lambda row: breakable(row.order_id))
-source_key = display(description=gettext_lazy("source key"))(lambda row: breakable(row.source_key or "-"))
+site = column("site", gettext_lazy("site"), lambda row: two_lines(row.site.name, row.action))
+age = column("age", gettext_lazy("age"), lambda row: since(row.created_at))
+consent = column("consent", gettext_lazy("consent"), lambda row: row.consent)
+category = column("category", gettext_lazy("error category"), lambda row: row.provider_error_category or "-")
+order_id = column("order_id", gettext_lazy("order id"), lambda row: breakable(row.order_id))
+source_key = column("source_key", gettext_lazy("source key"), lambda row: breakable(row.source_key or "-"))
 
 # Columns are functions, so that Django offers no sorting by them, which would read the whole table.
 COLUMNS = [short_id, state, site, amount, attempts, error, age]
