@@ -102,8 +102,8 @@ def _import(site: Site, lines: list[CsvLine], seen: set[bytes] | None) -> Import
     tally.rejected = [RejectedField(line.number, "", line.fault) for line in lines if line.fault]
     readable = [line for line in lines if not line.fault]
     items = [{"sourceKey": derived_key(line.cells), **line.cells} for line in readable]
-    report = enqueue(site, items, dry_run=seen is not None)
-    for line, item, result in zip(readable, items, report.results, strict=True):
+    results = enqueue(site, items, dry_run=seen is not None)
+    for line, item, result in zip(readable, items, results, strict=True):
         errors = result.get("errors", [])
         tally.rejected += [RejectedField(line.number, error["field"], error["message"]) for error in errors]
         # A dry run stores nothing, so a second line with the same key has to be noticed here.

@@ -1,8 +1,6 @@
 """Stores conversions: valid ones are stored although others are invalid, and each source key once."""
 
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypedDict
 from uuid import UUID
@@ -36,22 +34,14 @@ class EnqueueResult(TypedDict, total=False):
     defaulted: dict[str, str]
 
 
-@dataclass
-class EnqueueReport:
-    results: list[EnqueueResult] = field(default_factory=list)
-
-    def count(self, status: str) -> int:
-        return Counter(result["status"] for result in self.results)[status]
-
-
-def enqueue(site: Site, raw: Iterable[Any], *, dry_run: bool = False) -> EnqueueReport:
+def enqueue(site: Site, raw: Iterable[Any], *, dry_run: bool = False) -> list[EnqueueResult]:
     now = database_now()
     inputs = [validate_conversion(item, site=site, now=now) for item in raw]
     valid = [given.columns for given in inputs if given.columns]
     stored = known_ids(site, valid) if dry_run else store(site, valid)
     if valid and not dry_run and site.sync_method == SyncMethod.API:
         doorbells.ring("oci_upload")
-    return EnqueueReport([_result(index, given, stored, dry_run=dry_run) for index, given in enumerate(inputs)])
+    return [_result(index, given, stored, dry_run=dry_run) for index, given in enumerate(inputs)]
 
 
 def store(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:

@@ -1,7 +1,6 @@
 """Cron URLs for external schedulers, protected by a bearer secret."""
 
 import secrets
-from abc import ABC, abstractmethod
 
 from django.conf import settings
 from rest_framework.exceptions import NotAuthenticated
@@ -17,9 +16,10 @@ from kilit.workers.models import Heartbeat
 from ociqueue.api import schema
 
 
-class CronView(ABC, APIView):
-    """Accepts GET and POST, as schedulers differ."""
+class CronView(APIView):
+    """Runs a sweep; accepts GET and POST, as schedulers differ."""
 
+    task = ""
     authentication_classes = []
     permission_classes = [AllowAny]
     http_method_names = ["get", "post", "options"]
@@ -33,49 +33,39 @@ class CronView(ABC, APIView):
 
     post = get
 
-    @abstractmethod
     def run(self) -> str:
-        """Do the work and return a summary."""
+        return sweeps.run(self.task)
 
     def get_authenticate_header(self, request: Request) -> str:
         return "Bearer"
 
 
-class SweepView(CronView):
-    sweep = ""
-
-    def run(self) -> str:
-        return sweeps.run(self.sweep)
-
-
 class BellView(CronView):
     """Rings a doorbell: long work and calls to other services are done by workers."""
 
-    bell = ""
-
     def run(self) -> str:
-        if not doorbells.doorbells[self.bell].is_due():
+        if not doorbells.doorbells[self.task].is_due():
             return "Nothing is due."
         if not Heartbeat.objects.alive().exists():
             raise ApiError(503, "NO_WORKER", "No worker is running; the work starts when one does.", retry_after=60)
-        return "Rung." if doorbells.ring_now(self.bell) else "Rung already."
+        return "Rung." if doorbells.ring_now(self.task) else "Rung already."
 
 
 @schema.recover
-class RecoverView(SweepView):
-    sweep = "oci_recover_processing"
+class RecoverView(CronView):
+    task = "oci_recover_processing"
 
 
 @schema.cap
-class CapView(SweepView):
-    sweep = "oci_attempt_cap"
+class CapView(CronView):
+    task = "oci_attempt_cap"
 
 
 @schema.requeue
-class RequeueView(SweepView):
-    sweep = "oci_requeue_transient"
+class RequeueView(CronView):
+    task = "oci_requeue_transient"
 
 
 @schema.upload
 class UploadView(BellView):
-    bell = "oci_upload"
+    task = "oci_upload"

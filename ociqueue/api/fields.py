@@ -33,9 +33,6 @@ class IdsField(serializers.Field[list[UUID], list[Any], list[str], Any]):
             raise serializers.ValidationError(errors)
         return ids
 
-    def to_representation(self, value: list[UUID]) -> list[str]:
-        return [f"{PREFIX}{pk}" for pk in value]
-
 
 class MessageField(serializers.Field[str, Any, str, Any]):
     """An error message: cleaned rather than rejected, because a rejection would lose the report of every row."""
@@ -43,15 +40,9 @@ class MessageField(serializers.Field[str, Any, str, Any]):
     def to_internal_value(self, data: Any) -> str:
         return strip_control_chars(data if isinstance(data, str) else json.dumps(data, ensure_ascii=False))
 
-    def to_representation(self, value: str) -> str:
-        return value
-
 
 class AnyField(serializers.Field[Any, Any, Any, Any]):
     """Any JSON; the caller validates it."""
 
     def to_internal_value(self, data: Any) -> Any:
         return data
-
-    def to_representation(self, value: Any) -> Any:
-        return value

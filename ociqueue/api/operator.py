@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from rest_framework.exceptions import NotFound, PermissionDenied, ValidationError
+from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -13,11 +13,10 @@ from kilit.access.authentication import SessionAuthentication
 from kilit.lock.audit import for_reason
 from ociqueue import acknowledge, presenters
 from ociqueue.api import schema
-from ociqueue.api.script import read
+from ociqueue.api.script import find_site, read
 from ociqueue.api.serializers import ActionSerializer, RowsSerializer, StatsSerializer
 from ociqueue.models import Site
 from ociqueue.models.queryset import ConversionQuerySet
-from ociqueue.states import Category
 
 
 class OperatorView(APIView):
@@ -26,10 +25,7 @@ class OperatorView(APIView):
     authentication_classes = [SessionAuthentication]
 
     def site(self, request: Request, name: str) -> Site:
-        site = Site.objects.seen_by(request.user).with_id(name).first()
-        if site is None:
-            raise NotFound("There is no such site.")
-        return site
+        return find_site(Site.objects.seen_by(request.user), name)
 
 
 @schema.stats
@@ -46,13 +42,11 @@ class RowsView(OperatorView):
     def get(self, request: Request) -> Response:
         asked = read(RowsSerializer, request.query_params)
         site = self.site(request, asked["siteId"])
+        filters = {"status": asked.get("status"), "cursor": asked.get("cursor")}
         try:
-            page = presenters.rows_page(
-                site, limit=asked["limit"], status=asked.get("status"), cursor=asked.get("cursor")
-            )
+            return Response(presenters.rows_page(site, limit=asked["limit"], **filters))
         except ValueError as error:
             raise ValidationError({"cursor": str(error)}) from None
-        return Response(page)
 
 
 @schema.actions
@@ -72,10 +66,6 @@ def verb_of(asked: dict[str, Any]) -> Callable[[ConversionQuerySet], set[UUID]]:
         return lambda rows: rows.retry_selected()
     if asked["action"] == "RESET_TO_QUEUED":
         return lambda rows: rows.reset_to_queued(clear_errors=asked["clearErrors"])
-    given = {
-        "code": asked.get("errorCode"),
-        "category": asked.get("errorCategory") and Category(asked["errorCategory"]),
-        "reason": asked.get("reason"),
-    }
+    given = {"code": asked.get("errorCode"), "category": asked.get("errorCategory"), "reason": asked.get("reason")}
     # The verb has defaults for what the body omits.
     return lambda rows: rows.mark_failed(**{name: value for name, value in given.items() if value})

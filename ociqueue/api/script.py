@@ -1,5 +1,6 @@
-"""The script's endpoints: export, acknowledge, acknowledge failure."""
+"""The endpoints for a site's key: send, export, acknowledge, acknowledge failure."""
 
+from collections import Counter
 from typing import Any, cast
 
 from rest_framework.exceptions import NotFound
@@ -11,10 +12,11 @@ from kilit.access.authentication import KeyAuthentication
 from kilit.access.models import ApiKey
 from kilit.api.errors import ApiError
 from ociqueue import acknowledge, export
-from ociqueue.api import schema
+from ociqueue.api import schema, serializers
 from ociqueue.api.authentication import ScriptSession, SessionTokenAuthentication, open_session
-from ociqueue.api.serializers import AckFailedSerializer, AckSerializer, ExportSerializer, SiteSerializer
+from ociqueue.enqueue import enqueue
 from ociqueue.models import Site
+from ociqueue.models.site import SiteQuerySet
 from ociqueue.states import SyncMethod
 
 
@@ -27,10 +29,19 @@ class ScriptView(APIView):
         sites = Site.objects.run_by(request.user)
         if isinstance(request.auth, ScriptSession):
             sites = sites.filter(pk=request.auth.site_id)
-        site = sites.with_id(name).first()
-        if site is None:
-            raise NotFound("There is no such site.")
-        return site
+        return find_site(sites, name)
+
+
+@schema.conversions
+class EnqueueView(ScriptView):
+    authentication_classes = [KeyAuthentication]  # a script's session may only export and acknowledge
+
+    def post(self, request: Request) -> Response:
+        asked = read(serializers.EnqueueSerializer, request.data)
+        results = enqueue(self.site(request, asked["siteId"]), asked["conversions"])
+        found = Counter(result["status"] for result in results)
+        counts = {"created": found["created"], "duplicates": found["duplicate"], "invalid": found["invalid"]}
+        return Response({"ok": True, **counts, "results": results})
 
 
 @schema.export
@@ -39,19 +50,21 @@ class ExportView(ScriptView):
     http_method_names = ["get", "options"]
 
     def get(self, request: Request) -> Response:
-        asked = read(ExportSerializer, request.query_params)
+        asked = read(serializers.ExportSerializer, request.query_params)
         site = self.site(request, asked["siteId"])
-        refuse_other_sender(site)
+        if site.sync_method != SyncMethod.SCRIPT:
+            raise ApiError(409, "NOT_A_SCRIPT_SITE", "This site uses the Google Ads API; remove its script.")
         if asked["markAsExported"] != "true":
             return Response(export.preview(site, limit=asked["limit"]))
-        refuse_pause(site)
+        if site.is_paused:
+            raise ApiError(503, "SITE_PAUSED", f"The site is paused: {site.pause_reason}", retry_after=3600)
         return Response(export.claim_items(site, limit=asked["limit"]))
 
 
 @schema.ack
 class AckView(ScriptView):
     def post(self, request: Request) -> Response:
-        asked = read(AckSerializer, request.data)
+        asked = read(serializers.AckSerializer, request.data)
         site = self.site(request, asked["siteId"])
         result = acknowledge.ack(site, asked["queueIds"], skipped=asked["skippedIds"] or [])
         return Response({"ok": True, "updated": result.moved, "ignored": result.skipped_rows()})
@@ -60,15 +73,10 @@ class AckView(ScriptView):
 @schema.ack_failed
 class AckFailedView(ScriptView):
     def post(self, request: Request) -> Response:
-        asked = read(AckFailedSerializer, request.data)
+        asked = read(serializers.AckFailedSerializer, request.data)
         site = self.site(request, asked["siteId"])
-        result = acknowledge.ack_failed(
-            site,
-            asked["queueIds"],
-            code=asked["errorCode"],
-            category=asked["errorCategory"],
-            message=asked["errorMessage"] or "",
-        )
+        error = {"code": asked["errorCode"], "category": asked["errorCategory"], "message": asked["errorMessage"] or ""}
+        result = acknowledge.ack_failed(site, asked["queueIds"], **error)
         site.note_ack()
         return Response({"ok": True, "updated": result.moved, "ignored": result.skipped_rows()})
 
@@ -80,9 +88,15 @@ class VerifyView(ScriptView):
     authentication_classes = [KeyAuthentication]
 
     def post(self, request: Request) -> Response:
-        site = self.site(request, read(SiteSerializer, request.data)["siteId"])
+        site = self.site(request, read(serializers.SiteSerializer, request.data)["siteId"])
         token, expires_at = open_session(cast("ApiKey", request.auth), site)
         return Response({"session_token": token, "expires_at": expires_at.isoformat(timespec="seconds")})
+
+
+def find_site(sites: SiteQuerySet, name: str) -> Site:
+    if site := sites.with_id(name).first():
+        return site
+    raise NotFound("There is no such site.")
 
 
 def read(serializer: Any, data: Any) -> dict[str, Any]:
@@ -90,13 +104,3 @@ def read(serializer: Any, data: Any) -> dict[str, Any]:
     asked = serializer(data=data)
     asked.is_valid(raise_exception=True)
     return dict(asked.validated_data)
-
-
-def refuse_other_sender(site: Site) -> None:
-    if site.sync_method != SyncMethod.SCRIPT:
-        raise ApiError(409, "NOT_A_SCRIPT_SITE", "This site uses the Google Ads API; remove its script.")
-
-
-def refuse_pause(site: Site) -> None:
-    if site.is_paused:
-        raise ApiError(503, "SITE_PAUSED", f"The site is paused: {site.pause_reason}", retry_after=3600)

@@ -2,10 +2,10 @@
 
 from django.urls import path
 
-from ociqueue.api import cron, enqueue, operator, script
+from ociqueue.api import cron, operator, script
 
 urlpatterns = [
-    path("oci/conversions", enqueue.EnqueueView.as_view()),
+    path("oci/conversions", script.EnqueueView.as_view()),
     path("oci/google-ads-export", script.ExportView.as_view()),
     path("oci/ack", script.AckView.as_view()),
     path("oci/ack-failed", script.AckFailedView.as_view()),
