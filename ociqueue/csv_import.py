@@ -106,22 +106,18 @@ def _import(site: Site, lines: list[CsvLine], seen: set[bytes] | None) -> Import
     for line, item, result in zip(readable, items, results, strict=True):
         errors = result.get("errors", [])
         tally.rejected += [RejectedField(line.number, error["field"], error["message"]) for error in errors]
-        # A dry run stores nothing, so a second line with the same key has to be noticed here.
-        repeated = seen is not None and result["status"] == "created" and not _is_new(item, seen)
-        tally.created += result["status"] == "created" and not repeated
-        tally.duplicates += result["status"] == "duplicate" or repeated
+        is_new = result["status"] == "created"
+        if is_new and seen is not None:
+            # A dry run stores nothing, so a second line with the same key has to be noticed here.
+            key = hashlib.sha256(f"{item['conversionName']}\n{item['sourceKey']}".encode()).digest()[:8]
+            is_new = key not in seen
+            seen.add(key)
+        tally.created += is_new
+        tally.duplicates += result["status"] != "invalid" and not is_new
         tally.defaulted += "defaulted" in result
     tally.rejected.sort(key=lambda rejected: rejected.line)
     tally.rejected_lines = len({rejected.line for rejected in tally.rejected})
     return tally
-
-
-def _is_new(item: dict[str, str], seen: set[bytes]) -> bool:
-    key = hashlib.sha256(f"{item['conversionName']}\n{item['sourceKey']}".encode()).digest()[:8]
-    if key in seen:
-        return False
-    seen.add(key)
-    return True
 
 
 def derived_key(cells: dict[str, str]) -> str:

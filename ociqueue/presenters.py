@@ -5,7 +5,7 @@ from typing import Any
 
 from kilit.api.cursor import decode_cursor, encode_cursor
 from ociqueue.filters import FILTERS
-from ociqueue.models import Circuit, Conversion, Site
+from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.site_health import SiteHealth, site_health
@@ -29,6 +29,7 @@ def summed_stats(sites: list[Site]) -> dict[str, Any]:
 
 
 def _site_stats(site: Site, health: SiteHealth) -> dict[str, Any]:
+    circuit = health.circuit
     return {
         "siteId": site.public_id,
         "totals": {state: health.totals[state] for state in CONVERSIONS.states},
@@ -40,16 +41,13 @@ def _site_stats(site: Site, health: SiteHealth) -> dict[str, Any]:
         "lastAckAt": _iso(site.last_ack_at),
         "scriptIsSilent": health.is_silent,
         "needsCredentials": health.needs_credentials,
-        "circuit": health.circuit and _circuit(health.circuit),
-    }
-
-
-def _circuit(circuit: Circuit) -> dict[str, Any]:
-    return {
-        "code": circuit.code,
-        "reason": circuit.reason,
-        "openedAt": _iso(circuit.opened_at),
-        "nextProbeAt": _iso(circuit.next_probe_at),
+        "circuit": circuit
+        and {
+            "code": circuit.code,
+            "reason": circuit.reason,
+            "openedAt": _iso(circuit.opened_at),
+            "nextProbeAt": _iso(circuit.next_probe_at),
+        },
     }
 
 

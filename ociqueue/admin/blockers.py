@@ -69,8 +69,7 @@ def _processing(row: Conversion, limits: Any, timeline: list[Event]) -> Iterator
 
 
 def _waiting(row: Conversion, limits: Any) -> Iterator[Blocker]:
-    found = [*_blocked_by_site(row), *_blocked_by_limits(row, limits), *_blocked_by_sender(row)]
-    if found:
+    if found := [*_blocked_by_pause_or_limits(row, limits), *_blocked_by_sender(row)]:
         yield from found
     elif row.site.sync_method == SyncMethod.API:
         yield ready(_("seconds"))
@@ -78,12 +77,9 @@ def _waiting(row: Conversion, limits: Any) -> Iterator[Blocker]:
         yield waiting(_("It is due: the site's script takes it on its next run."), **_site_link(row))
 
 
-def _blocked_by_site(row: Conversion) -> Iterator[Blocker]:
+def _blocked_by_pause_or_limits(row: Conversion, limits: Any) -> Iterator[Blocker]:
     if row.site.is_paused:
         yield blocked(_("The site is paused: %(why)s") % {"why": row.site.pause_reason}, **_site_link(row))
-
-
-def _blocked_by_limits(row: Conversion, limits: Any) -> Iterator[Blocker]:
     if not limits.is_retry_due:
         yield waiting(_("It is retried at %(time)s, not earlier.") % {"time": moment(limits.next_retry_at)})
     if limits.attempts_left <= 0:
@@ -116,11 +112,9 @@ def _blocked_by_sender(row: Conversion) -> Iterator[Blocker]:
 
 def _blocked_by_script(row: Conversion) -> Iterator[Blocker]:
     called = row.site.last_export_at
-    if called is None and row.site.created_at < timezone.now() - SILENT_AFTER:
-        yield blocked(_("The site's script has never called."), **_site_link(row))
-    elif called and called < timezone.now() - SILENT_AFTER:
-        message = _("The site's script last called %(span)s ago.") % {"span": timesince(called)}
-        yield blocked(message, **_site_link(row))
+    if (called or row.site.created_at) < timezone.now() - SILENT_AFTER:
+        last_call = _("The site's script last called %(span)s ago.") % {"span": timesince(called)} if called else ""
+        yield blocked(last_call or _("The site's script has never called."), **_site_link(row))
 
 
 def _site_link(row: Conversion) -> dict[str, str]:

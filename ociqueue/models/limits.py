@@ -32,9 +32,8 @@ def max_attempts_of(path: SyncMethod) -> int:
 
 def attempt_cap() -> Case:
     """Return a row's cap: that of its site's path, as the API reports more about a failure than a script can."""
-    caps = {path: max_attempts_of(path) for path in SyncMethod}
-    api = When(site__sync_method=SyncMethod.API, then=Value(caps[SyncMethod.API]))
-    return Case(api, default=Value(caps[SyncMethod.SCRIPT]), output_field=IntegerField())
+    api = When(site__sync_method=SyncMethod.API, then=Value(max_attempts_of(SyncMethod.API)))
+    return Case(api, default=Value(max_attempts_of(SyncMethod.SCRIPT)), output_field=IntegerField())
 
 
 def claim_duration(min_age: timedelta = STUCK_AFTER) -> Case:

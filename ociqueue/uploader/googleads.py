@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -67,7 +67,6 @@ class GoogleAds:
             use_proto_plus=False,  # twenty times faster to build, and unknown enum values stay numbers
         )
         self._request_ids = request_ids()
-        self._service: Any = None
 
     def refresh(self) -> None:
         """Log in, so that revoked credentials are noticed before rows are claimed, and not taken for an outage."""
@@ -105,7 +104,7 @@ class GoogleAds:
             return responses.no_time_left(len(rows))
         request = self.build(rows, dry_run=dry_run)
         try:
-            response = self.service().upload_click_conversions(request=request, timeout=left, retry=None)
+            response = self.service.upload_click_conversions(request=request, timeout=left, retry=None)
         except GoogleAdsException as error:
             results = responses.read_failure(error.failure, len(rows), request_id=error.request_id or "")
         except GoogleAPICallError as error:
@@ -142,11 +141,9 @@ class GoogleAds:
                 conversion.consent.ad_user_data = conversion.consent.ad_personalization = getattr(consents, row.consent)
         return request
 
+    @cached_property
     def service(self) -> Any:
-        self._service = self._service or self.client.get_service(
-            "ConversionUploadService", interceptors=[self._request_ids]
-        )
-        return self._service
+        return self.client.get_service("ConversionUploadService", interceptors=[self._request_ids])
 
 
 def login_error(error: Any) -> CredentialsRejected:

@@ -97,7 +97,7 @@ def bare() -> float:
     """Claim, send and settle with nothing around it."""
     _forget()
     fill(BARE, Bench.site, ROWS)
-    service = Bench.client.service()
+    service = Bench.client.service
     done = 0
     start = time.perf_counter()
     while claimed := Bench.bare.execute(CLAIM, [Bench.site.pk, MOST_ROWS]).fetchall():
