@@ -19,19 +19,7 @@ from ociqueue.models.credentials import GoogleAdsAccount, normalize_action, norm
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
-# In the order of the form.
-LABELS = {
-    "customer_id": gettext_lazy("Customer id"),
-    "login_customer_id": gettext_lazy("Login customer id"),
-    "client_id": gettext_lazy("OAuth client id"),
-    "client_secret": gettext_lazy("OAuth client secret"),
-    "refresh_token": gettext_lazy("Refresh token"),
-    "developer_token": gettext_lazy("Developer token"),
-    "conversion_action": gettext_lazy("Conversion action"),
-    "conversion_actions": gettext_lazy("Actions by conversion name"),
-}
 REQUIRED = ("customer_id", "client_id", "client_secret", "refresh_token", "conversion_action")
-OPTIONAL = tuple(name for name in LABELS if name not in REQUIRED)
 LONGEST_NAME = 100
 
 
@@ -39,39 +27,40 @@ LONGEST_NAME = 100
 printable = RegexValidator(r"^[!-~]*$", gettext_lazy("Only printable ASCII characters, without spaces."))
 
 
-def _text(name: str, help_text: "StrOrPromise", *, placeholder: str = "") -> forms.CharField:
+def _text(label: "StrOrPromise", help_text: "StrOrPromise", *, placeholder: str = "") -> forms.CharField:
     widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "placeholder": placeholder})
-    return forms.CharField(label=LABELS[name], required=False, max_length=500, widget=widget, help_text=help_text)
+    return forms.CharField(label=label, required=False, max_length=500, widget=widget, help_text=help_text)
 
 
-def _secret(name: str, help_text: "StrOrPromise") -> forms.CharField:
+def _secret(label: "StrOrPromise", help_text: "StrOrPromise") -> forms.CharField:
     widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"})
     return forms.CharField(
-        label=LABELS[name], required=False, max_length=2000, widget=widget, help_text=help_text, validators=[printable]
+        label=label, required=False, max_length=2000, widget=widget, help_text=help_text, validators=[printable]
     )
 
 
 class LoginForm(forms.Form):
     customer_id = _text(
-        "customer_id",
+        gettext_lazy("Customer id"),
         gettext_lazy("The account that owns the conversions, such as 123-456-7890."),
         placeholder="123-456-7890",
     )
     login_customer_id = _text(
-        "login_customer_id", gettext_lazy("Only for access through a manager account: the manager's id.")
+        gettext_lazy("Login customer id"), gettext_lazy("Only for access through a manager account: the manager's id.")
     )
-    client_id = _text("client_id", gettext_lazy("The OAuth client in your Google Cloud project."))
-    client_secret = _secret("client_secret", gettext_lazy("The secret of the same client."))
+    client_id = _text(gettext_lazy("OAuth client id"), gettext_lazy("The OAuth client in your Google Cloud project."))
+    client_secret = _secret(gettext_lazy("OAuth client secret"), gettext_lazy("The secret of the same client."))
     refresh_token = _secret(
-        "refresh_token", gettext_lazy("Issued by Google when the client was granted access to the account.")
+        gettext_lazy("Refresh token"),
+        gettext_lazy("Issued by Google when the client was granted access to the account."),
     )
-    developer_token = _secret("developer_token", gettext_lazy("Only if Google requires it."))
+    developer_token = _secret(gettext_lazy("Developer token"), gettext_lazy("Only if Google requires it."))
     conversion_action = _text(
-        "conversion_action",
+        gettext_lazy("Conversion action"),
         gettext_lazy("Its number, or customers/1234567890/conversionActions/NUMBER. Enter the customer id as well."),
     )
     conversion_actions = forms.CharField(
-        label=LABELS["conversion_actions"],
+        label=gettext_lazy("Actions by conversion name"),
         required=False,
         max_length=20_000,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "placeholder": "Teklif = 987654"}),
@@ -87,7 +76,7 @@ class LoginForm(forms.Form):
     def __init__(self, *args: Any, stored: GoogleAdsAccount | None, **options: Any) -> None:
         super().__init__(*args, **options)
         self.stored = asdict(stored) if stored else {}
-        removable = [(name, LABELS[name]) for name in OPTIONAL if self.stored.get(name)]
+        removable = [(name, LABELS[name]) for name in LABELS if name not in REQUIRED and self.stored.get(name)]
         self.fields["forget"].choices = removable  # type: ignore[attr-defined]
         if not removable:
             del self.fields["forget"]
@@ -159,6 +148,10 @@ class LoginForm(forms.Form):
             if not all(_belongs(action, customer) for action in kept.values()):
                 message = _("The stored actions belong to another customer: enter new ones or remove them.")
                 self.add_error("conversion_actions", message)
+
+
+# In the order of the form.
+LABELS = {name: field.label or "" for name, field in LoginForm.base_fields.items() if name != "forget"}
 
 
 def read_actions(text: str, *, customer_id: str) -> dict[str, str]:
