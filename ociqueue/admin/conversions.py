@@ -1,7 +1,6 @@
 """Conversions in the console: read-only rows, and the operators' actions."""
 
 from typing import Any
-from uuid import UUID
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
@@ -46,6 +45,7 @@ class ConversionAdmin(QueueAdmin):
     failures = FAILURES
     operator_actions = (RETRY, RESET, MARK_FAILED)
     most_acted_on = 5_000
+    read_id = staticmethod(read_id)
 
     list_display = columns.COLUMNS
     search_help_text = _("A whole id, order id, click id or source key")
@@ -64,9 +64,6 @@ class ConversionAdmin(QueueAdmin):
         return ConversionChangeList
 
     # Actions
-
-    def read_id(self, text: str) -> UUID | None:
-        return read_id(text)
 
     def acted_on_by(self, request: HttpRequest) -> ConversionQuerySet:
         return Conversion.objects.filter(site__in=Site.objects.run_by(request.user))

@@ -128,17 +128,15 @@ def _request_ids(results: RowResults) -> PerRowValues:
 
 
 def _errors(results: RowResults, *, is_probe: bool) -> PerRowValues:
-    return PerRowValues(
-        {row.pk: _columns(result, was_unknown=row.outcome_unknown, is_probe=is_probe) for row, result in results}
-    )
+    return PerRowValues({row.pk: _columns(row, result, is_probe=is_probe) for row, result in results})
 
 
-def _columns(result: RowResult, *, was_unknown: bool, is_probe: bool) -> dict[str, Any]:
+def _columns(row: Conversion, result: RowResult, *, is_probe: bool) -> dict[str, Any]:
     wait = _wait(result)
     return {
         **failure(result.code, result.category or "", strip_control_chars(result.message)),
         "provider_request_id": result.request_id[:64],
-        "outcome_unknown": was_unknown or result.ambiguous,
+        "outcome_unknown": row.outcome_unknown or result.ambiguous,
         "forgiven": _is_forgiven(result, is_probe=is_probe),
         **({} if wait is None else {"wait": f"{wait.total_seconds()} seconds"}),
     }
