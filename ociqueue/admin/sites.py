@@ -20,7 +20,7 @@ from unfold.admin import ModelAdmin, TabularInline
 from unfold.views import ChangeList
 
 from kilit.access.roles import Role
-from kilit.console.formatting import ago, badge, button, link, number, two_lines
+from kilit.console.formatting import ago, badge, button, column, link, number, two_lines
 from ociqueue.admin import circuits, credentials, keys
 from ociqueue.admin.permissions import may_administer, may_run
 from ociqueue.models import Site, SiteMembership
@@ -60,10 +60,8 @@ class SiteForm(ModelForm[Site]):
     def _is_old(self) -> bool:
         # Locked until it is saved, so that a concurrent change comes before this query or after the save.
         now = Site.objects.select_for_update().get(pk=self.instance.pk)
-        return any(self._shown(name) != getattr(now, name) for name in SENDING if name in self.fields)
-
-    def _shown(self, name: str) -> Any:
-        return self.fields[name].to_python(self.data.get(self[name].html_initial_name))
+        sent = {name: self.data.get(self[name].html_initial_name) for name in SENDING if name in self.fields}
+        return any(self.fields[name].to_python(value) != getattr(now, name) for name, value in sent.items())
 
 
 class MembershipInline(TabularInline):
@@ -113,9 +111,13 @@ class SiteChangeList(ChangeList):
             site.health = found[site.pk]
 
 
+waiting = column("waiting", gettext_lazy("waiting"), lambda site: number(site.health.waiting))
+stuck = column("stuck", gettext_lazy("stuck"), lambda site: number(site.health.stuck))
+
+
 @admin.register(Site)
 class SiteAdmin(ModelAdmin):
-    list_display = ["site", "state", "alarms", "waiting", "failed", "stuck", "sender"]
+    list_display = ["site", "state", "alarms", waiting, "failed", stuck, "sender"]
     list_filter = ["sync_method", "is_paused"]
     list_per_page = 50
     search_fields = ["name", "=public_id"]
@@ -145,23 +147,15 @@ class SiteAdmin(ModelAdmin):
 
     @admin.display(description=gettext_lazy("state"))
     def state(self, site: Site) -> SafeString:
-        return (
-            badge(_("paused"), "warning", title=site.pause_reason) if site.is_paused else badge(_("running"), "success")
-        )
-
-    @admin.display(description=gettext_lazy("waiting"))
-    def waiting(self, site: Site) -> str:
-        return number(health(site).waiting)
+        if site.is_paused:
+            return badge(_("paused"), "warning", title=site.pause_reason)
+        return badge(_("running"), "success")
 
     @admin.display(description=gettext_lazy("failed"))
     def failed(self, site: Site) -> SafeString:
         filters = {"site": site.pk, "status": ConversionStatus.FAILED}
         address = reverse("admin:ociqueue_conversion_changelist", query=filters)
         return link(address, number(health(site).totals[ConversionStatus.FAILED]))
-
-    @admin.display(description=gettext_lazy("stuck"))
-    def stuck(self, site: Site) -> str:
-        return number(health(site).stuck)
 
     @admin.display(description=gettext_lazy("sent by"), ordering="sync_method")
     def sender(self, site: Site) -> SafeString:
@@ -177,9 +171,8 @@ class SiteAdmin(ModelAdmin):
             rate = _("errors %(percent)s%%") % {"percent": f"{(shown.error_rate or 0) * 100:.0f}"}
             alarms.append(badge(rate, "danger", title=_("Of conversions finished in the last 24 hours")))
         if shown.is_silent:
-            alarms.append(
-                badge(_("script silent"), "danger", title=_("Rows wait, and the script has not called for 24 hours"))
-            )
+            why = _("Rows wait, and the script has not called for 24 hours")
+            alarms.append(badge(_("script silent"), "danger", title=why))
         alarms += circuits.alarms(site, shown)
         return format_html_join(" ", "{}", ((alarm,) for alarm in alarms)) or SafeString("-")
 
