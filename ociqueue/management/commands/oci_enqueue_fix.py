@@ -1,5 +1,3 @@
-"""`manage.py oci_enqueue_fix`: queue corrected copies of rows that Google rejected."""
-
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import chain

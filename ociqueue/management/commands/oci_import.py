@@ -1,5 +1,3 @@
-"""`manage.py oci_import`: store the conversions of a CSV file."""
-
 from pathlib import Path
 from typing import IO, Any
 

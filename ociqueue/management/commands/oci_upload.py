@@ -1,5 +1,3 @@
-"""`manage.py oci_upload`: upload due conversions through the Google Ads API now, or do a dry run."""
-
 from collections.abc import Iterator
 from typing import Any
 
