@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
 from ociqueue.models.site import Site
 
@@ -61,11 +62,7 @@ class UploadBatch(models.Model):
     class Meta:
         default_permissions = ("view",)
         verbose_name, verbose_name_plural = _("upload batch"), _("upload batches")
-        constraints = [
-            models.CheckConstraint(
-                condition=models.Q(answered_at=None) | models.Q(sent_at__isnull=False), name="answered_was_sent"
-            )
-        ]
+        constraints = [*checks(answered_was_sent=models.Q(answered_at=None) | models.Q(sent_at__isnull=False))]
         indexes = [
             # The console lists a site's uploads, newest first.
             models.Index(fields=["site", "-created_at"], name="batch_of_site")

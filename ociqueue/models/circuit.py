@@ -8,6 +8,7 @@ from django.db.models import DurationField, ExpressionWrapper, F, Q, Value
 from django.db.models.functions import Greatest, Least, Now, Power
 from django.utils.translation import gettext_lazy as _
 
+from kilit.lock.constraints import checks
 from kilit.lock.guard import LifecycleModel, LifecycleQuerySet
 from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import lifecycle_triggers
@@ -99,10 +100,9 @@ class Circuit(LifecycleModel):
         constraints = [
             models.UniqueConstraint(fields=["site", "action"], name="one_circuit_per_site_and_action"),
             # An open circuit has a reason, and a probe that can close it.
-            models.CheckConstraint(
-                condition=Q(status=CircuitStatus.CLOSED)
-                | Q(~Q(reason=""), opened_at__isnull=False, next_probe_at__isnull=False),
-                name="open_circuit_has_reason_and_probe",
+            *checks(
+                open_circuit_has_reason_and_probe=Q(status=CircuitStatus.CLOSED)
+                | Q(~Q(reason=""), opened_at__isnull=False, next_probe_at__isnull=False)
             ),
         ]
 

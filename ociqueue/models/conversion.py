@@ -7,6 +7,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Concat
 from django.utils.translation import gettext_lazy as _
 
+from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.guard import LifecycleModel
 from kilit.lock.triggers import lifecycle_triggers
@@ -98,37 +99,20 @@ class Conversion(LifecycleModel):
             *FAILURES.triggers(),
         ]
         constraints = [
-            # Google accepts one click id per conversion.
-            models.CheckConstraint(
-                condition=(
-                    Q(~Q(gclid=""), wbraid="", gbraid="")
-                    | Q(~Q(wbraid=""), gclid="", gbraid="")
-                    | Q(~Q(gbraid=""), gclid="", wbraid="")
-                ),
-                name="conversion_has_one_click_id",
-            ),
-            # The upper bound also keeps NaN out, which PostgreSQL sorts above every number.
-            models.CheckConstraint(condition=Q(value__gte=0, value__lt=10**12), name="conversion_value_is_a_price"),
-            models.CheckConstraint(condition=Q(currency__regex="^[A-Z]{3}$"), name="conversion_currency_is_a_code"),
-            models.CheckConstraint(
-                condition=~Q(status=ConversionStatus.PROCESSING) | Q(claimed_at__isnull=False),
-                name="processing_has_claimed_at",
-            ),
-            models.CheckConstraint(
-                condition=~Q(status=ConversionStatus.QUEUED) | Q(claimed_at=None, next_retry_at=None),
-                name="queued_is_free",
-            ),
-            models.CheckConstraint(
-                condition=~Q(status=ConversionStatus.FAILED) | ~Q(provider_error_code=""), name="failed_has_error_code"
-            ),
-            models.CheckConstraint(
-                condition=Q(uploaded_at=None) | Q(status=ConversionStatus.COMPLETED), name="only_completed_is_uploaded"
-            ),
-            models.CheckConstraint(
-                condition=Q(open_batch=None) | Q(status=ConversionStatus.PROCESSING), name="only_processing_has_batch"
-            ),
-            models.CheckConstraint(
-                condition=Q(attempts_forgiven__lte=F("attempt_count")), name="forgiven_attempts_were_made"
+            *checks(
+                # Google accepts one click id per conversion.
+                conversion_has_one_click_id=Q(~Q(gclid=""), wbraid="", gbraid="")
+                | Q(~Q(wbraid=""), gclid="", gbraid="")
+                | Q(~Q(gbraid=""), gclid="", wbraid=""),
+                # The upper bound also keeps NaN out, which PostgreSQL sorts above every number.
+                conversion_value_is_a_price=Q(value__gte=0, value__lt=10**12),
+                conversion_currency_is_a_code=Q(currency__regex="^[A-Z]{3}$"),
+                processing_has_claimed_at=~Q(status=ConversionStatus.PROCESSING) | Q(claimed_at__isnull=False),
+                queued_is_free=~Q(status=ConversionStatus.QUEUED) | Q(claimed_at=None, next_retry_at=None),
+                failed_has_error_code=~Q(status=ConversionStatus.FAILED) | ~Q(provider_error_code=""),
+                only_completed_is_uploaded=Q(uploaded_at=None) | Q(status=ConversionStatus.COMPLETED),
+                only_processing_has_batch=Q(open_batch=None) | Q(status=ConversionStatus.PROCESSING),
+                forgiven_attempts_were_made=Q(attempts_forgiven__lte=F("attempt_count")),
             ),
             # A second delivery of the same conversion finds the first.
             models.UniqueConstraint(

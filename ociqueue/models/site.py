@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from kilit.access.models import ApiKey
 from kilit.access.models.api_key import ApiKeyQuerySet
 from kilit.access.roles import Role
+from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
 from ociqueue.currencies import CURRENCIES
 from ociqueue.states import SyncMethod
@@ -108,12 +109,8 @@ class Site(models.Model):
         default_permissions = ("view", "add", "change", "operate")
         verbose_name, verbose_name_plural = _("site"), _("sites")
         ordering = ["name"]
-        constraints = [
-            # Operators need to see why a site is paused.
-            models.CheckConstraint(
-                condition=models.Q(is_paused=False) | ~models.Q(pause_reason=""), name="paused_has_reason"
-            )
-        ]
+        # Operators need to see why a site is paused.
+        constraints = [*checks(paused_has_reason=models.Q(is_paused=False) | ~models.Q(pause_reason=""))]
 
     def __str__(self) -> str:
         return self.name

@@ -1,5 +1,3 @@
-"""`manage.py oci_attempt_cap`: fail conversions that used up their attempts."""
-
 from datetime import timedelta
 from typing import Any
 

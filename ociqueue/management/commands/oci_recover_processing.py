@@ -1,5 +1,3 @@
-"""`manage.py oci_recover_processing`: take conversions back from scripts and workers that never reported."""
-
 from datetime import timedelta
 from typing import Any
 

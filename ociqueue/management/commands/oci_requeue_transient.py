@@ -1,5 +1,3 @@
-"""`manage.py oci_requeue_transient`: retry TRANSIENT failures on sites that ask for it."""
-
 from typing import Any
 
 from kilit.workers.management.sweep_command import SweepCommand
