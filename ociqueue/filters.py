@@ -17,9 +17,9 @@ from kilit.bulk.filters import (
     ErrorGroupFilter,
     FilterSet,
     TextFilter,
-    first_id_at,
     state_filter,
 )
+from kilit.lock.identity import first_at
 from ociqueue.models import Site
 from ociqueue.models.conversion import CLICK_ID, FAILURES
 from ociqueue.models.queryset import ConversionQuerySet
@@ -44,7 +44,7 @@ class UnansweredFilter(ChoiceFilter):
 
     def condition(self, value: str, *, as_of: datetime | None = None) -> Q:
         since = (as_of or timezone.now()) - UNANSWERED_WITHIN
-        return Q(sent_at__isnull=False, answered_at=None, pk__gte=first_id_at(since))
+        return Q(sent_at__isnull=False, answered_at=None, pk__gte=first_at(since))
 
 
 FILTERS = FilterSet(

@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
@@ -17,17 +16,12 @@ class ProgramFailed(Exception):  # noqa: N818 - a fact about the machine, not a 
     """A PostgreSQL program failed; the message is its error line."""
 
 
-class Program(NamedTuple):
-    path: Path
-    major: int
-
-
 def run_program(name: str, *arguments: str | Path) -> None:
     connection.ensure_connection()
     info = connection.connection.info
     # The dsn has no password; other users can read a command line, so it is passed in the environment.
     environment = {**os.environ, "LC_ALL": "C", "PGPASSWORD": info.password}
-    command = [find_program(name).path, *arguments, f"--dbname={info.dsn}"]
+    command = [find_program(name), *arguments, f"--dbname={info.dsn}"]
     result = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if result.returncode:
         stderr = result.stderr.decode(errors="replace")
@@ -40,25 +34,18 @@ def error_line(stderr: str) -> str:
     return next((line for line in lines if "error: " in line), lines[-1] if lines else "")
 
 
-def find_program(name: str) -> Program:
+def find_program(name: str) -> Path:
     """Return the program of the server's version, or else of the next newer one."""
-    connection.ensure_connection()
     server = connection.connection.info.server_version // 10000
-    found = [each for each in _candidates(name) if each.major >= server]
-    if not found:
+    places = [wheel_programs() / name, *(Path(found) for found in [shutil.which(name)] if found)]
+    versions = {place: major for place in places if (major := _major_version(place)) and major >= server}
+    if not versions:
         raise ImproperlyConfigured(
             f"The server is PostgreSQL {server} and no {name} of that version or newer was found: "
             f"install the client programs of PostgreSQL {server}."
         )
     # An older server may not understand a much newer pg_restore, so the nearest version is best.
-    return min(found, key=lambda each: each.major)
-
-
-def _candidates(name: str) -> list[Program]:
-    places = [wheel_programs() / name]
-    if on_path := shutil.which(name):
-        places.append(Path(on_path))
-    return [Program(place, major) for place in places if (major := _major_version(place))]
+    return min(versions, key=versions.__getitem__)
 
 
 def _major_version(place: Path) -> int | None:

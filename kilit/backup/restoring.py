@@ -38,7 +38,7 @@ def restore(folder: Path, *, replace: bool = False) -> tuple[Manifest, list[str]
         run_program("pg_restore", "--exit-on-error", "--single-transaction", *PG_OPTIONS, folder / DUMP)
         refuse_different_rows(manifest)
     call_command("migrate", verbosity=0, interactive=False)  # for a backup of an older version
-    return manifest, notes(manifest, expired=expire_jobs_without_file(manifest))
+    return manifest, expire_and_note(manifest)
 
 
 def verify(folder: Path) -> Manifest:
@@ -112,16 +112,11 @@ def old_tables_kept(*, replace: bool) -> Iterator[None]:
         cursor.execute(f"DROP SCHEMA {OLD_SCHEMA} CASCADE")
 
 
-def expire_jobs_without_file(manifest: Manifest) -> int:
-    """Expire them, so that the next request renders the document again."""
-    if not manifest.missing:
-        return 0
-    with acting_as("restore", reason=REASON):
-        return file_source().expire_jobs(manifest.missing)
-
-
-def notes(manifest: Manifest, *, expired: int) -> list[str]:
+def expire_and_note(manifest: Manifest) -> list[str]:
+    """Expire jobs without a file, so that the next request renders the document again; return all notes."""
     lines = []
+    with acting_as("restore", reason=REASON):
+        expired = file_source().expire_jobs(manifest.missing) if manifest.missing else 0
     if expired:
         lines.append(f"{expired} PDF jobs were expired because their files are not in the backup.")
     if not manifest.with_files:

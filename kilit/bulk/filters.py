@@ -19,6 +19,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.failures import Failures
+from kilit.lock.identity import first_at
 from kilit.lock.models import ErrorGroup
 from kilit.lock.table import Lifecycle
 
@@ -112,8 +113,8 @@ class AgeFilter(ChoiceFilter):
         created = (as_of or timezone.now()) - age
         cutoff = (as_of or Now()) - age
         if value.startswith("over-"):
-            return Q(pk__lt=first_id_at(created + CLOCKS_DIFFER_BY), created_at__lt=cutoff)
-        return Q(pk__gte=first_id_at(created - CLOCKS_DIFFER_BY), created_at__gte=cutoff)
+            return Q(pk__lt=first_at(created + CLOCKS_DIFFER_BY), created_at__lt=cutoff)
+        return Q(pk__gte=first_at(created - CLOCKS_DIFFER_BY), created_at__gte=cutoff)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,8 +133,8 @@ class DayFilter(Filter):
             return Q(pk__in=[])
         if self.is_last:
             end = midnight + timedelta(days=1)
-            return Q(pk__lt=first_id_at(end + CLOCKS_DIFFER_BY), created_at__lt=end)
-        return Q(pk__gte=first_id_at(midnight - CLOCKS_DIFFER_BY), created_at__gte=midnight)
+            return Q(pk__lt=first_at(end + CLOCKS_DIFFER_BY), created_at__lt=end)
+        return Q(pk__gte=first_at(midnight - CLOCKS_DIFFER_BY), created_at__gte=midnight)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,11 +255,6 @@ def bare_id(model: type[Model], text: str) -> str:
     with suppress(ValueError):
         return str(UUID(text[len(prefix) :].strip())) if text.lower().startswith(prefix.lower()) else text
     return text
-
-
-def first_id_at(time: datetime) -> UUID:
-    """Return the smallest id that could have been made at a time."""
-    return UUID(int=int(time.timestamp() * 1000) << 80)
 
 
 def _midnight(day: str) -> datetime | None:

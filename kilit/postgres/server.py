@@ -1,8 +1,10 @@
 """Starts, shares and stops the embedded PostgreSQL of an installation."""
 
 import functools
+import os
 import shlex
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import TypedDict
 
@@ -11,7 +13,6 @@ from django.core.exceptions import ImproperlyConfigured
 from kilit.postgres.account import Account, CommandResult, account_for
 from kilit.postgres.binaries import MAJOR_VERSION, binaries_for
 from kilit.postgres.lock import exclusive, hold
-from kilit.postgres.memory import shared_buffers
 from kilit.postgres.place import DATA, STARTING_LOCK, USING_LOCK, drop_socket_folder, home_of, make_home, socket_folder
 from kilit.postgres.postmaster import (
     TIMEOUT_SECONDS,
@@ -27,6 +28,8 @@ PORT = 5432
 LOG = "postgres.log"
 LOG_ROTATES_AT_BYTES = 5_000_000
 DRAFT = "draft-"
+CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
+LEAST_BUFFERS, MOST_BUFFERS = 128, 4096  # MB
 
 INITDB = (
     f"--username={SUPERUSER}",
@@ -153,6 +156,14 @@ def _make_data(home: Path, *, account: Account, binaries: Path) -> None:
         shutil.rmtree(draft, ignore_errors=True)
         raise ImproperlyConfigured(f"The embedded PostgreSQL cannot create {home / DATA}: {result.last_line}")
     draft.rename(home / DATA)
+
+
+def shared_buffers() -> str:
+    """Return an eighth of the machine's or container's memory: web, workers and browsers run there too."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with suppress(OSError, ValueError):  # no container, or no limit ("max")
+        memory = min(memory, int(CONTAINER_LIMIT.read_text()))
+    return f"{min(max(memory // 8 // 2**20, LEAST_BUFFERS), MOST_BUFFERS)}MB"
 
 
 def _refuse_other_version(data: Path) -> None:

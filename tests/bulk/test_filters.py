@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from kilit.bulk import planning
-from kilit.bulk.filters import first_id_at
+from kilit.lock.identity import first_at
 from ociqueue.models import Conversion
 from tests.support.bulk_actions import LIST, ask, asked, said, worked
 from tests.support.conversions import new_conversion
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 def fail(site, time: datetime) -> Conversion:
     """Make a row of some time ago that failed."""
-    row = new_conversion(site, id=first_id_at(time), created_at=time)
+    row = new_conversion(site, id=first_at(time), created_at=time)
     Conversion.objects.bulk_create([row])
     rows = Conversion.objects.filter(pk=row.pk)
     rows.claim(limit=1)

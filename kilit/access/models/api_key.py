@@ -1,4 +1,4 @@
-"""API keys: hashed at rest, shown once, revocable, several per user.
+"""API keys: hashed at rest, shown once, revocable, several per user; and how often each is used.
 
 A key is 256 random bits, so one round of SHA-256 is as safe as a slow hash, and lets an index find the row.
 """
@@ -8,7 +8,7 @@ import secrets
 from typing import TYPE_CHECKING, Self
 
 from django.conf import settings
-from django.db import models
+from django.db import connection, models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 PREFIX = "kilit_"
+
+# One statement counts and returns, so two processes never both get the last request of the limit.
+# It does not wait for the disk: after a crash of the server, a minute's count may be too low.
+HIT = """
+    INSERT INTO access_ratewindow AS rate (name, minute, hits)
+    SELECT %s, date_trunc('minute', now()), 1 WHERE %s OR set_config('synchronous_commit', 'off', true) = 'off'
+    ON CONFLICT (name) DO UPDATE SET
+      hits = CASE WHEN rate.minute = excluded.minute THEN rate.hits + 1 ELSE 1 END, minute = excluded.minute
+    RETURNING hits, ceil(extract(epoch FROM minute + interval '1 minute' - now()))::int
+"""
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
@@ -65,6 +75,28 @@ class ApiKey(models.Model):
         text = PREFIX + secrets.token_urlsafe(32)
         self.hint, self.digest = text[-4:], digest(text)
         return text
+
+
+class RateWindow(models.Model):
+    """Requests of a key in the current minute, counted across all processes."""
+
+    name = models.CharField(max_length=128, primary_key=True)
+    minute = models.DateTimeField()
+    hits = models.IntegerField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.hits}"
+
+    @classmethod
+    def hit(cls, name: str) -> tuple[int, int]:
+        """Count a request; return this minute's count, and the seconds until the next minute."""
+        with connection.cursor() as cursor:
+            cursor.execute(HIT, [name, connection.in_atomic_block])  # a surrounding transaction keeps its durability
+            hits, seconds = cursor.fetchone()
+            return int(hits), int(seconds)
 
 
 def digest(text: str) -> str:

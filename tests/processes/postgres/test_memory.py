@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kilit.postgres import memory
+from kilit.postgres import server
 from tests.support.postgres import Start
 
 GB = 2**30
@@ -27,13 +27,13 @@ def test_it_is_an_eighth_of_what_there_is(
     place = tmp_path / "memory.max"
     if limit is not None:
         place.write_text(limit)
-    monkeypatch.setattr(memory, "CONTAINER_LIMIT", place)
-    monkeypatch.setattr(memory.os, "sysconf", {"SC_PHYS_PAGES": machine // 4096, "SC_PAGE_SIZE": 4096}.get)
+    monkeypatch.setattr(server, "CONTAINER_LIMIT", place)
+    monkeypatch.setattr(server.os, "sysconf", {"SC_PHYS_PAGES": machine // 4096, "SC_PAGE_SIZE": 4096}.get)
 
-    assert memory.shared_buffers() == expected
+    assert server.shared_buffers() == expected
 
 
 def test_a_server_that_is_made_has_it(folder: Path, start: Start) -> None:
     said = start(folder).ask("SELECT pg_size_bytes(current_setting('shared_buffers')) / 2 ^ 20")
 
-    assert f"{float(said):.0f}MB" == memory.shared_buffers()
+    assert f"{float(said):.0f}MB" == server.shared_buffers()
