@@ -7,13 +7,19 @@ from django.views.i18n import set_language
 
 from kilit.api import probes
 from kilit.api.pages import ApiPage, ApiSchemaView
+from kilit.console import dashboard
 from kilit.console.preferences import preferences
+from kilit.console.workers_page import workers_page
 
 admin.autodiscover()
 
+console = [
+    path("dashboard/", dashboard.part, name="dashboard"),
+    path("workers/", admin.site.admin_view(workers_page), name="workers"),
+]
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
-    path("admin/", include("kilit.console.urls")),
+    path("admin/", include((console, "console"))),
     path("admin/preferences/", admin.site.admin_view(preferences), name="preferences"),
     path("admin/language/", set_language, name="set_language"),
     path("admin/", admin.site.urls),

@@ -18,7 +18,7 @@ from kilit.bulk.filters import FilterSet
 from kilit.bulk.models import BulkAction
 from kilit.console.bulk_admin import BulkActionAdmin
 from kilit.console.formatting import number
-from kilit.console.listing import CappedChangeList, CappedPaginator, LongListAdmin, ReadOnlyAdmin
+from kilit.console.listing import CappedListAdmin, LongListAdmin, ReadOnlyAdmin
 from kilit.lock.models import Event, Pruning
 
 admin.site.register(BulkAction, BulkActionAdmin)
@@ -32,36 +32,18 @@ def _events_of(rows: Any, text: str) -> Any:
 
 @admin.register(Event)
 class EventAdmin(LongListAdmin):
-    list_display = [
-        "created_at",
-        "queue",
-        "object_id",
-        "event_type",
-        "from_state",
-        "to_state",
-        "actor",
-        "message",
-    ]
+    list_display = ["created_at", "queue", "object_id", "event_type", "from_state", "to_state", "actor", "message"]
     filters = FilterSet(search=_events_of)
     search_help_text = _("The id of a job")
     sortable_by: list[str] = []  # offers no other order: no index gives one to millions of rows
 
 
 @admin.register(DeniedRequest)
-class DeniedRequestAdmin(ReadOnlyAdmin):
+class DeniedRequestAdmin(CappedListAdmin):
     list_display = ["last_at", "actor", "address", "method", "path", "code", "times"]
     list_filter = ["code"]
     search_fields = ["actor", "path"]
     search_help_text = _("A user, a key's owner, or part of an address")
-    ordering = ["-id"]
-    list_per_page = 50
-    list_max_show_all = 0
-    paginator = CappedPaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
-
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[CappedChangeList]:
-        return CappedChangeList
 
 
 @admin.register(Pruning)

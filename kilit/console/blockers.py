@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from django.db.models import Q
@@ -32,27 +33,20 @@ class BlockerKind(StrEnum):
 
 @dataclass(frozen=True)
 class Blocker:
-    sentence: str
     kind: BlockerKind
+    sentence: str
     link: str = ""
     href: str = ""
 
 
-def blocked(sentence: str, *, link: str = "", href: str = "") -> Blocker:
-    return Blocker(sentence, BlockerKind.BLOCKED, link, href)
-
-
-def waiting(sentence: str, *, link: str = "", href: str = "") -> Blocker:
-    return Blocker(sentence, BlockerKind.WAITING, link, href)
-
-
-def ended(sentence: str, *, link: str = "", href: str = "") -> Blocker:
-    return Blocker(sentence, BlockerKind.ENDED, link, href)
+blocked = partial(Blocker, BlockerKind.BLOCKED)
+waiting = partial(Blocker, BlockerKind.WAITING)
+ended = partial(Blocker, BlockerKind.ENDED)
 
 
 def ready(within: str) -> Blocker:
     sentence = _("Nothing: it is due, and a worker should start it within %(span)s.") % {"span": within}
-    return Blocker(sentence, BlockerKind.READY)
+    return Blocker(BlockerKind.READY, sentence)
 
 
 def no_worker() -> list[Blocker]:

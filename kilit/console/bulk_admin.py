@@ -1,11 +1,8 @@
 """Bulk actions in the console: what was requested, the progress, the result of each row."""
 
-from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin import display
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
@@ -26,7 +23,7 @@ from kilit.bulk.queues import queues
 from kilit.bulk.states import BULK_ACTIONS, BulkState
 from kilit.console.actions import Action, ReasonForm, format_skip, skipped_text
 from kilit.console.bulk_requests import count_field, encode, preview_text, typed_count
-from kilit.console.formatting import badge, page, since, two_lines
+from kilit.console.formatting import badge, column, page, since, two_lines
 from kilit.console.formatting import number as grouped
 from kilit.console.listing import LongListAdmin
 from kilit.lock.audit import for_reason
@@ -62,31 +59,21 @@ def console_action(row: BulkAction) -> Action:
     return found
 
 
-@display(description=gettext_lazy("action"))
-def title(row: BulkAction) -> SafeString:
+def _title(row: BulkAction) -> SafeString:
     names = queues[row.queue].model._meta.verbose_name_plural
     return two_lines(f"{console_action(row).title} · {names}", row.filters_text, title=row.reason)
 
 
-@display(description=gettext_lazy("state"))
-def state(row: BulkAction) -> SafeString:
-    return badge(row.status, COLOURS[BulkState(row.status)])
-
-
-@display(description=gettext_lazy("progress"))
-def progress(row: BulkAction) -> SafeString:
+def _done(row: BulkAction) -> SafeString:
     of = f"{grouped(row.done_count)} / {grouped(row.total)}" if row.total is not None else "-"
     return two_lines(of, _("%(number)s changed") % {"number": grouped(row.moved_count)})
 
 
-@display(description=gettext_lazy("requested by"))
-def asked_by(row: BulkAction) -> str:
-    return str(row.asked_by)
-
-
-@display(description=gettext_lazy("age"))
-def age(row: BulkAction) -> SafeString:
-    return since(row.created_at)
+title = column("title", gettext_lazy("action"), _title)
+state = column("state", gettext_lazy("state"), lambda row: badge(row.status, COLOURS[BulkState(row.status)]))
+progress = column("progress", gettext_lazy("progress"), _done)
+asked_by = column("asked_by", gettext_lazy("requested by"), lambda row: str(row.asked_by))
+age = column("age", gettext_lazy("age"), lambda row: since(row.created_at))
 
 
 class BulkActionAdmin(LongListAdmin):
@@ -168,8 +155,12 @@ class BulkActionAdmin(LongListAdmin):
 
     def results_view(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
         action = self._found(request, object_id)
-        items = action.items.order_by("object_id").iterator(chunk_size=CHUNK)
-        return csv_response(f"bulk-action-{action.pk}", csv_lines(COLUMNS, _cells(items)))
+        cells = (
+            [item.object_id, item.found_as, item.result or "waiting", item.state, item.reason, done_at]
+            for item in action.items.order_by("object_id").iterator(chunk_size=CHUNK)
+            for done_at in [item.done_at.isoformat() if item.done_at else ""]
+        )
+        return csv_response(f"bulk-action-{action.pk}", csv_lines(COLUMNS, cells))
 
     def get_urls(self) -> list[Any]:
         views = {"progress": self.progress_view, "results": self.results_view, "cancel": self.cancel_view}
@@ -193,6 +184,7 @@ class BulkActionAdmin(LongListAdmin):
         opts = queues[action.queue].model._meta
         rows = reverse(f"admin:{opts.app_label}_{opts.model_name}_changelist")
         skips = skips_from_json(action.skipped)
+        report = console.report(action.total or 0, action.moved_count, *skipped_text(skips))
         skipped = action.items.filter(result=BulkItem.Result.SKIPPED).order_by("object_id")[:MOST_SKIPPED_SHOWN]
         needs_count = (action.eligible or 0) > MOST_WITHOUT_COUNT
         return {
@@ -205,7 +197,7 @@ class BulkActionAdmin(LongListAdmin):
             "list_address": f"{rows}?{encode(action.filters)}",
             "sentences": preview_text(console, action.dry_run) if action.total is not None else [],
             "progress": _progress(action),
-            "report": _report(console, action, skips),
+            "report": report.sentence if action.done_count else "",
             "skipped": [
                 (item.object_id, format_skip(Skip(item.state, item.reason)), f"{rows}{item.object_id}/change/")
                 for item in skipped
@@ -241,15 +233,3 @@ def _cancelled(action: BulkAction) -> str:
 def _progress(action: BulkAction) -> str:
     text = _("%(done)s of %(total)s rows processed (%(percent)s %%)")
     return text % {"done": grouped(action.done_count), "total": grouped(action.total or 0), "percent": action.percent}
-
-
-def _report(console: Action, action: BulkAction, skips: Counter[Skip]) -> str:
-    if not action.done_count:
-        return ""
-    return console.report(action.total or 0, action.moved_count, *skipped_text(skips)).sentence
-
-
-def _cells(items: Iterator[BulkItem]) -> Iterator[list[Any]]:
-    for item in items:
-        done_at = item.done_at.isoformat() if item.done_at else ""
-        yield [item.object_id, item.found_as, item.result or "waiting", item.state, item.reason, done_at]

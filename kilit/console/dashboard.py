@@ -1,8 +1,8 @@
 """The first page: every queue, the workers and the scheduled tasks, in constant time."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
@@ -11,10 +11,10 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from kilit.console.chart import DayChart
 from kilit.console.panels import Concern, Panel, PanelItem, panels
 from kilit.console.workers_page import Workers, database_time, may_see_workers
 from kilit.lock.models import Count
+from kilit.lock.models.counts import Hour
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 ALARMING = 0.2  # of what ended in the last 24 hours failed
 STUCK_SHOWN = 3
 MOST_COUNTED = 1000
+
+# The chart of a day
+HEIGHT = 100
+STEP = 10  # of one hour
+BAR = 8
+LEAST = 1.5  # a single row among thousands stays visible
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,65 @@ class StuckRows:
 
 
 @dataclass(frozen=True)
+class HourBar:
+    hour: Hour
+    x: int
+    well_y: float
+    well_height: float
+    badly_height: float
+
+
+@dataclass(frozen=True)
+class DayChart:
+    """A day as bars, drawn by the server: successes above the line, failures below it."""
+
+    hours: Sequence[Hour]
+
+    @property
+    def began_at(self) -> datetime:
+        return self.hours[0].began_at
+
+    @property
+    def well(self) -> int:
+        return sum(hour.well for hour in self.hours)
+
+    @property
+    def badly(self) -> int:
+        return sum(hour.badly for hour in self.hours)
+
+    @property
+    def error_rate(self) -> float | None:
+        """The share of failures in what ended, or None when nothing ended."""
+        ended = self.well + self.badly
+        return self.badly / ended if ended else None
+
+    @property
+    def busiest(self) -> int:
+        return max(hour.well + hour.badly for hour in self.hours)
+
+    @property
+    def width(self) -> int:
+        return STEP * len(self.hours)
+
+    @property
+    def line(self) -> float:
+        """The y of the line; both directions have the same scale."""
+        return HEIGHT - self._height(max(hour.badly for hour in self.hours))
+
+    def bars(self) -> list[HourBar]:
+        line = self.line
+        return [
+            HourBar(hour, index * STEP + 1, max(0, line - well), well, self._height(hour.badly))
+            for index, hour in enumerate(self.hours)
+            for well in [self._height(hour.well)]
+        ]
+
+    def _height(self, number: int) -> float:
+        tallest = max(hour.well for hour in self.hours) + max(hour.badly for hour in self.hours)
+        return max(LEAST, round(HEIGHT * number / tallest, 2)) if number else 0
+
+
+@dataclass(frozen=True)
 class PanelContent:
     """A queue's panel, filled in for one user."""
 
@@ -60,7 +125,7 @@ class PanelContent:
 
 def fill_panel(panel: Panel, user: "User | AnonymousUser") -> PanelContent:
     scopes = panel.scopes_seen_by(user)
-    totals = totals_of(panel.table.queue, scopes)
+    totals = Count.objects.by_state(queue=panel.table.queue, scopes=scopes)
     day = Count.objects.last_day(queue=panel.table.queue, well=panel.well, badly=panel.badly, scopes=scopes)
     return PanelContent(
         panel=panel,
@@ -73,15 +138,6 @@ def fill_panel(panel: Panel, user: "User | AnonymousUser") -> PanelContent:
         chart=DayChart(day),
         concerns=[concern for concern in panel.concerns(user, totals) if concern.items],
     )
-
-
-def totals_of(queue: str, scopes: Any) -> Counter[str]:
-    mine = None if scopes is None else set(scopes)
-    totals = Counter[str]()
-    for total in Count.objects.totals(queue=queue):
-        if mine is None or total.scope in mine:
-            totals[total.state] += total.now
-    return totals
 
 
 def stuck_of(panel: Panel, user: "User | AnonymousUser") -> StuckRows:

@@ -23,15 +23,16 @@ class CappedPaginator(Paginator[Any]):
 
     template_name = "admin/console/capped_pagination.html"
     most = MOST_COUNTED
+    object_list: Any
 
     @cached_property
     def count(self) -> int:
         """Return how many rows there are, or one more than the most that is counted."""
         # In the order of the list, so that the index that finds the page also ends the count.
-        return int(self._rows[: self.most + 1].count())
+        return int(self.object_list[: self.most + 1].count())
 
     def count_text(self) -> str:
-        opts = self._rows.model._meta
+        opts = self.object_list.model._meta
         if self.count > self.most:
             text = gettext("more than %(most)s %(names)s; narrow the filter to see older ones")
             return text % {"most": number(self.most), "names": opts.verbose_name_plural}
@@ -44,10 +45,6 @@ class CappedPaginator(Paginator[Any]):
 
     def nearest(self, number: int) -> int:
         return max(1, min(number, self.num_pages))
-
-    @property
-    def _rows(self) -> Any:
-        return self.object_list
 
 
 class CappedChangeList(ChangeList):
@@ -97,17 +94,23 @@ class ReadOnlyAdmin(ModelAdmin):
         return False
 
 
-class LongListAdmin(ReadOnlyAdmin):
-    """Rows by the million, newest first: exact searches, bounded filters, a capped count."""
-
+class CappedListAdmin(ReadOnlyAdmin):
     list_per_page = 50
     list_max_show_all = 0
-    list_fullwidth = True
-    list_before_template = "admin/console/list_head.html"
     ordering = ["-id"]
     paginator = CappedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[CappedChangeList]:
+        return CappedChangeList
+
+
+class LongListAdmin(CappedListAdmin):
+    """Rows by the million, newest first: exact searches, bounded filters, a capped count."""
+
+    list_fullwidth = True
+    list_before_template = "admin/console/list_head.html"
     search_fields = ["=id"]  # shows the box; `filters.search` decides what is found
     filters: ClassVar[FilterSet] = FilterSet()
 
@@ -119,9 +122,6 @@ class LongListAdmin(ReadOnlyAdmin):
 
     def get_list_filter(self, request: HttpRequest) -> Any:
         return list_filters(self.filters)
-
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[CappedChangeList]:
-        return CappedChangeList
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         text = bare_id(self.model, search_term.strip())

@@ -78,14 +78,6 @@ class Panel(ABC):
         """Return what needs attention; rows per state are known already."""
         return ()
 
-    @property
-    def well_states(self) -> str:
-        return ", ".join(self.well)
-
-    @property
-    def badly_states(self) -> str:
-        return ", ".join(self.badly)
-
     def list_address(self, **filters: str) -> str:
         return reverse(f"admin:{self._named}_changelist", query=filters or None)
 

@@ -3,7 +3,6 @@
 Both are cookies of the browser: no page pays a query for them, and machines always read UTC and English.
 """
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
@@ -20,6 +19,8 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
+
+from kilit.access.middleware import Middleware
 
 CHOSEN_ZONE = "kilit_zone"
 BROWSERS_ZONE = "kilit_browser_zone"  # written by zone.js
@@ -43,11 +44,8 @@ class UserLanguageMiddleware(LocaleMiddleware):
         return super().process_response(request, response) if is_for_people(request) else response
 
 
-class UserTimezoneMiddleware:
+class UserTimezoneMiddleware(Middleware):
     """Uses the operator's time zone in the console; APIs stay in UTC."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if not is_for_people(request):
@@ -83,19 +81,13 @@ def preferences(request: HttpRequest) -> HttpResponse:
     form = ZoneForm(request.POST or None, initial={"zone": request.COOKIES.get(CHOSEN_ZONE, "")})
     if request.method == "POST" and form.is_valid():
         answer = HttpResponseRedirect(reverse("preferences"))
-        remember(answer, form.cleaned_data["zone"])
+        if zone := form.cleaned_data["zone"]:
+            options: dict[str, Any] = {"httponly": True, "secure": settings.SESSION_COOKIE_SECURE, "samesite": "Lax"}
+            answer.set_cookie(CHOSEN_ZONE, zone, max_age=A_YEAR, **options)
+        else:
+            answer.delete_cookie(CHOSEN_ZONE, samesite="Lax")
         messages.success(request, _("Saved in this browser."))
         return answer
     request.current_app = admin.site.name
     context = {**admin.site.each_context(request), "title": _("Language and time zone"), "form": form}
     return TemplateResponse(request, "admin/preferences.html", context)
-
-
-def remember(answer: HttpResponse, zone: str) -> None:
-    """Save the zone in a cookie; an empty one deletes it."""
-    safe: dict[str, Any] = {"samesite": "Lax"}
-    if zone:
-        secure = settings.SESSION_COOKIE_SECURE
-        answer.set_cookie(CHOSEN_ZONE, zone, max_age=A_YEAR, httponly=True, secure=secure, **safe)
-    else:
-        answer.delete_cookie(CHOSEN_ZONE, **safe)

@@ -1,5 +1,6 @@
 """The admin of a queue's rows: each has a timeline, and every action asks for confirmation."""
 
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
@@ -17,28 +18,35 @@ from django.utils.translation import gettext as _
 from kilit.access.models import DenialCode
 from kilit.access.models.denied_request import mark_denied
 from kilit.console.actions import Action, ReasonForm
-from kilit.console.detail_page import DetailPageAdmin
+from kilit.console.blockers import Blocker
+from kilit.console.diagram import draw
 from kilit.console.error_groups import ErrorGroupsAdmin
 from kilit.console.failed_export import FailedExportMixin
 from kilit.console.formatting import button, page
 from kilit.console.formatting import number as grouped
 from kilit.lock.audit import for_reason
+from kilit.lock.models import Event
 
 MOST_NAMED = 5  # rows on the confirmation page
 COLUMNS_NAMED = 3  # of the list: the first ones identify a row
 LIST_FILTERS = "_changelist_filters"  # as Django calls them in the address of a row's page
 
 
-class QueueAdmin(FailedExportMixin, ErrorGroupsAdmin, DetailPageAdmin):
+class QueueAdmin(FailedExportMixin, ErrorGroupsAdmin):
     """Rows of a queue, changed by operator actions alone."""
 
     buttons: dict[str, Action]  # by the name of the method that a row's page shows as a button
     most_acted_on = 500
+    find_blockers: Callable[[Any, list[Event]], Iterable[Blocker]] = staticmethod(lambda _row, _timeline: ())
+    # What the row holds, or what holds it, each with a label.
+    find_holdings: Callable[[Any], list[tuple[str, Any]]] = staticmethod(lambda _row: [])
 
     actions_list = ["error_groups", "dead_letters"]
     list_disable_select_all = True
     list_before_template = "admin/console/bulk_offers.html"
     list_after_template = "admin/console/room_for_actions.html"
+    change_form_outer_before_template = "admin/console/detail_page.html"
+    change_form_outer_after_template = "admin/console/timeline.html"
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Give each action its place in the list and its button on a row's page."""
@@ -59,6 +67,23 @@ class QueueAdmin(FailedExportMixin, ErrorGroupsAdmin, DetailPageAdmin):
             for offered in getattr(answer, "context_data", {}).get("actions_detail", []):
                 offered["path"] += f"?{kept}"
         return answer  # type: ignore[no-any-return]
+
+    def detail_context(self, row: Any) -> dict[str, Any]:
+        """Return what a row's page shows besides its fields: what blocks it, what it holds, its history."""
+        timeline = Event.objects.history(row)
+        return {
+            "timeline": timeline,
+            "diagram": draw(self.queue.table, row.status, timeline),
+            "blockers": list(self.find_blockers(row, timeline)),
+            "error": self._error(row),
+            "holdings": [(label, value) for label, value in self.find_holdings(row) if value],
+        }
+
+    def _error(self, row: Any) -> tuple[str, str] | None:
+        if row.status not in self.failures.states:
+            return None
+        code = getattr(row, self.failures.code)
+        return (code, getattr(row, self.failures.message)) if code else None
 
     def has_operate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
         return self.queue.may_act(request.user)

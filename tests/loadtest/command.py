@@ -100,7 +100,7 @@ def wrong_tally(test: LoadTest) -> list[str]:
 
 def wrong_counts(site: Site, rows: int) -> list[str]:
     """Return where the totals, and the rows themselves, differ from what was sent."""
-    totals = Count.objects.by_state(queue=CONVERSIONS.queue, scope=str(site.pk))
+    totals = Count.objects.by_state(queue=CONVERSIONS.queue, scopes=[str(site.pk)])
     counted = Conversion.objects.for_site(site).filter(status=ConversionStatus.COMPLETED, attempt_count=1).count()
     faults = [] if totals == {ConversionStatus.COMPLETED: rows} else [f"The totals say {totals}."]
     return faults + ([] if counted == rows else [f"{counted:,} rows are COMPLETED after one attempt."])

@@ -95,10 +95,10 @@ def test_totals_stay_exact_under_bulk_moves_rollbacks_folds_and_many_writers(in_
         counted = {}
         for status in Parcel.objects.filter(depot=depot).values_list("status", flat=True):
             counted[status] = counted.get(status, 0) + 1
-        assert Count.objects.by_state(queue="parcel", scope=depot) == counted
+        assert Count.objects.by_state(queue="parcel", scopes=[depot]) == counted
         while Count.objects.fold():
             pass
-        assert Count.objects.by_state(queue="parcel", scope=depot) == counted
+        assert Count.objects.by_state(queue="parcel", scopes=[depot]) == counted
 
 
 def test_a_reader_never_sees_a_fold_halfway(in_threads) -> None:

@@ -64,7 +64,7 @@ def test_copy_and_upsert_leave_witnesses_too(sql) -> None:
     )
 
     assert [e.to_state for e in Event.objects.of(Parcel.objects.get())] == ["WAITING", "LOST"]
-    assert Count.objects.by_state(queue="parcel", scope="east") == {"LOST": 1}
+    assert Count.objects.by_state(queue="parcel", scopes=["east"]) == {"LOST": 1}
 
 
 @pytest.mark.parametrize(

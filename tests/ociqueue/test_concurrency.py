@@ -94,7 +94,7 @@ def test_acks_sweeps_operators_and_claims_at_once_neither_deadlock_nor_lose_coun
     counted: dict[str, int] = {}
     for status in Conversion.objects.values_list("status", flat=True):
         counted[status] = counted.get(status, 0) + 1
-    assert Count.objects.by_state(queue="conversion", scope=str(site.pk)) == counted
+    assert Count.objects.by_state(queue="conversion", scopes=[str(site.pk)]) == counted
     assert sum(counted.values()) == 1500
     claims = Event.objects.filter(details__verb="claim").count()
     assert sum(Conversion.objects.values_list("attempt_count", flat=True)) == claims

@@ -60,7 +60,7 @@ def test_what_ended_long_ago_goes_with_its_events_and_leaves_a_record(site: Site
     assert ids() == {waiting.pk, held.pk, recent.pk}
     assert not Event.objects.filter(object_id__in=[done.pk, failed.pk]).exists()
     assert Event.objects.filter(object_id=recent.pk).count() == 3
-    assert Count.objects.by_state(queue="conversion", scope=str(site.pk)) == {
+    assert Count.objects.by_state(queue="conversion", scopes=[str(site.pk)]) == {
         "QUEUED": 1,
         "PROCESSING": 1,
         "COMPLETED": 1,

@@ -20,7 +20,7 @@ READ = """
       UNION ALL
       SELECT queue, scope, state, change, entered, created_at FROM lock_countdelta
     ) AS parts
-    WHERE (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(scope)s::text IS NULL OR scope = %(scope)s)
+    WHERE (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))
     GROUP BY queue, scope, state ORDER BY queue, scope, state
 """
 
@@ -58,17 +58,17 @@ class Hour(NamedTuple):
 
 
 class CountQuerySet(models.QuerySet["Count"]):
-    def totals(self, *, queue: str | None = None, scope: str | None = None) -> list[Total]:
+    def totals(self, *, queue: str | None = None, scopes: Collection[str] | None = None) -> list[Total]:
         with connection.cursor() as cursor:
-            cursor.execute(READ, {"queue": queue, "scope": scope})
+            cursor.execute(READ, {"queue": queue, "scopes": None if scopes is None else list(scopes)})
             return [Total(*row) for row in cursor.fetchall()]
 
-    def by_state(self, *, queue: str, scope: str | None = None) -> dict[str, int]:
-        """Return rows per state; states without rows are absent."""
-        found: dict[str, int] = {}
-        for total in self.totals(queue=queue, scope=scope):
-            found[total.state] = found.get(total.state, 0) + total.now
-        return {state: number for state, number in found.items() if number}
+    def by_state(self, *, queue: str, scopes: Collection[str] | None = None) -> Counter[str]:
+        """Return rows per state, of all scopes or of some; states without rows are absent."""
+        found = Counter[str]()
+        for total in self.totals(queue=queue, scopes=scopes):
+            found[total.state] += total.now
+        return +found
 
     def last_day(
         self, *, queue: str, well: Collection[str], badly: Collection[str], scopes: Collection[str] | None = None
