@@ -47,7 +47,6 @@ class Environment:
         return value
 
     def one_of(self, name: str, choices: tuple[str, ...], *, default: str) -> str:
-        """Return one of the choices, in upper case."""
         word = self.text(name, default).upper()
         if word in choices:
             return word
@@ -59,7 +58,6 @@ class Environment:
         return [word.strip() for word in self.text(name, joined).split(",") if word.strip()]
 
     def folder(self, name: str, *, default: Path) -> Path:
-        """Return an absolute path, which need not exist."""
         return Path(self.text(name, str(default))).expanduser().absolute()
 
     def database(self, name: str) -> dict[str, Any]:

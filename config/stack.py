@@ -18,8 +18,6 @@ GRACE = 15.0  # seconds for services to stop before they are killed
 
 
 class Stack:
-    """The services of one installation, as children of this process."""
-
     def __init__(self, folder: Path, *, lock: Path) -> None:
         self.folder, self.lock = folder, lock
         self.extra: dict[str, str] = {}  # services that are not in the Procfile

@@ -48,7 +48,6 @@ def error_body(code: str, message: str, **details: Any) -> dict[str, Any]:
 
 
 def exception_response(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Turn an exception of a view into a response; DRF calls this."""
     # DRF's views load the default parser, which imports this module.
     from rest_framework.views import exception_handler  # noqa: PLC0415
 

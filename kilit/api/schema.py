@@ -133,7 +133,6 @@ def success(response: ApiResponse, store: Store) -> Schema:
 
 
 def error(status: int, codes: Codes, store: Store, *, may_retry_after: bool) -> Schema:
-    """Return an error response: the shared shape, and the codes it may have."""
     headers = {}
     if status == 401:  # noqa: PLR2004
         headers["WWW-Authenticate"] = header("The authentication scheme to use.")

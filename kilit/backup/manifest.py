@@ -63,7 +63,6 @@ class Manifest:
         return next((f"invalid value of {name!r}" for name in wrong), None)
 
     def verify(self, folder: Path) -> None:
-        """Read every file, and raise if one is missing or differs."""
         wrong = [name for name, expected in self.sums.items() if digest_of(folder / name) != expected]
         if wrong:
             shown = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")  # noqa: PLR2004

@@ -43,7 +43,6 @@ def take(folder: Path, *, with_files: bool = True) -> Manifest:
 
 
 def dump(draft: Path) -> tuple[Manifest, list[StoredFile]]:
-    """Dump the database; return the row counts and files of the same snapshot."""
     manifest = Manifest(made_at=timezone.now().isoformat(), keys=keys_fingerprint())
     with transaction.atomic(), connection.cursor() as cursor:
         # This transaction only holds the snapshot, however long the dump takes.

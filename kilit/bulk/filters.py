@@ -198,7 +198,6 @@ class FilterSet:
         return {name: value for name, value in stripped.items() if value}
 
     def rejected(self, values: Mapping[str, str], user: Any) -> list[str]:
-        """Return a message for each value that its filter does not accept."""
         message = gettext("The filter “%(name)s” has no value “%(value)s”, so nothing matches.")
         return [
             message % {"name": name, "value": value}

@@ -29,7 +29,6 @@ class BulkActionQuerySet(LongJobQuerySet["BulkAction"]):
         return self.free().filter(status__in=WORKING)
 
     def claim(self) -> "BulkAction | None":
-        """Claim the action that has waited longest."""
         return self.due().lease_next(order=("updated_at", "id"), updated_at=Now())
 
     def start(self, *, count: int | None) -> int:
@@ -154,8 +153,6 @@ class BulkItemQuerySet(models.QuerySet["BulkItem"]):
 
 
 class BulkItem(models.Model):
-    """One row of a bulk action: the state it was found in, and the result."""
-
     class Result(models.TextChoices):
         WAITING = "", "waiting"
         CHANGED = "changed", "changed"

@@ -110,7 +110,6 @@ def run_batch(action: BulkAction) -> bool:
 
 
 def record_results(action: BulkAction, operation: Operation, ids: Sequence[UUID], result: OperationResult) -> None:
-    """Save the result of each row of a batch, and the action's progress."""
     items = BulkItem.objects.filter(action=action)
     items.filter(object_id__in=result.moved).settle(BulkItem.Result.CHANGED)
     by_skip: dict[Skip, list[UUID]] = defaultdict(list)
@@ -132,7 +131,6 @@ def record_results(action: BulkAction, operation: Operation, ids: Sequence[UUID]
 
 
 def tidy() -> str:
-    """Cancel plans that were not confirmed in time, and delete old results."""
     cancelled = BulkAction.objects.never_confirmed().cancel()
     deleted, _kinds = BulkItem.objects.outdated().delete()
     return f"Cancelled {cancelled}, deleted {deleted} results."

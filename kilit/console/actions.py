@@ -77,7 +77,6 @@ class Action:
         return gettext("%(title)s — %(states)s only") % {"title": self.title, "states": join_states(self.sources)}
 
     def question(self, number: int) -> str:
-        """Return the title of the page that asks for confirmation."""
         opts = self.operation.model._meta
         names = opts.verbose_name if number == 1 else opts.verbose_name_plural
         return gettext("%(title)s %(number)s %(names)s?") % {

@@ -91,7 +91,6 @@ class BulkActionAdmin(LongListAdmin):
         return page(self, request, "admin/console/bulk_action.html", title=_("Bulk action"), **context)
 
     def progress_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show the part of the page that refreshes itself."""
         context = self._context(request, self._found(request, object_id))
         return TemplateResponse(request, "admin/console/bulk_progress.html", context)
 

@@ -141,7 +141,6 @@ class BulkRequestAdmin(LongListAdmin):
 
 
 def preview_text(action: Action, dry_run: Mapping[str, Any], *, is_capped: bool = False) -> list[str]:
-    """Return a dry run as sentences."""
     eligible = Counter(dry_run.get("eligible", {}))
     if is_capped:
         first = _("%(title)s: more than %(number)s match. They are counted first; then you confirm.")

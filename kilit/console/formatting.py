@@ -83,7 +83,6 @@ def ago(time: datetime | None) -> str:
 
 
 def number(value: int) -> str:
-    """Return a number as the reader's language groups it."""
     return number_format(value, force_grouping=True)
 
 
@@ -94,7 +93,6 @@ def column(name: str, label: "StrOrPromise", show: Callable[[Any], Any]) -> Call
 
 
 def button(*, icon: str, danger: bool = False, **options: Any) -> Callable[[Method], Method]:
-    """Show a method on a page as a button."""
     variant = ActionVariant.DANGER if danger else ActionVariant.DEFAULT
     return cast("Callable[[Method], Method]", action(icon=icon, variant=variant, **options))
 

@@ -28,8 +28,6 @@ class PanelItem:
 
 @dataclass(frozen=True)
 class Concern:
-    """Things that need attention."""
-
     title: Text
     hint: Text
     items: Sequence[PanelItem]

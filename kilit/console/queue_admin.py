@@ -145,7 +145,6 @@ class QueueAdmin(FailedExportMixin, ErrorGroupsAdmin):
         from_row: bool = False,
         form: ReasonForm | None = None,
     ) -> HttpResponse:
-        """Show what an action will do, and ask for a reason."""
         preview = action.preview(request.user, ids)
         came_from = {"filters": filters, "from_row": "1" if from_row else ""}
         # In the address too, which outlives a session: a user who has to log in again is led back.
@@ -208,7 +207,6 @@ class QueueAdmin(FailedExportMixin, ErrorGroupsAdmin):
         return HttpResponseRedirect(self._back(ids, filters=filters, from_row=from_row))
 
     def acted_on_by(self, request: HttpRequest) -> Any:
-        """Return the rows that a user may act on."""
         return self.get_queryset(request)
 
     def log_out_of_reach(self, request: HttpRequest, ids: list[Any]) -> None:

@@ -148,5 +148,4 @@ def _read_times_fast(cursor: Any) -> None:
 
 
 def _as_text(value: Any) -> str:
-    """Write a value that JSON has no type for as PostgreSQL reads it."""
     return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -35,12 +35,10 @@ class ClaimLost(Exception):  # noqa: N818 - an answer, not a fault of the progra
 
 
 def new_lease(length: timedelta | Combinable) -> dict[str, Any]:
-    """Return the columns of a fresh claim."""
     return {"claim_token": uuid4(), "lease_until": Now() + length}
 
 
 def no_lease() -> dict[str, Any]:
-    """Return the columns of a row that no worker holds."""
     return {"claim_token": None, "lease_until": None}
 
 
@@ -51,13 +49,10 @@ class LeasedQuerySet(LifecycleQuerySet[Row]):
         return self.filter(pk=holder.pk, claim_token=holder.claim_token, claim_token__isnull=False)
 
     def lapsed(self) -> Self:
-        """Return rows that a worker has held for longer than its lease."""
         return self.filter(lease_until__lt=Now())
 
 
 class LeasedModel(LifecycleModel):
-    """A row that one worker at a time may hold."""
-
     claim_token = models.UUIDField(null=True, editable=False)
     lease_until = models.DateTimeField(_("lease until"), null=True, editable=False)
 
@@ -71,7 +66,6 @@ class LeasedModel(LifecycleModel):
 
 class LongJobQuerySet(LeasedQuerySet[LongJob]):
     def free(self) -> Self:
-        """Return rows without a valid lease."""
         return self.filter(Q(lease_until=None) | Q(lease_until__lt=Now()))
 
     def lease_next(self, *, order: tuple[str, ...], **changes: Any) -> LongJob | None:

@@ -20,8 +20,6 @@ Edge = tuple[str, str]
 
 @dataclass(frozen=True)
 class Move:
-    """One verb: the states it may start from, and the one it ends in."""
-
     sources: tuple[str, ...]
     target: str
 

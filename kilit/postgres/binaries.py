@@ -21,7 +21,6 @@ NOT_NEEDED = shutil.ignore_patterns("include", "pgxs", "pkgconfig", "*.a")
 
 
 def binaries_for(account: Account) -> Path:
-    """Return a folder of programs that this user can run."""
     wheel = _wheel()
     result = account.run(wheel / PROGRAMS / "bin" / "postgres", "--version")
     if result.ok:

@@ -28,7 +28,6 @@ def hold(path: Path, *, when_last: Callable[[], object]) -> None:
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Allow one process at a time in the block."""
     descriptor = _open(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

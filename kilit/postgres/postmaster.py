@@ -22,8 +22,6 @@ ORPHAN_TIMEOUT_SECONDS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Postmaster:
-    """A running server, as its pid file describes it."""
-
     pid: int
     port: int
     socket_folder: Path

@@ -65,8 +65,6 @@ class Address(TypedDict):
 
 
 class Server:
-    """The PostgreSQL of a folder, shared by all processes that use the folder."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
 

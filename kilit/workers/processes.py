@@ -21,7 +21,6 @@ _parent = os.getpid()
 def start_group(
     command: Sequence[str], *, environment: Mapping[str, str], folder: Path | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start a command as the leader of a process group of its own."""
     if sys.platform == "win32":
         flags = subprocess.CREATE_NEW_PROCESS_GROUP  # so that the console's Ctrl-C reaches only us
         return subprocess.Popen(command, env=dict(environment), cwd=folder, creationflags=flags)

@@ -41,7 +41,6 @@ class Command(BaseCommand):
             sys.exit(stack.run())
 
     def greet(self, logins: dict[str, Any]) -> None:
-        """Print the address and logins once everything is ready."""
         address = f"http://localhost:{settings.PORT}"
         end = time.monotonic() + READY_WITHIN
         while not is_ready(f"{address}/readyz"):

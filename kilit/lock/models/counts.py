@@ -50,8 +50,6 @@ class Total(NamedTuple):
 
 
 class Hour(NamedTuple):
-    """How many rows ended well, and how many badly, in the hour that began then."""
-
     began_at: datetime
     well: int
     badly: int
@@ -88,7 +86,6 @@ class CountQuerySet(models.QuerySet["Count"]):
             return [(scope, state, entered) for scope, state, entered in cursor.fetchall()]
 
     def fold(self, *, limit: int = 50_000) -> int:
-        """Fold pending changes into totals and hours; return how many were folded."""
         folded = ROLLUP.fold(limit=limit)
         HourCount.objects.filter(hour__lt=Now() - KEEP_HOURS_FOR).delete()
         return folded

@@ -88,7 +88,6 @@ class ErrorGroupQuerySet(models.QuerySet["ErrorGroup"]):
         return {group: [entered.get(group, 0) for entered in hours.values()] for group in groups}
 
     def fold(self, *, limit: int = 50_000) -> int:
-        """Fold pending changes into groups and hours; return how many were folded."""
         return ROLLUP.fold(limit=limit)
 
     def forget(self) -> None:

@@ -36,7 +36,6 @@ class EventQuerySet(models.QuerySet["Event"]):
     def record_each(
         self, rows: Iterable[LifecycleModel], event_type: str, *, message: str = "", details: Any = None
     ) -> list["Event"]:
-        """Record the same for several jobs, in one statement."""
         context = current_context()
         actor = {"actor": strip_control_chars(context.actor)} if context.actor else {}
         return self.bulk_create(
@@ -60,8 +59,6 @@ class SessionUser(models.Func):
 
 
 class Event(models.Model):
-    """What happened to one job: when, from which state to which, who did it and why."""
-
     queue = models.CharField(_("queue"), max_length=32)
     object_id = models.UUIDField(_("object id"))
     event_type = models.CharField(_("event type"), max_length=64)

@@ -119,8 +119,6 @@ class RollupRow(models.Model):
 
 
 class RollupTotal(RollupRow):
-    """The folded part of a sum."""
-
     state = models.CharField(max_length=32)
     total = models.BigIntegerField()
     entered = models.BigIntegerField()
@@ -143,8 +141,6 @@ class RollupChange(RollupRow):
 
 
 class RollupHour(RollupRow):
-    """How many rows entered in one hour."""
-
     hour = models.DateTimeField()
     entered = models.BigIntegerField()
 
