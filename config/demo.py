@@ -39,9 +39,6 @@ class DemoSecrets:
         self.path = path
         self.values: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
 
-    def secret(self, name: str) -> str:
-        return self.values.setdefault(name, secrets.token_urlsafe(12))
-
     def save(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(self.path, f"{json.dumps(self.values, indent=2)}\n".encode(), mode=0o600)
@@ -63,7 +60,7 @@ def demo_service(secrets_file: DemoSecrets) -> tuple[User, dict[str, str]]:
 def demo_user(role: Role, secrets_file: DemoSecrets) -> dict[str, str]:
     user, _ = User.objects.get_or_create(username=f"demo-{role}", defaults={"is_staff": True})
     user.groups.set(Group.objects.filter(name=role))
-    password = secrets_file.secret(f"demo-{role}")
+    password = secrets_file.values.setdefault(f"demo-{role}", secrets.token_urlsafe(12))
     if not user.check_password(password):
         user.set_password(password)
         user.save()

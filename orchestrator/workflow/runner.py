@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import ClaimLost
-from kilit.workers.presence import present
+from kilit.workers.heartbeat import present
 from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.files.share_outages import ShareOutages
