@@ -9,6 +9,7 @@ import pytest
 from django.db import connection, connections
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test import Client
+from django.utils import translation
 
 import config.urls  # noqa: F401 - loads the admins, as a web process does
 from tests.support import api_conformance, durations, examples, quick
@@ -98,6 +99,12 @@ def _answers_as_described() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Client, "request", send_and_look)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _in_english() -> None:
+    """Forget the language of the last request: a test client answers in this thread, and leaves it active."""
+    translation.deactivate()
 
 
 @pytest.fixture

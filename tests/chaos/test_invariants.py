@@ -81,7 +81,7 @@ def upload(site: Site, row: Conversion) -> Conversion:
     """Have Google take a row."""
     batch = UploadBatch.objects.create(pk=uuid7(), site=site, size=1)
     Conversion.objects.for_site(site).claim(limit=1, batch=batch.pk)
-    Conversion.objects.in_batch(batch.pk).accept(PerRowValues({row.pk: {"request_id": "r-1"}}))
+    Conversion.objects.in_batch(batch.pk).accept(PerRowValues({row.pk: {"provider_request_id": "r-1"}}))
     return row
 
 
