@@ -27,7 +27,7 @@ test: .venv/dev lint ## Check formatting, types and imports, then run all tests
 	@# Three on two cores: many tests wait for processes that they started.
 	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 25
 
-quick: .venv/dev ## Run the tests that start no processes, in under four minutes
+quick: .venv/dev ## Run the tests that start no processes, in about three minutes
 	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m 'not processes and not slow' \
 		--hypothesis-profile=quick
 

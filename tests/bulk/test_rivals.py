@@ -60,6 +60,7 @@ def test_a_worker_that_lost_its_claim_changes_nothing_more(make_person, site, ma
     agrees(operator, quick)
 
 
+@pytest.mark.slow  # takes seconds: many rows, many rounds or a wait
 @pytest.mark.django_db(transaction=True)
 def test_two_workers_never_do_the_same_batch(make_person, site, make_failed, small_batches, in_threads) -> None:
     """Each believes the other dead: the lease is over before every batch."""
@@ -84,6 +85,7 @@ def test_two_workers_never_do_the_same_batch(make_person, site, make_failed, sma
     agrees(operator, action)
 
 
+@pytest.mark.slow  # takes seconds: many rows, many rounds or a wait
 @pytest.mark.django_db(transaction=True)
 def test_two_operators_over_the_same_rows_at_once(make_person, make_site, make_failed, in_threads) -> None:
     """Every row is moved by one of them, and reported as skipped by the other."""

@@ -123,6 +123,7 @@ def test_the_state_is_written_only_by_a_verb() -> None:
         parcel.move("lose", status="DELIVERED")
 
 
+@pytest.mark.slow  # takes seconds: many rows, many rounds or a wait
 def test_ten_thousand_rows_move_in_as_many_statements_as_ten() -> None:
     def statements(rows: int) -> int:
         Parcel.objects.bulk_create(Parcel(depot=str(rows)) for _ in range(rows))

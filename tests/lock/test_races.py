@@ -71,6 +71,7 @@ def test_concurrent_takers_share_the_rows_without_waiting_or_doubling(in_threads
     assert set(Parcel.objects.values_list("attempt_count", flat=True)) == {1}
 
 
+@pytest.mark.slow  # takes seconds: many rows, many rounds or a wait
 def test_totals_stay_exact_under_bulk_moves_rollbacks_folds_and_many_writers(in_threads) -> None:
     depots = ["east", "west"]
 

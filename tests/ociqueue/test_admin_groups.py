@@ -108,6 +108,7 @@ def test_the_list_leads_to_the_groups(admin_client) -> None:
     assert f'href="{GROUPS}"' in admin_client.get(LIST).content.decode()
 
 
+@pytest.mark.slow  # takes seconds: many rows, many rounds or a wait
 def test_a_thousand_groups_take_as_many_queries_as_one(admin_client, site) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as asked:

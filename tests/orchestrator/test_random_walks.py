@@ -128,6 +128,7 @@ def test_any_walk_keeps_the_promises(actions, floor, settings, tmp_path_factory)
         transaction.set_rollback(True)
 
 
+@pytest.mark.slow  # takes seconds: many rows, many rounds or a wait
 def test_after_any_mess_three_orders_still_reach_the_saw(floor, settings, tmp_path) -> None:
     """When everything is fixed, operators bring each order to DONE, once."""
     settings.OPTI_RULES = tmp_path / "rules.json"

@@ -187,6 +187,7 @@ def silent_bucket(settings, monkeypatch) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow  # takes seconds: many rows, many rounds or a wait
 @pytest.mark.usefixtures("silent_bucket")
 @pytest.mark.parametrize(
     "ask",

@@ -85,6 +85,7 @@ def test_strangers_to_the_house_reach_the_login_page_alone(walk, rows, client_of
     assert everything() == before
 
 
+@pytest.mark.slow  # takes seconds: many rows, many rounds or a wait
 @pytest.mark.parametrize("role", ["viewer", "stranger"])
 def test_whoever_may_not_act_changes_nothing_and_every_refusal_is_kept(walk, rows, client_of, role: str) -> None:
     client = client_of(role)

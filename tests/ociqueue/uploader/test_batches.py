@@ -152,6 +152,7 @@ def test_one_sites_trouble_is_no_other_sites(google, make_api_site, make_rows) -
     assert sorted(map(sorted, done.values())) == [["COMPLETED"], ["RETRY"]]
 
 
+@pytest.mark.slow  # takes seconds: many rows, many rounds or a wait
 def test_backoff_doubles_up_to_a_day_and_the_eighth_attempt_is_the_last(google, api_site, make_rows, sql) -> None:
     """Min(5 min · 2ⁿ, 24 h) with jitter; cap 8 on this path."""
     (row,) = make_rows(api_site, "always-passing")

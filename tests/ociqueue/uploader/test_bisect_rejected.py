@@ -36,6 +36,7 @@ def test_several_poison_rows_are_found_in_one_go(google, api_site, make_rows) ->
     assert not Circuit.objects.open().exists()
 
 
+@pytest.mark.slow  # takes seconds: many rows, many rounds or a wait
 def test_poison_rows_in_every_part_are_found_too(google, api_site, make_rows) -> None:
     make_rows(api_site, *[f"poison-{number}" if number % 8 == 0 else f"row-{number}" for number in range(64)])
     google.replies.extend([picky] * 200)

@@ -61,6 +61,7 @@ def test_a_revoked_login_claims_nothing_and_one_probe_after_the_fix_closes_it(go
     assert [event.event_type for event in Event.objects.of(circuit)] == ["JOB_CREATED", "STATE_OPEN", "STATE_CLOSED"]
 
 
+@pytest.mark.slow  # takes seconds: many rows, many rounds or a wait
 @pytest.mark.parametrize("how", ["it answers 503", "connection refused", "no such host"])
 def test_a_login_that_cannot_be_asked_opens_the_circuit_for_a_minute_only(
     google, api_site, make_rows, settings, how

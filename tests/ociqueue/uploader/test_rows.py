@@ -16,6 +16,7 @@ def error(name: str, **reported):
     return {"family": FAMILY, "name": name, **reported}
 
 
+@pytest.mark.slow  # takes seconds: many rows, many rounds or a wait
 def test_of_two_thousand_rows_the_right_hundred_fail(google, api_site, make_rows) -> None:
     """Four codes among 2,000 rows; each row has code, category and message of its own."""
     names = ["UNPARSEABLE_GCLID", "EXPIRED_EVENT", "EVENT_NOT_FOUND", "UNAUTHORIZED_CUSTOMER"]
