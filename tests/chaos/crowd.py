@@ -46,7 +46,7 @@ class Crowd:
             raise
 
 
-class Told(Client):
+class RecordingClient(Client):
     """A client whose answers are counted, by the address without its ids."""
 
     def __init__(self, crowd: Crowd, ledger: Ledger, **headers: str) -> None:
@@ -69,12 +69,12 @@ class One:
         self.crowd, self.world, self.rng = crowd, crowd.world, random.Random(number)
         self.site = self.world["script_site"]["public_id"]
         self.ledger = Ledger(crowd.ledgers, f"client-{number}")
-        self.script = Told(crowd, self.ledger, **{"X-API-Key": self.world["script_site"]["api_key"]})
-        self.service = Told(crowd, self.ledger, **{"X-API-Key": self.world["service_key"]})
+        self.script = RecordingClient(crowd, self.ledger, **{"X-API-Key": self.world["script_site"]["api_key"]})
+        self.service = RecordingClient(crowd, self.ledger, **{"X-API-Key": self.world["service_key"]})
         csrf = uuid4().hex
         cookies = f"sessionid={crowd.session}; csrftoken={csrf}"
-        self.person = Told(crowd, self.ledger, **{"Cookie": cookies, "X-CSRFToken": csrf})
-        self.clock = Told(crowd, self.ledger, Authorization=f"Bearer {crowd.cron_secret}")
+        self.person = RecordingClient(crowd, self.ledger, **{"Cookie": cookies, "X-CSRFToken": csrf})
+        self.clock = RecordingClient(crowd, self.ledger, Authorization=f"Bearer {crowd.cron_secret}")
         self.documents: list[str] = []
         self.orders: list[str] = []
 

@@ -165,7 +165,7 @@ def test_a_web_service_that_does_not_respond_fires_an_alert(well: Scrape) -> Non
 
 @pytest.mark.skipif(
     not shutil.which("promtool"),
-    reason="promtool comes with Prometheus, which is not here; the tests above evaluate the same rules",
+    reason="needs promtool, which is part of Prometheus; the tests above evaluate the same rules in Python",
 )
 def test_prometheus_itself_says_the_same_of_every_state(well: Scrape, tmp_path: Path) -> None:
     """With `for` and the extrapolation of `increase`, which our evaluator leaves out."""

@@ -43,10 +43,10 @@ def test_every_sentence_of_the_sources_is_in_the_file() -> None:
 def test_the_compiled_file_is_made_from_the_one_people_edit() -> None:
     compiled = polib.mofile(str(TURKISH / "django.mo"))
 
-    def told(entries) -> dict:
+    def by_message(entries) -> dict:
         return {(entry.msgctxt, entry.msgid): entry.msgstr or entry.msgstr_plural for entry in entries}
 
-    assert told(compiled) == told(entry for entry in messages() if not entry.obsolete)
+    assert by_message(compiled) == by_message(entry for entry in messages() if not entry.obsolete)
 
 
 def test_placeholders_are_the_same_in_both_languages() -> None:

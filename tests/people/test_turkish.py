@@ -24,7 +24,7 @@ def english() -> set[str]:
     """Return every piece of three words and more that stands between the places of an English sentence."""
     entries = polib.pofile(str(ROOT / "locale" / "tr" / "LC_MESSAGES" / "django.po"))
     pairs = {(entry.msgid, entry.msgstr or entry.msgstr_plural[0]) for entry in entries}
-    pieces = {piece.strip(" .:;,()") for told, turkish in pairs if told != turkish for piece in PLACE.split(told)}
+    pieces = {piece.strip(" .:;,()") for shown, turkish in pairs if shown != turkish for piece in PLACE.split(shown)}
     return {piece for piece in pieces if len(piece.split()) >= FEWEST_WORDS}
 
 
@@ -76,10 +76,10 @@ def test_an_action_asks_and_reports_in_turkish(client_of, showcase) -> None:
         "/admin/ociqueue/conversion/act/retry_selected/", {"ids": ",".join(ids), "reason": "Hesap düzeldi"}, follow=True
     )
 
-    told = " ".join(read(asked.content.decode()))
-    assert "Yeniden dene — yalnız" in told
-    assert "Yeniden dene: seçilen 2 satırdan 1 tanesi." in told
-    assert "1 satır COMPLETED durumunda; değişmeyecek." in told
+    shown = " ".join(read(asked.content.decode()))
+    assert "Yeniden dene — yalnız" in shown
+    assert "Yeniden dene: seçilen 2 satırdan 1 tanesi." in shown
+    assert "1 satır COMPLETED durumunda; değişmeyecek." in shown
     assert "Yeniden denendi: 1 / 2; 1 satır COMPLETED durumundaydı." in " ".join(read(done.content.decode()))
     assert Conversion.objects.get(pk=failed.pk).status == "QUEUED"
 

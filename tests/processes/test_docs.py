@@ -20,7 +20,9 @@ def commands(document: str) -> str:
     return "\n".join(re.findall(r"^```sh\n(.*?)^```$", (ROOT / document).read_text(), re.MULTILINE | re.DOTALL))
 
 
-needs_curl = pytest.mark.skipif(not shutil.which("curl"), reason="the documents speak curl, and this machine has none")
+needs_curl = pytest.mark.skipif(
+    not shutil.which("curl"), reason="the documents' commands call curl, which is not installed"
+)
 
 
 def run(document: str, live_server, folder: Path, settings) -> subprocess.CompletedProcess[str]:

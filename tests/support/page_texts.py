@@ -3,7 +3,7 @@
 from html.parser import HTMLParser
 from typing import Any
 
-SPOKEN = ("title", "aria-label", "placeholder", "data-label", "alt")
+READ_ALOUD = ("title", "aria-label", "placeholder", "data-label", "alt")
 UNREAD = ("script", "style", "pre", "template")
 # Void elements have no end, so they open nothing.
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -25,7 +25,7 @@ class Reader(HTMLParser):
         values = dict(attributes)
         unread = tag in UNREAD or "data-stored" in values or values.get("id") == "timeline"
         if not self.is_unread and not unread:
-            self.texts += [values[name] for name in SPOKEN if values.get(name)]
+            self.texts += [values[name] for name in READ_ALOUD if values.get(name)]
         if tag not in VOID:
             self.open.append((tag, unread))
 

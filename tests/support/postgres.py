@@ -31,12 +31,14 @@ STARTED_AT = "SELECT pg_postmaster_start_time()"
 IS_ROOT = os.geteuid() == 0
 
 
-as_root = pytest.mark.skipif(not IS_ROOT, reason="only root meets folders closed to PostgreSQL's user")
+as_root = pytest.mark.skipif(
+    not IS_ROOT, reason="needs root: only then does PostgreSQL run as another user, who cannot enter every folder"
+)
 
 
 as_others = pytest.mark.skipif(
     not IS_ROOT or subprocess.run(["test", "-x", WHEEL / PACKAGE], user=OTHER_USER, check=False).returncode != 0,
-    reason="only root can act as another user, who must be able to reach the installed packages",
+    reason="needs root, to run as another user, and packages installed where that user can read them",
 )
 
 

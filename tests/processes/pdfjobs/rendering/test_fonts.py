@@ -89,7 +89,7 @@ def test_a_folder_of_further_fonts_is_used_and_changes_the_digest(
 def other_font() -> Path:
     found = next(Path("/usr/share/fonts").rglob("DejaVuSansMono.ttf"), None)
     if found is None:
-        pytest.skip("this machine has no further font to add")
+        pytest.skip("needs DejaVuSansMono.ttf below /usr/share/fonts (Debian: fonts-dejavu-core)")
     return found
 
 
