@@ -136,7 +136,7 @@ def test_a_day_is_told_by_the_hour_whether_folded_or_not(admin_user) -> None:
 
 
 @pytest.mark.usefixtures("within_the_hour")
-def test_what_ended_before_the_last_24_hours_is_not_told(admin_user, sql) -> None:
+def test_what_ended_before_the_last_24_hours_is_not_shown(admin_user, sql) -> None:
     make_conversions(make_site(), well=3)
     Count.objects.fold()
     sql("UPDATE lock_hourcount SET hour = hour - interval '23 hours'")
@@ -157,11 +157,11 @@ def test_hours_older_than_a_month_are_forgotten(sql) -> None:
     assert sql("SELECT count(*) FROM lock_hourcount") == [(0,)]
 
 
-@pytest.mark.parametrize(("well", "badly", "is_told"), [(8, 2, False), (7, 2, True), (0, 1, True), (0, 0, False)])
-def test_more_than_a_fifth_of_failures_is_alarming(admin_client, well, badly, is_told) -> None:
+@pytest.mark.parametrize(("well", "badly", "is_reported"), [(8, 2, False), (7, 2, True), (0, 1, True), (0, 0, False)])
+def test_more_than_a_fifth_of_failures_is_alarming(admin_client, well, badly, is_reported) -> None:
     make_conversions(make_site(), well=well, badly=badly)
 
-    assert bool(re.search(r"errors \d+ %", text_of(admin_client))) is is_told
+    assert bool(re.search(r"errors \d+ %", text_of(admin_client))) is is_reported
 
 
 def test_paused_sites_say_why(admin_client) -> None:
@@ -196,7 +196,7 @@ def test_open_circuits_and_missing_logins_are_told_of_api_sites(admin_client) ->
     assert "Sites without credentials 1" in text
 
 
-def test_a_script_that_does_not_come_is_told(admin_client) -> None:
+def test_a_script_that_does_not_come_is_reported(admin_client) -> None:
     site = make_site("Ege", last_export_at="2020-01-01T00:00Z")
     make_site("Nothing to do", last_export_at="2020-01-01T00:00Z")
     make_conversions(site, waiting=1)
@@ -215,7 +215,7 @@ def test_jobs_on_hold_wait_for_a_person(admin_client) -> None:
     assert "Customer unknown" in html
 
 
-def test_a_full_queue_is_told(admin_client, admin_user, settings) -> None:
+def test_a_full_queue_is_reported(admin_client, admin_user, settings) -> None:
     settings.PDF_QUEUE_LIMIT = 1
     PdfJob.objects.create(owner=admin_user, job_key="k", template_name="invoice")
 
