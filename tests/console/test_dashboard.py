@@ -122,7 +122,7 @@ def test_stuck_cutting_jobs_are_those_that_no_runner_looks_after(admin_user) -> 
 
 
 @pytest.mark.usefixtures("within_the_hour")
-def test_a_day_is_told_by_the_hour_whether_folded_or_not(admin_user) -> None:
+def test_a_day_is_shown_by_the_hour_whether_folded_or_not(admin_user) -> None:
     make_conversions(make_site(), well=5, badly=2)
     Count.objects.fold(limit=3)
 
@@ -183,7 +183,7 @@ def test_of_very_many_paused_sites_a_few_are_named(admin_client) -> None:
     assert "and 4 more" in text
 
 
-def test_open_circuits_and_missing_logins_are_told_of_api_sites(admin_client) -> None:
+def test_open_circuits_and_missing_logins_of_api_sites_are_shown(admin_client) -> None:
     site = make_site("Deniz", sync_method="api")
     Circuit.objects.trip(site, code="PAUSED_ACCOUNT", category=Category.AUTH, reason="It is suspended.")
     script = make_site("Script")

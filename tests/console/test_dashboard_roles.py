@@ -79,7 +79,7 @@ def test_a_queue_that_a_user_may_not_see_has_no_panel(make_person) -> None:
     assert "Scheduled tasks" not in text
 
 
-def test_who_has_no_role_is_told_so(make_person) -> None:
+def test_a_user_without_a_role_sees_a_message(make_person) -> None:
     assert "You have no role yet" in text_of(make_person(role=None))
 
 

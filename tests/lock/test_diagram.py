@@ -54,7 +54,7 @@ def test_it_shows_where_the_job_stands_where_it_was_and_what_leads_on() -> None:
     assert looks["CARRIED", "DELIVERED"] == "other"
 
 
-def test_the_picture_is_told_in_words_to_those_who_do_not_see_it() -> None:
+def test_the_picture_has_a_text_for_screen_readers() -> None:
     svg = drawn(draw(PARCELS, "LOST", moved("WAITING", "LOST")))
 
     title, description = svg[0], svg[1]

@@ -101,7 +101,7 @@ def test_a_move_inside_acting_as_names_actor_reason_and_verb() -> None:
     )
 
 
-def test_a_later_update_in_the_same_transaction_is_not_told_as_the_verb(sql) -> None:
+def test_a_later_update_in_the_same_transaction_is_not_recorded_as_the_verb(sql) -> None:
     parcel = Parcel.objects.create().move("lose")
 
     sql("UPDATE parcels_parcel SET status = 'WAITING'")

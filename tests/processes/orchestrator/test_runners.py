@@ -140,7 +140,7 @@ def test_two_runners_and_twenty_jobs(run, floor, settings, tmp_path) -> None:
         assert states_of(job) == STATES
 
 
-def test_the_command_watches_until_told_to_stop(run, floor, settings) -> None:
+def test_the_command_watches_until_it_is_stopped(run, floor, settings) -> None:
     """`orchestrator_tick --watch` works what comes, and SIGTERM ends it in peace."""
     settings.OPTI_COMMAND = command(floor)
     watcher = run("manage.py", "orchestrator_tick", "--watch")

@@ -132,7 +132,7 @@ def test_a_broken_template_names_its_place_to_the_operator(settings, tmp_path: P
     assert "invoice.html, line 4" in job.error_detail
 
 
-def test_a_missing_browser_is_told_and_not_tried_again(monkeypatch) -> None:
+def test_a_missing_browser_is_reported_and_not_retried(monkeypatch) -> None:
     job = new_job()
     rendering.close()
     monkeypatch.setenv("KILIT_CHROMIUM", "/nowhere/chromium")

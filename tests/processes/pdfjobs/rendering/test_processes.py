@@ -185,7 +185,7 @@ def test_the_browser_gets_none_of_our_secrets(browser: psutil.Process, monkeypat
 
 
 @pytest.mark.parametrize(("user", "wanted", "on"), [(0, True, False), (1000, True, True), (1000, False, False)])
-def test_the_sandbox_is_on_unless_root_or_told_otherwise(monkeypatch, settings, user, wanted, on) -> None:
+def test_the_sandbox_is_on_unless_root_or_switched_off(monkeypatch, settings, user, wanted, on) -> None:
     """And a warning is logged when it is off."""
     monkeypatch.setattr(chromium.os, "geteuid", lambda: user)
     settings.PDF_SANDBOX = wanted
