@@ -1,7 +1,6 @@
 """Errors of every API in one shape: `{"error": {"code", "message", …details}}`."""
 
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 from django.db import InterfaceError, OperationalError
@@ -11,6 +10,7 @@ from django.utils.translation import gettext, gettext_noop
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.response import Response
 
+from kilit.api.messages import InvalidMessage
 from kilit.api.request_id import request_id
 from kilit.lock.guard import MoveRefused
 
@@ -56,36 +56,19 @@ def exception_response(error: Exception, context: dict[str, Any]) -> Response | 
         return Response(error_body("MOVE_REFUSED", str(error), **details), status=409)
     if isinstance(error, DATABASE_DOWN):
         return Response(error_body("UNAVAILABLE", NO_DATABASE), status=503, headers={"Retry-After": "5"})
+    if isinstance(error, InvalidMessage):
+        return Response(error_body("VALIDATION", str(error), fields=error.errors), status=400)
+    if isinstance(error, ValidationError):  # TEMPORARY, until every queue has its schemas.py
+        return Response(error_body("VALIDATION", str(error.detail), fields=[]), status=400)
     response = exception_handler(error, context)
     if response is None:
         return None
-    if isinstance(error, ValidationError):
-        fields = list(flatten(error.detail))
-        message = "; ".join(f"{path}: {text}" if path else text for path, text in fields)
-        response.data = error_body(
-            "VALIDATION", message, fields=[{"field": path, "message": text} for path, text in fields]
-        )
-    elif isinstance(error, ApiError):
+    if isinstance(error, ApiError):
         response.data = error_body(error.code, str(error.detail), **error.details)
     else:
         detail = getattr(error, "detail", None) or response.status_text
         response.data = error_body(CODES.get(response.status_code, "ERROR"), str(detail))
     return response
-
-
-def flatten(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each field's path and message, as in `parts.0.quantity`."""
-    if isinstance(detail, dict):
-        for key, value in detail.items():
-            step = "" if key == "non_field_errors" else str(key)
-            yield from flatten(value, ".".join(filter(None, (path, step))))
-    elif isinstance(detail, list) and any(isinstance(item, dict | list) for item in detail):
-        for index, value in enumerate(detail):
-            yield from flatten(value, ".".join(filter(None, (path, str(index)))))
-    elif isinstance(detail, list):
-        yield from ((path, str(text)) for text in detail)
-    else:
-        yield path, str(detail)
 
 
 def error_response(request: HttpRequest, status: int, message: str, **values: str) -> HttpResponse:

@@ -2,42 +2,31 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired
 
-from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_view
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema, extend_schema_view
+from pydantic import WithJsonSchema
+from typing_extensions import TypedDict
 
-Schema = dict[str, Any]
+from kilit.api.json_schema import Schema, without_titles
+from kilit.api.messages import FieldError, Message
+
 Codes = Mapping[str, str]  # each error code of a status, and when it is returned
 
-
-class SchemaKeywords(dict[str, Any]):
-    """JSON Schema keywords for `Annotated`, which needs them hashable."""
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return id(self)
-
-
-Time = Annotated[str, SchemaKeywords(format="date-time")]
-Id = Annotated[str, SchemaKeywords(format="uuid")]
+Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+Id = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
 
 VALIDATION = {400: {"VALIDATION": "Some fields are invalid; `fields` lists them."}}
 RETRY_AFTER = "Seconds to wait before retrying."
 
 
-# The names of these three classes are names of components in docs/openapi.yaml, so they stay.
-class FieldFault(TypedDict):
-    """An invalid field; `field` is its path, as in `parts.0.quantity`."""
-
-    field: str
-    message: str
-
-
+# The names of these two classes are names of components in docs/openapi.yaml, so they stay.
 class RefusalDetail(TypedDict):
     """A code for machines, a message for people, and details that depend on the code."""
 
     code: str
     message: str
-    fields: NotRequired[list[FieldFault]]
+    fields: NotRequired[list[FieldError]]
     faults: NotRequired[list[str]]
     faults_beyond: NotRequired[int]
     id: NotRequired[str]
@@ -52,14 +41,6 @@ class Refusal(TypedDict):
     """Every error has this shape."""
 
     error: RefusalDetail
-
-
-@dataclass(frozen=True, eq=False)
-class Component:
-    """A named schema; components and Python types may be used inside it wherever a schema is allowed."""
-
-    name: str
-    schema: Schema
 
 
 @dataclass(frozen=True)
@@ -104,7 +85,7 @@ def operation(
         summary=summary,
         description=description or None,
         tags=[tag],
-        parameters=[*([query] if query else []), *parameters],
+        parameters=[*query_parameters(query), *parameters] if hasattr(query, "model_fields") else list(parameters),
         request=body,
         responses={},
         auth=security,  # type: ignore[arg-type]  # alternatives, as OpenAPI writes them
@@ -115,3 +96,28 @@ def operation(
 
 
 describe = extend_schema_view
+
+
+def query_parameters(query: type[Message]) -> list[OpenApiParameter]:
+    schema = query.model_json_schema()
+    return [
+        OpenApiParameter(
+            name,
+            without_titles(field),
+            required=name in schema.get("required", ()),
+            description=field.pop("description", ""),
+        )
+        for name, field in schema["properties"].items()
+    ]
+
+
+# TEMPORARY, until every queue has its schemas.py
+class SchemaKeywords(dict[str, Any]):
+    def __hash__(self) -> int:  # type: ignore[override]
+        return id(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Component:
+    name: str
+    schema: Schema

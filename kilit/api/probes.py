@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable
 from functools import wraps
-from typing import Literal, TypedDict
+from typing import Literal
 
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -11,6 +11,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from typing_extensions import TypedDict
 
 from kilit.api.errors import NO_DATABASE, error_body
 from kilit.api.openapi import ApiResponse, Endpoint

@@ -1,7 +1,7 @@
 """Builds the OpenAPI document from the endpoints' descriptions, and adds what all endpoints share."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -9,8 +9,8 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent
 
-from kilit.api.json_schema import Store, resolve, schema_of
-from kilit.api.openapi import RETRY_AFTER, ApiResponse, Codes, Component, Endpoint, Refusal, Schema
+from kilit.api.json_schema import Schema, Store, schema_of
+from kilit.api.openapi import RETRY_AFTER, ApiResponse, Codes, Endpoint, Refusal
 from kilit.api.probes import PROBES
 
 REQUEST_ID = {"description": "Identifies the request in the log.", "schema": {"type": "string"}}
@@ -83,9 +83,7 @@ class ApiSchema(AutoSchema):
         return False  # every view describes its own responses
 
     def _get_request_for_media_type(self, serializer: Any, direction: Any = "request") -> Any:
-        if isinstance(serializer, Component):
-            return schema_of(serializer, self.store), True
-        return super()._get_request_for_media_type(serializer, direction)  # type: ignore[no-untyped-call]
+        return schema_of(serializer, self.store, mode="validation"), True
 
     def shared_errors(self, operation: Schema) -> dict[int, Codes]:
         """Return the errors that come from middleware, authentication and parsing."""
@@ -107,12 +105,9 @@ class ApiSchema(AutoSchema):
         errors[503] = {"UNAVAILABLE": "The database is not responding; nothing was changed."}
         return errors
 
-    def store(self, name: str, key: Any, make: Callable[[], Schema]) -> Schema:
-        component = ResolvedComponent(name=name, type=ResolvedComponent.SCHEMA, object=key)
-        if component not in self.registry:
-            component.schema = make()
-            self.registry.register_on_missing(component)
-        return component.ref
+    def store(self, name: str, schema: Schema) -> None:
+        component = ResolvedComponent(name=name, type=ResolvedComponent.SCHEMA, object=name, schema=schema)
+        self.registry.register_on_missing(component)
 
 
 def responses(endpoint: Endpoint, shared: Mapping[int, Codes], store: Store) -> Schema:
@@ -125,7 +120,7 @@ def responses(endpoint: Endpoint, shared: Mapping[int, Codes], store: Store) -> 
 
 def success(response: ApiResponse, store: Store) -> Schema:
     content = {JSON: {"schema": schema_of(response.type, store)}} if response.type is not None else {}
-    content |= {media: {"schema": resolve(schema, store)} for media, schema in response.media.items()}
+    content |= {media: {"schema": schema} for media, schema in response.media.items()}
     headers = {name: header(text) for name, text in response.headers.items()}
     headers |= {name: header(text, required=False) for name, text in response.optional_headers.items()}
     described = {"description": response.description, "headers": {**headers, **ALWAYS}}
@@ -154,10 +149,6 @@ def add_probes(result: Schema, generator: Any, **options: Any) -> Schema:
     """Add the health endpoints, which are not DRF views, and the schemes of other secrets; a drf-spectacular hook."""
     components = result["components"]
 
-    def store(name: str, key: Any, make: Callable[[], Schema]) -> Schema:
-        components["schemas"].setdefault(name, make())
-        return {"$ref": f"#/components/schemas/{name}"}
-
     for path, (summary, security, endpoint) in PROBES.items():
         result["paths"][path] = {
             "get": {
@@ -165,7 +156,7 @@ def add_probes(result: Schema, generator: Any, **options: Any) -> Schema:
                 "summary": summary,
                 "tags": ["Probes"],
                 "security": security,
-                "responses": responses(endpoint, {}, store),
+                "responses": responses(endpoint, {}, components["schemas"].setdefault),
             }
         }
     components["headers"] = {"RequestId": REQUEST_ID}

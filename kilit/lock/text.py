@@ -2,11 +2,13 @@
 
 import re
 
+SURROGATES = r"\ud800-\udfff"
+
 # What PostgreSQL cannot store: NUL, and halves of surrogate pairs, which are not valid UTF-8.
-UNSTORABLE_CHARS = re.compile(r"[\x00\ud800-\udfff]")
+UNSTORABLE_CHARS = re.compile(rf"[\x00{SURROGATES}]")
 
 # What has no place in one line of text: control characters, and code points that are not characters.
-CONTROL_CHARS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+CONTROL_CHARS = re.compile(rf"[\x00-\x1f\x7f{SURROGATES}\ufffe\uffff]")
 
 
 def strip_control_chars(text: str) -> str:

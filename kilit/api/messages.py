@@ -1,0 +1,163 @@
+"""Messages: every request, response, CSV line and file is declared once, as a pydantic model.
+
+The declaration validates, makes the texts of errors, and is what OpenAPI shows. Errors of pydantic get their text from
+TEXTS; a type can say with `Expected` what it allows.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import NoneType
+from typing import Annotated, Any, Literal, Self, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError
+from pydantic_core import PydanticCustomError, core_schema
+from typing_extensions import TypedDict  # pydantic reads those of `typing` from Python 3.12 on only
+
+from kilit.lock.text import CONTROL_CHARS, SURROGATES, UNSTORABLE_CHARS
+
+# Pydantic's patterns cannot contain surrogates; a text with one is refused before as `string_unicode`.
+NO_CONTROL_CHARS = f"^{CONTROL_CHARS.pattern.replace('[', '[^').replace(SURROGATES, '')}*$"
+LONGEST_NAME = 80  # characters of a caller's own name that are shown in a path
+
+# By pydantic's types of errors; each error fills in its own limits.
+TEXTS = {
+    "bool_parsing": "Expected true or false.",
+    "bool_type": "Expected true or false.",
+    "dict_type": "Expected an object.",
+    "greater_than_equal": "Expected at least {ge}.",
+    "int_from_float": "Expected a whole number.",
+    "int_parsing": "Expected a whole number.",
+    "int_parsing_size": "Expected a whole number.",
+    "int_type": "Expected a whole number.",
+    "less_than_equal": "Expected at most {le}.",
+    "list_type": "Expected a list.",
+    "model_type": "Expected an object.",
+    "string_pattern_mismatch": "Control characters and broken Unicode are not allowed.",
+    "string_too_long": "At most {max_length} characters.",
+    "string_too_short": "This may not be empty.",
+    "string_type": "Expected a string.",
+    "string_unicode": "Control characters and broken Unicode are not allowed.",
+    "too_long": "Expected at most {max_length:,}, got {actual_length:,}.",
+    "too_short": "Expected at least {min_length}.",
+    "tuple_type": "Expected a list.",
+}
+
+
+class FieldError(TypedDict):
+    """An invalid field; `field` is its path, as in `parts.0.quantity`."""
+
+    field: str
+    message: str
+
+
+class InvalidMessage(ValueError):  # noqa: N818 - it is the answer to the caller
+    """Everything that is wrong with a message."""
+
+    def __init__(self, errors: list[FieldError]) -> None:
+        self.errors, self.lines = errors, [format_error(error) for error in errors]
+        super().__init__("; ".join(self.lines))
+
+
+class Message(BaseModel):
+    """The base of all messages: no value is converted, and an unknown name is an error, because it is likely a typo."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    @classmethod
+    def read(cls, data: Any, *, context: Mapping[str, Any] | None = None) -> Self:
+        """Return the message, or raise InvalidMessage with every error."""
+        try:
+            return cls.model_validate(data, context=context)
+        except ValidationError as error:
+            raise InvalidMessage(field_errors(error, cls)) from None
+
+
+@dataclass(frozen=True)
+class Expected:
+    """For `Annotated`: what a type allows. Whatever is wrong, the error is “Expected …”."""
+
+    text: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.custom_error_schema(
+            handler(source), "invalid", custom_error_message=f"Expected {self.text}."
+        )
+
+
+@dataclass(frozen=True)
+class ShownAs:
+    """For `Annotated`: the type that OpenAPI shows, where another one validates."""
+
+    hint: Any
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
+        return handler(TypeAdapter(self.hint).core_schema)
+
+
+def line(longest: int) -> StringConstraints:
+    """Return the limits of a text that is trimmed, not empty, and of one line."""
+    return StringConstraints(strip_whitespace=True, min_length=1, max_length=longest, pattern=NO_CONTROL_CHARS)
+
+
+def invalid(text: str) -> PydanticCustomError:
+    """Return the error of a validator, with the text that the caller gets."""
+    return PydanticCustomError("invalid", "{text}", {"text": text})
+
+
+def field_errors(error: ValidationError, model: type[BaseModel]) -> list[FieldError]:
+    known: set[str] = set()
+    return [
+        {"field": format_path(found["loc"]), "message": _text(found, model, known)}
+        for found in error.errors(include_url=False)
+    ]
+
+
+def format_error(error: FieldError) -> str:
+    return f"{error['field']}: {error['message']}" if error["field"] else error["message"]
+
+
+def format_path(path: Sequence[str | int]) -> str:
+    """Format a path. Names come from the caller: each is cut, and what cannot be stored becomes `?`."""
+    return ".".join(UNSTORABLE_CHARS.sub("?", str(name)[:LONGEST_NAME]) for name in path)
+
+
+def _text(found: Any, model: type[BaseModel], listed: set[str]) -> str:
+    kind, path = found["type"], found["loc"]
+    if kind == "extra_forbidden":
+        owner, _ = _at(model, path[:-1])
+        names = ", ".join(owner.model_fields)
+        if names in listed:  # the same typo is in every row, and a thousand lists would hide the other errors
+            return "Unknown field."
+        listed.add(names)
+        return f"Unknown field. Known fields: {names}."
+    if path and (kind == "missing" or found["input"] is None):
+        _, notes = _at(model, path)
+        expected = [note.text for note in notes if isinstance(note, Expected)]
+        return f"This field is required: {expected[0]}." if expected else "This field is required."
+    if kind in ("enum", "literal_error"):
+        hint, _ = _at(model, path)
+        words = get_args(hint) if get_origin(hint) is Literal else [member.value for member in hint]
+        return f"Expected one of {', '.join(words)}."
+    return TEXTS[kind].format(**found.get("ctx", {})) if kind in TEXTS else str(found["msg"])
+
+
+def _at(model: type[BaseModel], path: Sequence[str | int]) -> tuple[Any, Sequence[Any]]:
+    """Return the type at a path, and what `Annotated` adds to it."""
+    hint, notes = _plain(model)
+    for step in path:
+        if isinstance(hint, type) and issubclass(hint, BaseModel):
+            field = hint.model_fields[str(step)]
+            hint, notes = _plain(field.annotation, field.metadata)
+        else:  # a list's items, or a dict's values
+            hint, notes = _plain([arg for arg in get_args(hint) if arg is not Ellipsis][-1])
+    return hint, notes
+
+
+def _plain(hint: Any, notes: Sequence[Any] = ()) -> tuple[Any, Sequence[Any]]:
+    while True:
+        if get_origin(hint) is Annotated:
+            hint, notes = hint.__origin__, (*notes, *hint.__metadata__)
+        elif NoneType in get_args(hint):
+            (hint,) = (arg for arg in get_args(hint) if arg is not NoneType)
+        else:
+            return hint, notes
