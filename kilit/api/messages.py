@@ -6,10 +6,12 @@ TEXTS; a type can say with `Expected` what it allows.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import NoneType
 from typing import Annotated, Any, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, core_schema
 from typing_extensions import TypedDict  # pydantic reads those of `typing` from Python 3.12 on only
 
@@ -125,7 +127,7 @@ def _text(found: Any, model: type[BaseModel], listed: set[str]) -> str:
     kind, path = found["type"], found["loc"]
     if kind == "extra_forbidden":
         owner, _ = _at(model, path[:-1])
-        names = ", ".join(owner.model_fields)
+        names = ", ".join(_fields(owner))
         if names in listed:  # the same typo is in every row, and a thousand lists would hide the other errors
             return "Unknown field."
         listed.add(names)
@@ -146,11 +148,16 @@ def _at(model: type[BaseModel], path: Sequence[str | int]) -> tuple[Any, Sequenc
     hint, notes = _plain(model)
     for step in path:
         if isinstance(hint, type) and issubclass(hint, BaseModel):
-            field = hint.model_fields[str(step)]
+            field = _fields(hint)[str(step)]
             hint, notes = _plain(field.annotation, field.metadata)
         else:  # a list's items, or a dict's values
             hint, notes = _plain([arg for arg in get_args(hint) if arg is not Ellipsis][-1])
     return hint, notes
+
+
+@cache
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _plain(hint: Any, notes: Sequence[Any] = ()) -> tuple[Any, Sequence[Any]]:
