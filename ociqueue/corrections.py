@@ -8,12 +8,13 @@ from itertools import islice
 from typing import IO
 from uuid import UUID
 
+from kilit.api.messages import format_error
 from ociqueue.csv_import import read_lines
-from ociqueue.enqueue import database_now
+from ociqueue.enqueue import database_now, read_columns
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
+from ociqueue.schemas import FIELDS
 from ociqueue.states import ConversionStatus
-from ociqueue.validation import FIELDS, validate_conversion
 
 BATCH = 1000
 # The source key stays with the original: a second delivery by the source must find that one.
@@ -65,13 +66,11 @@ def plan(correction: Correction, originals: dict[UUID, Conversion], *, now: date
         return correction.fault or ("there is no such row at this site" if pk else f"expected {PREFIX}<uuid>")
     if reason := why_not(original):
         return reason
-    checked = validate_conversion(corrected(original, correction.changes), site=original.site, now=now)
-    if checked.conversion is None:
-        return "; ".join(f"{name}: {reason}" for name, reason in checked.errors.items())
+    columns = read_columns(original.site, corrected(original, correction.changes), now=now)
+    if isinstance(columns, list):
+        return "; ".join(map(format_error, columns))
     # The same order id: if the first was counted after all, Google counts it once.
-    checked.conversion.order_id = original.order_id
-    checked.conversion.replaces = original
-    return checked.conversion
+    return Conversion(**columns | {"order_id": original.order_id, "replaces": original})
 
 
 def why_not(original: Conversion) -> str:

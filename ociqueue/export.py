@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.db.models import Count
+from typing_extensions import TypedDict
 
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX

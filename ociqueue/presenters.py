@@ -2,8 +2,9 @@
 
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
-from kilit.api.cursor import decode_cursor, encode_cursor
+from kilit.api.cursor import encode_cursor
 from ociqueue.filters import FILTERS
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
@@ -51,10 +52,10 @@ def _site_stats(site: Site, health: SiteHealth) -> dict[str, Any]:
     }
 
 
-def rows_page(site: Site, *, limit: int, status: str | None, cursor: str | None) -> dict[str, Any]:
+def rows_page(site: Site, *, limit: int, status: str | None, cursor: UUID | None) -> dict[str, Any]:
     rows = with_upload(Conversion.objects.for_site(site)).order_by("-id")
     rows = FILTERS.apply(rows, {"status": status} if status else {})
-    rows = rows.filter(pk__lt=decode_cursor(cursor)) if cursor else rows
+    rows = rows.filter(pk__lt=cursor) if cursor else rows
     found = list(rows[: limit + 1])
     page: dict[str, Any] = {"siteId": site.public_id, "rows": [row(conversion) for conversion in found[:limit]]}
     if len(found) > limit:

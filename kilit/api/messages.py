@@ -42,6 +42,7 @@ TEXTS = {
     "too_long": "Expected at most {max_length:,}, got {actual_length:,}.",
     "too_short": "Expected at least {min_length}.",
     "tuple_type": "Expected a list.",
+    "value_error": "{error}",
 }
 
 
@@ -132,7 +133,7 @@ def _text(found: Any, model: type[BaseModel], listed: set[str]) -> str:
             return "Unknown field."
         listed.add(names)
         return f"Unknown field. Known fields: {names}."
-    if path and (kind == "missing" or found["input"] is None):
+    if (path and found["input"] is None and kind != "invalid") or kind == "missing":
         _, notes = _at(model, path)
         expected = [note.text for note in notes if isinstance(note, Expected)]
         return f"This field is required: {expected[0]}." if expected else "This field is required."

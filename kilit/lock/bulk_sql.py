@@ -10,9 +10,7 @@ are not documented, so read them again then:
 - Django's own loader for `timestamptz`, which `_read_times_fast` replaces by psycopg's.
 """
 
-import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
@@ -24,6 +22,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.sql import UpdateQuery
 from psycopg import adapters
 from psycopg.pq import Format
+from pydantic_core import to_json
 
 from kilit.lock.audit import set_audit_context
 
@@ -91,7 +90,7 @@ def bulk_insert(model: type[models.Model], rows: Sequence[Mapping[str, Any]]) ->
         return set()
     using = model._default_manager.db
     connection = connections[using]
-    given = {str(field.column): field for field in model._meta.concrete_fields if field.attname in rows[0]}
+    given = {str(field.column): field for field in model._meta.concrete_fields if field.column in rows[0]}
     defaults = {
         str(field.column): field.get_db_prep_save(field.get_default(), connection)
         for field in model._meta.concrete_fields
@@ -104,10 +103,9 @@ def bulk_insert(model: type[models.Model], rows: Sequence[Mapping[str, Any]]) ->
         f'INSERT INTO "{model._meta.db_table}" ({columns}) SELECT {values}'  # noqa: S608
         f" FROM json_to_recordset(%s::json) AS row({typed}) ON CONFLICT DO NOTHING RETURNING id"
     )
-    document = [{name: row[field.attname] for name, field in given.items()} for row in rows]
     with transaction.atomic(using=using, savepoint=False), connection.cursor() as cursor:
         set_audit_context(verb="", using=using)
-        cursor.execute(statement, [*defaults.values(), json.dumps(document, ensure_ascii=False, default=_as_text)])
+        cursor.execute(statement, [*defaults.values(), to_json(rows).decode()])
         return {pk for (pk,) in cursor.fetchall()}
 
 
@@ -145,7 +143,3 @@ def _read_times_fast(cursor: Any) -> None:
     # Django's loader is written in Python and takes longer than all other columns of a row together.
     loader = adapters.get_loader(adapters.types["timestamptz"].oid, Format.TEXT)
     cursor.cursor.adapters.register_loader("timestamptz", loader)
-
-
-def _as_text(value: Any) -> str:
-    return value.isoformat() if isinstance(value, datetime) else str(value)

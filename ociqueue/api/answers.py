@@ -1,33 +1,23 @@
 """The responses of the conversion queue's API as types; tests check every response against them."""
 
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired
 
-from kilit.api.openapi import SchemaKeywords, Time
-from ociqueue.acknowledge import NOT_FOUND
-from ociqueue.enqueue import FieldError
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from kilit.api.openapi import Time
+from ociqueue.enqueue import ConversionResult
 from ociqueue.export import Item
-from ociqueue.models.conversion import PREFIX
+from ociqueue.schemas import ConversionId
 from ociqueue.states import Category, ConversionStatus
 
-Ok = Annotated[bool, SchemaKeywords({"const": True})]
-Id = Annotated[str, SchemaKeywords({"pattern": f"^{PREFIX}[0-9a-f-]{{36}}$", "description": "The id of a conversion."})]
-PublicId = Annotated[str, SchemaKeywords({"description": "The site's public id.", "pattern": "^[0-9a-f]{32}$"})]
-
-
-class ConversionResult(TypedDict):
-    """The result for one conversion; `defaulted` lists fields that got the site's default."""
-
-    index: int
-    status: Literal["created", "duplicate", "invalid"]
-    id: NotRequired[Id]
-    errors: NotRequired[list[FieldError]]
-    defaulted: NotRequired[dict[str, str]]
+PublicId = Annotated[str, Field(description="The site's public id.", pattern="^[0-9a-f]{32}$")]
 
 
 class Enqueued(TypedDict):
     """The results, in the order of the request."""
 
-    ok: Ok
+    ok: Literal[True]
     created: int
     duplicates: int
     invalid: int
@@ -53,14 +43,14 @@ class Preview(TypedDict):
 class LeftAlone(TypedDict):
     """A row that was not moved, and its state; NOT_FOUND also for rows of other sites."""
 
-    id: Id
-    status: Annotated[str, SchemaKeywords({"enum": [*ConversionStatus.values, NOT_FOUND]})]
+    id: ConversionId
+    status: ConversionStatus | Literal["NOT_FOUND"]
 
 
 class Acknowledged(TypedDict):
     """How many rows moved, and which were skipped."""
 
-    ok: Ok
+    ok: Literal[True]
     updated: int
     ignored: list[LeftAlone]
 
@@ -68,7 +58,7 @@ class Acknowledged(TypedDict):
 class Acted(TypedDict):
     """How many rows moved, and which were skipped."""
 
-    ok: Ok
+    ok: Literal[True]
     affected: int
     skipped: list[LeftAlone]
 
@@ -126,7 +116,7 @@ class SummedStats(TypedDict):
 class ConversionRow(TypedDict):
     """A conversion without its click id."""
 
-    id: Id
+    id: ConversionId
     status: ConversionStatus
     conversionName: str
     orderId: str
@@ -158,5 +148,5 @@ class ConversionRows(TypedDict):
 class CronResult(TypedDict):
     """A summary of what was done."""
 
-    ok: Ok
+    ok: Literal[True]
     result: str

@@ -1,68 +1,23 @@
-"""The conversion queue's endpoints for OpenAPI; serializers.py and validation.py do the checks."""
+"""The conversion queue's endpoints for OpenAPI."""
 
 from typing import Any
 
-from drf_spectacular.extensions import OpenApiSerializerFieldExtension
-
 from kilit.api.openapi import VALIDATION, ApiResponse, describe, operation
-from ociqueue.api import answers, serializers
+from ociqueue import schemas
+from ociqueue.api import answers
 from ociqueue.export import Item
-from ociqueue.models import Conversion
-from ociqueue.models.conversion import PREFIX
-from ociqueue.validation import FIELDS, REQUIRED
+from ociqueue.schemas import REQUIRED, ROW, SITE
 
 SCRIPT, PEOPLE, CLOCKS = "Conversions", "Operators of conversions", "Clocks"
 NO_SITE = {404: {"NOT_FOUND": "There is no such site, or you have no access to it."}}
 CRON: list[dict[str, list[str]]] = [{"cronSecret": []}]
-SITE = "4f1d2c3b5a69788796a5b4c3d2e1f001"
-ROW = f"{PREFIX}0192e4a0-7c1e-7d2a-9b3c-4d5e6f708192"
-
-FIELD_DESCRIPTIONS = {
-    "conversionName": "The name of the conversion action.",
-    "conversionTime": "ISO 8601 with an offset; not in the future, not older than 90 days.",
-    "conversionValue": "An amount with at most the digits that the currency has.",
-    "conversionCurrency": "ISO 4217; defaults to the site's currency, which the result then shows in `defaulted`.",
-    "sourceKey": "Your own id: the same key with the same conversion name is the same conversion.",
-    "consent": f"One of {', '.join(Conversion.Consent.values)}.",
-    **dict.fromkeys(Conversion.CLICK_IDS, "Exactly one click id is required."),
-}
-CONVERSION = {
-    "type": "object",
-    "description": f"Fields: {', '.join(FIELDS)}. Each result has the index of its conversion and lists its errors.",
-    "properties": {name: {"description": FIELD_DESCRIPTIONS[name]} for name in FIELDS},
-}
-
-
-class IdsSchema(OpenApiSerializerFieldExtension):
-    target_class = "ociqueue.api.fields.IdsField"
-
-    def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
-        ids = {"type": "string", "description": f"`{PREFIX}<uuid>`, or the bare uuid."}
-        return {"type": "array", "items": ids, "maxItems": self.target.most}
-
-
-class EntrySchema(OpenApiSerializerFieldExtension):
-    target_class = "ociqueue.api.fields.AnyField"
-
-    def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
-        """List the fields; each conversion is validated separately, so none makes the request invalid."""
-        return CONVERSION
-
-
-class MessageSchema(OpenApiSerializerFieldExtension):
-    target_class = "ociqueue.api.fields.MessageField"
-
-    def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:
-        return {"type": "string", "description": "A text; any other value is stored as JSON."}
-
-
 conversions = describe(
     post=operation(
         "Send conversions",
         description="Valid ones are stored even when others are invalid; sending the same `sourceKey` again returns "
         f"the existing id. Required in each: {', '.join(REQUIRED)}, and one click id.",
         tag=SCRIPT,
-        body=serializers.EnqueueSerializer,
+        body=schemas.EnqueueRequest,
         responses={200: ApiResponse("The result of each.", answers.Enqueued)},
         errors=[VALIDATION, NO_SITE],
         examples={
@@ -89,7 +44,7 @@ export = describe(
         description="Only the literal `markAsExported=true` claims rows, and returns a flat array of exactly those; "
         "anything else is a preview, which writes nothing.",
         tag=SCRIPT,
-        query=serializers.ExportSerializer,
+        query=schemas.ExportQuery,
         responses={200: ApiResponse("What was or would be claimed.", list[Item] | answers.Preview)},
         errors=[
             VALIDATION,
@@ -105,7 +60,7 @@ ack = describe(
         "Acknowledge uploaded conversions",
         description="Rows that are PROCESSING become COMPLETED; `skippedIds`, which the script skipped, become FAILED.",
         tag=SCRIPT,
-        body=serializers.AckSerializer,
+        body=schemas.AckRequest,
         responses={200: ApiResponse("How many rows moved, and which were skipped.", answers.Acknowledged)},
         errors=[VALIDATION, NO_SITE],
         examples={"one row": {"siteId": SITE, "queueIds": [ROW]}},
@@ -116,7 +71,7 @@ ack_failed = describe(
     post=operation(
         "Report conversions that could not be uploaded",
         tag=SCRIPT,
-        body=serializers.AckFailedSerializer,
+        body=schemas.AckFailedRequest,
         responses={200: ApiResponse("How many rows moved, and which were skipped.", answers.Acknowledged)},
         errors=[VALIDATION, NO_SITE],
         examples={"one row": {"siteId": SITE, "queueIds": [ROW], "errorCategory": "VALIDATION"}},
@@ -127,7 +82,7 @@ verify = describe(
     post=operation(
         "Exchange a key for a token for one site",
         tag=SCRIPT,
-        body=serializers.SiteSerializer,
+        body=schemas.SiteRequest,
         responses={200: ApiResponse("A token, and when it expires.", answers.Session)},
         errors=[VALIDATION, NO_SITE],
         examples={"a site": {"siteId": SITE}},
@@ -138,7 +93,7 @@ stats = describe(
     get=operation(
         "Get the stats of a site, or of all",
         tag=PEOPLE,
-        query=serializers.StatsSerializer,
+        query=schemas.StatsQuery,
         responses={200: ApiResponse("The stats of one site, or of all.", answers.SiteStats | answers.SummedStats)},
         errors=[VALIDATION, NO_SITE],
     )
@@ -149,7 +104,7 @@ rows = describe(
         "List a site's conversions",
         description="Newest first. Pass `nextCursor` as `cursor` for the next page; pages are stable while rows move.",
         tag=PEOPLE,
-        query=serializers.RowsSerializer,
+        query=schemas.RowsQuery,
         responses={200: ApiResponse("A page.", answers.ConversionRows)},
         errors=[VALIDATION, NO_SITE],
     )
@@ -159,7 +114,7 @@ actions = describe(
     post=operation(
         "Act on conversions",
         tag=PEOPLE,
-        body=serializers.ActionSerializer,
+        body=schemas.ActionRequest,
         responses={200: ApiResponse("How many rows moved, and which were skipped.", answers.Acted)},
         errors=[VALIDATION, NO_SITE],
         examples={"retry": {"siteId": SITE, "action": "RETRY_SELECTED", "ids": [ROW], "reason": "Fixed at Google."}},

@@ -1,25 +1,28 @@
 """One shape for every refusal of every API."""
 
+from typing import Annotated
+
 import pytest
 from django.db import OperationalError
 from django.http import HttpResponse
 from django.test import Client, RequestFactory
-from rest_framework import serializers
+from pydantic import Field
 from rest_framework.exceptions import Throttled
 from rest_framework.test import APIRequestFactory, force_authenticate
 from rest_framework.views import APIView
 
 from config.middleware import MalformedRequestMiddleware
+from kilit.api.messages import Message
 from tests.parcels.models import Parcel
 
 
-class PartSerializer(serializers.Serializer):
-    quantity = serializers.IntegerField(min_value=1)
+class SomePart(Message):
+    quantity: Annotated[int, Field(ge=1)]
 
 
-class OrderSerializer(serializers.Serializer):
-    order_id = serializers.CharField()
-    parts = PartSerializer(many=True)
+class SomeOrder(Message):
+    order_id: str
+    parts: list[SomePart]
 
 
 class OrderView(APIView):
@@ -30,7 +33,7 @@ class OrderView(APIView):
             Parcel.objects.get(pk=key).move("deliver")
         if request.data.get("throttled"):
             raise Throttled(wait=7)
-        OrderSerializer(data=request.data).is_valid(raise_exception=True)
+        SomeOrder.read(request.data)
 
 
 def post(data, *, user, content_type: str = "application/json"):
@@ -76,7 +79,7 @@ def test_every_bad_field_is_named_with_its_path(admin_user) -> None:
         "parts.1.quantity",
         "parts.2.quantity",
     ]
-    assert "parts.1.quantity: Ensure this value is greater than or equal to 1." in answer.data["error"]["message"]
+    assert "parts.1.quantity: Expected at least 1." in answer.data["error"]["message"]
 
 
 def test_no_key_is_unauthenticated() -> None:
@@ -136,7 +139,7 @@ def test_a_database_that_is_down_is_unavailable_not_a_fault(admin_user, monkeypa
     def down(*_: object, **__: object) -> None:
         raise OperationalError("the server closed the connection")
 
-    monkeypatch.setattr(OrderSerializer, "is_valid", down)
+    monkeypatch.setattr(SomeOrder, "read", down)
     answer = post({}, user=admin_user)
     monkeypatch.setattr("django.contrib.sessions.middleware.SessionMiddleware.process_request", down)
     outside = Client(raise_request_exception=False).get("/api/nothing")

@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from kilit.lock.management.arguments import whole_number
 from kilit.lock.models import Count
-from ociqueue.api.serializers import MOST_ENQUEUED
 from ociqueue.management.progress_bar import ProgressBar
 from ociqueue.models import Conversion, Site
+from ociqueue.schemas import MOST_ENQUEUED
 from ociqueue.states import CONVERSIONS, ConversionStatus
 from tests.loadtest.driver import Failed, LoadTest
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kilit.api.cursor import decode_cursor
 from kilit.lock.identity import uuid7
 from ociqueue import presenters
 from ociqueue.filters import search
@@ -18,7 +19,7 @@ def test_nothing_that_runs_all_day_walks_the_finished_rows(crowded: Site) -> Non
     rows = Conversion.objects.for_site(crowded)
     claimed = list(rows.filter(status="PROCESSING").values_list("pk", flat=True)[:1000])
     last = rows.order_by("-id").values_list("pk", flat=True)[500]
-    cursor = presenters.rows_page(crowded, limit=1, status=None, cursor=None)["nextCursor"]
+    cursor = decode_cursor(presenters.rows_page(crowded, limit=1, status=None, cursor=None)["nextCursor"])
     chores = {
         "export": lambda: rows.claim(limit=1000),
         "ack": lambda: rows.filter(pk__in=claimed).ack(),
