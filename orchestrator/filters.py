@@ -10,7 +10,7 @@ from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGr
 from orchestrator.errors import Code
 from orchestrator.models.job import FAILURES
 from orchestrator.models.queryset import JobQuerySet
-from orchestrator.orders.fields import OrderFieldError, phone
+from orchestrator.schemas.orders import phone
 from orchestrator.states import JOBS, Mode
 
 
@@ -19,7 +19,7 @@ def search(jobs: JobQuerySet, text: str) -> JobQuerySet:
     with suppress(ValueError):
         return jobs.filter(pk=UUID(text))
     by_phone = Q()
-    with suppress(OrderFieldError):
+    with suppress(ValueError):
         by_phone = Q(customer_phone=phone(text))
     return jobs.filter(Q(order_id=text) | by_phone)
 

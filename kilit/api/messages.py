@@ -26,6 +26,7 @@ TEXTS = {
     "bool_parsing": "Expected true or false.",
     "bool_type": "Expected true or false.",
     "dict_type": "Expected an object.",
+    "frozen_set_type": "Expected a list.",
     "greater_than_equal": "Expected at least {ge}.",
     "int_from_float": "Expected a whole number.",
     "int_parsing": "Expected a whole number.",
@@ -40,7 +41,7 @@ TEXTS = {
     "string_type": "Expected a string.",
     "string_unicode": "Control characters and broken Unicode are not allowed.",
     "too_long": "Expected at most {max_length:,}, got {actual_length:,}.",
-    "too_short": "Expected at least {min_length}.",
+    "too_short": "Expected at least {min_length}, got {actual_length}.",
     "tuple_type": "Expected a list.",
     "value_error": "{error}",
 }
@@ -121,7 +122,8 @@ def format_error(error: FieldError) -> str:
 
 def format_path(path: Sequence[str | int]) -> str:
     """Format a path. Names come from the caller: each is cut, and what cannot be stored becomes `?`."""
-    return ".".join(UNSTORABLE_CHARS.sub("?", str(name)[:LONGEST_NAME]) for name in path)
+    # Pydantic marks an error of a name itself with another step.
+    return ".".join(UNSTORABLE_CHARS.sub("?", str(name)[:LONGEST_NAME]) for name in path if name != "[key]")
 
 
 def _text(found: Any, model: type[BaseModel], listed: set[str]) -> str:

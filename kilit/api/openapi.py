@@ -100,15 +100,13 @@ describe = extend_schema_view
 
 def query_parameters(query: type[Message]) -> list[OpenApiParameter]:
     schema = query.model_json_schema()
-    return [
-        OpenApiParameter(
-            name,
-            without_titles(field),
-            required=name in schema.get("required", ()),
-            description=field.pop("description", ""),
-        )
-        for name, field in schema["properties"].items()
-    ]
+    found = []
+    for name, value in schema["properties"].items():
+        description = value.pop("description", "")
+        shape = without_titles(value["anyOf"][0] if "anyOf" in value else value)  # null stands for absent
+        required = name in schema.get("required", ())
+        found.append(OpenApiParameter(name, shape, required=required, description=description))
+    return found
 
 
 # TEMPORARY, until every queue has its schemas.py

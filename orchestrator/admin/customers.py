@@ -1,5 +1,7 @@
 """Customers in the console: operators add the customer that a held order needs."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -11,7 +13,7 @@ from unfold.admin import ModelAdmin
 
 from orchestrator.admin.columns import masked
 from orchestrator.models import Customer
-from orchestrator.orders.fields import OrderFieldError, phone, text
+from orchestrator.schemas.orders import phone, read_text
 
 
 class CustomerForm(forms.ModelForm[Customer]):
@@ -32,16 +34,15 @@ class CustomerForm(forms.ModelForm[Customer]):
             )
 
     def clean_phone(self) -> str:
-        return self._read(phone, self.cleaned_data["phone"])
+        return self._read(phone, "phone")
 
     def clean_name(self) -> str:
-        return self._read(text(200), self.cleaned_data["name"])
+        return self._read(partial(read_text, longest=200), "name")
 
-    @staticmethod
-    def _read(read: Any, value: str) -> str:
+    def _read(self, read: Callable[[str], str], name: str) -> str:
         try:
-            return str(read(value))
-        except OrderFieldError as error:
+            return read(self.cleaned_data[name])
+        except ValueError as error:
             raise forms.ValidationError(gettext(str(error))) from None
 
 
@@ -63,7 +64,7 @@ class CustomerAdmin(ModelAdmin):
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         try:
             return queryset.filter(phone=phone(search_term)), False
-        except OrderFieldError:
+        except ValueError:
             return super().get_search_results(request, queryset, search_term)  # type: ignore[no-any-return]
 
     def has_add_permission(self, request: HttpRequest) -> bool:

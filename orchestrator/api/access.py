@@ -8,7 +8,7 @@ from rest_framework.views import APIView
 
 from kilit.api.errors import ApiError
 from orchestrator.errors import Code
-from orchestrator.orders.order import InvalidOrder
+from orchestrator.schemas.orders import InvalidOrder
 
 MOST_IN_MESSAGE = 20
 MOST_FAULTS = 100
@@ -22,7 +22,7 @@ class QueueView(APIView):
             raise PermissionDenied("Viewers cannot do this." if needed == "operate" else "You cannot view jobs.")
 
     def handle_exception(self, exc: Exception) -> Any:
-        return super().handle_exception(invalid_order(exc.errors) if isinstance(exc, InvalidOrder) else exc)
+        return super().handle_exception(invalid_order(exc.lines) if isinstance(exc, InvalidOrder) else exc)
 
 
 def invalid_order(errors: list[str]) -> ApiError:
@@ -32,9 +32,3 @@ def invalid_order(errors: list[str]) -> ApiError:
     beyond = len(errors) - MOST_FAULTS
     facts = {"faults_beyond": beyond} if beyond > 0 else {}
     return ApiError(422, Code.VALIDATION, message, faults=errors[:MOST_FAULTS], **facts)
-
-
-def read(serializer: Any, data: Any) -> dict[str, Any]:
-    request = serializer(data=data)
-    request.is_valid(raise_exception=True)
-    return dict(request.validated_data)

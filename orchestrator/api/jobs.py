@@ -7,19 +7,20 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from django.utils.http import content_disposition_header
-from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kilit.api.errors import ApiError
 from kilit.lock.audit import for_reason
 from orchestrator.api import presenters, schema
-from orchestrator.api.access import QueueView, read
+from orchestrator.api.access import QueueView
 from orchestrator.errors import Code
 from orchestrator.orders.customers import add_customer, find_customer
 from orchestrator.orders.enqueue import enqueue
-from orchestrator.orders.fields import UNSAFE_CHARS
 from orchestrator.orders.order import read_order
+from orchestrator.schemas.jobs import CuttingJobsQuery, DecisionReason
+from orchestrator.schemas.orders import UNSAFE_CHARS
 from orchestrator.workflow import decisions
 
 
@@ -32,12 +33,8 @@ class JobsView(QueueView):
         return Response({"job": presenters.present_job(job), "deduplicated": is_known}, status=200 if is_known else 201)
 
     def get(self, request: Request) -> Response:
-        query = read(schema.ListSerializer, request.query_params)
-        try:
-            page = presenters.job_page(**query)
-        except ValueError as error:
-            raise ValidationError({"cursor": str(error)}) from None
-        return Response(page)
+        given = {name: value for name, value in request.query_params.items() if value}
+        return Response(presenters.job_page(CuttingJobsQuery.read(given)))
 
 
 @schema.job
@@ -50,7 +47,7 @@ class DecisionView(QueueView):
     verb = ""
 
     def post(self, request: Request, pk: str) -> Response:
-        reason = read(schema.ReasonSerializer, request.data or {}).get("reason") or ""
+        reason = DecisionReason.read(request.data or {}).reason or ""
         decide: decisions.Decision = getattr(decisions, self.verb)
         with for_reason(reason):
             return Response({"job": presenters.present_job(decide(read_id(pk)))})

@@ -7,11 +7,11 @@ from typing import Any, get_args, get_type_hints
 
 from django.db.models import Model
 
-from kilit.api.cursor import decode_cursor, encode_cursor
+from kilit.api.cursor import encode_cursor
 from kilit.lock.models import Event
-from orchestrator.api.answers import AuditLine, CustomerShown, JobShown, JobWhole
 from orchestrator.filters import FILTERS
 from orchestrator.models import Customer, Job
+from orchestrator.schemas.jobs import AuditLine, CustomerShown, CuttingJobsQuery, JobShown, JobWhole
 
 
 def present_job(job: Job) -> dict[str, Any]:
@@ -48,14 +48,14 @@ def _fields(shape: type) -> dict[str, bool]:
     return {name: NoneType in get_args(hint) for name, hint in get_type_hints(shape).items()}
 
 
-def job_page(*, limit: int, state: str = "", order_id: str = "", cursor: str = "") -> dict[str, Any]:
+def job_page(query: CuttingJobsQuery) -> dict[str, Any]:
     """Return a page of jobs, newest first, and the cursor of the next; ids never change, so pages are stable."""
-    filters = {"status": state} if state else {}
+    filters = {"status": query.state.value} if query.state else {}
     jobs = FILTERS.apply(Job.objects.defer("payload"), filters).order_by(*FILTERS.ordering(filters), "-id")
-    jobs = jobs.filter(order_id=order_id) if order_id else jobs
-    jobs = jobs.filter(pk__lt=decode_cursor(cursor)) if cursor else jobs
-    found = list(jobs[: limit + 1])
-    page: dict[str, Any] = {"jobs": [present_job(job) for job in found[:limit]]}
-    if len(found) > limit:
-        page["next_cursor"] = encode_cursor(found[limit - 1].pk)
+    jobs = jobs.filter(order_id=query.order_id) if query.order_id else jobs
+    jobs = jobs.filter(pk__lt=query.cursor) if query.cursor else jobs
+    found = list(jobs[: query.limit + 1])
+    page: dict[str, Any] = {"jobs": [present_job(job) for job in found[: query.limit]]}
+    if len(found) > query.limit:
+        page["next_cursor"] = encode_cursor(found[query.limit - 1].pk)
     return page

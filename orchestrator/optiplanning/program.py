@@ -15,7 +15,7 @@ from typing import IO
 
 from orchestrator.errors import Code, JobError
 from orchestrator.optiplanning import guardian
-from orchestrator.orders.fields import UNSAFE_CHARS
+from orchestrator.schemas.orders import UNSAFE_CHARS
 
 GUARDIAN = Path(guardian.__file__)
 KEEP_ALIVE_EVERY = 1.0  # seconds

@@ -13,7 +13,7 @@ from xml.sax.handler import ContentHandler
 from defusedxml.common import DefusedXmlException
 from defusedxml.expatreader import create_parser
 
-from orchestrator.orders.fields import plain
+from orchestrator.schemas.orders import plain
 
 DEEPEST = 200  # every open element takes memory; a solution has only a few levels
 # The parser's errors at the end of a truncated file.

@@ -5,7 +5,8 @@ from django.db import transaction
 from kilit.lock.models import Event
 from kilit.workers import doorbells
 from orchestrator.models import Job
-from orchestrator.orders.order import Order, canonical, payload_hash
+from orchestrator.orders.order import canonical, payload_hash
+from orchestrator.schemas.orders import Order
 from orchestrator.states import Mode
 
 BELL = "orchestrator"

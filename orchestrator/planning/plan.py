@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
-from orchestrator.orders.order import PlateSize
+from orchestrator.schemas.orders import PlateSize
 
 
 @dataclass(frozen=True)

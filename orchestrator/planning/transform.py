@@ -5,11 +5,10 @@ from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 from orchestrator.errors import Code, JobError
-from orchestrator.orders.fields import plain
-from orchestrator.orders.order import ARKALIK, EDGES, Order, Part
 from orchestrator.planning.excel.template import check_template
 from orchestrator.planning.plan import Batch, Plan, Row
-from orchestrator.planning.rules import Rules
+from orchestrator.schemas.orders import EDGES, Order, Part, plain
+from orchestrator.schemas.rules import Rules
 
 CENTS = Decimal("0.01")
 
@@ -37,7 +36,7 @@ def transform(order: Order, rules: Rules, *, template: Path | None = None) -> Pl
 def transform_part(part: Part, rules: Rules) -> tuple[Row, bool]:
     """Return the row of a part, and whether edges of a backing part were removed."""
     thickness = plain(part.thickness_mm)
-    backing = part.part_type == ARKALIK
+    backing = part.part_type == "ARKALIK"
     if backing and part.thickness_mm not in rules.backing_thicknesses:
         known = ", ".join(map(plain, sorted(rules.backing_thicknesses)))
         raise _part_error(

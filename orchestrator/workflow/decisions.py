@@ -14,8 +14,9 @@ from orchestrator.files.folders import Folders
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet, retry_blocker
 from orchestrator.orders.enqueue import ring
-from orchestrator.planning.rules import Rules, current_rules
+from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import is_cut_in_part, take_back
+from orchestrator.schemas.rules import Rules
 from orchestrator.states import CANCELLABLE, JobState
 
 Decision = Callable[[UUID], Job]

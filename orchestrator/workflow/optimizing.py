@@ -101,7 +101,7 @@ def digest(contents: Iterable[bytes]) -> str:
 
 def time_left(job: Job) -> timedelta:
     """Return OptiPlanning's remaining time; raise E_OPTI_XML_TIMEOUT if there is none."""
-    left = current_rules().opti_xml_after - age(job, "opti_started_at")
+    left = current_rules().timeouts.opti_xml - age(job, "opti_started_at")
     if left <= timedelta(0):
         raise timed_out(job)
     return left
@@ -110,5 +110,5 @@ def time_left(job: Job) -> timedelta:
 def timed_out(job: Job) -> JobError:
     lacking = missing(wanted(job), folders_here())
     of_what = f" for {', '.join(lacking)}, only for the other sheets," if lacking else ""
-    limit = format_minutes(current_rules().opti_xml_after)
+    limit = format_minutes(current_rules().timeouts.opti_xml)
     return JobError(Code.OPTI_XML_TIMEOUT, f"OptiPlanning wrote no solution{of_what} within {limit}.")

@@ -16,7 +16,7 @@ from orchestrator.errors import JobError
 from orchestrator.files.folders import Folders
 from orchestrator.optiplanning.adapters import command_missing, macro_missing
 from orchestrator.planning.excel import check_template
-from orchestrator.planning.rules import current_rules
+from orchestrator.planning.rules import current_rules, rules_error
 
 LITTLE_SPACE = 100 * 1024**2
 NO_SPACE = 5 * 1024**2
@@ -95,9 +95,9 @@ def _rules() -> Iterator[PreflightCheck]:
     except JobError as error:
         yield PreflightCheck(_("rules"), CheckLevel.FAIL, error.message)
         return
-    if rules.file_error:
+    if invalid := rules_error():
         message = _("%(error)s This process still uses the last valid rules.")
-        yield PreflightCheck(_("rules"), CheckLevel.FAIL, message % {"error": rules.file_error})
+        yield PreflightCheck(_("rules"), CheckLevel.FAIL, message % {"error": invalid})
     else:
         yield PreflightCheck(_("rules"), CheckLevel.PASS, _("The rules are valid."))
     if rules.default_plate_size is None:

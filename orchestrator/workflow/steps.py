@@ -15,7 +15,6 @@ from orchestrator.files.folders import Folders
 from orchestrator.models import Customer, Job
 from orchestrator.models.queryset import NO_ERROR, UNSOLVED
 from orchestrator.optiplanning.collecting import file_clock
-from orchestrator.orders.fields import plain
 from orchestrator.planning.excel import Sheet, render_sheets, write_files
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.rules import current_rules
@@ -27,6 +26,7 @@ from orchestrator.saw.saw_handover import (
     is_cut_in_part,
     settle_earlier_attempts,
 )
+from orchestrator.schemas.orders import plain
 from orchestrator.states import JobState, Mode
 from orchestrator.workflow.optimizing import digest, optimize
 from orchestrator.workflow.step_context import KeepAlive, advance, age, folders_here, format_minutes, plan_for, poll
@@ -127,7 +127,7 @@ def validate(job: Job, _: KeepAlive) -> None:
 def hand_over(job: Job, _: KeepAlive) -> timedelta | None:
     """Deliver the solution to the saw once, and wait for its answer."""
     folders = folders_here()
-    limit = current_rules().osi_ack_after
+    limit = current_rules().timeouts.osi_ack
     if job.handed_at is None:
         try:
             with folder_errors(folders.saw):

@@ -8,6 +8,8 @@ import pytest
 from orchestrator.api import presenters
 from orchestrator.models import Job
 from orchestrator.saw.saw_handover import release_lapsed
+from orchestrator.schemas.jobs import CuttingJobsQuery
+from orchestrator.states import JobState
 from orchestrator.workflow.runner import is_due
 from tests.support.crowded_cutting_jobs import TABLE, crowded  # noqa: F401 - a fixture
 from tests.support.plans import explained, statements, walked
@@ -22,9 +24,9 @@ QUESTIONS: dict[str, Callable[[], Any]] = {
     "is anything due": is_due,
     "wake the next": Job.objects.wake_next,
     "release lapsed": release_lapsed,
-    "list": lambda: presenters.job_page(limit=50),
-    "list of a state": lambda: presenters.job_page(limit=50, state="HOLD"),
-    "list of an order": lambda: presenters.job_page(limit=50, order_id="S-7"),
+    "list": lambda: presenters.job_page(CuttingJobsQuery()),
+    "list of a state": lambda: presenters.job_page(CuttingJobsQuery(state=JobState.HOLD)),
+    "list of an order": lambda: presenters.job_page(CuttingJobsQuery(order_id="S-7")),
 }
 
 

@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from orchestrator.planning.rulebook import Rules, read_rules
+from orchestrator.planning.rulebook import read_rules
+from orchestrator.schemas.rules import Rules
 from tests.support.commands import ROOT
 
 SHIPPED = json.loads((ROOT / "orchestrator" / "rules.json").read_text())

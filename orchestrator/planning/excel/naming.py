@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from uuid import UUID
 
-from orchestrator.orders.fields import plain
 from orchestrator.planning.plan import Batch
+from orchestrator.schemas.orders import plain
 
 LONGEST_COLOUR = 60
 HASH_LENGTHS = (0, 8, 16, 64)

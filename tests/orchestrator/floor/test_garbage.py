@@ -11,10 +11,11 @@ from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders, read_command
 from orchestrator.optiplanning.collecting import Collected, Wanted
 from orchestrator.optiplanning.solution import InvalidSolution, read_solution
-from orchestrator.orders.fields import UNSAFE_CHARS
-from orchestrator.orders.order import InvalidOrder, Order, read_order
+from orchestrator.orders.order import read_order
 from orchestrator.planning.excel.template import open_template
-from orchestrator.planning.rulebook import InvalidRules, Rules, read_rules
+from orchestrator.planning.rulebook import InvalidRules, read_rules
+from orchestrator.schemas.orders import UNSAFE_CHARS, InvalidOrder, Order
+from orchestrator.schemas.rules import Rules
 from tests.support.cutting_jobs import ARKALIK, GOVDE, order_body
 from tests.support.cutting_rules import SHIPPED as RULES
 from tests.support.examples import few
@@ -27,9 +28,9 @@ from tests.support.sheets import TEMPLATE
 def test_every_order_is_read_or_rejected_with_a_message(body: Any) -> None:
     found = answer(read_order, body, default_mode="C", refusal=InvalidOrder)
 
-    errors = getattr(found, "errors", [])
-    assert isinstance(found, Order) or errors
-    assert all(": " in error and not UNSAFE_CHARS.search(error) for error in errors)
+    lines = getattr(found, "lines", [])
+    assert isinstance(found, Order) or lines
+    assert all(": " in line and not UNSAFE_CHARS.search(line) for line in lines)
 
 
 @given(spoilt(RULES).map(lambda rules: json.dumps(rules).encode()) | damaged(json.dumps(RULES, indent=2).encode()))

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from openpyxl import load_workbook
 
 from orchestrator.files.folders import Folders
-from orchestrator.orders.fields import UNSAFE_CHARS, is_visible
-from orchestrator.orders.order import EDGES, Order, canonical, order_from, payload_hash, read_order
+from orchestrator.orders.order import canonical, order_from, payload_hash, read_order
 from orchestrator.planning.excel import write_files
 from orchestrator.planning.excel.naming import file_names
 from orchestrator.planning.excel.template import SHEET
 from orchestrator.planning.plan import Batch
 from orchestrator.planning.rules import current_rules
 from orchestrator.planning.transform import transform
+from orchestrator.schemas.orders import EDGES, UNSAFE_CHARS, Order, is_visible
 from tests.support.examples import few
 from tests.support.sheets import TEMPLATE
 

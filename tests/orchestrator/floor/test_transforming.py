@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import Code, JobError
-from orchestrator.orders.order import PlateSize, read_order
+from orchestrator.orders.order import read_order
 from orchestrator.planning.plan import Plan, Row
-from orchestrator.planning.rules import Rules, current_rules
+from orchestrator.planning.rules import current_rules
 from orchestrator.planning.transform import millimetres, transform
+from orchestrator.schemas.rules import Rules
 from tests.support.cutting_jobs import ARKALIK, GOVDE, order_body
 from tests.support.cutting_rules import rules_with
 
@@ -142,9 +143,9 @@ def test_a_grain_that_the_rules_leave_out_is_a_fault() -> None:
 
 
 def test_the_plate_is_the_orders_else_the_rules() -> None:
-    assert plan_of(GOVDE).plate == PlateSize(Decimal(2100), Decimal(2800))
+    assert dict(plan_of(GOVDE).plate) == {"width_mm": 2100, "height_mm": 2800}
     named = plan_of(GOVDE, plate_size={"width_mm": 1830, "height_mm": 3660})
-    assert named.plate == PlateSize(Decimal(1830), Decimal(3660))
+    assert dict(named.plate) == {"width_mm": 1830, "height_mm": 3660}
     assert fault_of(GOVDE, rules=rules_with(defaultPlateSize=None)).code == Code.PLATE_SIZE_MISSING
 
 

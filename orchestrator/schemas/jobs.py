@@ -1,31 +1,58 @@
-"""Response types of the cutting API; tests check every response against them."""
+"""Queries, decisions and responses of the cutting API; tests check every response against them."""
 
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired
+from uuid import UUID
 
-from kilit.api.openapi import Id, SchemaKeywords, Time
+from pydantic import ConfigDict, Field, PlainValidator, StringConstraints, WithJsonSchema
+from typing_extensions import TypedDict
+
+from kilit.api.cursor import decode_cursor
+from kilit.api.messages import Message
+from kilit.api.openapi import Id, Time
 from orchestrator.errors import Code
 from orchestrator.states import JobState, Mode
 
-STATE = {"enum": JobState.values}
+STORABLE = r"^[^\x00]*$"
+
+
+class CuttingJobsQuery(Message):
+    """Other parameters are ignored."""
+
+    model_config = ConfigDict(extra="ignore", strict=False)
+
+    state: Annotated[JobState, WithJsonSchema({"type": "string", "enum": JobState.values})] | None = None
+    order_id: (
+        Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=STORABLE)] | None
+    ) = None
+    cursor: Annotated[UUID, PlainValidator(decode_cursor, json_schema_input_type=str)] | None = None
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+
+
+class DecisionReason(Message):
+    """Why an operator decided so, for the audit; other names are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=1000, pattern=STORABLE)] | None = None
 
 
 class JobShown(TypedDict):
     """A job as in lists."""
 
     id: Id
-    state: Annotated[str, SchemaKeywords(STATE)]
+    state: JobState
     order_id: str
     customer_phone: str
     customer_snapshot_name: str | None
     customer_id: int | None
-    opti_mode: Annotated[str, SchemaKeywords({"enum": Mode.values})]
+    opti_mode: Mode
     revision: int
     payload_hash: str
     part_count: int
     retry_count: int
     manual_trigger_approved: bool
     claimed: bool
-    error_code: Annotated[str, SchemaKeywords({"enum": Code.values})] | None
+    error_code: Code | None
     error_message: str | None
     next_run_at: Time
     created_at: Time
@@ -48,8 +75,8 @@ class AuditLine(TypedDict):
 
     id: int
     event_type: str
-    from_state: Annotated[str, SchemaKeywords(STATE)] | None
-    to_state: Annotated[str, SchemaKeywords(STATE)] | None
+    from_state: JobState | None
+    to_state: JobState | None
     actor: str
     message: str
     details: dict[str, Any]
@@ -96,7 +123,7 @@ class JobDecided(TypedDict):
 
 class CustomerShown(TypedDict):
     id: int
-    phone: Annotated[str, SchemaKeywords({"description": "E.164."})]
+    phone: Annotated[str, Field(description="E.164.")]
     name: str
     created_at: Time
 
