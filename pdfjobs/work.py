@@ -9,13 +9,14 @@ from datetime import timedelta
 
 from django.conf import settings
 
+from kilit.api.messages import InvalidMessage
 from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
 from kilit.workers import doorbells
 from pdfjobs.documents import DocumentError, UnknownTemplateError, document
 from pdfjobs.job_key import job_key
 from pdfjobs.models import PdfJob
-from pdfjobs.rendering import OptionsError, PageOptions, RenderError, render
+from pdfjobs.rendering import PageOptions, RenderError, render
 from pdfjobs.states import PDF_JOBS, ErrorCode
 from pdfjobs.storage import artifacts
 
@@ -84,8 +85,8 @@ def render_job(job: PdfJob) -> bytes:
     template = document(job.template_name)
     try:
         options = PageOptions.read(job.options)
-    except OptionsError as error:  # stored by an older version
-        raise RenderError(ErrorCode.UNKNOWN, str(error)) from None
+    except InvalidMessage as error:  # stored by an older version
+        raise RenderError(ErrorCode.UNKNOWN, f"The stored options are invalid. {error}") from None
     # Later requests with this key get this file, so it must come from the versions that the key was computed with.
     if job_key(template, job.payload, options) != job.job_key:
         raise RenderError(ErrorCode.VERSION_MISMATCH, VERSION_MISMATCH)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType
-from typing import Annotated, Any, Literal, Self, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
@@ -66,6 +66,7 @@ class Message(BaseModel):
     """The base of all messages: no value is converted, and an unknown name is an error, because it is likely a typo."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    most_errors: ClassVar[int | None] = None  # that are reported
 
     @classmethod
     def read(cls, data: Any, *, context: Mapping[str, Any] | None = None) -> Self:
@@ -108,11 +109,11 @@ def invalid(text: str) -> PydanticCustomError:
     return PydanticCustomError("invalid", "{text}", {"text": text})
 
 
-def field_errors(error: ValidationError, model: type[BaseModel]) -> list[FieldError]:
+def field_errors(error: ValidationError, model: type[Message]) -> list[FieldError]:
     known: set[str] = set()
     return [
         {"field": format_path(found["loc"]), "message": _text(found, model, known)}
-        for found in error.errors(include_url=False)
+        for found in error.errors(include_url=False)[: model.most_errors]
     ]
 
 
@@ -135,7 +136,7 @@ def _text(found: Any, model: type[BaseModel], listed: set[str]) -> str:
             return "Unknown field."
         listed.add(names)
         return f"Unknown field. Known fields: {names}."
-    if (path and found["input"] is None and kind != "invalid") or kind == "missing":
+    if kind == "missing" or (path and found["input"] is None and kind != "invalid" and _is_required(model, path)):
         _, notes = _at(model, path)
         expected = [note.text for note in notes if isinstance(note, Expected)]
         return f"This field is required: {expected[0]}." if expected else "This field is required."
@@ -143,19 +144,30 @@ def _text(found: Any, model: type[BaseModel], listed: set[str]) -> str:
         hint, _ = _at(model, path)
         words = get_args(hint) if get_origin(hint) is Literal else [member.value for member in hint]
         return f"Expected one of {', '.join(words)}."
+    if kind == "string_unicode" and _is_model(_at(model, path)[0]):
+        return "A field's name contains broken Unicode."
     return TEXTS[kind].format(**found.get("ctx", {})) if kind in TEXTS else str(found["msg"])
+
+
+def _is_required(model: type[BaseModel], path: Sequence[str | int]) -> bool:
+    owner, _ = _at(model, path[:-1])
+    return not _is_model(owner) or _fields(owner)[str(path[-1])].is_required()
 
 
 def _at(model: type[BaseModel], path: Sequence[str | int]) -> tuple[Any, Sequence[Any]]:
     """Return the type at a path, and what `Annotated` adds to it."""
-    hint, notes = _plain(model)
+    hint, notes = unwrap(model)
     for step in path:
-        if isinstance(hint, type) and issubclass(hint, BaseModel):
+        if _is_model(hint):
             field = _fields(hint)[str(step)]
-            hint, notes = _plain(field.annotation, field.metadata)
+            hint, notes = unwrap(field.annotation, field.metadata)
         else:  # a list's items, or a dict's values
-            hint, notes = _plain([arg for arg in get_args(hint) if arg is not Ellipsis][-1])
+            hint, notes = unwrap([arg for arg in get_args(hint) if arg is not Ellipsis][-1])
     return hint, notes
+
+
+def _is_model(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, BaseModel)
 
 
 @cache
@@ -163,7 +175,8 @@ def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
-def _plain(hint: Any, notes: Sequence[Any] = ()) -> tuple[Any, Sequence[Any]]:
+def unwrap(hint: Any, notes: Sequence[Any] = ()) -> tuple[Any, Sequence[Any]]:
+    """Return the type without `Annotated` and None, and what `Annotated` adds to it."""
     while True:
         if get_origin(hint) is Annotated:
             hint, notes = hint.__origin__, (*notes, *hint.__metadata__)

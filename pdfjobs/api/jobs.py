@@ -8,7 +8,6 @@ from typing import Any, cast
 from django.contrib.auth.models import User
 from django.http import HttpResponse, HttpResponseBase
 from django.urls import reverse
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -16,14 +15,15 @@ from kilit.access.authentication import given_key
 from kilit.api.errors import DATABASE_DOWN, ApiError
 from kilit.workers.models import Heartbeat
 from pdfjobs.api import schema
-from pdfjobs.api.responses import PdfJobCreated, PdfJobDetail, PdfTemplate
 from pdfjobs.api.views import RETRY_AFTER, PdfView, fallback_response
 from pdfjobs.documents import Document, UnknownTemplateError, documents
+from pdfjobs.documents.description import walk
 from pdfjobs.enqueue import QueueFullError, enqueue, expire_missing
 from pdfjobs.file_response import ArtifactMissingError, file_response
-from pdfjobs.job_request import JobRequest, JobRequestError, parse_job_request
+from pdfjobs.job_request import JobRequest, parse_job_request
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import RenderError
+from pdfjobs.schemas import PdfJobCreated, PdfJobDetail, PdfTemplate
 from pdfjobs.states import UNFINISHED, ErrorCode, PdfStatus
 
 logger = logging.getLogger(__name__)
@@ -114,12 +114,6 @@ def parse_body(body: Any) -> JobRequest:
         return parse_job_request(body)
     except UnknownTemplateError as error:
         raise ApiError(400, ErrorCode.TEMPLATE_ERROR, str(error), allowed=error.allowed) from None
-    except JobRequestError as error:
-        errors: dict[str, list[str]] = {}
-        for line in error.errors:
-            path, _, message = line.partition(": ")
-            errors.setdefault(path or "non_field_errors", []).append(message)
-        raise ValidationError(errors) from None
 
 
 def describe_template(document: Document) -> PdfTemplate:
@@ -127,8 +121,8 @@ def describe_template(document: Document) -> PdfTemplate:
         "name": document.name,
         "title": document.title,
         "variables": [
-            {"path": path, "about": field.about, "allowed": field.allowed(), "required": field.required}
-            for path, field in document.schema.walk()
+            {"path": path, "about": field.description or "", "allowed": allowed, "required": field.is_required()}
+            for path, allowed, field in walk(document.model)
         ],
         "sample": document.sample,
     }

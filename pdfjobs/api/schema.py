@@ -1,4 +1,4 @@
-"""The PDF API for OpenAPI. Requests are validated in job_request.py and rendering/options.py."""
+"""The PDF API for OpenAPI."""
 
 from functools import partial
 from uuid import UUID
@@ -6,20 +6,10 @@ from uuid import UUID
 from drf_spectacular.utils import OpenApiParameter
 
 from kilit.api import openapi
-from kilit.api.openapi import RETRY_AFTER, VALIDATION, ApiResponse, Component, Schema, describe
-from pdfjobs.api.responses import PdfJobCreated, PdfJobDetail, PdfTemplates
+from kilit.api.openapi import RETRY_AFTER, VALIDATION, ApiResponse, describe
 from pdfjobs.documents.catalogue import KNOWN
-from pdfjobs.models.job import LONGEST_TIMEOUT
-from pdfjobs.rendering.options import (
-    MOST_KEYWORDS,
-    MOST_LINE,
-    MOST_MARGIN,
-    MOST_METADATA,
-    PAPERS,
-    PLACEHOLDERS,
-    PageOptions,
-)
-from pdfjobs.states import ErrorCode, FailSafe
+from pdfjobs.schemas import PdfJobCreated, PdfJobDetail, PdfRequest, PdfTemplates
+from pdfjobs.states import ErrorCode
 
 operation = partial(openapi.operation, tag="PDF")
 ID = OpenApiParameter("job_id", UUID, OpenApiParameter.PATH, description="The job's id.")
@@ -27,73 +17,6 @@ NO_JOB = {404: {"NOT_FOUND": "There is no such job, or it belongs to another use
 STORE_DOWN = {"PDF_STORE_UNAVAILABLE": "The storage of PDF files does not answer; nothing was changed."}
 FAILED = {True: "Failed after automatic retries: {}.", False: "Failed: {}."}
 BINARY = {"type": "string", "format": "binary"}
-
-DEFAULTS = PageOptions().canonical()
-TEXT = {"type": "string", "maxLength": MOST_METADATA}
-LINE = {
-    "type": ["object", "null"],
-    "description": f"Texts; {', '.join(f'{{{word}}}' for word in PLACEHOLDERS)} are replaced. Null for none.",
-    "properties": {side: {"type": "string", "maxLength": MOST_LINE} for side in ("left", "center", "right")},
-    "additionalProperties": False,
-}
-OPTIONS: dict[str, Schema] = {
-    "paper": {"type": "string", "enum": list(PAPERS)},
-    "landscape": {"type": "boolean"},
-    "margin": {
-        "type": "object",
-        "description": "Millimetres.",
-        "properties": {side: {"type": "number", "minimum": 0, "maximum": MOST_MARGIN} for side in DEFAULTS["margin"]},
-        "additionalProperties": False,
-    },
-    "pages": {"type": "string", "description": "Ranges such as `1-3,5`; empty means all.", "examples": ["1-3,5"]},
-    "header": LINE,
-    "footer": LINE,
-    "tagged": {"type": "boolean"},
-    "metadata": {
-        "type": "object",
-        "properties": {
-            **dict.fromkeys(("title", "author", "subject"), TEXT),
-            "keywords": {"type": "array", "items": TEXT, "maxItems": MOST_KEYWORDS},
-        },
-        "additionalProperties": False,
-    },
-}
-BEHAVIOUR: dict[str, Schema] = {
-    "timeout": {
-        "type": ["integer", "null"],
-        "description": "Seconds for one attempt.",
-        "minimum": 1,
-        "maximum": int(LONGEST_TIMEOUT.total_seconds()),
-    },
-    "fail_safe": {
-        "type": ["string", "null"],
-        "description": "While no worker is available: an error, or the document as HTML.",
-        "enum": [*FailSafe.values, None],
-    },
-}
-REQUEST = Component(
-    "PdfRequest",
-    {
-        "type": "object",
-        "required": ["template_name", "variables"],
-        "properties": {
-            "template_name": {"type": "string", "minLength": 1, "examples": list(KNOWN)},
-            "variables": {
-                "type": "object",
-                "description": "The template's variables; `GET /pdf/templates` lists them, with a sample.",
-            },
-            "options": {
-                "type": ["object", "null"],
-                "properties": {
-                    **{name: {**schema, "default": DEFAULTS[name]} for name, schema in OPTIONS.items()},
-                    **BEHAVIOUR,
-                },
-                "additionalProperties": False,
-            },
-        },
-        "additionalProperties": False,
-    },
-)
 
 
 templates = describe(
@@ -110,7 +33,7 @@ jobs = describe(
     post=operation(
         "Request a document",
         description="While a job for the same document is queued, running or stored, that job is returned.",
-        body=REQUEST,
+        body=PdfRequest,
         examples={name: {"template_name": name, "variables": kind.sample} for name, kind in KNOWN.items()},
         responses={
             200: ApiResponse(

@@ -1,4 +1,4 @@
-"""The documents that can be rendered: each is a template with a schema of its variables."""
+"""The documents that can be rendered: each is a template with a model of its variables."""
 
 from pdfjobs.documents.catalogue import UnknownTemplateError, document, documents
 from pdfjobs.documents.definition import Document, DocumentError

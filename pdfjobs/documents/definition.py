@@ -1,4 +1,4 @@
-"""A document: a template, the schema of its variables, and how they become the template's context."""
+"""A document: a template, the model of its variables, and how they become the template's context."""
 
 import hashlib
 import inspect
@@ -13,13 +13,14 @@ from typing import Any
 from django.conf import settings
 from django.template import Context, Engine, TemplateDoesNotExist, TemplateSyntaxError
 
+from kilit.api.messages import InvalidMessage
+from pdfjobs.documents.fields import Variables
 from pdfjobs.documents.images import ImageError, embed_images
-from pdfjobs.documents.schema import FieldErrors, FieldGroup
 from pdfjobs.rendering.fonts import fonts_digest
 from pdfjobs.rendering.renderer import MOST_HTML
 
 INCLUDED = re.compile(r"""\{%-?\s*(?:include|extends)\s+["']([^"']+)["']""")
-# The schema rejects NUL in variables, so a NUL in the page marks a variable that the template uses but does not have.
+# The models reject NUL in variables, so a NUL in the page marks a variable that the template uses but does not have.
 MISSING = re.compile("\0(.*?)\0")
 
 
@@ -35,9 +36,9 @@ class DocumentError(Exception):
 class Document:
     name: str
     title: str
-    schema: FieldGroup
-    # Makes the template's context from the variables: totals, and formatted numbers.
-    shape: Callable[[dict[str, Any]], dict[str, Any]]
+    model: type[Variables]
+    # Makes the template's context from the model: totals, and formatted numbers.
+    shape: Callable[[Any], dict[str, Any]]
     sample: dict[str, Any]
 
     @property
@@ -55,18 +56,16 @@ class Document:
 
     def errors(self, variables: Mapping[str, Any]) -> list[str]:
         """Return everything that is wrong with the variables, each with its path: `lines.0.quantity: …`."""
-        errors = FieldErrors()
-        self.schema.read(variables, "", errors)
-        return errors
+        try:
+            self.model.read(variables)
+        except InvalidMessage as error:
+            return error.lines
+        return []
 
     def html(self, variables: Mapping[str, Any]) -> str:
-        errors = FieldErrors()
-        read = self.schema.read(variables, "", errors)
-        if errors:
-            raise DocumentError(self.template, None, "; ".join(errors))
         try:
-            context = embed_images(self.shape(read))
-        except ImageError as error:
+            context = embed_images(self.shape(self.model.read(variables)))
+        except (InvalidMessage, ImageError) as error:
             raise DocumentError(self.template, None, str(error)) from None
         page = self._fill(context)
         if len(page.encode()) > MOST_HTML:  # checked here, so that workers and the HTML fallback agree

@@ -3,12 +3,13 @@
 import base64
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from django.conf import settings
 
+from kilit.api.messages import invalid
 from pdfjobs.documents.fetching import FetchError, fetch
-from pdfjobs.documents.schema import Field, FieldErrors
+from pdfjobs.documents.fields import Checked, Variables
 
 MOST_ADDRESS = 2000
 MOST_SIDE = 6000  # pixels; a small file can decompress into gigabytes
@@ -26,16 +27,13 @@ class RemoteImage:
     address: str
 
 
-@dataclass(frozen=True)
-class Image(Field):
-    def read(self, value: Any, path: str, errors: FieldErrors) -> RemoteImage | None:
-        if isinstance(value, str) and is_allowed(value):
-            return RemoteImage(value)
-        errors.add(path, "is not an address that images may come from; the operator lists those (none by default).")
-        return None
+def _read_address(value: Any) -> RemoteImage:
+    if isinstance(value, str) and is_allowed(value):
+        return RemoteImage(value)
+    raise invalid("Expected an address that images may come from; the operator lists those (none by default).")
 
-    def allowed(self) -> str:
-        return "the address of a PNG or JPEG, on the operator's list"
+
+Image = Annotated[RemoteImage, Checked("the address of a PNG or JPEG, on the operator's list", _read_address)]
 
 
 def is_allowed(address: str) -> bool:
@@ -47,8 +45,10 @@ def is_allowed(address: str) -> bool:
 
 
 def embed_images(value: Any) -> Any:
-    """Replace every image by a `data:` URL."""
+    """Replace every image by a `data:` URL, and every model by a dict."""
     match value:
+        case Variables():
+            return {name: embed_images(inner) for name, inner in value}
         case RemoteImage(address):
             return data_url(address)
         case dict():

@@ -1,40 +1,54 @@
 """Priced lines and their totals, shared by invoices and offers."""
 
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field
+
+from pdfjobs.documents.fields import Amount, Choice, Rate, Text, Variables
 from pdfjobs.documents.formatting import CURRENCIES, LOCALES, LocaleFormatter, cents
 from pdfjobs.documents.images import Image
-from pdfjobs.documents.schema import Amount, Choice, Field, Text
 
 HUNDRED = Decimal(100)
-
-LANGUAGE: dict[str, Field] = {
-    "locale": Choice("the language of the document", "tr", words=LOCALES),
-    "currency": Choice("the currency of all amounts", "TRY", words=tuple(CURRENCIES)),
-}
-PARTY: dict[str, Field] = {
-    "name": Text("name or company", most=200),
-    "address": Text("postal address", most=400, lines=True),
-    "tax_office": Text("tax office", "", most=100),
-    "tax_number": Text("tax number", "", most=40),
-    "phone": Text("telephone", "", most=40),
-    "email": Text("e-mail address", "", most=120),
-}
-SELLER: dict[str, Field] = PARTY | {
-    "website": Text("web address, as text", "", most=120),
-    "logo_url": Image("address of a logo above the name; fetched when the document is rendered", None),
-}
 SHORT_UNIT = 5  # letters that are kept on the line of the number
-LINE: dict[str, Field] = {
-    "description": Text("product or service", most=300),
-    "detail": Text("small print below the description", "", most=1000, lines=True),
-    "quantity": Amount("quantity", least=Decimal("0.0001"), most=Decimal(10**7), places=4),
-    "unit": Text("the unit, such as `adet` or `m²`", "", most=20),
-    "unit_price": Amount("unit price without tax", least=Decimal(-(10**9)), most=Decimal(10**9), places=4),
-    "discount_rate": Amount("discount in percent", Decimal(0), most=HUNDRED),
-    "tax_rate": Amount("tax in percent", most=HUNDRED),
-}
+Price = Annotated[Decimal, Amount(least=Decimal(-(10**9)), most=10**9, places=4)]
+Quantity = Annotated[Decimal, Amount(least=Decimal("0.0001"), most=10**7, places=4)]
+
+
+class LocalizedDocument(Variables):
+    locale: Annotated[str, Choice(*LOCALES)] = Field("tr", description="the language of the document")
+
+
+class PricedDocument(LocalizedDocument):
+    currency: Annotated[str, Choice(*CURRENCIES)] = Field("TRY", description="the currency of all amounts")
+
+
+class Party(Variables):
+    name: Annotated[str, Text(200)] = Field(description="name or company")
+    address: Annotated[str, Text(400, lines=True)] = Field(description="postal address")
+    tax_office: Annotated[str, Text(100)] = Field("", description="tax office")
+    tax_number: Annotated[str, Text(40)] = Field("", description="tax number")
+    phone: Annotated[str, Text(40)] = Field("", description="telephone")
+    email: Annotated[str, Text(120)] = Field("", description="e-mail address")
+
+
+class Seller(Party):
+    website: Annotated[str, Text(120)] = Field("", description="web address, as text")
+    logo_url: Image | None = Field(
+        None, description="address of a logo above the name; fetched when the document is rendered"
+    )
+
+
+class PricedLine(Variables):
+    description: Annotated[str, Text(300)] = Field(description="product or service")
+    detail: Annotated[str, Text(1000, lines=True)] = Field("", description="small print below the description")
+    quantity: Quantity = Field(description="quantity")
+    unit: Annotated[str, Text(20)] = Field("", description="the unit, such as `adet` or `m²`")
+    unit_price: Price = Field(description="unit price without tax")
+    discount_rate: Rate = Field(Decimal(0), description="discount in percent")
+    tax_rate: Rate = Field(description="tax in percent")
+
+
 PRICING_LABELS = {
     "line": ("Açıklama", "Description"),
     "quantity": ("Miktar", "Quantity"),
@@ -50,26 +64,26 @@ PRICING_LABELS = {
 }
 
 
-def priced(lines: list[dict[str, Any]], formatter: LocaleFormatter) -> dict[str, Any]:
+def priced(lines: list[PricedLine], formatter: LocaleFormatter) -> dict[str, Any]:
     """Return formatted lines and totals. Tax is computed on the sum of each rate, as tax offices do."""
     shown = []
     gross = discount = Decimal(0)
     bases: dict[Decimal, Decimal] = {}
     for number, line in enumerate(lines, start=1):
-        full = cents(line["quantity"] * line["unit_price"])
-        off = cents(full * line["discount_rate"] / HUNDRED)
+        full = cents(line.quantity * line.unit_price)
+        off = cents(full * line.discount_rate / HUNDRED)
         gross, discount = gross + full, discount + off
-        rate = line["tax_rate"].normalize()
+        rate = line.tax_rate.normalize()
         bases[rate] = bases.get(rate, Decimal(0)) + full - off
         shown.append(
             {
-                **line,
+                **dict(line),
                 "number": str(number),
-                "quantity": formatter.number(line["quantity"]),
-                "short_unit": len(line["unit"]) <= SHORT_UNIT,
-                "unit_price": formatter.money(line["unit_price"]),
-                "discount": formatter.percent(line["discount_rate"]) if line["discount_rate"] else "",
-                "tax": formatter.percent(line["tax_rate"]),
+                "quantity": formatter.number(line.quantity),
+                "short_unit": len(line.unit) <= SHORT_UNIT,
+                "unit_price": formatter.money(line.unit_price),
+                "discount": formatter.percent(line.discount_rate) if line.discount_rate else "",
+                "tax": formatter.percent(line.tax_rate),
                 "amount": formatter.money(full - off),
             }
         )

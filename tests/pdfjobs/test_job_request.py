@@ -1,11 +1,15 @@
 """The errors of an invalid request are limited in number and length."""
 
+import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from pdfjobs.job_request import JobRequestError, parse_job_request, unstorable_errors
-from pdfjobs.rendering import OptionsError, PageOptions
+from kilit.api.json_reader import parse_json
+from kilit.api.messages import InvalidMessage
+from pdfjobs.job_request import as_stored, parse_job_request
+from pdfjobs.rendering import PageOptions
 from tests.support.pdf_jobs import body
 
 LONG = "x" * 10_000
@@ -36,29 +40,43 @@ WRONG_ALL_OVER: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("change", WRONG_ALL_OVER, ids=range(len(WRONG_ALL_OVER)))
 def test_faults_are_few_and_short_however_many_there_are(change: dict[str, Any]) -> None:
-    with pytest.raises(JobRequestError) as refused:
+    with pytest.raises(InvalidMessage) as refused:
         parse_job_request(body() | change)
 
-    assert len(refused.value.errors) <= 60
-    assert max(map(len, refused.value.errors)) < 2_000
+    assert len(refused.value.lines) <= 50
+    assert max(map(len, refused.value.lines)) < 2_000
 
 
-@pytest.mark.parametrize("top", [10**400, -(10**400), 1e308, float("nan"), float("inf"), True])
+@pytest.mark.parametrize("top", [10**400, -(10**400), 1e308, float("nan"), float("inf"), Decimal("1e999999"), True])
 def test_a_number_beyond_all_bounds_is_refused_in_words(top: Any) -> None:
-    with pytest.raises(OptionsError, match=r"options\.margin\.top: .* is not a number from 0 to 60"):
+    with pytest.raises(InvalidMessage, match=r"^margin\.top: Expected a number from 0 to 60\.$"):
         PageOptions.read({"margin": {"top": top}})
 
 
-def test_a_path_names_the_place() -> None:
-    assert unstorable_errors({"lines": [{"a": "fine"}, {"a": "\x00"}]}, "variables") == [
-        "variables.lines.1.a: contains a NUL or an unpaired surrogate."
+def test_faults_of_variables_and_options_are_named_together() -> None:
+    with pytest.raises(InvalidMessage) as refused:
+        parse_job_request(body() | {"variables": {"lines": [{"quantity": True}]}, "options": {"tagged": 1}, "x": 1})
+
+    assert "variables.lines.0.quantity: Expected a number from 0.0001 to 10000000, at most 4 decimals." in (
+        refused.value.lines
+    )
+    assert refused.value.lines[-2:] == [
+        "options.tagged: Expected true or false.",
+        "x: Unknown field. Known fields: template_name, variables, options.",
     ]
+
+
+def test_numbers_are_stored_as_the_database_returns_them() -> None:
+    sent = parse_json(b'{"a": [120.50, 120.5, 1e2, -0.0, 7, "1.50"]}')
+
+    assert json.dumps(as_stored(sent)) == '{"a": [120.5, 120.5, 100.0, 0.0, 7, "1.50"]}'
 
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("worker_lives")
-def test_an_unknown_name_that_is_not_text_is_refused_in_words(api) -> None:
-    answer = api.post('{"template_name": "invoice", "variables": {}, "a\\ud800\\u0000b": 1}')
+@pytest.mark.parametrize("place", ['"a\\ud800\\u0000b": 1', '"options": {"a\\ud800\\u0000b": 1}'])
+def test_a_name_that_is_not_text_is_refused_in_words(api, place: str) -> None:
+    answer = api.post(f'{{"template_name": "invoice", "variables": {{}}, {place}}}')
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "VALIDATION")
-    assert "a??b" in [fault["field"] for fault in answer.json()["error"]["fields"]]
+    assert "A field's name contains broken Unicode." in [fault["message"] for fault in answer.json()["error"]["fields"]]

@@ -1,16 +1,18 @@
 """A panel cutting sheet: what a furniture factory cuts from which boards."""
 
 from decimal import ROUND_CEILING, Decimal
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from pdfjobs.documents.definition import Document, read_sample
-from pdfjobs.documents.formatting import LOCALES, LocaleFormatter
-from pdfjobs.documents.schema import Amount, Choice, Day, FieldGroup, Flag, Rows, Text
+from pdfjobs.documents.fields import Amount, Day, Flag, LongText, Rate, Rows, Text, Variables
+from pdfjobs.documents.formatting import LocaleFormatter
+from pdfjobs.documents.pricing import HUNDRED, LocalizedDocument
 
-MOST_SIDE = Decimal(6000)  # millimetres
+MOST_SIDE = 6000  # millimetres
 SQUARE = Decimal(1_000_000)  # square millimetres in a square metre
 METRE = Decimal(1000)
-HUNDRED = Decimal(100)
 MOST_PARTS = 1500  # in all; with the longest texts they are 4 MB of HTML, and 5 MB are rendered
 SHORT_TABLE = 6  # rows that stay on one page
 LABELS = {
@@ -43,45 +45,50 @@ LABELS = {
     "checked": ("Kesen, tarih", "Cut by, date"),
     "notes": ("Notlar", "Notes"),
 }
-PART = {
-    "name": Text("name of the part", most=160),
-    "length": Amount("along the grain, in millimetres", least=Decimal(1), most=MOST_SIDE, places=1),
-    "width": Amount("across the grain, in millimetres", least=Decimal(1), most=MOST_SIDE, places=1),
-    "quantity": Amount("how many", least=Decimal(1), most=Decimal(100_000), places=0),
-    "long_edges": Amount("banded edges along the length: 0, 1 or 2", Decimal(0), most=Decimal(2), places=0),
-    "short_edges": Amount("banded edges along the width: 0, 1 or 2", Decimal(0), most=Decimal(2), places=0),
-    "note": Text("note for the saw or the edge bander", "", most=200),
-}
-MATERIAL = {
-    "name": Text("the board, such as `18 mm MDF lam, beyaz`", most=160),
-    "board_length": Amount("length of a whole board, in millimetres", least=Decimal(100), most=MOST_SIDE, places=1),
-    "board_width": Amount("width of a whole board, in millimetres", least=Decimal(100), most=MOST_SIDE, places=1),
-    "grain": Flag("whether parts must keep their direction", default=False),
-    "edge_band": Text("the edge band", "", most=120),
-    "parts": Rows("parts cut from it", row=PART, most=1000),
-}
-SCHEMA = FieldGroup(
-    fields={
-        "locale": Choice("the language of the document", "tr", words=LOCALES),
-        "order_number": Text("order number", most=40),
-        "customer": Text("the customer", most=200),
-        "project": Text("the project", "", most=200),
-        "due_on": Day("due date", None),
-        "prepared_by": Text("the contact person", "", most=120),
-        "waste_rate": Amount("percent added to the estimated number of boards", Decimal(12), most=HUNDRED),
-        "materials": Rows("materials, one table each", row=MATERIAL, most=30, inner="parts", most_inner=MOST_PARTS),
-        "notes": Text("notes on the whole order", "", most=2000, lines=True),
-    }
-)
+BoardSide = Annotated[Decimal, Amount(least=Decimal(100), most=MOST_SIDE, places=1)]
+PartSide = Annotated[Decimal, Amount(least=Decimal(1), most=MOST_SIDE, places=1)]
+Edges = Annotated[Decimal, Amount(most=2, places=0)]
 
 
-def shape(given: dict[str, Any]) -> dict[str, Any]:
-    formatter = LocaleFormatter(given["locale"])
-    materials = [_material(material, given["waste_rate"], formatter) for material in given["materials"]]
+class CutPart(Variables):
+    name: Annotated[str, Text(160)] = Field(description="name of the part")
+    length: PartSide = Field(description="along the grain, in millimetres")
+    width: PartSide = Field(description="across the grain, in millimetres")
+    quantity: Annotated[Decimal, Amount(least=Decimal(1), most=100_000, places=0)] = Field(description="how many")
+    long_edges: Edges = Field(Decimal(0), description="banded edges along the length: 0, 1 or 2")
+    short_edges: Edges = Field(Decimal(0), description="banded edges along the width: 0, 1 or 2")
+    note: Annotated[str, Text(200)] = Field("", description="note for the saw or the edge bander")
+
+
+class BoardMaterial(Variables):
+    name: Annotated[str, Text(160)] = Field(description="the board, such as `18 mm MDF lam, beyaz`")
+    board_length: BoardSide = Field(description="length of a whole board, in millimetres")
+    board_width: BoardSide = Field(description="width of a whole board, in millimetres")
+    grain: Flag = Field(default=False, description="whether parts must keep their direction")
+    edge_band: Annotated[str, Text(120)] = Field("", description="the edge band")
+    parts: Annotated[list[CutPart], Rows(1000)] = Field(description="parts cut from it")
+
+
+class CuttingSheet(LocalizedDocument):
+    order_number: Annotated[str, Text(40)] = Field(description="order number")
+    customer: Annotated[str, Text(200)] = Field(description="the customer")
+    project: Annotated[str, Text(200)] = Field("", description="the project")
+    due_on: Day | None = Field(None, description="due date")
+    prepared_by: Annotated[str, Text(120)] = Field("", description="the contact person")
+    waste_rate: Rate = Field(Decimal(12), description="percent added to the estimated number of boards")
+    materials: Annotated[list[BoardMaterial], Rows(30, inner="parts", most_inner=MOST_PARTS)] = Field(
+        description="materials, one table each"
+    )
+    notes: LongText = Field("", description="notes on the whole order")
+
+
+def shape(given: CuttingSheet) -> dict[str, Any]:
+    formatter = LocaleFormatter(given.locale)
+    materials = [_material(material, given.waste_rate, formatter) for material in given.materials]
     return {
-        **given,
-        "due_on": formatter.day(given["due_on"]),
-        "waste": formatter.percent(given["waste_rate"]),
+        **dict(given),
+        "due_on": formatter.day(given.due_on),
+        "waste": formatter.percent(given.waste_rate),
         "materials": [shown for shown, _ in materials],
         "several": len(materials) > 1,
         "all": _totals({name: sum(sums[name] for _, sums in materials) for name in materials[0][1]}, formatter),
@@ -90,32 +97,32 @@ def shape(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _material(
-    material: dict[str, Any], waste_rate: Decimal, formatter: LocaleFormatter
+    material: BoardMaterial, waste_rate: Decimal, formatter: LocaleFormatter
 ) -> tuple[dict[str, Any], dict[str, Decimal]]:
     sums = {"pieces": Decimal(0), "area": Decimal(0), "edges": Decimal(0)}
     parts = []
-    for number, part in enumerate(material["parts"], start=1):
-        count = part["quantity"]
+    for number, part in enumerate(material.parts, start=1):
+        count = part.quantity
         sums["pieces"] += count
-        sums["area"] += count * part["length"] * part["width"] / SQUARE
-        sums["edges"] += count * (part["long_edges"] * part["length"] + part["short_edges"] * part["width"]) / METRE
+        sums["area"] += count * part.length * part.width / SQUARE
+        sums["edges"] += count * (part.long_edges * part.length + part.short_edges * part.width) / METRE
         parts.append(
             {
-                **part,
+                **dict(part),
                 "number": str(number),
-                "length": _side(part["length"], formatter),
-                "width": _side(part["width"], formatter),
+                "length": _side(part.length, formatter),
+                "width": _side(part.width, formatter),
                 "quantity": formatter.number(count),
-                "long_edges": str(part["long_edges"]),
-                "short_edges": str(part["short_edges"]),
+                "long_edges": str(part.long_edges),
+                "short_edges": str(part.short_edges),
             }
         )
-    board = material["board_length"] * material["board_width"] / SQUARE
+    board = material.board_length * material.board_width / SQUARE
     needed = sums["area"] * (HUNDRED + waste_rate) / HUNDRED / board
     sums["boards"] = needed.to_integral_value(ROUND_CEILING)
-    size = f"{_side(material['board_length'], formatter)} × {_side(material['board_width'], formatter)} mm"
+    size = f"{_side(material.board_length, formatter)} × {_side(material.board_width, formatter)} mm"
     short = len(parts) <= SHORT_TABLE
-    shown = {**material, "parts": parts, "short": short, "size": size, "totals": _totals(sums, formatter)}
+    shown = {**dict(material), "parts": parts, "short": short, "size": size, "totals": _totals(sums, formatter)}
     return shown, sums
 
 
@@ -133,4 +140,4 @@ def _totals(sums: dict[str, Any], formatter: LocaleFormatter) -> dict[str, str]:
     }
 
 
-CUTTING_SHEET = Document("cutting_sheet", "Cutting sheet", SCHEMA, shape, read_sample("cutting_sheet"))
+CUTTING_SHEET = Document("cutting_sheet", "Cutting sheet", CuttingSheet, shape, read_sample("cutting_sheet"))

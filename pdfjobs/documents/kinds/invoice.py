@@ -1,11 +1,13 @@
 """An invoice."""
 
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from pdfjobs.documents.definition import Document, read_sample
+from pdfjobs.documents.fields import Day, LongText, Rows, Text, Variables
 from pdfjobs.documents.formatting import LocaleFormatter
-from pdfjobs.documents.pricing import LANGUAGE, LINE, PARTY, PRICING_LABELS, SELLER, priced
-from pdfjobs.documents.schema import Day, FieldGroup, Rows, Text
+from pdfjobs.documents.pricing import PRICING_LABELS, Party, PricedDocument, PricedLine, Seller, priced
 
 LABELS = {
     "invoice": ("Fatura", "Invoice"),
@@ -17,35 +19,34 @@ LABELS = {
     "payment": ("Ödeme bilgileri", "Payment"),
     "notes": ("Notlar", "Notes"),
 }
-SCHEMA = FieldGroup(
-    fields={
-        **LANGUAGE,
-        "number": Text("invoice number", most=40),
-        "issued_on": Day("date of issue"),
-        "due_on": Day("due date", None),
-        "order_number": Text("the buyer's order number", "", most=60),
-        "seller": FieldGroup("the seller", fields=SELLER),
-        "buyer": FieldGroup("the buyer", fields=PARTY),
-        "lines": Rows("the invoice lines", row=LINE, most=1000),
-        "payment": FieldGroup(
-            "payment details",
-            None,
-            fields={"bank": Text("the bank", most=120), "iban": Text("the IBAN", most=42)},
-        ),
-        "notes": Text("free text below the totals", "", most=2000, lines=True),
-    }
-)
 
 
-def shape(given: dict[str, Any]) -> dict[str, Any]:
-    formatter = LocaleFormatter(given["locale"], given["currency"])
+class Payment(Variables):
+    bank: Annotated[str, Text(120)] = Field(description="the bank")
+    iban: Annotated[str, Text(42)] = Field(description="the IBAN")
+
+
+class Invoice(PricedDocument):
+    number: Annotated[str, Text(40)] = Field(description="invoice number")
+    issued_on: Day = Field(description="date of issue")
+    due_on: Day | None = Field(None, description="due date")
+    order_number: Annotated[str, Text(60)] = Field("", description="the buyer's order number")
+    seller: Seller = Field(description="the seller")
+    buyer: Party = Field(description="the buyer")
+    lines: Annotated[list[PricedLine], Rows(1000)] = Field(description="the invoice lines")
+    payment: Payment | None = Field(None, description="payment details")
+    notes: LongText = Field("", description="free text below the totals")
+
+
+def shape(given: Invoice) -> dict[str, Any]:
+    formatter = LocaleFormatter(given.locale, given.currency)
     return {
-        **given,
-        **priced(given["lines"], formatter),
-        "issued_on": formatter.day(given["issued_on"]),
-        "due_on": formatter.day(given["due_on"]),
+        **dict(given),
+        **priced(given.lines, formatter),
+        "issued_on": formatter.day(given.issued_on),
+        "due_on": formatter.day(given.due_on),
         "words": formatter.labels(PRICING_LABELS | LABELS),
     }
 
 
-INVOICE = Document("invoice", "Invoice", SCHEMA, shape, read_sample("invoice"))
+INVOICE = Document("invoice", "Invoice", Invoice, shape, read_sample("invoice"))

@@ -1,11 +1,13 @@
 """An offer with terms and a place to sign."""
 
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from pdfjobs.documents.definition import Document, read_sample
+from pdfjobs.documents.fields import Day, LongText, Rows, Text, Variables
 from pdfjobs.documents.formatting import LocaleFormatter
-from pdfjobs.documents.pricing import LANGUAGE, LINE, PARTY, PRICING_LABELS, SELLER, priced
-from pdfjobs.documents.schema import Day, FieldGroup, Rows, Text
+from pdfjobs.documents.pricing import PRICING_LABELS, Party, PricedDocument, PricedLine, Seller, priced
 
 LABELS = {
     "offer": ("Teklif", "Offer"),
@@ -19,38 +21,35 @@ LABELS = {
     "accepted": ("Teklifi kabul ediyorum", "I accept this offer"),
     "signature": ("Ad, tarih, kaşe ve imza", "Name, date, stamp and signature"),
 }
-SCHEMA = FieldGroup(
-    fields={
-        **LANGUAGE,
-        "number": Text("offer number", most=40),
-        "issued_on": Day("date of the offer"),
-        "valid_until": Day("last day of validity"),
-        "subject": Text("subject, printed as a headline", most=160),
-        "introduction": Text("a few sentences before the table", "", most=3000, lines=True),
-        "prepared_by": Text("the contact person", "", most=120),
-        "seller": FieldGroup("the seller", fields=SELLER),
-        "buyer": FieldGroup("the customer", fields=PARTY),
-        "lines": Rows("the offer lines", row=LINE, most=1000),
-        "terms": Rows(
-            "delivery, payment, warranty",
-            [],
-            row={"title": Text("title of the term", most=80), "text": Text("text of the term", most=2000, lines=True)},
-            least=0,
-            most=20,
-        ),
-    }
-)
 
 
-def shape(given: dict[str, Any]) -> dict[str, Any]:
-    formatter = LocaleFormatter(given["locale"], given["currency"])
+class Term(Variables):
+    title: Annotated[str, Text(80)] = Field(description="title of the term")
+    text: LongText = Field(description="text of the term")
+
+
+class Offer(PricedDocument):
+    number: Annotated[str, Text(40)] = Field(description="offer number")
+    issued_on: Day = Field(description="date of the offer")
+    valid_until: Day = Field(description="last day of validity")
+    subject: Annotated[str, Text(160)] = Field(description="subject, printed as a headline")
+    introduction: Annotated[str, Text(3000, lines=True)] = Field("", description="a few sentences before the table")
+    prepared_by: Annotated[str, Text(120)] = Field("", description="the contact person")
+    seller: Seller = Field(description="the seller")
+    buyer: Party = Field(description="the customer")
+    lines: Annotated[list[PricedLine], Rows(1000)] = Field(description="the offer lines")
+    terms: Annotated[list[Term], Rows(20, least=0)] = Field([], description="delivery, payment, warranty")
+
+
+def shape(given: Offer) -> dict[str, Any]:
+    formatter = LocaleFormatter(given.locale, given.currency)
     return {
-        **given,
-        **priced(given["lines"], formatter),
-        "issued_on": formatter.day(given["issued_on"]),
-        "valid_until": formatter.day(given["valid_until"]),
+        **dict(given),
+        **priced(given.lines, formatter),
+        "issued_on": formatter.day(given.issued_on),
+        "valid_until": formatter.day(given.valid_until),
         "words": formatter.labels(PRICING_LABELS | LABELS),
     }
 
 
-OFFER = Document("offer", "Offer", SCHEMA, shape, read_sample("offer"))
+OFFER = Document("offer", "Offer", Offer, shape, read_sample("offer"))

@@ -39,7 +39,7 @@ def sheet_of(parts: int, text: str) -> dict[str, Any]:
 def test_parts_are_limited_over_all_materials() -> None:
     assert SHEET.errors(sheet_of(MOST_PARTS, "a")) == []
     assert SHEET.errors(sheet_of(MOST_PARTS + 1, "a")) == [
-        "materials: expected a list of 1 to 30 objects, at most 1500 parts in all."
+        "materials: Expected a list of 1 to 30 objects, at most 1500 parts in all."
     ]
 
 

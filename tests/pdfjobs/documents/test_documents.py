@@ -2,8 +2,10 @@
 
 import copy
 import re
+from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from django.conf import settings as project
@@ -11,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pdfjobs import documents
-from pdfjobs.documents import DocumentError, UnknownTemplateError, document, schema
+from pdfjobs.documents import DocumentError, UnknownTemplateError, document
 from pdfjobs.documents.definition import Document, _engine
-from pdfjobs.documents.schema import FieldGroup, Rows, Text
+from pdfjobs.documents.description import walk
+from pdfjobs.documents.fields import MOST_ERRORS, Text, Variables
 from tests.support.examples import few
 
 NAMES = ["invoice", "offer", "cutting_sheet", "conversion_report"]
@@ -30,12 +33,16 @@ def own_templates(settings, tmp_path: Path):
     _engine.cache_clear()
 
 
-def letter(**fields: schema.Field) -> Document:
-    return Document("letter", "Letter", FieldGroup(fields=fields or {"name": Text()}), _as_it_is, {"name": "x"})
+class Letter(Variables):
+    name: Annotated[str, Text(200)]
 
 
-def _as_it_is(given_values: dict[str, Any]) -> dict[str, Any]:
-    return given_values
+def letter() -> Document:
+    return Document("letter", "Letter", Letter, _as_it_is, {"name": "x"})
+
+
+def _as_it_is(given_values: Letter) -> dict[str, Any]:
+    return dict(given_values)
 
 
 def changed(sample: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
@@ -81,61 +88,73 @@ def test_each_sample_is_good_and_becomes_a_page(name: str, locale: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_document_of_nothing_but_what_is_required_becomes_a_page(name: str) -> None:
     kind = document(name)
-    variables = least(kind.schema, kind.sample)
+    optional = [path for path, _, field in walk(kind.model) if not field.is_required()]
+    variables = without(copy.deepcopy(kind.sample), optional)
 
     assert kind.errors(variables) == []
     assert kind.html(variables)
 
 
-def least(group: FieldGroup, sample: dict[str, Any]) -> dict[str, Any]:
-    """Return the required fields of a sample."""
-    kept = {}
-    for name, field in group.fields.items():
-        if field.required:
-            value = sample[name]
-            if isinstance(field, FieldGroup):
-                value = least(field, value)
-            if isinstance(field, Rows):
-                value = [least(field.group(), value[0])]
-            kept[name] = value
-    return kept
+def without(value: Any, optional: list[str], path: str = "") -> Any:
+    """Return a sample without its optional fields; the paths are those of `walk`."""
+    if isinstance(value, list):
+        return [without(inner, optional, f"{path}*.") for inner in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: without(inner, optional, f"{path}{name}.")
+        for name, inner in value.items()
+        if f"{path}{name}" not in optional
+    }
 
 
 @pytest.mark.parametrize(
     ("path", "value", "fault"),
     [
-        ("number", "", "number: must not be empty."),
-        ("number", None, "number: is required: a text of at most 40 characters."),
-        ("number", 5, "number: expected a text"),
-        ("number", "x" * 41, "number: 41 characters; at most 40 are allowed."),
-        ("number", "a\nb", "number: has characters that cannot be shown here: line breaks"),
-        ("notes", "a\x00b", "notes: has characters that cannot be shown here: control characters"),
-        ("notes", "\ud800", "notes: has characters that cannot be shown here"),
-        ("issued_on", "2026-02-30", "issued_on: expected a date as YYYY-MM-DD."),
-        ("issued_on", "20260230", "issued_on: expected a date"),
-        ("issued_on", 20260101, "issued_on: expected a date"),
-        ("locale", "de", "locale: expected one of tr, en."),
-        ("locale", ["tr"], "locale: expected one of tr, en."),
-        ("lines", [], "lines: expected a list of 1 to 1000 objects."),
-        ("lines", "x", "lines: expected a list"),
-        ("lines", ["x"], "lines.0: expected an object."),
+        ("number", "", "number: This field is required: a text of at most 40 characters."),
+        ("number", " \n", "number: This field is required"),
+        ("number", None, "number: This field is required: a text of at most 40 characters."),
+        ("number", 5, "number: Expected a text of at most 40 characters."),
+        ("number", "x" * 41, "number: At most 40 characters, got 41."),
+        ("number", "a\nb", "number: Line breaks, control characters and broken Unicode are not allowed."),
+        ("notes", "a\x00b", "notes: Control characters and broken Unicode are not allowed."),
+        ("notes", "\ud800", "notes: Control characters and broken Unicode"),
+        ("issued_on", "2026-02-30", "issued_on: Expected a date as YYYY-MM-DD."),
+        ("issued_on", "20260230", "issued_on: Expected a date"),
+        ("issued_on", 20260101, "issued_on: Expected a date"),
+        ("issued_on", None, "issued_on: This field is required: a date as YYYY-MM-DD."),
+        ("due_on", "", "due_on: Expected a date"),
+        ("locale", "de", "locale: Expected one of tr, en."),
+        ("locale", ["tr"], "locale: Expected one of tr, en."),
+        ("lines", [], "lines: Expected a list of 1 to 1000 objects."),
+        ("lines", None, "lines: This field is required: a list of 1 to 1000 objects."),
+        ("lines", "x", "lines: Expected a list"),
+        ("lines", ["x"], "lines.0: Expected an object."),
         (
             "lines.0.quantity",
             "12,5",
-            "lines.0.quantity: expected a number from 0.0001 to 10000000, at most 4 decimals.",
+            "lines.0.quantity: Expected a number from 0.0001 to 10000000, at most 4 decimals.",
         ),
-        ("lines.0.quantity", True, "lines.0.quantity: expected a number"),
-        ("lines.0.quantity", float("inf"), "lines.0.quantity: expected a number"),
-        ("lines.0.quantity", float("nan"), "lines.0.quantity: expected a number"),
-        pytest.param("lines.0.quantity", 10**5000, "lines.0.quantity: expected a number", id="a very long integer"),
-        ("lines.0.quantity", "1e5", "lines.0.quantity: expected a number"),
-        ("lines.0.quantity", "٣", "lines.0.quantity: expected a number"),
-        ("lines.0.quantity", "0.00001", "lines.0.quantity: expected a number"),
-        ("lines.3.tax_rate", 101, "lines.3.tax_rate: expected a number from 0 to 100"),
-        ("lines.0.quantitiy", 1, "lines.0.quantitiy: is not known. Allowed: description,"),
-        ("seller", "x", "seller: expected an object."),
-        ("seller.logo_url", "http://127.0.0.1/x.png", "seller.logo_url: is not an address that images may come from"),
-        ("payment", {"bank": "x"}, "payment.iban: is required"),
+        ("lines.0.quantity", True, "lines.0.quantity: Expected a number"),
+        ("lines.0.quantity", float("inf"), "lines.0.quantity: Expected a number"),
+        ("lines.0.quantity", float("nan"), "lines.0.quantity: Expected a number"),
+        pytest.param("lines.0.quantity", 10**5000, "lines.0.quantity: Expected a number", id="a very long integer"),
+        ("lines.0.quantity", Decimal("1e999999999"), "lines.0.quantity: Expected a number"),
+        ("lines.0.quantity", Decimal("1e-999999999"), "lines.0.quantity: Expected a number"),
+        ("lines.0.quantity", Decimal("1.00001"), "lines.0.quantity: Expected a number"),
+        ("lines.0.quantity", "1e5", "lines.0.quantity: Expected a number"),
+        ("lines.0.quantity", "٣", "lines.0.quantity: Expected a number"),
+        ("lines.0.quantity", "0.00001", "lines.0.quantity: Expected a number"),
+        ("lines.3.tax_rate", 101, "lines.3.tax_rate: Expected a number from 0 to 100"),
+        (
+            "lines.0.quantitiy",
+            1,
+            "lines.0.quantitiy: Unknown field. Known fields: description, detail, quantity, unit, unit_price,",
+        ),
+        ("lines.0.quantitiy", None, "lines.0.quantitiy: Unknown field."),
+        ("seller", "x", "seller: Expected an object."),
+        ("seller.logo_url", "http://127.0.0.1/x.png", "seller.logo_url: Expected an address that images may come from"),
+        ("payment", {"bank": "x"}, "payment.iban: This field is required"),
     ],
 )
 def test_variables_that_make_no_sense_are_refused_by_their_path(path: str, value: Any, fault: str) -> None:
@@ -149,8 +168,36 @@ def test_faults_are_named_all_at_once_up_to_a_limit() -> None:
 
     found = document("invoice").errors(variables)
 
-    assert len(found) == schema.MOST_ERRORS
-    assert "number: expected a text of at most 40 characters." in found
+    assert len(found) == MOST_ERRORS
+    assert "number: Expected a text of at most 40 characters." in found
+
+
+@pytest.mark.parametrize("quantity", [2.5, "2.5", "2.500000", Decimal("2.5"), Decimal("2.50000000"), Decimal("25e-1")])
+def test_a_number_is_the_same_however_it_is_written(quantity: Any) -> None:
+    kind = document("invoice")
+
+    assert kind.html(changed(kind.sample, "lines.0.quantity", quantity)) == kind.html(
+        changed(kind.sample, "lines.0.quantity", 2.5)
+    )
+
+
+def leaves(value: Any, path: str = "") -> Iterator[str]:
+    """Yield the path of every value that is not an object or a list."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    if inner is None:
+        yield path
+    else:
+        for name, held in inner:
+            yield from leaves(held, f"{path}.{name}" if path else str(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("bad", ["a\x00b", "a\ud800b", [[["deep"]]], {"a": {"b": {}}}, Decimal("1e400")], ids=repr)
+def test_what_cannot_be_stored_or_shown_is_refused_wherever_it_is(name: str, bad: Any) -> None:
+    kind = document(name)
+
+    for path in leaves(kind.sample):
+        assert [line.split(":")[0] for line in kind.errors(changed(kind.sample, path, bad))] == [path]
 
 
 JSON = st.recursive(
@@ -163,7 +210,7 @@ JSON = st.recursive(
 @given(name=st.sampled_from(NAMES), data=st.data())
 def test_no_json_whatever_breaks_a_schema(name: str, data: st.DataObject) -> None:
     kind = document(name)
-    path = data.draw(st.sampled_from(sorted(kind.schema.fields)))
+    path = data.draw(st.sampled_from(sorted(kind.model.model_fields)))
     value = data.draw(JSON)
 
     found = kind.errors(kind.sample | {path: value})
@@ -203,7 +250,7 @@ def test_a_missing_template_is_reported(own_templates: Path) -> None:
 
 
 def test_bad_variables_never_reach_a_template(own_templates: Path) -> None:
-    with pytest.raises(DocumentError, match="name: is required"):
+    with pytest.raises(DocumentError, match="name: This field is required: a text of at most 200 characters"):
         letter().html({})
 
 

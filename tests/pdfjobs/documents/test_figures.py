@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings as project
 
-from pdfjobs.documents import document, schema
+from pdfjobs.documents import document
 from pdfjobs.documents.description import describe
 from pdfjobs.rendering import PageOptions
 
@@ -23,9 +23,7 @@ def test_an_invoice_adds_up_to_the_cent() -> None:
         {"description": "c", "quantity": "0.5", "unit_price": "-4", "tax_rate": 1},
     ]
 
-    shown = document("invoice").shape(
-        document("invoice").schema.read(sample | {"lines": lines}, "", schema.FieldErrors())
-    )
+    shown = document("invoice").shape(document("invoice").model.read(sample | {"lines": lines}))
 
     assert [line["amount"] for line in shown["lines"]] == ["₺1,01", "₺8,75", "−₺2,00"]
     assert (shown["subtotal"], shown["discount"], shown["net"]) == ("₺9,01", "−₺1,25", "₺7,76")
@@ -46,7 +44,7 @@ def test_a_cutting_sheet_counts_boards_and_bands() -> None:
     }
     variables = kind.sample | {"materials": [material], "waste_rate": 0}
 
-    shown = kind.shape(kind.schema.read(variables, "", schema.FieldErrors()))
+    shown = kind.shape(kind.model.read(variables))
 
     assert shown["materials"][0]["totals"] == {"pieces": "9", "area": "4,50 m²", "edges": "18,0 m", "boards": "3"}
     assert shown["materials"][0]["parts"][0]["length"] == "1000"
@@ -56,7 +54,7 @@ def test_a_report_of_a_quiet_period_divides_by_nothing() -> None:
     kind = document("conversion_report")
     variables = kind.sample | {"days": [{"day": "2026-10-01"}], "actions": [{"name": "x"}], "errors": []}
 
-    shown = kind.shape(kind.schema.read(variables, "", schema.FieldErrors()))
+    shown = kind.shape(kind.model.read(variables))
 
     assert (shown["totals"]["success"], shown["actions"][0]["per_conversion"]) == ("–", "–")
     assert "Bu dönemde hata yok." in kind.html(variables)
@@ -67,7 +65,7 @@ def test_a_report_of_a_quiet_period_divides_by_nothing() -> None:
 def test_the_documentation_matches_the_schema(name: str) -> None:
     written = (Path(project.BASE_DIR) / "docs" / "pdf-templates.md").read_text()
 
-    assert describe(document(name).schema) in written
+    assert describe(document(name).model) in written
 
 
 def test_the_documentation_matches_the_page_options() -> None:

@@ -1,12 +1,14 @@
 """Page options: what is accepted and what is rejected."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdfjobs.rendering import OptionsError, PageOptions
+from kilit.api.messages import InvalidMessage
+from pdfjobs.rendering import PageOptions
 from pdfjobs.rendering.options import PAPERS
 
 WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="{}\ufffe\uffff"), max_size=40)
@@ -42,44 +44,76 @@ def test_options_left_out_equal_the_defaults_written_out() -> None:
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ({"papper": "A4"}, "options.papper: is not known. Allowed: paper,"),
-        ({"paper": "A0"}, "options.paper: 'A0' is not one of A3, A4"),
-        ({"paper": ["A4"]}, "options.paper:"),
-        ({"landscape": "yes"}, "options.landscape: expected true or false"),
-        ({"tagged": 1}, "options.tagged: expected true or false"),
-        ({"margin": {"top": -1}}, "options.margin.top: -1 is not a number from 0 to 60"),
-        ({"margin": {"top": True}}, "options.margin.top: True is not a number"),
-        ({"margin": {"top": float("nan")}}, "options.margin.top: nan is not a number"),
-        ({"margin": {"top": "2cm"}}, "options.margin.top: '2cm' is not a number"),
-        ({"margin": {"inner": 3}}, "options.margin.inner: is not known"),
-        ({"margin": 5}, "options.margin: expected an object"),
-        ({"paper": "A6", "margin": {"left": 60, "right": 60}}, "options.margin: left and right leave less than 40 mm"),
-        ({"header": {"left": "x"}, "margin": {"top": 4}}, "options.margin.top: a header needs 10 mm"),
-        ({"margin": {"bottom": 4}}, "options.margin.bottom: a footer needs 10 mm"),
-        ({"pages": "3-1"}, "options.pages: '3-1' is not a range"),
-        ({"pages": "٣"}, "options.pages: '٣' is not a range"),
-        ({"pages": "0"}, "options.pages: '0' is not a range"),
-        ({"pages": "1-99999"}, "options.pages: '1-99999' is not a range"),
-        ({"pages": "1,,2"}, "options.pages: '' is not a range"),
-        ({"pages": 3}, "options.pages: expected a text"),
-        ({"footer": {"left": "{date}"}}, "options.footer.left: {date} is not a placeholder. Allowed: {page}"),
-        ({"footer": {"left": "x" * 121}}, "options.footer.left: 121 characters; at most 120"),
-        ({"footer": "1"}, "options.footer: expected an object"),
-        ({"metadata": {"title": "a\x00b"}}, "options.metadata.title: contains line breaks, control characters"),
-        ({"metadata": {"author": "\ud800"}}, "options.metadata.author: contains line breaks, control characters"),
-        ({"metadata": {"keywords": "a,b"}}, "options.metadata.keywords: expected a list"),
-        ({"metadata": {"keywords": ["a", 3]}}, "options.metadata.keywords.1: expected a text"),
+        ({"papper": "A4"}, "papper: Unknown field. Known fields: paper,"),
+        ({"paper": "A0"}, "paper: Expected one of A3, A4, A5, A6, Letter, Legal."),
+        ({"paper": None}, "paper: Expected one of A3, A4"),
+        ({"paper": ["A4"]}, "paper: Expected one of A3, A4"),
+        ({"landscape": "yes"}, "landscape: Expected true or false."),
+        ({"tagged": 1}, "tagged: Expected true or false."),
+        ({"margin": {"top": -1}}, "margin.top: Expected a number from 0 to 60."),
+        ({"margin": {"top": Decimal("60.04")}}, "margin.top: Expected a number from 0 to 60."),
+        ({"margin": {"top": True}}, "margin.top: Expected a number"),
+        ({"margin": {"top": None}}, "margin.top: Expected a number"),
+        ({"margin": {"top": float("nan")}}, "margin.top: Expected a number"),
+        ({"margin": {"top": "2cm"}}, "margin.top: Expected a number"),
+        ({"margin": {"top": "2"}}, "margin.top: Expected a number"),
+        ({"margin": {"inner": 3}}, "margin.inner: Unknown field. Known fields: top, right, bottom, left."),
+        ({"margin": 5}, "margin: Expected an object."),
+        (
+            {"paper": "A6", "margin": {"left": 60, "right": 60}},
+            "margin: Left and right leave less than 40 mm of 105 mm.",
+        ),
+        ({"header": {"left": "x"}, "margin": {"top": 4}}, "margin.top: A header needs 10 mm"),
+        ({"margin": {"bottom": 4}}, "margin.bottom: A footer needs 10 mm"),
+        ({"pages": "3-1"}, "pages: '3-1' is not a range. Expected ranges such as '1-3,5', up to page 1000."),
+        ({"pages": "٣"}, "pages: '٣' is not a range"),
+        ({"pages": "0"}, "pages: '0' is not a range"),
+        ({"pages": "1-99999"}, "pages: '1-99999' is not a range"),
+        ({"pages": "1,,2"}, "pages: '' is not a range"),
+        ({"pages": "1," * 50 + "1"}, "pages: At most 50 ranges."),
+        ({"pages": 3}, "pages: Expected a string."),
+        (
+            {"footer": {"left": "{date}"}},
+            "footer.left: {date} is not a placeholder. Allowed: {page}, {pages}, {title}.",
+        ),
+        ({"footer": {"left": "x" * 121}}, "footer.left: At most 120 characters."),
+        ({"footer": "1"}, "footer: Expected an object."),
+        ({"metadata": {"title": "a\x00b"}}, "metadata.title: Control characters and broken Unicode are not allowed."),
+        ({"metadata": {"title": "a\nb"}}, "metadata.title: Control characters"),
+        ({"metadata": {"author": "\ud800"}}, "metadata.author: Control characters and broken Unicode"),
+        ({"metadata": {"keywords": "a,b"}}, "metadata.keywords: Expected a list."),
+        ({"metadata": {"keywords": ["a"] * 31}}, "metadata.keywords: Expected at most 30, got 31."),
+        ({"metadata": {"keywords": ["a", 3]}}, "metadata.keywords.1: Expected a string."),
     ],
 )
 def test_options_that_make_no_sense_are_refused_by_their_path(options: dict[str, Any], fault: str) -> None:
-    with pytest.raises(OptionsError) as refused:
+    with pytest.raises(InvalidMessage) as refused:
         PageOptions.read(options)
 
-    assert [found for found in refused.value.errors if found.startswith(fault)]
+    assert [found for found in refused.value.lines if found.startswith(fault)]
+
+
+def test_both_directions_are_checked_at_once() -> None:
+    with pytest.raises(InvalidMessage) as refused:
+        PageOptions.read({"paper": "A6", "margin": dict.fromkeys(("top", "right", "bottom", "left"), 60)})
+
+    assert [line.partition(" leave")[0] for line in refused.value.lines] == [
+        "margin: Left and right",
+        "margin: Top and bottom",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"), [(12, 12.0), (12.34, 12.3), (Decimal("12.36"), 12.4), (Decimal("-0.0"), 0.0)]
+)
+def test_a_margin_is_read_to_a_tenth(sent: Any, read: float) -> None:
+    stored = PageOptions.read({"margin": {"left": sent}}).canonical()["margin"]["left"]
+
+    assert repr(stored) == repr(read)
 
 
 def test_every_fault_is_named_at_once() -> None:
-    with pytest.raises(OptionsError) as refused:
+    with pytest.raises(InvalidMessage) as refused:
         PageOptions.read({"paper": "A0", "tagged": 1, "x": 2})
 
-    assert len(refused.value.errors) == 3
+    assert len(refused.value.lines) == 3
