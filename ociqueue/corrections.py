@@ -70,7 +70,7 @@ def plan(correction: Correction, originals: dict[UUID, Conversion], *, now: date
     if isinstance(columns, list):
         return "; ".join(map(format_error, columns))
     # The same order id: if the first was counted after all, Google counts it once.
-    return Conversion(**columns | {"order_id": original.order_id, "replaces": original})
+    return Conversion(**columns, order_id=original.order_id, replaces=original)
 
 
 def why_not(original: Conversion) -> str:

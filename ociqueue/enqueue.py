@@ -1,7 +1,7 @@
 """Stores conversions: valid ones are stored although others are invalid, and each source key once."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NotRequired
 from uuid import UUID
@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from kilit.api.messages import FieldError, InvalidMessage
 from kilit.lock.bulk_sql import bulk_insert
-from kilit.lock.identity import uuid7
+from kilit.lock.identity import uuid7s
 from kilit.workers import doorbells
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
@@ -34,25 +34,25 @@ class ConversionResult(TypedDict):
 def enqueue(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[ConversionResult]:
     now = database_now()
     inputs = [read_columns(site, item, now=now) for item in raw]
-    valid = [columns for columns in inputs if isinstance(columns, dict)]
-    stored = known_ids(site, valid) if dry_run else store(site, valid)
+    valid = identify(site, [columns for columns in inputs if isinstance(columns, dict)])
+    known = known_ids(site, valid) if dry_run else store(site, valid)
     if valid and not dry_run and site.sync_method == SyncMethod.API:
         doorbells.ring("oci_upload")
     return [
-        _result(index, item, columns, stored, dry_run=dry_run)
+        {"index": index, "status": "invalid", "errors": columns}
+        if isinstance(columns, list)
+        else _result(index, item, columns, known, dry_run=dry_run)
         for index, (item, columns) in enumerate(zip(raw, inputs, strict=True))
     ]
 
 
 def read_columns(site: Site, raw: Any, *, now: datetime) -> Columns | list[FieldError]:
-    """Return the columns of a new row, or everything that is wrong with the conversion."""
+    """Return the columns of a valid conversion, or everything that is wrong with it."""
     try:
         given = NewConversion.read(raw, context={"now": now, "currency": site.default_currency})
     except InvalidMessage as error:
         return error.errors
-    pk = uuid7()
     return {
-        "id": pk,
         "site_id": site.pk,
         "action": given.conversionName,
         "gclid": given.gclid or "",
@@ -61,27 +61,37 @@ def read_columns(site: Site, raw: Any, *, now: datetime) -> Columns | list[Field
         "conversion_time": given.conversionTime,
         "value": given.conversionValue,
         "currency": given.conversionCurrency,
-        "order_id": make_order_id(site.pk, given.conversionName, given.sourceKey or str(pk)),
         "consent": given.consent,
         "source_key": given.sourceKey,
     }
 
 
-def make_order_id(site: UUID, action: str, source: str) -> str:
+def identify(site: Site, rows: list[Columns]) -> list[Columns]:
+    """Give each row its id and order id, and return them in the order of their keys.
+
+    Two requests with the same keys then insert in the same order, so they wait for each other and never deadlock; and
+    ids that ascend in the order of the insert are quicker to index.
+    """
+    in_order = sorted(rows, key=lambda row: (row["action"], row["source_key"] or ""))
+    owner = str(site.pk)
+    for row, pk in zip(in_order, uuid7s(len(in_order)), strict=True):
+        row["id"] = pk
+        row["order_id"] = make_order_id(owner, row["action"], row["source_key"] or str(pk))
+    return in_order
+
+
+def make_order_id(site: str, action: str, source: str) -> str:
     """Return the id by which Google counts a conversion once; `source` is the source key, or else the row's id."""
-    text = "\n".join((str(site), action, source))
-    return "oci_" + hashlib.sha256(text.encode()).hexdigest()[:40]
+    return "oci_" + hashlib.sha256(f"{site}\n{action}\n{source}".encode()).hexdigest()[:40]
 
 
 def store(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
-    """Insert new rows; return for each row its id in the table: its own, or that of an earlier delivery.
+    """Insert new rows; return the ids of earlier deliveries, by the ids of the rows that were not inserted.
 
-    The unique index decides, not a query before: of two requests with the same source key, one inserts. Both insert
-    in the order of the keys, so that they wait for each other and never deadlock.
+    The unique index decides, not a query before: of two requests with the same source key, one inserts.
     """
-    in_order = sorted(rows, key=lambda row: (row["action"], row["source_key"] or ""))
-    created = bulk_insert(Conversion, in_order)
-    return {pk: pk for pk in created} | known_ids(site, [row for row in rows if row["id"] not in created])
+    rejected = bulk_insert(Conversion, rows)
+    return known_ids(site, [row for row in rows if row["id"] in rejected]) if rejected else {}
 
 
 def known_ids(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
@@ -103,15 +113,12 @@ def database_now() -> datetime:
 
 
 def _result(
-    index: int, item: Any, columns: Columns | list[FieldError], stored: dict[UUID, UUID], *, dry_run: bool
+    index: int, item: Mapping[str, Any], columns: Columns, known: Mapping[UUID, UUID], *, dry_run: bool
 ) -> ConversionResult:
-    if isinstance(columns, list):
-        return {"index": index, "status": "invalid", "errors": columns}
-    own = columns["id"]
-    is_duplicate = stored.get(own, own) != own or (dry_run and own in stored)
-    result: ConversionResult = {"index": index, "status": "duplicate" if is_duplicate else "created"}
-    if not dry_run or is_duplicate:
-        result["id"] = f"{PREFIX}{stored[own]}"
+    earlier = known.get(columns["id"]) if known else None
+    result: ConversionResult = {"index": index, "status": "duplicate" if earlier else "created"}
+    if earlier or not dry_run:
+        result["id"] = f"{PREFIX}{earlier or columns['id']}"
     if item.get("conversionCurrency") in EMPTY:
         result["defaulted"] = {"conversionCurrency": columns["currency"]}
     return result

@@ -78,11 +78,11 @@ def read_currency(text: str) -> str:
 
 
 def read_value(value: Any, info: ValidationInfo) -> Decimal:
-    if isinstance(value, bool) or not isinstance(value, int | str | Decimal):
-        raise invalid("Expected a number.")
     if isinstance(value, str):
         value = value.strip()
         value = value if NUMBER.fullmatch(value) else ""
+    elif type(value) not in (Decimal, int):  # True is an int, too
+        raise invalid("Expected a number.")
     try:
         amount = Decimal(value)
     except InvalidOperation:
@@ -160,7 +160,7 @@ class NewConversion(Message):
     def _drop_empty(cls, raw: Any, info: ValidationInfo) -> Any:
         if not isinstance(raw, Mapping):
             return raw
-        given = {name: value for name, value in raw.items() if value not in EMPTY or name not in FIELDS}
+        given = {name: value for name, value in raw.items() if value or value not in EMPTY or name not in FIELDS}
         if "conversionCurrency" not in given and (currency := info.context["currency"]):  # type: ignore[index]
             given["conversionCurrency"] = currency
         return given

@@ -26,7 +26,7 @@ def new_conversion(site: Site, **columns: Any) -> Conversion:
             **columns,
         },
     )
-    conversion.order_id = make_order_id(site.pk, conversion.action, conversion.source_key or str(conversion.pk))
+    conversion.order_id = make_order_id(str(site.pk), conversion.action, conversion.source_key or str(conversion.pk))
     return conversion
 
 
