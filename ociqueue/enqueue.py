@@ -7,9 +7,10 @@ from typing import Any, Literal, NotRequired
 from uuid import UUID
 
 from django.db import connection
+from pydantic import ValidationError
 from typing_extensions import TypedDict
 
-from kilit.api.messages import FieldError, InvalidMessage
+from kilit.api.messages import FieldError, field_errors
 from kilit.lock.bulk_sql import bulk_insert
 from kilit.lock.identity import uuid7s
 from kilit.workers import doorbells
@@ -49,9 +50,9 @@ def enqueue(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[Co
 def read_columns(site: Site, raw: Any, *, now: datetime) -> Columns | list[FieldError]:
     """Return the columns of a valid conversion, or everything that is wrong with it."""
     try:
-        given = NewConversion.read(raw, context={"now": now, "currency": site.default_currency})
-    except InvalidMessage as error:
-        return error.errors
+        given = NewConversion.model_validate(raw, context={"now": now, "currency": site.default_currency})
+    except ValidationError as error:
+        return field_errors(error, NewConversion)
     return {
         "site_id": site.pk,
         "action": given.conversionName,

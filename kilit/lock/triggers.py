@@ -70,17 +70,23 @@ REFUSE = "RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = {message}
 
 
 def lifecycle_triggers(
-    table: Lifecycle, *, scope: str | None = None, facts: Iterable[str] = (), finished: Iterable[str] = ()
+    table: Lifecycle,
+    *,
+    scope: str | None = None,
+    facts: Iterable[str] = (),
+    facts_of_new: bool = True,
+    finished: Iterable[str] = (),
 ) -> list[pgtrigger.Trigger]:
     """Return the triggers that hold a model's rows to its table and record every move.
 
-    `scope` names a column to count by (a site); `facts` are columns of the moved row to keep in each event. Rows in one
-    of the `finished` states may be pruned once they are old; all others stay.
+    `scope` names a column to count by (a site); `facts` are columns of the moved row to keep in each event, also in
+    those of new rows unless `facts_of_new` is false. Rows in one of the `finished` states may be pruned once they are
+    old; all others stay.
     """
     subject, hint = f"rows of {table.queue}", "Move them instead."
     return [
         *_guards(table),
-        _recorder(table, "record_insert", pgtrigger.Insert, scope=scope, facts=facts),
+        _recorder(table, "record_insert", pgtrigger.Insert, scope=scope, facts=facts if facts_of_new else ()),
         _recorder(table, "record_move", pgtrigger.Update, scope=scope, facts=facts),
         *(_prunable(table, scope=scope, finished=finished) if finished else []),
         *([] if finished else never(pgtrigger.Delete, subject=subject, hint=hint)),

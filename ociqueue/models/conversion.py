@@ -94,6 +94,7 @@ class Conversion(LifecycleModel):
                 CONVERSIONS,
                 scope="site_id",
                 facts=["attempt_count", "provider_error_code", "provider_error_category", "last_error"],
+                facts_of_new=False,  # all empty
                 finished=ENDED,
             ),
             *FAILURES.triggers(),
