@@ -1,7 +1,5 @@
 """Customers in the console: operators add the customer that a held order needs."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from django import forms
@@ -13,7 +11,7 @@ from unfold.admin import ModelAdmin
 
 from orchestrator.admin.columns import masked
 from orchestrator.models import Customer
-from orchestrator.schemas.orders import phone, read_text
+from orchestrator.schemas.orders import InvalidOrder, NewCustomer, phone
 
 
 class CustomerForm(forms.ModelForm[Customer]):
@@ -33,17 +31,15 @@ class CustomerForm(forms.ModelForm[Customer]):
                 widget=self.fields["phone"].widget,
             )
 
-    def clean_phone(self) -> str:
-        return self._read(phone, "phone")
-
-    def clean_name(self) -> str:
-        return self._read(partial(read_text, longest=200), "name")
-
-    def _read(self, read: Callable[[str], str], name: str) -> str:
+    def clean(self) -> dict[str, Any]:
+        given = super().clean() or {}
         try:
-            return read(self.cleaned_data[name])
-        except ValueError as error:
-            raise forms.ValidationError(gettext(str(error))) from None
+            return NewCustomer.read(given).model_dump()
+        except InvalidOrder as invalid:
+            for error in invalid.errors:
+                if error["field"] in given:  # the form itself reports what is missing
+                    self.add_error(error["field"], gettext(error["message"]))
+            return given
 
 
 @admin.register(Customer)

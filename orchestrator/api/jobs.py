@@ -16,11 +16,11 @@ from kilit.lock.audit import for_reason
 from orchestrator.api import presenters, schema
 from orchestrator.api.access import QueueView
 from orchestrator.errors import Code
-from orchestrator.orders.customers import add_customer, find_customer
+from orchestrator.models import Customer
 from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.order import read_order
 from orchestrator.schemas.jobs import CuttingJobsQuery, DecisionReason
-from orchestrator.schemas.orders import UNSAFE_CHARS
+from orchestrator.schemas.orders import UNSAFE_CHARS, CustomerLookup, NewCustomer
 from orchestrator.workflow import decisions
 
 
@@ -88,14 +88,16 @@ class XmlView(QueueView):
 @schema.customers
 class CustomersView(QueueView):
     def post(self, request: Request) -> Response:
-        customer, is_known = add_customer(request.data)
-        return Response({"customer": presenters.present_customer(customer)}, status=200 if is_known else 201)
+        new = NewCustomer.read(request.data)
+        customer, is_new = Customer.objects.get_or_create(phone=new.phone, defaults={"name": new.name})
+        return Response({"customer": presenters.present_customer(customer)}, status=201 if is_new else 200)
 
 
 @schema.lookup
 class LookupView(QueueView):
     def get(self, request: Request) -> Response:
-        customer = find_customer(request.query_params.get("phone"))
+        phone = CustomerLookup.read(request.query_params.dict()).phone
+        customer = Customer.objects.filter(phone=phone).first()
         if customer is None:
             raise NotFound("No customer has this phone number.")
         return Response({"customer": presenters.present_customer(customer)})

@@ -1,19 +1,60 @@
 """The factory's rules, re-read when their file changes: after a fix, approving the job is enough."""
 
+import json
+import re
 import threading
 from pathlib import Path
 
 from django.conf import settings
+from pydantic import ValidationError
 
+from kilit.api.json_reader import DuplicateName, parse_json
+from kilit.api.messages import field_errors, format_error
 from orchestrator.errors import Code, JobError
 from orchestrator.files.exchange import read_bounded
-from orchestrator.planning.rulebook import read_rules
 from orchestrator.schemas.rules import Rules
 
 BIGGEST_FILE = 1024**2
+MOST_ERRORS = 20  # the message is shown in one line
 
 _lock = threading.Lock()
 _last: dict[Path, tuple[bytes, Rules]] = {}  # the file's content, and the rules read from it
+
+
+class InvalidRules(ValueError):  # noqa: N818 - it is the answer about a file
+    """The message names the line of each error."""
+
+
+def read_rules(content: bytes) -> Rules:
+    try:
+        text = content.decode("utf-8-sig")
+        return Rules.model_validate(parse_json(text.encode()), context={"thicknesses": set()})
+    except ValidationError as error:
+        places = [found["loc"] for found in error.errors()[:MOST_ERRORS]]
+        messages = map(format_error, field_errors(error, Rules))
+        lines = [f"line {_line(text, *place)}: {message}" for place, message in zip(places, messages, strict=False)]
+        raise InvalidRules(" ".join(lines)) from None
+    except json.JSONDecodeError as error:
+        raise InvalidRules(f"line {error.lineno}: {error.msg}.") from None
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InvalidRules(f"line {line}: Not UTF-8.") from None
+    except DuplicateName as error:
+        raise InvalidRules(f"line {_line(text, error.name, nth=2)}: {error.name} appears twice.") from None
+    except RecursionError:
+        raise InvalidRules("Nested too deeply.") from None
+    except ValueError as error:
+        raise InvalidRules(f"{error}.") from None
+
+
+def _line(text: str, *path: str | int, nth: int = 1) -> int:
+    """Return the line of a name; of what is missing, the line of the object that it belongs in."""
+    at = 0
+    for name in filter(lambda step: isinstance(step, str), path):
+        pattern = re.escape(json.dumps(name, ensure_ascii=False)) + r"\s*:"
+        places = [found.start() for found in re.finditer(pattern, text[at:])]
+        at += places[min(nth, len(places)) - 1] if places else 0
+    return text.count("\n", 0, at) + 1
 
 
 def current_rules() -> Rules:

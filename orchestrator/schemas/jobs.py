@@ -1,12 +1,11 @@
 """Queries, decisions and responses of the cutting API; tests check every response against them."""
 
 from typing import Annotated, Any, NotRequired
-from uuid import UUID
 
-from pydantic import ConfigDict, Field, PlainValidator, StringConstraints, WithJsonSchema
+from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
 from typing_extensions import TypedDict
 
-from kilit.api.cursor import decode_cursor
+from kilit.api.cursor import Cursor
 from kilit.api.messages import Message
 from kilit.api.openapi import Id, Time
 from orchestrator.errors import Code
@@ -24,7 +23,7 @@ class CuttingJobsQuery(Message):
     order_id: (
         Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=STORABLE)] | None
     ) = None
-    cursor: Annotated[UUID, PlainValidator(decode_cursor, json_schema_input_type=str)] | None = None
+    cursor: Cursor | None = None
     limit: Annotated[int, Field(ge=1, le=200)] = 50
 
 

@@ -3,12 +3,22 @@
 import re
 import unicodedata
 from collections.abc import Mapping
+from contextlib import suppress
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, Any, Literal, Self
 
 import phonenumbers
 from django.utils.translation import gettext_noop
-from pydantic import Field, PlainSerializer, PlainValidator, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    ValidationInfo,
+    field_validator,
+)
 
 from kilit.api.messages import FieldError, InvalidMessage, Message, ShownAs, invalid
 from kilit.lock.text import CONTROL_CHARS
@@ -32,23 +42,16 @@ def is_visible(text: str) -> bool:
     return any(category != "Cf" and category[0] not in "ZM" for category in categories)
 
 
-def read_text(value: Any, longest: int) -> str:
-    """Return trimmed, non-empty text in composed Unicode form (NFC)."""
+def clean(value: Any) -> Any:
+    """Return text trimmed and in composed Unicode form (NFC)."""
     if not isinstance(value, str):
-        raise invalid("Expected a string.")
+        return value
     if UNSAFE_CHARS.search(value):
         raise invalid(gettext_noop("Control characters and broken Unicode are not allowed."))
-    clean = unicodedata.normalize("NFC", value).strip()
-    if not is_visible(clean):
+    text = unicodedata.normalize("NFC", value).strip()
+    if not is_visible(text):
         raise invalid(gettext_noop("This may not be empty."))
-    if len(clean) > longest:
-        raise invalid(f"At most {longest} characters.")
-    return clean
-
-
-def text(longest: int) -> PlainValidator:
-    shown = Annotated[str, Field(min_length=1, max_length=longest)]
-    return PlainValidator(lambda value: read_text(value, longest), json_schema_input_type=shown)
+    return text
 
 
 def whole_number(least: int, most: int) -> PlainValidator:
@@ -80,19 +83,13 @@ def size(unit: str, *, mm_per_unit: int) -> PlainValidator:
     return PlainValidator(read, json_schema_input_type=Annotated[float, Field(gt=0, le=most)])
 
 
-def phone(value: Any) -> str:
+def phone(number: str) -> str:
     """Return a phone number in E.164 format; `0555 123 45 67` and `00905551234567` are the same."""
-    number = read_text(value, 40)
-    error = invalid(gettext_noop("Not a valid phone number. Examples: 0555 123 45 67, +90 555 123 45 67."))
-    if not PHONE.fullmatch(number):
-        raise error
-    try:
+    with suppress(phonenumbers.NumberParseException):
         parsed = phonenumbers.parse(number, REGION)
-    except phonenumbers.NumberParseException:
-        raise error from None
-    if not phonenumbers.is_valid_number(parsed):
-        raise error
-    return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)
+        if PHONE.fullmatch(number) and phonenumbers.is_valid_number(parsed):
+            return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)
+    raise invalid(gettext_noop("Not a valid phone number. Examples: 0555 123 45 67, +90 555 123 45 67."))
 
 
 def plain(value: Decimal) -> str:
@@ -100,15 +97,20 @@ def plain(value: Decimal) -> str:
     return format(value.normalize(), "f")
 
 
-ShownPhone = Annotated[str, Field(max_length=40, description="In any format.", examples=["0555 123 45 67"])]
-Phone = Annotated[str, PlainValidator(phone, json_schema_input_type=ShownPhone)]
-OptiMode = Literal["A", "B", "C"]
-Revision = Annotated[int, whole_number(0, 9_999)]
-Key = Annotated[str, text(64)]
-Note = Annotated[str, text(200)]
-Edge = Annotated[str, text(32)]
+Text32 = Annotated[str, Field(min_length=1, max_length=32), BeforeValidator(clean)]
+Text64 = Annotated[str, Field(min_length=1, max_length=64), BeforeValidator(clean)]
+Text100 = Annotated[str, Field(min_length=1, max_length=100), BeforeValidator(clean)]
+Text200 = Annotated[str, Field(min_length=1, max_length=200), BeforeValidator(clean)]
+Phone = Annotated[
+    str,
+    Field(min_length=1, max_length=40, description="In any format.", examples=["0555 123 45 67"]),
+    BeforeValidator(clean),
+    AfterValidator(phone),
+]
 Millimetres = Annotated[Decimal, size("mm", mm_per_unit=1), PlainSerializer(plain)]
 Centimetres = Annotated[Decimal, size("cm", mm_per_unit=10), PlainSerializer(plain)]
+Revision = Annotated[int, whole_number(0, 9_999)]
+OptiMode = Literal["A", "B", "C"]
 
 
 class InvalidOrder(InvalidMessage):
@@ -135,22 +137,22 @@ class PlateSize(Message):
 class Part(Message):
     """One line of the cutting list as ordered: centimetres, and edges by their trade names."""
 
-    id: Key
+    id: Text64
     part_type: Literal["GOVDE", "ARKALIK"]
-    material_code: Key
+    material_code: Text64
     length_cm: Centimetres
     width_cm: Centimetres
     quantity: Annotated[int, whole_number(1, 9_999)]
     grain: Annotated[int, whole_number(0, 3)]
-    color: Annotated[str, text(100)]
+    color: Text100
     thickness_mm: Millimetres
-    edge_up: Edge | None = None
-    edge_lo: Edge | None = None
-    edge_sx: Edge | None = None
-    edge_dx: Edge | None = None
-    iidesc: Note | None = None
-    desc1: Note | None = None
-    delik_kodu: Key | None = None
+    edge_up: Text32 | None = None
+    edge_lo: Text32 | None = None
+    edge_sx: Text32 | None = None
+    edge_dx: Text32 | None = None
+    iidesc: Text200 | None = None
+    desc1: Text200 | None = None
+    delik_kodu: Text64 | None = None
 
     @field_validator("id")
     @classmethod
@@ -163,9 +165,9 @@ class Part(Message):
 
 
 class Order(OrderMessage):
-    order_id: Annotated[str, text(100)]
+    order_id: Text100
     customer_phone: Phone  # E.164
-    customer_snapshot_name: Note | None = None
+    customer_snapshot_name: Text200 | None = None
     # read_order fills in the default.
     opti_mode: Annotated[OptiMode, ShownAs(OptiMode | None), Field(description="Default: as in the rules.")] = "C"
     plate_size: PlateSize | None = None
@@ -173,9 +175,12 @@ class Order(OrderMessage):
     revision: Annotated[Revision, ShownAs(Revision | None)] = 0
 
 
-class CustomerLookup(OrderMessage):
+class NewCustomer(OrderMessage):
     phone: Phone
+    name: Text200
 
 
-class NewCustomer(CustomerLookup):
-    name: Note
+class CustomerLookup(OrderMessage):
+    model_config = ConfigDict(extra="ignore")
+
+    phone: Phone

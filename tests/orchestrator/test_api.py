@@ -122,6 +122,16 @@ def test_not_a_number_is_refused(api) -> None:
     assert "NaN" in error(answer)["message"]
 
 
+@pytest.mark.parametrize("number", ["1e99999999999999999999", "1e-99999999999999999999", "-1e999", "9" * 5000])
+def test_a_number_of_any_size_costs_only_its_field(api, number) -> None:
+    text = json.dumps(order_body()).replace("120.5", number)
+
+    answer = api.client.post("/jobs", text, content_type="application/json", headers=api.headers)
+
+    assert answer.status_code == 422
+    assert error(answer)["faults"] == ["parts.0.length_cm: Expected a size above 0, up to 500 cm."]
+
+
 def test_five_thousand_parts_are_taken_and_one_more_is_not(api) -> None:
     parts = [GOVDE | {"id": f"p{number}"} for number in range(5001)]
 

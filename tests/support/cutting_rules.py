@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from orchestrator.planning.rulebook import read_rules
+from orchestrator.planning.rules import read_rules
 from orchestrator.schemas.rules import Rules
 from tests.support.commands import ROOT
 

@@ -13,7 +13,7 @@ from orchestrator.optiplanning.collecting import Collected, Wanted
 from orchestrator.optiplanning.solution import InvalidSolution, read_solution
 from orchestrator.orders.order import read_order
 from orchestrator.planning.excel.template import open_template
-from orchestrator.planning.rulebook import InvalidRules, read_rules
+from orchestrator.planning.rules import InvalidRules, read_rules
 from orchestrator.schemas.orders import UNSAFE_CHARS, InvalidOrder, Order
 from orchestrator.schemas.rules import Rules
 from tests.support.cutting_jobs import ARKALIK, GOVDE, order_body

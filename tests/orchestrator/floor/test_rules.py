@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import Code, JobError
-from orchestrator.planning.rulebook import InvalidRules, read_rules
-from orchestrator.planning.rules import current_rules, rules_error
+from orchestrator.planning.rules import InvalidRules, current_rules, read_rules, rules_error
 from tests.support.cutting_rules import SHIPPED, rules_with
 
 
@@ -152,6 +151,17 @@ def test_what_is_no_json_is_reported(content: bytes, complaint: str) -> None:
         read_rules(content)
 
     assert str(refused.value) == complaint
+
+
+def test_every_error_is_reported_with_its_line() -> None:
+    with pytest.raises(InvalidRules) as refused:
+        read_rules(changed(cm_to_mm_multiplier=0, backingThicknesses=[3, "4"], file_error="none").encode())
+
+    assert [part.partition(".")[0] for part in str(refused.value).split("line ")[1:]] == [
+        "2: cm_to_mm_multiplier: Expected a number above 0, up to 10,000",
+        "10: backingThicknesses",
+        "47: file_error: Unknown field",
+    ]
 
 
 def test_a_file_saved_by_windows_notepad_is_read() -> None:
