@@ -7,7 +7,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.utils.translation import gettext, gettext_noop
-from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.exceptions import APIException
 from rest_framework.response import Response
 
 from kilit.api.messages import InvalidMessage
@@ -58,8 +58,6 @@ def exception_response(error: Exception, context: dict[str, Any]) -> Response | 
         return Response(error_body("UNAVAILABLE", NO_DATABASE), status=503, headers={"Retry-After": "5"})
     if isinstance(error, InvalidMessage):
         return Response(error_body("VALIDATION", str(error), fields=error.errors), status=400)
-    if isinstance(error, ValidationError):  # TEMPORARY, until every queue has its schemas.py
-        return Response(error_body("VALIDATION", str(error.detail), fields=[]), status=400)
     response = exception_handler(error, context)
     if response is None:
         return None

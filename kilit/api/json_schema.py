@@ -13,10 +13,6 @@ Store = Callable[[str, Schema], object]
 def schema_of(hint: Any, store: Store, *, mode: Literal["validation", "serialization"] = "serialization") -> Schema:
     """Return the schema of a type; messages, TypedDicts and enums in it become components."""
     # As a list, because pydantic makes no component of the outermost type.
-    try:  # TEMPORARY, until every queue has its schemas.py
-        TypeAdapter(list[hint])
-    except Exception:  # noqa: BLE001
-        return {}
     listed = TypeAdapter(list[hint]).json_schema(ref_template="#/components/schemas/{model}", mode=mode)
     for name, component in listed.pop("$defs", {}).items():
         store(name, without_titles(component))

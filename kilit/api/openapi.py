@@ -69,8 +69,8 @@ def operation(
     errors: Sequence[Mapping[int, Codes]] = (),
     may_retry_after: Sequence[int] = (),
     description: str = "",
-    query: Any = None,
-    body: Any = None,
+    query: type[Message] | None = None,
+    body: type[Message] | None = None,
     examples: Mapping[str, Any] | None = None,
     parameters: Sequence[Any] = (),
     security: Sequence[dict[str, list[str]]] | None = None,
@@ -85,7 +85,7 @@ def operation(
         summary=summary,
         description=description or None,
         tags=[tag],
-        parameters=[*query_parameters(query), *parameters] if hasattr(query, "model_fields") else list(parameters),
+        parameters=[*query_parameters(query), *parameters] if query else list(parameters),
         request=body,
         responses={},
         auth=security,  # type: ignore[arg-type]  # alternatives, as OpenAPI writes them
@@ -107,15 +107,3 @@ def query_parameters(query: type[Message]) -> list[OpenApiParameter]:
         required = name in schema.get("required", ())
         found.append(OpenApiParameter(name, shape, required=required, description=description))
     return found
-
-
-# TEMPORARY, until every queue has its schemas.py
-class SchemaKeywords(dict[str, Any]):
-    def __hash__(self) -> int:  # type: ignore[override]
-        return id(self)
-
-
-@dataclass(frozen=True, eq=False)
-class Component:
-    name: str
-    schema: Schema
