@@ -6,14 +6,18 @@ import io
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import IO
 
 from django.utils.formats import number_format
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
+from kilit.api.csv_files import unescape_formula
+from kilit.api.messages import FieldError
+from kilit.lock.text import CONTROL_CHARS
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Conversion, Site
 from ociqueue.schemas import FIELDS, REQUIRED
@@ -23,6 +27,10 @@ BATCH = 1000
 LONGEST_LINE = 16_384
 # What `surrogateescape` leaves of bytes that are not UTF-8.
 NOT_UTF_8 = re.compile(r"[\udc80-\udcff]")
+# The column that says why a line was rejected: a corrected file may keep it.
+REASON = "reason"
+MOST_OF_VALUE = 60  # characters of a rejected value that are shown
+MOST_OF_LINE = 1000  # characters of a line that could not be read
 
 
 class CsvError(ValueError):
@@ -31,11 +39,13 @@ class CsvError(ValueError):
 
 @dataclass(frozen=True)
 class CsvLine:
-    """One line below the header: its cells by column, or why it could not be read."""
+    """One line below the header: its cells by column, or its text and why it could not be read."""
 
     number: int
     cells: dict[str, str]
     fault: str = ""
+    text: str = ""
+    delimiter: str = ","
 
 
 @dataclass(frozen=True)
@@ -45,9 +55,29 @@ class RejectedField:
     line: int
     field: str
     reason: str
+    value: str = ""
 
     def __str__(self) -> str:
-        return f"line {self.line}: " + (f"{self.field}: {self.reason}" if self.field else self.reason)
+        return f"line {self.line}: {self.where}{self.reason}"
+
+    @property
+    def where(self) -> str:
+        if not self.field:
+            return ""
+        return f"{self.field} “{self.value}”: " if self.value else f"{self.field}: "
+
+
+@dataclass(frozen=True)
+class RejectedLine:
+    """A line to correct and import again, with everything that is wrong with it."""
+
+    line: CsvLine
+    fields: list[RejectedField]
+
+    @property
+    def reason(self) -> str:
+        what = " ".join(f"{each.field}: {each.reason}" if each.field else each.reason for each in self.fields)
+        return _("line %(number)s: %(reason)s") % {"number": self.line.number, "reason": what}
 
 
 @dataclass
@@ -56,11 +86,11 @@ class ImportTally:
     created: int = 0
     duplicates: int = 0
     defaulted: int = 0
+    rejected: list[RejectedLine] = field(default_factory=list)
     rejected_lines: int = 0
-    rejected: list[RejectedField] = field(default_factory=list)
 
     def add(self, other: "ImportTally", *, most: int = 0) -> None:
-        """Add another batch, keeping at most so many rejected fields to show."""
+        """Add another batch, keeping at most so many rejected lines."""
         for name in ("lines", "created", "duplicates", "defaulted", "rejected_lines"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.rejected += other.rejected[: max(0, most - len(self.rejected))]
@@ -90,7 +120,7 @@ class ImportTally:
 def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iterator[ImportTally]:
     """Store a file in batches, yielding a tally after each; a CsvError is raised before the first."""
     required = [name for name in REQUIRED if name != "conversionCurrency" or not site.default_currency]
-    lines = read_lines(stream, known=FIELDS, required=required, one_of=Conversion.CLICK_IDS)
+    lines = read_lines(stream, known=FIELDS, required=required, one_of=Conversion.CLICK_IDS, ignored=[REASON])
     seen: set[bytes] | None = set() if dry_run else None
     while batch := list(islice(lines, BATCH)):
         yield _import(site, batch, seen)
@@ -99,13 +129,13 @@ def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iter
 def _import(site: Site, lines: list[CsvLine], seen: set[bytes] | None) -> ImportTally:
     """Store one batch; with `seen`, do a dry run."""
     tally = ImportTally(lines=len(lines))
-    tally.rejected = [RejectedField(line.number, "", line.fault) for line in lines if line.fault]
+    tally.rejected = [RejectedLine(line, [_unreadable(line)]) for line in lines if line.fault]
     readable = [line for line in lines if not line.fault]
     items = [{"sourceKey": derived_key(line.cells), **line.cells} for line in readable]
     results = enqueue(site, items, dry_run=seen is not None)
     for line, item, result in zip(readable, items, results, strict=True):
-        errors = result.get("errors", [])
-        tally.rejected += [RejectedField(line.number, error["field"], error["message"]) for error in errors]
+        if errors := result.get("errors"):
+            tally.rejected.append(RejectedLine(line, [_invalid(line, error) for error in errors]))
         is_new = result["status"] == "created"
         if is_new and seen is not None:
             # A dry run stores nothing, so a second line with the same key has to be noticed here.
@@ -115,9 +145,21 @@ def _import(site: Site, lines: list[CsvLine], seen: set[bytes] | None) -> Import
         tally.created += is_new
         tally.duplicates += result["status"] != "invalid" and not is_new
         tally.defaulted += "defaulted" in result
-    tally.rejected.sort(key=lambda rejected: rejected.line)
-    tally.rejected_lines = len({rejected.line for rejected in tally.rejected})
+    tally.rejected.sort(key=lambda rejected: rejected.line.number)
+    tally.rejected_lines = len(tally.rejected)
     return tally
+
+
+def _unreadable(line: CsvLine) -> RejectedField:
+    return RejectedField(line.number, "", line.fault, shorten(line.text))
+
+
+def _invalid(line: CsvLine, error: FieldError) -> RejectedField:
+    return RejectedField(line.number, error["field"], error["message"], shorten(line.cells.get(error["field"], "")))
+
+
+def shorten(value: str) -> str:
+    return Truncator(CONTROL_CHARS.sub("?", value)).chars(MOST_OF_VALUE)
 
 
 def derived_key(cells: dict[str, str]) -> str:
@@ -130,7 +172,12 @@ def derived_key(cells: dict[str, str]) -> str:
 
 
 def read_lines(
-    stream: IO[bytes], *, known: Sequence[str], required: Collection[str], one_of: Collection[str] = ()
+    stream: IO[bytes],
+    *,
+    known: Sequence[str],
+    required: Collection[str],
+    one_of: Collection[str] = (),
+    ignored: Collection[str] = (),
 ) -> Iterator[CsvLine]:
     """Read a CSV table with known columns; comma or semicolon, with or without a byte order mark.
 
@@ -141,10 +188,11 @@ def read_lines(
     if header is None:
         raise CsvError(_("The file is empty."))
     delimiter, names = _read_header(header[1])
-    _check_header(names, known=known, required=required, one_of=one_of)
+    _check_header([name for name in names if name not in ignored], known=known, required=required, one_of=one_of)
     for number, text in numbered:
         if text.strip(f"{delimiter} \t\n"):
-            yield _read_line(number, text, delimiter, names)
+            line = _read_line(number, text, delimiter, names)
+            yield replace(line, cells={name: cell for name, cell in line.cells.items() if name not in ignored})
 
 
 def _physical_lines(stream: IO[bytes]) -> Iterator[str]:
@@ -189,18 +237,24 @@ def _check_header(
 
 
 def _read_line(number: int, text: str, delimiter: str, names: list[str]) -> CsvLine:
+    cells: list[str] = []
+    fault = ""
     if len(text) > LONGEST_LINE:
-        return CsvLine(number, {}, f"Longer than {LONGEST_LINE:,} characters.")
-    if NOT_UTF_8.search(text):
-        return CsvLine(number, {}, "Not UTF-8; save the file as “CSV UTF-8”.")
-    try:
-        cells = _cells(text, delimiter)
-    except csv.Error:
-        return CsvLine(number, {}, "A quote is misplaced, or not closed on this line.")
-    if len(cells) != len(names):
-        return CsvLine(number, {}, f"{len(cells)} cells, but the header has {len(names)}.")
-    return CsvLine(number, {name: cell for name, cell in zip(names, cells, strict=True) if cell})
+        fault = _("Longer than %(most)s characters.") % {"most": number_format(LONGEST_LINE, force_grouping=True)}
+    elif NOT_UTF_8.search(text):
+        fault = _("Not UTF-8; save the file as “CSV UTF-8”.")
+    else:
+        try:
+            cells = _cells(text, delimiter)
+        except csv.Error:
+            fault = _("A quote is misplaced, or not closed on this line.")
+    if not fault and len(cells) != len(names):
+        fault = _("%(cells)s cells, but the header has %(names)s.") % {"cells": len(cells), "names": len(names)}
+    if fault:
+        return CsvLine(number, {}, fault, CONTROL_CHARS.sub("?", text.strip()[:MOST_OF_LINE]), delimiter)
+    return CsvLine(number, {name: cell for name, cell in zip(names, cells, strict=True) if cell}, delimiter=delimiter)
 
 
 def _cells(text: str, delimiter: str) -> list[str]:
-    return [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter, strict=True))]
+    cells = next(csv.reader([text], delimiter=delimiter, strict=True))
+    return [unescape_formula(cell.strip()).strip() for cell in cells]

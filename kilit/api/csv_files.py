@@ -17,9 +17,9 @@ class Echo:
         return text
 
 
-def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, delimiter: str = ",") -> Iterator[str]:
     """Yield the file line by line, so that memory use does not depend on the number of rows."""
-    writer = csv.writer(Echo())
+    writer = csv.writer(Echo(), delimiter=delimiter)
     # Without a byte order mark, Excel reads UTF-8 as the local code page.
     yield "\ufeff" + str(writer.writerow(columns))
     for row in rows:
@@ -35,3 +35,8 @@ def csv_response(name: str, lines: Iterable[str]) -> StreamingHttpResponse:
 def escape_formula(cell: Any) -> str:
     text = "" if cell is None else str(cell)
     return f"'{text}" if text.startswith(FORMULA_STARTS) else text
+
+
+def unescape_formula(cell: str) -> str:
+    """Undo `escape_formula`, so that an exported file can be imported."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell

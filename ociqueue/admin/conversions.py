@@ -4,7 +4,10 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import path
 from django.utils.translation import gettext_lazy as _
 
 from kilit.console.formatting import button
@@ -79,3 +82,12 @@ class ConversionAdmin(QueueAdmin):
     @button(description=_("Import CSV"), icon="upload", permissions=["operate"], url_path="import")
     def import_csv(self, request: HttpRequest) -> HttpResponse:
         return imports.import_page(self, request)
+
+    def import_template(self, request: HttpRequest) -> HttpResponseBase:
+        if not self.has_operate_permission(request):
+            raise PermissionDenied
+        return imports.template_file()
+
+    def get_urls(self) -> list[Any]:
+        template = self.admin_site.admin_view(self.import_template)
+        return [path("import/template/", template, name=self.view_name("import_template")), *super().get_urls()]

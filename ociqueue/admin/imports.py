@@ -1,5 +1,6 @@
-"""The CSV import page: a dry run first, then the import."""
+"""The CSV import page: a dry run first, then the import, and a file of the rejected lines to correct."""
 
+import base64
 import hashlib
 from datetime import timedelta
 from typing import Any
@@ -7,18 +8,22 @@ from typing import Any
 from django import forms
 from django.core import signing
 from django.core.files.uploadedfile import UploadedFile
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget
 
+from kilit.api.csv_files import csv_lines, csv_response
 from kilit.console.formatting import number, page
-from ociqueue.csv_import import CsvError, ImportTally, import_file
+from ociqueue.csv_import import REASON, CsvError, ImportTally, RejectedLine, import_file
 from ociqueue.models import Site
 from ociqueue.schemas import FIELDS
 
 MEGABYTES = 5  # about 50,000 lines, half a minute; larger files go through the command
-MOST_SHOWN = 200
+MOST_SHOWN = 200  # rejected lines on the page
+MOST_IN_FILE = 10_000  # rejected lines in the file to correct: it travels in the page
 SALT = "ociqueue.import"
 PROOF_MAX_AGE = timedelta(hours=1)
 
@@ -78,10 +83,11 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         faults=[f"{form[name].label}: {text}" for name, texts in form.errors.items() for text in texts],
         tally=tally,
         summary=tally.summary(dry_run=not stored) if tally else "",
-        hidden=tally.rejected_lines - len({rejected.line for rejected in tally.rejected}) if tally else 0,
+        **(_rejected_context(tally) if tally and tally.rejected else {}),
         submit=_("Import %(number)s lines") % {"number": number(tally.created)} if tally else "",
         proof=form.proof() if tally and tally.created and not stored else "",
         fields=", ".join(FIELDS),
+        template_address=reverse("admin:ociqueue_conversion_import_template"),
         megabytes=MEGABYTES,
     )
 
@@ -90,9 +96,43 @@ def _import(form: UploadForm, *, dry_run: bool) -> ImportTally | None:
     tally = ImportTally()
     try:
         for batch in import_file(form.cleaned_data["site"], form.cleaned_data["file"].file, dry_run=dry_run):
-            tally.add(batch, most=MOST_SHOWN)
+            tally.add(batch, most=MOST_IN_FILE)
     except CsvError as error:
         form.add_error("file", str(error))
         return None
     form.cleaned_data["file"].file.seek(0)
     return tally
+
+
+def _rejected_context(tally: ImportTally) -> dict[str, Any]:
+    shown = tally.rejected[:MOST_SHOWN]
+    return {
+        "rejected": [field for line in shown for field in line.fields],
+        "hidden": number(tally.rejected_lines - len(shown)) if tally.rejected_lines > len(shown) else "",
+        "file_of_rejected": _data_address(rejected_file(tally.rejected)),
+        "most_in_file": number(MOST_IN_FILE) if tally.rejected_lines > len(tally.rejected) else "",
+    }
+
+
+def rejected_file(rejected: list[RejectedLine]) -> str:
+    """Return the lines to correct and import again; one that could not be read is whole in its first cell."""
+    found = [(each.line.cells or {FIELDS[0]: each.line.text}, each.reason) for each in rejected]
+    rows = [[*(cells.get(name, "") for name in FIELDS), reason] for cells, reason in found]
+    return "".join(csv_lines([*FIELDS, REASON], rows, delimiter=rejected[0].line.delimiter))
+
+
+def _data_address(text: str) -> str:
+    """Return a file as an address: the upload is not stored, so no later request could fetch its lines."""
+    return f"data:text/csv;charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
+
+
+def template_file() -> StreamingHttpResponse:
+    """Return a file with two lines that can be imported as they are."""
+    time = timezone.localtime(timezone.now() - timedelta(days=1)).isoformat(timespec="seconds")
+    examples = [
+        {"gclid": "EXAMPLE-click-id", "conversionValue": "1250.50", "sourceKey": "example-1", "consent": "GRANTED"},
+        {"wbraid": "EXAMPLE-wbraid", "conversionValue": "99.90", "sourceKey": "example-2"},
+    ]
+    shared = {"conversionName": "Example purchase", "conversionTime": time, "conversionCurrency": "TRY"}
+    rows = [[(shared | example).get(name, "") for name in FIELDS] for example in examples]
+    return csv_response("conversions-template", csv_lines(FIELDS, rows))

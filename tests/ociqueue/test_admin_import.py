@@ -1,6 +1,9 @@
 """The console's import: look first, then store."""
 
+import base64
+import csv
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ from django.test import Client
 from kilit.lock.models import Event
 from ociqueue.admin import imports
 from ociqueue.models import Conversion, Site
+from ociqueue.schemas import FIELDS
 
 pytestmark = pytest.mark.django_db
 
@@ -32,11 +36,12 @@ def test_a_file_is_checked_and_then_stored(make_person, site) -> None:
     assert not Conversion.objects.exists()
     stored = send(operator, site, GOOD, step="import", proof=checked.context["proof"])
 
-    refused = "line 4: gclid: Exactly one of gclid, wbraid and gbraid is required."
     assert checked.context["summary"].startswith("Would store 2 of 3 lines; 0 duplicates, 1 rejected.")
     assert stored.context["summary"] == "Stored 2 of 3 lines; 0 duplicates, 1 rejected."
     for answer in (checked, stored):
-        assert refused in answer.content.decode()
+        (rejected,) = answer.context["rejected"]
+        assert (rejected.line, rejected.field) == (4, "gclid")
+        assert "Exactly one of gclid, wbraid and gbraid is required." in answer.content.decode()
     assert set(Conversion.objects.values_list("site", "gclid")) == {(site.pk, "first"), (site.pk, "second")}
     assert Event.objects.of(Conversion.objects.first()).get().actor == "operator:ayse"
 
@@ -119,3 +124,65 @@ def test_only_operators_import_and_only_for_sites_they_run(make_person, make_sit
     assert send(viewer, mine, GOOD).status_code == 403
     assert "Import CSV" not in viewer.get("/admin/ociqueue/conversion/").content.decode()
     assert "Import CSV" in operator.get("/admin/ociqueue/conversion/").content.decode()
+
+
+def rejected_lines(answer: Any) -> str:
+    return base64.b64decode(answer.context["file_of_rejected"].partition(",")[2]).decode("utf-8-sig")
+
+
+def test_the_template_imports_as_it_is(make_person, make_site) -> None:
+    site = make_site(default_currency="")
+    operator = make_person(sites={site: "operator"})
+
+    file = b"".join(operator.get(f"{ADDRESS}template/").streaming_content)
+
+    assert f'href="{ADDRESS}template/"' in operator.get(ADDRESS).text
+    assert (
+        send(operator, site, file).context["summary"].startswith("Would store 2 of 2 lines; 0 duplicates, 0 rejected.")
+    )
+    assert make_person("ali", role="viewer").get(f"{ADDRESS}template/").status_code == 403
+
+
+def test_a_rejected_value_is_shown_shortened(make_person, site) -> None:
+    long = "9" * 80 + "x"
+
+    answer = send(make_person(sites={site: "operator"}), site, f"{HEADER}Satış,a,{TIME},{long},TRY\nSatış,b\n")
+
+    shown = [(each.line, each.field, each.value) for each in answer.context["rejected"]]
+    assert shown == [(2, "conversionValue", "9" * 59 + "…"), (3, "", "Satış,b")]
+    assert "9" * 59 + "…" in answer.text
+    assert long not in answer.text
+
+
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_rejected_lines_are_corrected_and_imported_again(make_person, site, delimiter: str) -> None:
+    operator = make_person(sites={site: "operator"})
+    good, bad = f"Satış,first,{TIME},1,TRY\n", f"=Satış,second,{TIME},many,TRY\nSatış,short\n"
+    checked = send(operator, site, (HEADER + good + bad).replace(",", delimiter))
+
+    file = rejected_lines(checked)
+    again = send(operator, site, file)
+    corrected = send(operator, site, file.replace("many", "2"))
+
+    header, second, unreadable = (
+        csv.DictReader(StringIO(file), delimiter=delimiter),
+        *csv.DictReader(StringIO(file), delimiter=delimiter),
+    )
+    assert header.fieldnames == [*FIELDS, "reason"]
+    assert second["reason"] == "line 3: conversionValue: Expected a number."
+    assert (second["conversionName"], second["gclid"]) == ("'=Satış", "second"), "safe to open in a spreadsheet"
+    assert unreadable["conversionName"] == delimiter.join(["Satış", "short"])
+    assert unreadable["reason"] == "line 4: 2 cells, but the header has 5."
+    assert again.context["summary"].startswith("Would store 0 of 2 lines; 0 duplicates, 2 rejected.")
+    assert corrected.context["summary"].startswith("Would store 1 of 2 lines; 0 duplicates, 1 rejected.")
+    send(operator, site, file.replace("many", "2"), step="import", proof=corrected.context["proof"])
+    assert Conversion.objects.get().action == "=Satış", "as it was before the export made it safe"
+
+
+def test_the_file_of_rejected_lines_has_a_limit_that_is_stated(make_person, site, monkeypatch) -> None:
+    monkeypatch.setattr(imports, "MOST_IN_FILE", 3)
+
+    answer = send(make_person(sites={site: "operator"}), site, HEADER + f"Satış,,{TIME},1,TRY\n" * 5)
+
+    assert "It has the first 3 lines." in answer.text
+    assert len(rejected_lines(answer).splitlines()) == 4

@@ -77,9 +77,9 @@ def test_refused_lines_are_reported_by_number_field_and_reason_and_the_rest_is_s
     reported = run(site, file).splitlines()
 
     assert reported == [
-        "line 3: conversionValue: Expected a number.",
+        "line 3: conversionValue “many”: Expected a number.",
         "line 3: gclid: Exactly one of gclid, wbraid and gbraid is required.",
-        "line 5: gclid: 'undefined' looks like a missing value.",
+        "line 5: gclid “undefined”: 'undefined' looks like a missing value.",
         "Stored 2 of 4 lines; 0 duplicates, 2 rejected.",
     ]
 
@@ -151,7 +151,7 @@ def test_a_file_that_cannot_be_read_is_reported_in_a_sentence(run, site, content
         (b"short,line", "2 cells, but the header has 7."),
         (b"a,b,c,d,e,f,g,h", "8 cells, but the header has 7."),
         (b"x" * 3 * LONGEST_LINE, f"Longer than {LONGEST_LINE:,} characters."),
-        (line("nul\x00").encode(), "gclid: Control characters and broken Unicode are not allowed."),
+        (line("nul\x00").encode(), "gclid “nul?”: Control characters and broken Unicode are not allowed."),
     ],
     ids=["encoding", "open quote", "quote inside", "short", "long", "too long", "nul"],
 )

@@ -41,7 +41,7 @@ class Command(BaseCommand):
                 tally.add(batch)
                 bar.clear()
                 for rejected in batch.rejected:
-                    self.stdout.write(str(rejected))
+                    self.stdout.write("\n".join(map(str, rejected.fields)))
                 bar.show(stream.tell(), f"{tally.lines:,} lines")
         except KeyboardInterrupt:
             raise CommandError("Stopped; a second run stores the rest.", returncode=130) from None
