@@ -13,6 +13,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from kilit.bulk.operations import Operation, OperationUnavailable, Skip
 from kilit.console.formatting import number as grouped
+from kilit.console.masking import mask_personal_data
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -148,7 +149,7 @@ def skipped_text(skips: Mapping[Skip, int]) -> list[str]:
 
 def format_skip(skip: Skip) -> str:
     """Return a state, which is a word of the API, and the reason in the reader's language."""
-    reason = gettext(skip.reason) if skip.reason else ""
+    reason = mask_personal_data(gettext(skip.reason)) if skip.reason else ""
     return f"{skip.state} ({reason})" if skip.state and reason else skip.state or reason
 
 

@@ -1,5 +1,6 @@
 """Events, denied requests, pruned rows and API keys in the console."""
 
+import json
 from contextlib import suppress
 from typing import Any
 from uuid import UUID
@@ -17,11 +18,21 @@ from kilit.access.models import ApiKey, DeniedRequest
 from kilit.bulk.filters import FilterSet
 from kilit.bulk.models import BulkAction
 from kilit.console.bulk_admin import BulkActionAdmin
-from kilit.console.formatting import number
+from kilit.console.formatting import column, number, verbatim
 from kilit.console.listing import CappedListAdmin, LongListAdmin, ReadOnlyAdmin
+from kilit.console.masking import mask_personal_data
 from kilit.lock.models import Event, Pruning
 
 admin.site.register(BulkAction, BulkActionAdmin)
+
+
+# An event's page is not the job's own page.
+message = column("message", _("message"), lambda event: mask_personal_data(event.message))
+details = column("details", _("details"), lambda event: verbatim(mask_personal_data(_json(event.details))))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def _events_of(rows: Any, text: str) -> Any:
@@ -32,7 +43,9 @@ def _events_of(rows: Any, text: str) -> Any:
 
 @admin.register(Event)
 class EventAdmin(LongListAdmin):
-    list_display = ["created_at", "queue", "object_id", "event_type", "from_state", "to_state", "actor", "message"]
+    list_display = ["created_at", "queue", "object_id", "event_type", "from_state", "to_state", "actor", message]
+    fields = ["created_at", "queue", "object_id", "event_type", ("from_state", "to_state"), "actor", message, details]
+    readonly_fields = [message, details]
     filters = FilterSet(search=_events_of)
     search_help_text = _("The id of a job")
     sortable_by: list[str] = []  # offers no other order: no index gives one to millions of rows
@@ -67,8 +80,8 @@ class ApiKeyAdmin(ModelAdmin):
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
         """Issue keys only for users that this user may change: a key is as good as a password."""
         if db_field.name == "user":
-            message = _("You cannot issue a key for this user. Keys of a site are issued on the site's page.")
-            options |= {"queryset": self._owners(request), "error_messages": {"invalid_choice": message}}
+            refusal = _("You cannot issue a key for this user. Keys of a site are issued on the site's page.")
+            options |= {"queryset": self._owners(request), "error_messages": {"invalid_choice": refusal}}
         return super().formfield_for_foreignkey(db_field, request, **options)
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[str]:
@@ -92,8 +105,8 @@ class ApiKeyAdmin(ModelAdmin):
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
         asked = queryset.count()
         revoked = ApiKey.objects.filter(pk__in=queryset.values("pk")).revoke()
-        message = gettext("Revoked %(revoked)s of %(asked)s; the others were already revoked.")
-        messages.success(request, message % {"revoked": number(revoked), "asked": number(asked)})
+        report = gettext("Revoked %(revoked)s of %(asked)s; the others were already revoked.")
+        messages.success(request, report % {"revoked": number(revoked), "asked": number(asked)})
 
     def _owners(self, request: HttpRequest) -> QuerySet[User]:
         people: QuerySet[User] = self.admin_site.get_model_admin(User).get_queryset(request)

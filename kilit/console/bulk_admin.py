@@ -26,6 +26,7 @@ from kilit.console.bulk_requests import count_field, encode, preview_text, typed
 from kilit.console.formatting import badge, column, page, since, two_lines
 from kilit.console.formatting import number as grouped
 from kilit.console.listing import LongListAdmin
+from kilit.console.masking import mask_personal_data
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 from kilit.workers import doorbells
@@ -61,7 +62,7 @@ def console_action(row: BulkAction) -> Action:
 
 def _title(row: BulkAction) -> SafeString:
     names = queues[row.queue].model._meta.verbose_name_plural
-    return two_lines(f"{console_action(row).title} · {names}", row.filters_text, title=row.reason)
+    return two_lines(f"{console_action(row).title} · {names}", mask_personal_data(row.filters_text), title=row.reason)
 
 
 def _done(row: BulkAction) -> SafeString:
@@ -145,7 +146,7 @@ class BulkActionAdmin(LongListAdmin):
             title=_("Stop this bulk action?"),
             original=action,
             sentences=[sentence % {"moved": grouped(action.moved_count), "total": grouped(action.total or 0)}],
-            facts=[(_("Filter"), action.filters_text)],
+            facts=[(_("Filter"), mask_personal_data(action.filters_text))],
             form=form,
             submit=_cancel_label(action),
             is_dangerous=True,
@@ -155,7 +156,14 @@ class BulkActionAdmin(LongListAdmin):
     def results_view(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
         action = self._found(request, object_id)
         cells = (
-            [item.object_id, item.found_as, item.result or "waiting", item.state, item.reason, done_at]
+            [
+                item.object_id,
+                item.found_as,
+                item.result or "waiting",
+                item.state,
+                mask_personal_data(item.reason),
+                done_at,
+            ]
             for item in action.items.order_by("object_id").iterator(chunk_size=CHUNK)
             for done_at in [item.done_at.isoformat() if item.done_at else ""]
         )
@@ -188,6 +196,7 @@ class BulkActionAdmin(LongListAdmin):
         needs_count = (action.eligible or 0) > MOST_WITHOUT_COUNT
         return {
             "action": action,
+            "filters_text": mask_personal_data(action.filters_text),
             "console": console,
             "original": action,
             "timeline": Event.objects.history(action),

@@ -23,6 +23,7 @@ from kilit.console.actions import Action, ReasonForm
 from kilit.console.formatting import number as grouped
 from kilit.console.formatting import page
 from kilit.console.listing import LongListAdmin
+from kilit.console.masking import mask_personal_data
 from kilit.workers import doorbells
 
 # How a list is paged and sorted does not change which rows it shows.
@@ -122,7 +123,10 @@ class BulkRequestAdmin(LongListAdmin):
             "admin/console/confirm.html",
             title=everything if found.is_capped or not number else action.question(number),
             sentences=preview_text(action, found.as_json(), is_capped=found.is_capped),
-            facts=[(_("Filter"), self.filters.describe(filters, request.user)), (_("Applies to"), action.label)],
+            facts=[
+                (_("Filter"), mask_personal_data(self.filters.describe(filters, request.user))),
+                (_("Applies to"), action.label),
+            ],
             form=form,
             submit=submit if found.eligible else "",
             is_dangerous=action.is_dangerous,

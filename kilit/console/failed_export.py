@@ -15,11 +15,15 @@ from kilit.api.csv_files import CHUNK, csv_lines, csv_response
 from kilit.console.actions import join_states
 from kilit.console.formatting import button
 
+NO_MASKS: Mapping[str, Callable[[str], str]] = {}
+
 
 class FailedExportMixin:
     # Each column of the file, with the attribute or function of a row that fills it.
     export_fields: Mapping[str, str | Callable[[Any], Any]] = {}
     export_states: Sequence[str] = ("FAILED",)
+    # Columns with personal data, and how they are masked for viewers; operators need them to correct rows.
+    export_masks: Mapping[str, Callable[[str], str]] = NO_MASKS
 
     @button(
         description=gettext_lazy("Export failed (CSV)"), icon="download", permissions=["view"], url_path="dead-letters"
@@ -35,12 +39,16 @@ class FailedExportMixin:
             values = {"states": join_states(self.export_states), "state": state}
             messages.warning(request, _("The export has %(states)s rows; the list shows %(state)s rows.") % values)
             return back
-        return csv_response("dead-letters", self.export_lines(listed.get_queryset(request)))
+        masks = NO_MASKS if self.has_operate_permission(request) else self.export_masks  # type: ignore[attr-defined]
+        return csv_response("dead-letters", self.export_lines(listed.get_queryset(request), masks=masks))
 
-    def export_lines(self, rows: Any) -> Iterator[str]:
+    def export_lines(self, rows: Any, *, masks: Mapping[str, Callable[[str], str]] = NO_MASKS) -> Iterator[str]:
         failed = rows.filter(status__in=self.export_states).order_by("pk")
-        readers = [field if callable(field) else attrgetter(field) for field in self.export_fields.values()]
-        rows = ([_cell(read(row)) for read in readers] for row in failed.iterator(chunk_size=CHUNK))
+        readers: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = [
+            (field if callable(field) else attrgetter(field), masks.get(name, _as_it_is))
+            for name, field in self.export_fields.items()
+        ]
+        rows = ([mask(_cell(read(row))) for read, mask in readers] for row in failed.iterator(chunk_size=CHUNK))
         return csv_lines(tuple(self.export_fields), rows)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -50,6 +58,10 @@ class FailedExportMixin:
             if offered["path"].endswith("/dead-letters/") and request.GET:
                 offered["path"] += f"?{request.GET.urlencode()}"
         return response  # type: ignore[no-any-return]
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _cell(value: Any) -> Any:

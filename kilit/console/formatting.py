@@ -17,6 +17,8 @@ from django.utils.translation import gettext as _
 from unfold.decorators import action
 from unfold.enums import ActionVariant
 
+from kilit.console.masking import mask_personal_data
+
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
@@ -50,9 +52,10 @@ def breakable(text: str) -> SafeString:
 
 
 def error_cell(code: str, text: str) -> SafeString | str:
-    """Return an error's code; its text is in the tooltip, and opens by click, touch and keyboard."""
+    """Return an error's code; its text, masked, is in the tooltip, and opens by click, touch and keyboard."""
     if not code:
         return "-"
+    text = mask_personal_data(text)
     shown = format_html_join(SafeString("_<wbr>"), "{}", ((word,) for word in code.split("_")))
     if not text:
         return format_html('<span class="kilit-more">{}</span>', shown)

@@ -35,6 +35,8 @@ def state_badge(status: str) -> SafeString:
 
 
 def masked(click_id: str) -> str:
+    if not click_id:
+        return ""
     return f"{click_id[:SHOWN]}…{click_id[-SHOWN:]}" if len(click_id) > 2 * SHOWN else "…"
 
 
@@ -77,7 +79,8 @@ def attempts(row: Conversion) -> str:
 
 @display(description=gettext_lazy("error"))
 def error(row: Conversion) -> SafeString | str:
-    return error_cell(row.provider_error_code, f"{row.provider_error_category}: {row.last_error}")
+    message = row.last_error.replace(row.click_id, masked(row.click_id)) if row.click_id else row.last_error
+    return error_cell(row.provider_error_code, f"{row.provider_error_category}: {message}")
 
 
 @display(description=gettext_lazy("state"))

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.console.formatting import button
 from kilit.console.listing import CappedChangeList
+from kilit.console.masking import mask_personal_data
 from kilit.console.queue_admin import QueueAdmin
 from ociqueue import dead_letters
 from ociqueue.admin import blockers, columns, imports
@@ -56,6 +57,7 @@ class ConversionAdmin(QueueAdmin):
     fieldsets = columns.FIELDSETS
     readonly_fields = columns.READ_ONLY
     export_fields = dead_letters.FIELDS
+    export_masks = {**dict.fromkeys(Conversion.CLICK_IDS, columns.masked), "errorMessage": mask_personal_data}
 
     # What is shown
 

@@ -10,10 +10,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import badge, code_badge, column, error_cell, since, two_lines
+from kilit.console.masking import mask_phone
 from orchestrator.models import Job
 from orchestrator.states import FAILING, WORKING, JobState, Mode
 
-SHOWN = 4  # digits of a phone
 COLOURS = {
     **dict.fromkeys(WORKING, "primary"),
     JobState.NEW: "info",
@@ -22,10 +22,6 @@ COLOURS = {
     JobState.HOLD: "warning",
     JobState.FAILED: "danger",
 }
-
-
-def masked(phone: str) -> str:
-    return f"…{phone[-SHOWN:]}"
 
 
 def state_badge(status: str) -> SafeString:
@@ -38,7 +34,7 @@ def _order(job: Job) -> SafeString:
 
 
 def _customer(job: Job) -> SafeString:
-    return two_lines(job.customer_name or _("unknown"), masked(job.customer_phone))
+    return two_lines(job.customer_name or _("unknown"), mask_phone(job.customer_phone))
 
 
 def _whole_customer(job: Job) -> str:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from orchestrator.admin.columns import masked
+from kilit.console.masking import mask_phone
 from orchestrator.models import Customer
 from orchestrator.schemas.orders import InvalidOrder, NewCustomer, phone
 
@@ -55,7 +55,7 @@ class CustomerAdmin(ModelAdmin):
 
     @admin.display(description=_("phone"))
     def masked_phone(self, customer: Customer) -> str:
-        return masked(customer.phone)
+        return mask_phone(customer.phone)
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         try:

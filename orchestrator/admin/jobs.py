@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 
 from kilit.console.actions import Action
 from kilit.console.formatting import badge, button, page
+from kilit.console.masking import mask_personal_data, mask_phone
 from kilit.console.queue_admin import QueueAdmin
 from orchestrator.admin import blockers, columns
 from orchestrator.api.jobs import download
@@ -68,6 +69,7 @@ EXPORT_FIELDS = {
     "createdAt": "created_at",
     "failedAt": "updated_at",
 }
+EXPORT_MASKS = {"customerPhone": mask_phone, "errorMessage": mask_personal_data}
 
 
 @admin.register(Job)
@@ -87,6 +89,7 @@ class JobAdmin(QueueAdmin):
     fieldsets = columns.FIELDSETS
     readonly_fields = columns.READ_ONLY
     export_fields = EXPORT_FIELDS
+    export_masks = EXPORT_MASKS
 
     def get_queryset(self, request: HttpRequest) -> JobQuerySet:
         jobs: JobQuerySet = super().get_queryset(request)

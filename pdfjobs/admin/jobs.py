@@ -12,6 +12,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 
 from kilit.console.actions import Action
 from kilit.console.blockers import lease_holdings
+from kilit.console.masking import mask_personal_data
 from kilit.console.queue_admin import QueueAdmin
 from pdfjobs import operations
 from pdfjobs.admin import blockers, columns
@@ -70,6 +71,7 @@ class PdfJobAdmin(QueueAdmin):
     change_form_after_template = "admin/pdfjobs/preview.html"
     readonly_fields = columns.READ_ONLY
     export_fields = EXPORT_FIELDS
+    export_masks = {"errorDetail": mask_personal_data}
     export_states = [PdfStatus.FAILED]
 
     def get_fieldsets(self, request: HttpRequest, obj: PdfJob | None = None) -> list[Any]:

@@ -43,7 +43,7 @@ def test_a_failed_row_is_reported_whole(make_person, site) -> None:
     (row,) = make_failed(site, gclid="Cj0KCQ-x", source_key="order-1", message='two\nlines, and a "quote"')
     new_conversion(site).save()
 
-    (reported,) = downloaded(make_person(sites={site: "viewer"}))
+    (reported,) = downloaded(make_person(sites={site: "operator"}))
 
     assert tuple(reported) == tuple(FIELDS)
     assert reported["id"] == str(row)
@@ -159,3 +159,12 @@ def test_memory_stays_the_same_for_any_number_of_rows(site) -> None:
     with CaptureQueriesContext(connection) as asked:
         next(CONSOLE.export_lines(rows))
     assert not asked.captured_queries, "the head comes before the rows are asked for"
+
+
+def test_click_ids_are_masked_for_viewers(make_person, site) -> None:
+    make_failed(site, gclid="Cj0KCQ-abcdef-x1y2", message="Call +905551234567.")
+
+    (reported,) = downloaded(make_person(sites={site: "viewer"}))
+
+    assert (reported["gclid"], reported["gbraid"]) == ("Cj0K…x1y2", "")
+    assert reported["errorMessage"] == "Call …4567."

@@ -1,0 +1,30 @@
+"""Personal data in free text, such as an error's message: complete on a job's own page, masked everywhere else."""
+
+import re
+from collections.abc import Iterator
+
+from phonenumbers import PhoneNumberMatcher
+
+REGION = "TR"  # of numbers without a country code
+SHOWN = 4  # digits of a phone
+EMAIL = re.compile(r"\b([\w.%+-])[\w.%+-]*(@[\w-]+\.[\w.-]*\w)")
+FEWEST_DIGITS = re.compile(r"\d(?:\D{0,3}\d){6}")  # no phone number has fewer; most texts end here
+
+
+def mask_phone(phone: str) -> str:
+    return f"…{phone[-SHOWN:]}"
+
+
+def mask_personal_data(text: str) -> str:
+    """Return a text with only the last digits of phone numbers, and the first letter of e-mail addresses."""
+    text = EMAIL.sub(r"\1…\2", text) if "@" in text else text
+    return "".join(_without_phones(text)) if FEWEST_DIGITS.search(text) else text
+
+
+def _without_phones(text: str) -> Iterator[str]:
+    end = 0
+    for found in PhoneNumberMatcher(text, REGION):
+        yield text[end : found.start]
+        yield mask_phone("".join(filter(str.isdigit, found.raw_string)))
+        end = found.end
+    yield text[end:]
