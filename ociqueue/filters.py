@@ -1,12 +1,9 @@
 """Filters of conversions and uploads, for the console, the operator API and bulk workers."""
 
-from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
-from django.db.models import Q, Value
-from django.db.models.lookups import Exact
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -19,20 +16,13 @@ from kilit.bulk.filters import (
     TextFilter,
     state_filter,
 )
+from kilit.bulk.search import PrefixSearch, by
 from kilit.lock.identity import first_at
 from ociqueue.models import Site
 from ociqueue.models.conversion import CLICK_ID, FAILURES
-from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.states import CONVERSIONS, Category
 
 UNANSWERED_WITHIN = timedelta(days=30)
-
-
-def search(rows: ConversionQuerySet, text: str) -> ConversionQuerySet:
-    with suppress(ValueError):
-        return rows.filter(pk=UUID(text))
-    # Rows are limited to sites, so the unique index of source keys is used: PostgreSQL skips over its actions.
-    return rows.filter(Q(Exact(CLICK_ID, Value(text))) | Q(order_id=text) | Q(source_key=text))
 
 
 def _sites_of(user: Any) -> list[tuple[str, str]]:
@@ -74,7 +64,7 @@ FILTERS = FilterSet(
             failures=FAILURES, scopes_seen_by=Site.objects.scopes_seen_by, index="conversion_of_error_group"
         ),
     ),
-    search=search,
+    search=PrefixSearch((by("source_key"), by("order_id"), by(CLICK_ID)), scope=("site",)),
 )
 
 UPLOAD_FILTERS = FilterSet(

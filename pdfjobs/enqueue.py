@@ -50,6 +50,7 @@ def insert_or_find(owner: User, request: JobRequest, key: str) -> tuple[PdfJob |
         owner=owner,
         job_key=key,
         template_name=request.document.name,
+        **request.document.names(request.variables),
         payload=request.variables,
         options=request.options.canonical(),
         timeout=request.timeout,

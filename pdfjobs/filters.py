@@ -1,9 +1,7 @@
 """How the list of PDF jobs is narrowed; console and bulk workers read it here."""
 
 import hashlib
-from contextlib import suppress
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -11,19 +9,22 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGroupFilter, FilterSet, state_filter
+from kilit.bulk.search import PrefixSearch, by
+from kilit.lock.prefixes import begins_with
 from pdfjobs.models.job import FAILURES
-from pdfjobs.models.queryset import PdfJobQuerySet
 from pdfjobs.states import PDF_JOBS, ErrorCode, PdfStatus
 
+MOST_OWNERS = 100
 
-def search(rows: PdfJobQuerySet, text: str) -> PdfJobQuerySet:
-    with suppress(ValueError):
-        return rows.filter(pk=UUID(text))
-    if len(text) == len(hashlib.sha256().hexdigest()):
-        return rows.filter(job_key=text)
-    # Two queries: with the owner's id the planner knows how many jobs there are and uses the index.
-    owners = list(get_user_model().objects.filter(username=text).values_list("pk", flat=True))
-    return rows.filter(owner__in=owners)
+
+def by_key(text: str) -> Q | None:
+    return Q(job_key=text) if len(text) == len(hashlib.sha256().hexdigest()) else None
+
+
+def by_owner(text: str) -> Q:
+    # Two queries: with the owners' ids the planner knows how many jobs there are and uses their index.
+    owners = get_user_model().objects.filter(begins_with("username", text)).values_list("pk", flat=True)
+    return Q(owner__in=list(owners[:MOST_OWNERS]))
 
 
 def _templates(user: Any) -> list[tuple[str, str]]:
@@ -54,5 +55,5 @@ FILTERS = FilterSet(
         *CREATED_BETWEEN,
         ErrorGroupFilter(failures=FAILURES, index="pdf_of_error_group"),
     ),
-    search=search,
+    search=PrefixSearch((by("document_number"), by("recipient"), by_key, by_owner)),
 )

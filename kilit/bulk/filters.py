@@ -5,7 +5,7 @@ value before it is used, `condition` is the WHERE clause, `describe` is what peo
 """
 
 from abc import ABC
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -177,7 +177,7 @@ def search_by_id(rows: Any, text: str) -> Any:
 
 @dataclass(frozen=True)
 class FilterSet:
-    """The filters of one list, and its search: whole values only, because a part would read the whole table."""
+    """The filters of one list, and its search: an id, or the beginning of a name (`kilit.bulk.search`)."""
 
     filters: tuple[Filter, ...] = ()
     search: Callable[[Any, str], Any] = search_by_id
@@ -196,6 +196,11 @@ class FilterSet:
         """Return those of some values that set a filter; blanks set none."""
         stripped = {each.name: str(values.get(each.name) or "").strip() for each in self.filters}
         return {name: value for name, value in stripped.items() if value}
+
+    def accepted(self, values: Mapping[str, Any], user: Any, *, among: Collection[str]) -> dict[str, str]:
+        """Return those of the named filters that are set to a value they accept."""
+        given = self.given(values)
+        return {name: value for name, value in given.items() if name in among and self[name].accepts(value, user)}
 
     def rejected(self, values: Mapping[str, str], user: Any) -> list[str]:
         message = gettext("The filter “%(name)s” has no value “%(value)s”, so nothing matches.")

@@ -1,4 +1,4 @@
-"""Lists that stay fast over millions of rows: exact searches, bounded filters, a capped count."""
+"""Lists that stay fast over millions of rows: bounded searches and filters, a capped count."""
 
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
 from kilit.bulk.filters import SEARCH, FilterSet, bare_id
+from kilit.bulk.search import MOST_PER_COLUMN, PrefixSearch
 from kilit.console.filters import list_filters
 from kilit.console.formatting import number
 
@@ -56,6 +57,17 @@ class CappedChangeList(ChangeList):
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
         self.user = request.user
         super().__init__(request, *args, **options)
+
+    def get_queryset(self, request: HttpRequest, **options: Any) -> Any:
+        rows = super().get_queryset(request, **options)
+        self.search_is_capped = getattr(request, "search_is_capped", False)
+        return rows
+
+    def capped_search_text(self) -> str:
+        if not self.search_is_capped:
+            return ""
+        text = gettext("More than %(most)s rows begin with “%(text)s”. Only the first ones were searched: type more.")
+        return text % {"most": number(MOST_PER_COLUMN), "text": self.query}
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -107,7 +119,7 @@ class CappedListAdmin(ReadOnlyAdmin):
 
 
 class LongListAdmin(CappedListAdmin):
-    """Rows by the million, newest first: exact searches, bounded filters, a capped count."""
+    """Rows by the million, newest first: bounded searches and filters, a capped count."""
 
     list_fullwidth = True
     list_before_template = "admin/console/list_head.html"
@@ -125,7 +137,15 @@ class LongListAdmin(CappedListAdmin):
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
         text = bare_id(self.model, search_term.strip())
-        return (self.filters.search(queryset, text) if text else queryset), False
+        if not text:
+            return queryset, False
+        search = self.filters.search
+        if not isinstance(search, PrefixSearch):
+            return search(queryset, text), False
+        scope = self.filters.accepted(request.GET, request.user, among=search.scope)
+        found = search.first(self.filters.apply(self.get_queryset(request), scope), text)
+        request.search_is_capped = found.is_capped  # type: ignore[attr-defined] # for the change list
+        return queryset.filter(pk__in=found.ids), False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Accept declared filters, and no other lookups from the address."""

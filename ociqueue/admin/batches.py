@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import badge, breakable, column, number, since, two_lines
 from kilit.console.listing import LongListAdmin
-from ociqueue.admin.columns import error, short_id, state
+from ociqueue.admin.columns import error, name, state
 from ociqueue.filters import UPLOAD_FILTERS
 from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.presenters import with_upload
@@ -107,7 +107,7 @@ def rows_of(batch: UploadBatch) -> dict[str, Any]:
     mine = with_upload(Conversion.objects.filter(pk__in=ids[:MOST_ROWS], site=batch.site_id))
     found = {row.pk: row for row in mine}
     rows = [found[pk] for pk in ids[:MOST_ROWS] if pk in found]
-    shown = [(row, short_id(row), state(row), error(row)) for row in rows]
+    shown = [(row, name(row), state(row), error(row)) for row in rows]
     context = {"shown": number(MOST_ROWS), "all": number(len(ids))}
     title = _("The first %(shown)s of %(all)s rows") if len(ids) > MOST_ROWS else _("Rows (%(all)s)")
     return {"batch_rows": shown, "batch_rows_title": title % context}

@@ -41,9 +41,9 @@ def masked(click_id: str) -> str:
 
 
 @display(description=gettext_lazy("conversion"))
-def short_id(row: Conversion) -> SafeString:
-    """Return the end of the id, which differs between rows, over the masked click id."""
-    return two_lines(f"…{str(row.pk)[-12:]}", masked(row.click_id), title=str(row))
+def name(row: Conversion) -> SafeString:
+    """Return the source key, or else the end of the id, which differs between rows, over the masked click id."""
+    return two_lines(row.source_key or f"…{str(row.pk)[-12:]}", masked(row.click_id), title=str(row))
 
 
 @display(description=gettext_lazy("state"))
@@ -123,7 +123,7 @@ order_id = column("order_id", gettext_lazy("order id"), lambda row: breakable(ro
 source_key = column("source_key", gettext_lazy("source key"), lambda row: breakable(row.source_key or "-"))
 
 # Columns are functions, so that Django offers no sorting by them, which would read the whole table.
-COLUMNS = [short_id, state, site, amount, attempts, error, age]
+COLUMNS = [name, state, site, amount, attempts, error, age]
 FIELDSETS: Any = [
     (None, {"fields": [(state_now, "site"), ("action", amount), ("conversion_time", consent), whole_click_id]}),
     (

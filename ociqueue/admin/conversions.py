@@ -52,7 +52,7 @@ class ConversionAdmin(QueueAdmin):
     read_id = staticmethod(read_id)
 
     list_display = columns.COLUMNS
-    search_help_text = _("A whole id, order id, click id or source key")
+    search_help_text = _("Source key, order id or click id: the first letters are enough")
     actions_list = ["error_groups", "import_csv", "dead_letters"]
     fieldsets = columns.FIELDSETS
     readonly_fields = columns.READ_ONLY

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.guard import LifecycleModel
+from kilit.lock.prefixes import prefix_index
 from kilit.lock.triggers import lifecycle_triggers
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.limits import ATTEMPTS
@@ -22,6 +23,7 @@ FAILURES = Failures(
     CONVERSIONS, states=FAILING, code="provider_error_code", message="last_error", scope="site_id", prunable=True
 )
 CLICK_ID = Concat("gclid", "wbraid", "gbraid")  # exactly one of them is set; this is what the index holds
+SITE = ("site",)
 
 
 class Conversion(LifecycleModel):
@@ -143,9 +145,11 @@ class Conversion(LifecycleModel):
                 condition=Q(status=ConversionStatus.FAILED, provider_error_category=Category.TRANSIENT),
                 name="conversion_passing_failures",
             ),
-            # Operators search by the ids that Google and the shop show.
-            models.Index(fields=["order_id"], name="conversion_by_order_id"),
-            models.Index(CLICK_ID, name="conversion_by_click_id"),
+            # Operators search by the beginning of what the shop and Google call a conversion. Each begins with the
+            # site: a search at a small site passes no rows of a large one.
+            prefix_index("conversion_source_key_prefix", "source_key", before=SITE, condition=~Q(source_key=None)),
+            prefix_index("conversion_order_id_prefix", "order_id", before=SITE),
+            prefix_index("conversion_click_id_prefix", CLICK_ID, before=SITE),
             # Lists page through a site, with or without a state.
             models.Index(fields=["site", "id"], name="conversion_of_site"),
             models.Index(fields=["site", "status", "id"], name="conversion_of_site_in_status"),

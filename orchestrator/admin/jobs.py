@@ -83,7 +83,7 @@ class JobAdmin(QueueAdmin):
 
     list_display = columns.COLUMNS
     list_select_related = ["customer"]
-    search_help_text = gettext_lazy("A complete id, order id or phone number")
+    search_help_text = gettext_lazy("Order id, phone or customer: the first letters are enough")
     actions_list = ["error_groups", "preflight", "dead_letters"]
     change_form_outer_after_template = "admin/orchestrator/job.html"
     fieldsets = columns.FIELDSETS

@@ -5,6 +5,8 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from kilit.lock.prefixes import prefix_index
+
 
 class Customer(models.Model):
     phone = models.CharField(_("phone"), max_length=16, unique=True, help_text=_("Any format; kept as +905551234567."))
@@ -19,6 +21,8 @@ class Customer(models.Model):
             models.CheckConstraint(condition=Q(phone__regex=r"^\+[1-9][0-9]{6,14}$"), name="customer_phone_is_e164"),
             models.CheckConstraint(condition=~Q(name=""), name="customer_has_a_name"),
         ]
+        # Operators search jobs by the beginning of the customer's name.
+        indexes = [prefix_index("customer_name_prefix", "name")]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.phone})"

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.leases import LongJobModel, no_lease
+from kilit.lock.prefixes import prefix_index
 from kilit.lock.triggers import lifecycle_triggers
 from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.models.customer import Customer
@@ -109,6 +110,10 @@ class Job(LongJobModel):
             models.Index(fields=["status", "id"], name="job_in_state"),
             models.Index(fields=["customer_phone", "id"], name="job_of_phone"),
             models.Index(fields=["opti_mode", "id"], name="job_of_mode"),
+            # Operators search by the beginning of an order id, a phone or a name.
+            prefix_index("job_order_id_prefix", "order_id"),
+            prefix_index("job_phone_prefix", "customer_phone"),
+            prefix_index("job_snapshot_prefix", "customer_snapshot_name"),
             # Lists of one error: a group, or a code.
             FAILURES.index("job_of_error_group"),
             models.Index(fields=["error_code", "id"], condition=~Q(error_code=""), name="job_of_code"),

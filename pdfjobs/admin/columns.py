@@ -45,6 +45,14 @@ def remedy(row: PdfJob) -> str:
     return f"{used_up}{REMEDIES[code]}"
 
 
+def _name(row: PdfJob) -> SafeString:
+    """Return what people call the document; older jobs did not store it, and show their template and id."""
+    if not row.document_number:
+        return two_lines(row.template_name, f"…{row.job_id[-12:]}", title=row.job_id)
+    about = " · ".join(filter(None, [row.recipient, row.template_name]))
+    return two_lines(row.document_number, about, title=row.job_id)
+
+
 def _retries(row: PdfJob) -> str:
     return gettext("%(used)s of %(most)s") % {"used": row.retry_count, "most": MAX_RETRIES}
 
@@ -70,7 +78,7 @@ def _json(value: Any) -> str:
     return f"{text[:LONGEST_SHOWN]}\n{beyond}"
 
 
-name = column("name", _("job"), lambda row: two_lines(row.template_name, f"…{row.job_id[-12:]}", title=row.job_id))
+name = column("name", _("document"), _name)
 state = column("state", _("state"), lambda row: state_badge(row.status))
 owner = column("owner", _("owner"), lambda row: row.owner.get_username())
 retries = column("retries", _("retries"), _retries)

@@ -19,6 +19,7 @@ from pdfjobs.admin import blockers, columns
 from pdfjobs.file_response import ArtifactMissingError, file_response
 from pdfjobs.models import PdfJob
 from pdfjobs.models.job import FAILURES
+from pdfjobs.models.queryset import PdfJobQuerySet
 from pdfjobs.rendering import sandbox_warning
 from pdfjobs.states import PdfStatus
 from pdfjobs.storage.artifacts import StorageUnavailable
@@ -67,7 +68,7 @@ class PdfJobAdmin(QueueAdmin):
     list_display = columns.COLUMNS
     list_select_related = ["owner"]
     list_before_template = "admin/pdfjobs/sandbox.html"
-    search_help_text = _("Complete job id, job key or owner name")
+    search_help_text = _("Number, recipient or owner: the first letters are enough")
     change_form_after_template = "admin/pdfjobs/preview.html"
     readonly_fields = columns.READ_ONLY
     export_fields = EXPORT_FIELDS
@@ -76,6 +77,10 @@ class PdfJobAdmin(QueueAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: PdfJob | None = None) -> list[Any]:
         return columns.fieldsets(obj) if obj else list(columns.FIELDSETS)
+
+    def get_queryset(self, request: HttpRequest) -> PdfJobQuerySet:
+        jobs: PdfJobQuerySet = super().get_queryset(request)
+        return jobs.defer("payload", "options")  # megabytes, which only a job's page shows
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         return super().changelist_view(request, {"sandbox_warning": sandbox_warning(), **(extra_context or {})})

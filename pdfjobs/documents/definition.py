@@ -22,6 +22,7 @@ from pdfjobs.rendering.renderer import MOST_HTML
 INCLUDED = re.compile(r"""\{%-?\s*(?:include|extends)\s+["']([^"']+)["']""")
 # The models reject NUL in variables, so a NUL in the page marks a variable that the template uses but does not have.
 MISSING = re.compile("\0(.*?)\0")
+LONGEST_NAME = 200
 
 
 class DocumentError(Exception):
@@ -40,6 +41,14 @@ class Document:
     # Makes the template's context from the model: totals, and formatted numbers.
     shape: Callable[[Any], dict[str, Any]]
     sample: dict[str, Any]
+    # Variables that together are what people call the document, and the one it is made for.
+    number: tuple[str, ...] = ("number",)
+    recipient: str = "buyer.name"
+
+    def names(self, variables: Mapping[str, Any]) -> dict[str, str]:
+        """Return the columns by which people find the document, cut to their length."""
+        number = " ".join(_read(variables, path) for path in self.number)
+        return {"document_number": number[:LONGEST_NAME], "recipient": _read(variables, self.recipient)[:LONGEST_NAME]}
 
     @property
     def template(self) -> str:
@@ -110,6 +119,12 @@ def read_sample(name: str) -> dict[str, Any]:
     """Return variables that show what a document can do: for `GET /pdf/templates`, the demo and tests."""
     sample: dict[str, Any] = json.loads((Path(__file__).parent / "samples" / f"{name}.json").read_text())
     return sample
+
+
+def _read(variables: Any, path: str) -> str:
+    for name in path.split("."):
+        variables = variables.get(name, "") if isinstance(variables, Mapping) else ""
+    return str(variables)
 
 
 def _folder() -> Path:

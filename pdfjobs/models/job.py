@@ -14,7 +14,9 @@ from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import LeasedModel, no_lease
+from kilit.lock.prefixes import prefix_index
 from kilit.lock.triggers import lifecycle_triggers
+from pdfjobs.documents.definition import LONGEST_NAME
 from pdfjobs.models.queryset import ENDED, PdfJobQuerySet
 from pdfjobs.states import FINISHED, LIVE, MAX_RETRIES, PDF_JOBS, UNFINISHED, ErrorCode, PdfStatus
 
@@ -61,6 +63,9 @@ class PdfJob(LeasedModel):
     status = models.CharField(max_length=10, choices=PdfStatus, default=PdfStatus.QUEUED, editable=False)
     job_key = models.CharField(max_length=64, help_text="SHA-256 of everything that determines the document.")
     template_name = models.CharField(_("template"), max_length=64)
+    # What people call the document, out of its variables.
+    document_number = models.CharField(_("document"), max_length=LONGEST_NAME, blank=True, db_default="")
+    recipient = models.CharField(_("recipient"), max_length=LONGEST_NAME, blank=True, db_default="")
     payload = models.JSONField("variables", default=dict)
     options = models.JSONField(default=dict)
     timeout = models.DurationField(_("timeout"), default=LONGEST_TIMEOUT)
@@ -126,6 +131,9 @@ class PdfJob(LeasedModel):
             models.Index(fields=["template_name", "id"], name="pdf_of_template"),
             models.Index(fields=["job_key"], name="pdf_by_key"),
             models.Index(fields=["owner", "id"], name="pdf_of_owner"),
+            # Operators search by the beginning of a document's number or its recipient.
+            prefix_index("pdf_number_prefix", "document_number"),
+            prefix_index("pdf_recipient_prefix", "recipient"),
             # Lists of an error group or code.
             FAILURES.index("pdf_of_error_group"),
             models.Index(fields=["error_code", "id"], condition=Q(status=PdfStatus.FAILED), name="pdf_of_code"),

@@ -29,6 +29,7 @@ FRESH = {"error_code": "", "error_detail": "", "started_at": None, "finished_at"
 # Rows are kept permanently; variables, options and error details may contain personal data and are deleted.
 ENDED: dict[str, Any] = {
     "artifact_key": "",
+    "recipient": "",
     "payload": {},
     "options": {},
     "error_detail": "",

@@ -52,6 +52,7 @@ def new_job(owner: User | None = None, number: int | None = None, **columns: Any
             "job_key": job_key(entry.document, variables, entry.options),
             "template_name": "invoice",
             "payload": variables,
+            **entry.document.names(variables),
             "options": entry.options.canonical(),
             **columns,
         },

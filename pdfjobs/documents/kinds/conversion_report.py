@@ -136,5 +136,11 @@ def _action(action: ActionUploads, formatter: LocaleFormatter) -> dict[str, Any]
 
 
 CONVERSION_REPORT = Document(
-    "conversion_report", "Conversion report", ConversionReport, shape, read_sample("conversion_report")
+    "conversion_report",
+    "Conversion report",
+    ConversionReport,
+    shape,
+    read_sample("conversion_report"),
+    number=("site", "first_day", "last_day"),
+    recipient="site",
 )

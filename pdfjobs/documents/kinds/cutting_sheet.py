@@ -140,4 +140,12 @@ def _totals(sums: dict[str, Any], formatter: LocaleFormatter) -> dict[str, str]:
     }
 
 
-CUTTING_SHEET = Document("cutting_sheet", "Cutting sheet", CuttingSheet, shape, read_sample("cutting_sheet"))
+CUTTING_SHEET = Document(
+    "cutting_sheet",
+    "Cutting sheet",
+    CuttingSheet,
+    shape,
+    read_sample("cutting_sheet"),
+    number=("order_number",),
+    recipient="customer",
+)

@@ -1,0 +1,67 @@
+"""Search by the beginning of a name, in any case, over millions of rows.
+
+Each column that people search by has an index (`kilit.lock.prefixes`). A list looks at the first rows of each index
+and no further, however many begin with the text; a bulk action matches them all.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, Value
+
+from kilit.lock.prefixes import begins_with
+
+MOST_PER_COLUMN = 500
+
+Condition = Callable[[str], Q | None]  # None: the text cannot be the beginning of a value
+
+
+def by(expression: Any) -> Condition:
+    """Match the beginning of a column or an expression."""
+    return lambda text: begins_with(expression, text)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Ids of the first rows that a search found, and whether there are more."""
+
+    ids: list[UUID]
+    is_capped: bool = False
+
+
+@dataclass(frozen=True)
+class PrefixSearch:
+    """Finds rows by their id, or by the beginning of some columns."""
+
+    columns: tuple[Condition, ...]
+    # Filters whose column comes first in the indexes: they limit the search, not only what it found.
+    scope: tuple[str, ...] = ()
+
+    def __call__(self, rows: Any, text: str) -> Any:
+        """Return every row that matches, for bulk actions."""
+        with suppress(ValueError):
+            return rows.filter(pk=UUID(text))
+        matches = Q(pk__in=[])
+        for condition in self._conditions(text):
+            matches |= condition
+        return rows.filter(matches)
+
+    def first(self, rows: Any, text: str, *, most: int = MOST_PER_COLUMN) -> Found:
+        """Return the first rows by each column, for a list."""
+        with suppress(ValueError):
+            return Found([UUID(text)])
+        parts = [
+            rows.order_by().filter(condition).annotate(part=Value(number)).values_list("pk", "part")[: most + 1]
+            for number, condition in enumerate(self._conditions(text))
+        ]
+        if not parts:
+            return Found([])
+        found = list(parts[0].union(*parts[1:], all=True))
+        sizes = [sum(part == number for _pk, part in found) for number in range(len(parts))]
+        return Found(list({pk: None for pk, _part in found}), is_capped=any(size > most for size in sizes))
+
+    def _conditions(self, text: str) -> list[Q]:
+        return [condition for column in self.columns if (condition := column(text)) is not None]

@@ -1,0 +1,114 @@
+"""Rows are found by the first letters of what people call them."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from kilit.bulk.search import MOST_PER_COLUMN
+from ociqueue.models import Conversion, Site
+from orchestrator.models import Customer, Job
+from pdfjobs.enqueue import enqueue
+from pdfjobs.job_request import parse_job_request
+from pdfjobs.models import PdfJob
+from tests.support.cutting_jobs import make_job
+from tests.support.dashboard import make_conversions, make_site
+from tests.support.pdf_jobs import body, new_job, some_user
+
+pytestmark = pytest.mark.django_db
+
+CONVERSIONS, PDFS, JOBS = "/admin/ociqueue/conversion/", "/admin/pdfjobs/pdfjob/", "/admin/orchestrator/job/"
+
+
+def found(client: Client, path: str, text: str, **filters: Any) -> list[Any]:
+    return list(client.get(path, {"q": text, **filters}).context["cl"].result_list)
+
+
+def make_conversion(site: Site, key: str) -> Conversion:
+    make_conversions(site, waiting=1)
+    row = Conversion.objects.latest("pk")
+    Conversion.objects.filter(pk=row.pk).update(source_key=key)
+    row.refresh_from_db()
+    return row
+
+
+def test_a_conversion_is_found_by_the_beginning_of_its_names_in_any_case(admin_client) -> None:
+    row = make_conversion(make_site(), "İzmir-Sipariş_100%")
+    make_conversions(make_site("Other"), waiting=3)
+
+    for text in ("İZMİR-SİPARİŞ_1", "İzmir-Sipariş_100%", row.order_id[:-2].upper(), str(row.pk)):
+        assert row in found(admin_client, CONVERSIONS, text), text
+    assert row in found(admin_client, CONVERSIONS, row.click_id[:6].swapcase())
+    for text in ("zmir", "İzmir-Sipariş%", "%", "_"):
+        assert row not in found(admin_client, CONVERSIONS, text), text
+
+
+def test_the_list_calls_a_conversion_by_its_source_key(admin_client) -> None:
+    row = make_conversion(make_site(), "order-4711")
+
+    html = admin_client.get(CONVERSIONS).text
+
+    assert "order-4711" in html
+    assert row.click_id not in html
+
+
+def test_a_search_finds_rows_of_the_own_site_behind_any_number_of_others(make_person, sql) -> None:
+    large, small = make_site("Large"), make_site("Small")
+    make_conversions(large, waiting=MOST_PER_COLUMN + 1)
+    sql("UPDATE offline_conversion_queue SET source_key = 'k-' || id")
+    row = make_conversion(small, "k-zzz")
+
+    assert found(make_person(sites=(small,)), CONVERSIONS, "k-") == [row]
+    assert row in found(make_person("both", sites=(large, small)), CONVERSIONS, "k-", site=str(small.pk))
+
+
+def test_a_list_says_when_a_search_was_not_looked_at_to_its_end(make_person, sql) -> None:
+    site = make_site()
+    make_conversions(site, waiting=MOST_PER_COLUMN + 1)
+    sql("UPDATE offline_conversion_queue SET source_key = 'k-' || id")
+    client = make_person(sites=(site,))
+
+    assert "Only the first ones were searched" in client.get(CONVERSIONS, {"q": "k-"}).text
+    assert "Only the first ones were searched" not in client.get(CONVERSIONS, {"q": "k-0000"}).text
+    assert client.get(f"{CONVERSIONS}all/mark-failed/", {"q": "k-"}).context["submit"].endswith("(501)")
+
+
+def test_a_pdf_is_found_by_its_number_recipient_and_owner(admin_client) -> None:
+    request = parse_job_request(body(variables={**body()["variables"], "number": "FTR-2026-77"}))
+    job, _is_new = enqueue(some_user("Webshop"), request)
+    other = new_job(some_user("someone"), number=9)
+    recipient = request.variables["buyer"]["name"]
+
+    for text in ("ftr-2026", "FTR-2026-77", "webs"):
+        assert found(admin_client, PDFS, text) == [job], text
+    assert set(found(admin_client, PDFS, recipient[:5].upper())) == {job, other}
+    html = admin_client.get(PDFS).text
+    assert "FTR-2026-77" in html
+    assert recipient in html
+
+
+def test_an_expired_pdf_keeps_its_number_and_loses_its_recipient() -> None:
+    job = new_job(number=1)
+    PdfJob.objects.filter(pk=job.pk).update(recipient="Ayşe")
+    PdfJob.objects.filter(pk=job.pk).expire()
+    job.refresh_from_db()
+
+    assert (job.document_number, job.recipient) == ("N-1", "")
+
+
+@pytest.mark.parametrize("text", ["0555 12", "+90 555 12", "0090 555 12", "55512", "0555 123 45 67"])
+def test_a_cutting_job_is_found_by_the_beginning_of_a_phone(admin_client, text: str) -> None:
+    job = make_job(customer_phone="+905551234567")
+
+    assert found(admin_client, JOBS, text) == [job]
+    assert found(admin_client, JOBS, text.replace("5", "6")) == []
+
+
+def test_a_cutting_job_is_found_by_its_order_and_customer(admin_client) -> None:
+    customer = Customer.objects.create(phone="+905559876543", name="Yılmaz Mobilya")
+    job = make_job(order_id="SIP-1234", customer_snapshot_name="Demir Ltd")
+    Job.objects.filter(pk=job.pk).update(customer=customer)
+
+    for text in ("sip-12", "DEMIR L", "Yılm", "yılmaz mob"):
+        assert found(admin_client, JOBS, text) == [job], text
+    assert found(admin_client, JOBS, "Mobilya") == []
