@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ociqueue.currencies import MINOR_UNITS
-from ociqueue.export import format_time
 from ociqueue.models import Conversion
 
 FIELDS: dict[str, str | Callable[[Conversion], Any]] = {
@@ -12,7 +11,7 @@ FIELDS: dict[str, str | Callable[[Conversion], Any]] = {
     "siteId": "site.public_id",
     "conversionName": "action",
     **{name: name for name in Conversion.CLICK_IDS},
-    "conversionTime": lambda row: format_time(row.conversion_time, row.site.zone),
+    "conversionTime": "conversion_time",
     "conversionValue": lambda row: f"{row.value:.{MINOR_UNITS.get(row.currency, 2)}f}",
     "conversionCurrency": "currency",
     "orderId": "order_id",
@@ -21,6 +20,6 @@ FIELDS: dict[str, str | Callable[[Conversion], Any]] = {
     "errorCode": "provider_error_code",
     "errorCategory": "provider_error_category",
     "errorMessage": "last_error",
-    "createdAt": lambda row: format_time(row.created_at, row.site.zone),
-    "failedAt": lambda row: format_time(row.updated_at, row.site.zone),
+    "createdAt": "created_at",
+    "failedAt": "updated_at",
 }

@@ -162,10 +162,9 @@ class BulkActionAdmin(LongListAdmin):
                 item.result or "waiting",
                 item.state,
                 mask_personal_data(item.reason),
-                done_at,
+                item.done_at,
             ]
             for item in action.items.order_by("object_id").iterator(chunk_size=CHUNK)
-            for done_at in [item.done_at.isoformat() if item.done_at else ""]
         )
         return csv_response(f"bulk-action-{action.pk}", csv_lines(COLUMNS, cells))
 

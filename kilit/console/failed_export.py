@@ -1,7 +1,6 @@
 """Export of the failed rows that a list's filters match, as a CSV file."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
@@ -48,7 +47,7 @@ class FailedExportMixin:
             (field if callable(field) else attrgetter(field), masks.get(name, _as_it_is))
             for name, field in self.export_fields.items()
         ]
-        rows = ([mask(_cell(read(row))) for read, mask in readers] for row in failed.iterator(chunk_size=CHUNK))
+        rows = ([mask(read(row)) for read, mask in readers] for row in failed.iterator(chunk_size=CHUNK))
         return csv_lines(tuple(self.export_fields), rows)
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
@@ -62,7 +61,3 @@ class FailedExportMixin:
 
 def _as_it_is(value: Any) -> Any:
     return value
-
-
-def _cell(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else value

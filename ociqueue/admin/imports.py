@@ -128,7 +128,7 @@ def _data_address(text: str) -> str:
 
 def template_file() -> StreamingHttpResponse:
     """Return a file with two lines that can be imported as they are."""
-    time = timezone.localtime(timezone.now() - timedelta(days=1)).isoformat(timespec="seconds")
+    time = timezone.now() - timedelta(days=1)
     examples = [
         {"gclid": "EXAMPLE-click-id", "conversionValue": "1250.50", "sourceKey": "example-1", "consent": "GRANTED"},
         {"wbraid": "EXAMPLE-wbraid", "conversionValue": "99.90", "sourceKey": "example-2"},

@@ -190,6 +190,7 @@ def test_a_file_of_results_has_a_line_for_each_row(make_person, site, make_faile
     operator = make_person(sites={site: "operator"})
     action = asked(operator)
     Conversion.objects.filter(pk=rows[0].pk).reset_to_queued()
+    operator.cookies["kilit_zone"] = "Asia/Tokyo"
 
     waiting = results(operator, action)
     worked(action)
@@ -205,4 +206,5 @@ def test_a_file_of_results_has_a_line_for_each_row(make_person, site, make_faile
         "doneAt": "",
     }
     assert lines[rows[1].pk]["result"] == "changed"
+    assert lines[rows[1].pk]["doneAt"].endswith("+09:00"), "in the reader's zone"
     assert BulkItem.objects.count() == 2

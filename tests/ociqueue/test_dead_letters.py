@@ -1,15 +1,19 @@
 """Failed rows as a CSV file: streamed, formula-safe, of the user's sites."""
 
 import csv
+import re
 import tracemalloc
+from datetime import timedelta
 from io import StringIO
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib import admin
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from kilit.api.csv_files import escape_formula
 from ociqueue.dead_letters import FIELDS
@@ -49,13 +53,25 @@ def test_a_failed_row_is_reported_whole(make_person, site) -> None:
     assert reported["id"] == str(row)
     assert (reported["siteId"], reported["gclid"], reported["sourceKey"]) == (site.public_id, "Cj0KCQ-x", "order-1")
     assert (reported["conversionValue"], reported["conversionCurrency"]) == ("120.00", "TRY")
-    assert reported["conversionTime"].endswith("+03:00")
     assert (reported["errorCode"], reported["errorCategory"], reported["attemptCount"]) == (
         "INVALID_VALUE",
         "VALIDATION",
         "1",
     )
     assert reported["errorMessage"] == 'two\nlines, and a "quote"'
+
+
+def test_times_are_in_the_readers_zone_and_state_it(make_person, site) -> None:
+    time = timezone.now() - timedelta(hours=5)
+    make_failed(site, conversion_time=time)
+    reader = make_person(sites={site: "viewer"})
+    reader.cookies["kilit_zone"] = "Asia/Tokyo"
+
+    (reported,) = downloaded(reader)
+
+    assert reported["conversionTime"] == time.astimezone(ZoneInfo("Asia/Tokyo")).isoformat(timespec="seconds")
+    for name in ("conversionTime", "createdAt", "failedAt"):
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+09:00", reported[name]), name
 
 
 @pytest.mark.parametrize(("currency", "value"), [("TRY", "120.00"), ("JPY", "120"), ("KWD", "120.000")])
