@@ -49,11 +49,11 @@ class Trend:
 
     @property
     def direction(self) -> str:
-        """Whether it gets worse: the last three hours against the three before."""
+        """Whether it gets worse: the last three hours against the three before; a quiet hour ends a rise."""
         now, before = sum(self.hours[-3:]), sum(self.hours[-6:-3])
-        if now > before:
+        if now > before and self.hours[-1]:
             return _("rising")
-        if now < before:
+        if now != before:
             return _("falling")
         return _("steady") if now else _("quiet")
 

@@ -8,6 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from kilit.console.error_groups import Trend
 from kilit.lock.models import ErrorDelta, ErrorGroup
 from ociqueue.models import Conversion
 from tests.support.conversions import new_conversion
@@ -54,6 +55,20 @@ def test_alike_failures_are_shown_as_one_with_count_times_and_trend(admin_client
     assert "Cj0KCQ" not in page, "a click id is masked in lists"
     assert "First seen" in page
     assert small.group.total == 1
+
+
+@pytest.mark.parametrize(
+    ("last_hours", "direction"),
+    [
+        ([0, 0, 0, 0, 1, 2], "rising"),
+        ([0, 0, 0, 0, 9, 0], "falling"),
+        ([9, 0, 0, 0, 0, 2], "falling"),
+        ([1, 1, 1, 1, 1, 1], "steady"),
+        ([0, 0, 0, 0, 0, 0], "quiet"),
+    ],
+)
+def test_a_group_without_a_failure_in_the_hour_is_not_rising(last_hours: list[int], direction: str) -> None:
+    assert Trend([0] * 18 + last_hours).direction == direction
 
 
 def test_a_group_leads_to_its_rows_and_to_a_retry_of_all_of_them(admin_client, site, make_conversion) -> None:
