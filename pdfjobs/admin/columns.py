@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.console.formatting import breakable, code_badge, column, error_cell, number, since, two_lines, verbatim
 from pdfjobs.models import PdfJob
+from pdfjobs.rendering.errors import MISSING_PAGES, TOO_LARGE
 from pdfjobs.states import MAX_RETRIES, ErrorCode, PdfStatus
 
 LONGEST_SHOWN = 20_000
@@ -41,6 +42,14 @@ def state_badge(status: str) -> SafeString:
 
 def remedy(row: PdfJob) -> str:
     code = ErrorCode(row.error_code)
+    if row.error_detail.startswith(MISSING_PAGES):
+        text = gettext(
+            "The request asks for the pages %(pages)s, which this document does not have. Retry cannot help: the "
+            "caller has to request it again with other pages."
+        )
+        return text % {"pages": row.options.get("pages", "")}
+    if row.error_detail.startswith(TOO_LARGE):
+        return gettext("The requested document is too large. Retry cannot help: the caller has to ask for less.")
     used_up = gettext("All automatic retries failed.") + " " if code.retryable else ""
     return f"{used_up}{REMEDIES[code]}"
 

@@ -13,7 +13,7 @@ import psutil
 from playwright.async_api import Browser, CDPSession, Error, Playwright, async_playwright
 
 from pdfjobs.rendering.chromium import LAUNCH_LIMIT, launch_arguments
-from pdfjobs.rendering.errors import RenderError
+from pdfjobs.rendering.errors import MISSING_PAGES, RenderError
 from pdfjobs.rendering.isolated_page import IsolatedPage
 from pdfjobs.rendering.processes import is_driver, is_up, kill, kill_tree
 from pdfjobs.states import ErrorCode
@@ -126,7 +126,7 @@ class BrowserManager:
             self.kill()
             return RenderError(ErrorCode.BROWSER_CRASHED, f"The browser crashed while rendering: {message}")
         if "range" in message.lower():
-            return RenderError(ErrorCode.TEMPLATE_ERROR, f"The document does not have the requested pages: {message}")
+            return RenderError(ErrorCode.TEMPLATE_ERROR, f"{MISSING_PAGES}: {message}")
         return RenderError(ErrorCode.UNKNOWN, message)
 
     async def _ensure_launched(self) -> None:

@@ -8,8 +8,9 @@ import pytest
 
 from kilit.lock.models import Event
 from pdfjobs.models import PdfJob
+from pdfjobs.rendering.errors import MISSING_PAGES
 from pdfjobs.storage import artifacts
-from tests.support.pdf_jobs import PDF, files, some_user
+from tests.support.pdf_jobs import PDF, bring, files, new_job, some_user
 
 pytestmark = pytest.mark.django_db
 
@@ -262,6 +263,16 @@ def test_a_job_says_what_comes_next(make_person, make_job, state: str, code: str
     job = make_job(state, code=code)
 
     assert sentence in make_person().get(f"{LIST}{job.pk}/change/").content.decode()
+
+
+def test_pages_that_the_caller_asked_for_are_not_blamed_on_the_template(make_person) -> None:
+    asked = new_job(options={"pages": "7-9"})
+    job = bring(asked, "failed", detail=f"{MISSING_PAGES}: Page range exceeds page count")
+
+    shown = make_person().get(f"{LIST}{job.pk}/change/").content.decode()
+
+    assert "The request asks for the pages 7-9, which this document does not have." in shown
+    assert "Fix the template" not in shown
 
 
 def test_a_waiting_job_says_how_many_wait_before_it(make_person, make_job, worker_lives) -> None:

@@ -61,7 +61,14 @@ def new_job(owner: User | None = None, number: int | None = None, **columns: Any
     return PdfJob.objects.get(pk=job.pk)
 
 
-def bring(job: PdfJob, status: str, *, code: str = ErrorCode.TEMPLATE_ERROR, pdf: bytes = PDF) -> PdfJob:
+def bring(
+    job: PdfJob,
+    status: str,
+    *,
+    code: str = ErrorCode.TEMPLATE_ERROR,
+    detail: str = "invoice.html, line 3: broken",
+    pdf: bytes = PDF,
+) -> PdfJob:
     """Bring a queued job into a state by its verbs, its file included."""
     mine = PdfJob.objects.filter(pk=job.pk)
     if status in (PdfStatus.RUNNING, PdfStatus.SUCCEEDED, PdfStatus.FAILED):
@@ -71,7 +78,7 @@ def bring(job: PdfJob, status: str, *, code: str = ErrorCode.TEMPLATE_ERROR, pdf
             kept = artifacts.save(artifacts.new_key(job.pk, claimed.started_at), pdf)
             claimed.succeed(artifact_key=kept.artifact_key, size=kept.size, digest=kept.digest)
         if status == PdfStatus.FAILED:
-            mine.fail(code=code, detail="invoice.html, line 3: broken")
+            mine.fail(code=code, detail=detail)
     if status == PdfStatus.EXPIRED:
         mine.expire()
     return mine.get()
