@@ -70,6 +70,7 @@ OPTI_TEMPLATE = env.folder(
 OPTI_RULES = env.folder("KILIT_OPTI_RULES", default=BASE_DIR / "orchestrator" / "rules.json")
 OPTI_COMMAND = env.text("KILIT_OPTI_COMMAND", "")
 OPTI_MACRO = env.text("KILIT_OPTI_MACRO", "")  # RunOptiPlanning.xls, for mode B
+OPTI_SIMULATED = env.flag("KILIT_OPTI_SIMULATED", default=False) and not PRODUCTION  # by `manage.py up`
 XML_MAX_MB = env.number("KILIT_XML_MAX_MB", default=50, least=1, most=1024)  # of one solution
 FLOOR_IS_HERE = env.flag("KILIT_FLOOR_IS_HERE", default=True)  # whether this machine's workers reach those folders
 FLOOR_POLL = env.number("KILIT_FLOOR_POLL", default=2, least=1, most=60)  # seconds between two checks of a folder

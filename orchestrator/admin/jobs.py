@@ -30,7 +30,12 @@ from orchestrator.workflow.step_context import plan_for
 
 MOST_PARTS_SHOWN = 200
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-LEVELS = {CheckLevel.PASS: "success", CheckLevel.WARN: "warning", CheckLevel.FAIL: "danger"}
+LEVELS = {
+    CheckLevel.PASS: "success",
+    CheckLevel.WARN: "warning",
+    CheckLevel.FAIL: "danger",
+    CheckLevel.SIMULATED: "info",
+}
 
 APPROVE = Action(
     operations.APPROVE,

@@ -51,6 +51,8 @@ def _run_macro(files: Sequence[Path], keep_alive: Callable[[], None], time_limit
 
     So a dialog that waits for an answer cannot block the runner.
     """
+    if is_macro_simulated():
+        return  # the simulator watches the import folder
     if reason := macro_missing():
         raise JobError(Code.OPTI_MODE_B_MACRO_MISSING, reason)
     with tempfile.TemporaryDirectory(prefix="kilit-") as folder:
@@ -78,6 +80,10 @@ def command_missing() -> str | None:
     if not shutil.which(command[0]):
         return _("KILIT_OPTI_COMMAND: %(program)s is not on this machine.") % {"program": command[0]}
     return None
+
+
+def is_macro_simulated() -> bool:
+    return settings.OPTI_SIMULATED and macro_missing() is not None
 
 
 def macro_missing() -> str | None:

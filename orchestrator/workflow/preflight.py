@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from kilit.files import TEMP_SUFFIX
 from orchestrator.errors import JobError
 from orchestrator.files.folders import Folders
-from orchestrator.optiplanning.adapters import command_missing, macro_missing
+from orchestrator.optiplanning.adapters import command_missing, is_macro_simulated, macro_missing
 from orchestrator.planning.excel import check_template
 from orchestrator.planning.rules import current_rules, rules_error
 
@@ -26,6 +26,7 @@ class CheckLevel(StrEnum):
     PASS = "PASS"  # noqa: S105 - not a password
     WARN = "WARN"
     FAIL = "FAIL"
+    SIMULATED = "SIMULATED"
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def preflight() -> list[PreflightCheck]:
         _template(folders.template),
         *_rules(),
         _mode(_("mode A command"), command_missing(), " ".join(folders.command), mode="A"),
-        _mode(_("mode B macro"), macro_missing(), _("Excel and the macro's workbook are installed."), mode="B"),
+        _macro(),
     ]
 
 
@@ -103,6 +104,16 @@ def _rules() -> Iterator[PreflightCheck]:
     if rules.default_plate_size is None:
         message = _("No defaultPlateSize: orders without a plate size will be held.")
         yield PreflightCheck(_("default plate"), CheckLevel.WARN, message)
+
+
+def _macro() -> PreflightCheck:
+    name = _("mode B macro")
+    if is_macro_simulated():
+        message = _(
+            "The simulator takes the place of Excel and its macro: orders in mode B work, but are not optimized."
+        )
+        return PreflightCheck(name, CheckLevel.SIMULATED, message)
+    return _mode(name, macro_missing(), _("Excel and the macro's workbook are installed."), mode="B")
 
 
 def _mode(name: str, problem: str | None, fine: str, *, mode: str) -> PreflightCheck:

@@ -35,6 +35,7 @@ class Command(BaseCommand):
             logins = {} if settings.PRODUCTION else load_demo()
             if plays_here():
                 stack.extra["simulator"] = "python -m simulators.optiplanning"
+                stack.environment["KILIT_OPTI_SIMULATED"] = "true"
                 stack.environment["KILIT_OPTI_COMMAND"] = settings.OPTI_COMMAND or simulators_command()
             connection.close()
             threading.Thread(target=self.greet, args=(logins,), daemon=True).start()

@@ -14,6 +14,7 @@ class Command(BaseCommand):
             CheckLevel.PASS: self.style.SUCCESS,
             CheckLevel.WARN: self.style.WARNING,
             CheckLevel.FAIL: self.style.ERROR,
+            CheckLevel.SIMULATED: self.style.WARNING,
         }
         for check in checks:
             self.stdout.write(f"{styles[check.level](check.level)}  {check.name}: {check.message}")

@@ -2,12 +2,14 @@
 
 import json
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.files.folders import Folders, read_command, split
+from orchestrator.optiplanning.adapters import run_optiplanning
 from orchestrator.workflow.preflight import CheckLevel, preflight
 from tests.support.cutting_rules import SHIPPED
 
@@ -34,6 +36,16 @@ def test_a_floor_in_order_passes(floor: Folders, settings: Any) -> None:
         "mode B macro": "WARN",
     }
     assert [path for folder in floor.all().values() for path in folder.iterdir()] == []
+
+
+def test_mode_b_is_simulated_where_the_simulator_runs(floor: Folders, settings: Any) -> None:
+    settings.OPTI_SIMULATED = True
+
+    level, message = found("mode B macro")
+
+    assert level == CheckLevel.SIMULATED
+    assert "will fail" not in message
+    assert run_optiplanning("B", [], keep_alive=lambda: None, time_limit=timedelta(seconds=1)) is None
 
 
 def test_a_folder_elsewhere_that_is_missing_fails_and_is_not_made(
