@@ -213,6 +213,14 @@ class SiteAdmin(ModelAdmin):
         super().save_model(request, obj, form, change)
         SiteMembership.objects.create(site=obj, user=request.user, role=Role.ADMIN)  # type: ignore[misc]
 
+    def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:  # noqa: FBT001, FBT002
+        """Leave out the pause, which `save_model` has logged with its reason."""
+        form.changed_data = [name for name in form.changed_data if name not in PAUSE]
+        return super().construct_change_message(request, form, formsets, add)
+
+    def log_change(self, request: HttpRequest, obj: Site, message: Any) -> Any:
+        return super().log_change(request, obj, message) if message else None
+
     # Its sender
 
     @button(description=gettext_lazy("Ads Script and keys"), icon="code", url_path="ads-script")

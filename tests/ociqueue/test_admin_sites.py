@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
@@ -157,9 +158,30 @@ def test_a_pause_needs_a_reason(make_person, site) -> None:
     assert change(admin, site).status_code == 302
     site.refresh_from_db()
     assert (site.is_paused, site.pause_reason) == (False, "")
+
+
+def test_a_pause_is_logged_once_with_its_reason(make_person, site) -> None:
+    admin = make_person(role="admin", sites={site: "admin"})
+    change(admin, site, is_paused="on", pause_reason="Under review")
+    site.refresh_from_db()
+
+    change(admin, site, name="Yeni")
+    site.refresh_from_db()
+    change(admin, site)
+
+    logged = [entry.get_change_message() for entry in LogEntry.objects.order_by("pk")]
+    assert logged == ["Paused: Under review", "Resumed.", "Changed Name."]
+
+
+def test_the_history_names_its_columns_once(make_person, site) -> None:
+    admin = make_person(role="admin", sites={site: "admin"})
+    change(admin, site, is_paused="on", pause_reason="Under review")
+
     history = admin.get(f"{LIST}{site.pk}/history/").content.decode()
-    assert "Paused: The account is under review" in history
-    assert "Resumed." in history
+
+    assert "Paused: Under review" in history
+    assert "before:content-[attr(data-label)]" not in history, "these cells repeat the header on wide screens"
+    assert history.count('<th scope="col">') == 3
 
 
 def test_a_page_that_is_older_than_a_pause_ends_no_pause(make_person, site) -> None:
