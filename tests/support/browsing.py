@@ -69,6 +69,7 @@ class Visitor:
         width: int = WIDE,
         language: str = "en",
         zone: str = "Europe/Istanbul",
+        scripts: bool = True,
     ) -> Page:
         """Return a page of a browser in which this person is logged in already; nobody without a name."""
         context = self.browser.new_context(
@@ -78,6 +79,7 @@ class Visitor:
             timezone_id=zone,
             viewport={"width": width, "height": 900},
             reduced_motion="reduce",
+            java_script_enabled=scripts,
         )
         context.set_default_timeout(PATIENCE)
         self.contexts.append(context)
