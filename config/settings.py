@@ -190,17 +190,18 @@ X_FRAME_OPTIONS = "DENY"
 
 # Templates -----------------------------------------------------------------------------------------------------------
 
+FORM_RENDERER = "kilit.console.icons.FormRenderer"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates"],
-        "APP_DIRS": True,
         "OPTIONS": {
+            "loaders": ["kilit.console.icons.ConsoleLoader"],  # hides icons from screen readers
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-            ]
+            ],
         },
     }
 ]
