@@ -21,6 +21,7 @@ CONSOLE: dict[str, Any] = {
     "SCRIPTS": [
         lambda _: static("console/strict.js"),
         lambda _: static("console/zone.js"),
+        lambda _: static("console/copy.js"),
         lambda _: static("console/dashboard.js"),
     ],
     "DASHBOARD_CALLBACK": "kilit.console.dashboard.on_index",
