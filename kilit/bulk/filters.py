@@ -32,6 +32,7 @@ CLOCKS_DIFFER_BY = timedelta(hours=1)
 OLDEST_YEAR = 1980  # ids count from 1970, and zones reach a day further back
 NEWEST_YEAR = 9998  # the end of a day is the next one's midnight, and Python's time ends with 9999
 
+DAY, HOUR = "%Y-%m-%d", "%Y-%m-%dT%H:%M"
 AGE, ERROR_GROUP = _("age"), _("error group")
 
 Choices = Sequence[tuple[str, Any]]
@@ -119,22 +120,25 @@ class AgeFilter(ChoiceFilter):
 
 @dataclass(frozen=True, kw_only=True)
 class DayFilter(Filter):
-    """Created from a day on or up to a day, in the current time zone."""
+    """Created from a day or an hour on, or up to its end, in the current time zone."""
 
     column: str = "created_at"
     is_last: bool = False
 
     def accepts(self, value: str, user: Any) -> bool:
-        return _midnight(value) is not None
+        return _beginning(value) is not None
 
     def condition(self, value: str, *, as_of: datetime | None = None) -> Q:
-        midnight = _midnight(value)
-        if midnight is None:
+        begins = _beginning(value)
+        if begins is None:
             return Q(pk__in=[])
         if self.is_last:
-            end = midnight + timedelta(days=1)
+            end = begins + (timedelta(hours=1) if "T" in value else timedelta(days=1))
             return Q(pk__lt=first_at(end + CLOCKS_DIFFER_BY), created_at__lt=end)
-        return Q(pk__gte=first_at(midnight - CLOCKS_DIFFER_BY), created_at__gte=midnight)
+        return Q(pk__gte=first_at(begins - CLOCKS_DIFFER_BY), created_at__gte=begins)
+
+    def describe(self, value: str, user: Any) -> str:
+        return value.replace("T", " ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,8 +265,9 @@ def bare_id(model: type[Model], text: str) -> str:
     return text
 
 
-def _midnight(day: str) -> datetime | None:
+def _beginning(text: str) -> datetime | None:
+    """Return when a day (2026-11-16) or an hour (2026-11-16T14:00) begins."""
     with suppress(ValueError, OverflowError):
-        midnight = timezone.make_aware(datetime.strptime(day, "%Y-%m-%d"))  # noqa: DTZ007 - made aware
-        return midnight if OLDEST_YEAR <= midnight.year <= NEWEST_YEAR else None
+        begins = timezone.make_aware(datetime.strptime(text, HOUR if "T" in text else DAY))  # noqa: DTZ007 - made aware
+        return begins if OLDEST_YEAR <= begins.year <= NEWEST_YEAR else None
     return None

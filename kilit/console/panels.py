@@ -10,12 +10,15 @@ from django.db.models import Model, QuerySet
 from django.urls import reverse
 from django.utils.functional import Promise
 
+from kilit.bulk.queues import BulkQueue
+from kilit.console.problems import Problem, register_problems
 from kilit.lock.table import Lifecycle
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
 Text = str | Promise
+STUCK_COUNTED = 1000
 
 
 @dataclass(frozen=True)
@@ -27,17 +30,17 @@ class PanelItem:
 
 
 @dataclass(frozen=True)
-class Concern:
-    title: Text
-    hint: Text
-    items: Sequence[PanelItem]
-    colour: str = "warning"
-    total: int | None = None  # if there are more than `items`
-    href: str = ""  # the list of all
+class StuckRows:
+    """Rows that should have moved on by now: how many, counted up to a cap, and the worst."""
 
-    @property
-    def beyond(self) -> int:
-        return max(0, (self.total or 0) - len(self.items))
+    count: int
+    worst: Sequence[Any]
+
+    @classmethod
+    def among(cls, rows: QuerySet[Any], *, most: int = 1) -> "StuckRows":
+        worst = list(rows[: most + 1])
+        count = len(worst) if len(worst) <= most else rows.order_by()[:STUCK_COUNTED].count()
+        return cls(count, worst[:most])
 
 
 class Panel(ABC):
@@ -45,42 +48,47 @@ class Panel(ABC):
 
     title: ClassVar[Text]
     icon: ClassVar[str]
-    table: ClassVar[Lifecycle]
-    model: ClassVar[type[Model]]
+    queue: ClassVar[BulkQueue]
     colours: ClassVar[Mapping[Any, str]]
     well: ClassVar[Collection[str]]  # final states of success
     badly: ClassVar[Collection[str]]
     oldest_means: ClassVar[Text]
-    stuck_means: ClassVar[Text]
     note: ClassVar[Text] = ""  # below the chart
+
+    @property
+    def table(self) -> Lifecycle:
+        return self.queue.table
+
+    @property
+    def model(self) -> type[Model]:
+        return self.queue.model  # type: ignore[no-any-return]
 
     def is_for(self, user: "User | AnonymousUser") -> bool:
         return user.has_perm(f"{self.model._meta.app_label}.view_{self.model._meta.model_name}")
-
-    def scopes_seen_by(self, user: "User | AnonymousUser") -> list[str] | None:
-        """Return the scopes whose rows a user sees; None means all."""
-        return None
 
     @abstractmethod
     def oldest(self, user: "User | AnonymousUser") -> PanelItem | None:
         """Return the row that has waited longest."""
 
-    @abstractmethod
-    def stuck(self, user: "User | AnonymousUser") -> QuerySet[Any]:
-        """Return the rows that should have moved on by now, worst first."""
-
-    @abstractmethod
-    def item(self, row: Any) -> PanelItem: ...
-
-    def concerns(self, user: "User | AnonymousUser", totals: Mapping[str, int]) -> Iterable[Concern]:
-        """Return what needs attention; rows per state are known already."""
+    def problems(self, user: "User | AnonymousUser") -> Iterable[Problem]:
+        """Return what is wrong, in a bounded number of lines and of cheap queries; actions only for who may act."""
         return ()
+
+    def find_problems(self, user: "User | AnonymousUser") -> Iterable[Problem]:
+        return self.problems(user) if self.is_for(user) else ()
 
     def list_address(self, **filters: str) -> str:
         return reverse(f"admin:{self._named}_changelist", query=filters or None)
 
     def row_address(self, pk: Any) -> str:
         return reverse(f"admin:{self._named}_change", args=[pk])
+
+    def bulk_address(self, action: str, **filters: str) -> str:
+        """Return the page that does an action to all rows of a filter, after a reason."""
+        return reverse(f"admin:{self._named}_act_on_all", args=[action], query=filters)
+
+    def groups_address(self) -> str:
+        return reverse(f"admin:{self._named}_error_groups")
 
     @property
     def _named(self) -> str:
@@ -92,3 +100,4 @@ panels: list[Panel] = []
 
 def register_panel(panel: Panel) -> None:
     panels.append(panel)
+    register_problems(panel.find_problems)

@@ -1,17 +1,20 @@
-"""PDF jobs on the dashboard."""
+"""PDF jobs on the dashboard, and what is wrong with them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
+from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
-from kilit.console.formatting import number
-from kilit.console.panels import Concern, Panel, PanelItem
+from kilit.console.failure_problems import FailureLines
+from kilit.console.panels import Panel, PanelItem, StuckRows
+from kilit.console.problems import Problem, Severity, with_number
+from kilit.lock.models import Count, ErrorGroup
 from pdfjobs.admin.columns import COLOURS
 from pdfjobs.models import PdfJob
-from pdfjobs.models.queryset import PdfJobQuerySet
+from pdfjobs.operations import QUEUE
 from pdfjobs.rendering import sandbox_warning
 from pdfjobs.states import PDF_JOBS, PdfStatus
 
@@ -19,26 +22,64 @@ from pdfjobs.states import PDF_JOBS, PdfStatus
 class PdfPanel(Panel):
     title = gettext_lazy("PDF documents")
     icon = "picture_as_pdf"
-    table, model, colours = PDF_JOBS, PdfJob, COLOURS
+    queue, colours = QUEUE, COLOURS
     well, badly = (PdfStatus.SUCCEEDED,), (PdfStatus.FAILED,)
     oldest_means = gettext_lazy("How long the oldest waiting job has been queued.")
-    stuck_means = gettext_lazy("Their worker's lease has lapsed; the scheduled task pdf_reap takes them back.")
     note = gettext_lazy("Every failed attempt counts, even if the job was retried.")
 
     def oldest(self, user: User | AnonymousUser) -> PanelItem | None:
         row = PdfJob.objects.due().order_by("queued_at", "id").first()
         return PanelItem(row.template_name, self.row_address(row.pk), since=row.queued_at) if row else None
 
-    def stuck(self, user: User | AnonymousUser) -> PdfJobQuerySet:
-        return PdfJob.objects.held_too_long().order_by("lease_until")
-
-    def item(self, row: PdfJob) -> PanelItem:
-        return PanelItem(row.template_name, self.row_address(row.pk), f"…{row.job_id[-12:]}", row.started_at)
-
-    def concerns(self, user: User | AnonymousUser, totals: Mapping[str, int]) -> Iterator[Concern]:
-        if totals[PdfStatus.QUEUED] >= settings.PDF_QUEUE_LIMIT:
-            hint = _("New jobs are rejected until fewer than KILIT_PDF_QUEUE_LIMIT wait.")
-            waiting = PanelItem(_("%(rows)s jobs waiting") % {"rows": number(totals[PdfStatus.QUEUED])})
-            yield Concern(_("The queue is full"), hint, [waiting], "danger", href=self.list_address(status="queued"))
+    def problems(self, user: User | AnonymousUser) -> Iterator[Problem]:
+        may_act = self.queue.may_act(user)
+        causes = ErrorGroup.objects.causes(queue=PDF_JOBS.queue, states=[PdfStatus.FAILED])
+        yield from FailureLines(
+            part=PDF_JOBS.queue,
+            title=lambda count: with_number(ngettext("%(number)s PDF failed", "%(number)s PDFs failed", count), count),
+            list_of=lambda filters: self.list_address(**filters),
+            groups=self.groups_address(),
+            retry_of=lambda cause: self.bulk_address("retry", group=cause.name) if may_act else "",
+        ).problems(causes, timezone.now())
+        yield from self._full_queue()
+        yield from self._stuck()
         if warning := sandbox_warning():
-            yield Concern(_("No sandbox"), "", [PanelItem(warning)])
+            yield Problem(
+                part=PDF_JOBS.queue,
+                kind="no-sandbox",
+                severity=Severity.NOTICE,
+                title=_("The browser runs without its sandbox"),
+                cause=warning,
+            )
+
+    def _full_queue(self) -> Iterator[Problem]:
+        waiting = Count.objects.by_state(queue=PDF_JOBS.queue)[PdfStatus.QUEUED]
+        if waiting < settings.PDF_QUEUE_LIMIT:
+            return
+        everything = self.list_address(status=PdfStatus.QUEUED)
+        yield Problem(
+            part=PDF_JOBS.queue,
+            kind="queue-full",
+            severity=Severity.CRITICAL,
+            title=_("The PDF queue is full: new jobs are rejected"),
+            cause=with_number(ngettext("%(number)s job is waiting", "%(number)s jobs are waiting", waiting), waiting),
+            count=waiting,
+            link=everything,
+        )
+
+    def _stuck(self) -> Iterator[Problem]:
+        stuck = StuckRows.among(PdfJob.objects.held_too_long().order_by("lease_until"))
+        if stuck.count:
+            everything = self.list_address(status=PdfStatus.RUNNING)
+            yield Problem(
+                part=PDF_JOBS.queue,
+                kind="stuck",
+                severity=Severity.WARNING,
+                title=with_number(
+                    ngettext("%(number)s PDF job is stuck", "%(number)s PDF jobs are stuck", stuck.count), stuck.count
+                ),
+                cause=_("their worker's lease lapsed; the scheduled task pdf_reap takes them back"),
+                count=stuck.count,
+                since=stuck.worst[0].started_at,
+                link=everything,
+            )

@@ -2,9 +2,11 @@
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
+from django.utils import timezone
 
 from kilit.console import dashboard
 from kilit.console.panels import panels
+from kilit.console.problems import find_problems
 from kilit.lock.models import Count
 from tests.support.dashboard import BOARD, make_conversions, make_site, text_of
 
@@ -36,13 +38,13 @@ def test_membership_narrows_numbers_rows_and_sites(make_person) -> None:
     Count.objects.fold(limit=5)
     make_person("ayse", role="viewer", sites=(mine,))
 
-    content = dashboard.fill_panel(CONVERSIONS, fresh("ayse"))
+    content = dashboard.fill_strip(CONVERSIONS, fresh("ayse"), now=timezone.now())
 
     assert {state.name: state.rows for state in content.states if state.rows} == {"COMPLETED": 1, "QUEUED": 1}
     assert (content.chart.well, content.chart.badly, content.is_alarming) == (1, 0, False)
     assert content.oldest is not None
-    assert content.oldest.text == "Mine"
-    assert content.concerns == []
+    assert content.oldest.detail == "Mine"
+    assert [problem.kind for problem in find_problems(fresh("ayse")) if problem.part == "conversion"] == []
 
 
 def test_membership_narrows_what_is_stuck(make_person, sql) -> None:
@@ -53,17 +55,17 @@ def test_membership_narrows_what_is_stuck(make_person, sql) -> None:
     sql("UPDATE offline_conversion_queue SET claimed_at = now() - interval '1 hour'")
     make_person("ayse", sites=(mine,))
 
-    assert dashboard.fill_panel(CONVERSIONS, fresh("ayse")).stuck.rows == 1
+    assert [problem.count for problem in find_problems(fresh("ayse")) if problem.kind == "stuck"] == [1]
 
 
 def test_a_member_of_no_site_sees_no_number_of_any(make_person) -> None:
     make_conversions(make_site("Theirs"), well=2, waiting=2)
     client = make_person("ayse", role="operator")
 
-    content = dashboard.fill_panel(CONVERSIONS, fresh("ayse"))
+    content = dashboard.fill_strip(CONVERSIONS, fresh("ayse"), now=timezone.now())
 
     assert [state.rows for state in content.states] == [0] * 5
-    assert (content.chart.well, content.oldest, content.stuck.rows) == (0, None, 0)
+    assert (content.chart.well, content.oldest) == (0, None)
     assert "Theirs" not in text_of(client)
 
 

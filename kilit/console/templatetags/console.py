@@ -3,9 +3,10 @@
 from datetime import datetime, timedelta
 
 from django import template
-from django.utils.formats import number_format
+from django.utils.formats import date_format, number_format
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -13,6 +14,7 @@ from kilit.console import formatting
 
 register = template.Library()
 
+DAY = timedelta(days=1)
 MINUTE = timedelta(minutes=1)
 SECOND = timedelta(seconds=1)
 
@@ -37,6 +39,12 @@ def percent(share: float) -> str:
 def lasting(time: datetime, now: datetime) -> str:
     """Return how long ago it was by the database's clock."""
     return duration(now - time)
+
+
+@register.filter
+def moment(time: datetime, now: datetime) -> str:
+    """Return a time of the last 24 hours as hours and minutes, an earlier one as a day; both in the reader's zone."""
+    return date_format(localtime(time), "TIME_FORMAT" if now - time < DAY else "DATE_FORMAT")
 
 
 @register.filter

@@ -1,7 +1,7 @@
 """Exact totals per queue, scope and state, and how many rows entered each state by the hour."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -37,6 +37,19 @@ ENTERED_LAST_DAY = """
     ) AS parts GROUP BY scope, state
 """
 
+# Days of the reader's time zone.
+ENTERED_BY_DAY = """
+    SELECT date_trunc('day', hour, %(zone)s), state, sum(entered)::bigint FROM (
+      SELECT hour, state, entered FROM lock_hourcount
+      WHERE queue = %(queue)s AND state = ANY(%(states)s) AND hour >= %(since)s
+        AND (%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))
+      UNION ALL
+      SELECT created_at, state, entered FROM lock_countdelta
+      WHERE queue = %(queue)s AND state = ANY(%(states)s) AND created_at >= %(since)s AND entered > 0
+        AND (%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))
+    ) AS parts GROUP BY 1, 2
+"""
+
 
 class Total(NamedTuple):
     """How many rows are in a state now, how many ever entered it, and when that last changed."""
@@ -49,7 +62,9 @@ class Total(NamedTuple):
     changed_at: datetime
 
 
-class Hour(NamedTuple):
+class Period(NamedTuple):
+    """An hour or a day: how many rows ended well and badly."""
+
     began_at: datetime
     well: int
     badly: int
@@ -70,12 +85,30 @@ class CountQuerySet(models.QuerySet["Count"]):
 
     def last_day(
         self, *, queue: str, well: Collection[str], badly: Collection[str], scopes: Collection[str] | None = None
-    ) -> list[Hour]:
+    ) -> list[Period]:
         """Return how rows ended in each of the last 24 hours, of all scopes or of some."""
         hours: dict[datetime, Counter[bool]] = defaultdict(Counter)
         for hour, state, entered in ROLLUP.last_day("state", [*well, *badly], queue=queue, scopes=scopes):
             hours[hour][state in well] += entered or 0
-        return [Hour(hour, well=ended[True], badly=ended[False]) for hour, ended in hours.items()]
+        return [Period(hour, well=ended[True], badly=ended[False]) for hour, ended in hours.items()]
+
+    def last_days(
+        self,
+        days: Sequence[datetime],
+        *,
+        queue: str,
+        well: Collection[str],
+        badly: Collection[str],
+        scopes: Collection[str] | None = None,
+    ) -> list[Period]:
+        """Return how rows ended on days, given by their midnights; the last is today."""
+        ended: dict[datetime, Counter[bool]] = {day: Counter() for day in days}
+        asked = {"queue": queue, "states": [*well, *badly], "scopes": None if scopes is None else list(scopes)}
+        with connection.cursor() as cursor:
+            cursor.execute(ENTERED_BY_DAY, {**asked, "since": days[0], "zone": str(days[0].tzinfo)})
+            for day, state, entered in cursor.fetchall():
+                ended.setdefault(day, Counter())[state in well] += entered
+        return [Period(day, well=ended[day][True], badly=ended[day][False]) for day in days]
 
     def entered_last_day(
         self, *, queue: str, states: Collection[str], scopes: Collection[str]

@@ -4,7 +4,7 @@ Which failures look alike, and the triggers that append the changes: kilit.lock.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -54,6 +54,44 @@ READ = """
     GROUP BY error_group HAVING sum(total) > 0 ORDER BY sum(total) DESC, error_group LIMIT %(limit)s
 """
 
+# The causes of rows in some states. The largest scopes of each are named.
+CAUSES = """
+    SELECT error_group, state, min(code), min(shape), sum(total)::bigint,
+      min(first_at) FILTER (WHERE total > 0), max(last_at) FILTER (WHERE total > 0),
+      (array_agg(scope ORDER BY total DESC, scope) FILTER (WHERE total > 0))[1:%(named)s],
+      (array_agg(total ORDER BY total DESC, scope) FILTER (WHERE total > 0))[1:%(named)s],
+      count(*) FILTER (WHERE total > 0)
+    FROM (
+      SELECT error_group, state, scope, min(code) AS code, min(shape) AS shape, sum(total)::bigint AS total,
+        min(first_at) AS first_at, max(last_at) AS last_at
+      FROM (
+        SELECT error_group, state, scope, code, shape, total, first_at, last_at FROM lock_errorgroup
+          WHERE queue = %(queue)s AND state = ANY(%(states)s) AND code <> ALL(%(without)s)
+            AND (%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))
+        UNION ALL
+        SELECT error_group, state, scope, code, shape, change, CASE WHEN entered > 0 THEN created_at END,
+          CASE WHEN entered > 0 THEN created_at END FROM lock_errordelta
+          WHERE queue = %(queue)s AND state = ANY(%(states)s) AND code <> ALL(%(without)s)
+            AND (%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))
+      ) AS parts GROUP BY error_group, state, scope
+    ) AS scopes
+    GROUP BY error_group, state HAVING sum(total) > 0 ORDER BY sum(total) DESC, error_group LIMIT %(limit)s
+"""
+
+
+class Cause(NamedTuple):
+    """An error group of one state: how many rows, since when, and the scopes that have most of them."""
+
+    name: str
+    state: str
+    code: str
+    shape: str
+    total: int
+    first_at: datetime
+    last_at: datetime
+    scopes: list[tuple[str, int]]
+    scope_count: int
+
 
 class Group(NamedTuple):
     """Failures that look alike: how many rows there are now, in which states, and when the first and last came."""
@@ -78,6 +116,26 @@ class ErrorGroupQuerySet(models.QuerySet["ErrorGroup"]):
         return [
             Group(name, code, shape, total, json.loads(states), first_at, last_at)
             for name, code, shape, total, states, first_at, last_at in rows
+        ]
+
+    def causes(
+        self,
+        *,
+        queue: str,
+        states: Collection[str],
+        scopes: list[str] | None = None,
+        without: Collection[str] = (),
+        named: int = 3,
+        limit: int = 100,
+    ) -> list[Cause]:
+        """Return why rows are in some states, the most frequent cause first; codes that need no one may be left out."""
+        asked = {"queue": queue, "states": list(states), "scopes": scopes, "without": list(without)}
+        with connection.cursor() as cursor:
+            cursor.execute(CAUSES, {**asked, "named": named, "limit": limit})
+            rows = cursor.fetchall()
+        return [
+            Cause(*columns[:7], list(zip(columns[7], columns[8], strict=True)), columns[9])  # type: ignore[call-arg]
+            for columns in rows
         ]
 
     def trend(self, groups: Sequence[str], *, queue: str, scopes: list[str] | None = None) -> dict[str, list[int]]:

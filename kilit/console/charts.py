@@ -1,0 +1,92 @@
+"""A day, a week or a month as bars, drawn by the server: successes above the line, failures below it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+from django.utils.formats import date_format
+
+from kilit.lock.models.counts import Period
+
+RANGES = (1, 7, 30)  # days
+HEIGHT = 100
+STEP = 10  # of one bar
+LEAST = 1.5  # a single row among thousands stays visible
+
+
+@dataclass(frozen=True)
+class Bar:
+    period: Period
+    label: str
+    x: int
+    well_y: float
+    well_height: float
+    badly_height: float
+    well_href: str
+    badly_href: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    periods: Sequence[Period]
+    days: int
+    list_of: Callable[[str, str], str]  # the address of the successes or failures created in an hour or on a day
+
+    @property
+    def well(self) -> int:
+        return sum(period.well for period in self.periods)
+
+    @property
+    def badly(self) -> int:
+        return sum(period.badly for period in self.periods)
+
+    @property
+    def error_rate(self) -> float | None:
+        """The share of failures in what ended, or None when nothing ended."""
+        ended = self.well + self.badly
+        return self.badly / ended if ended else None
+
+    @property
+    def width(self) -> int:
+        return STEP * len(self.periods)
+
+    @property
+    def line(self) -> float:
+        """The y of the line; both directions have the same scale."""
+        return HEIGHT - self._height(max(period.badly for period in self.periods))
+
+    def bars(self) -> list[Bar]:
+        line = self.line
+        return [
+            Bar(
+                period,
+                self._label(period),
+                index * STEP + 1,
+                max(0, line - well),
+                well,
+                self._height(period.badly),
+                *self._lists(period),
+            )
+            for index, period in enumerate(self.periods)
+            for well in [self._height(period.well)]
+        ]
+
+    def _height(self, number: int) -> float:
+        tallest = max(period.well for period in self.periods) + max(period.badly for period in self.periods)
+        return max(LEAST, round(HEIGHT * number / tallest, 2)) if number else 0
+
+    def _label(self, period: Period) -> str:
+        begins = timezone.localtime(period.began_at)
+        return date_format(begins, "H:i") if self.days == 1 else date_format(begins, "MONTH_DAY_FORMAT")
+
+    def _lists(self, period: Period) -> tuple[str, str]:
+        begins = timezone.localtime(period.began_at)
+        value = begins.strftime("%Y-%m-%dT%H:%M" if self.days == 1 else "%Y-%m-%d")
+        return self.list_of("well", value), self.list_of("badly", value)
+
+
+def midnights(days: int, now: datetime) -> list[datetime]:
+    """Return when the last days began, in the reader's time zone; the last is today."""
+    today = timezone.localtime(now).replace(hour=0, minute=0, second=0, microsecond=0)
+    return [today - timedelta(days=ago) for ago in range(days - 1, -1, -1)]

@@ -1,0 +1,124 @@
+"""Problems that someone should look at, as plain data: the dashboard lists them, and alerts can be sent from them.
+
+Each queue registers a function that returns its problems for a reader. None of them needs a request, and none of the
+texts is HTML; they are in the language that is active.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.utils.translation import gettext as _
+
+from kilit.console.formatting import number
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser, User
+
+Row = TypeVar("Row")
+MOST_NAMED = 3  # places of one problem, and problems of one kind
+
+
+class Severity(IntEnum):
+    """How much harm is done while no one acts."""
+
+    NOTICE = 1  # work goes on
+    WARNING = 2  # some jobs wait for a person
+    SERIOUS = 3  # jobs fail, or a part does not work
+    CRITICAL = 4  # jobs are not processed, or requests are rejected
+
+    @property
+    def colour(self) -> str:
+        return "danger" if self >= Severity.SERIOUS else "warning" if self == Severity.WARNING else "info"
+
+    @property
+    def word(self) -> str:
+        return {
+            Severity.NOTICE: _("Notice"),
+            Severity.WARNING: _("Warning"),
+            Severity.SERIOUS: _("Error"),
+            Severity.CRITICAL: _("Critical"),
+        }[self]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a problem is: a site, a host or a job."""
+
+    name: str
+    count: int | None = None
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class ProblemAction:
+    """The page on which the problem can be solved; only readers who may act get one."""
+
+    label: str
+    link: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    part: str  # the queue's name, or another part of the product
+    kind: str
+    name: str = ""  # tells problems of one kind apart
+    severity: Severity
+    title: str
+    cause: str = ""
+    count: int = 1
+    where: Sequence[Place] = ()
+    beyond: int = 0  # places that are not in `where`
+    since: datetime | None = None
+    link: str = ""
+    action: ProblemAction | None = None
+
+    @property
+    def key(self) -> str:
+        """Return what identifies the problem from one look to the next."""
+        return "-".join(filter(None, (self.part, self.kind, self.name)))
+
+    @property
+    def further_places(self) -> Sequence[Place]:
+        """Return the places that the title does not name."""
+        return [place for place in self.where if place.name not in self.title]
+
+
+Source = Callable[[Any], Iterable[Problem]]
+sources: list[Source] = []
+
+
+class SeesEverything:
+    """A reader for what runs without a user: all queues and sites, and no actions."""
+
+    pk = None
+    is_superuser = is_active = True
+    is_staff = False
+
+    def has_perm(self, permission: str) -> bool:
+        return True
+
+    def has_perms(self, permissions: Iterable[str]) -> bool:
+        return True
+
+
+def register_problems(source: Source) -> None:
+    sources.append(source)
+
+
+def find_problems(user: "User | AnonymousUser | SeesEverything") -> list[Problem]:
+    """Return the problems that a reader may see, the most harmful first."""
+    found = [problem for source in sources for problem in source(user)]
+    return sorted(found, key=lambda problem: (-problem.severity, -problem.count, problem.key))
+
+
+def name_or_fold(rows: Sequence[Row], name: Callable[[Row], Problem], fold: Callable[[], Problem]) -> list[Problem]:
+    """Return a problem for each of a few rows, or one for all of many."""
+    return [name(row) for row in rows] if len(rows) <= MOST_NAMED else [fold()]
+
+
+def with_number(text: str, count: int) -> str:
+    """Return a sentence with a number in it, such as “7,021 conversions failed”."""
+    return text % {"number": number(count)}

@@ -1,0 +1,272 @@
+"""What is wrong with conversions and their sites: failures, pauses, open circuits, no credentials, silent scripts."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.db.models import QuerySet
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from kilit.console.failure_problems import FailureLines
+from kilit.console.panels import Panel, StuckRows
+from kilit.console.problems import MOST_NAMED, Place, Problem, ProblemAction, Severity, with_number
+from kilit.lock.models import ErrorGroup
+from ociqueue.admin.circuits import next_probe, scope_label
+from ociqueue.models import Circuit, Conversion, Site
+from ociqueue.models.site import SiteQuerySet
+from ociqueue.site_health import with_silent_script, without_credentials
+from ociqueue.states import CONVERSIONS, ConversionStatus, SyncMethod
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser, User
+
+SITES_COUNTED = 1000
+BY_HAND = "MANUAL_FAIL"  # an operator decided it
+
+
+@dataclass(frozen=True)
+class ConversionProblems:
+    panel: Panel
+    user: "User | AnonymousUser"
+
+    def find(self) -> Iterator[Problem]:
+        yield from self._failures()
+        yield from self._paused()
+        yield from self._open_circuits()
+        yield from self._without_credentials()
+        yield from self._silent_scripts()
+        yield from self._stuck()
+
+    @property
+    def _sites(self) -> SiteQuerySet:
+        return Site.objects.seen_by(self.user)
+
+    def _may_run(self) -> bool:
+        return self.user.is_staff and self.user.has_perm("ociqueue.operate_site")
+
+    def _failures(self) -> list[Problem]:
+        scopes = Site.objects.scopes_seen_by(self.user)
+        causes = ErrorGroup.objects.causes(
+            queue=CONVERSIONS.queue,
+            states=[ConversionStatus.FAILED],
+            scopes=scopes,
+            without=[BY_HAND],
+            named=MOST_NAMED,
+        )
+        named = {scope for cause in causes for scope, _total in cause.scopes}
+        names = Site.objects.filter(pk__in=named).values_list("pk", "name") if named else ()
+        may_act = self.panel.queue.may_act(self.user)
+        return FailureLines(
+            part=CONVERSIONS.queue,
+            title=lambda count: with_number(
+                ngettext("%(number)s conversion failed", "%(number)s conversions failed", count), count
+            ),
+            list_of=lambda filters: self.panel.list_address(**filters),
+            groups=self.panel.groups_address(),
+            retry_of=lambda cause: self.panel.bulk_address("retry", group=cause.name) if may_act else "",
+            scope_names={str(pk): name for pk, name in names},
+        ).problems(causes, timezone.now())
+
+    def _paused(self) -> Iterator[Problem]:
+        action = _("Resume") if self._may_run() else ""
+        people: dict[str, LogEntry] = {}
+
+        def problem(site: Site) -> Problem:
+            entry = people.get(str(site.pk))
+            title = _("%(site)s is paused") if entry is None else _("%(site)s is paused by %(person)s")
+            return self._of_site(
+                site,
+                "paused",
+                severity=Severity.WARNING,
+                title=title % {"site": site.name, "person": entry.user.get_username() if entry else ""},
+                cause=site.pause_reason,
+                since=entry.action_time if entry else None,
+                action=action,
+            )
+
+        sites = self._first(self._sites.filter(is_paused=True))
+        people |= _paused_by(sites) if len(sites) <= MOST_NAMED else {}
+        yield from self._each(
+            sites,
+            self._sites.filter(is_paused=True),
+            problem,
+            kind="paused",
+            severity=Severity.WARNING,
+            title=lambda count: with_number(
+                ngettext("%(number)s site is paused", "%(number)s sites are paused", count), count
+            ),
+            cause=_("nothing is exported or sent until the pause ends"),
+            is_paused__exact="1",
+        )
+
+    def _open_circuits(self) -> Iterator[Problem]:
+        circuits = Circuit.objects.open().filter(site__in=self._sites, site__sync_method=SyncMethod.API)
+
+        def problem(circuit: Circuit) -> Problem:
+            cause = _("%(code)s; next probe %(when)s") % {"code": circuit.code, "when": next_probe(circuit)}
+            return self._of_site(
+                circuit.site,
+                "open-circuit",
+                page="circuit",
+                name=str(circuit.pk),
+                title=_("%(site)s: Google rejects the account") % {"site": circuit.site.name},
+                cause=f"{cause} · {scope_label(circuit)}" if circuit.action else cause,
+                since=circuit.opened_at,
+            )
+
+        rows = circuits.select_related("site").order_by("opened_at")
+        yield from self._each(
+            self._first(rows),
+            rows,
+            problem,
+            kind="open-circuit",
+            title=lambda count: with_number(
+                ngettext("%(number)s circuit is open", "%(number)s circuits are open", count), count
+            ),
+            cause=_("Google rejects the account, so rows wait; a probe is sent automatically"),
+            sync_method__exact=SyncMethod.API,
+        )
+
+    def _without_credentials(self) -> Iterator[Problem]:
+        def problem(site: Site) -> Problem:
+            return self._of_site(
+                site,
+                "no-credentials",
+                page="credentials",
+                title=_("%(site)s has no credentials") % {"site": site.name},
+                cause=_("nothing is sent until they are stored"),
+            )
+
+        rows = without_credentials(self._sites)
+        yield from self._each(
+            self._first(rows),
+            rows,
+            problem,
+            kind="no-credentials",
+            title=lambda count: with_number(
+                ngettext("%(number)s site has no credentials", "%(number)s sites have no credentials", count), count
+            ),
+            cause=_("nothing is sent until they are stored"),
+            sync_method__exact=SyncMethod.API,
+        )
+
+    def _silent_scripts(self) -> Iterator[Problem]:
+        def problem(site: Site) -> Problem:
+            return self._of_site(
+                site,
+                "silent-script",
+                title=_("The script of %(site)s does not call") % {"site": site.name},
+                cause=_("conversions wait"),
+                since=site.seen_at,  # type: ignore[attr-defined]
+            )
+
+        rows = with_silent_script(self._sites)
+        yield from self._each(
+            self._first(rows),
+            rows,
+            problem,
+            kind="silent-script",
+            title=lambda count: with_number(
+                ngettext("%(number)s script does not call", "%(number)s scripts do not call", count), count
+            ),
+            cause=_("conversions wait, and no script called for 24 hours"),
+            sync_method__exact=SyncMethod.SCRIPT,
+        )
+
+    def _stuck(self) -> Iterator[Problem]:
+        stuck = StuckRows.among(stuck_conversions(self.user))
+        if stuck.count:
+            everything = self.panel.list_address(status=ConversionStatus.PROCESSING)
+            yield Problem(
+                part=CONVERSIONS.queue,
+                kind="stuck",
+                severity=Severity.WARNING,
+                title=with_number(
+                    ngettext("%(number)s conversion is stuck", "%(number)s conversions are stuck", stuck.count),
+                    stuck.count,
+                ),
+                cause=_("claimed over 15 minutes ago and not reported; a scheduled task takes them back"),
+                count=stuck.count,
+                since=stuck.worst[0].claimed_at,
+                link=everything,
+            )
+
+    # Sites, a few by name
+
+    @staticmethod
+    def _first(rows: QuerySet[Any]) -> list[Any]:
+        return list(rows[: MOST_NAMED + 1])
+
+    def _each(
+        self,
+        first: list[Any],
+        rows: QuerySet[Any],
+        problem: Callable[[Any], Problem],
+        *,
+        kind: str,
+        title: Callable[[int], str],
+        cause: str,
+        severity: Severity = Severity.SERIOUS,
+        **filters: str,
+    ) -> Iterator[Problem]:
+        """Return a line for each of a few rows, or one line for many."""
+        if len(first) <= MOST_NAMED:
+            yield from map(problem, first)
+            return
+        count = rows.order_by()[:SITES_COUNTED].count()
+        everything = reverse("admin:ociqueue_site_changelist", query=filters)
+        yield Problem(
+            part=CONVERSIONS.queue,
+            kind=kind,
+            severity=severity,
+            title=title(count),
+            cause=cause,
+            count=count,
+            where=[place for row in first[:MOST_NAMED] for place in problem(row).where],
+            beyond=count - MOST_NAMED,
+            link=everything,
+        )
+
+    def _of_site(
+        self,
+        site: Site,
+        kind: str,
+        *,
+        page: str = "change",
+        name: str = "",
+        action: str = "",
+        severity: Severity = Severity.SERIOUS,
+        **columns: Any,
+    ) -> Problem:
+        link = reverse(f"admin:ociqueue_site_{page}", args=[site.pk])
+        return Problem(
+            part=CONVERSIONS.queue,
+            kind=kind,
+            name=name or str(site.pk),
+            severity=severity,
+            where=[Place(site.name, link=link)],
+            link=link,
+            action=ProblemAction(action, link) if action else None,
+            **columns,
+        )
+
+
+def stuck_conversions(user: "User | AnonymousUser") -> QuerySet[Conversion]:
+    rows = Conversion.objects.stuck().order_by("claimed_at")
+    return rows if user.is_superuser else rows.visible_to(user)
+
+
+def _paused_by(sites: list[Site]) -> dict[str, LogEntry]:
+    """Return the log entry of each site's pause: who, and when."""
+    entries = LogEntry.objects.filter(
+        content_type=ContentType.objects.get_for_model(Site),
+        object_id__in=[str(site.pk) for site in sites],
+        action_flag=CHANGE,
+        change_message__startswith="Paused",
+    )
+    return {str(entry.object_id): entry for entry in entries.select_related("user").order_by("id")} if sites else {}

@@ -1,0 +1,173 @@
+"""What is wrong with cutting jobs: failures, jobs that wait for a person or for OptiPlanning, invalid rules."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models.functions import Now
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from kilit.console.failure_problems import FailureLines
+from kilit.console.panels import Panel, StuckRows
+from kilit.console.problems import Place, Problem, ProblemAction, Severity, with_number
+from kilit.lock.models import Count, ErrorGroup
+from kilit.lock.models.error_groups import Cause
+from orchestrator.errors import PERMANENT_CODES, Code
+from orchestrator.models import Job
+from orchestrator.models.queryset import JobQuerySet
+from orchestrator.planning.rules import rules_error
+from orchestrator.states import FAILING, JOBS, JobState
+
+# A runner looks every second, and its quick thread is never blocked by OptiPlanning.
+UNATTENDED_AFTER = timedelta(minutes=5)
+SLOT_TAKEN_TOO_LONG = timedelta(minutes=10)
+HELD_LOOKED_AT = 1000
+
+
+@dataclass(frozen=True)
+class CuttingProblems:
+    panel: Panel
+    may_act: bool
+
+    def find(self) -> Iterator[Problem]:
+        yield from self._invalid_rules()
+        causes = ErrorGroup.objects.causes(queue=JOBS.queue, states=FAILING, without=[Code.CANCELLED])
+        yield from self._failures([cause for cause in causes if cause.state == JobState.FAILED])
+        yield from self._held([cause for cause in causes if cause.state == JobState.HOLD])
+        yield from self._waiting_for_optiplanning()
+        yield from self._stuck()
+
+    def _failures(self, causes: list[Cause]) -> list[Problem]:
+        return FailureLines(
+            part=JOBS.queue,
+            title=lambda count: with_number(
+                ngettext("%(number)s cutting job failed", "%(number)s cutting jobs failed", count), count
+            ),
+            list_of=lambda filters: self.panel.list_address(**filters),
+            groups=self.panel.groups_address(),
+            retry_of=self._retry,
+            explain=lambda cause: _label(cause.code),
+        ).problems(causes, timezone.now())
+
+    def _retry(self, cause: Cause) -> str:
+        may_help = self.may_act and cause.code not in PERMANENT_CODES
+        return self.panel.bulk_address("retry", group=cause.name) if may_help else ""
+
+    def _held(self, causes: list[Cause]) -> Iterator[Problem]:
+        """Return a line for each reason that jobs are on HOLD for."""
+        counts = Counter[str]()
+        for cause in causes:
+            counts[cause.code] += cause.total
+        oldest = _held_since() if counts else {}
+        for code, count in counts.items():
+            everything = self.panel.list_address(status=JobState.HOLD, code=code)
+            yield Problem(
+                part=JOBS.queue,
+                kind="hold",
+                name=code,
+                severity=Severity.WARNING,
+                title=_held_title(code, count),
+                cause=_label(code),
+                count=count,
+                since=oldest.get(code),
+                link=everything,
+                action=ProblemAction(_("Review and approve"), everything) if self.may_act else None,
+            )
+
+    def _waiting_for_optiplanning(self) -> Iterator[Problem]:
+        """Jobs take turns; say which one has OptiPlanning when the others wait for long."""
+        waiting = Job.objects.filter(status=JobState.OPTI_IMPORTED).order_by("id").only("updated_at").first()
+        if waiting is None or waiting.updated_at > timezone.now() - SLOT_TAKEN_TOO_LONG:
+            return
+        count = Count.objects.by_state(queue=JOBS.queue)[JobState.OPTI_IMPORTED]
+        running = Job.objects.filter(status=JobState.OPTI_RUNNING).order_by("id").only("order_id").first()
+        everything = self.panel.list_address(status=JobState.OPTI_IMPORTED)
+        yield Problem(
+            part=JOBS.queue,
+            kind="waiting-for-optiplanning",
+            severity=Severity.WARNING,
+            title=with_number(
+                ngettext(
+                    "%(number)s cutting job waits for OptiPlanning",
+                    "%(number)s cutting jobs wait for OptiPlanning",
+                    count,
+                ),
+                count,
+            ),
+            cause=_("one job at a time; now it works on") if running else _("it works on no job"),
+            where=[Place(running.order_id, link=self.panel.row_address(running.pk))] if running else [],
+            count=count,
+            since=waiting.updated_at,
+            link=everything,
+        )
+
+    def _stuck(self) -> Iterator[Problem]:
+        stuck = StuckRows.among(stuck_jobs())
+        if stuck.count:
+            (worst,) = stuck.worst
+            yield Problem(
+                part=JOBS.queue,
+                kind="stuck",
+                severity=Severity.SERIOUS,
+                title=with_number(
+                    ngettext("%(number)s cutting job is stuck", "%(number)s cutting jobs are stuck", stuck.count),
+                    stuck.count,
+                ),
+                cause=_("due for more than 5 minutes without a runner, or held by a dead runner"),
+                count=stuck.count,
+                where=[Place(worst.order_id, link=self.panel.row_address(worst.pk))],
+                beyond=stuck.count - 1,
+                since=worst.next_run_at,
+                link=self.panel.list_address(),
+            )
+
+    @staticmethod
+    def _invalid_rules() -> Iterator[Problem]:
+        if error := rules_error():
+            where = reverse("admin:orchestrator_job_preflight")
+            yield Problem(
+                part=JOBS.queue,
+                kind="invalid-rules",
+                severity=Severity.CRITICAL,
+                title=_("The cutting rules are invalid"),
+                cause=error,
+                link=where,
+            )
+
+
+def stuck_jobs() -> JobQuerySet:
+    # Each half uses its own index.
+    unattended = Job.objects.due().filter(next_run_at__lt=Now() - UNATTENDED_AFTER)
+    both = unattended.values("pk").union(Job.objects.lapsed().values("pk"), all=True)
+    rows: JobQuerySet = Job.objects.defer("payload").filter(pk__in=both).order_by("next_run_at")
+    return rows
+
+
+def _held_since() -> dict[str, datetime]:
+    """Return since when the first job of each reason is on HOLD, of the oldest jobs."""
+    rows = Job.objects.filter(status=JobState.HOLD).order_by("id").values_list("error_code", "updated_at")
+    found: dict[str, datetime] = {}
+    for code, since in rows[:HELD_LOOKED_AT]:
+        found[code] = min(since, found.get(code, since))
+    return found
+
+
+def _held_title(code: str, count: int) -> str:
+    if code == Code.OPERATOR_TRIGGER_REQUIRED:
+        return with_number(
+            ngettext(
+                "%(number)s cutting job waits for OptiPlanning", "%(number)s cutting jobs wait for OptiPlanning", count
+            ),
+            count,
+        )
+    return with_number(
+        ngettext("%(number)s cutting job needs approval", "%(number)s cutting jobs need approval", count), count
+    )
+
+
+def _label(code: str) -> str:
+    return _(Code(code).label) if code in Code.values else code
