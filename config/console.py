@@ -17,7 +17,7 @@ CONSOLE: dict[str, Any] = {
     ],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
-    "STYLES": [lambda _: static("console/console.css")],
+    "STYLES": [lambda _: static("console/console.css"), lambda _: static("console/lists.css")],
     "SCRIPTS": [
         lambda _: static("console/strict.js"),
         lambda _: static("console/zone.js"),

@@ -74,7 +74,7 @@ title = column("title", gettext_lazy("action"), _title)
 state = column("state", gettext_lazy("state"), lambda row: badge(row.status, COLOURS[BulkState(row.status)]))
 progress = column("progress", gettext_lazy("progress"), _done)
 asked_by = column("asked_by", gettext_lazy("requested by"), lambda row: str(row.asked_by))
-age = column("age", gettext_lazy("age"), lambda row: since(row.created_at))
+age = column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id")
 
 
 class BulkActionAdmin(LongListAdmin):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.contrib.admin import display
 from django.http import HttpRequest
-from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.utils.formats import date_format, number_format
 from django.utils.html import format_html, format_html_join
@@ -27,19 +26,21 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 def badge(text: str, colour: str = "", *, title: str = "", href: str = "") -> SafeString:
     """Return a word on a colour; colour is never the only sign."""
-    context = {"text": text, "type": colour, "label_title": title, "href": href}
-    return render_to_string("unfold/helpers/label.html", context)
+    tooltip = format_html(' title="{}"', title) if title else ""
+    look = f"kilit-badge kilit-badge-{colour or 'plain'}"
+    if href:
+        return format_html('<a href="{}" class="{}"{}>{}</a>', href, look, tooltip, text)
+    return format_html('<span class="{}"{}>{}</span>', look, tooltip, text)
 
 
 def code_badge(code: str, colour: str = "") -> SafeString:
     """Return a state or a code as a badge: a word of the API, English in every language."""
-    return format_html('<span lang="en">{}</span>', badge(code, colour))
+    return format_html('<span lang="en" class="kilit-badge kilit-badge-{}">{}</span>', colour or "plain", code)
 
 
 def two_lines(first: str, second: str, *, title: str = "") -> SafeString:
     return format_html(
-        '<span title="{}"><span class="block whitespace-nowrap">{}</span>'
-        '<span class="kilit-second block text-subtle text-xs">{}</span></span>',
+        '<span title="{}"><b class="kilit-first">{}</b><small class="kilit-second">{}</small></span>',
         title,
         first,
         second,
@@ -89,10 +90,15 @@ def number(value: int) -> str:
     return number_format(value, force_grouping=True)
 
 
-def column(name: str, label: "StrOrPromise", show: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a function as a column or field of an admin; pages and style sheets know it by its name."""
+def column(
+    name: str, label: "StrOrPromise", show: Callable[[Any], Any], *, order: str | None = None
+) -> Callable[[Any], Any]:
+    """Return a function as a column or field of an admin; pages and style sheets know it by its name.
+
+    A list can be sorted by it if an index gives the `order`.
+    """
     show.__name__ = name
-    return display(description=label)(show)
+    return display(description=label, ordering=order)(show)
 
 
 def button(*, icon: str, danger: bool = False, **options: Any) -> Callable[[Method], Method]:

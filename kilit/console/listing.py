@@ -15,6 +15,8 @@ from kilit.bulk.filters import SEARCH, FilterSet, bare_id
 from kilit.bulk.search import MOST_PER_COLUMN, PrefixSearch
 from kilit.console.filters import list_filters
 from kilit.console.formatting import number
+from kilit.console.list_controls import ListControls
+from kilit.console.table import Table
 
 MOST_COUNTED = 10_000
 
@@ -55,7 +57,7 @@ class CappedChangeList(ChangeList):
     paginator: CappedPaginator
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
-        self.user = request.user
+        self.request, self.user = request, request.user
         super().__init__(request, *args, **options)
 
     def get_queryset(self, request: HttpRequest, **options: Any) -> Any:
@@ -86,7 +88,20 @@ class CappedChangeList(ChangeList):
         return self._filters.rejected(self.params, self.user)
 
     def get_ordering(self, request: HttpRequest, queryset: Any) -> list[str]:
-        return [*self._filters.ordering(self.params, self.user), *super().get_ordering(request, queryset)]
+        """Order along the index of a filter; the oldest first if asked, which is the same index read from its start."""
+        leading = self._filters.ordering(self.params, self.user)
+        own = list(super().get_ordering(request, queryset))
+        if own and not str(own[0]).startswith("-"):
+            leading = [column.removeprefix("-") for column in leading]
+        return [*leading, *own]
+
+    @cached_property
+    def table(self) -> Table:
+        return Table(self)
+
+    @cached_property
+    def controls(self) -> ListControls:
+        return self.model_admin.list_controls(self)  # type: ignore[no-any-return]
 
     @property
     def _filters(self) -> FilterSet:
@@ -122,9 +137,12 @@ class LongListAdmin(CappedListAdmin):
     """Rows by the million, newest first: bounded searches and filters, a capped count."""
 
     list_fullwidth = True
-    list_before_template = "admin/console/list_head.html"
+    change_list_template = "admin/console/list.html"
     search_fields = ["=id"]  # shows the box; `filters.search` decides what is found
     filters: ClassVar[FilterSet] = FilterSet()
+
+    def list_controls(self, changelist: CappedChangeList) -> ListControls:
+        return ListControls(changelist, self.filters)
 
     def address(self, name: str, *args: Any) -> str:
         return reverse(f"admin:{self.view_name(name)}", args=args)

@@ -24,6 +24,8 @@ from kilit.console.error_groups import ErrorGroupsAdmin
 from kilit.console.failed_export import FailedExportMixin
 from kilit.console.formatting import button, page
 from kilit.console.formatting import number as grouped
+from kilit.console.list_controls import QueueControls
+from kilit.console.listing import CappedChangeList
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 
@@ -37,6 +39,7 @@ class QueueAdmin(FailedExportMixin, ErrorGroupsAdmin):
 
     buttons: dict[str, Action]  # by the name of the method that a row's page shows as a button
     most_acted_on = 500
+    scope_filter = ""  # the filter by what counts are kept for, such as sites
     find_blockers: Callable[[Any, list[Event]], Iterable[Blocker]] = staticmethod(lambda _row, _timeline: ())
     # What the row holds, or what holds it, each with a label.
     find_holdings: Callable[[Any], list[tuple[str, Any]]] = staticmethod(lambda _row: [])
@@ -44,7 +47,6 @@ class QueueAdmin(FailedExportMixin, ErrorGroupsAdmin):
     actions_list = ["error_groups", "dead_letters"]
     list_disable_select_all = True
     list_before_template = "admin/console/bulk_offers.html"
-    list_after_template = "admin/console/room_for_actions.html"
     change_form_outer_before_template = "admin/console/detail_page.html"
     change_form_outer_after_template = "admin/console/timeline.html"
 
@@ -58,6 +60,18 @@ class QueueAdmin(FailedExportMixin, ErrorGroupsAdmin):
         for action in cls.operator_actions:
             setattr(cls, action.name, _for_selected(action))
             setattr(cls, f"{action.name}_row", _for_row(action))
+
+    def list_controls(self, changelist: CappedChangeList) -> QueueControls:
+        return QueueControls(
+            changelist,
+            self.filters,
+            scope=self.scope_filter,
+            queue=self.queue.table.queue,
+            states=list(self.queue.table.states),
+            failing=self.failures.states,
+            scopes=self.queue.scopes_seen_by(changelist.user),
+            actions=[action for action in self.operator_actions if action.name in self.get_actions(changelist.request)],
+        )
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         row = self.get_object(request, unquote(object_id))

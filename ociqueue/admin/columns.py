@@ -116,7 +116,7 @@ def replaced_by(row: Conversion) -> SafeString | str:
 
 
 site = column("site", gettext_lazy("site"), lambda row: two_lines(row.site.name, row.action))
-age = column("age", gettext_lazy("age"), lambda row: since(row.created_at))
+age = column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id")
 consent = column("consent", gettext_lazy("consent"), lambda row: row.consent)
 category = column("category", gettext_lazy("error category"), lambda row: row.provider_error_category or "-")
 order_id = column("order_id", gettext_lazy("order id"), lambda row: breakable(row.order_id))

@@ -94,7 +94,7 @@ retries = column("retries", _("retries"), _retries)
 error = column("error", _("error"), lambda row: error_cell(row.error_code, row.error_detail))
 size = column("size", _("file"), lambda row: filesizeformat(row.artifact_size) if row.artifact_key else "-")
 took = column("took", _("took"), _took)
-age = column("age", _("age"), lambda row: since(row.created_at))
+age = column("age", _("age"), lambda row: since(row.created_at), order="id")
 code = column("code", _("error code"), _code)
 detail = column(
     "detail", _("details for operators"), lambda row: verbatim(row.error_detail) if row.error_detail else "-"

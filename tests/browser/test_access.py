@@ -44,7 +44,7 @@ def test_no_cell_of_a_list_is_cut_off_on_a_narrow_screen(visitor, house) -> None
         for name in ("conversions", "pdf-jobs", "cutting-jobs"):
             open_page(page, places(house)[name])
             page.evaluate("document.querySelectorAll('details.kilit-more').forEach(error => error.open = true)")
-            cells = page.locator(".data-row > :is(td, th)")
+            cells = page.locator("#list-rows tr > :is(td, th)")
             assert cells.count()
             assert cells.evaluate_all("all => all.filter(one => one.scrollHeight > one.clientHeight).length") == 0
 

@@ -79,7 +79,7 @@ def test_of_a_selection_the_first_rows_are_named_and_the_others_counted(make_per
 
     for page in (asked, by_hand):
         newest = Conversion.objects.for_site(site).order_by("-pk")[:5]
-        assert [row[0][1].split("</span>")[0][-12:] for row in page.context["rows"]] == [
+        assert [row[0][1].split("</b>")[0][-12:] for row in page.context["rows"]] == [
             str(row.pk)[-12:] for row in newest
         ]
         assert page.context["beyond"] == "and 2 more"

@@ -1,0 +1,178 @@
+"""What stands over a list: a tab for each state, the filters that are set as chips, and the ones to choose from."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from django.utils.translation import gettext as _
+
+from kilit.bulk.filters import SEARCH, ChoiceFilter, DayFilter, ErrorGroupFilter, Filter, FilterSet
+from kilit.console.formatting import number
+from kilit.lock.models import Count, ErrorGroup
+
+if TYPE_CHECKING:
+    from kilit.console.listing import CappedChangeList
+
+STATE, CODE, GROUP, PAGE = "status", "code", "group", "p"
+MOST_GROUPS = 500  # of which the codes are added up
+MOST_CODES = 5  # offered beside the filters; the panel has them all
+
+
+@dataclass(frozen=True)
+class Chip:
+    label: str
+    href: str
+    count: str = ""
+
+
+@dataclass(frozen=True)
+class Tab(Chip):
+    is_current: bool = False
+
+
+@dataclass(frozen=True)
+class FilterField:
+    name: str
+    title: str
+    value: str
+    kind: str  # select, date or text
+    choices: list[tuple[str, str]] = field(default_factory=list)
+
+
+class ListControls:
+    """The controls of one request's list. Counts come from the roll-ups, so they cost the same at any size."""
+
+    def __init__(self, changelist: "CappedChangeList", filters: FilterSet, *, scope: str = "") -> None:
+        self.changelist, self.filters, self.scope = changelist, filters, scope
+        self.given = filters.given(changelist.params)
+        self.search = changelist.query.strip()
+
+    @property
+    def is_narrowed(self) -> bool:
+        return bool(self.given or self.search)
+
+    def chips(self) -> list[Chip]:
+        found = [
+            Chip(self.filters.describe({name: value}, self.changelist.user), self._without(name))
+            for name, value in self.given.items()
+        ]
+        if self.search:
+            found.append(Chip(f"{_('search')}: {self.search}", self._without(SEARCH)))
+        return found
+
+    def fields(self) -> list[FilterField]:
+        """Return the filters to choose from; states have tabs, and error groups a page of their own."""
+        return [self._field(each) for each in self.filters if each.name not in (STATE, GROUP)]
+
+    def kept(self) -> dict[str, str]:
+        """Return what the panel of filters leaves as it is."""
+        kept = {name: self.given[name] for name in (STATE, GROUP) if name in self.given}
+        return kept | ({SEARCH: self.search} if self.search else {})
+
+    def empty_text(self) -> str:
+        """Say why a list is empty."""
+        names = self.changelist.opts.verbose_name_plural
+        if not self.is_narrowed:
+            return _("There is nothing here yet.")
+        state, scope = self.given.get(STATE, ""), self.given.get(self.scope, "")
+        text = f"{state} {names}".strip()
+        if scope:
+            name = self.filters[self.scope].describe(scope, self.changelist.user)
+            text = _("%(rows)s at %(place)s") % {"rows": text, "place": name}
+        others = {name: value for name, value in self.given.items() if name not in (STATE, self.scope)}
+        others |= {SEARCH: self.search} if self.search else {}
+        if not others:
+            return _("No %(rows)s.") % {"rows": text}
+        about = self.filters.describe(others, self.changelist.user)
+        return _("No %(rows)s with %(filters)s.") % {"rows": text, "filters": about}
+
+    def _field(self, each: Filter) -> FilterField:
+        value = self.given.get(each.name, "")
+        match each:
+            case DayFilter():
+                return FilterField(each.name, str(each.title), value, "date")
+            case ChoiceFilter():
+                choices = [(str(choice), str(label)) for choice, label in each.choices_for(self.changelist.user)]
+                return FilterField(each.name, str(each.title), value, "select", choices)
+        return FilterField(each.name, str(each.title), value, "text")
+
+    def href(self, **values: str) -> str:
+        return str(self.changelist.get_query_string(values, [PAGE]))
+
+    def _without(self, *names: str) -> str:
+        return str(self.changelist.get_query_string(remove=[*names, PAGE])) or "?"
+
+
+class QueueControls(ListControls):
+    """Adds what a queue's roll-ups know: rows by state, and failures by code."""
+
+    def __init__(
+        self,
+        changelist: "CappedChangeList",
+        filters: FilterSet,
+        *,
+        scope: str,
+        queue: str,
+        states: Collection[str],
+        failing: Collection[str],
+        scopes: list[str] | None,
+        actions: Sequence[Any],
+    ) -> None:
+        super().__init__(changelist, filters, scope=scope)
+        self.actions = actions  # on rows that are ticked
+        self.queue, self.states, self.failing = queue, states, failing
+        here = filters.accepted(self.given, changelist.user, among=[scope])
+        self.scopes = list(here.values()) or scopes
+        self._codes: Counter[str] | None = None
+
+    def tabs(self) -> list[Tab]:
+        """Return a tab for each state that has rows; with a filter that no count knows, without numbers."""
+        # Scopes of other queues are not places: all of them are added up.
+        counts = Count.objects.by_state(queue=self.queue, scopes=self.scopes)
+        is_exact = not self.search and set(self.given) <= {STATE, self.scope}
+        current = self.given.get(STATE, "")
+        tabs = [Tab(_("All"), self._without(STATE), number(counts.total()) if is_exact else "", not current)]
+        for state in self.states:
+            if counts[state] or state == current:
+                count = number(counts[state]) if is_exact else ""
+                tabs.append(Tab(state, self.href(**{STATE: state}), count, state == current))
+        return tabs
+
+    def code_offers(self) -> list[Chip]:
+        """Return the most frequent error codes, unless one is chosen or the list shows no failures."""
+        state = self.given.get(STATE)
+        if CODE in self.given or GROUP in self.given or (state and state not in self.failing):
+            return []
+        most = self.codes().most_common(MOST_CODES)
+        return [Chip(code, self.href(**{CODE: code}), number(count)) for code, count in most]
+
+    def codes(self) -> Counter[str]:
+        """Return how many rows fail with each code now, of the state that is shown."""
+        if self._codes is None:
+            state = self.given.get(STATE)
+            self._codes = Counter()
+            for group in ErrorGroup.objects.largest(queue=self.queue, scopes=self.scopes, limit=MOST_GROUPS):
+                self._codes[group.code] += group.states.get(state, 0) if state in self.failing else group.total
+            self._codes = +self._codes
+        return self._codes
+
+    def _field(self, each: Filter) -> FilterField:
+        if each.name != CODE:
+            return super()._field(each)
+        value, labels = self.given.get(CODE, ""), _labels(each, self.changelist.user)
+        occurring = [code for code, _count in self.codes().most_common()]
+        codes = occurring if value in ("", *occurring) else [value, *occurring]
+        kind = "select" if isinstance(each, ChoiceFilter) else "text"
+        choices = [(code, self._code_label(code, labels)) for code in codes]
+        return FilterField(CODE, str(each.title), value, kind, choices)
+
+    def _code_label(self, code: str, labels: Mapping[str, str]) -> str:
+        name = labels.get(code, code)
+        return f"{name} ({number(self.codes()[code])})"
+
+
+def _labels(each: Filter, user: Any) -> dict[str, str]:
+    if isinstance(each, ErrorGroupFilter) or not isinstance(each, ChoiceFilter):
+        return {}
+    return {str(choice): str(label) for choice, label in each.choices_for(user)}
