@@ -134,26 +134,27 @@ def test_everything_is_reached_by_the_keyboard_alone(visitor, house) -> None:
 def test_the_filters_open_close_and_narrow_by_the_keyboard_alone(visitor, house) -> None:
     page = visitor.enter("demo-operator")
     open_page(page, "/admin/ociqueue/conversion/")
-    button, drawer = page.get_by_role("button", name="Filters"), page.locator("#changelist-filter")
-    expect(button).to_have_attribute("aria-expanded", "false")
+    button, panel = page.locator("#list-filters > summary"), page.locator("#list-filters > form")
 
-    tab_to(page, "Search: A whole id")
+    tab_to(page, "Search: Source key")
     tab_to(page, "Filters")
     page.keyboard.press("Enter")
-    expect(drawer).to_be_visible()
-    expect(button).to_have_attribute("aria-expanded", "true")
-    expect(drawer.locator(":focus")).to_have_count(1)
+    expect(panel).to_be_visible()
     page.keyboard.press("Escape")
-    expect(drawer).to_be_hidden()
+    expect(panel).to_be_hidden()
     expect(button).to_be_focused()
 
     page.keyboard.press("Space")
-    expect(drawer.locator(":focus")).to_have_count(1)
-    tab_to(page, "FAILED")
+    page.keyboard.press("Tab")  # the site
+    page.keyboard.press("Tab")
+    page.keyboard.type("UPLOAD_EXCEPTION")
+    page.keyboard.press("Tab")  # the category
+    page.keyboard.press("ArrowDown")
+    tab_to(page, "Apply")
     page.keyboard.press("Enter")
 
-    expect(page).to_have_url(re.compile("status=FAILED"))
-    expect(page.locator("main")).to_contain_text("Filter: state: FAILED")
+    expect(page).to_have_url(re.compile("code=UPLOAD_EXCEPTION&category="))
+    expect(page.locator("main")).to_contain_text("error code: UPLOAD_EXCEPTION")
 
 
 def test_the_menu_opens_and_closes_by_the_keyboard(visitor, house) -> None:

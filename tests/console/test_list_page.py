@@ -93,7 +93,7 @@ def test_error_codes_are_offered_as_they_occur_with_their_number(make_person) ->
 def test_all_filters_are_one_form_that_keeps_state_and_search(admin_client, path: str) -> None:
     make_site()
     html = admin_client.get(f"{path}?status=FAILED&q=abc&since=24").text
-    form = re.search(r'<details id="changelist-filter".*?</details>', html, re.DOTALL)
+    form = re.search(r'<details id="list-filters".*?</details>', html, re.DOTALL)
 
     assert form
     assert '<input type="hidden" name="status" value="FAILED">' in form[0]
