@@ -3,16 +3,13 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.utils.translation import gettext as _
 
 from kilit.bulk.filters import SEARCH, ChoiceFilter, DayFilter, ErrorGroupFilter, Filter, FilterSet
 from kilit.console.formatting import number
 from kilit.lock.models import Count, ErrorGroup
-
-if TYPE_CHECKING:
-    from kilit.console.listing import CappedChangeList
 
 STATE, CODE, GROUP, PAGE = "status", "code", "group", "p"
 MOST_GROUPS = 500  # of which the codes are added up
@@ -43,7 +40,7 @@ class FilterField:
 class ListControls:
     """The controls of one request's list. Counts come from the roll-ups, so they cost the same at any size."""
 
-    def __init__(self, changelist: "CappedChangeList", filters: FilterSet, *, scope: str = "") -> None:
+    def __init__(self, changelist: Any, filters: FilterSet, *, scope: str = "") -> None:
         self.changelist, self.filters, self.scope = changelist, filters, scope
         self.given = filters.given(changelist.params)
         self.search = changelist.query.strip()
@@ -109,7 +106,7 @@ class QueueControls(ListControls):
 
     def __init__(
         self,
-        changelist: "CappedChangeList",
+        changelist: Any,
         filters: FilterSet,
         *,
         scope: str,
