@@ -17,7 +17,7 @@ from kilit.workers.models import Heartbeat
 from pdfjobs.api import schema
 from pdfjobs.api.views import RETRY_AFTER, PdfView, fallback_response
 from pdfjobs.documents import Document, UnknownTemplateError, documents
-from pdfjobs.documents.description import walk
+from pdfjobs.documents.fields import walk
 from pdfjobs.enqueue import QueueFullError, enqueue, expire_missing
 from pdfjobs.file_response import ArtifactMissingError, file_response
 from pdfjobs.job_request import JobRequest, parse_job_request
