@@ -11,7 +11,6 @@ from orchestrator.errors import Code
 from orchestrator.schemas.orders import InvalidOrder
 
 MOST_IN_MESSAGE = 20
-MOST_FAULTS = 100
 
 
 class QueueView(APIView):
@@ -22,13 +21,12 @@ class QueueView(APIView):
             raise PermissionDenied("Viewers cannot do this." if needed == "operate" else "You cannot view jobs.")
 
     def handle_exception(self, exc: Exception) -> Any:
-        return super().handle_exception(invalid_order(exc.lines) if isinstance(exc, InvalidOrder) else exc)
+        return super().handle_exception(invalid_order(exc) if isinstance(exc, InvalidOrder) else exc)
 
 
-def invalid_order(errors: list[str]) -> ApiError:
-    message = "; ".join(errors[:MOST_IN_MESSAGE])
-    if (more := len(errors) - MOST_IN_MESSAGE) > 0:
+def invalid_order(error: InvalidOrder) -> ApiError:
+    message = "; ".join(error.lines[:MOST_IN_MESSAGE])
+    if (more := error.count - MOST_IN_MESSAGE) > 0:
         message = f"{message}; and {more} more"
-    beyond = len(errors) - MOST_FAULTS
-    facts = {"faults_beyond": beyond} if beyond > 0 else {}
-    return ApiError(422, Code.VALIDATION, message, faults=errors[:MOST_FAULTS], **facts)
+    beyond = error.count - len(error.lines)
+    return ApiError(422, Code.VALIDATION, message, faults=error.lines, **({"faults_beyond": beyond} if beyond else {}))
