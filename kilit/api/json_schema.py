@@ -21,10 +21,10 @@ def schema_of(hint: Any, store: Store, *, mode: Literal["validation", "serializa
 
 
 def without_titles(schema: Any) -> Any:
-    """Leave out the titles that pydantic makes of names."""
+    """Leave out the titles that pydantic makes of names; a default is data, which may have a `title` of its own."""
     if isinstance(schema, dict):
         return {
-            name: without_titles(value)
+            name: value if name == "default" else without_titles(value)
             for name, value in schema.items()
             if name != "title" or not isinstance(value, str)
         }
