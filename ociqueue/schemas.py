@@ -37,6 +37,14 @@ NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?|[-+]?(nan|inf|infinity)", r
 MISSING_VALUES = {"null", "undefined", "none", "nan"}
 SITE = "4f1d2c3b5a69788796a5b4c3d2e1f001"
 ROW = f"{PREFIX}0192e4a0-7c1e-7d2a-9b3c-4d5e6f708192"
+SALE = {
+    "conversionName": "Sale",
+    "gclid": "Cj0KCQ-example",
+    "conversionTime": "2026-11-15T13:45:00+03:00",
+    "conversionValue": 120.5,
+    "conversionCurrency": "TRY",
+    "sourceKey": "order-1001",
+}
 
 
 def read_click_id(text: str) -> str:
@@ -188,6 +196,8 @@ class ScriptMessage(Message):
 class SiteRequest(ScriptMessage):
     siteId: SiteId
 
+    examples = {"a site": {"siteId": SITE}}
+
 
 class EnqueueRequest(SiteRequest):
     """Conversions; each is validated separately, so that one invalid conversion does not block the others."""
@@ -206,6 +216,8 @@ class AckRequest(SiteRequest):
     queueIds: Annotated[list[RowId], Field(max_length=MOST_EXPORTED)]
     skippedIds: Annotated[list[RowId], Field(max_length=MOST_EXPORTED)] | None = None
 
+    examples = {"one row": {"siteId": SITE, "queueIds": [ROW]}}
+
 
 class AckFailedRequest(SiteRequest):
     """What could not be uploaded, and why."""
@@ -219,6 +231,8 @@ class AckFailedRequest(SiteRequest):
     ] = ""
     # The other categories are set by the uploader, operators and sweeps.
     errorCategory: Literal[Category.VALIDATION, Category.TRANSIENT, Category.AUTH]
+
+    examples = {"one row": {"siteId": SITE, "queueIds": [ROW], "errorCategory": "VALIDATION"}}
 
 
 class StatsQuery(ScriptMessage):
@@ -248,3 +262,5 @@ class ActionRequest(SiteRequest):
     errorCode: Annotated[str, line(64)] | Literal[""] | None = None
     errorCategory: Category | None = None
     clearErrors: bool = False
+
+    examples = {"retry": {"siteId": SITE, "action": "RETRY_SELECTED", "ids": [ROW], "reason": "Fixed at Google."}}

@@ -67,6 +67,7 @@ class Message(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
     most_errors: ClassVar[int | None] = None  # that are reported
+    examples: ClassVar[Mapping[str, Any]] = {}  # by their titles, for OpenAPI
 
     @classmethod
     def read(cls, data: Any, *, context: Mapping[str, Any] | None = None) -> Self:

@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Mapping
+from inspect import cleandoc
 from typing import Any
 
 from django.conf import settings
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 
 from kilit.api.json_schema import Schema, Store, schema_of
-from kilit.api.openapi import RETRY_AFTER, ApiResponse, Codes, Endpoint, Refusal
+from kilit.api.openapi import RETRY_AFTER, VALIDATION, ApiResponse, Codes, Endpoint, Refusal, query_parameters
 from kilit.api.probes import PROBES
 
 REQUEST_ID = {"description": "Identifies the request in the log.", "schema": {"type": "string"}}
@@ -67,13 +69,49 @@ class SessionScheme(OpenApiAuthenticationExtension):
 
 
 class ApiSchema(AutoSchema):
+    """Reads the endpoint of a view's method; the view says its `tag`, and may say `errors` and `security` of all."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        found: Endpoint = getattr(self.view, self.method.lower()).endpoint
+        return found
+
     def get_operation(self, *args: Any, **options: Any) -> Schema | None:
         operation = super().get_operation(*args, **options)
-        if operation is None:
-            return None
-        endpoint: Endpoint = operation.pop("x-endpoint")
-        operation["responses"] = responses(endpoint, self.shared_errors(operation), self.store)
+        if operation is not None:
+            operation["responses"] = responses(self.endpoint, self.shared_errors(operation), self.store)
         return operation
+
+    def get_tags(self) -> list[str]:
+        return [self.view.tag]
+
+    def get_summary(self) -> str:
+        return self._docstring()[0].rstrip(".")
+
+    def get_description(self) -> str:
+        return self._docstring()[1]
+
+    def _docstring(self) -> list[str]:
+        """Return the summary and the description, which may be empty."""
+        text = getattr(self.view, self.method.lower()).__doc__ or type(self.view).__doc__
+        return [" ".join(part.split()) for part in [*cleandoc(text).split("\n\n", 1), ""][:2]]
+
+    def get_auth(self) -> list[dict[str, list[str]]]:
+        return getattr(self.view, "security", None) or super().get_auth()
+
+    def get_override_parameters(self) -> list[OpenApiParameter]:
+        found = self.endpoint
+        return [*(query_parameters(found.query) if found.query else ()), *found.parameters]
+
+    def get_request_serializer(self) -> Any:
+        return self.endpoint.body
+
+    def get_examples(self) -> list[OpenApiExample]:
+        examples = self.endpoint.body.examples if self.endpoint.body else {}
+        return [OpenApiExample(name, value, request_only=True) for name, value in examples.items()]
+
+    def get_response_serializers(self) -> dict[str, Any]:
+        return {}  # every endpoint describes its own
 
     def get_operation_id(self) -> str:
         """Derive the id from method and path, which are stable."""
@@ -92,6 +130,8 @@ class ApiSchema(AutoSchema):
             ", or the body is not JSON." if "requestBody" in operation else "."
         )
         errors: dict[int, Codes] = {400: {"BAD_REQUEST": malformed}}
+        if self.endpoint.query or (self.endpoint.body and 422 not in self.endpoint.errors):  # noqa: PLR2004
+            errors[400] = {**errors[400], **VALIDATION}
         if operation.get("security"):
             errors[401] = {"UNAUTHENTICATED": "Credentials are missing, unknown, expired or revoked."}
         if self.method == "POST" and any(getattr(one, "checks_csrf", False) for one in authenticators):
@@ -103,6 +143,8 @@ class ApiSchema(AutoSchema):
         if any(getattr(one, "is_rate_limited", False) for one in authenticators):
             errors[429] = {"TOO_MANY_REQUESTS": "The key has reached its rate limit for this minute."}
         errors[503] = {"UNAVAILABLE": "The database is not responding; nothing was changed."}
+        for status, codes in getattr(self.view, "errors", {}).items():
+            errors[status] = {**errors.get(status, {}), **codes}
         return errors
 
     def store(self, name: str, schema: Schema) -> None:
@@ -111,7 +153,7 @@ class ApiSchema(AutoSchema):
 
 
 def responses(endpoint: Endpoint, shared: Mapping[int, Codes], store: Store) -> Schema:
-    found = {status: success(response, store) for status, response in endpoint.responses.items()}
+    found = {status: success(response, store) for status, response in endpoint.answers.items()}
     for status in {*shared, *endpoint.errors}:
         codes = {**shared.get(status, {}), **endpoint.errors.get(status, {})}
         found[status] = error(status, codes, store, may_retry_after=status in endpoint.may_retry_after)
