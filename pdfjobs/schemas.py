@@ -35,6 +35,8 @@ class PdfRequest(Message, Generic[VariablesT]):
     )
     options: PdfOptions | None = None
 
+    examples = {name: {"template_name": name, "variables": kind.sample} for name, kind in KNOWN.items()}
+
 
 class PdfJobCreated(TypedDict):
     job_id: Id
@@ -43,6 +45,8 @@ class PdfJobCreated(TypedDict):
 
 
 class PdfJobDetail(PdfJobCreated):
+    """The job; `download_url` is set once it has succeeded."""
+
     started_at: Time | None
     finished_at: Time | None
     error_code: Annotated[str, WithJsonSchema({"type": "string", "enum": ErrorCode.values})] | None
@@ -67,4 +71,6 @@ class PdfTemplate(TypedDict):
 
 
 class PdfTemplates(TypedDict):
+    """The templates that may be used."""
+
     templates: list[PdfTemplate]

@@ -1,9 +1,9 @@
 """How an endpoint is described for OpenAPI; kilit/api/schema.py builds the document."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NotRequired, TypeVar, cast
 
 from drf_spectacular.utils import OpenApiParameter
 from pydantic import WithJsonSchema
@@ -14,6 +14,7 @@ from kilit.api.messages import FieldError, Message
 
 Codes = Mapping[str, str]  # each error code of a status, and when it is returned
 Errors = Mapping[int, Codes]
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 Id = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
@@ -68,7 +69,7 @@ class Endpoint:
     may_retry_after: Sequence[int] = ()  # error statuses that sometimes carry Retry-After
 
 
-def endpoint(answer: Any = None, *, reads: bool = True, **described: Any) -> Any:
+def endpoint(answer: Any = None, *, reads: bool = True, **described: Any) -> Callable[[Method], Method]:
     """Describe a method of a view, and hand it the request's body or query as a message, unless `reads` is false.
 
     `answer` is the type of a 200; `answers` lists several. The schema adds the errors that all endpoints share.
@@ -77,16 +78,17 @@ def endpoint(answer: Any = None, *, reads: bool = True, **described: Any) -> Any
         described["answers"] = {200: answer if isinstance(answer, ApiResponse) else ApiResponse(answer.__doc__, answer)}
     found = Endpoint(**described)
 
-    def decorate(method: Any) -> Any:
+    def decorate(method: Method) -> Method:
         @wraps(method)
         def with_message(self: Any, request: Any, **options: Any) -> Any:
             if found.body:
                 return method(self, request, found.body.read({} if request.data is None else request.data), **options)
-            return method(self, request, found.query.read(request.query_params.dict()), **options)
+            given = {name: value for name, value in request.query_params.items() if value}
+            return method(self, request, found.query and found.query.read(given), **options)
 
-        decorated = with_message if reads and (found.body or found.query) else method
+        decorated: Any = with_message if reads and (found.body or found.query) else method
         decorated.endpoint = found
-        return decorated
+        return cast("Method", decorated)
 
     return decorate
 

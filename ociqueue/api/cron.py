@@ -15,14 +15,14 @@ from kilit.api.errors import ApiError
 from kilit.api.openapi import endpoint
 from kilit.workers import doorbells, sweeps
 from kilit.workers.models import Heartbeat
-from ociqueue.api.answers import CronResult
+from ociqueue.answers import CronResult
 
 
 class CronView(APIView):
     """Runs a sweep; accepts GET and POST, as schedulers differ."""
 
     tag = "Clocks"
-    security: ClassVar = [{"cronSecret": []}]
+    schemes = ("cronSecret",)
     errors: ClassVar = {503: {"CRON_OFF": "No secret is set, so this URL is disabled."}}
     task = ""
     authentication_classes = []

@@ -11,8 +11,7 @@ from rest_framework.views import APIView
 from kilit.access.authentication import SessionAuthentication
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.lock.audit import for_reason
-from ociqueue import acknowledge, presenters
-from ociqueue.api import answers
+from ociqueue import acknowledge, answers, presenters
 from ociqueue.api.script import NO_SITE, find_site
 from ociqueue.models import Site
 from ociqueue.models.queryset import ConversionQuerySet

@@ -12,8 +12,7 @@ from kilit.access.authentication import KeyAuthentication
 from kilit.access.models import ApiKey
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
-from ociqueue import acknowledge, export, schemas
-from ociqueue.api import answers
+from ociqueue import acknowledge, answers, export, schemas
 from ociqueue.api.authentication import ScriptSession, SessionTokenAuthentication, open_session
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Site

@@ -1,6 +1,6 @@
 """Permissions of the cutting API: viewers read, operators act; a key has the role of its user."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
@@ -14,6 +14,9 @@ MOST_IN_MESSAGE = 20
 
 
 class QueueView(APIView):
+    tag = "Cutting jobs"
+    errors: ClassVar = {403: {"FORBIDDEN": "Your role does not allow this."}}
+
     def check_permissions(self, request: Request) -> None:
         super().check_permissions(request)
         needed = "view" if request.method in ("GET", "HEAD", "OPTIONS") else "operate"

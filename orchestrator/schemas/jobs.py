@@ -34,6 +34,8 @@ class DecisionReason(Message):
 
     reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=1000, pattern=STORABLE)] | None = None
 
+    examples = {"with a reason": {"reason": "The customer called."}}
+
 
 class JobShown(TypedDict):
     """A job as in lists."""
@@ -111,6 +113,8 @@ class JobPage(TypedDict):
 
 
 class JobDetail(TypedDict):
+    """The job."""
+
     job: JobWhole
 
 

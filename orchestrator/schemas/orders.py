@@ -168,6 +168,27 @@ class Part(Message):
         return value
 
 
+EXAMPLE = {
+    "order_id": "S-1001",
+    "customer_phone": "0555 123 45 67",
+    "opti_mode": "C",
+    "parts": [
+        {
+            "id": "g1",
+            "part_type": "GOVDE",
+            "material_code": "MAT-01",
+            "length_cm": 120.5,
+            "width_cm": 40,
+            "quantity": 2,
+            "grain": 1,
+            "color": "Beyaz",
+            "thickness_mm": 18,
+            "edge_up": "1mm",
+        }
+    ],
+}
+
+
 class Order(OrderMessage):
     order_id: Text100
     customer_phone: Phone  # E.164
@@ -178,10 +199,14 @@ class Order(OrderMessage):
     parts: Annotated[list[Part], Field(min_length=1, max_length=MOST_PARTS, description="Their ids are unique.")]
     revision: Annotated[Revision, ShownAs(Revision | None)] = 0
 
+    examples = {"a cupboard": EXAMPLE}
+
 
 class NewCustomer(OrderMessage):
     phone: Phone
     name: Text200
+
+    examples = {"a customer": {"phone": "0555 123 45 67", "name": "Ayşe Yılmaz"}}
 
 
 class CustomerLookup(OrderMessage):
