@@ -204,6 +204,8 @@ class EnqueueRequest(SiteRequest):
 
     conversions: Annotated[list[Annotated[Any, ShownAs(NewConversion)]], Field(min_length=1, max_length=MOST_ENQUEUED)]
 
+    examples = {"one sale": {"siteId": SITE, "conversions": [SALE]}}
+
 
 class ExportQuery(SiteRequest):
     markAsExported: Annotated[str, Field(max_length=16, description="Only the literal `true` claims.")] = "false"
