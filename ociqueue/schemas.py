@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal
@@ -21,13 +22,14 @@ from pydantic import (
 )
 
 from kilit.api.cursor import Cursor
-from kilit.api.messages import Expected, Message, ShownAs, invalid, line
+from kilit.api.messages import Expected, Message, ShownAs, invalid, line, text
 from kilit.lock.text import strip_control_chars
 from ociqueue.currencies import CURRENCIES, MINOR_UNITS
 from ociqueue.models.conversion import PREFIX
 from ociqueue.states import Category, ConversionStatus
 
 OLDEST = timedelta(days=90)
+LONGEST_TIME = 40
 MOST = Decimal(10) ** 12
 MOST_EXPORTED = 10_000
 MOST_ACTED_ON = 5_000
@@ -59,10 +61,12 @@ def read_time(value: Any, info: ValidationInfo) -> datetime:
     """Return a time in UTC that is neither in the future nor too old for Google."""
     if not isinstance(value, str):
         raise invalid("Expected a string.")
-    try:
-        time = datetime.fromisoformat(value.strip())
-    except ValueError:
-        raise invalid("Expected ISO 8601 with an offset, such as 2026-11-15T13:45:00+03:00.") from None
+    time = None
+    if len(value := value.strip()) <= LONGEST_TIME and value.isprintable():  # any character may stand for the T
+        with suppress(ValueError):
+            time = datetime.fromisoformat(value)
+    if time is None:
+        raise invalid("Expected ISO 8601 with an offset, such as 2026-11-15T13:45:00+03:00.")
     if time.tzinfo is None:
         raise invalid("The offset is missing, as in 2026-11-15T13:45:00+03:00.")
     now = info.context["now"]  # type: ignore[index]
@@ -113,7 +117,9 @@ def read_message(value: Any) -> str:
     """Clean an error message rather than reject it, because a rejection would lose the report of every row."""
     if value is None:
         return ""
-    return strip_control_chars(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
+    return strip_control_chars(
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=float)
+    )
 
 
 SiteId = Annotated[str, line(64), Field(description="The site's public id or uuid.", examples=[SITE])]
@@ -225,7 +231,7 @@ class AckFailedRequest(SiteRequest):
     """What could not be uploaded, and why."""
 
     queueIds: Annotated[list[RowId], Field(max_length=MOST_EXPORTED)]
-    errorCode: Annotated[str, line(64)] = "VALIDATION_FAILED"
+    errorCode: Annotated[str, text(64, least=1)] = "VALIDATION_FAILED"
     errorMessage: Annotated[
         str,
         PlainValidator(read_message, json_schema_input_type=Any),
@@ -260,8 +266,8 @@ class ActionRequest(SiteRequest):
 
     action: Literal["RETRY_SELECTED", "RESET_TO_QUEUED", "MARK_FAILED"]
     ids: Annotated[list[RowId], Field(max_length=MOST_ACTED_ON)]
-    reason: Annotated[str, Field(max_length=1000)] = ""
-    errorCode: Annotated[str, line(64)] | Literal[""] | None = None
+    reason: Annotated[str, text(1000)] = ""
+    errorCode: Annotated[str, text(64)] = ""
     errorCategory: Category | None = None
     clearErrors: bool = False
 
