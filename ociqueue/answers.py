@@ -5,7 +5,7 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kilit.api.openapi import Time
+from kilit.api.messages import Time
 from ociqueue.enqueue import ConversionResult
 from ociqueue.export import Item
 from ociqueue.schemas import ConversionId

@@ -5,8 +5,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from kilit.api.messages import Expected, Message
-from kilit.api.openapi import Id, Time
+from kilit.api.messages import Expected, Id, Message, Time
 from pdfjobs.documents.catalogue import KNOWN
 from pdfjobs.documents.fields import MOST_ERRORS
 from pdfjobs.models.job import LONGEST_TIMEOUT

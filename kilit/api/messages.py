@@ -10,7 +10,7 @@ from functools import cache
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError, WithJsonSchema
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, core_schema
 from typing_extensions import TypedDict  # pydantic reads those of `typing` from Python 3.12 on only
@@ -21,6 +21,9 @@ from kilit.lock.text import CONTROL_CHARS, SURROGATES, UNSTORABLE_CHARS
 NO_CONTROL_CHARS = f"^{CONTROL_CHARS.pattern.replace('[', '[^').replace(SURROGATES, '')}*$"
 NO_NUL = r"^[^\x00]*$"
 LONGEST_NAME = 80  # characters of a caller's own name that are shown in a path
+
+Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+Id = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
 
 # By pydantic's types of errors; each error fills in its own limits.
 TEXTS = {

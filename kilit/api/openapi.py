@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Annotated, Any, NotRequired, TypeVar, cast
+from typing import Any, NotRequired, TypeVar, cast
 
 from drf_spectacular.utils import OpenApiParameter
-from pydantic import WithJsonSchema
 from typing_extensions import TypedDict
 
 from kilit.api.json_schema import Schema, without_titles
@@ -15,9 +14,6 @@ from kilit.api.messages import FieldError, Message
 Codes = Mapping[str, str]  # each error code of a status, and when it is returned
 Errors = Mapping[int, Codes]
 Method = TypeVar("Method", bound=Callable[..., Any])
-
-Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
-Id = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
 
 VALIDATION = {"VALIDATION": "Some fields are invalid; `fields` lists them."}
 RETRY_AFTER = "Seconds to wait before retrying."

@@ -6,8 +6,7 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
-from kilit.api.messages import Message, text
-from kilit.api.openapi import Id, Time
+from kilit.api.messages import Id, Message, Time, text
 from orchestrator.errors import Code
 from orchestrator.states import JobState, Mode
 
