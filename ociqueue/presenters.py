@@ -6,10 +6,10 @@ from uuid import UUID
 
 from kilit.api.cursor import encode_cursor
 from kilit.api.presenting import present
-from ociqueue.answers import ConversionRow
 from ociqueue.filters import FILTERS
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.schemas.answers import ConversionRow
 from ociqueue.site_health import SiteHealth, site_health
 from ociqueue.states import CONVERSIONS
 

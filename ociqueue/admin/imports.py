@@ -15,7 +15,7 @@ from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget
 from kilit.console.formatting import number, page
 from ociqueue.csv_import import CsvError, ImportTally, import_file
 from ociqueue.models import Site
-from ociqueue.schemas import FIELDS
+from ociqueue.schemas.conversions import FIELDS
 
 MEGABYTES = 5  # about 50,000 lines, half a minute; larger files go through the command
 MOST_SHOWN = 200

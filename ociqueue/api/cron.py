@@ -15,7 +15,7 @@ from kilit.api.errors import ApiError
 from kilit.api.openapi import endpoint
 from kilit.workers import doorbells, sweeps
 from kilit.workers.models import Heartbeat
-from ociqueue.answers import CronResult
+from ociqueue.schemas.answers import CronResult
 
 
 class CronView(APIView):

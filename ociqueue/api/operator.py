@@ -11,11 +11,12 @@ from rest_framework.views import APIView
 from kilit.access.authentication import SessionAuthentication
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.lock.audit import for_reason
-from ociqueue import acknowledge, answers, presenters
+from ociqueue import acknowledge, presenters
 from ociqueue.api.script import NO_SITE, find_site
 from ociqueue.models import Site
 from ociqueue.models.queryset import ConversionQuerySet
-from ociqueue.schemas import ActionRequest, RowsQuery, StatsQuery
+from ociqueue.schemas import answers
+from ociqueue.schemas.requests import ActionRequest, RowsQuery, StatsQuery
 
 
 class OperatorView(APIView):

@@ -12,11 +12,12 @@ from kilit.access.authentication import KeyAuthentication
 from kilit.access.models import ApiKey
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
-from ociqueue import acknowledge, answers, export, schemas
+from ociqueue import acknowledge, export
 from ociqueue.api.authentication import ScriptSession, SessionTokenAuthentication, open_session
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Site
 from ociqueue.models.site import SiteQuerySet
+from ociqueue.schemas import answers, requests
 from ociqueue.states import SyncMethod
 
 NO_SITE = {404: {"NOT_FOUND": "There is no such site, or you have no access to it."}}
@@ -39,8 +40,8 @@ class ScriptView(APIView):
 class EnqueueView(ScriptView):
     authentication_classes = [KeyAuthentication]  # a script's session may only export and acknowledge
 
-    @endpoint(answers.Enqueued, body=schemas.EnqueueRequest)
-    def post(self, request: Request, asked: schemas.EnqueueRequest) -> Response:
+    @endpoint(answers.Enqueued, body=requests.EnqueueRequest)
+    def post(self, request: Request, asked: requests.EnqueueRequest) -> Response:
         """Send conversions.
 
         Valid ones are stored even when others are invalid; sending the same `sourceKey` again returns the existing id.
@@ -56,14 +57,14 @@ class ExportView(ScriptView):
     http_method_names = ["get", "options"]
 
     @endpoint(
-        ApiResponse("What was or would be claimed.", list[export.Item] | answers.Preview),
-        query=schemas.ExportQuery,
+        ApiResponse("What was or would be claimed.", list[answers.Item] | answers.Preview),
+        query=requests.ExportQuery,
         errors={
             409: {"NOT_A_SCRIPT_SITE": "The site uses the Google Ads API."},
             503: {"SITE_PAUSED": "An operator paused the site; the message contains the reason."},
         },
     )
-    def get(self, request: Request, asked: schemas.ExportQuery) -> Response:
+    def get(self, request: Request, asked: requests.ExportQuery) -> Response:
         """Claim conversions, or preview them.
 
         Only the literal `markAsExported=true` claims rows, and returns a flat array of exactly those; anything else is
@@ -80,8 +81,8 @@ class ExportView(ScriptView):
 
 
 class AckView(ScriptView):
-    @endpoint(answers.Acknowledged, body=schemas.AckRequest)
-    def post(self, request: Request, asked: schemas.AckRequest) -> Response:
+    @endpoint(answers.Acknowledged, body=requests.AckRequest)
+    def post(self, request: Request, asked: requests.AckRequest) -> Response:
         """Acknowledge uploaded conversions.
 
         Rows that are PROCESSING become COMPLETED; `skippedIds`, which the script skipped, become FAILED.
@@ -92,8 +93,8 @@ class AckView(ScriptView):
 
 
 class AckFailedView(ScriptView):
-    @endpoint(answers.Acknowledged, body=schemas.AckFailedRequest)
-    def post(self, request: Request, asked: schemas.AckFailedRequest) -> Response:
+    @endpoint(answers.Acknowledged, body=requests.AckFailedRequest)
+    def post(self, request: Request, asked: requests.AckFailedRequest) -> Response:
         """Report conversions that could not be uploaded."""
         site = self.site(request, asked.siteId)
         error = {"code": asked.errorCode, "category": asked.errorCategory, "message": asked.errorMessage}
@@ -105,8 +106,8 @@ class AckFailedView(ScriptView):
 class VerifyView(ScriptView):
     authentication_classes = [KeyAuthentication]
 
-    @endpoint(answers.Session, body=schemas.SiteRequest)
-    def post(self, request: Request, asked: schemas.SiteRequest) -> Response:
+    @endpoint(answers.Session, body=requests.SiteRequest)
+    def post(self, request: Request, asked: requests.SiteRequest) -> Response:
         """Exchange a key for a token for one site, as older scripts do."""
         token, expires_at = open_session(cast("ApiKey", request.auth), self.site(request, asked.siteId))
         return Response({"session_token": token, "expires_at": expires_at.isoformat(timespec="seconds")})
