@@ -8,7 +8,7 @@ from typing import Any, NotRequired, TypeVar, cast
 from drf_spectacular.utils import OpenApiParameter
 from typing_extensions import TypedDict
 
-from kilit.api.json_schema import Schema, without_titles
+from kilit.api.json_schema import REFERENCE, Schema, without_titles
 from kilit.api.messages import FieldError, Message
 
 Codes = Mapping[str, str]  # each error code of a status, and when it is returned
@@ -90,7 +90,7 @@ def endpoint(answer: Any = None, *, reads: bool = True, **described: Any) -> Cal
 
 
 def query_parameters(query: type[Message]) -> list[OpenApiParameter]:
-    schema = query.model_json_schema()
+    schema = query.model_json_schema(ref_template=REFERENCE)
     found = []
     for name, value in schema["properties"].items():
         description = value.pop("description", "")

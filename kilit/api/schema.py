@@ -94,7 +94,7 @@ class ApiSchema(AutoSchema):
         return False  # every view describes its own responses
 
     def _get_request_for_media_type(self, serializer: Any, direction: Any = "request") -> Any:
-        return schema_of(serializer, self.store, mode="validation"), True
+        return schema_of(serializer, self.store, mode="validation") if serializer else None, True
 
     def shared_errors(self, operation: Schema) -> dict[int, Codes]:
         """Return the errors that come from middleware, authentication and parsing."""
