@@ -13,7 +13,7 @@ from ociqueue.csv_import import read_lines
 from ociqueue.enqueue import database_now, read_columns
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
-from ociqueue.schemas import FIELDS
+from ociqueue.schemas.conversions import FIELDS
 from ociqueue.states import ConversionStatus
 
 BATCH = 1000

@@ -20,7 +20,7 @@ from kilit.api.messages import FieldError
 from kilit.lock.text import CONTROL_CHARS
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Conversion, Site
-from ociqueue.schemas import FIELDS, REQUIRED
+from ociqueue.schemas.conversions import FIELDS, REQUIRED
 
 BATCH = 1000
 # Every field has a bound, so a longer line is invalid, and no file can make us hold more than this.

@@ -3,12 +3,11 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, NotRequired
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
 from pydantic import ValidationError
-from typing_extensions import TypedDict
 
 from kilit.api.messages import FieldError, field_errors
 from kilit.lock.bulk_sql import bulk_insert
@@ -16,20 +15,11 @@ from kilit.lock.identity import uuid7s
 from kilit.workers import doorbells
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
-from ociqueue.schemas import EMPTY, ConversionId, NewConversion
+from ociqueue.schemas.answers import ConversionResult
+from ociqueue.schemas.conversions import EMPTY, NewConversion
 from ociqueue.states import SyncMethod
 
 Columns = dict[str, Any]
-
-
-class ConversionResult(TypedDict):
-    """The result for one conversion; `defaulted` lists fields that got the site's default."""
-
-    index: int
-    status: Literal["created", "duplicate", "invalid"]
-    id: NotRequired[ConversionId]
-    errors: NotRequired[list[FieldError]]
-    defaulted: NotRequired[dict[str, str]]
 
 
 def enqueue(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[ConversionResult]:

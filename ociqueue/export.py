@@ -6,29 +6,15 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.db.models import Count
-from typing_extensions import TypedDict
 
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.models.limits import RETRY_TIME_PASSED, is_over_cap
 from ociqueue.models.queryset import OLDEST_FIRST
+from ociqueue.schemas.answers import Item
 
 # In the order that `item` unpacks.
 COLUMNS = ("id", "order_id", *Conversion.CLICK_IDS, "action", "conversion_time", "value", "currency")
-
-
-class Item(TypedDict):
-    """A conversion as the script reads it; missing click ids are empty strings."""
-
-    id: str
-    orderId: str
-    gclid: str
-    wbraid: str
-    gbraid: str
-    conversionName: str
-    conversionTime: str
-    conversionValue: float
-    conversionCurrency: str
 
 
 def claim_items(site: Site, *, limit: int) -> list[Item]:

@@ -5,10 +5,11 @@ from typing import Any
 from uuid import UUID
 
 from kilit.api.cursor import encode_cursor
+from kilit.api.presenting import present
 from ociqueue.filters import FILTERS
 from ociqueue.models import Conversion, Site
-from ociqueue.models.conversion import PREFIX
 from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.schemas.answers import ConversionRow
 from ociqueue.site_health import SiteHealth, site_health
 from ociqueue.states import CONVERSIONS
 
@@ -64,27 +65,15 @@ def rows_page(site: Site, *, limit: int, status: str | None, cursor: UUID | None
 
 
 def row(conversion: Conversion) -> dict[str, Any]:
-    return {
-        "id": f"{PREFIX}{conversion.pk}",
-        "status": conversion.status,
-        "conversionName": conversion.action,
-        "orderId": conversion.order_id,
-        "conversionValue": float(conversion.value),
-        "conversionCurrency": conversion.currency,
-        "attemptCount": conversion.attempt_count,
-        "attemptsForgiven": conversion.attempts_forgiven,
-        "lastError": conversion.last_error or None,
-        "providerErrorCode": conversion.provider_error_code or None,
-        "providerErrorCategory": conversion.provider_error_category or None,
-        "providerRequestId": conversion.provider_request_id or None,
-        "outcomeUnknown": outcome_unknown(conversion),
-        "conversionTime": _iso(conversion.conversion_time),
-        "createdAt": _iso(conversion.created_at),
-        "updatedAt": _iso(conversion.updated_at),
-        "claimedAt": _iso(conversion.claimed_at),
-        "nextRetryAt": _iso(conversion.next_retry_at),
-        "uploadedAt": _iso(conversion.uploaded_at),
-    }
+    return present(
+        conversion,
+        ConversionRow,
+        id=str(conversion),
+        conversionName=conversion.action,
+        conversionValue=float(conversion.value),
+        conversionCurrency=conversion.currency,
+        outcomeUnknown=outcome_unknown(conversion),
+    )
 
 
 def with_upload(rows: ConversionQuerySet) -> ConversionQuerySet:

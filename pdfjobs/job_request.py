@@ -1,8 +1,8 @@
 """A valid request for a document."""
 
+import json
 from dataclasses import dataclass
 from datetime import timedelta
-from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
@@ -42,14 +42,6 @@ def parse_job_request(body: Any) -> JobRequest:
     )
 
 
-def as_stored(value: Any) -> Any:
+def as_stored(variables: Any) -> Any:
     """Return valid variables as the database returns them, without negative zero: workers compute the key from that."""
-    match value:
-        case float() | Decimal():
-            return float(value) + 0.0
-        case dict():
-            return {name: as_stored(inner) for name, inner in value.items()}
-        case list():
-            return [as_stored(inner) for inner in value]
-        case _:
-            return value
+    return json.loads(json.dumps(variables, default=float), parse_float=lambda digits: float(digits) + 0.0)

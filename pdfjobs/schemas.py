@@ -5,8 +5,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from kilit.api.messages import Expected, Message
-from kilit.api.openapi import Id, Time
+from kilit.api.messages import Expected, Id, Message, Time
 from pdfjobs.documents.catalogue import KNOWN
 from pdfjobs.documents.fields import MOST_ERRORS
 from pdfjobs.models.job import LONGEST_TIMEOUT
@@ -35,6 +34,8 @@ class PdfRequest(Message, Generic[VariablesT]):
     )
     options: PdfOptions | None = None
 
+    examples = {name: {"template_name": name, "variables": kind.sample} for name, kind in KNOWN.items()}
+
 
 class PdfJobCreated(TypedDict):
     job_id: Id
@@ -43,6 +44,8 @@ class PdfJobCreated(TypedDict):
 
 
 class PdfJobDetail(PdfJobCreated):
+    """The job; `download_url` is set once it has succeeded."""
+
     started_at: Time | None
     finished_at: Time | None
     error_code: Annotated[str, WithJsonSchema({"type": "string", "enum": ErrorCode.values})] | None
@@ -67,4 +70,6 @@ class PdfTemplate(TypedDict):
 
 
 class PdfTemplates(TypedDict):
+    """The templates that may be used."""
+
     templates: list[PdfTemplate]

@@ -20,7 +20,9 @@ UPDATE_USED_AT_EVERY = timedelta(minutes=1)
 class SessionAuthentication(rest_framework.authentication.SessionAuthentication):
     """DRF's, but with 401 instead of 403 when there is no session."""
 
-    checks_csrf = True  # read by the OpenAPI schema
+    # Both are read by the OpenAPI schema.
+    checks_csrf = True
+    schemes = ("session",)
 
     def authenticate_header(self, request: Request) -> str:
         return "Session"
@@ -29,7 +31,9 @@ class SessionAuthentication(rest_framework.authentication.SessionAuthentication)
 class KeyAuthentication(BaseAuthentication):
     """The user is the key's owner, and `request.auth` the key."""
 
-    is_rate_limited = True  # read by the OpenAPI schema
+    # Both are read by the OpenAPI schema.
+    is_rate_limited = True
+    schemes: tuple[str, ...] = ("key", "bearerKey")
 
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:
         text = given_key(request)

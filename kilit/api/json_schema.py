@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 Schema = dict[str, Any]
+REFERENCE = "#/components/schemas/{model}"
 # Stores a component by its name, unless it is known.
 Store = Callable[[str, Schema], object]
 
@@ -13,7 +14,7 @@ Store = Callable[[str, Schema], object]
 def schema_of(hint: Any, store: Store, *, mode: Literal["validation", "serialization"] = "serialization") -> Schema:
     """Return the schema of a type; messages, TypedDicts and enums in it become components."""
     # As a list, because pydantic makes no component of the outermost type.
-    listed = TypeAdapter(list[hint]).json_schema(ref_template="#/components/schemas/{model}", mode=mode)
+    listed = TypeAdapter(list[hint]).json_schema(ref_template=REFERENCE, mode=mode)
     for name, component in listed.pop("$defs", {}).items():
         store(name, without_titles(component))
     schema: Schema = without_titles(listed["items"])
@@ -21,10 +22,10 @@ def schema_of(hint: Any, store: Store, *, mode: Literal["validation", "serializa
 
 
 def without_titles(schema: Any) -> Any:
-    """Leave out the titles that pydantic makes of names."""
+    """Leave out the titles that pydantic makes of names; a default is data, which may have a `title` of its own."""
     if isinstance(schema, dict):
         return {
-            name: without_titles(value)
+            name: value if name == "default" else without_titles(value)
             for name, value in schema.items()
             if name != "title" or not isinstance(value, str)
         }

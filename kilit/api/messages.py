@@ -10,7 +10,7 @@ from functools import cache
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError, WithJsonSchema
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, core_schema
 from typing_extensions import TypedDict  # pydantic reads those of `typing` from Python 3.12 on only
@@ -19,7 +19,11 @@ from kilit.lock.text import CONTROL_CHARS, SURROGATES, UNSTORABLE_CHARS
 
 # Pydantic's patterns cannot contain surrogates; a text with one is refused before as `string_unicode`.
 NO_CONTROL_CHARS = f"^{CONTROL_CHARS.pattern.replace('[', '[^').replace(SURROGATES, '')}*$"
+NO_NUL = r"^[^\x00]*$"
 LONGEST_NAME = 80  # characters of a caller's own name that are shown in a path
+
+Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+Id = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
 
 # By pydantic's types of errors; each error fills in its own limits.
 TEXTS = {
@@ -67,6 +71,7 @@ class Message(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
     most_errors: ClassVar[int | None] = None  # that are reported
+    examples: ClassVar[Mapping[str, Any]] = {}  # by their titles, for OpenAPI
 
     @classmethod
     def read(cls, data: Any, *, context: Mapping[str, Any] | None = None) -> Self:
@@ -104,6 +109,11 @@ def line(longest: int) -> StringConstraints:
     return StringConstraints(strip_whitespace=True, min_length=1, max_length=longest, pattern=NO_CONTROL_CHARS)
 
 
+def text(longest: int, *, least: int = 0) -> StringConstraints:
+    """Return the limits of a text that is trimmed; line breaks are kept, and only what cannot be stored is refused."""
+    return StringConstraints(strip_whitespace=True, min_length=least, max_length=longest, pattern=NO_NUL)
+
+
 def invalid(text: str) -> PydanticCustomError:
     """Return the error of a validator, with the text that the caller gets."""
     return PydanticCustomError("invalid", "{text}", {"text": text})
@@ -136,7 +146,7 @@ def _text(found: Any, model: type[BaseModel], listed: set[str]) -> str:
             return "Unknown field."
         listed.add(names)
         return f"Unknown field. Known fields: {names}."
-    if kind == "missing" or (path and found["input"] is None and kind != "invalid" and _is_required(model, path)):
+    if kind == "missing" or (found["input"] is None and kind != "invalid" and _is_required(model, path)):
         _, notes = _at(model, path)
         expected = [note.text for note in notes if isinstance(note, Expected)]
         return f"This field is required: {expected[0]}." if expected else "This field is required."
@@ -151,7 +161,7 @@ def _text(found: Any, model: type[BaseModel], listed: set[str]) -> str:
 
 def _is_required(model: type[BaseModel], path: Sequence[str | int]) -> bool:
     owner, _ = _at(model, path[:-1])
-    return not _is_model(owner) or _fields(owner)[str(path[-1])].is_required()
+    return bool(path) and _is_model(owner) and _fields(owner)[str(path[-1])].is_required()
 
 
 def _at(model: type[BaseModel], path: Sequence[str | int]) -> tuple[Any, Sequence[Any]]:

@@ -1,22 +1,21 @@
 """How an endpoint is described for OpenAPI; kilit/api/schema.py builds the document."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, NotRequired
+from functools import wraps
+from typing import Any, NotRequired, TypeVar, cast
 
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema, extend_schema_view
-from pydantic import WithJsonSchema
+from drf_spectacular.utils import OpenApiParameter
 from typing_extensions import TypedDict
 
-from kilit.api.json_schema import Schema, without_titles
+from kilit.api.json_schema import REFERENCE, Schema, without_titles
 from kilit.api.messages import FieldError, Message
 
 Codes = Mapping[str, str]  # each error code of a status, and when it is returned
+Errors = Mapping[int, Codes]
+Method = TypeVar("Method", bound=Callable[..., Any])
 
-Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
-Id = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
-
-VALIDATION = {400: {"VALIDATION": "Some fields are invalid; `fields` lists them."}}
+VALIDATION = {"VALIDATION": "Some fields are invalid; `fields` lists them."}
 RETRY_AFTER = "Seconds to wait before retrying."
 
 
@@ -56,50 +55,42 @@ class ApiResponse:
 
 @dataclass(frozen=True)
 class Endpoint:
-    responses: Mapping[int, ApiResponse]
-    errors: Mapping[int, Codes] = field(default_factory=dict)
-    may_retry_after: frozenset[int] = frozenset()  # error statuses that sometimes carry Retry-After
+    """What a method of a view takes and answers; its summary and description are its docstring, or its class's."""
+
+    answers: Mapping[int, ApiResponse]
+    errors: Errors = field(default_factory=dict)
+    body: type[Message] | None = None
+    query: type[Message] | None = None
+    parameters: Sequence[OpenApiParameter] = ()
+    may_retry_after: Sequence[int] = ()  # error statuses that sometimes carry Retry-After
 
 
-def operation(
-    summary: str,
-    *,
-    tag: str,
-    responses: Mapping[int, ApiResponse],
-    errors: Sequence[Mapping[int, Codes]] = (),
-    may_retry_after: Sequence[int] = (),
-    description: str = "",
-    query: type[Message] | None = None,
-    body: type[Message] | None = None,
-    examples: Mapping[str, Any] | None = None,
-    parameters: Sequence[Any] = (),
-    security: Sequence[dict[str, list[str]]] | None = None,
-    deprecated: bool = False,
-) -> Any:
-    """Describe one method of a view; the schema adds the errors that all endpoints share."""
-    merged: dict[int, dict[str, str]] = {}
-    for by_status in errors:
-        for status, codes in by_status.items():
-            merged.setdefault(status, {}).update(codes)
-    return extend_schema(
-        summary=summary,
-        description=description or None,
-        tags=[tag],
-        parameters=[*query_parameters(query), *parameters] if query else list(parameters),
-        request=body,
-        responses={},
-        auth=security,  # type: ignore[arg-type]  # alternatives, as OpenAPI writes them
-        deprecated=deprecated or None,
-        examples=[OpenApiExample(name, value, request_only=True) for name, value in (examples or {}).items()],
-        extensions={"x-endpoint": Endpoint(responses, merged, frozenset(may_retry_after))},
-    )
+def endpoint(answer: Any = None, *, reads: bool = True, **described: Any) -> Callable[[Method], Method]:
+    """Describe a method of a view, and hand it the request's body or query as a message, unless `reads` is false.
 
+    `answer` is the type of a 200; `answers` lists several. The schema adds the errors that all endpoints share.
+    """
+    if answer is not None:
+        described["answers"] = {200: answer if isinstance(answer, ApiResponse) else ApiResponse(answer.__doc__, answer)}
+    found = Endpoint(**described)
 
-describe = extend_schema_view
+    def decorate(method: Method) -> Method:
+        @wraps(method)
+        def with_message(self: Any, request: Any, **options: Any) -> Any:
+            if found.body:
+                return method(self, request, found.body.read({} if request.data is None else request.data), **options)
+            given = {name: value for name, value in request.query_params.items() if value}
+            return method(self, request, found.query and found.query.read(given), **options)
+
+        decorated: Any = with_message if reads and (found.body or found.query) else method
+        decorated.endpoint = found
+        return cast("Method", decorated)
+
+    return decorate
 
 
 def query_parameters(query: type[Message]) -> list[OpenApiParameter]:
-    schema = query.model_json_schema()
+    schema = query.model_json_schema(ref_template=REFERENCE)
     found = []
     for name, value in schema["properties"].items():
         description = value.pop("description", "")

@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Mapping
+from inspect import cleandoc
 from typing import Any
 
 from django.conf import settings
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent
+from drf_spectacular.utils import OpenApiExample
 
 from kilit.api.json_schema import Schema, Store, schema_of
-from kilit.api.openapi import RETRY_AFTER, ApiResponse, Codes, Endpoint, Refusal
+from kilit.api.openapi import RETRY_AFTER, VALIDATION, ApiResponse, Codes, Endpoint, Refusal, query_parameters
 from kilit.api.probes import PROBES
 
 REQUEST_ID = {"description": "Identifies the request in the log.", "schema": {"type": "string"}}
@@ -22,58 +23,68 @@ BODY: dict[int, Codes] = {
     415: {"UNSUPPORTED_MEDIA_TYPE": "The body is not JSON."},
 }
 
-KEY = {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "A key issued in the console."}
-BEARER = {"type": "http", "scheme": "bearer", "description": "The same key as `Authorization: Bearer`."}
-TOKEN = {"type": "http", "scheme": "bearer", "description": "A token of `POST /api/oci/v2/verify`, for one site."}
-CRON = {"type": "http", "scheme": "bearer", "description": "The value of `KILIT_CRON_SECRET`."}
-METRICS = {"type": "http", "scheme": "bearer", "description": "The value of `KILIT_METRICS_TOKEN`, if it is set."}
+BEARER = {"type": "http", "scheme": "bearer"}
 SESSION = (
     "The session of a user logged in to the console; requests that change something also need the header "
     "`X-CSRFToken` with the value of the CSRF cookie."
 )
-
-# For endpoints that check the secret themselves, without a DRF authentication class.
-OTHER_SCHEMES = {"cronSecret": CRON, "metricsToken": METRICS}
-
-
-class KeyScheme(OpenApiAuthenticationExtension):
-    target_class = "kilit.access.authentication.KeyAuthentication"
-    name = ["key", "bearerKey"]
-
-    def get_security_requirement(self, auto_schema: Any) -> list[dict[str, list[Any]]]:
-        return [{name: []} for name in self.name]  # alternatives: either is enough
-
-    def get_security_definition(self, auto_schema: Any) -> list[dict[str, Any]]:
-        return [KEY, BEARER]
-
-
-class SessionTokenScheme(OpenApiAuthenticationExtension):
-    target_class = "ociqueue.api.authentication.SessionTokenAuthentication"
-    name = "sessionToken"
-
-    def get_security_requirement(self, auto_schema: Any) -> list[dict[str, list[Any]]]:
-        return [{name: []} for name in (*KeyScheme.name, self.name)]
-
-    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
-        return TOKEN
-
-
-class SessionScheme(OpenApiAuthenticationExtension):
-    target_class = "kilit.access.authentication.SessionAuthentication"
-    name = "session"
-
-    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
-        return {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME, "description": SESSION}
+# Views and authentication classes name theirs as `schemes`; any one of them is enough.
+SCHEMES = {
+    "bearerKey": {**BEARER, "description": "The same key as `Authorization: Bearer`."},
+    "cronSecret": {**BEARER, "description": "The value of `KILIT_CRON_SECRET`."},
+    "key": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "A key issued in the console."},
+    "metricsToken": {**BEARER, "description": "The value of `KILIT_METRICS_TOKEN`, if it is set."},
+    "session": {"type": "apiKey", "in": "cookie", "name": settings.SESSION_COOKIE_NAME, "description": SESSION},
+    "sessionToken": {**BEARER, "description": "A token of `POST /api/oci/v2/verify`, for one site."},
+}
 
 
 class ApiSchema(AutoSchema):
+    """Reads a method's endpoint; its view has a `tag`, and may have `errors`, `parameters` and `schemes` for all."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        found: Endpoint = getattr(self.view, self.method.lower()).endpoint
+        return found
+
     def get_operation(self, *args: Any, **options: Any) -> Schema | None:
         operation = super().get_operation(*args, **options)
-        if operation is None:
-            return None
-        endpoint: Endpoint = operation.pop("x-endpoint")
-        operation["responses"] = responses(endpoint, self.shared_errors(operation), self.store)
+        if operation is not None:
+            operation["responses"] = responses(self.endpoint, self.shared_errors(operation), self.store)
         return operation
+
+    def get_tags(self) -> list[str]:
+        return [self.view.tag]  # type: ignore[attr-defined]
+
+    def get_summary(self) -> str:
+        return self._docstring()[0].rstrip(".")
+
+    def get_description(self) -> str:  # type: ignore[override]
+        return self._docstring()[1]
+
+    def _docstring(self) -> list[str]:
+        """Return the summary and the description, which may be empty."""
+        text: Any = getattr(self.view, self.method.lower()).__doc__ or type(self.view).__doc__
+        return [" ".join(part.split()) for part in [*cleandoc(text).split("\n\n", 1), ""][:2]]
+
+    def get_auth(self) -> list[dict[str, list[str]]]:
+        sources = (self.view, *self.view.get_authenticators())
+        return [{name: []} for source in sources for name in getattr(source, "schemes", ())]
+
+    def get_override_parameters(self) -> list[Any]:
+        found = self.endpoint
+        shared = getattr(self.view, "parameters", ())
+        return [*(query_parameters(found.query) if found.query else ()), *shared, *found.parameters]
+
+    def get_request_serializer(self) -> Any:
+        return self.endpoint.body
+
+    def get_examples(self) -> list[OpenApiExample]:
+        examples = self.endpoint.body.examples if self.endpoint.body else {}
+        return [OpenApiExample(name, value, request_only=True) for name, value in examples.items()]
+
+    def get_response_serializers(self) -> Any:
+        return {}  # every endpoint describes its own
 
     def get_operation_id(self) -> str:
         """Derive the id from method and path, which are stable."""
@@ -83,7 +94,7 @@ class ApiSchema(AutoSchema):
         return False  # every view describes its own responses
 
     def _get_request_for_media_type(self, serializer: Any, direction: Any = "request") -> Any:
-        return schema_of(serializer, self.store, mode="validation"), True
+        return schema_of(serializer, self.store, mode="validation") if serializer else None, True
 
     def shared_errors(self, operation: Schema) -> dict[int, Codes]:
         """Return the errors that come from middleware, authentication and parsing."""
@@ -92,6 +103,8 @@ class ApiSchema(AutoSchema):
             ", or the body is not JSON." if "requestBody" in operation else "."
         )
         errors: dict[int, Codes] = {400: {"BAD_REQUEST": malformed}}
+        if self.endpoint.query or (self.endpoint.body and 422 not in self.endpoint.errors):  # noqa: PLR2004
+            errors[400] = {**errors[400], **VALIDATION}
         if operation.get("security"):
             errors[401] = {"UNAUTHENTICATED": "Credentials are missing, unknown, expired or revoked."}
         if self.method == "POST" and any(getattr(one, "checks_csrf", False) for one in authenticators):
@@ -103,6 +116,8 @@ class ApiSchema(AutoSchema):
         if any(getattr(one, "is_rate_limited", False) for one in authenticators):
             errors[429] = {"TOO_MANY_REQUESTS": "The key has reached its rate limit for this minute."}
         errors[503] = {"UNAVAILABLE": "The database is not responding; nothing was changed."}
+        for status, codes in getattr(self.view, "errors", {}).items():
+            errors[status] = {**errors.get(status, {}), **codes}
         return errors
 
     def store(self, name: str, schema: Schema) -> None:
@@ -111,7 +126,7 @@ class ApiSchema(AutoSchema):
 
 
 def responses(endpoint: Endpoint, shared: Mapping[int, Codes], store: Store) -> Schema:
-    found = {status: success(response, store) for status, response in endpoint.responses.items()}
+    found = {status: success(response, store) for status, response in endpoint.answers.items()}
     for status in {*shared, *endpoint.errors}:
         codes = {**shared.get(status, {}), **endpoint.errors.get(status, {})}
         found[status] = error(status, codes, store, may_retry_after=status in endpoint.may_retry_after)
@@ -160,7 +175,7 @@ def add_probes(result: Schema, generator: Any, **options: Any) -> Schema:
             }
         }
     components["headers"] = {"RequestId": REQUEST_ID}
-    components["securitySchemes"] |= OTHER_SCHEMES
+    components["securitySchemes"] = SCHEMES
     for kind, named in components.items():
         components[kind] = dict(sorted(named.items()))
     return result

@@ -19,7 +19,7 @@ from kilit.api.csv_files import csv_lines, csv_response
 from kilit.console.formatting import number, page
 from ociqueue.csv_import import REASON, CsvError, ImportTally, RejectedLine, import_file
 from ociqueue.models import Site
-from ociqueue.schemas import FIELDS
+from ociqueue.schemas.conversions import FIELDS
 
 MEGABYTES = 5  # about 50,000 lines, half a minute; larger files go through the command
 MOST_SHOWN = 200  # rejected lines on the page

@@ -33,6 +33,8 @@ class ScriptSession:
 class SessionTokenAuthentication(KeyAuthentication):
     """Accepts a session token in place of a key."""
 
+    schemes = (*KeyAuthentication.schemes, "sessionToken")
+
     def authenticate(self, request: Request) -> tuple[Any, ApiKey | ScriptSession] | None:
         try:
             token = signing.loads(given_key(request), salt=SALT, max_age=LASTS)

@@ -1,6 +1,7 @@
 """Cron URLs for external schedulers, protected by a bearer secret."""
 
 import secrets
+from typing import ClassVar
 
 from django.conf import settings
 from rest_framework.exceptions import NotAuthenticated
@@ -11,19 +12,24 @@ from rest_framework.views import APIView
 
 from kilit.access.authentication import given_key
 from kilit.api.errors import ApiError
+from kilit.api.openapi import endpoint
 from kilit.workers import doorbells, sweeps
 from kilit.workers.models import Heartbeat
-from ociqueue.api import schema
+from ociqueue.schemas.answers import CronResult
 
 
 class CronView(APIView):
     """Runs a sweep; accepts GET and POST, as schedulers differ."""
 
+    tag = "Clocks"
+    schemes = ("cronSecret",)
+    errors: ClassVar = {503: {"CRON_OFF": "No secret is set, so this URL is disabled."}}
     task = ""
     authentication_classes = []
     permission_classes = [AllowAny]
     http_method_names = ["get", "post", "options"]
 
+    @endpoint(CronResult, may_retry_after=[503])
     def get(self, request: Request) -> Response:
         if not settings.CRON_SECRET:
             raise ApiError(503, "CRON_OFF", "KILIT_CRON_SECRET is not set, so this URL is disabled.")
@@ -43,6 +49,10 @@ class CronView(APIView):
 class BellView(CronView):
     """Rings a doorbell: long work and calls to other services are done by workers."""
 
+    errors: ClassVar = {
+        503: {**CronView.errors[503], "NO_WORKER": "No worker is running; the work starts when one does."}
+    }
+
     def run(self) -> str:
         if not doorbells.doorbells[self.task].is_due():
             return "Nothing is due."
@@ -51,21 +61,25 @@ class BellView(CronView):
         return "Rung." if doorbells.ring_now(self.task) else "Rung already."
 
 
-@schema.recover
 class RecoverView(CronView):
+    """Take back conversions that were claimed and never acknowledged."""
+
     task = "oci_recover_processing"
 
 
-@schema.cap
 class CapView(CronView):
+    """Fail conversions that used up their attempts."""
+
     task = "oci_attempt_cap"
 
 
-@schema.requeue
 class RequeueView(CronView):
+    """Retry TRANSIENT failures on sites that ask for it."""
+
     task = "oci_requeue_transient"
 
 
-@schema.upload
 class UploadView(BellView):
+    """Upload due conversions through the Google Ads API."""
+
     task = "oci_upload"

@@ -9,45 +9,53 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from kilit.access.authentication import SessionAuthentication
+from kilit.api.openapi import ApiResponse, endpoint
 from kilit.lock.audit import for_reason
 from ociqueue import acknowledge, presenters
-from ociqueue.api import schema
-from ociqueue.api.script import find_site
+from ociqueue.api.script import NO_SITE, find_site
 from ociqueue.models import Site
 from ociqueue.models.queryset import ConversionQuerySet
-from ociqueue.schemas import ActionRequest, RowsQuery, StatsQuery
+from ociqueue.schemas import answers
+from ociqueue.schemas.requests import ActionRequest, RowsQuery, StatsQuery
 
 
 class OperatorView(APIView):
     """A view for users; sites of which they are not a member are not found."""
 
+    tag = "Operators of conversions"
+    errors = NO_SITE
     authentication_classes = [SessionAuthentication]
 
     def site(self, request: Request, name: str) -> Site:
         return find_site(Site.objects.seen_by(request.user), name)
 
 
-@schema.stats
 class StatsView(OperatorView):
-    def get(self, request: Request) -> Response:
-        asked = StatsQuery.read(request.query_params.dict())
+    @endpoint(
+        ApiResponse("The stats of one site, or of all.", answers.SiteStats | answers.SummedStats), query=StatsQuery
+    )
+    def get(self, request: Request, asked: StatsQuery) -> Response:
+        """Get the stats of a site, or of all."""
         if asked.scope == "multi" or asked.siteId is None:
             return Response(presenters.summed_stats(list(Site.objects.seen_by(request.user))))
         return Response(presenters.stats(self.site(request, asked.siteId)))
 
 
-@schema.rows
 class RowsView(OperatorView):
-    def get(self, request: Request) -> Response:
-        asked = RowsQuery.read(request.query_params.dict())
+    @endpoint(answers.ConversionRows, query=RowsQuery)
+    def get(self, request: Request, asked: RowsQuery) -> Response:
+        """List a site's conversions.
+
+        Newest first. Pass `nextCursor` as `cursor` for the next page; pages are stable while rows move.
+        """
         site = self.site(request, asked.siteId)
         return Response(presenters.rows_page(site, limit=asked.limit, status=asked.status, cursor=asked.cursor))
 
 
-@schema.actions
 class ActionsView(OperatorView):
-    def post(self, request: Request) -> Response:
-        asked = ActionRequest.read(request.data)
+    @endpoint(answers.Acted, body=ActionRequest)
+    def post(self, request: Request, asked: ActionRequest) -> Response:
+        """Act on conversions."""
         site = self.site(request, asked.siteId)
         if not Site.objects.run_by(request.user).filter(pk=site.pk).exists():
             raise PermissionDenied("Viewers have read access only.")

@@ -11,18 +11,23 @@ from rest_framework.views import APIView
 from kilit.access.authentication import KeyAuthentication
 from kilit.access.models import ApiKey
 from kilit.api.errors import ApiError
-from ociqueue import acknowledge, export, schemas
-from ociqueue.api import schema
+from kilit.api.openapi import ApiResponse, endpoint
+from ociqueue import acknowledge, export
 from ociqueue.api.authentication import ScriptSession, SessionTokenAuthentication, open_session
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Site
 from ociqueue.models.site import SiteQuerySet
+from ociqueue.schemas import answers, requests
 from ociqueue.states import SyncMethod
+
+NO_SITE = {404: {"NOT_FOUND": "There is no such site, or you have no access to it."}}
 
 
 class ScriptView(APIView):
     """A view for a site's key; other sites are not found."""
 
+    tag = "Conversions"
+    errors = NO_SITE
     authentication_classes = [SessionTokenAuthentication]
 
     def site(self, request: Request, name: str) -> Site:
@@ -32,25 +37,39 @@ class ScriptView(APIView):
         return find_site(sites, name)
 
 
-@schema.conversions
 class EnqueueView(ScriptView):
     authentication_classes = [KeyAuthentication]  # a script's session may only export and acknowledge
 
-    def post(self, request: Request) -> Response:
-        asked = schemas.EnqueueRequest.read(request.data)
+    @endpoint(answers.Enqueued, body=requests.EnqueueRequest)
+    def post(self, request: Request, asked: requests.EnqueueRequest) -> Response:
+        """Send conversions.
+
+        Valid ones are stored even when others are invalid; sending the same `sourceKey` again returns the existing id.
+        """
         results = enqueue(self.site(request, asked.siteId), asked.conversions)
         found = Counter(result["status"] for result in results)
         counts = {"created": found["created"], "duplicates": found["duplicate"], "invalid": found["invalid"]}
         return Response({"ok": True, **counts, "results": results})
 
 
-@schema.export
 class ExportView(ScriptView):
     # No HEAD: it would claim rows and drop the response.
     http_method_names = ["get", "options"]
 
-    def get(self, request: Request) -> Response:
-        asked = schemas.ExportQuery.read(request.query_params.dict())
+    @endpoint(
+        ApiResponse("What was or would be claimed.", list[answers.Item] | answers.Preview),
+        query=requests.ExportQuery,
+        errors={
+            409: {"NOT_A_SCRIPT_SITE": "The site uses the Google Ads API."},
+            503: {"SITE_PAUSED": "An operator paused the site; the message contains the reason."},
+        },
+    )
+    def get(self, request: Request, asked: requests.ExportQuery) -> Response:
+        """Claim conversions, or preview them.
+
+        Only the literal `markAsExported=true` claims rows, and returns a flat array of exactly those; anything else is
+        a preview, which writes nothing.
+        """
         site = self.site(request, asked.siteId)
         if site.sync_method != SyncMethod.SCRIPT:
             raise ApiError(409, "NOT_A_SCRIPT_SITE", "This site uses the Google Ads API; remove its script.")
@@ -61,19 +80,22 @@ class ExportView(ScriptView):
         return Response(export.claim_items(site, limit=asked.limit))
 
 
-@schema.ack
 class AckView(ScriptView):
-    def post(self, request: Request) -> Response:
-        asked = schemas.AckRequest.read(request.data)
+    @endpoint(answers.Acknowledged, body=requests.AckRequest)
+    def post(self, request: Request, asked: requests.AckRequest) -> Response:
+        """Acknowledge uploaded conversions.
+
+        Rows that are PROCESSING become COMPLETED; `skippedIds`, which the script skipped, become FAILED.
+        """
         site = self.site(request, asked.siteId)
         result = acknowledge.ack(site, asked.queueIds, skipped=asked.skippedIds or [])
         return Response({"ok": True, "updated": result.moved, "ignored": result.skipped_rows()})
 
 
-@schema.ack_failed
 class AckFailedView(ScriptView):
-    def post(self, request: Request) -> Response:
-        asked = schemas.AckFailedRequest.read(request.data)
+    @endpoint(answers.Acknowledged, body=requests.AckFailedRequest)
+    def post(self, request: Request, asked: requests.AckFailedRequest) -> Response:
+        """Report conversions that could not be uploaded."""
         site = self.site(request, asked.siteId)
         error = {"code": asked.errorCode, "category": asked.errorCategory, "message": asked.errorMessage}
         result = acknowledge.ack_failed(site, asked.queueIds, **error)
@@ -81,15 +103,13 @@ class AckFailedView(ScriptView):
         return Response({"ok": True, "updated": result.moved, "ignored": result.skipped_rows()})
 
 
-@schema.verify
 class VerifyView(ScriptView):
-    """The handshake of older scripts."""
-
     authentication_classes = [KeyAuthentication]
 
-    def post(self, request: Request) -> Response:
-        site = self.site(request, schemas.SiteRequest.read(request.data).siteId)
-        token, expires_at = open_session(cast("ApiKey", request.auth), site)
+    @endpoint(answers.Session, body=requests.SiteRequest)
+    def post(self, request: Request, asked: requests.SiteRequest) -> Response:
+        """Exchange a key for a token for one site, as older scripts do."""
+        token, expires_at = open_session(cast("ApiKey", request.auth), self.site(request, asked.siteId))
         return Response({"session_token": token, "expires_at": expires_at.isoformat(timespec="seconds")})
 
 

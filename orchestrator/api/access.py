@@ -1,6 +1,6 @@
 """Permissions of the cutting API: viewers read, operators act; a key has the role of its user."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
@@ -11,10 +11,12 @@ from orchestrator.errors import Code
 from orchestrator.schemas.orders import InvalidOrder
 
 MOST_IN_MESSAGE = 20
-MOST_FAULTS = 100
 
 
 class QueueView(APIView):
+    tag = "Cutting jobs"
+    errors: ClassVar = {403: {"FORBIDDEN": "Your role does not allow this."}}
+
     def check_permissions(self, request: Request) -> None:
         super().check_permissions(request)
         needed = "view" if request.method in ("GET", "HEAD", "OPTIONS") else "operate"
@@ -22,13 +24,12 @@ class QueueView(APIView):
             raise PermissionDenied("Viewers cannot do this." if needed == "operate" else "You cannot view jobs.")
 
     def handle_exception(self, exc: Exception) -> Any:
-        return super().handle_exception(invalid_order(exc.lines) if isinstance(exc, InvalidOrder) else exc)
+        return super().handle_exception(invalid_order(exc) if isinstance(exc, InvalidOrder) else exc)
 
 
-def invalid_order(errors: list[str]) -> ApiError:
-    message = "; ".join(errors[:MOST_IN_MESSAGE])
-    if (more := len(errors) - MOST_IN_MESSAGE) > 0:
+def invalid_order(error: InvalidOrder) -> ApiError:
+    message = "; ".join(error.lines[:MOST_IN_MESSAGE])
+    if (more := error.count - MOST_IN_MESSAGE) > 0:
         message = f"{message}; and {more} more"
-    beyond = len(errors) - MOST_FAULTS
-    facts = {"faults_beyond": beyond} if beyond > 0 else {}
-    return ApiError(422, Code.VALIDATION, message, faults=errors[:MOST_FAULTS], **facts)
+    beyond = error.count - len(error.lines)
+    return ApiError(422, Code.VALIDATION, message, faults=error.lines, **({"faults_beyond": beyond} if beyond else {}))

@@ -2,76 +2,142 @@
 
 import io
 import zipfile
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 from uuid import UUID
 
 from django.http import HttpResponse
 from django.utils.http import content_disposition_header
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kilit.api.errors import ApiError
+from kilit.api.openapi import ApiResponse, endpoint
 from kilit.lock.audit import for_reason
-from orchestrator.api import presenters, schema
+from orchestrator.api import presenters
 from orchestrator.api.access import QueueView
-from orchestrator.errors import Code
+from orchestrator.errors import PERMANENT_CODES, Code
 from orchestrator.models import Customer
 from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.order import read_order
-from orchestrator.schemas.jobs import CuttingJobsQuery, DecisionReason
-from orchestrator.schemas.orders import UNSAFE_CHARS, CustomerLookup, NewCustomer
+from orchestrator.schemas import jobs as messages
+from orchestrator.schemas.orders import UNSAFE_CHARS, CustomerLookup, NewCustomer, Order
 from orchestrator.workflow import decisions
 
+INVALID_ORDER = {422: {Code.VALIDATION.value: "`faults` lists every error with its path."}}
+NO_RULES = {503: {Code.UNKNOWN.value: "The rules cannot be read.", Code.TEMPLATE_INVALID.value: "The same."}}
 
-@schema.jobs
+
 class JobsView(QueueView):
+    @endpoint(
+        answers={
+            200: ApiResponse("The order was sent before.", messages.JobStored),
+            201: ApiResponse("The new job.", messages.JobStored),
+        },
+        body=Order,
+        reads=False,
+        errors={**INVALID_ORDER, **NO_RULES},
+    )
     def post(self, request: Request) -> Response:
+        """Send an order.
+
+        Sending the same order again returns the same job; to have it cut again, send a new `revision`.
+        """
         order = read_order(request.data, default_mode=decisions.require_rules().opti_mode_default)
         body = cast("dict[str, Any]", request.data)  # read_order has rejected anything else
         job, is_known = enqueue(order, mode_is_given=body.get("opti_mode") is not None)
         return Response({"job": presenters.present_job(job), "deduplicated": is_known}, status=200 if is_known else 201)
 
-    def get(self, request: Request) -> Response:
-        given = {name: value for name, value in request.query_params.items() if value}
-        return Response(presenters.job_page(CuttingJobsQuery.read(given)))
+    @endpoint(messages.JobPage, query=messages.CuttingJobsQuery)
+    def get(self, request: Request, asked: messages.CuttingJobsQuery) -> Response:
+        """List jobs.
+
+        Newest first. Pass `next_cursor` as `cursor` for the next page; pages are stable while jobs move.
+        """
+        return Response(presenters.job_page(asked))
 
 
-@schema.job
-class JobView(QueueView):
+class OneJobView(QueueView):
+    parameters = (OpenApiParameter("id", UUID, OpenApiParameter.PATH, description="The job's id."),)
+    errors: ClassVar = {**QueueView.errors, 404: {Code.JOB_NOT_FOUND.value: "There is no such job."}}
+
+
+class JobView(OneJobView):
+    @endpoint(messages.JobDetail)
     def get(self, request: Request, pk: str) -> Response:
+        """Get a job with its audit trail."""
         return Response({"job": presenters.present_job_detail(decisions.find(read_id(pk)))})
 
 
-class DecisionView(QueueView):
+class DecisionView(OneJobView):
     verb = ""
 
-    def post(self, request: Request, pk: str) -> Response:
-        reason = DecisionReason.read(request.data or {}).reason or ""
+    @endpoint(messages.JobDecided, body=messages.DecisionReason, may_retry_after=[409])
+    def post(self, request: Request, asked: messages.DecisionReason, pk: str) -> Response:
         decide: decisions.Decision = getattr(decisions, self.verb)
-        with for_reason(reason):
+        with for_reason(asked.reason or ""):
             return Response({"job": presenters.present_job(decide(read_id(pk)))})
 
 
-@schema.retry
 class RetryView(DecisionView):
+    """Retry a failed job.
+
+    The delay grows each time. Permanent errors cannot be retried; the answer carries their code.
+    """
+
     verb = "retry"
+    errors: ClassVar = {
+        **OneJobView.errors,
+        **NO_RULES,
+        409: {
+            "MOVE_REFUSED": "The job is in another state; `state` names it.",
+            Code.RETRY_LIMIT_REACHED.value: "It has been retried too often.",
+            **{code.value: f"{code.label}: a retry would fail again." for code in sorted(PERMANENT_CODES)},
+        },
+    }
 
 
-@schema.approve
 class ApproveView(DecisionView):
+    """Approve a held job.
+
+    Fix the cause named by its error code first.
+    """
+
     verb = "approve"
+    errors: ClassVar = {**OneJobView.errors, 409: {Code.JOB_NOT_IN_HOLD.value: "The job is not on HOLD."}}
 
 
-@schema.cancel
 class CancelView(DecisionView):
+    """Cancel a job before the saw has it.
+
+    It ends as FAILED with E_CANCELLED and the reason.
+    """
+
     verb = "cancel"
+    errors: ClassVar = {
+        **OneJobView.errors,
+        409: {
+            "MOVE_REFUSED": "The job is in another state (see `state`), or the saw has taken a file of it.",
+            "JOB_IS_BUSY": "A runner is working on it; try again after `Retry-After`.",
+        },
+    }
 
 
-@schema.xml
-class XmlView(QueueView):
+class XmlView(OneJobView):
+    @endpoint(
+        ApiResponse(
+            "The solution.",
+            media={"application/xml": {"type": "string"}, "application/zip": {"type": "string", "format": "binary"}},
+            headers={"Content-Disposition": "The file's name."},
+        ),
+        errors={409: {"NO_SOLUTION": "There is no solution, or not yet."}},
+    )
     def get(self, request: Request, pk: str) -> HttpResponse:
-        """Return the solution as collected; several files are packed into a ZIP."""
+        """Download the solution.
+
+        As collected; several files are packed into a ZIP.
+        """
         job = decisions.find(read_id(pk))
         files = list(job.solution_files.order_by("name")) if job.xml_sha256 else []
         if not files:
@@ -85,19 +151,33 @@ class XmlView(QueueView):
         return download(f"{job.pk}.zip", packed.getvalue(), "application/zip")
 
 
-@schema.customers
 class CustomersView(QueueView):
-    def post(self, request: Request) -> Response:
-        new = NewCustomer.read(request.data)
+    @endpoint(
+        answers={
+            200: ApiResponse("The existing customer.", messages.CustomerFound),
+            201: ApiResponse("The new customer.", messages.CustomerFound),
+        },
+        body=NewCustomer,
+        errors=INVALID_ORDER,
+    )
+    def post(self, request: Request, new: NewCustomer) -> Response:
+        """Add a customer.
+
+        An existing customer with this phone number is returned unchanged.
+        """
         customer, is_new = Customer.objects.get_or_create(phone=new.phone, defaults={"name": new.name})
         return Response({"customer": presenters.present_customer(customer)}, status=201 if is_new else 200)
 
 
-@schema.lookup
 class LookupView(QueueView):
-    def get(self, request: Request) -> Response:
-        phone = CustomerLookup.read(request.query_params.dict()).phone
-        customer = Customer.objects.filter(phone=phone).first()
+    @endpoint(
+        messages.CustomerFound,
+        query=CustomerLookup,
+        errors={**INVALID_ORDER, 404: {"NOT_FOUND": "No customer has this phone number."}},
+    )
+    def get(self, request: Request, asked: CustomerLookup) -> Response:
+        """Find a customer by phone."""
+        customer = Customer.objects.filter(phone=asked.phone).first()
         if customer is None:
             raise NotFound("No customer has this phone number.")
         return Response({"customer": presenters.present_customer(customer)})

@@ -1,13 +1,9 @@
-"""Jobs and customers as the API returns them; the fields are those of the response types."""
+"""Jobs and customers as the API returns them."""
 
-from datetime import datetime
-from functools import cache
-from types import NoneType
-from typing import Any, get_args, get_type_hints
-
-from django.db.models import Model
+from typing import Any
 
 from kilit.api.cursor import encode_cursor
+from kilit.api.presenting import present
 from kilit.lock.models import Event
 from orchestrator.filters import FILTERS
 from orchestrator.models import Customer, Job
@@ -15,13 +11,13 @@ from orchestrator.schemas.jobs import AuditLine, CustomerShown, CuttingJobsQuery
 
 
 def present_job(job: Job) -> dict[str, Any]:
-    return _present(job, JobShown, **_job_values(job))
+    return present(job, JobShown, **_job_values(job))
 
 
 def present_job_detail(job: Job) -> dict[str, Any]:
     solution = job.solution if job.xml_sha256 else None
-    audit = [_present(event, AuditLine) for event in Event.objects.history(job)]
-    return _present(job, JobWhole, **_job_values(job), solution=solution, audit=audit)
+    audit = [present(event, AuditLine) for event in Event.objects.history(job)]
+    return present(job, JobWhole, **_job_values(job), solution=solution, audit=audit)
 
 
 def _job_values(job: Job) -> dict[str, Any]:
@@ -29,23 +25,7 @@ def _job_values(job: Job) -> dict[str, Any]:
 
 
 def present_customer(customer: Customer) -> dict[str, Any]:
-    return _present(customer, CustomerShown)
-
-
-def _present(row: Model, shape: type, **values: Any) -> dict[str, Any]:
-    """Return the fields of a response type: the values given, or the columns of the same name."""
-    found = {}
-    for name, is_nullable in _fields(shape).items():
-        value = values[name] if name in values else getattr(row, name)
-        if isinstance(value, datetime):
-            value = value.isoformat()
-        found[name] = None if is_nullable and value == "" else value
-    return found
-
-
-@cache
-def _fields(shape: type) -> dict[str, bool]:
-    return {name: NoneType in get_args(hint) for name, hint in get_type_hints(shape).items()}
+    return present(customer, CustomerShown)
 
 
 def job_page(query: CuttingJobsQuery) -> dict[str, Any]:

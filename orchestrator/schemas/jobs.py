@@ -2,16 +2,13 @@
 
 from typing import Annotated, Any, NotRequired
 
-from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
-from kilit.api.messages import Message
-from kilit.api.openapi import Id, Time
+from kilit.api.messages import Id, Message, Time, text
 from orchestrator.errors import Code
 from orchestrator.states import JobState, Mode
-
-STORABLE = r"^[^\x00]*$"
 
 
 class CuttingJobsQuery(Message):
@@ -20,9 +17,7 @@ class CuttingJobsQuery(Message):
     model_config = ConfigDict(extra="ignore", strict=False)
 
     state: Annotated[JobState, WithJsonSchema({"type": "string", "enum": JobState.values})] | None = None
-    order_id: (
-        Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200, pattern=STORABLE)] | None
-    ) = None
+    order_id: Annotated[str, text(200, least=1)] | None = None
     cursor: Cursor | None = None
     limit: Annotated[int, Field(ge=1, le=200)] = 50
 
@@ -30,9 +25,11 @@ class CuttingJobsQuery(Message):
 class DecisionReason(Message):
     """Why an operator decided so, for the audit; other names are ignored."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(strict=False, extra="ignore", coerce_numbers_to_str=True)
 
-    reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=1000, pattern=STORABLE)] | None = None
+    reason: Annotated[str, text(1000)] | None = None
+
+    examples = {"with a reason": {"reason": "The customer called."}}
 
 
 class JobShown(TypedDict):
@@ -111,6 +108,8 @@ class JobPage(TypedDict):
 
 
 class JobDetail(TypedDict):
+    """The job."""
+
     job: JobWhole
 
 

@@ -16,11 +16,12 @@ from pydantic import (
     Field,
     PlainSerializer,
     PlainValidator,
+    ValidationError,
     ValidationInfo,
     field_validator,
 )
 
-from kilit.api.messages import FieldError, InvalidMessage, Message, ShownAs, invalid
+from kilit.api.messages import FieldError, InvalidMessage, Message, ShownAs, field_errors, invalid
 from kilit.lock.text import CONTROL_CHARS
 
 EDGES = ("edge_up", "edge_lo", "edge_sx", "edge_dx")
@@ -114,19 +115,22 @@ OptiMode = Literal["A", "B", "C"]
 
 
 class InvalidOrder(InvalidMessage):
-    """An invalid order or customer; its names come from outside, so they are made printable."""
+    """The first errors of an order or customer, and the number of all; names from outside are made printable."""
 
-    def __init__(self, errors: list[FieldError]) -> None:
+    def __init__(self, errors: list[FieldError], count: int) -> None:
         super().__init__([{**error, "field": UNSAFE_CHARS.sub("?", error["field"]) or "body"} for error in errors])
+        self.count = count
 
 
 class OrderMessage(Message):
+    most_errors = 100
+
     @classmethod
     def read(cls, data: Any, *, context: Mapping[str, Any] | None = None) -> Self:
         try:
-            return super().read(data, context=context)
-        except InvalidMessage as error:
-            raise InvalidOrder(error.errors) from None
+            return cls.model_validate(data, context=context)
+        except ValidationError as error:
+            raise InvalidOrder(field_errors(error, cls), error.error_count()) from None
 
 
 class PlateSize(Message):
@@ -164,6 +168,27 @@ class Part(Message):
         return value
 
 
+EXAMPLE = {
+    "order_id": "S-1001",
+    "customer_phone": "0555 123 45 67",
+    "opti_mode": "C",
+    "parts": [
+        {
+            "id": "g1",
+            "part_type": "GOVDE",
+            "material_code": "MAT-01",
+            "length_cm": 120.5,
+            "width_cm": 40,
+            "quantity": 2,
+            "grain": 1,
+            "color": "Beyaz",
+            "thickness_mm": 18,
+            "edge_up": "1mm",
+        }
+    ],
+}
+
+
 class Order(OrderMessage):
     order_id: Text100
     customer_phone: Phone  # E.164
@@ -174,10 +199,14 @@ class Order(OrderMessage):
     parts: Annotated[list[Part], Field(min_length=1, max_length=MOST_PARTS, description="Their ids are unique.")]
     revision: Annotated[Revision, ShownAs(Revision | None)] = 0
 
+    examples = {"a cupboard": EXAMPLE}
+
 
 class NewCustomer(OrderMessage):
     phone: Phone
     name: Text200
+
+    examples = {"a customer": {"phone": "0555 123 45 67", "name": "Ayşe Yılmaz"}}
 
 
 class CustomerLookup(OrderMessage):

@@ -8,38 +8,77 @@ from typing import Any, cast
 from django.contrib.auth.models import User
 from django.http import HttpResponse, HttpResponseBase
 from django.urls import reverse
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kilit.access.authentication import given_key
+from kilit.api import openapi
 from kilit.api.errors import DATABASE_DOWN, ApiError
+from kilit.api.openapi import ApiResponse, endpoint
 from kilit.workers.models import Heartbeat
-from pdfjobs.api import schema
-from pdfjobs.api.views import RETRY_AFTER, PdfView, fallback_response
+from pdfjobs.api.views import RETRY_AFTER, OnePdfView, PdfView, fallback_response
 from pdfjobs.documents import Document, UnknownTemplateError, documents
-from pdfjobs.documents.description import walk
+from pdfjobs.documents.fields import walk
 from pdfjobs.enqueue import QueueFullError, enqueue, expire_missing
 from pdfjobs.file_response import ArtifactMissingError, file_response
 from pdfjobs.job_request import JobRequest, parse_job_request
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import RenderError
-from pdfjobs.schemas import PdfJobCreated, PdfJobDetail, PdfTemplate
+from pdfjobs.schemas import PdfJobCreated, PdfJobDetail, PdfRequest, PdfTemplate, PdfTemplates
 from pdfjobs.states import UNFINISHED, ErrorCode, PdfStatus
 
 logger = logging.getLogger(__name__)
 
 POLL_AFTER = 2  # seconds
+FAILED = {True: "Failed after automatic retries: {}.", False: "Failed: {}."}
+WHERE = {"Location": "Where to check the job's status."}
+PDF = {"application/pdf": {"type": "string", "format": "binary"}}
+FILE = {
+    "ETag": "The digest of the file.",
+    "Accept-Ranges": "`bytes`.",
+    "Content-Disposition": "The file's name.",
+    "Cache-Control": "May be cached, but must be revalidated.",
+}
 
 
-@schema.templates
 class TemplatesView(PdfView):
+    @endpoint(PdfTemplates)
     def get(self, request: Request) -> Response:
+        """List the templates.
+
+        Each with its variables and a sample that can be sent as it is.
+        """
         return Response({"templates": [describe_template(document) for document in documents()]})
 
 
-@schema.jobs
 class PdfJobsView(PdfView):
+    @endpoint(
+        answers={
+            200: ApiResponse(
+                "The job that exists already; or the document as HTML, because no worker is available.",
+                PdfJobCreated,
+                media={"text/html": {"type": "string"}},
+                optional_headers={**WHERE, "X-Pdf-Fallback": "`html`, when the body is the document and not a job."},
+            ),
+            201: ApiResponse("A new job.", PdfJobCreated, headers=WHERE),
+        },
+        body=PdfRequest,
+        reads=False,
+        errors={
+            400: {
+                ErrorCode.TEMPLATE_ERROR.value: "There is no such template, or the variables do not suit it.",
+                ErrorCode.UNSUPPORTED_PLATFORM.value: "This server cannot render PDFs.",
+            },
+            429: {"QUEUE_FULL": "Too many jobs are waiting."},
+            503: {"PDF_RENDER_UNAVAILABLE": "No worker is available; nothing was stored."},
+        },
+    )
     def post(self, request: Request) -> Response | HttpResponse:
+        """Request a document.
+
+        While a job for the same document is queued, running or stored, that job is returned.
+        """
         job_request = parse_body(request.data)
         if not Heartbeat.objects.alive().exists():
             return fallback_response(job_request)
@@ -64,9 +103,10 @@ class PdfJobsView(PdfView):
         return super().handle_exception(exc)
 
 
-@schema.job
-class PdfJobView(PdfView):
+class PdfJobView(OnePdfView):
+    @endpoint(PdfJobDetail)
     def get(self, request: Request, job_id: str) -> Response:
+        """Get a job's status."""
         job = self.job(request, job_id)
         is_ready = job.status == PdfStatus.SUCCEEDED
         url = request.build_absolute_uri(reverse("pdf-download", args=[job.job_id])) if is_ready else None
@@ -81,9 +121,29 @@ class PdfJobView(PdfView):
         return Response(body)
 
 
-@schema.download
-class DownloadView(PdfView):
+class DownloadView(OnePdfView):
+    @endpoint(
+        answers={
+            200: ApiResponse("The PDF.", media=PDF, headers=FILE),
+            202: ApiResponse("Not finished yet.", PdfJobCreated, headers={"Retry-After": openapi.RETRY_AFTER}),
+            206: ApiResponse("A part of the PDF.", media=PDF, headers={**FILE, "Content-Range": "Which part it is."}),
+            304: ApiResponse("Your copy is current.", headers={"ETag": FILE["ETag"]}),
+        },
+        parameters=[
+            OpenApiParameter("Range", str, OpenApiParameter.HEADER, description="One range, such as `bytes=0-1023`."),
+            OpenApiParameter("If-None-Match", str, OpenApiParameter.HEADER, description="The `ETag` of your copy."),
+        ],
+        errors={
+            409: {code.value: FAILED[code.retryable].format(code.label) for code in ErrorCode},
+            410: {"EXPIRED": "No longer available; request the document again."},
+            416: {"RANGE_NOT_SATISFIABLE": "The range is beyond the end of the file."},
+        },
+    )
     def get(self, request: Request, job_id: str) -> Response | HttpResponseBase:
+        """Download the PDF.
+
+        HEAD returns the same headers without the file.
+        """
         job = self.job(request, job_id)
         if job.status in UNFINISHED:
             return Response(created_body(job), status=202, headers={"Retry-After": str(POLL_AFTER)})

@@ -1,10 +1,11 @@
 """What the endpoints share: the base view, and the response while no worker is available."""
 
 import logging
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import SAFE_METHODS
@@ -21,6 +22,7 @@ from pdfjobs.storage import artifacts
 logger = logging.getLogger(__name__)
 
 RETRY_AFTER = 15  # seconds; a supervisor has replaced a lost cluster by then
+STORE_DOWN = "The storage of PDF files does not answer; nothing was changed."
 # The page shows a caller's text under our domain, so it may load nothing but itself.
 HEADERS = {
     "X-Pdf-Fallback": "html",
@@ -41,6 +43,8 @@ class AnyAccept(DefaultContentNegotiation):
 class PdfView(APIView):
     """Serves the caller's own jobs; those of others do not exist for it."""
 
+    tag = "PDF"
+    errors: ClassVar = {503: {"PDF_STORE_UNAVAILABLE": STORE_DOWN}}
     content_negotiation_class = AnyAccept
 
     def check_permissions(self, request: Request) -> None:
@@ -61,9 +65,16 @@ class PdfView(APIView):
 
     def handle_exception(self, exc: Exception) -> Any:
         if isinstance(exc, artifacts.StorageUnavailable):
-            message = "The storage of PDF files does not answer; nothing was changed."
-            exc = ApiError(503, "PDF_STORE_UNAVAILABLE", message, retry_after=RETRY_AFTER)
+            exc = ApiError(503, "PDF_STORE_UNAVAILABLE", STORE_DOWN, retry_after=RETRY_AFTER)
         return super().handle_exception(exc)
+
+
+class OnePdfView(PdfView):
+    parameters = (OpenApiParameter("job_id", UUID, OpenApiParameter.PATH, description="The job's id."),)
+    errors: ClassVar = {
+        **PdfView.errors,
+        404: {"NOT_FOUND": "There is no such job, or it belongs to another user."},
+    }
 
 
 def fallback_response(request: JobRequest) -> HttpResponse:

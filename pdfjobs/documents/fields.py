@@ -1,17 +1,18 @@
 """The types of documents' variables, for `Annotated`. Each reads a value, and says what may be sent."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from itertools import chain, islice
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, get_args, get_origin
 
 from pydantic import model_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import core_schema
 
-from kilit.api.messages import Expected, Message, invalid
+from kilit.api.messages import Expected, Message, invalid, unwrap
 from kilit.lock.text import CONTROL_CHARS
 
 MOST_ERRORS = 50
@@ -102,6 +103,16 @@ class Rows(Checked):
 
         together = f", at most {most_inner} {inner} in all" if inner else ""
         super().__init__(f"a list of {least} to {most} objects{together}", read)
+
+
+def walk(model: type[Variables], path: str = "", row: str = ".*") -> Iterator[tuple[str, str, FieldInfo]]:
+    """Yield the path of every field, what may be sent, and the field; `row` stands for an index into a list."""
+    for name, field in model.model_fields.items():
+        hint, notes = unwrap(field.annotation, field.metadata)
+        yield path + name, next((note.text for note in notes if isinstance(note, Expected)), "an object"), field
+        inner = get_args(hint)[0] if get_origin(hint) is list else hint
+        if issubclass(inner, Variables):
+            yield from walk(inner, f"{path}{name}{'' if inner is hint else row}.", row)
 
 
 def _is_absent(value: Any, *, is_required: bool) -> bool:

@@ -27,14 +27,6 @@ RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
 PLACEHOLDERS = ("{page}", "{pages}", "{title}")
 
 
-def _to_float(value: Any) -> Any:
-    return float(value) if isinstance(value, Decimal) else value
-
-
-def _to_a_tenth(value: float) -> float:
-    return round(value, 1) + 0.0  # the database has no negative zero
-
-
 def _check_placeholders(line: str) -> str:
     for word in re.findall(r"\{\w*\}", line):
         if word not in PLACEHOLDERS:
@@ -57,8 +49,8 @@ def _check_ranges(text: str) -> str:
 Millimetres = Annotated[
     float,
     Field(ge=0, le=MOST_MARGIN),
-    BeforeValidator(_to_float),
-    AfterValidator(_to_a_tenth),
+    BeforeValidator(lambda value: float(value) if isinstance(value, Decimal) else value),
+    AfterValidator(lambda value: round(value, 1) + 0.0),  # the database has no negative zero
     Expected(f"a number from 0 to {MOST_MARGIN}"),
 ]
 LinePart = Annotated[

@@ -2,9 +2,15 @@
 
 import re
 
+import jsonschema_rs
+import pytest
 from django.urls import URLPattern, get_resolver
 from django.urls.resolvers import URLResolver
+from drf_spectacular.drainage import GENERATOR_STATS
+from drf_spectacular.generators import SchemaGenerator
+from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from kilit.api.pages import ONE_AT_A_TIME
 from tests.support.api_conformance import schema
 
 # Pages for people, and the schema itself.
@@ -40,3 +46,33 @@ def test_every_operation_states_its_authentication() -> None:
         for operation in operations.values():
             assert {name for way in operation["security"] for name in way} <= known
             assert operation["security"] or path in ("/healthz", "/readyz")
+
+
+def test_the_schema_is_valid_openapi_and_made_without_a_warning() -> None:
+    with ONE_AT_A_TIME:
+        GENERATOR_STATS.reset()
+        with GENERATOR_STATS.silence():
+            SchemaGenerator().get_schema(request=None, public=True)
+        complaints = [*GENERATOR_STATS._warn_cache, *GENERATOR_STATS._error_cache]
+        GENERATOR_STATS.reset()
+
+    assert complaints == []
+    assert schema()["openapi"] == "3.1.0"
+    assert [error.message for error in OpenAPIV31SpecValidator(schema()).iter_errors()] == []
+
+
+BODIES = {
+    f"{method.upper()} {path}": operation["requestBody"]["content"]
+    for path, operations in schema()["paths"].items()
+    for method, operation in operations.items()
+    if "requestBody" in operation
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_every_body_has_an_example_that_its_schema_allows(name: str) -> None:
+    (body,) = BODIES[name].values()
+
+    assert body["examples"]
+    for example in body["examples"].values():
+        jsonschema_rs.validate({**body["schema"], "components": schema()["components"]}, example["value"])

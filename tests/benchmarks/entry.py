@@ -71,7 +71,7 @@ FIGURES = [
         post,
         copy,
         against="COPY into a bare copy of the table with its indexes",
-        at_least=0.1,
+        at_least=0.3,
         on=taking_in,
     )
 ]

@@ -13,7 +13,7 @@ from kilit.lock.management.arguments import whole_number
 from kilit.lock.models import Count
 from ociqueue.management.progress_bar import ProgressBar
 from ociqueue.models import Conversion, Site
-from ociqueue.schemas import MOST_ENQUEUED
+from ociqueue.schemas.requests import MOST_ENQUEUED
 from ociqueue.states import CONVERSIONS, ConversionStatus
 from tests.loadtest.driver import Failed, LoadTest
 

@@ -13,7 +13,7 @@ from django.test import Client
 from kilit.lock.models import Event
 from ociqueue.admin import imports
 from ociqueue.models import Conversion, Site
-from ociqueue.schemas import FIELDS
+from ociqueue.schemas.conversions import FIELDS
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ociqueue.enqueue import read_columns
 from ociqueue.models import Conversion, Site
-from ociqueue.schemas import FIELDS
+from ociqueue.schemas.conversions import FIELDS
 from tests.support.conversions import new_conversion
 from tests.support.examples import few
 

@@ -8,7 +8,7 @@ from ociqueue.csv_import import CsvError, ImportTally, import_file
 from ociqueue.management.progress_bar import ProgressBar
 from ociqueue.management.sites import find_site
 from ociqueue.models import Site
-from ociqueue.schemas import FIELDS
+from ociqueue.schemas.conversions import FIELDS
 
 
 class Command(BaseCommand):

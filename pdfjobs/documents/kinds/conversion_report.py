@@ -55,7 +55,7 @@ class ActionUploads(Variables):
     value: Value = Field(Decimal(0), description="total value")
 
 
-class ReportedError(Variables):
+class ErrorCount(Variables):
     code: Annotated[str, Text(120)] = Field(description="Google's code")
     category: Annotated[str, Choice("VALIDATION", "AUTH", "TRANSIENT")] = Field(description="category of the error")
     count: Count = Field(Decimal(0), description="how many")
@@ -70,7 +70,7 @@ class ConversionReport(PricedDocument):
     waiting: Count = Field(Decimal(0), description="rows not uploaded yet")
     days: Annotated[list[DayUploads], Rows(92)] = Field(description="one row a day, in order")
     actions: Annotated[list[ActionUploads], Rows(200, least=0)] = Field([], description="one row per conversion action")
-    errors: Annotated[list[ReportedError], Rows(200, least=0)] = Field([], description="errors of failed rows")
+    errors: Annotated[list[ErrorCount], Rows(200, least=0)] = Field([], description="errors of failed rows")
     notes: LongText = Field("", description="free text at the end")
 
 

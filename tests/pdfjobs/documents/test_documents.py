@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from pdfjobs import documents
 from pdfjobs.documents import DocumentError, UnknownTemplateError, document
 from pdfjobs.documents.definition import Document, _engine
-from pdfjobs.documents.description import walk
-from pdfjobs.documents.fields import MOST_ERRORS, Text, Variables
+from pdfjobs.documents.fields import MOST_ERRORS, Text, Variables, walk
 from tests.support.examples import few
 
 NAMES = ["invoice", "offer", "cutting_sheet", "conversion_report"]

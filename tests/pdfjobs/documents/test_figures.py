@@ -9,8 +9,8 @@ import pytest
 from django.conf import settings as project
 
 from pdfjobs.documents import document
-from pdfjobs.documents.description import describe
 from pdfjobs.rendering import PageOptions
+from tests.support.template_tables import table
 
 NAMES = ["invoice", "offer", "cutting_sheet", "conversion_report"]
 
@@ -65,7 +65,7 @@ def test_a_report_of_a_quiet_period_divides_by_nothing() -> None:
 def test_the_documentation_matches_the_schema(name: str) -> None:
     written = (Path(project.BASE_DIR) / "docs" / "pdf-templates.md").read_text()
 
-    assert describe(document(name).model) in written
+    assert table(document(name).model) in written
 
 
 def test_the_documentation_matches_the_page_options() -> None:

@@ -38,7 +38,7 @@ def plain() -> bytes:
 
 @given(title=WORDS, author=WORDS, subject=WORDS, keywords=st.lists(WORDS, max_size=3))
 def test_any_metadata_reads_back_as_it_was_given(plain: bytes, title, author, subject, keywords) -> None:
-    info = Metadata(title=title, author=author, subject=subject, keywords=tuple(keywords))
+    info = Metadata(title=title, author=author, subject=subject, keywords=keywords)
 
     read = PdfReader(BytesIO(stamp(plain, info, made_at=NOON)), strict=True)
 

@@ -2,16 +2,44 @@
 
 from typing import Annotated, Literal, NotRequired
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from kilit.api.openapi import Time
-from ociqueue.enqueue import ConversionResult
-from ociqueue.export import Item
-from ociqueue.schemas import ConversionId
+from kilit.api.messages import FieldError, Time
+from ociqueue.models.conversion import PREFIX
 from ociqueue.states import Category, ConversionStatus
 
+ConversionId = Annotated[
+    str,
+    WithJsonSchema(
+        {"type": "string", "pattern": f"^{PREFIX}[0-9a-f-]{{36}}$", "description": "The id of a conversion."}
+    ),
+]
 PublicId = Annotated[str, Field(description="The site's public id.", pattern="^[0-9a-f]{32}$")]
+
+
+class ConversionResult(TypedDict):
+    """The result for one conversion; `defaulted` lists fields that got the site's default."""
+
+    index: int
+    status: Literal["created", "duplicate", "invalid"]
+    id: NotRequired[ConversionId]
+    errors: NotRequired[list[FieldError]]
+    defaulted: NotRequired[dict[str, str]]
+
+
+class Item(TypedDict):
+    """A conversion as the script reads it; missing click ids are empty strings."""
+
+    id: str
+    orderId: str
+    gclid: str
+    wbraid: str
+    gbraid: str
+    conversionName: str
+    conversionTime: str
+    conversionValue: float
+    conversionCurrency: str
 
 
 class Enqueued(TypedDict):

@@ -1,42 +1,30 @@
-"""What comes in: conversions, the script's reports and operators' requests."""
+"""Conversions as they are sent: in API requests, CSV lines and corrections."""
 
-import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal
-from uuid import UUID
 
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
-    ConfigDict,
     Field,
     PlainValidator,
     ValidationInfo,
-    WithJsonSchema,
     field_validator,
     model_validator,
 )
 
-from kilit.api.cursor import Cursor
-from kilit.api.messages import Expected, Message, ShownAs, invalid, line
-from kilit.lock.text import strip_control_chars
+from kilit.api.messages import Message, invalid, line
 from ociqueue.currencies import CURRENCIES, MINOR_UNITS
-from ociqueue.models.conversion import PREFIX
-from ociqueue.states import Category, ConversionStatus
 
 OLDEST = timedelta(days=90)
+LONGEST_TIME = 40
 MOST = Decimal(10) ** 12
-MOST_EXPORTED = 10_000
-MOST_ACTED_ON = 5_000
-MOST_ENQUEUED = 5_000
 # Decimal() accepts too much: 1_000, and digits of every alphabet.
 NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?|[-+]?(nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 MISSING_VALUES = {"null", "undefined", "none", "nan"}
-SITE = "4f1d2c3b5a69788796a5b4c3d2e1f001"
-ROW = f"{PREFIX}0192e4a0-7c1e-7d2a-9b3c-4d5e6f708192"
 
 
 def read_click_id(text: str) -> str:
@@ -51,10 +39,12 @@ def read_time(value: Any, info: ValidationInfo) -> datetime:
     """Return a time in UTC that is neither in the future nor too old for Google."""
     if not isinstance(value, str):
         raise invalid("Expected a string.")
-    try:
-        time = datetime.fromisoformat(value.strip())
-    except ValueError:
-        raise invalid("Expected ISO 8601 with an offset, such as 2026-11-15T13:45:00+03:00.") from None
+    time = None
+    if len(value := value.strip()) <= LONGEST_TIME and value.isprintable():  # any character may stand for the T
+        with suppress(ValueError):
+            time = datetime.fromisoformat(value)
+    if time is None:
+        raise invalid("Expected ISO 8601 with an offset, such as 2026-11-15T13:45:00+03:00.")
     if time.tzinfo is None:
         raise invalid("The offset is missing, as in 2026-11-15T13:45:00+03:00.")
     now = info.context["now"]  # type: ignore[index]
@@ -97,30 +87,6 @@ def read_value(value: Any, info: ValidationInfo) -> Decimal:
     return exact
 
 
-def read_row_id(value: Any) -> Any:
-    return value.removeprefix(PREFIX) if isinstance(value, str) else value
-
-
-def read_message(value: Any) -> str:
-    """Clean an error message rather than reject it, because a rejection would lose the report of every row."""
-    if value is None:
-        return ""
-    return strip_control_chars(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
-
-
-SiteId = Annotated[str, line(64), Field(description="The site's public id or uuid.", examples=[SITE])]
-ConversionId = Annotated[
-    str,
-    WithJsonSchema(
-        {"type": "string", "pattern": f"^{PREFIX}[0-9a-f-]{{36}}$", "description": "The id of a conversion."}
-    ),
-]
-RowId = Annotated[
-    UUID,
-    BeforeValidator(read_row_id, json_schema_input_type=str),
-    Expected(f"{PREFIX}<uuid>"),
-    Field(description=f"`{PREFIX}<uuid>`, or the bare uuid.", examples=[ROW]),
-]
 ClickId = Annotated[
     str, line(512), AfterValidator(read_click_id), Field(description="Exactly one click id is required.")
 ]
@@ -177,74 +143,3 @@ class NewConversion(Message):
 FIELDS = tuple(NewConversion.model_fields)
 REQUIRED = tuple(name for name, field in NewConversion.model_fields.items() if field.is_required())
 EMPTY = (None, "")
-
-
-class ScriptMessage(Message):
-    """A request of a script. Deployed scripts expect that unknown keys are ignored."""
-
-    model_config = ConfigDict(strict=False, extra="ignore", coerce_numbers_to_str=True)
-
-
-class SiteRequest(ScriptMessage):
-    siteId: SiteId
-
-
-class EnqueueRequest(SiteRequest):
-    """Conversions; each is validated separately, so that one invalid conversion does not block the others."""
-
-    conversions: Annotated[list[Annotated[Any, ShownAs(NewConversion)]], Field(min_length=1, max_length=MOST_ENQUEUED)]
-
-
-class ExportQuery(SiteRequest):
-    markAsExported: Annotated[str, Field(max_length=16, description="Only the literal `true` claims.")] = "false"
-    limit: Annotated[int, Field(ge=1, le=MOST_EXPORTED)] = 5_000
-
-
-class AckRequest(SiteRequest):
-    """What was uploaded, and what was skipped on purpose."""
-
-    queueIds: Annotated[list[RowId], Field(max_length=MOST_EXPORTED)]
-    skippedIds: Annotated[list[RowId], Field(max_length=MOST_EXPORTED)] | None = None
-
-
-class AckFailedRequest(SiteRequest):
-    """What could not be uploaded, and why."""
-
-    queueIds: Annotated[list[RowId], Field(max_length=MOST_EXPORTED)]
-    errorCode: Annotated[str, line(64)] = "VALIDATION_FAILED"
-    errorMessage: Annotated[
-        str,
-        PlainValidator(read_message, json_schema_input_type=Any),
-        Field(description="A text; any other value is stored as JSON."),
-    ] = ""
-    # The other categories are set by the uploader, operators and sweeps.
-    errorCategory: Literal[Category.VALIDATION, Category.TRANSIENT, Category.AUTH]
-
-
-class StatsQuery(ScriptMessage):
-    scope: Literal["site", "multi"] = "site"
-    siteId: SiteId | None = Field(None, validate_default=True)
-
-    @field_validator("siteId")
-    @classmethod
-    def _needed(cls, site: str | None, info: ValidationInfo) -> str | None:
-        if site is None and info.data.get("scope") == "site":
-            raise invalid("This field is required.")
-        return site
-
-
-class RowsQuery(SiteRequest):
-    limit: Annotated[int, Field(ge=1, le=200)] = 50
-    status: ConversionStatus | None = None
-    cursor: Cursor | None = None
-
-
-class ActionRequest(SiteRequest):
-    """An operator's action."""
-
-    action: Literal["RETRY_SELECTED", "RESET_TO_QUEUED", "MARK_FAILED"]
-    ids: Annotated[list[RowId], Field(max_length=MOST_ACTED_ON)]
-    reason: Annotated[str, Field(max_length=1000)] = ""
-    errorCode: Annotated[str, line(64)] | Literal[""] | None = None
-    errorCategory: Category | None = None
-    clearErrors: bool = False

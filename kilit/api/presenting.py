@@ -1,0 +1,28 @@
+"""Rows as the API returns them: the fields are those of a response type."""
+
+import re
+from datetime import datetime
+from functools import cache
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+from django.db.models import Model
+
+
+def present(row: Model, shape: type, **values: Any) -> dict[str, Any]:
+    """Return the fields of a response type: the values given, or the columns of the same name in snake case."""
+    found = {}
+    for name, (column, is_nullable) in _fields(shape).items():
+        value = values[name] if name in values else getattr(row, column)
+        if isinstance(value, datetime):
+            value = value.isoformat()
+        found[name] = None if is_nullable and value == "" else value
+    return found
+
+
+@cache
+def _fields(shape: type) -> dict[str, tuple[str, bool]]:
+    return {
+        name: (re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name), NoneType in get_args(hint))
+        for name, hint in get_type_hints(shape).items()
+    }

@@ -1,0 +1,265 @@
+"""Messages: what they accept, what they say about the rest, and the JSON that they are read from."""
+
+import json
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+import pytest
+from django.db.models import TextChoices
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import AfterValidator, Field, Strict
+
+from kilit.api.json_reader import parse_json
+from kilit.api.messages import TEXTS, Expected, InvalidMessage, Message, invalid, line
+
+LAX = Strict(strict=False)
+COUNT = Annotated[int, Field(ge=1, le=9), Expected("a whole number from 1 to 9")]
+
+
+class Colour(TextChoices):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Item(Message):
+    name: Annotated[str, line(10)]
+    count: COUNT
+    colour: Annotated[Colour, LAX] | None = None
+
+
+class Parcel(Message):
+    items: list[Item]
+    mode: Literal["slow", "fast"] = "slow"
+    notes: dict[str, int] = {}
+
+
+def of(hint: Any) -> type[Message]:
+    return type("Sample", (Message,), {"__annotations__": {"field": hint}})
+
+
+def errors(model: type[Message], data: Any) -> list[tuple[str, str]]:
+    with pytest.raises(InvalidMessage) as caught:
+        model.read(data)
+    return [(error["field"], error["message"]) for error in caught.value.errors]
+
+
+def refuse(value: Any) -> Any:
+    raise ValueError(f"{value} is not wanted.")
+
+
+# For each type of error: a type and a value that cause it, and the whole text.
+REFUSED: dict[str, tuple[Any, Any, str]] = {
+    "bool_parsing": (Annotated[bool, LAX], "x", "Expected true or false."),
+    "bool_type": (bool, "true", "Expected true or false."),
+    "dict_type": (dict[str, int], [], "Expected an object."),
+    "frozen_set_type": (frozenset[int], 5, "Expected a list."),
+    "greater_than_equal": (Annotated[int, Field(ge=2)], 1, "Expected at least 2."),
+    "int_from_float": (Annotated[int, LAX], 1.5, "Expected a whole number."),
+    "int_parsing": (Annotated[int, LAX], "1,5", "Expected a whole number."),
+    "int_parsing_size": (Annotated[int, LAX], "9" * 5000, "Expected a whole number."),
+    "int_type": (int, "1", "Expected a whole number."),
+    "less_than_equal": (Annotated[int, Field(le=2)], 3, "Expected at most 2."),
+    "list_type": (list[int], {}, "Expected a list."),
+    "model_type": (Item, 5, "Expected an object."),
+    "string_pattern_mismatch": (
+        Annotated[str, line(9)],
+        "a\nb",
+        "Control characters and broken Unicode are not allowed.",
+    ),
+    "string_too_long": (Annotated[str, line(3)], "abcd", "At most 3 characters."),
+    "string_too_short": (Annotated[str, line(3)], "  ", "This may not be empty."),
+    "string_type": (str, 5, "Expected a string."),
+    "string_unicode": (Annotated[str, line(9)], "\ud800", "Control characters and broken Unicode are not allowed."),
+    "too_long": (Annotated[list[int], Field(max_length=1)], [1, 2], "Expected at most 1, got 2."),
+    "too_short": (Annotated[list[int], Field(min_length=1)], [], "Expected at least 1, got 0."),
+    "tuple_type": (tuple[int, ...], 5, "Expected a list."),
+    "value_error": (Annotated[int, AfterValidator(refuse)], 5, "5 is not wanted."),
+}
+
+
+def test_every_text_has_a_value_that_causes_it() -> None:
+    assert REFUSED.keys() == TEXTS.keys()
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_the_text_says_what_is_allowed(kind: str) -> None:
+    hint, value, text = REFUSED[kind]
+
+    assert errors(of(hint), {"field": value}) == [("field", text)]
+
+
+@pytest.mark.parametrize(
+    ("hint", "value"),
+    [
+        (int, True),
+        (int, 1.0),
+        (int, Decimal(1)),
+        (int, "1"),
+        (str, 1),
+        (str, b"x"),
+        (bool, 1),
+        (bool, "true"),
+        (Decimal, "1"),
+        (Decimal, True),
+        (Decimal, Decimal("NaN")),
+        (Decimal, Decimal("Infinity")),
+        (list[int], (True,)),
+        (list[int], ["1"]),
+    ],
+)
+def test_no_value_is_converted_into_another_type(hint: Any, value: Any) -> None:
+    assert [field.split(".")[0] for field, _ in errors(of(hint), {"field": value})] == ["field"]
+
+
+@pytest.mark.parametrize("digits", [4000, 5000, 100_000])
+@pytest.mark.parametrize("hint", [int, str, bool, COUNT, Item, Literal["a"], Colour, list[int], Decimal | None])
+def test_a_number_of_thousands_of_digits_is_an_error_of_its_field(hint: Any, digits: int) -> None:
+    data = parse_json(b'{"field": %s, "other": 1}' % (b"9" * digits))
+    if hint in (int, Decimal | None):
+        hint = Annotated[hint, Field(le=10**9)]
+
+    assert [field for field, _ in errors(of(hint), data)] == ["field", "other"]
+
+
+def test_every_error_is_reported_with_its_path() -> None:
+    body = {"items": [{"name": "a", "count": 0}, 5, {"count": 3, "colour": "green"}], "mode": "x", "notes": {"a": "b"}}
+
+    assert errors(Parcel, body) == [
+        ("items.0.count", "Expected a whole number from 1 to 9."),
+        ("items.1", "Expected an object."),
+        ("items.2.name", "This field is required."),
+        ("items.2.colour", "Expected one of red, blue."),
+        ("mode", "Expected one of slow, fast."),
+        ("notes.a", "Expected a whole number."),
+    ]
+
+
+def test_a_missing_field_says_what_it_may_contain() -> None:
+    assert errors(Item, {"name": "a"}) == [("count", "This field is required: a whole number from 1 to 9.")]
+
+
+def test_a_row_that_is_null_is_no_missing_field() -> None:
+    assert errors(Parcel, {"items": [None]}) == [("items.0", "Expected an object.")]
+
+
+def test_null_is_the_same_as_leaving_out_a_required_field() -> None:
+    assert errors(Item, {"name": None, "count": 1}) == [("name", "This field is required.")]
+
+
+def test_known_fields_are_listed_once_and_unknown_ones_each() -> None:
+    rows = [{"name": "a", "count": 1, "colur": 1} for _ in range(3)]
+
+    assert errors(Parcel, {"items": rows, "Mode": 1}) == [
+        ("items.0.colur", "Unknown field. Known fields: name, count, colour."),
+        ("items.1.colur", "Unknown field."),
+        ("items.2.colur", "Unknown field."),
+        ("Mode", "Unknown field. Known fields: items, mode, notes."),
+    ]
+
+
+def test_a_name_from_the_caller_is_cut_and_made_storable() -> None:
+    (field, _), *_ = errors(Parcel, {"items": [], "\0" + "x" * 200: 1})
+
+    assert field == "?" + "x" * 79
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\udc00b"])
+def test_a_name_with_half_a_surrogate_pair_is_an_error(name: str) -> None:
+    assert errors(Parcel, {"items": [], name: 1})
+
+
+def test_the_errors_of_a_message_are_one_sentence_each() -> None:
+    with pytest.raises(InvalidMessage) as caught:
+        Item.read({"count": 0})
+
+    assert caught.value.lines == ["name: This field is required.", "count: Expected a whole number from 1 to 9."]
+    assert str(caught.value) == "; ".join(caught.value.lines)
+
+
+def test_a_body_that_is_no_object_has_an_error_without_a_path() -> None:
+    for body in (None, [], 5, "x", True):
+        assert errors(Item, body) == [("", "Expected an object.")]
+
+
+def test_a_validator_says_its_own_text_even_with_braces_in_it() -> None:
+    def check(value: str) -> str:
+        raise invalid(f"{{{value}}} is no placeholder.")
+
+    assert errors(of(Annotated[str, AfterValidator(check)]), {"field": "x"}) == [("field", "{x} is no placeholder.")]
+
+
+# The reader
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0.1", "1.10", "1E5", "1e-5", "0.100000000000000000000000000001", "12345678901234567890.5", "1e400", "-0.0"],
+)
+def test_a_number_with_point_or_exponent_is_exactly_what_was_written(text: str) -> None:
+    found = parse_json(text.encode())
+
+    assert isinstance(found, Decimal)
+    assert found.as_tuple() == Decimal(text).as_tuple()
+
+
+def test_a_whole_number_is_an_integer_of_any_size() -> None:
+    assert parse_json(b"[0, -5, 9007199254740993, 123456789012345678901234567890]") == [
+        0,
+        -5,
+        9007199254740993,
+        123456789012345678901234567890,
+    ]
+    assert parse_json(b"9" * 5000) == Decimal("9" * 5000)
+
+
+@pytest.mark.parametrize("text", ["1e999999999999999999999", "-1e999999999999999999999", "1e-999999999999999999999"])
+def test_an_exponent_beyond_those_of_decimals_is_read(text: str) -> None:
+    assert isinstance(parse_json(text.encode()), Decimal)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"NaN", b"[Infinity]", b'{"a": -Infinity}'),
+        *(b"", b" ", b"{", b"[1,]", b'{"a":1,}', b"{'a': 1}", b"01", b"+1", b".5", b"1.", b"1 2", b"nul", b"// a\n1"),
+        *(b'"\x01"', b'"a\nb"', b'"\\x41"', b'"\\u12"'),
+        *(b"\xef\xbb\xbf1", b'"\xff"', b'"\xed\xa0\x80"', '"a"'.encode("utf-16")),
+        *(b'{"a": 1, "a": 2}', b'{"a": 1, "\\u0061": 1}', b'[{"b": {"a": 1, "a": 2}}]'),
+    ],
+)
+def test_what_is_not_json_or_ambiguous_is_refused(body: bytes) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        parse_json(body)
+
+
+def test_a_name_that_appears_twice_is_in_the_error() -> None:
+    with pytest.raises(ValueError, match='the name "a" appears twice in one object'):
+        parse_json(b'{"b": [{"a": 1, "a": 2}]}')
+
+
+def test_half_a_surrogate_pair_is_left_to_the_message() -> None:
+    assert parse_json(b'["\\ud800", "\\ud83d\\ude00"]') == ["\ud800", "😀"]
+
+
+def test_deep_nesting_is_refused_and_does_not_end_the_process() -> None:
+    with pytest.raises((RecursionError, ValueError)):
+        parse_json(b"[" * 100_000)
+
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(st.characters(exclude_categories=["Cs"]))
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner),
+    max_leaves=10,
+)
+
+
+@given(value=values, ascii_only=st.booleans())
+def test_every_document_is_read_as_python_reads_it(value: Any, ascii_only: bool) -> None:  # noqa: FBT001
+    text = json.dumps(value, ensure_ascii=ascii_only)
+
+    assert parse_json(text.encode()) == json.loads(text, parse_float=Decimal)
