@@ -32,5 +32,5 @@ CONSOLE: dict[str, Any] = {
             {"title": gettext_lazy("Change password"), "link": reverse_lazy("admin:password_change")},
         ]
     },
-    "SIDEBAR": {"navigation": "kilit.console.navigation.sidebar"},
+    "SIDEBAR": {"navigation": "kilit.console.navigation.sidebar", "show_search": True, "command_search": True},
 }

@@ -8,6 +8,7 @@ from django.views.i18n import set_language
 from kilit.api import probes
 from kilit.api.pages import ApiPage, ApiSchemaView
 from kilit.console import dashboard
+from kilit.console.command_search import command_search
 from kilit.console.preferences import preferences
 from kilit.console.workers_page import workers_page
 
@@ -15,6 +16,7 @@ admin.autodiscover()
 
 console = [
     path("dashboard/", dashboard.part, name="dashboard"),
+    path("search/", admin.site.admin_view(command_search), name="search"),
     path("workers/", admin.site.admin_view(workers_page), name="workers"),
 ]
 urlpatterns = [

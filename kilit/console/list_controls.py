@@ -147,7 +147,7 @@ class QueueControls(ListControls):
     def codes(self) -> Counter[str]:
         """Return how many rows fail with each code now, of the state that is shown."""
         if self._codes is None:
-            state = self.given.get(STATE)
+            state = self.given.get(STATE, "")
             self._codes = Counter()
             for group in ErrorGroup.objects.largest(queue=self.queue, scopes=self.scopes, limit=MOST_GROUPS):
                 self._codes[group.code] += group.states.get(state, 0) if state in self.failing else group.total

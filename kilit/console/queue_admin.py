@@ -39,6 +39,7 @@ class QueueAdmin(FailedExportMixin, ErrorGroupsAdmin):
 
     buttons: dict[str, Action]  # by the name of the method that a row's page shows as a button
     most_acted_on = 500
+    row_name: Callable[[Any], str] = staticmethod(str)  # what people call a row
     scope_filter = ""  # the filter by what counts are kept for, such as sites
     find_blockers: Callable[[Any, list[Event]], Iterable[Blocker]] = staticmethod(lambda _row, _timeline: ())
     # What the row holds, or what holds it, each with a label.

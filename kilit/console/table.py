@@ -55,7 +55,7 @@ class Table:
         changelist = self.changelist
         sorted_by = changelist.get_ordering_field_columns()
         for name, column in zip(self.names, self.columns, strict=True):
-            label = label_for_field(column, changelist.model, changelist.model_admin)
+            label = str(label_for_field(column, changelist.model, changelist.model_admin))
             if not getattr(column, "admin_order_field", None):
                 yield Header(name, label)
                 continue

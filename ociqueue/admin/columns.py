@@ -40,10 +40,14 @@ def masked(click_id: str) -> str:
     return f"{click_id[:SHOWN]}…{click_id[-SHOWN:]}" if len(click_id) > 2 * SHOWN else "…"
 
 
+def row_name(row: Conversion) -> str:
+    """Return the source key, or else the end of the id, which differs between rows."""
+    return row.source_key or f"…{str(row.pk)[-12:]}"
+
+
 @display(description=gettext_lazy("conversion"))
 def name(row: Conversion) -> SafeString:
-    """Return the source key, or else the end of the id, which differs between rows, over the masked click id."""
-    return two_lines(row.source_key or f"…{str(row.pk)[-12:]}", masked(row.click_id), title=str(row))
+    return two_lines(row_name(row), masked(row.click_id), title=str(row))
 
 
 @display(description=gettext_lazy("state"))

@@ -49,6 +49,7 @@ class ConversionAdmin(QueueAdmin):
     failures = FAILURES
     operator_actions = (RETRY, RESET, MARK_FAILED)
     most_acted_on = 5_000
+    row_name = staticmethod(columns.row_name)
     scope_filter = "site"
     read_id = staticmethod(read_id)
 

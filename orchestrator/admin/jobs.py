@@ -84,6 +84,7 @@ class JobAdmin(QueueAdmin):
     find_blockers = staticmethod(blockers.reasons)
     find_holdings = staticmethod(blockers.holdings)
     failures = FAILURES
+    row_name = staticmethod(lambda job: job.order_id)
     operator_actions = (APPROVE, RETRY, CANCEL)
 
     list_display = columns.COLUMNS

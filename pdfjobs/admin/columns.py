@@ -54,12 +54,14 @@ def remedy(row: PdfJob) -> str:
     return f"{used_up}{REMEDIES[code]}"
 
 
+def row_name(row: PdfJob) -> str:
+    """Return what people call the document; older jobs did not store it, and show their template."""
+    return row.document_number or row.template_name
+
+
 def _name(row: PdfJob) -> SafeString:
-    """Return what people call the document; older jobs did not store it, and show their template and id."""
-    if not row.document_number:
-        return two_lines(row.template_name, f"…{row.job_id[-12:]}", title=row.job_id)
-    about = " · ".join(filter(None, [row.recipient, row.template_name]))
-    return two_lines(row.document_number, about, title=row.job_id)
+    about = [row.recipient, row.template_name] if row.document_number else [f"…{row.job_id[-12:]}"]
+    return two_lines(row_name(row), " · ".join(filter(None, about)), title=row.job_id)
 
 
 def _retries(row: PdfJob) -> str:

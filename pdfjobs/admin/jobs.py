@@ -63,6 +63,7 @@ class PdfJobAdmin(QueueAdmin):
     find_blockers = staticmethod(blockers.reasons)
     find_holdings = staticmethod(lease_holdings)
     failures = FAILURES
+    row_name = staticmethod(columns.row_name)
     operator_actions = (RETRY, EXPIRE)
 
     list_display = columns.COLUMNS

@@ -1,0 +1,68 @@
+"""Ctrl+K finds rows, sites and pages that the user may see, and reads only a few rows."""
+
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from ociqueue.models import Conversion
+from tests.support.cutting_jobs import make_job
+from tests.support.dashboard import make_conversions, make_site
+from tests.support.pdf_jobs import new_job
+
+pytestmark = pytest.mark.django_db
+
+
+def found(client: Client, text: str) -> dict[str, str]:
+    answer = client.get("/admin/search/", {"s": text, "extended": "1"})
+    assert answer.status_code == 200
+    return dict(re.findall(r'href="([^"]*)"\s+data-title="([^"]*)"', answer.text))
+
+
+def test_it_finds_rows_by_the_names_that_people_know(admin_client) -> None:
+    site = make_site("Berlin")
+    make_conversions(site, waiting=1)
+    Conversion.objects.update(source_key="order-4711")
+    row, pdf, job = Conversion.objects.get(), new_job(number=4711), make_job(order_id="SIP-4711")
+
+    assert found(admin_client, "ORDER-47") == {f"/admin/ociqueue/conversion/{row.pk}/change/": "order-4711"}
+    assert found(admin_client, "n-4711") == {f"/admin/pdfjobs/pdfjob/{pdf.pk}/change/": "N-4711"}
+    assert found(admin_client, "sip") == {f"/admin/orchestrator/job/{job.pk}/change/": "SIP-4711"}
+    assert found(admin_client, str(row)) == {f"/admin/ociqueue/conversion/{row.pk}/change/": "order-4711"}
+    assert found(admin_client, "berl") == {f"/admin/ociqueue/site/{site.pk}/change/": "Berlin"}
+    assert found(admin_client, "cust") == {"/admin/orchestrator/customer/": "Customers"}
+    assert found(admin_client, "") == {}
+
+
+def test_it_finds_nothing_that_the_user_may_not_see(make_person) -> None:
+    mine, other = make_site("Mine"), make_site("Minor")
+    make_conversions(mine, waiting=1)
+    make_conversions(other, waiting=1)
+    Conversion.objects.update(source_key="order-1")
+    row = Conversion.objects.for_site(mine).get()
+    client = make_person(sites=(mine,))
+
+    assert list(found(client, "order")) == [f"/admin/ociqueue/conversion/{row.pk}/change/"]
+    assert list(found(client, "min")) == [f"/admin/ociqueue/site/{mine.pk}/change/"]
+    assert found(client, "users") == {}
+    assert Client().get("/admin/search/", {"s": "order"}).status_code == 302
+
+
+def test_of_many_rows_it_reads_a_few_and_leads_to_the_list(make_person, sql) -> None:
+    site = make_site()
+    make_conversions(site, waiting=30)
+    sql("UPDATE offline_conversion_queue SET source_key = 'k-' || id")
+    client = make_person(sites=(site,))
+
+    with CaptureQueriesContext(connection) as queries:
+        results = found(client, "k-")
+
+    assert len(results) == 6
+    assert results["/admin/ociqueue/conversion/?q=k-"] == "All that begin with “k-”"
+    assert len([query for query in queries if "offline_conversion_queue" in query["sql"]]) == 2
+
+
+def test_every_page_announces_it(admin_client) -> None:
+    assert "Ctrl K" in admin_client.get("/admin/").text
