@@ -152,7 +152,7 @@ class Offers(HTMLParser):
             self.form = values.get("action", "(itself)") if values.get("method", "").lower() == "post" else ""
         if self.form and (values.get("type") == "submit") and tag in {"button", "input"}:
             self.sends.append(self.form)
-        self.chooses |= tag == "select" and values.get("name") == "action"
+        self.chooses |= tag in {"select", "button"} and values.get("name") == "action"
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "form":
