@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from django.db.models import F, OuterRef, Subquery
+from django.db.models.functions import JSONObject
 from django.utils.translation import gettext_lazy
 
 from kilit.console.panels import Panel, PanelItem
 from kilit.console.problems import Problem
-from ociqueue.admin.columns import COLOURS
+from ociqueue.admin.columns import COLOURS, row_name
 from ociqueue.admin.problems import ConversionProblems
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import OLDEST_FIRST
@@ -30,12 +31,16 @@ class ConversionPanel(Panel):
         """Ask each site for its own oldest row, which an index has; together they may have millions."""
         first = Conversion.objects.waiting().filter(site=OuterRef("pk")).order_by(*OLDEST_FIRST)
         sites = Site.objects.seen_by(user).annotate(
-            oldest=Subquery(first.values("pk")[:1]), since=Subquery(first.values("created_at")[:1])
+            oldest=Subquery(first.values(name=JSONObject(pk="pk", key="source_key"))[:1]),
+            since=Subquery(first.values("created_at")[:1]),
         )
         found = sites.order_by(F("since").asc(nulls_last=True)).values_list("name", "oldest", "since").first()
         if found is None or found[2] is None:
             return None
-        return PanelItem(f"…{str(found[1])[-12:]}", self.row_address(found[1]), found[0], found[2])
+        site, row, since = found
+        return PanelItem(
+            row_name(Conversion(pk=row["pk"], source_key=row["key"])), self.row_address(row["pk"]), site, since
+        )
 
     def problems(self, user: "User | AnonymousUser") -> Iterable[Problem]:
         return ConversionProblems(self, user).find()

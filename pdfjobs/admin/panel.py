@@ -29,7 +29,10 @@ class PdfPanel(Panel):
 
     def oldest(self, user: User | AnonymousUser) -> PanelItem | None:
         row = PdfJob.objects.due().order_by("queued_at", "id").first()
-        return PanelItem(row.template_name, self.row_address(row.pk), since=row.queued_at) if row else None
+        if row is None:
+            return None
+        name = row.document_number or f"…{row.job_id[-12:]}"
+        return PanelItem(name, self.row_address(row.pk), row.template_name, row.queued_at)
 
     def problems(self, user: User | AnonymousUser) -> Iterator[Problem]:
         may_act = self.queue.may_act(user)

@@ -62,13 +62,25 @@ def test_each_state_leads_to_the_list_of_its_rows(admin_client, admin_user) -> N
 def test_the_oldest_that_waits_is_named_whichever_site_it_is_of(admin_user) -> None:
     for name, hours in (("young", 1), ("old", 5), ("middle", 3)):
         make_conversions(make_site(name), waiting=1)
-        Conversion.objects.filter(site__name=name).update(created_at=Now() - timedelta(hours=hours))
+        rows = Conversion.objects.filter(site__name=name)
+        rows.update(created_at=Now() - timedelta(hours=hours), source_key=f"order-{name}")
 
     oldest = shown(CONVERSIONS, admin_user).oldest
 
     assert oldest is not None
-    assert oldest.detail == "old"
-    assert str(Conversion.objects.get(site__name="old").pk) in oldest.href
+    row = Conversion.objects.get(site__name="old")
+    assert (oldest.text, oldest.detail) == ("order-old", "old"), "the link names what it opens"
+    assert str(row.pk) in oldest.href
+
+
+def test_the_oldest_pdf_is_named_by_its_number(admin_user) -> None:
+    job = PdfJob.objects.create(owner=admin_user, job_key="k", template_name="invoice", document_number="INV-7")
+
+    oldest = shown(PDF, admin_user).oldest
+
+    assert oldest is not None
+    assert (oldest.text, oldest.detail) == ("INV-7", "invoice")
+    assert str(job.pk) in oldest.href
 
 
 def test_stuck_is_what_the_recover_sweep_would_take(admin_client, admin_user) -> None:
