@@ -42,6 +42,7 @@ def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> 
         title=_("Google Ads credentials of %(site)s") % {"site": site},
         original=site,
         form=form,
+        to_enter_again=[LABELS[name] for name in form.entered] if form.errors else [],
         stored=stored,
         error=error,
         parts=[(label, bool(getattr(account, name))) for name, label in LABELS.items()] if account else [],

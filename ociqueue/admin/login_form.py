@@ -1,4 +1,8 @@
-"""The form for Google Ads credentials: it never contains stored values, and empty fields keep them."""
+"""The form for Google Ads credentials: it never contains stored values, and empty fields keep them.
+
+A secret is not sent back to the page either, so after a fault its field is empty although it was filled in. The form
+remembers which, and asks for them: an empty field would keep the old secret, unnoticed.
+"""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -80,6 +84,8 @@ class LoginForm(forms.Form):
         self.fields["forget"].choices = removable  # type: ignore[attr-defined]
         if not removable:
             del self.fields["forget"]
+        given = self.data.get("entered", "").split(",")
+        self.entered = [name for name in SECRETS if self.data.get(name, "").strip() or name in given]
         for name in REQUIRED:
             self.fields[name].widget.attrs["aria-required"] = "false" if stored else "true"
 
@@ -106,6 +112,14 @@ class LoginForm(forms.Form):
         ):
             # Checked against what was entered, so that no message shows stored values.
             self.add_error("customer_id", _("Enter the customer id as well: conversion actions belong to a customer."))
+        self._ask_for_secrets()
+
+    def _ask_for_secrets(self) -> None:
+        """Ask again for secrets whose fields a fault has emptied, or will."""
+        emptied = [name for name in self.entered if not self.cleaned_data.get(name)]
+        for name in self.entered if self.errors else emptied:
+            if name not in self.errors:
+                self.add_error(name, _("Enter it again: secrets are not sent back to the page."))
 
     def changes(self) -> list[str]:
         """Return the labels of the fields that were entered or removed, without their values."""
@@ -150,6 +164,8 @@ class LoginForm(forms.Form):
                 self.add_error("conversion_actions", message)
 
 
+# Their fields are empty when the page is shown again.
+SECRETS = ("client_secret", "refresh_token", "developer_token")
 # In the order of the form.
 LABELS = {name: field.label or "" for name, field in LoginForm.base_fields.items() if name != "forget"}
 

@@ -131,6 +131,21 @@ def test_bad_input_is_reported_at_its_field_and_stores_nothing(admin, site, fiel
     assert not Credentials.objects.exists()
 
 
+def test_a_secret_that_a_fault_emptied_is_asked_for_again(admin, site) -> None:
+    store(admin, site, **FULL)
+    before = stored(site)
+
+    faulty = store(admin, site, login_customer_id="12", refresh_token="typed-token")
+    hasty = store(admin, site, login_customer_id="1112223333", entered=",".join(faulty.context["form"].entered))
+
+    assert "Correct the fields below and enter again: Refresh token." in faulty.text
+    assert 'name="entered" value="refresh_token"' in faulty.text
+    assert errors_of(hasty) == {"refresh_token": ["Enter it again: secrets are not sent back to the page."]}
+    assert stored(site) == before, "an empty field must not keep the old secret unnoticed"
+    store(admin, site, login_customer_id="1112223333", refresh_token="typed-token", entered="refresh_token")
+    assert stored(site).refresh_token == "typed-token"
+
+
 def test_nothing_entered_changes_nothing(admin, site) -> None:
     empty = store(admin, site)
     store(admin, site, **FULL)
