@@ -10,10 +10,9 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.timesince import timeuntil
 from django.utils.translation import gettext as _
 
-from kilit.console.formatting import exactly
+from kilit.console.formatting import distance, exactly
 from kilit.lock.leases import LeasedModel
 from kilit.lock.models import Event
 from kilit.workers.models import Heartbeat, SweepRun
@@ -91,4 +90,4 @@ def moment(time: datetime) -> str:
     exact = exactly(time)
     if time <= timezone.now():
         return exact
-    return _("%(time)s (in %(span)s)") % {"time": exact, "span": timeuntil(time, depth=1)}
+    return _("%(time)s (in %(span)s)") % {"time": exact, "span": distance(time)}

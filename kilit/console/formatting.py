@@ -1,7 +1,7 @@
 """Badges, buttons and plain pages, made of unfold's parts and typed."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.contrib.admin import display
@@ -11,7 +11,7 @@ from django.utils.formats import date_format, number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
-from django.utils.timezone import localtime
+from django.utils.timezone import localtime, now
 from django.utils.translation import gettext as _
 from unfold.decorators import action
 from unfold.enums import ActionVariant
@@ -78,12 +78,24 @@ def exactly(time: datetime) -> str:
     return date_format(localtime(time), "DATETIME_FORMAT")
 
 
+def distance(time: datetime) -> str:
+    """Return how far off a time is, past or future; Django would call seconds "0 minutes"."""
+    return format_span(abs(now() - time))
+
+
+def format_span(span: timedelta) -> str:
+    if span < timedelta(minutes=1):
+        return _("less than a minute")
+    end = now()
+    return timesince(end - span, end, depth=1)
+
+
 def since(time: datetime) -> SafeString:
-    return format_html('<span class="whitespace-nowrap" title="{}">{}</span>', exactly(time), timesince(time, depth=1))
+    return format_html('<span class="whitespace-nowrap" title="{}">{}</span>', exactly(time), distance(time))
 
 
 def ago(time: datetime | None) -> str:
-    return _("%(span)s ago") % {"span": timesince(time, depth=1)} if time else _("never")
+    return _("%(span)s ago") % {"span": distance(time)} if time else _("never")
 
 
 def number(value: int) -> str:

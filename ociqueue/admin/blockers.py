@@ -5,10 +5,10 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 
 from kilit.console.blockers import Blocker, blocked, ended, held, moment, no_worker, overdue, ready, waiting
+from kilit.console.formatting import distance, format_span
 from kilit.lock.models import Event
 from kilit.workers.sweeps import sweeps
 from ociqueue.admin.columns import UNKNOWN, upload
@@ -47,7 +47,7 @@ def _failed(row: Conversion, limits: Any) -> Iterator[Blocker]:
     if is_transient and row.site.requeue_transient and limits.attempts_left > 0:
         yield waiting(
             _("Failed with a TRANSIENT error. The scheduled task oci_requeue_transient retries it within %(span)s.")
-            % {"span": timesince(timezone.now() - sweeps["oci_requeue_transient"].every)}
+            % {"span": format_span(sweeps["oci_requeue_transient"].every)}
         )
         yield from overdue("oci_requeue_transient") or no_worker()
         return
@@ -113,7 +113,7 @@ def _blocked_by_sender(row: Conversion) -> Iterator[Blocker]:
 def _blocked_by_script(row: Conversion) -> Iterator[Blocker]:
     called = row.site.last_export_at
     if (called or row.site.created_at) < timezone.now() - SILENT_AFTER:
-        last_call = _("The site's script last called %(span)s ago.") % {"span": timesince(called)} if called else ""
+        last_call = _("The site's script last called %(span)s ago.") % {"span": distance(called)} if called else ""
         yield blocked(last_call or _("The site's script has never called."), **_site_link(row))
 
 

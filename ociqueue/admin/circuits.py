@@ -10,10 +10,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
-from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 
-from kilit.console.formatting import badge, page, two_lines
+from kilit.console.formatting import badge, distance, page, two_lines
 from kilit.lock.models import Event
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
@@ -102,12 +101,12 @@ def next_probe(circuit: Circuit) -> str:
         return _("none")
     if circuit.next_probe_at <= timezone.now():
         return _("with the next row that is due")
-    return _("in %(span)s") % {"span": timeuntil(circuit.next_probe_at, depth=1)}
+    return _("in %(span)s") % {"span": distance(circuit.next_probe_at)}
 
 
 def sender_cell(health: SiteHealth) -> SafeString:
     if circuit := health.circuit:
-        lasting = timesince(circuit.opened_at, depth=1)  # type: ignore[arg-type]
+        lasting = distance(circuit.opened_at)  # type: ignore[arg-type]
         below = _("%(code)s, probe %(when)s") % {"code": Truncator(circuit.code).chars(20), "when": next_probe(circuit)}
         return two_lines(_("API, circuit open for %(span)s") % {"span": lasting}, below, title=circuit.reason)
     if health.needs_credentials:

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from django import template
 from django.utils.formats import date_format, number_format
 from django.utils.safestring import SafeString
-from django.utils.timesince import timesince
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -36,6 +35,11 @@ def percent(share: float) -> str:
 
 
 @register.filter
+def distance(time: datetime) -> str:
+    return formatting.distance(time)
+
+
+@register.filter
 def lasting(time: datetime, now: datetime) -> str:
     """Return how long ago it was by the database's clock."""
     return duration(now - time)
@@ -51,9 +55,10 @@ def moment(time: datetime, now: datetime) -> str:
 def duration(span: timedelta) -> str:
     if span < MINUTE:
         seconds = max(0, round(span.total_seconds()))
+        if not seconds:
+            return _("less than a second")
         return ngettext("%(number)d second", "%(number)d seconds", seconds) % {"number": seconds}
-    end = datetime(2000, 1, 31)  # noqa: DTZ001 - any day does: only the span is shown
-    return timesince(end - span, end, depth=1)
+    return formatting.format_span(span)
 
 
 @register.filter
