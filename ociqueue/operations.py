@@ -29,7 +29,7 @@ class ConversionOperation(BatchOperation):
 
     def move(self, rows: ConversionQuerySet, options: Mapping[str, Any]) -> set[UUID]:
         """Call the queryset's verb of the same name; it locks rows by id, so operators wait and never deadlock."""
-        moved: set[UUID] = getattr(rows, self.verb)(**options)
+        moved: set[UUID] = getattr(rows.filter(status__in=self.sources), self.verb)(**options)
         return moved
 
 

@@ -52,7 +52,9 @@ class Operation(ABC):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        return self.table.moves[self.verb].sources
+        """The states in which it is offered: a row that is already where it would go is left alone."""
+        move = self.table.moves[self.verb]
+        return tuple(state for state in move.sources if state != move.target)
 
     def within_reach(self, rows: Any, user: "User | AnonymousUser") -> Any:
         """Keep the rows that a user may act on."""

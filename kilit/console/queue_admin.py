@@ -115,8 +115,7 @@ class QueueAdmin(FailedExportMixin, ErrorGroupsAdmin):
     def get_actions_detail(self, request: HttpRequest, object_id: str) -> list[Any]:
         """Offer only the actions that apply to the row's state."""
         row = self.get_object(request, unquote(object_id))
-        verbs = self.queue.table.verbs_from(row.status) if row else ()
-        apply = {self.view_name(name) for name, action in self.buttons.items() if action.verb in verbs}
+        apply = {self.view_name(name) for name, action in self.buttons.items() if row and row.status in action.sources}
         return [offered for offered in super().get_actions_detail(request, object_id) if offered.action_name in apply]
 
     def response_action(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:

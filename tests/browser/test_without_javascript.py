@@ -7,16 +7,25 @@ from playwright.sync_api import expect
 
 from tests.support.browsing import NARROW, WIDE
 
-LIST = "/admin/orchestrator/job/"
-
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_filters_do_not_cover_the_list(visitor, width) -> None:
-    page = visitor.enter("demo-viewer", width=width, scripts=False)
-    page.goto(LIST)
+    page = visitor.enter("demo-admin", width=width, scripts=False)
+    page.goto("/admin/auth/user/")
 
-    page.get_by_role("link", name=re.compile("^HOLD")).click()
+    page.locator("#changelist-filter").get_by_role("link", name="operator", exact=True).click()
 
-    expect(page).to_have_url(re.compile(r"status=HOLD"))
-    page.get_by_role("link", name="DEMO-1004").click()
+    expect(page).to_have_url(re.compile(r"groups__id__exact="))
+    page.get_by_role("link", name="demo-operator").click()
+    expect(page).to_have_url(re.compile("/change/"))
+
+
+def test_a_queue_is_narrowed_and_a_job_opened(visitor) -> None:
+    page = visitor.enter("demo-viewer", scripts=False)
+    page.goto("/admin/orchestrator/job/")
+
+    page.get_by_role("link", name=re.compile("^HOLD")).first.click()
+
+    expect(page).to_have_url(re.compile("status=HOLD"))
+    page.get_by_role("link", name=re.compile("DEMO-1004")).click()
     expect(page).to_have_url(re.compile("/change/"))

@@ -23,8 +23,8 @@ def test_rows_moved_meanwhile_are_reported(make_person, site, make_failed) -> No
     page = second.get(f"{PAGES}{late.pk}/change/").content.decode()
 
     assert (mine.moved_count, mine.skipped) == (5, [])
-    assert late.moved_count == 1, "reset applies to QUEUED too"
-    assert "Reset 1 of 1." in page
+    assert late.skipped == [["QUEUED", "", 1]]
+    assert "Reset 0 of 1; 1 was QUEUED." in page
 
 
 def test_a_second_retry_of_the_same_rows_says_what_they_were(make_person, site, make_failed) -> None:

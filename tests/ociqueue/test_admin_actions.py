@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 LIST = "/admin/ociqueue/conversion/"
 LABELS = {
     "retry": "Retry — FAILED and RETRY only",
-    "reset": "Reset to queued — QUEUED, RETRY, PROCESSING and FAILED only",
+    "reset": "Reset to queued — RETRY, PROCESSING and FAILED only",
     "mark_failed": "Mark failed — QUEUED, RETRY and PROCESSING only",
 }
 
@@ -95,7 +95,7 @@ def test_reset_clears_errors_only_when_reported(make_person, site, make_in_state
 
     answer = confirm(make_person(sites={site: "operator"}), "reset_to_queued", *rows, **clear)
 
-    assert said(answer) == ["Reset 4 of 5; 1 was COMPLETED."]
+    assert said(answer) == ["Reset 3 of 5; 1 was COMPLETED; 1 was QUEUED."]
     assert sorted(states(*rows)) == ["COMPLETED", *["QUEUED"] * 4]
     assert Conversion.objects.get(pk=rows[ConversionStatus.values.index("FAILED")].pk).provider_error_code == code
 
@@ -143,7 +143,7 @@ def test_a_reason_is_asked_for(make_person, site, make_in_state, verb: str) -> N
 @pytest.mark.parametrize(
     ("status", "offered"),
     [
-        ("QUEUED", ["reset", "mark-failed"]),
+        ("QUEUED", ["mark-failed"]),
         ("RETRY", ["retry", "reset", "mark-failed"]),
         ("PROCESSING", ["reset", "mark-failed"]),
         ("COMPLETED", []),
@@ -162,6 +162,19 @@ def test_a_rows_buttons_are_its_legal_moves(make_person, site, make_in_state, st
         assert operator.get(path).context["sentences"][0].endswith(": 1 of 1 selected.")
 
 
+def test_reset_is_not_offered_for_queued_rows_and_says_why(make_person, site, make_in_state) -> None:
+    row = make_in_state(site, "QUEUED")
+    operator = make_person(sites={site: "operator"})
+
+    asked = select(operator, "reset", row)
+    done = confirm(operator, "reset_to_queued", row)
+
+    assert asked.context["sentences"] == ["Reset to queued: 0 of 1 selected.", "1 is QUEUED and will not change."]
+    assert asked.context["submit"] == ""
+    assert said(done) == ["Reset 0 of 1; 1 was QUEUED."]
+    assert not Event.objects.of(row).filter(message="fixed").exists()
+
+
 def test_acting_on_a_row_leads_back_to_it_and_on_the_list_back_to_its_filters(make_person, site, make_in_state) -> None:
     row = make_in_state(site, "FAILED")
     operator = make_person(sites={site: "operator"})
@@ -171,7 +184,7 @@ def test_acting_on_a_row_leads_back_to_it_and_on_the_list_back_to_its_filters(ma
 
     assert from_row.redirect_chain == [(f"{LIST}{row.pk}/change/", 302)]
     assert from_list.redirect_chain == [(f"{LIST}?status=QUEUED", 302)]
-    chosen = select(operator, "reset", row, path=f"{LIST}?status=QUEUED")
+    chosen = select(operator, "mark_failed", row, path=f"{LIST}?status=QUEUED")
     assert chosen.context["kept"]["filters"] == "status=QUEUED"
 
 
