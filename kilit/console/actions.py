@@ -13,6 +13,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from kilit.bulk.operations import Operation, OperationUnavailable, Skip
 from kilit.console.formatting import number as grouped
+from kilit.console.machine_errors import explain
 from kilit.console.masking import mask_personal_data
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Action:
         try:
             found = Counter(operation.skips(rows).values())
         except OperationUnavailable as why:
-            return ActionPreview(0, [str(why)])
+            return ActionPreview(0, [explain(str(why))])
         eligible = sum(found[Skip(state)] for state in self.sources)
         first = gettext("%(title)s: %(eligible)s of %(asked)s selected.")
         sentences = [first % {"title": self.title, "eligible": grouped(eligible), "asked": grouped(len(ids))}]
@@ -107,7 +108,7 @@ class Action:
         try:
             result = self.operation.apply(user, ids, options)
         except OperationUnavailable as why:
-            return ActionReport(str(why), messages.ERROR)
+            return ActionReport(explain(str(why)), messages.ERROR)
         more = skipped_text(Counter(result.skipped.values()))
         if len(ids) == 1 and result.messages:
             more = [message.rstrip(".") for message in result.messages.values()]

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from kilit.console.formatting import distance, exactly
+from kilit.console.machine_errors import explain
 from kilit.lock.leases import LeasedModel
 from kilit.lock.models import Event
 from kilit.workers.models import Heartbeat, SweepRun
@@ -64,7 +65,7 @@ def overdue(name: str) -> list[Blocker]:
         failed = SweepRun.objects.filter(name=name, succeeded=False).first()
         if failed is None:
             return []
-        values = {"task": name, "result": failed.result}
+        values = {"task": name, "result": explain(failed.result)}
         return [blocked(_("The scheduled task %(task)s failed on its last run: %(result)s") % values, **where)]
     return [blocked(_("The scheduled task %(task)s is overdue.") % {"task": name}, **where)]
 

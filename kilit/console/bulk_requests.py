@@ -23,6 +23,7 @@ from kilit.console.actions import Action, ReasonForm
 from kilit.console.formatting import number as grouped
 from kilit.console.formatting import page
 from kilit.console.listing import LongListAdmin
+from kilit.console.machine_errors import explain
 from kilit.console.masking import mask_personal_data
 from kilit.workers import doorbells
 
@@ -77,7 +78,7 @@ class BulkRequestAdmin(LongListAdmin):
             filters = self._filters_of(request)
             found = count_matching(self.queue, action.operation, request.user, filters)
         except (UnusableFilters, OperationUnavailable) as why:
-            messages.error(request, str(why))
+            messages.error(request, explain(str(why)))
             return HttpResponseRedirect(self.address("changelist"))
         form = action.form(request.POST or None)
         if request.method == "POST" and form.is_valid() and found.eligible:

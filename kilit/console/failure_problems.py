@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
+from kilit.console.machine_errors import explain
 from kilit.console.masking import mask_personal_data
 from kilit.console.problems import Place, Problem, ProblemAction, Severity
 from kilit.lock.models.error_groups import Cause
@@ -26,7 +27,7 @@ class FailureLines:
     groups: str  # the page of error groups
     # The page that retries a cause; none for readers who may not, and for causes that a retry cannot help.
     retry_of: Callable[[Cause], str] = lambda _cause: ""
-    explain: Callable[[Cause], str] = lambda cause: " ".join(filter(None, (cause.code, cause.shape)))
+    explain: Callable[[Cause], str] = lambda cause: " ".join(filter(None, (cause.code, explain(cause.shape))))
     scope_names: Mapping[str, str] = field(default_factory=dict)
 
     def problems(self, causes: Sequence[Cause], now: datetime) -> list[Problem]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.contrib.admin import display
 from django.http import HttpRequest
+from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.utils.formats import date_format, number_format
 from django.utils.html import format_html, format_html_join
@@ -16,6 +17,7 @@ from django.utils.translation import gettext as _
 from unfold.decorators import action
 from unfold.enums import ActionVariant
 
+from kilit.console.machine_errors import explain, in_words
 from kilit.console.masking import mask_personal_data
 
 if TYPE_CHECKING:
@@ -61,7 +63,10 @@ def error_cell(code: str, text: str) -> SafeString | str:
     if not text:
         return format_html('<span class="kilit-more">{}</span>', shown)
     return format_html(
-        '<details class="kilit-more"><summary title="{}">{}</summary><p>{}</p></details>', text, shown, text
+        '<details class="kilit-more"><summary title="{}">{}</summary><div>{}</div></details>',
+        explain(text),
+        shown,
+        in_words(text),
     )
 
 
@@ -113,13 +118,25 @@ def column(
     return display(description=label, ordering=order)(show)
 
 
+def new_key(sentence: str, text: str) -> SafeString:
+    """Return a message with a key that is shown once, and a button that copies it."""
+    context = {"text": text, "what": _("the new key")}
+    return format_html("{} <code>{}</code> {}", sentence, text, render_to_string("admin/console/copy.html", context))
+
+
 def button(*, icon: str, danger: bool = False, **options: Any) -> Callable[[Method], Method]:
     variant = ActionVariant.DANGER if danger else ActionVariant.DEFAULT
     return cast("Callable[[Method], Method]", action(icon=icon, variant=variant, **options))
 
 
-def page(model_admin: Any, request: HttpRequest, template: str, *, title: str, **context: Any) -> TemplateResponse:
-    """Return a console page that is neither a list nor a form of a model."""
+def page(
+    model_admin: Any, request: HttpRequest, template: str, *, title: str, is_own_page: bool = False, **context: Any
+) -> TemplateResponse:
+    """Return a console page that is neither a list nor a form of a model.
+
+    Its breadcrumb ends with its title, unless it is the page of `original` itself.
+    """
     request.current_app = model_admin.admin_site.name
     everywhere = model_admin.admin_site.each_context(request)
-    return TemplateResponse(request, template, {**everywhere, "opts": model_admin.opts, "title": title, **context})
+    shown = {"title": title, "crumb": "" if is_own_page else title}
+    return TemplateResponse(request, template, {**everywhere, "opts": model_admin.opts, **shown, **context})

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from kilit.console.machine_errors import explain
 from kilit.console.problems import MOST_NAMED, Place, Problem, Severity, name_or_fold, with_number
 from kilit.console.workers_page import RunnerStatus, ScheduledTask, SupervisorStatus, Workers, database_time
 
@@ -95,7 +96,7 @@ def _task(task: ScheduledTask) -> Problem:
         name=task.sweep.name,
         severity=Severity.SERIOUS,
         title=_("Scheduled task %(name)s: %(state)s") % {"name": task.sweep.name, "state": task.condition.word},
-        cause=task.run.result if has_failed and task.run.result else task.condition.hint,
+        cause=explain(task.run.result) if has_failed and task.run.result else task.condition.hint,
         since=task.run.finished_at if has_failed else task.next_at,
         link=link,
     )

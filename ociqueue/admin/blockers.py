@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from kilit.console.blockers import Blocker, blocked, ended, held, moment, no_worker, overdue, ready, waiting
 from kilit.console.formatting import distance, format_span
+from kilit.console.machine_errors import explain
 from kilit.lock.models import Event
 from kilit.workers.sweeps import sweeps
 from ociqueue.admin.columns import UNKNOWN, upload
@@ -97,7 +98,7 @@ def _blocked_by_sender(row: Conversion) -> Iterator[Blocker]:
         context = {
             "name": circuit.action,
             "code": circuit.code,
-            "reason": circuit.reason.rstrip("."),
+            "reason": explain(circuit.reason).rstrip("."),
             "time": moment(circuit.next_probe_at or timezone.now()),
         }
         message = (

@@ -13,6 +13,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
 from kilit.console.formatting import badge, distance, page, two_lines
+from kilit.console.machine_errors import explain
 from kilit.lock.models import Event
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
@@ -108,7 +109,7 @@ def sender_cell(health: SiteHealth) -> SafeString:
     if circuit := health.circuit:
         lasting = distance(circuit.opened_at)  # type: ignore[arg-type]
         below = _("%(code)s, probe %(when)s") % {"code": Truncator(circuit.code).chars(20), "when": next_probe(circuit)}
-        return two_lines(_("API, circuit open for %(span)s") % {"span": lasting}, below, title=circuit.reason)
+        return two_lines(_("API, circuit open for %(span)s") % {"span": lasting}, below, title=explain(circuit.reason))
     if health.needs_credentials:
         return two_lines(_("API, no credentials"), "")
     if health.circuits:
@@ -123,4 +124,4 @@ def alarms(site: Site, health: SiteHealth) -> Iterator[SafeString]:
     address = reverse("admin:ociqueue_site_circuit", args=[site.pk])
     for name, circuit in sorted(health.circuits.items()):
         label = _("%(name)s: circuit open") % {"name": name} if name else _("circuit open")
-        yield badge(label, "danger", title=f"{circuit.code}: {circuit.reason}", href=address)
+        yield badge(label, "danger", title=f"{circuit.code}: {explain(circuit.reason)}", href=address)

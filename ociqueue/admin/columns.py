@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import badge, breakable, code_badge, column, error_cell, link, since, two_lines
+from kilit.console.machine_errors import explain, in_words
 from ociqueue.currencies import MINOR_UNITS
 from ociqueue.models import Conversion
 from ociqueue.presenters import outcome_unknown
@@ -55,7 +56,7 @@ def state(row: Conversion) -> SafeString:
     badges = [state_badge(row.status), unknown_badge(row)]
     held_by = getattr(row, "held_by", None)
     if row.status in WAITING and held_by:
-        why = _("The circuit is open. %(code)s: %(reason)s") % {"code": held_by.code, "reason": held_by.reason}
+        why = _("The circuit is open. %(code)s: %(reason)s") % {"code": held_by.code, "reason": explain(held_by.reason)}
         badges.append(badge(_("held back"), "warning", title=why))
     shown = format_html_join("", "{}", ((one,) for one in badges if one))
     return format_html('<span class="flex flex-col gap-1 items-start">{}</span>', shown)
@@ -119,6 +120,7 @@ def replaced_by(row: Conversion) -> SafeString | str:
     return link(address, breakable(str(row.replacement)))
 
 
+whole_error = column("last_error", gettext_lazy("last error"), lambda row: in_words(row.last_error) or "-")
 site = column("site", gettext_lazy("site"), lambda row: two_lines(row.site.name, row.action))
 age = column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id")
 consent = column("consent", gettext_lazy("consent"), lambda row: row.consent)
@@ -132,7 +134,7 @@ FIELDSETS: Any = [
     (None, {"fields": [(state_now, "site"), ("action", amount), ("conversion_time", consent), whole_click_id]}),
     (
         gettext_lazy("Answer"),
-        {"fields": [("provider_error_code", category), "last_error", ("provider_request_id", "uploaded_at"), upload]},
+        {"fields": [("provider_error_code", category), whole_error, ("provider_request_id", "uploaded_at"), upload]},
     ),
     (gettext_lazy("Attempts"), {"fields": [("attempt_count", "attempts_forgiven"), ("claimed_at", "next_retry_at")]}),
     (

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import badge, code_badge, column, error_cell, since, two_lines
+from kilit.console.machine_errors import explain
 from kilit.console.masking import mask_phone
 from orchestrator.models import Job
 from orchestrator.states import FAILING, WORKING, JobState, Mode
@@ -68,7 +69,7 @@ def _whole_error(job: Job) -> str:
     """Return the code, whose text is above; on a job that continues, the last code and its text."""
     if not job.error_code or job.status in FAILING:
         return job.error_code or "-"
-    return _("before: %(code)s: %(message)s") % {"code": job.error_code, "message": job.error_message}
+    return _("before: %(code)s: %(message)s") % {"code": job.error_code, "message": explain(job.error_message)}
 
 
 FIGURES = {

@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from kilit.console.formatting import breakable, code_badge, column, error_cell, number, since, two_lines, verbatim
+from kilit.console.machine_errors import in_words
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering.errors import MISSING_PAGES, TOO_LARGE
 from pdfjobs.states import MAX_RETRIES, ErrorCode, PdfStatus
@@ -99,7 +100,7 @@ took = column("took", _("took"), _took)
 age = column("age", _("age"), lambda row: since(row.created_at), order="id")
 code = column("code", _("error code"), _code)
 detail = column(
-    "detail", _("details for operators"), lambda row: verbatim(row.error_detail) if row.error_detail else "-"
+    "detail", _("details for operators"), lambda row: in_words(row.error_detail) if row.error_detail else "-"
 )
 key = column("key", _("job key"), lambda row: breakable(row.job_key))
 artifact = column("artifact", _("artifact key"), lambda row: breakable(row.artifact_key) or "-")

@@ -11,7 +11,8 @@ RINGS = """() => {
     const isSeen = !/rgba\\(.*, 0\\)|transparent/.test(style.outlineColor);
     if (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0 && isSeen) rings.push(one.tagName);
   }
-  return document.activeElement === document.body ? null : [document.activeElement.outerHTML.slice(0, 120), rings.length];
+  const focused = document.activeElement;
+  return focused === document.body ? null : [focused.outerHTML.slice(0, 120), rings.length];
 }"""
 
 

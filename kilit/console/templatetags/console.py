@@ -9,7 +9,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from kilit.console import formatting
+from kilit.console import formatting, machine_errors
 
 register = template.Library()
 
@@ -21,6 +21,11 @@ SECOND = timedelta(seconds=1)
 @register.simple_tag
 def badge(word: object, colour: str = "", hint: object = "") -> SafeString:
     return formatting.badge(str(word), colour, title=str(hint))
+
+
+@register.filter
+def in_words(text: str) -> SafeString:
+    return machine_errors.in_words(text)
 
 
 @register.filter

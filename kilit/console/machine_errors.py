@@ -1,0 +1,59 @@
+"""Errors of machines in people's words; the raw text is folded below them."""
+
+import re
+from typing import TYPE_CHECKING
+
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+# What no person writes: the name of a class, an address in memory, an error number.
+RAW = re.compile(
+    r"\b[A-Za-z]*[a-z](?:Error|Exception|Timeout|Expired)\b|\w+ConnectionPool\("
+    r"|\[Errno |\[WinError |^Traceback |0x[0-9a-f]{6}"
+)
+# The first that is found in a raw text says what happened.
+MEANINGS: list[tuple[re.Pattern[str], "StrOrPromise"]] = [
+    (re.compile(pattern, re.IGNORECASE), sentence)
+    for pattern, sentence in (
+        (r"deadlock|serializationfailure", gettext_lazy("Two processes changed the same rows at once.")),
+        (r"operationalerror|interfaceerror|psycopg", gettext_lazy("The database did not answer.")),
+        (r"integrityerror|dataerror|programmingerror", gettext_lazy("The database rejected a change.")),
+        (r"ssl|certificate", gettext_lazy("No secure connection to the other server could be made.")),
+        (r"timeout|timed out|timeoutexpired", gettext_lazy("The other side did not answer in time.")),
+        (
+            r"connectionpool|connectionerror|connection\w*error|newconnection|name or service|urlerror|unreachable",
+            gettext_lazy("The other server could not be reached."),
+        ),
+        (r"permissionerror|errno 13|access is denied", gettext_lazy("Access to a file or folder was denied.")),
+        (r"filenotfounderror|errno 2\b|no such file", gettext_lazy("A file or folder does not exist.")),
+        (r"errno 28|no space left", gettext_lazy("The disk is full.")),
+        (r"memoryerror|errno 12\b", gettext_lazy("There was not enough memory.")),
+        (r"unicode\w*error|jsondecodeerror|parseerror", gettext_lazy("A file or an answer could not be read.")),
+    )
+]
+UNEXPECTED = gettext_lazy("An unexpected error occurred in the program.")
+
+
+def explain(text: str) -> str:
+    """Return what a machine's error means, or the text itself when a person can read it."""
+    if not RAW.search(text):
+        return text
+    return str(next((sentence for pattern, sentence in MEANINGS if pattern.search(text)), UNEXPECTED))
+
+
+def in_words(text: str) -> SafeString:
+    """Return what happened, and the raw text folded below it."""
+    sentence = explain(text)
+    if sentence == text:
+        return escape(text)
+    return format_html(
+        '<span>{}</span><details class="kilit-raw"><summary>{}</summary><pre>{}</pre></details>',
+        sentence,
+        _("Technical details"),
+        text,
+    )
