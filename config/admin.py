@@ -22,6 +22,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 from kilit.access.roles import Role
 from kilit.console.formatting import exactly, number
 from kilit.console.listing import ReadOnlyAdmin
+from kilit.postgres.collation import NameOrder
 from ociqueue.models.site import KEYS_USER_PREFIX
 
 SITES_USER = rf"^{KEYS_USER_PREFIX}[0-9a-f]{{32}}$"  # the prefix and a site's public id
@@ -42,11 +43,25 @@ class UserAdmin(BaseUserAdmin[User], ModelAdmin):
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
+    list_display = ["username", "full_name", "email", "roles", "last_login", "is_active"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         # Only superusers may edit superusers: changing one's password is becoming one.
         people: QuerySet[User] = super().get_queryset(request).exclude(username__regex=SITES_USER)
+        people = people.prefetch_related("groups")
         return people if request.user.is_superuser else people.filter(is_superuser=False)
+
+    def get_ordering(self, request: HttpRequest) -> list[Any]:
+        return [NameOrder("username").asc()]
+
+    @admin.display(description=gettext_lazy("name"), ordering=NameOrder("last_name"))
+    def full_name(self, user: User) -> str:
+        return user.get_full_name() or "-"
+
+    @admin.display(description=gettext_lazy("roles"))
+    def roles(self, user: User) -> str:
+        names = sorted(group.name for group in user.groups.all())
+        return ", ".join([*([_("superuser")] if user.is_superuser else []), *names]) or "-"
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[str]:
         fields = list(super().get_readonly_fields(request, obj))

@@ -18,7 +18,8 @@ from kilit.access.models import ApiKey, DeniedRequest
 from kilit.bulk.filters import FilterSet
 from kilit.bulk.models import BulkAction
 from kilit.console.bulk_admin import BulkActionAdmin
-from kilit.console.formatting import column, number, verbatim
+from kilit.console.formatting import column, new_key, number, verbatim
+from kilit.console.key_owners import KeyChangeList, owner_name
 from kilit.console.listing import CappedListAdmin, LongListAdmin, ReadOnlyAdmin
 from kilit.console.masking import mask_personal_data
 from kilit.lock.models import Event, Pruning
@@ -66,11 +67,14 @@ class PruningAdmin(ReadOnlyAdmin):
     show_full_result_count = False
 
 
+owner = column("owner", _("owner"), owner_name)
+
+
 @admin.register(ApiKey)
 class ApiKeyAdmin(ModelAdmin):
     """Keys of users and services; every admin can revoke any of them, so that a lost key never waits."""
 
-    list_display = ["name", "user", "hint", "created_at", "expires_at", "used_at", "revoked_at"]
+    list_display = ["name", owner, "hint", "created_at", "expires_at", "used_at", "revoked_at"]
     list_select_related = ["user"]
     search_fields = ["name", "user__username"]
     autocomplete_fields = ["user"]
@@ -84,11 +88,17 @@ class ApiKeyAdmin(ModelAdmin):
             options |= {"queryset": self._owners(request), "error_messages": {"invalid_choice": refusal}}
         return super().formfield_for_foreignkey(db_field, request, **options)
 
-    def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[str]:
-        """A key keeps its user, and only those who may issue it may extend it."""
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[KeyChangeList]:
+        return KeyChangeList
+
+    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
+        return [owner, *self.fields[1:]] if obj else [*self.fields]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
+        """A key keeps its owner, and only those who may issue it may extend it."""
         if obj is None:
             return []
-        return ["user"] if self._owners(request).filter(pk=obj.user_id).exists() else [*self.fields]
+        return [owner] if self._owners(request).filter(pk=obj.user_id).exists() else self.get_fields(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Keys are revoked and stay, so that their history can be traced."""
@@ -99,7 +109,7 @@ class ApiKeyAdmin(ModelAdmin):
         text = None if change else obj.make_text()
         super().save_model(request, obj, form, change)
         if text:
-            messages.warning(request, gettext("Copy the key now; it cannot be viewed again: %(key)s") % {"key": text})
+            messages.warning(request, new_key(gettext("Copy the key now; it cannot be viewed again:"), text))
 
     @admin.action(description=_("Revoke — active keys only"), permissions=["change"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:

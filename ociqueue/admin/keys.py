@@ -1,5 +1,6 @@
 """A site's Ads Script and its API keys."""
 
+from collections.abc import Collection
 from typing import Any
 
 from django import forms
@@ -12,10 +13,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from kilit.console.formatting import exactly, page
+from kilit.console.formatting import exactly, new_key, page
 from ociqueue.admin.permissions import may_administer, site_of
 from ociqueue.adsscript import KEY_PLACEHOLDER, render_script
 from ociqueue.models import Site
+from ociqueue.models.site import KEYS_USER_PREFIX
 from ociqueue.states import SyncMethod
 
 
@@ -65,7 +67,7 @@ def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
             messages.error(request, message)
             return HttpResponseRedirect(_script_address(site))
         model_admin.log_change(request, site, f"Issued the key {name}.")
-        messages.warning(request, _("Copy the key now; it is not shown again: %(key)s") % {"key": text})
+        messages.warning(request, new_key(_("Copy the key now; it is not shown again:"), text))
         return ads_script_page(model_admin, request, object_id, key=text)
     return page(
         model_admin,
@@ -124,6 +126,14 @@ def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int)
         is_dangerous=True,
         back=_script_address(site),
     )
+
+
+def key_owners(usernames: Collection[str]) -> dict[str, str]:
+    """Return the sites whose keys these technical users own."""
+    prefix = len(KEYS_USER_PREFIX)
+    ids = [username[prefix:] for username in usernames if username.startswith(KEYS_USER_PREFIX)]
+    names = Site.objects.filter(public_id__in=ids).values_list("public_id", "name")
+    return {f"{KEYS_USER_PREFIX}{public_id}": _("site %(name)s") % {"name": name} for public_id, name in names}
 
 
 def _script_address(site: Site) -> str:

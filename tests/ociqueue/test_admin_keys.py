@@ -1,5 +1,7 @@
 """Who issues keys in the console, and for whom: a site's keys come from its own page alone."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
@@ -138,3 +140,41 @@ def test_two_clicks_at_once_issue_one_key(make_person, site, site_key, in_thread
 
     assert sorted(answers) == [200, 302, 302, 302, 302, 302]
     assert site.keys().filter(name="New script").count() == 1
+
+
+def test_keys_of_sites_are_listed_by_the_sites_name(
+    admin_client, site, site_key, django_assert_max_num_queries
+) -> None:
+    site_key(site)
+    service = site.service_user()
+
+    listed = admin_client.get(KEYS).text
+    opened = admin_client.get(f"{KEYS}{service.api_keys.get().pk}/change/").text
+
+    for shown in (listed, opened):
+        assert f"site {site.name}" in shown
+        assert service.username not in shown
+
+
+def test_users_are_listed_with_their_roles_and_last_login(admin_client, make_person) -> None:
+    make_person("zeynep", role="viewer")
+    User.objects.filter(username="zeynep").update(last_login="2026-03-04T05:06:07Z")
+
+    shown = admin_client.get(PEOPLE).text
+
+    assert re.search(r"field-roles[^>]*>\s*viewer", shown)
+    assert re.search(r"field-roles[^>]*>\s*superuser", shown)
+    assert re.search(r"field-last_login[^>]*>[^<]*2026", shown)
+
+
+def test_a_new_key_can_be_copied(admin_client, admin_user, make_person, site) -> None:
+    beside = admin_client.post(f"{KEYS}add/", {"user": admin_user.pk, "name": "billing"}, follow=True).text
+    on_page = make_person(role="admin", sites={site: "admin"}).post(
+        f"/admin/ociqueue/site/{site.pk}/ads-script/issue-key/", {"name": "script", "after": "none"}
+    )
+
+    for shown in (beside, on_page.text):
+        (key,) = re.findall(r"<code>(kilit_[\w-]+)</code>", shown)
+        assert f'data-copy="{key}"' in shown
+        assert 'data-copied="Copied"' in shown
+        assert 'aria-label="Copy: the new key"' in shown

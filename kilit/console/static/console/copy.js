@@ -17,6 +17,12 @@
     return copied;
   };
 
+  // Screen readers announce what appears here; a button whose word changes is not announced everywhere.
+  const status = document.createElement("p");
+  status.className = "kilit-unseen";
+  status.setAttribute("role", "status");
+  document.addEventListener("DOMContentLoaded", () => document.body.append(status));
+
   document.addEventListener("click", (event) => {
     const button = event.target.closest?.("[data-copy], [data-copy-of]");
     if (!button) return;
@@ -27,7 +33,9 @@
     const word = button.querySelector("[data-word]") || button;
     button.dataset.usual = word.textContent;
     word.textContent = button.dataset.copied;
+    status.textContent = button.dataset.copied;
     setTimeout(() => {
+      status.textContent = "";
       word.textContent = button.dataset.usual;
       delete button.dataset.usual;
     }, SHOWN_FOR);
