@@ -89,7 +89,9 @@ class BulkActionAdmin(LongListAdmin):
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         context = self._context(request, self._found(request, object_id))
-        return page(self, request, "admin/console/bulk_action.html", title=_("Bulk action"), **context)
+        return page(
+            self, request, "admin/console/bulk_action.html", title=_("Bulk action"), is_own_page=True, **context
+        )
 
     def progress_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         context = self._context(request, self._found(request, object_id))

@@ -1,0 +1,39 @@
+"""Every page below a list or a row says where it is: a breadcrumb whose last step is the page itself."""
+
+import re
+from html import unescape
+
+import pytest
+
+from tests.support.dashboard import make_conversions, make_site
+
+pytestmark = pytest.mark.django_db
+
+CRUMBS = re.compile(r'<nav aria-label="Breadcrumb".*?</nav>', re.DOTALL)
+STEP = re.compile(r"<(?:a|span)[^>]*truncate[^>]*>(.*?)</(?:a|span)", re.DOTALL)
+
+
+def steps(client, address: str) -> list[str]:
+    (found,) = CRUMBS.findall(client.get(address, follow=True).text)
+    return [unescape(step).strip() for step in STEP.findall(found)]
+
+
+def test_every_page_has_a_breadcrumb_that_ends_with_it(admin_client) -> None:
+    site = make_site("Ege")
+    make_conversions(site, badly=1)
+    row, rows = site.conversions.get(), "/admin/ociqueue/conversion/"
+    place = ["Offline conversions", "Sites", "Ege"]
+    expected = {
+        "/admin/workers/": ["Dashboard", "Workers and scheduled tasks"],
+        "/admin/preferences/": ["Dashboard", "Language and time zone"],
+        f"{rows}import/": ["Offline conversions", "Conversions", "Import conversions"],
+        f"{rows}groups/": ["Offline conversions", "Conversions", "Error groups of conversions"],
+        f"{rows}all/retry/?status=FAILED": ["Offline conversions", "Conversions", "Retry 1 conversion?"],
+        f"{rows}{row.pk}/retry/": ["Offline conversions", "Conversions", "Retry 1 conversion?"],
+        "/admin/orchestrator/job/preflight/": ["Panel cutting", "Jobs", "Preflight"],
+        f"/admin/ociqueue/site/{site.pk}/ads-script/": [*place, "Ads Script of Ege"],
+        f"/admin/ociqueue/site/{site.pk}/credentials/": [*place, "Google Ads credentials of Ege"],
+        f"/admin/ociqueue/site/{site.pk}/circuit/": [*place, "Circuit of Ege"],
+    }
+
+    assert {address: steps(admin_client, address) for address in expected} == expected
