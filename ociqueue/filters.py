@@ -18,6 +18,7 @@ from kilit.bulk.filters import (
 )
 from kilit.bulk.search import PrefixSearch, by
 from kilit.lock.identity import first_at
+from kilit.postgres.collation import NameOrder
 from ociqueue.models import Site
 from ociqueue.models.conversion import CLICK_ID, FAILURES
 from ociqueue.states import CONVERSIONS, Category
@@ -26,7 +27,7 @@ UNANSWERED_WITHIN = timedelta(days=30)
 
 
 def _sites_of(user: Any) -> list[tuple[str, str]]:
-    return [(str(site.pk), site.name) for site in Site.objects.seen_by(user)]
+    return [(str(site.pk), site.name) for site in Site.objects.seen_by(user).order_by(NameOrder("name"))]
 
 
 class UnansweredFilter(ChoiceFilter):

@@ -17,6 +17,7 @@ from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget
 
 from kilit.api.csv_files import csv_lines, csv_response
 from kilit.console.formatting import number, page
+from kilit.postgres.collation import NameOrder
 from ociqueue.csv_import import REASON, CsvError, ImportTally, RejectedLine, import_file
 from ociqueue.models import Site
 from ociqueue.schemas.conversions import FIELDS
@@ -42,7 +43,7 @@ class UploadForm(forms.Form):
 
     def __init__(self, *args: Any, user: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields["site"].queryset = Site.objects.run_by(user)  # type: ignore[attr-defined]
+        self.fields["site"].queryset = Site.objects.run_by(user).order_by(NameOrder("name"))  # type: ignore[attr-defined]
 
     def clean_file(self) -> UploadedFile[bytes]:
         file: UploadedFile[bytes] = self.cleaned_data["file"]

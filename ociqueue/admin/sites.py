@@ -21,6 +21,7 @@ from unfold.views import ChangeList
 
 from kilit.access.roles import Role
 from kilit.console.formatting import ago, badge, button, column, link, number, two_lines
+from kilit.postgres.collation import NameOrder
 from ociqueue.admin import circuits, credentials, keys
 from ociqueue.admin.permissions import may_administer, may_run
 from ociqueue.models import Site, SiteMembership
@@ -138,10 +139,13 @@ class SiteAdmin(ModelAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Site]:
         return super().get_queryset(request).filter(pk__in=Site.objects.seen_by(request.user).values("pk"))  # type: ignore[no-any-return]
 
+    def get_ordering(self, request: HttpRequest) -> list[Any]:
+        return [NameOrder("name").asc()]
+
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[SiteChangeList]:
         return SiteChangeList
 
-    @admin.display(description=gettext_lazy("site"), ordering="name")
+    @admin.display(description=gettext_lazy("site"), ordering=NameOrder("name"))
     def site(self, site: Site) -> SafeString:
         return two_lines(site.name, site.public_id)
 

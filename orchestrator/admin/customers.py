@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
 from kilit.console.masking import mask_phone
+from kilit.postgres.collation import NameOrder
 from orchestrator.models import Customer
 from orchestrator.schemas.orders import InvalidOrder, NewCustomer, phone
 
@@ -45,13 +46,19 @@ class CustomerForm(forms.ModelForm[Customer]):
 @admin.register(Customer)
 class CustomerAdmin(ModelAdmin):
     form = CustomerForm
-    list_display = ["name", "masked_phone", "created_at"]
+    list_display = ["full_name", "masked_phone", "created_at"]
     list_per_page = 50
     show_full_result_count = False
     search_fields = ["name", "=phone"]
     search_help_text = _("A name, or a complete phone number")
-    ordering = ["name"]
     actions = None
+
+    def get_ordering(self, request: HttpRequest) -> list[Any]:
+        return [NameOrder("name").asc()]
+
+    @admin.display(description=_("name"), ordering=NameOrder("name"))
+    def full_name(self, customer: Customer) -> str:
+        return customer.name
 
     @admin.display(description=_("phone"))
     def masked_phone(self, customer: Customer) -> str:

@@ -115,7 +115,7 @@ class JobAdmin(QueueAdmin):
     @button(description=gettext_lazy("Preflight"), icon="fact_check", permissions=["view"], url_path="preflight")
     def preflight(self, request: HttpRequest) -> HttpResponse:
         checks = [(check, badge(check.level, LEVELS[check.level])) for check in preflight()]
-        context = {"checks": checks, "floor_is_here": settings.FLOOR_IS_HERE}
+        context: dict[str, Any] = {"checks": checks, "floor_is_here": settings.FLOOR_IS_HERE}
         return page(self, request, "admin/orchestrator/preflight.html", title=_("Preflight"), **context)
 
     def solution_file(self, request: HttpRequest, object_id: str, number: int) -> HttpResponse:
