@@ -199,8 +199,7 @@ TEMPLATES = [
             "loaders": ["kilit.console.icons.ConsoleLoader"],  # hides icons from screen readers
             "context_processors": [
                 "django.template.context_processors.request",
-                "django.contrib.auth.context_processors.auth",
-                "django.contrib.messages.context_processors.messages",
+                *(f"django.contrib.{app}.context_processors.{app}" for app in ("auth", "messages")),
             ],
         },
     }

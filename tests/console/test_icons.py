@@ -29,14 +29,14 @@ class Reader(HTMLParser):
             return
         self.open.append((tag, found))
         if "material-symbols-outlined" in (found.get("class") or "").split() and not self.is_hidden():
-            self.aloud += [] if found.get("role") == "img" or "aria-label" in found else [str(self.get_starttag_text())]
+            self.aloud += [] if "aria-label" in found else [str(self.get_starttag_text())]
         if tag in ("a", "button"):
             self.names.append([found.get("aria-label") or found.get("title") or found.get("x-bind:aria-label") or ""])
 
     def handle_endtag(self, tag: str) -> None:
         while self.open:
             closed, attributes = self.open.pop()
-            if closed in ("a", "button") and not "".join(self.names.pop()).strip():
+            if closed in ("a", "button") and not "".join(self.names.pop()).strip() and not self.is_hidden():
                 self.nameless.append(str(attributes))
             if closed == tag:
                 return
@@ -46,7 +46,8 @@ class Reader(HTMLParser):
             self.names[-1].append(text)
 
     def is_hidden(self) -> bool:
-        return any(attributes.get("aria-hidden") == "true" for _tag, attributes in self.open)
+        """Parts of an image are not read; the image has a name."""
+        return any(found.get("aria-hidden") == "true" or found.get("role") == "img" for _tag, found in self.open)
 
 
 def test_no_icon_is_read_aloud_and_every_button_has_a_name(admin_client) -> None:

@@ -52,7 +52,14 @@ def test_no_page_shows_a_raw_error_unfolded(admin_client) -> None:
     Conversion.objects.claim(limit=1)
     Conversion.objects.ack_failed(code="UPLOAD_EXCEPTION", category="TRANSIENT", message=POOL)
     ErrorGroup.objects.fold()
-    SweepRun.note("oci_recover", finished_at=Now(), succeeded=False, result=f"ConnectionError: {POOL}")
+    SweepRun.note(
+        "oci_attempt_cap",
+        taken_at=Now(),
+        started_at=Now(),
+        finished_at=Now(),
+        succeeded=False,
+        result=f"ConnectionError: {POOL}",
+    )
     pages = [
         "/admin/",
         "/admin/workers/",

@@ -111,7 +111,8 @@ def test_used_up_attempts_name_the_sweep_and_whether_it_runs(reported, worker_li
     SweepRun.objects.filter(name="oci_attempt_cap").update(taken_at=Now() - timedelta(hours=2))
     assert says(reported(row), "blocked", "The scheduled task oci_attempt_cap is overdue")
     SweepRun.objects.filter(name="oci_attempt_cap").update(taken_at=Now(), succeeded=False, result="KeyError: 'x'")
-    assert says(reported(row), "blocked", "The scheduled task oci_attempt_cap failed on its last run: KeyError: 'x'")
+    failed = "The scheduled task oci_attempt_cap failed on its last run: An unexpected error occurred in the program."
+    assert says(reported(row), "blocked", failed)
 
 
 def test_a_claim_says_who_holds_it_and_until_when(reported, worker_lives, site, make_conversion) -> None:
