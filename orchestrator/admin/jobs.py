@@ -146,6 +146,6 @@ def find_sheet(job: Job, *, name: str, sha256: str) -> bytes | None:
     # Rendered again it is the same file, unless the rules or the template changed since.
     with suppress(JobError, OSError):
         for rendered, content in render_sheets(job.pk, plan_for(job, folders), folders):
-            if (rendered.name, rendered.sha256) == (name, sha256):
+            if rendered == {"name": name, "sha256": sha256}:
                 return content
     return None

@@ -13,7 +13,6 @@ from orchestrator.errors import Code, JobError
 
 OURS = re.compile(r"\.(kilit-|[0-9a-f]{8}-[0-9a-f-]{27}_)")  # probes, and files of jobs
 LEFTOVER_AFTER = 3600  # seconds; no write takes this long
-CHUNK = 1024**2
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -49,12 +48,6 @@ def read_bounded(path: Path, *, most: int) -> bytes:
     if len(content) > most:
         raise ValueError(f"is larger than {most // 1024**2} MB.")
     return content
-
-
-def chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            yield chunk
 
 
 def file_sha256(path: Path) -> str | None:

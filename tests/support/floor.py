@@ -36,7 +36,7 @@ class Floor:
     def write(self, wish: str = "") -> list[Path]:
         parts = [{**GOVDE, "desc1": wish or "Yan panel"}, ARKALIK]
         plan = transform(read_order(order_body(parts=parts), default_mode="C"), current_rules())
-        return [self.folders.imports / sheet.name for sheet in write_files(self.job, plan, self.folders)]
+        return [self.folders.imports / sheet["name"] for sheet in write_files(self.job, plan, self.folders)]
 
     def simulate(self, **options: Any) -> str:
         output = StringIO()
