@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from pdfjobs.documents.definition import Document, read_sample
+from pdfjobs.documents.definition import Document
 from pdfjobs.documents.fields import Amount, Choice, Day, LongText, Rows, Text, Variables
 from pdfjobs.documents.formatting import LocaleFormatter
 from pdfjobs.documents.pricing import HUNDRED, PricedDocument
@@ -135,6 +135,4 @@ def _action(action: ActionUploads, formatter: LocaleFormatter) -> dict[str, Any]
     }
 
 
-CONVERSION_REPORT = Document(
-    "conversion_report", "Conversion report", ConversionReport, shape, read_sample("conversion_report")
-)
+CONVERSION_REPORT = Document("conversion_report", "Conversion report", ConversionReport, shape)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from pdfjobs.documents.definition import Document, read_sample
+from pdfjobs.documents.definition import Document
 from pdfjobs.documents.fields import Amount, Day, Flag, LongText, Rate, Rows, Text, Variables
 from pdfjobs.documents.formatting import LocaleFormatter
 from pdfjobs.documents.pricing import HUNDRED, LocalizedDocument
@@ -140,4 +140,4 @@ def _totals(sums: dict[str, Any], formatter: LocaleFormatter) -> dict[str, str]:
     }
 
 
-CUTTING_SHEET = Document("cutting_sheet", "Cutting sheet", CuttingSheet, shape, read_sample("cutting_sheet"))
+CUTTING_SHEET = Document("cutting_sheet", "Cutting sheet", CuttingSheet, shape)

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from pdfjobs.documents.definition import Document, read_sample
+from pdfjobs.documents.definition import Document
 from pdfjobs.documents.fields import Day, LongText, Rows, Text, Variables
 from pdfjobs.documents.formatting import LocaleFormatter
 from pdfjobs.documents.pricing import PRICING_LABELS, Party, PricedDocument, PricedLine, Seller, priced
@@ -49,4 +49,4 @@ def shape(given: Invoice) -> dict[str, Any]:
     }
 
 
-INVOICE = Document("invoice", "Invoice", Invoice, shape, read_sample("invoice"))
+INVOICE = Document("invoice", "Invoice", Invoice, shape)

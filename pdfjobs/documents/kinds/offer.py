@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from pdfjobs.documents.definition import Document, read_sample
+from pdfjobs.documents.definition import Document
 from pdfjobs.documents.fields import Day, LongText, Rows, Text, Variables
 from pdfjobs.documents.formatting import LocaleFormatter
 from pdfjobs.documents.pricing import PRICING_LABELS, Party, PricedDocument, PricedLine, Seller, priced
@@ -52,4 +52,4 @@ def shape(given: Offer) -> dict[str, Any]:
     }
 
 
-OFFER = Document("offer", "Offer", Offer, shape, read_sample("offer"))
+OFFER = Document("offer", "Offer", Offer, shape)
