@@ -4,12 +4,13 @@ Fonts of the machine are not used, so that all machines give the same bytes.
 """
 
 import hashlib
-import os
 from functools import cache
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 from django.conf import settings
+
+from kilit.files import write_atomically
 
 BUNDLED = Path(__file__).parent / "typefaces"
 KINDS = (".ttf", ".otf", ".ttc")
@@ -58,7 +59,5 @@ def configuration() -> Path:
     text = CONFIGURATION.format(folders=listed, cache=escape(str(folder / "cache")))
     path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.conf"
     if not path.is_file() or path.read_text() != text:
-        draft = path.with_suffix(f".{os.getpid()}")
-        draft.write_text(text)
-        draft.replace(path)
+        write_atomically(path, text.encode())
     return path
