@@ -69,11 +69,10 @@ def whole_number(least: int, most: int) -> PlainValidator:
 def size(unit: str, *, mm_per_unit: int) -> PlainValidator:
     """Read a size that can be cut: from a hundredth of a millimetre to five metres."""
     most = LARGEST_MM // mm_per_unit
-    expected = f"Expected a size above 0, up to {most:,} {unit}."
 
     def read(value: Any) -> Decimal:
         if type(value) not in (int, float, Decimal) or not 0 < value <= most:
-            raise invalid(expected)
+            raise invalid(f"Expected a size above 0, up to {most:,} {unit}.")
         exact = Decimal(str(value))  # of a float as well: 0.1 means a tenth, not the nearest binary fraction
         if len(exact.as_tuple().digits) > DIGITS:
             raise invalid(f"At most {DIGITS} digits.")
