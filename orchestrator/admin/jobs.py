@@ -22,7 +22,7 @@ from orchestrator.files.folders import Folders
 from orchestrator.models import Job
 from orchestrator.models.job import FAILURES
 from orchestrator.models.queryset import JobQuerySet
-from orchestrator.planning.excel import render_sheets
+from orchestrator.planning.excel.writing import render_sheets
 from orchestrator.workflow import operations
 from orchestrator.workflow.preflight import CheckLevel, preflight
 from orchestrator.workflow.step_context import plan_for

@@ -15,7 +15,7 @@ from orchestrator.files.folders import Folders
 from orchestrator.models import Customer, Job
 from orchestrator.models.queryset import NO_ERROR, UNSOLVED
 from orchestrator.optiplanning.collecting import file_clock
-from orchestrator.planning.excel import render_sheets, write_files
+from orchestrator.planning.excel.writing import render_sheets, write_files
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.delivery import acknowledged, deliver, withdraw

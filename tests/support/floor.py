@@ -15,7 +15,7 @@ from orchestrator.files.folders import Folders
 from orchestrator.optiplanning import collecting
 from orchestrator.optiplanning.collecting import Collected, Wanted, file_clock
 from orchestrator.orders.order import read_order
-from orchestrator.planning.excel import write_files
+from orchestrator.planning.excel.writing import write_files
 from orchestrator.planning.rules import current_rules
 from orchestrator.planning.transform import transform
 from orchestrator.saw.delivery import deliver, delivery_name

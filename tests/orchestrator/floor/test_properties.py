@@ -13,9 +13,9 @@ from openpyxl import load_workbook
 
 from orchestrator.files.folders import Folders
 from orchestrator.orders.order import canonical, order_from, payload_hash, read_order
-from orchestrator.planning.excel import write_files
 from orchestrator.planning.excel.naming import file_names
 from orchestrator.planning.excel.template import SHEET
+from orchestrator.planning.excel.writing import write_files
 from orchestrator.planning.plan import Batch
 from orchestrator.planning.rules import current_rules
 from orchestrator.planning.transform import transform

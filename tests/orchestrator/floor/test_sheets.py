@@ -9,9 +9,9 @@ import pytest
 from openpyxl import load_workbook
 
 from orchestrator.files.folders import Folders
-from orchestrator.planning.excel import write_files
 from orchestrator.planning.excel.naming import short_hash
 from orchestrator.planning.excel.template import SHEET, TAGS
+from orchestrator.planning.excel.writing import write_files
 from tests.support.cutting_jobs import ARKALIK, GOVDE
 from tests.support.sheets import coloured, names_in, plan_of
 
