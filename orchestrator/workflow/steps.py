@@ -23,7 +23,7 @@ from orchestrator.saw.saw_handover import collect_answers, files_to_deliver, is_
 from orchestrator.schemas.orders import plain
 from orchestrator.states import JobState, Mode
 from orchestrator.workflow.optimizing import digest, optimize
-from orchestrator.workflow.step_context import KeepAlive, advance, age, folders_here, format_minutes, plan_for, poll
+from orchestrator.workflow.step_context import KeepAlive, age, folders_here, format_minutes, plan_for, poll
 
 Step = Callable[[Job, KeepAlive], timedelta | None]
 
@@ -43,8 +43,7 @@ def prepare(job: Job, _: KeepAlive) -> None:
     batches, reset = len(plan.batches), len(plan.reset_parts)
     is_new_reset = reset and job.backing_edge_reset_count != reset
     with transaction.atomic():
-        advance(
-            job,
+        job.advance(
             "prepare",
             f"{count(job.part_count, 'part')} in {count(batches, 'batch', 'batches')}.",
             plate_size={"width_mm": plain(plan.plate.width_mm), "height_mm": plain(plan.plate.height_mm)},
@@ -83,14 +82,14 @@ def write_sheets(job: Job, folders: Folders, plan: Plan, keep_alive: KeepAlive) 
         if not is_same:
             settle_earlier_attempts(job, folders)  # before its solution is discarded
         if is_same or is_cut_in_part(job):
-            advance(job, "import_files", "OptiPlanning already has these sheets.", imported_at=Now())
+            job.advance("import_files", "OptiPlanning already has these sheets.", imported_at=Now())
             return
     written = write_files(job.pk, plan, folders, keep_alive=keep_alive)
     changes: dict[str, Any] = {"files": written, "imported_at": Now()}
     if job.files and job.files != written:
         # The rules changed since: what the operator started, or OptiPlanning solved, were other sheets.
         changes |= {**UNSOLVED, "attempt_started_at": file_clock(folders.export)}
-    advance(job, "import_files", f"Sheets: {', '.join(sheet['name'] for sheet in written)}.", **changes)
+    job.advance("import_files", f"Sheets: {', '.join(sheet['name'] for sheet in written)}.", **changes)
 
 
 def start(job: Job, _: KeepAlive) -> timedelta | None:
@@ -111,7 +110,7 @@ def validate(job: Job, _: KeepAlive) -> None:
     contents = [bytes(file.content) for file in sorted(job.solution_files.all(), key=lambda file: file.name)]
     if not contents or digest(contents) != job.xml_sha256:
         raise JobError(Code.XML_INVALID, "The stored solution is not the one that was collected.")
-    advance(job, "validate", format_figures(job.solution or {}), xml_ready_at=Now())
+    job.advance("validate", format_figures(job.solution or {}), xml_ready_at=Now())
 
 
 def hand_over(job: Job, _: KeepAlive) -> timedelta | None:
@@ -143,7 +142,7 @@ def hand_over(job: Job, _: KeepAlive) -> timedelta | None:
     if None in answers:
         return poll()
     taken = job.solution_files.order_by("name").values_list("acknowledged_as", flat=True)
-    advance(job, "deliver", f"The saw took {', '.join(taken)}.")
+    job.advance("deliver", f"The saw took {', '.join(taken)}.")
     return None
 
 
