@@ -59,9 +59,10 @@ class FieldError(TypedDict):
 
 
 class InvalidMessage(ValueError):  # noqa: N818 - it is the answer to the caller
-    """Everything that is wrong with a message."""
+    """What is wrong with a message; `count` is the number of all errors, also of those beyond `most_errors`."""
 
-    def __init__(self, errors: list[FieldError]) -> None:
+    def __init__(self, errors: list[FieldError], count: int) -> None:
+        self.count = count
         self.errors, self.lines = errors, [format_error(error) for error in errors]
         super().__init__("; ".join(self.lines))
 
@@ -71,6 +72,7 @@ class Message(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
     most_errors: ClassVar[int | None] = None  # that are reported
+    refusal: ClassVar[type[InvalidMessage]] = InvalidMessage
     examples: ClassVar[Mapping[str, Any]] = {}  # by their titles, for OpenAPI
 
     @classmethod
@@ -79,7 +81,7 @@ class Message(BaseModel):
         try:
             return cls.model_validate(data, context=context)
         except ValidationError as error:
-            raise InvalidMessage(field_errors(error, cls)) from None
+            raise cls.refusal(field_errors(error, cls), error.error_count()) from None
 
 
 @dataclass(frozen=True)

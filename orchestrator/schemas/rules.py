@@ -67,6 +67,8 @@ class Timeouts(Message):
 
 
 class Rules(Message):
+    most_errors = 20  # the message is shown in one line
+
     cm_to_mm_multiplier: Positive
     trim_by_thickness: Annotated[dict[Thickness, NotNegative], Field(alias="trimByThickness", min_length=1)]
     backing_thicknesses: Annotated[frozenset[Positive], Field(alias="backingThicknesses", min_length=1, strict=False)]
