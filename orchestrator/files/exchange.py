@@ -52,13 +52,11 @@ def read_bounded(path: Path, *, most: int) -> bytes:
 
 def file_sha256(path: Path) -> str | None:
     """Return the sha256 of a regular file, or None if there is none."""
-    try:
-        if not stat.S_ISREG(path.lstat().st_mode):
-            return None
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
-        return None
+    with suppress(FileNotFoundError):
+        if stat.S_ISREG(path.lstat().st_mode):
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+    return None
 
 
 @contextmanager

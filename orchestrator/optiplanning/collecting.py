@@ -199,10 +199,9 @@ def _read_stable(path: Path, now: datetime, digest: "hashlib._Hash") -> Figures 
 
 def _changed(path: Path, before: os.stat_result) -> bool:
     try:
-        after = path.lstat()
+        return fingerprint(path.lstat()) != fingerprint(before)
     except OSError:
         return True
-    return fingerprint(before) != fingerprint(after)
 
 
 def _invalid(path: Path, reason: str) -> JobError:

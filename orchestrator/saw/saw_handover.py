@@ -101,6 +101,5 @@ def _mark_taken(file: SolutionFile, name: str) -> None:
 
 def _files_by_name(job: Job) -> dict[str, SolutionFile]:
     """Return the solution's files by every name that an attempt may have given them."""
-    files = list(job.solution_files.defer("content"))
-    attempts = range(1, job.retry_count + 2)
+    files, attempts = job.solution_files.defer("content"), range(1, job.retry_count + 2)
     return {delivery_name(job.pk, attempt, Path(file.name)): file for file in files for attempt in attempts}
