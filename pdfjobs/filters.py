@@ -2,7 +2,6 @@
 
 import hashlib
 from contextlib import suppress
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -26,10 +25,6 @@ def search(rows: PdfJobQuerySet, text: str) -> PdfJobQuerySet:
     return rows.filter(owner__in=owners)
 
 
-def _templates(user: Any) -> list[tuple[str, str]]:
-    return [(name, name) for name in settings.PDF_TEMPLATES]
-
-
 FILTERS = FilterSet(
     (
         state_filter(PDF_JOBS, index="pdf_in_status", leads=True),
@@ -39,7 +34,7 @@ FILTERS = FilterSet(
             column="template_name",
             index="pdf_of_template",
             leads=True,
-            choices=_templates,
+            choices=lambda _user: [(name, name) for name in settings.PDF_TEMPLATES],
         ),
         ChoiceFilter(
             name="code",

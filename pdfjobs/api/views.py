@@ -70,10 +70,7 @@ class PdfView(APIView):
 
 class OnePdfView(PdfView):
     parameters = (OpenApiParameter("job_id", UUID, OpenApiParameter.PATH, description="The job's id."),)
-    errors: ClassVar = {
-        **PdfView.errors,
-        404: {"NOT_FOUND": "There is no such job, or it belongs to another user."},
-    }
+    errors: ClassVar = {**PdfView.errors, 404: {"NOT_FOUND": "There is no such job, or it belongs to another user."}}
 
 
 def fallback_response(request: JobRequest) -> HttpResponse:

@@ -85,11 +85,9 @@ class FolderStorage(FileSystemStorage):
         for folder, _, names in os.walk(root / prefix):
             for name in names:
                 path = Path(folder, name)
-                try:
+                with suppress(FileNotFoundError):  # deleted meanwhile
                     modified_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-                except FileNotFoundError:
-                    continue  # deleted meanwhile
-                yield StorageEntry(path.relative_to(root).as_posix(), modified_at)
+                    yield StorageEntry(path.relative_to(root).as_posix(), modified_at)
 
 
 def _write(path: Path, content: bytes) -> None:
