@@ -71,8 +71,7 @@ class Job(LongJobModel):
         verbose_name, verbose_name_plural = _("job"), _("jobs")
         triggers = [
             *lifecycle_triggers(
-                JOBS,
-                facts=["retry_count", "error_code", "error_message", "batch_count", "backing_edge_reset_count"],
+                JOBS, facts=["retry_count", "error_code", "error_message", "batch_count", "backing_edge_reset_count"]
             ),
             *FAILURES.triggers(),
         ]

@@ -103,10 +103,9 @@ def collect(wanted: Wanted, folders: Folders) -> Collected | None:
 
 def is_begun(wanted: Wanted, folders: Folders) -> bool:
     """Return whether every file of the solution exists, complete or not."""
-    try:
+    with suppress(OSError):
         return bool(_chosen(wanted, folders.export))
-    except OSError:
-        return False
+    return False
 
 
 def missing(wanted: Wanted, folders: Folders) -> list[str]:

@@ -19,9 +19,8 @@ def delivery_name(job_id: UUID, attempt: int, source: Path) -> str:
     """Return the name of a solution in the saw's folders: unique per attempt, and per file within it."""
     rest = source.stem.replace(str(job_id), "")
     readable = fold(rest)[:LONGEST_NAME].strip("-")
-    parts = [str(job_id), f"a{attempt}"]
-    if rest:
-        parts += [readable, short_hash(source.stem)]  # two names may fold to the same
+    unique = short_hash(source.stem) if rest else ""  # two names may fold to the same
+    parts = [str(job_id), f"a{attempt}", readable, unique]
     return "_".join(part for part in parts if part) + ".xml"
 
 

@@ -52,11 +52,9 @@ class Document:
     @cached_property
     def digest(self) -> str:
         """Hash everything that determines the page besides the variables: templates, styles, our code, fonts."""
-        digest = hashlib.sha256(fonts_digest().encode())
         code = [Path(inspect.getfile(self.shape)), *sorted(Path(__file__).parent.glob("*.py"))]
-        for path in [*self._templates(), *code]:
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-        return digest.hexdigest()
+        digests = [hashlib.sha256(path.read_bytes()).digest() for path in (*self._templates(), *code)]
+        return hashlib.sha256(fonts_digest().encode() + b"".join(digests)).hexdigest()
 
     def html(self, variables: Mapping[str, Any]) -> str:
         try:

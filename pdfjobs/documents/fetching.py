@@ -51,9 +51,8 @@ def is_public(host: str) -> bool:
     address = ipaddress.ip_address(host)
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
         address = address.ipv4_mapped
-    if any(address in network for network in REFUSED):
-        return False
-    return address.is_global and not address.is_multicast and not address.is_reserved
+    is_refused = any(address in network for network in REFUSED)
+    return address.is_global and not (is_refused or address.is_multicast or address.is_reserved)
 
 
 def _get(address: str, deadline: float) -> tuple[bytes, str | None]:

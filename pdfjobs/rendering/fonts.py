@@ -45,10 +45,8 @@ def font_files() -> list[Path]:
 @cache
 def fonts_digest() -> str:
     """Hash the fonts once per process: the browser does not notice new fonts either."""
-    digest = hashlib.sha256()
-    for path in font_files():
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
+    digests = [hashlib.sha256(path.read_bytes()).digest() for path in font_files()]
+    return hashlib.sha256(b"".join(digests)).hexdigest()
 
 
 def configuration() -> Path:
