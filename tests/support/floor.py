@@ -57,7 +57,7 @@ class Floor:
         self.rest()
         (source,) = self.collect().paths
         name = delivery_name(self.job, 1, source)
-        deliver(source, name, self.folders)
+        deliver(source.read_bytes(), name, self.folders)
         return name
 
 
