@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Model, Q
@@ -17,14 +17,12 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 
 from kilit.lock.failures import Failures
 from kilit.lock.identity import first_at
 from kilit.lock.models import ErrorGroup
 from kilit.lock.table import Lifecycle
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 SEARCH = "q"
 # Ids carry the time they were made at; clocks of web nodes differ by less than this.
@@ -44,7 +42,7 @@ class UnusableFilters(Exception):  # noqa: N818 - a message for the operator, no
 @dataclass(frozen=True, kw_only=True)
 class Filter(ABC):
     name: str  # of the parameter
-    title: "StrOrPromise"
+    title: StrOrPromise
     column: str
     index: str = ""  # serves it alone; without one, another filter or the primary key bounds the rows
     leads: bool = False  # the index begins with the column and ends with the id, so a list is ordered by both
@@ -88,7 +86,7 @@ class ChoiceFilter(Filter):
 class TextFilter(Filter):
     """A whole value, typed in: listing those there are would read the whole table."""
 
-    placeholder: "StrOrPromise" = ""
+    placeholder: StrOrPromise = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +94,7 @@ class AgeFilter(ChoiceFilter):
     """Created within the last hours, or before; found by the id, which sorts by time."""
 
     name: str = "since"
-    title: "StrOrPromise" = AGE
+    title: StrOrPromise = AGE
     column: str = "created_at"
     choices: Choices = (
         ("1", _("Last hour")),
@@ -142,7 +140,7 @@ class ErrorGroupFilter(Filter):
     """Rows that are in an error group now: they failed that way and were not moved on."""
 
     name: str = "group"
-    title: "StrOrPromise" = ERROR_GROUP
+    title: StrOrPromise = ERROR_GROUP
     column: str = "error_group"
     leads: bool = True
     failures: Failures

@@ -1,7 +1,5 @@
 """Reads Google's answers: status 200 is not success, and each row needs a proof of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
