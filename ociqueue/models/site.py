@@ -8,6 +8,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.conf import settings
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.core.exceptions import ValidationError
 from django.db import connection, models, transaction
@@ -131,10 +132,9 @@ class Site(models.Model):
 
     def service_user(self) -> User:
         """Return the user who owns the site's keys: a member without a password."""
-        user, created = User.objects.get_or_create(username=f"{KEYS_USER_PREFIX}{self.public_id}")
+        unusable = {"password": make_password(None)}
+        user, created = User.objects.get_or_create(username=f"{KEYS_USER_PREFIX}{self.public_id}", defaults=unusable)
         if created:
-            user.set_unusable_password()
-            user.save()
             SiteMembership.objects.create(site=self, user=user, role=Role.OPERATOR)
         return user
 
