@@ -192,8 +192,7 @@ class FilterSet:
 
     def given(self, values: Mapping[str, Any]) -> dict[str, str]:
         """Return those of some values that set a filter; blanks set none."""
-        stripped = {each.name: str(values.get(each.name) or "").strip() for each in self.filters}
-        return {name: value for name, value in stripped.items() if value}
+        return {each.name: text for each in self.filters if (text := str(values.get(each.name) or "").strip())}
 
     def rejected(self, values: Mapping[str, str], user: Any) -> list[str]:
         message = gettext("The filter “%(name)s” has no value “%(value)s”, so nothing matches.")
@@ -205,8 +204,7 @@ class FilterSet:
 
     def validate(self, values: Mapping[str, Any], user: Any) -> dict[str, str]:
         """Return the values in one order; refuse none at all, unknown names, and values that would match nothing."""
-        given = {name: str(values[name]).strip() for name in sorted(values)}
-        given = {name: value for name, value in given.items() if value}
+        given = {name: text for name in sorted(values) if (text := str(values[name]).strip())}
         if not given:
             raise UnusableFilters(gettext("Set a filter first. Actions do not run over the whole list."))
         if unknown := [name for name in given if name not in (SEARCH, *self.names)]:
