@@ -7,14 +7,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    PlainValidator,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, field_validator, model_validator
 
 from kilit.api.messages import Message, invalid, line
 from ociqueue.currencies import CURRENCIES, MINOR_UNITS
