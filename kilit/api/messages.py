@@ -122,9 +122,9 @@ def invalid(text: str) -> PydanticCustomError:
 
 
 def field_errors(error: ValidationError, model: type[Message]) -> list[FieldError]:
-    known: set[str] = set()
+    listed: set[type[BaseModel]] = set()
     return [
-        {"field": format_path(found["loc"]), "message": _text(found, model, known)}
+        {"field": format_path(found["loc"]), "message": _text(found, model, listed)}
         for found in error.errors(include_url=False)[: model.most_errors]
     ]
 
@@ -136,18 +136,17 @@ def format_error(error: FieldError) -> str:
 def format_path(path: Sequence[str | int]) -> str:
     """Format a path. Names come from the caller: each is cut, and what cannot be stored becomes `?`."""
     # Pydantic marks an error of a name itself with another step.
-    return ".".join(UNSTORABLE_CHARS.sub("?", str(name)[:LONGEST_NAME]) for name in path if name != "[key]")
+    return ".".join([UNSTORABLE_CHARS.sub("?", str(name)[:LONGEST_NAME]) for name in path if name != "[key]"])
 
 
-def _text(found: Any, model: type[BaseModel], listed: set[str]) -> str:
+def _text(found: Any, model: type[BaseModel], listed: set[type[BaseModel]]) -> str:
     kind, path = found["type"], found["loc"]
     if kind == "extra_forbidden":
         owner, _ = _at(model, path[:-1])
-        names = ", ".join(_fields(owner))
-        if names in listed:  # the same typo is in every row, and a thousand lists would hide the other errors
+        if owner in listed:  # the same typo is in every row, and a thousand lists would hide the other errors
             return "Unknown field."
-        listed.add(names)
-        return f"Unknown field. Known fields: {names}."
+        listed.add(owner)
+        return f"Unknown field. Known fields: {', '.join(_fields(owner))}."
     if kind == "missing" or (found["input"] is None and kind != "invalid" and _is_required(model, path)):
         _, notes = _at(model, path)
         expected = [note.text for note in notes if isinstance(note, Expected)]
@@ -168,7 +167,8 @@ def _is_required(model: type[BaseModel], path: Sequence[str | int]) -> bool:
 
 def _at(model: type[BaseModel], path: Sequence[str | int]) -> tuple[Any, Sequence[Any]]:
     """Return the type at a path, and what `Annotated` adds to it."""
-    hint, notes = unwrap(model)
+    hint: Any = model
+    notes: Sequence[Any] = ()
     for step in path:
         if _is_model(hint):
             field = _fields(hint)[str(step)]
