@@ -91,10 +91,9 @@ class GroupAdmin(BaseGroupAdmin, ModelAdmin):
 class LockoutAdmin(ReadOnlyAdmin):
     """Failed logins that still count, and who is locked out; admins can unlock."""
 
-    list_display = ["username", "ip_address", "failures_since_start", "attempt_time", "state"]
+    list_display = fields = ["username", "ip_address", "failures_since_start", "attempt_time", "state"]
     search_fields = ["=username", "=ip_address"]
     search_help_text = gettext_lazy("Exact username or address")
-    fields = ["username", "ip_address", "failures_since_start", "attempt_time", "state"]
     ordering = ["-attempt_time"]
     list_per_page = 50
     show_full_result_count = False

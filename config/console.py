@@ -6,15 +6,13 @@ from django.templatetags.static import static
 from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy
 
-CONSOLE: dict[str, Any] = {
+UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Kilit",
     "SITE_HEADER": "Kilit",
     "SITE_SUBHEADER": gettext_lazy("Guarded job queues"),
     "SITE_SYMBOL": "lock",
     "SITE_URL": None,  # there is no public site
-    "SITE_FAVICONS": [
-        {"rel": "icon", "type": "image/svg+xml", "href": lambda _: static("console/lock.svg")},
-    ],
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda _: static("console/lock.svg")}],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
     "STYLES": [lambda _: static("console/console.css"), lambda _: static("console/lists.css")],

@@ -1,5 +1,6 @@
 """Typed settings from the environment, with a one-line error for an invalid value."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +38,12 @@ class Environment:
 
     def number(self, name: str, *, default: int, least: int = 0, most: int | None = None) -> int:
         word = self.text(name, str(default))
-        bounds = f"a whole number from {least}" + (f" to {most}" if most is not None else " upwards")
-        try:
+        with suppress(ValueError):
             value = int(word)
-        except ValueError:
-            raise ImproperlyConfigured(f"{name}={word!r} is not {bounds}.") from None
-        if value < least or (most is not None and value > most):
-            raise ImproperlyConfigured(f"{name}={word!r} is not {bounds}.")
-        return value
+            if value >= least and (most is None or value <= most):
+                return value
+        bounds = f"from {least} upwards" if most is None else f"from {least} to {most}"
+        raise ImproperlyConfigured(f"{name}={word!r} is not a whole number {bounds}.")
 
     def one_of(self, name: str, choices: tuple[str, ...], *, default: str) -> str:
         word = self.text(name, default).upper()
@@ -62,14 +61,10 @@ class Environment:
 
     def database(self, name: str) -> dict[str, Any]:
         """Return Django's settings for a database URL; only PostgreSQL is supported."""
-        invalid = ImproperlyConfigured(f"{name} is not of the form postgres://user:password@host:5432/name.")
         # Checked first: for another scheme the parser would print a warning that contains the password.
-        if not self.text(name).startswith(("postgres://", "postgresql://")):
-            raise invalid
-        try:
-            parsed: dict[str, Any] = self._env.db(name)
-        except ValueError:
-            raise invalid from None
-        if not parsed.get("NAME"):
-            raise invalid
-        return parsed
+        if self.text(name).startswith(("postgres://", "postgresql://")):
+            with suppress(ValueError):
+                parsed: dict[str, Any] = self._env.db(name)
+                if parsed.get("NAME"):
+                    return parsed
+        raise ImproperlyConfigured(f"{name} is not of the form postgres://user:password@host:5432/name.")

@@ -63,9 +63,7 @@ def logging_to_stderr(level: str) -> dict[str, Any]:
             "exceptions_only": {"()": CallbackFilter, "callback": lambda record: record.exc_info},
         },
         "formatters": {"json": {"()": "config.logs.JsonFormatter"}},
-        "handlers": {
-            "stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["context"]},
-        },
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["context"]}},
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             # Without Django's own handlers, which would print a second, unstructured copy.

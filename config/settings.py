@@ -10,7 +10,7 @@ from typing import Any
 
 import django_stubs_ext
 
-from config.console import CONSOLE
+from config.console import UNFOLD  # noqa: F401
 from config.environment import Environment
 from config.logs import logging_to_stderr
 from config.secret_key import read_secret_key
@@ -77,20 +77,13 @@ FLOOR_POLL = env.number("KILIT_FLOOR_POLL", default=2, least=1, most=60)  # seco
 
 # Database ------------------------------------------------------------------------------------------------------------
 
-DATABASES: dict[str, dict[str, Any]] = {
-    "default": env.database("DATABASE_URL")
-    if env.text("DATABASE_URL", "")
-    else {"ENGINE": "kilit.postgres", "NAME": "kilit"}
-}
-DATABASES["default"] |= {
-    # A new connection for each doorbell would cost more than its insert.
-    "CONN_MAX_AGE": 60,
-    "CONN_HEALTH_CHECKS": True,
-}
-DATABASES["default"].setdefault("OPTIONS", {})
+embedded = {"ENGINE": "kilit.postgres", "NAME": "kilit"}
+database: dict[str, Any] = env.database("DATABASE_URL") if env.text("DATABASE_URL", "") else embedded
 # A transaction of a hung process must not hold its locks, or block vacuum, indefinitely.
-DATABASES["default"]["OPTIONS"].setdefault("options", "-c idle_in_transaction_session_timeout=60000")
-DATABASES["default"]["OPTIONS"].setdefault("connect_timeout", 5)
+timeouts = {"options": "-c idle_in_transaction_session_timeout=60000", "connect_timeout": 5}
+database["OPTIONS"] = {**timeouts, **database.get("OPTIONS", {})}
+# A new connection for each doorbell would cost more than its insert.
+DATABASES = {"default": {**database, "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Debugging -----------------------------------------------------------------------------------------------------------
@@ -294,7 +287,3 @@ Q_CLUSTER: dict[str, Any] = {
     "guard_cycle": 0.5,
     "recycle": 500,
 }
-
-# django-unfold -------------------------------------------------------------------------------------------------------
-
-UNFOLD = CONSOLE

@@ -1,6 +1,6 @@
 """Demo data: a site for a script, one for the API, and one with something in every state."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -33,8 +33,8 @@ DEMO_ACCOUNT = GoogleAdsAccount(
 FATES = ["ack", "ack", "bad_time", "ack", "threw", "later", "stuck", "ack", "", ""]
 
 
-def load_demo(*, people: dict[str, str], recall: Callable[[str], str | None], keep: Callable[[str, str], None]) -> Any:
-    """Create what is missing; only hashes of keys are stored, so the caller keeps their text."""
+def load_demo(*, people: dict[str, str], kept: dict[str, str]) -> Any:
+    """Create what is missing; only hashes of keys are stored, so the caller keeps their text in `kept`."""
     sites = {
         "script_site": demo_site("Script site (demo)"),
         "api_site": demo_site("API site (demo)", sync_method=SyncMethod.API),
@@ -48,10 +48,7 @@ def load_demo(*, people: dict[str, str], recall: Callable[[str], str | None], ke
         with acting_as("demo"):
             fill(showcase)
     prepare_uploads(sites["api_site"])
-    return {
-        name: {"public_id": site.public_id, "api_key": demo_key(name, site, recall, keep)}
-        for name, site in sites.items()
-    }
+    return {name: {"public_id": site.public_id, "api_key": demo_key(name, site, kept)} for name, site in sites.items()}
 
 
 def demo_site(name: str, **columns: Any) -> Site:
@@ -73,12 +70,10 @@ def prepare_uploads(site: Site) -> None:
             enqueue(site, demo_items(UPLOADS))
 
 
-def demo_key(name: str, site: Site, recall: Callable[[str], str | None], keep: Callable[[str, str], None]) -> str:
-    text = recall(name)
-    if text and ApiKey.objects.valid().filter(user=site.service_user()).holding(text):
-        return text
-    text = site.issue_key(name="demo")
-    keep(name, text)
+def demo_key(name: str, site: Site, kept: dict[str, str]) -> str:
+    text = kept.get(name)
+    if not (text and ApiKey.objects.valid().filter(user=site.service_user()).holding(text)):
+        text = kept[name] = site.issue_key(name="demo")
     return text
 
 

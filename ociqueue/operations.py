@@ -1,9 +1,10 @@
 """What operators do with conversions, in bulk or one by one, on rows of the sites they operate."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.utils.translation import gettext_noop
 
 from kilit.bulk.operations import BatchOperation
@@ -13,9 +14,6 @@ from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.states import CONVERSIONS
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser, User
-
 
 class ConversionOperation(BatchOperation):
     table = CONVERSIONS
@@ -23,7 +21,7 @@ class ConversionOperation(BatchOperation):
     scope = "site_id"
     out_of_reach = gettext_noop("not of a site you run")
 
-    def within_reach(self, rows: ConversionQuerySet, user: "User | AnonymousUser") -> ConversionQuerySet:
+    def within_reach(self, rows: ConversionQuerySet, user: User | AnonymousUser) -> ConversionQuerySet:
         # Sites are listed by id, so that the indexes by site are used.
         return rows.filter(site__in=list(Site.objects.run_by(user).values_list("pk", flat=True)))
 
@@ -34,13 +32,13 @@ class ConversionOperation(BatchOperation):
 
 
 class ConversionQueue(BulkQueue):
-    def may_act(self, user: "User | AnonymousUser") -> bool:
+    def may_act(self, user: User | AnonymousUser) -> bool:
         return super().may_act(user) and Site.objects.run_by(user).exists()
 
-    def scopes_seen_by(self, user: "User | AnonymousUser") -> list[str] | None:
+    def scopes_seen_by(self, user: User | AnonymousUser) -> list[str] | None:
         return Site.objects.scopes_seen_by(user)
 
-    def visible_to(self, user: "User | AnonymousUser") -> ConversionQuerySet:
+    def visible_to(self, user: User | AnonymousUser) -> ConversionQuerySet:
         return Conversion.objects.visible_to(user)
 
 

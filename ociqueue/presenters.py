@@ -1,6 +1,5 @@
 """Sites and conversions as the operators' API shows them."""
 
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -9,7 +8,7 @@ from kilit.api.presenting import present
 from ociqueue.filters import FILTERS
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import ConversionQuerySet
-from ociqueue.schemas.answers import ConversionRow
+from ociqueue.schemas.answers import ConversionRow, OpenCircuit, SiteStats
 from ociqueue.site_health import SiteHealth, site_health
 from ociqueue.states import CONVERSIONS
 
@@ -31,26 +30,19 @@ def summed_stats(sites: list[Site]) -> dict[str, Any]:
 
 
 def _site_stats(site: Site, health: SiteHealth) -> dict[str, Any]:
-    circuit = health.circuit
-    return {
-        "siteId": site.public_id,
-        "totals": {state: health.totals[state] for state in CONVERSIONS.states},
-        "stuckProcessing": health.stuck,
-        "lastUpdatedAt": _iso(health.changed_at),
-        "errorRate": health.error_rate,
-        "alarming": health.is_alarming,
-        "lastExportAt": _iso(site.last_export_at),
-        "lastAckAt": _iso(site.last_ack_at),
-        "scriptIsSilent": health.is_silent,
-        "needsCredentials": health.needs_credentials,
-        "circuit": circuit
-        and {
-            "code": circuit.code,
-            "reason": circuit.reason,
-            "openedAt": _iso(circuit.opened_at),
-            "nextProbeAt": _iso(circuit.next_probe_at),
-        },
-    }
+    return present(
+        health,
+        SiteStats,
+        siteId=site.public_id,
+        totals={state: health.totals[state] for state in CONVERSIONS.states},
+        stuckProcessing=health.stuck,
+        lastUpdatedAt=health.changed_at,
+        alarming=health.is_alarming,
+        lastExportAt=site.last_export_at,
+        lastAckAt=site.last_ack_at,
+        scriptIsSilent=health.is_silent,
+        circuit=health.circuit and present(health.circuit, OpenCircuit),
+    )
 
 
 def rows_page(site: Site, *, limit: int, status: str | None, cursor: UUID | None) -> dict[str, Any]:
@@ -84,7 +76,3 @@ def with_upload(rows: ConversionQuerySet) -> ConversionQuerySet:
 def outcome_unknown(conversion: Conversion) -> bool:
     """Return whether a row may have reached Google: by an earlier upload, or by the one that holds it."""
     return conversion.outcome_unknown or bool(conversion.open_batch and conversion.open_batch.sent_at)
-
-
-def _iso(time: datetime | None) -> str | None:
-    return time.isoformat() if time else None

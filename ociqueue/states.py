@@ -51,8 +51,6 @@ LIVE = (*WAITING, ConversionStatus.PROCESSING)
 FAILING = (ConversionStatus.FAILED, ConversionStatus.RETRY)
 # Old rows in these may be pruned.
 ENDED = (ConversionStatus.COMPLETED, ConversionStatus.FAILED)
-# The categories a script may report; the others are set by the uploader, operators and sweeps.
-SCRIPT_CATEGORIES = (Category.VALIDATION, Category.TRANSIENT, Category.AUTH)
 
 CONVERSIONS = Lifecycle(
     "conversion",

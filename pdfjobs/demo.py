@@ -1,6 +1,5 @@
 """Demo data: one job for each template, and a failed one."""
 
-from collections.abc import Mapping
 from contextlib import suppress
 
 from django.contrib.auth.models import User
@@ -26,13 +25,8 @@ def load_demo(*, owner: User) -> None:
         for body in bodies:
             enqueue(owner, parse_job_request(body))
         if bodies:
-            fail_one(owner, bodies[0])
-
-
-def fail_one(owner: User, body: Mapping[str, object]) -> None:
-    """Create a failed job, in one transaction so that no worker claims it."""
-    with transaction.atomic():
-        job, _ = enqueue(owner, parse_job_request({**body, "options": {"landscape": True}}))
-        mine = PdfJob.objects.filter(pk=job.pk)
-        mine.claim()
-        mine.fail(code=ErrorCode.TEMPLATE_ERROR, detail=BROKEN)
+            with transaction.atomic():  # so that no worker claims it
+                job, _ = enqueue(owner, parse_job_request({**bodies[0], "options": {"landscape": True}}))
+                mine = PdfJob.objects.filter(pk=job.pk)
+                mine.claim()
+                mine.fail(code=ErrorCode.TEMPLATE_ERROR, detail=BROKEN)

@@ -22,9 +22,6 @@ class JobRequest:
     timeout: timedelta
     fail_safe: FailSafe
 
-    def html(self) -> str:
-        return self.document.html(self.variables)
-
 
 def parse_job_request(body: Any) -> JobRequest:
     """Return the request, or raise UnknownTemplateError or InvalidMessage."""

@@ -29,11 +29,10 @@ class PdfJobOperation(BatchOperation):
 class RetryPdfJobs(PdfJobOperation):
     def with_skip_reason(self, rows: PdfJobQuerySet) -> PdfJobQuerySet:
         """Predict what the index of live keys decides: of several jobs with the same key only the oldest is retried."""
-        same = PdfJob.objects.filter(owner=OuterRef("owner"), job_key=OuterRef("job_key"))
-        older = rows.filter(
-            owner=OuterRef("owner"), job_key=OuterRef("job_key"), status=PdfStatus.FAILED, pk__lt=OuterRef("pk")
-        )
-        taken = Q(status=PdfStatus.FAILED) & (Q(Exists(same.filter(status__in=LIVE))) | Q(Exists(older)))
+        same = {"owner": OuterRef("owner"), "job_key": OuterRef("job_key")}
+        live = PdfJob.objects.filter(status__in=LIVE, **same)
+        older = rows.filter(status=PdfStatus.FAILED, pk__lt=OuterRef("pk"), **same)
+        taken = Q(status=PdfStatus.FAILED) & (Q(Exists(live)) | Q(Exists(older)))
         reason = Case(When(taken, then=Value(ALREADY_QUEUED)), default=Value(""), output_field=CharField())
         return rows.annotate(skip_reason=reason)
 

@@ -85,14 +85,9 @@ def _is_hidden_row(request: HttpRequest, response: HttpResponse) -> bool:
     match = request.resolver_match
     if not (is_missing or is_redirect) or match is None or "object_id" not in match.kwargs:
         return False
-    model_admin = next(
-        (
-            model_admin
-            for model, model_admin in admin.site._registry.items()  # noqa: SLF001 - Django offers no other way
-            if (match.url_name or "").startswith(f"{model._meta.app_label}_{model._meta.model_name}_")
-        ),
-        None,
-    )
+    admins = admin.site._registry.values()  # noqa: SLF001 - Django offers no other way
+    prefixes = {f"{found.opts.app_label}_{found.opts.model_name}_": found for found in admins}
+    model_admin = next((found for prefix, found in prefixes.items() if str(match.url_name).startswith(prefix)), None)
     if model_admin is None:
         return False
     pk = unquote(match.kwargs["object_id"])

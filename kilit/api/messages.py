@@ -59,9 +59,10 @@ class FieldError(TypedDict):
 
 
 class InvalidMessage(ValueError):  # noqa: N818 - it is the answer to the caller
-    """Everything that is wrong with a message."""
+    """What is wrong with a message; `count` is the number of all errors, also of those beyond `most_errors`."""
 
-    def __init__(self, errors: list[FieldError]) -> None:
+    def __init__(self, errors: list[FieldError], count: int) -> None:
+        self.count = count
         self.errors, self.lines = errors, [format_error(error) for error in errors]
         super().__init__("; ".join(self.lines))
 
@@ -71,6 +72,7 @@ class Message(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
     most_errors: ClassVar[int | None] = None  # that are reported
+    refusal: ClassVar[type[InvalidMessage]] = InvalidMessage
     examples: ClassVar[Mapping[str, Any]] = {}  # by their titles, for OpenAPI
 
     @classmethod
@@ -79,7 +81,7 @@ class Message(BaseModel):
         try:
             return cls.model_validate(data, context=context)
         except ValidationError as error:
-            raise InvalidMessage(field_errors(error, cls)) from None
+            raise cls.refusal(field_errors(error, cls), error.error_count()) from None
 
 
 @dataclass(frozen=True)
@@ -120,9 +122,9 @@ def invalid(text: str) -> PydanticCustomError:
 
 
 def field_errors(error: ValidationError, model: type[Message]) -> list[FieldError]:
-    known: set[str] = set()
+    listed: set[type[BaseModel]] = set()
     return [
-        {"field": format_path(found["loc"]), "message": _text(found, model, known)}
+        {"field": format_path(found["loc"]), "message": _text(found, model, listed)}
         for found in error.errors(include_url=False)[: model.most_errors]
     ]
 
@@ -134,18 +136,17 @@ def format_error(error: FieldError) -> str:
 def format_path(path: Sequence[str | int]) -> str:
     """Format a path. Names come from the caller: each is cut, and what cannot be stored becomes `?`."""
     # Pydantic marks an error of a name itself with another step.
-    return ".".join(UNSTORABLE_CHARS.sub("?", str(name)[:LONGEST_NAME]) for name in path if name != "[key]")
+    return ".".join([UNSTORABLE_CHARS.sub("?", str(name)[:LONGEST_NAME]) for name in path if name != "[key]"])
 
 
-def _text(found: Any, model: type[BaseModel], listed: set[str]) -> str:
+def _text(found: Any, model: type[BaseModel], listed: set[type[BaseModel]]) -> str:
     kind, path = found["type"], found["loc"]
     if kind == "extra_forbidden":
         owner, _ = _at(model, path[:-1])
-        names = ", ".join(_fields(owner))
-        if names in listed:  # the same typo is in every row, and a thousand lists would hide the other errors
+        if owner in listed:  # the same typo is in every row, and a thousand lists would hide the other errors
             return "Unknown field."
-        listed.add(names)
-        return f"Unknown field. Known fields: {names}."
+        listed.add(owner)
+        return f"Unknown field. Known fields: {', '.join(_fields(owner))}."
     if kind == "missing" or (found["input"] is None and kind != "invalid" and _is_required(model, path)):
         _, notes = _at(model, path)
         expected = [note.text for note in notes if isinstance(note, Expected)]
@@ -166,7 +167,8 @@ def _is_required(model: type[BaseModel], path: Sequence[str | int]) -> bool:
 
 def _at(model: type[BaseModel], path: Sequence[str | int]) -> tuple[Any, Sequence[Any]]:
     """Return the type at a path, and what `Annotated` adds to it."""
-    hint, notes = unwrap(model)
+    hint: Any = model
+    notes: Sequence[Any] = ()
     for step in path:
         if _is_model(hint):
             field = _fields(hint)[str(step)]

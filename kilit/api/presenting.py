@@ -6,11 +6,9 @@ from functools import cache
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
-from django.db.models import Model
 
-
-def present(row: Model, shape: type, **values: Any) -> dict[str, Any]:
-    """Return the fields of a response type: the values given, or the columns of the same name in snake case."""
+def present(row: object, shape: type, **values: Any) -> dict[str, Any]:
+    """Return the fields of a response type: the values given, or the attributes of the same name in snake case."""
     found = {}
     for name, (column, is_nullable) in _fields(shape).items():
         value = values[name] if name in values else getattr(row, column)

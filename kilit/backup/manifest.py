@@ -1,66 +1,56 @@
 """The contents of a backup: its files with their checksums, and facts about the database it came from."""
 
 import hashlib
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, Self
+from typing import Annotated, Literal, Self
 
 from django.conf import settings
+from pydantic import ConfigDict
+
+from kilit.api.json_reader import parse_json
+from kilit.api.messages import Expected, Message
 
 NAME = "manifest.json"
 DUMP = "database.dump"
 FILES = "artifacts"
-FORMAT = 1
 
 
 class InvalidBackup(Exception):  # noqa: N818 - a fact about a folder, not a bug
     """The folder is not a backup, or is damaged."""
 
 
-@dataclass(kw_only=True)
-class Manifest:
+class Manifest(Message):
     """Written last, so that a folder without one is not a backup."""
 
-    format: int = FORMAT
-    made_at: str = ""
-    server: str = ""  # PostgreSQL's version
-    keys: str = ""  # a fingerprint of the keys that encrypt credentials, never the keys
-    migrations: list[str] = field(default_factory=list)
-    rows: dict[str, int] = field(default_factory=dict)  # by table
-    with_files: bool = True
-    missing: list[str] = field(default_factory=list)  # files that rows name, but that are not in the backup
-    lost: list[str] = field(default_factory=list)  # those that were not deleted by the cleanup
-    sums: dict[str, str] = field(default_factory=dict)  # sha256 of each file, by its path in the backup
+    model_config = ConfigDict(frozen=False)
+    most_errors = 3
+
+    format: Annotated[Literal[1], Expected("1; use the version of Kilit that made the backup")]
+    made_at: str
+    server: str  # PostgreSQL's version
+    keys: str  # a fingerprint of the keys that encrypt credentials, never the keys
+    migrations: list[str]
+    rows: dict[str, int]  # by table
+    with_files: bool
+    missing: list[str]  # files that rows name, but that are not in the backup
+    lost: list[str]  # those that were not deleted by the cleanup
+    sums: dict[str, str]  # sha256 of each file, by its path in the backup
 
     def write(self, folder: Path) -> None:
-        (folder / NAME).write_text(json.dumps(asdict(self), indent=1) + "\n")
+        (folder / NAME).write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
 
     @classmethod
-    def read(cls, folder: Path) -> Self:
+    def of(cls, folder: Path) -> Self:
         try:
-            values = json.loads((folder / NAME).read_text())
+            manifest = cls.read(parse_json((folder / NAME).read_bytes()))
         except OSError as error:
             raise InvalidBackup(f"{folder} is not a backup: {error.strerror} ({NAME}).") from error
         except ValueError as error:
-            raise InvalidBackup(f"{folder / NAME} is damaged: {error}.") from error
-        if not isinstance(values, dict) or values.get("format") != FORMAT:
-            raise InvalidBackup(f"{folder / NAME} is not of format {FORMAT}: use the version of Kilit that made it.")
-        if problem := cls._problem(values):
-            raise InvalidBackup(f"{folder / NAME} is damaged: {problem}.")
-        manifest = cls(**values)
+            raise InvalidBackup(f"{folder / NAME} is damaged: {error}") from error
         if DUMP not in manifest.sums or not all(_is_plain(name) for name in manifest.sums):
             raise InvalidBackup(f"{folder / NAME} is damaged: it lists files that do not belong in a backup.")
         return manifest
-
-    @classmethod
-    def _problem(cls, values: dict[str, Any]) -> str | None:
-        kinds = {name: type(value) for name, value in asdict(cls()).items()}
-        if unknown := sorted(values.keys() - kinds.keys()):
-            return f"unknown key {unknown[0]!r}"
-        wrong = (name for name, kind in kinds.items() if not isinstance(values.get(name), kind))
-        return next((f"invalid value of {name!r}" for name in wrong), None)
 
     def verify(self, folder: Path) -> None:
         wrong = [name for name, expected in self.sums.items() if digest_of(folder / name) != expected]

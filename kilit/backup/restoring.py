@@ -43,7 +43,7 @@ def restore(folder: Path, *, replace: bool = False) -> tuple[Manifest, list[str]
 
 def verify(folder: Path) -> Manifest:
     """Read the whole backup, and refuse one that is damaged or newer than this code."""
-    manifest = Manifest.read(folder)
+    manifest = Manifest.of(folder)
     known = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
     if unknown := [name for name in manifest.migrations if name not in known]:
         raise RestoreRefused(

@@ -28,8 +28,7 @@ def take(folder: Path, *, with_files: bool = True) -> Manifest:
     draft = folder.with_name(f"{folder.name}{TEMP_SUFFIX}")
     draft.mkdir(mode=0o700, parents=True)  # personal data
     try:
-        manifest, wanted = dump(draft)
-        manifest.with_files = with_files
+        manifest, wanted = dump(draft, with_files=with_files)
         if with_files:
             copy_files(draft, manifest, wanted)
         manifest.write(draft)
@@ -42,21 +41,29 @@ def take(folder: Path, *, with_files: bool = True) -> Manifest:
     return manifest
 
 
-def dump(draft: Path) -> tuple[Manifest, list[StoredFile]]:
-    manifest = Manifest(made_at=timezone.now().isoformat(), keys=keys_fingerprint())
+def dump(draft: Path, *, with_files: bool) -> tuple[Manifest, list[StoredFile]]:
+    made_at = timezone.now().isoformat()
     with transaction.atomic(), connection.cursor() as cursor:
         # This transaction only holds the snapshot, however long the dump takes.
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
         cursor.execute("SELECT pg_export_snapshot(), current_setting('server_version')")
-        snapshot, manifest.server = cursor.fetchone()
+        snapshot, server = cursor.fetchone()
         run_program("pg_dump", "--format=custom", f"--snapshot={snapshot}", f"--file={draft / DUMP}", *PG_OPTIONS)
-        manifest.sums[DUMP] = digest_of(draft / DUMP) or ""
         cursor.execute("SELECT app || '.' || name FROM django_migrations ORDER BY id")
-        manifest.migrations = [name for (name,) in cursor.fetchall()]
-        manifest.rows = rows_by_table()
-        wanted = list(file_source().of_finished_jobs())
-    return manifest, wanted
+        manifest = Manifest(
+            format=1,
+            made_at=made_at,
+            server=server,
+            keys=keys_fingerprint(),
+            migrations=[name for (name,) in cursor.fetchall()],
+            rows=rows_by_table(),
+            with_files=with_files,
+            missing=[],
+            lost=[],
+            sums={DUMP: digest_of(draft / DUMP) or ""},
+        )
+        return manifest, list(file_source().of_finished_jobs())
 
 
 def rows_by_table() -> dict[str, int]:

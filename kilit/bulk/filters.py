@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Model, Q
@@ -17,14 +17,12 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from django_stubs_ext import StrOrPromise
 
 from kilit.lock.failures import Failures
 from kilit.lock.identity import first_at
 from kilit.lock.models import ErrorGroup
 from kilit.lock.table import Lifecycle
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 SEARCH = "q"
 # Ids carry the time they were made at; clocks of web nodes differ by less than this.
@@ -45,7 +43,7 @@ class UnusableFilters(Exception):  # noqa: N818 - a message for the operator, no
 @dataclass(frozen=True, kw_only=True)
 class Filter(ABC):
     name: str  # of the parameter
-    title: "StrOrPromise"
+    title: StrOrPromise
     column: str
     index: str = ""  # serves it alone; without one, another filter or the primary key bounds the rows
     leads: bool = False  # the index begins with the column and ends with the id, so a list is ordered by both
@@ -89,7 +87,7 @@ class ChoiceFilter(Filter):
 class TextFilter(Filter):
     """A whole value, typed in: listing those there are would read the whole table."""
 
-    placeholder: "StrOrPromise" = ""
+    placeholder: StrOrPromise = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +95,7 @@ class AgeFilter(ChoiceFilter):
     """Created within the last hours, or before; found by the id, which sorts by time."""
 
     name: str = "since"
-    title: "StrOrPromise" = AGE
+    title: StrOrPromise = AGE
     column: str = "created_at"
     choices: Choices = (
         ("1", _("Last hour")),
@@ -146,7 +144,7 @@ class ErrorGroupFilter(Filter):
     """Rows that are in an error group now: they failed that way and were not moved on."""
 
     name: str = "group"
-    title: "StrOrPromise" = ERROR_GROUP
+    title: StrOrPromise = ERROR_GROUP
     column: str = "error_group"
     leads: bool = True
     failures: Failures
@@ -198,8 +196,7 @@ class FilterSet:
 
     def given(self, values: Mapping[str, Any]) -> dict[str, str]:
         """Return those of some values that set a filter; blanks set none."""
-        stripped = {each.name: str(values.get(each.name) or "").strip() for each in self.filters}
-        return {name: value for name, value in stripped.items() if value}
+        return {each.name: text for each in self.filters if (text := str(values.get(each.name) or "").strip())}
 
     def accepted(self, values: Mapping[str, Any], user: Any, *, among: Collection[str]) -> dict[str, str]:
         """Return those of the named filters that are set to a value they accept."""
@@ -216,8 +213,7 @@ class FilterSet:
 
     def validate(self, values: Mapping[str, Any], user: Any) -> dict[str, str]:
         """Return the values in one order; refuse none at all, unknown names, and values that would match nothing."""
-        given = {name: str(values[name]).strip() for name in sorted(values)}
-        given = {name: value for name, value in given.items() if value}
+        given = {name: text for name in sorted(values) if (text := str(values[name]).strip())}
         if not given:
             raise UnusableFilters(gettext("Set a filter first. Actions do not run over the whole list."))
         if unknown := [name for name in given if name not in (SEARCH, *self.names)]:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.bulk.operations import Skip
 from kilit.bulk.states import BULK_ACTIONS, WORKING, BulkState
+from kilit.lock.constraints import checks
 from kilit.lock.leases import LongJobModel, LongJobQuerySet, no_lease
 from kilit.lock.triggers import lifecycle_triggers
 
@@ -78,35 +79,25 @@ class BulkAction(LongJobModel):
 
     class Meta(LongJobModel.Meta):
         abstract = False
-        verbose_name = _("bulk action")
-        verbose_name_plural = _("bulk actions")
+        verbose_name, verbose_name_plural = _("bulk action"), _("bulk actions")
         default_permissions = ("view",)  # type: ignore[assignment]
         triggers = lifecycle_triggers(
             BULK_ACTIONS, facts=["action", "total", "eligible", "done_count", "moved_count", "error"]
         )
         constraints = [
-            # Nothing runs over more than a few rows before the operator typed how many.
-            models.CheckConstraint(
-                condition=~Q(status__in=[BulkState.RUNNING, BulkState.DONE])
+            *checks(
+                # Nothing runs over more than a few rows before the operator typed how many.
+                bulk_action_is_confirmed=~Q(status__in=[BulkState.RUNNING, BulkState.DONE])
                 | Q(eligible__isnull=False, eligible__lte=MOST_WITHOUT_COUNT)
                 | Q(eligible__isnull=False, confirmed_count__isnull=False, confirmed_count=F("eligible")),
-                name="bulk_action_is_confirmed",
-            ),
-            models.CheckConstraint(condition=~Q(filters={}), name="bulk_action_has_a_filter"),
-            models.CheckConstraint(condition=~Q(reason=""), name="bulk_action_has_a_reason"),
-            models.CheckConstraint(
-                condition=Q(status__in=WORKING) | Q(claim_token=None, lease_until=None), name="resting_bulk_is_free"
-            ),
-            models.CheckConstraint(
-                condition=Q(total=None, done_count=0) | Q(total__isnull=False, done_count__lte=F("total")),
-                name="bulk_done_within_total",
-            ),
-            models.CheckConstraint(condition=Q(moved_count__lte=F("done_count")), name="bulk_moved_within_done"),
-            models.CheckConstraint(
-                condition=~Q(status=BulkState.DONE) | Q(total__isnull=False, done_count=F("total")),
-                name="done_bulk_looked_at_all",
-            ),
-            models.CheckConstraint(condition=~Q(status=BulkState.FAILED) | ~Q(error=""), name="failed_bulk_says_why"),
+                bulk_action_has_a_filter=~Q(filters={}),
+                bulk_action_has_a_reason=~Q(reason=""),
+                resting_bulk_is_free=Q(status__in=WORKING) | Q(claim_token=None, lease_until=None),
+                bulk_done_within_total=Q(total=None, done_count=0) | Q(total__isnull=False, done_count__lte=F("total")),
+                bulk_moved_within_done=Q(moved_count__lte=F("done_count")),
+                done_bulk_looked_at_all=~Q(status=BulkState.DONE) | Q(total__isnull=False, done_count=F("total")),
+                failed_bulk_says_why=~Q(status=BulkState.FAILED) | ~Q(error=""),
+            )
         ]
         indexes = [
             # The doorbell asks every second for what is due; finished actions are not in it.

@@ -6,18 +6,16 @@ How an operation is presented to people (title, form, effect) is up to the conso
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 from django.db.models import CharField, Value
 from django.utils.translation import gettext_noop
 
 from kilit.lock.guard import LifecycleModel
 from kilit.lock.table import Lifecycle
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser, User
 
 
 class OperationUnavailable(Exception):  # noqa: N818 - a message for the operator, not an error of ours
@@ -56,7 +54,7 @@ class Operation(ABC):
         move = self.table.moves[self.verb]
         return tuple(state for state in move.sources if state != move.target)
 
-    def within_reach(self, rows: Any, user: "User | AnonymousUser") -> Any:
+    def within_reach(self, rows: Any, user: User | AnonymousUser) -> Any:
         """Keep the rows that a user may act on."""
         return rows
 
@@ -65,7 +63,7 @@ class Operation(ABC):
         return rows.annotate(skip_reason=Value("", output_field=CharField()))
 
     @abstractmethod
-    def apply(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: Mapping[str, Any]) -> OperationResult:
+    def apply(self, user: User | AnonymousUser, ids: Sequence[UUID], options: Mapping[str, Any]) -> OperationResult:
         """Act on rows; the verb itself checks again which rows it applies to."""
 
     def skips(self, rows: Any) -> dict[UUID, Skip]:
@@ -80,7 +78,7 @@ class BatchOperation(Operation):
     def move(self, rows: Any, options: Mapping[str, Any]) -> set[UUID]:
         """Move those rows that the verb applies to."""
 
-    def apply(self, user: "User | AnonymousUser", ids: Sequence[UUID], options: Mapping[str, Any]) -> OperationResult:
+    def apply(self, user: User | AnonymousUser, ids: Sequence[UUID], options: Mapping[str, Any]) -> OperationResult:
         with transaction.atomic():
             rows = self.within_reach(self.model._default_manager.filter(pk__in=ids), user)
             moved = self.move(rows, options)

@@ -78,27 +78,10 @@ def count_matching(
     return DryRun.of(rows, operation, skips)
 
 
-def plan(
-    *,
-    queue: str,
-    action: str,
-    user: User,
-    filters: Mapping[str, str],
-    filters_text: str,
-    reason: str,
-    options: Mapping[str, Any],
-) -> BulkAction:
-    """Save what an operator asks for; a worker records the rows."""
-    planned = BulkAction.objects.create(
-        queue=queue,
-        action=action,
-        asked_by=user,
-        filters=dict(filters),
-        filters_text=filters_text[:1000],
-        zone=timezone.get_current_timezone_name(),
-        reason=reason,
-        options=dict(options),
-    )
+def plan(*, user: User, filters_text: str, **columns: Any) -> BulkAction:
+    """Save what an operator asks for (queue, action, filters, reason and options); a worker records the rows."""
+    zone = timezone.get_current_timezone_name()
+    planned = BulkAction.objects.create(asked_by=user, filters_text=filters_text[:1000], zone=zone, **columns)
     doorbells.ring(BELL)
     return planned
 
@@ -132,10 +115,7 @@ def record_rows(action: BulkAction) -> None:
         dry_run = DryRun.of(rows, operation, skips_from_json(counts))
         scopes = recorded.values_list(operation.scope, flat=True).distinct() if operation.scope else []
         action.prepare(
-            total=total,
-            eligible=dry_run.eligible.total(),
-            dry_run=dry_run.as_json(),
-            scopes=sorted(map(str, scopes)),
+            total=total, eligible=dry_run.eligible.total(), dry_run=dry_run.as_json(), scopes=sorted(map(str, scopes))
         )
 
 

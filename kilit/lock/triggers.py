@@ -207,8 +207,6 @@ def _prunable(table: Lifecycle, *, scope: str | None, finished: Iterable[str]) -
             hint="Finished rows that are old enough are pruned: docs/operations.md.",
         ),
         after_statement(
-            "record_prune",
-            pgtrigger.Delete,
-            PRUNE.format(queue=quote(table.queue), scope=scope_of("old_rows", scope)),
+            "record_prune", pgtrigger.Delete, PRUNE.format(queue=quote(table.queue), scope=scope_of("old_rows", scope))
         ),
     ]

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Index, Q, UniqueConstraint
 from django.db.models.functions import Concat
 from django.utils.translation import gettext_lazy as _
 
@@ -118,7 +118,7 @@ class Conversion(LifecycleModel):
                 forgiven_attempts_were_made=Q(attempts_forgiven__lte=F("attempt_count")),
             ),
             # A second delivery of the same conversion finds the first.
-            models.UniqueConstraint(
+            UniqueConstraint(
                 fields=["site", "action", "source_key"],
                 condition=Q(source_key__isnull=False),
                 name="one_conversion_per_source_key",
@@ -126,21 +126,17 @@ class Conversion(LifecycleModel):
         ]
         indexes = [
             # Claims take a site's oldest rows; finished rows are not in the index.
-            models.Index(fields=["site", "created_at", "id"], condition=Q(status__in=WAITING), name="conversion_due"),
+            Index(fields=["site", "created_at", "id"], condition=Q(status__in=WAITING), name="conversion_due"),
             # The doorbell asks every second whether a row is due, however many wait for their retry time.
-            models.Index(
-                fields=["site", "next_retry_at"], condition=Q(status__in=WAITING), name="conversion_due_by_time"
-            ),
+            Index(fields=["site", "next_retry_at"], condition=Q(status__in=WAITING), name="conversion_due_by_time"),
             # Recover takes old claims.
-            models.Index(
-                fields=["claimed_at"], condition=Q(status=ConversionStatus.PROCESSING), name="conversion_claimed"
-            ),
+            Index(fields=["claimed_at"], condition=Q(status=ConversionStatus.PROCESSING), name="conversion_claimed"),
             # An answer settles the rows of its upload.
-            models.Index(fields=["open_batch"], condition=Q(open_batch__isnull=False), name="conversion_of_batch"),
+            Index(fields=["open_batch"], condition=Q(open_batch__isnull=False), name="conversion_of_batch"),
             # The cap takes rows that used up their attempts.
-            models.Index(ATTEMPTS, condition=Q(status__in=LIVE), name="conversion_attempts"),
+            Index(ATTEMPTS, condition=Q(status__in=LIVE), name="conversion_attempts"),
             # The sweep that requeues TRANSIENT failures.
-            models.Index(
+            Index(
                 ATTEMPTS,
                 condition=Q(status=ConversionStatus.FAILED, provider_error_category=Category.TRANSIENT),
                 name="conversion_passing_failures",
@@ -151,18 +147,18 @@ class Conversion(LifecycleModel):
             prefix_index("conversion_order_id_prefix", "order_id", before=SITE),
             prefix_index("conversion_click_id_prefix", CLICK_ID, before=SITE),
             # Lists page through a site, with or without a state.
-            models.Index(fields=["site", "id"], name="conversion_of_site"),
-            models.Index(fields=["site", "status", "id"], name="conversion_of_site_in_status"),
+            Index(fields=["site", "id"], name="conversion_of_site"),
+            Index(fields=["site", "status", "id"], name="conversion_of_site_in_status"),
             # Failures of all sites, however many newer rows succeeded. By id alone, so that the planner knows that the
             # index has the order of the list.
-            models.Index(fields=["id"], condition=Q(status=ConversionStatus.FAILED), name="conversion_failed"),
-            models.Index(fields=["id"], condition=Q(status=ConversionStatus.RETRY), name="conversion_in_retry"),
+            Index(fields=["id"], condition=Q(status=ConversionStatus.FAILED), name="conversion_failed"),
+            Index(fields=["id"], condition=Q(status=ConversionStatus.RETRY), name="conversion_in_retry"),
             # Lists of one error group, code or category. Rows without an error are in none of them.
             FAILURES.index("conversion_of_error_group"),
-            models.Index(
+            Index(
                 fields=["provider_error_code", "id"], condition=~Q(provider_error_code=""), name="conversion_of_code"
             ),
-            models.Index(
+            Index(
                 fields=["provider_error_category", "id"],
                 condition=~Q(provider_error_category=""),
                 name="conversion_of_category",

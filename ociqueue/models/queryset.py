@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import models, transaction
 from django.db.models import Case, Exists, ExpressionWrapper, F, OuterRef, Q, Value, When
 from django.db.models.functions import Coalesce, Now, Random
@@ -18,8 +19,6 @@ from ociqueue.models.site import Site
 from ociqueue.states import LIVE, WAITING, Category, ConversionStatus, SyncMethod
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser, User
-
     from ociqueue.models.conversion import Conversion
 
 OLDEST_FIRST = ("created_at", "id")
@@ -61,7 +60,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
     def for_site(self, site: Site) -> Self:
         return self.filter(site=site)
 
-    def visible_to(self, user: "User | AnonymousUser") -> Self:
+    def visible_to(self, user: User | AnonymousUser) -> Self:
         """Return rows of the user's sites, listed by id so that the indexes by site are used."""
         return self.filter(site__in=list(Site.objects.seen_by(user).values_list("pk", flat=True)))
 
@@ -140,7 +139,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         in_doubt = {"outcome_unknown": True} if category == Category.TRANSIENT else {}
         return self.with_script().move_each("ack_failed", **failure(code, category, message), **in_doubt)
 
-    def accept(self, values: "PerRowValues") -> set[UUID]:
+    def accept(self, values: PerRowValues) -> set[UUID]:
         return values.rows_of(self).move_each(
             "ack",
             **NO_ERROR,
@@ -150,10 +149,10 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
             provider_request_id=values.text("provider_request_id"),
         )
 
-    def refuse(self, values: "PerRowValues") -> set[UUID]:
+    def refuse(self, values: PerRowValues) -> set[UUID]:
         return values.rows_of(self).move_each("ack_failed", **RELEASED, **self._error_columns(values))
 
-    def put_off(self, values: "PerRowValues") -> set[UUID]:
+    def put_off(self, values: PerRowValues) -> set[UUID]:
         """Retry after the provider's delay, or a doubling backoff, or at once if the row is not at fault."""
         wait = Coalesce(values.duration("wait"), limits.BACKOFF)
         spread = ExpressionWrapper(wait * (Value(1.0) + Value(JITTER) * Random()), output_field=models.DurationField())
@@ -167,7 +166,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         )
 
     @staticmethod
-    def _error_columns(values: "PerRowValues") -> dict[str, Any]:
+    def _error_columns(values: PerRowValues) -> dict[str, Any]:
         texts = (*NO_ERROR, "provider_request_id")
         return {name: values.text(name) for name in texts} | {"outcome_unknown": values.is_true("outcome_unknown")}
 

@@ -3,12 +3,13 @@
 import secrets
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Self
+from typing import Self
 from uuid import UUID
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.core.exceptions import ValidationError
 from django.db import connection, models, transaction
 from django.db.models.functions import Now
@@ -21,9 +22,6 @@ from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
 from ociqueue.currencies import CURRENCIES
 from ociqueue.states import SyncMethod
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 KEYS_USER_PREFIX = "site-"  # followed by the public id, the name of the user who owns a site's keys
 MAY_ACT = (Role.OPERATOR, Role.ADMIN)
@@ -49,19 +47,19 @@ def known_time_zone(name: str) -> None:
 
 
 class SiteQuerySet(models.QuerySet["Site"]):
-    def seen_by(self, user: "AbstractBaseUser | AnonymousUser") -> Self:
+    def seen_by(self, user: AbstractBaseUser | AnonymousUser) -> Self:
         return self._with_role(user, tuple(Role))
 
-    def run_by(self, user: "AbstractBaseUser | AnonymousUser") -> Self:
+    def run_by(self, user: AbstractBaseUser | AnonymousUser) -> Self:
         return self._with_role(user, MAY_ACT)
 
-    def scopes_seen_by(self, user: "AbstractBaseUser | AnonymousUser") -> list[str] | None:
+    def scopes_seen_by(self, user: AbstractBaseUser | AnonymousUser) -> list[str] | None:
         """Return the ids of a user's sites, as counts, error groups and bulk actions store them; None means all."""
         if getattr(user, "is_superuser", False):
             return None
         return [str(pk) for pk in self.seen_by(user).values_list("pk", flat=True)]
 
-    def _with_role(self, user: "AbstractBaseUser | AnonymousUser", roles: tuple[Role, ...]) -> Self:
+    def _with_role(self, user: AbstractBaseUser | AnonymousUser, roles: tuple[Role, ...]) -> Self:
         if getattr(user, "is_superuser", False):
             return self.all()
         return self.filter(pk__in=SiteMembership.objects.filter(user=user.pk, role__in=roles).values("site"))
@@ -134,10 +132,9 @@ class Site(models.Model):
 
     def service_user(self) -> User:
         """Return the user who owns the site's keys: a member without a password."""
-        user, created = User.objects.get_or_create(username=f"{KEYS_USER_PREFIX}{self.public_id}")
+        unusable = {"password": make_password(None)}
+        user, created = User.objects.get_or_create(username=f"{KEYS_USER_PREFIX}{self.public_id}", defaults=unusable)
         if created:
-            user.set_unusable_password()
-            user.save()
             SiteMembership.objects.create(site=self, user=user, role=Role.OPERATOR)
         return user
 

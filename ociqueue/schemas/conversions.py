@@ -7,14 +7,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    PlainValidator,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, ValidationInfo, field_validator, model_validator
 
 from kilit.api.messages import Message, invalid, line
 from ociqueue.currencies import CURRENCIES, MINOR_UNITS
@@ -94,6 +87,9 @@ ClickId = Annotated[
 
 class NewConversion(Message):
     """A conversion as it is sent; null and the empty string are the same as leaving a field out."""
+
+    # A site may have a default.
+    model_config = ConfigDict(json_schema_extra=lambda schema: schema["required"].remove("conversionCurrency"))
 
     conversionName: Annotated[str, line(100), Field(description="The name of the conversion action.")]
     conversionTime: Annotated[

@@ -1,6 +1,7 @@
 """Opens circuits when an answer shows a fault of the account, and closes them when a probe passes."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from ociqueue.models import Circuit, Conversion, Credentials, Site
 from ociqueue.models.credentials import DecryptionError
@@ -75,8 +76,6 @@ def probe_passed(result: RowResult, probe: Circuit) -> bool:
 def sites_sharing_project(site: Site) -> Iterator[Site]:
     clients = {}
     for stored in Credentials.objects.filter(site__sync_method=SyncMethod.API).select_related("site"):
-        try:
+        with suppress(DecryptionError):
             clients[stored.site] = stored.account().client_id
-        except DecryptionError:
-            continue
     yield from (each for each, client in clients.items() if client == clients.get(site) and each != site)

@@ -29,9 +29,9 @@ ACTIONS = """
 
 @dataclass(frozen=True)
 class CheckFinding:
-    passed: bool
     what: str
-    message: str = ""
+    message: str
+    passed: bool = True
 
 
 def check_requested() -> str:
@@ -45,7 +45,7 @@ def check(credentials: Credentials) -> list[CheckFinding]:
     except Exception as error:
         # Stored all the same, or the bell would ring for this check again and again.
         logger.exception("the connection test failed")
-        findings = [CheckFinding(passed=False, what="The test failed", message=type(error).__name__)]
+        findings = [CheckFinding("The test failed", type(error).__name__, passed=False)]
     passed = all(finding.passed for finding in findings)
     credentials.note_check(passed=passed, report=[asdict(finding) for finding in findings])
     return findings
@@ -57,14 +57,14 @@ def check_account(credentials: Credentials) -> Iterator[CheckFinding]:
         provider = GoogleAds(credentials.account())
         provider.refresh()
     except (DecryptionError, CredentialsRejected) as error:
-        yield CheckFinding(passed=False, what="Login", message=str(error))
+        yield CheckFinding("Login", str(error), passed=False)
         return
-    yield CheckFinding(passed=True, what="Login", message="Google accepts the refresh token.")
+    yield CheckFinding("Login", "Google accepts the refresh token.")
     try:
         customer = next(iter(query(provider, CUSTOMER))).customer
         actions = {row.conversion_action.resource_name: row.conversion_action for row in query(provider, ACTIONS)}
     except Exception as error:  # noqa: BLE001 - whatever Google's client raises is the finding
-        yield CheckFinding(passed=False, what="Customer", message=describe(error))
+        yield CheckFinding("Customer", describe(error), passed=False)
         return
     yield from check_customer(provider, customer)
     yield from check_actions(provider, actions)
@@ -72,26 +72,19 @@ def check_account(credentials: Credentials) -> Iterator[CheckFinding]:
 
 def query(provider: GoogleAds, text: str) -> Any:
     service = provider.client.get_service("GoogleAdsService")
-    return service.search(
-        request={"customer_id": provider.account.customer_id, "query": text},
-        timeout=settings.GOOGLE_ADS_TIMEOUT,
-        retry=None,
-    )
+    request = {"customer_id": provider.account.customer_id, "query": text}
+    return service.search(request=request, timeout=settings.GOOGLE_ADS_TIMEOUT, retry=None)
 
 
 def check_customer(provider: GoogleAds, customer: Any) -> Iterator[CheckFinding]:
-    yield CheckFinding(passed=True, what="Customer", message=f"{customer.descriptive_name} ({customer.id})")
+    yield CheckFinding("Customer", f"{customer.descriptive_name} ({customer.id})")
     setting = customer.conversion_tracking_setting
     owner = setting.google_ads_conversion_customer.removeprefix("customers/")
     if owner and owner != provider.account.customer_id:
-        yield CheckFinding(
-            passed=False,
-            what="Another account owns the conversions",
-            message=f"Upload to {owner}: Google rejects this account's clicks elsewhere.",
-        )
+        message = f"Upload to {owner}: Google rejects this account's clicks elsewhere."
+        yield CheckFinding("Another account owns the conversions", message, passed=False)
     if not setting.accepted_customer_data_terms:
-        message = "Not accepted; required only for enhanced conversions."
-        yield CheckFinding(passed=True, what="Customer data terms", message=message)
+        yield CheckFinding("Customer data terms", "Not accepted; required only for enhanced conversions.")
 
 
 def check_actions(provider: GoogleAds, actions: dict[str, Any]) -> Iterator[CheckFinding]:
@@ -105,16 +98,12 @@ def check_actions(provider: GoogleAds, actions: dict[str, Any]) -> Iterator[Chec
             passed, message = False, f"{action.name} must be an enabled action for click imports."
         else:
             passed, message = True, f"{action.name} accepts uploads."
-        yield CheckFinding(passed=passed, what="Conversion action", message=message)
+        yield CheckFinding("Conversion action", message, passed)
 
 
 def describe(error: Exception) -> str:
     failure = getattr(error, "failure", None)
     if failure is None:
         return str(getattr(error, "message", None) or error)[:500]
-    parts = [
-        part
-        for reported in reported_errors([failure])
-        for part in (reported.meaning.hint, f"{reported.name}: {reported.message}")
-    ]
-    return " ".join(filter(None, parts))[:500]
+    errors = reported_errors([failure])
+    return " ".join(f"{error.meaning.hint} {error.name}: {error.message}".strip() for error in errors)[:500]

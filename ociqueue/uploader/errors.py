@@ -6,6 +6,7 @@ any other error is taken for invalid data.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from ociqueue.states import Category
 from ociqueue.uploader.results import WORST_FIRST, Disposition
@@ -25,14 +26,19 @@ class Meaning:
     hint: str = ""
 
 
-INVALID = Meaning(FATAL, VALIDATION)
+invalid = partial(Meaning, FATAL, VALIDATION)
+too_early = partial(Meaning, DEFER, TRANSIENT)
+known = partial(Meaning, DUPLICATE, VALIDATION)
+gate = partial(Meaning, GATE, AUTH)
+
+INVALID = invalid()
 TEMPORARY = Meaning(RETRY, TRANSIENT)
-TOO_EARLY = Meaning(DEFER, TRANSIENT)
+TOO_EARLY = too_early()
 BUSY = Meaning(RETRY, RATE_LIMIT)
-KNOWN = Meaning(DUPLICATE, VALIDATION)
+KNOWN = known()
 TOO_LARGE = Meaning(SPLIT, VALIDATION)
-REJECTED = Meaning(GATE, AUTH, "Google rejects the credentials: renew the refresh token.")
-NO_ACCESS = Meaning(GATE, AUTH, "These credentials have no access to this customer.")
+REJECTED = gate("Google rejects the credentials: renew the refresh token.")
+NO_ACCESS = gate("These credentials have no access to this customer.")
 
 DATA_MANAGER = (
     "In June 2026 Google closed offline conversion uploads over the Google Ads API to new integrations, and this"
@@ -54,29 +60,21 @@ CONVERSION_NOT_COMPLIANT_WITH_ATT_POLICY ONE_PER_CLICK_CONVERSION_ACTION_NOT_PER
 TABLE: Mapping[str, Mapping[str, Meaning]] = {
     "conversion_upload_error": {
         **dict.fromkeys(INVALID_DATA.split(), INVALID),
-        "CONVERSION_PRECEDES_EVENT": Meaning(
-            FATAL,
-            VALIDATION,
-            "The conversion is older than its click, usually because of a wrong time zone at the source.",
+        "CONVERSION_PRECEDES_EVENT": invalid(
+            "The conversion is older than its click, usually because of a wrong time zone at the source."
         ),
-        "EXPIRED_EVENT": Meaning(FATAL, VALIDATION, "The click is older than the action's click-through window."),
-        "EVENT_NOT_FOUND": Meaning(
-            FATAL, VALIDATION, "Google does not know this click; it is not from this account's ads."
-        ),
-        "CLICK_NOT_FOUND": Meaning(FATAL, VALIDATION, "Google does not know this click; this can be ignored."),
-        "TOO_RECENT_EVENT": Meaning(DEFER, TRANSIENT, "The click is too recent; Google asks to wait six hours."),
-        "TOO_RECENT_CONVERSION_ACTION": Meaning(
-            DEFER, TRANSIENT, "The action is too new; Google asks to wait six hours."
-        ),
-        "TOO_RECENT_CALL": Meaning(DEFER, TRANSIENT, "The call is too recent; Google asks to wait six hours."),
-        "ORDER_ID_ALREADY_IN_USE": Meaning(DUPLICATE, VALIDATION, "Google has already counted this order id."),
-        "CLICK_CONVERSION_ALREADY_EXISTS": Meaning(
-            DUPLICATE, VALIDATION, "Google already has a conversion of this click and time."
-        ),
+        "EXPIRED_EVENT": invalid("The click is older than the action's click-through window."),
+        "EVENT_NOT_FOUND": invalid("Google does not know this click; it is not from this account's ads."),
+        "CLICK_NOT_FOUND": invalid("Google does not know this click; this can be ignored."),
+        "TOO_RECENT_EVENT": too_early("The click is too recent; Google asks to wait six hours."),
+        "TOO_RECENT_CONVERSION_ACTION": too_early("The action is too new; Google asks to wait six hours."),
+        "TOO_RECENT_CALL": too_early("The call is too recent; Google asks to wait six hours."),
+        "ORDER_ID_ALREADY_IN_USE": known("Google has already counted this order id."),
+        "CLICK_CONVERSION_ALREADY_EXISTS": known("Google already has a conversion of this click and time."),
         "TOO_MANY_CONVERSIONS_IN_REQUEST": TOO_LARGE,
-        "CUSTOMER_NOT_ACCEPTED_CUSTOMER_DATA_TERMS": Meaning(GATE, AUTH, TERMS),
-        "CUSTOMER_NOT_ENABLED_ENHANCED_CONVERSIONS_FOR_LEADS": Meaning(GATE, AUTH, TERMS),
-        "CUSTOMER_DATA_POLICY_PROHIBITS_ENHANCED_CONVERSIONS": Meaning(GATE, AUTH, TERMS),
+        "CUSTOMER_NOT_ACCEPTED_CUSTOMER_DATA_TERMS": gate(TERMS),
+        "CUSTOMER_NOT_ENABLED_ENHANCED_CONVERSIONS_FOR_LEADS": gate(TERMS),
+        "CUSTOMER_DATA_POLICY_PROHIBITS_ENHANCED_CONVERSIONS": gate(TERMS),
         "NO_CONVERSION_ACTION_FOUND": Meaning(
             GATE_ACTION,
             VALIDATION,
@@ -88,8 +86,8 @@ TABLE: Mapping[str, Mapping[str, Meaning]] = {
         "UNAUTHORIZED_CUSTOMER": Meaning(
             FATAL, AUTH, "The click belongs to an account that these credentials cannot access."
         ),
-        "INVALID_CUSTOMER_FOR_CLICK": Meaning(
-            FATAL, VALIDATION, "The click belongs to another account: upload to the account that owns its conversions."
+        "INVALID_CUSTOMER_FOR_CLICK": invalid(
+            "The click belongs to another account: upload to the account that owns its conversions."
         ),
     },
     "conversion_adjustment_upload_error": {
@@ -105,14 +103,12 @@ TABLE: Mapping[str, Mapping[str, Meaning]] = {
     },
     "quota_error": {
         # All others are BUSY.
-        "ACCESS_PROHIBITED": Meaning(GATE, AUTH, "Google does not allow this project or token to use the API."),
+        "ACCESS_PROHIBITED": gate("Google does not allow this project or token to use the API."),
     },
     "request_error": {
-        "LOGIN_CUSTOMER_ID_PARAMETER_MISSING": Meaning(GATE, AUTH, "The login customer id is missing."),
-        "CLOUD_PROJECT_NOT_FOUND": Meaning(
-            GATE, AUTH, "The OAuth client's Google Cloud project does not exist any more."
-        ),
-        "DEVELOPER_TOKEN_PARAMETER_MISSING": Meaning(GATE, AUTH, "This account still needs a developer token."),
+        "LOGIN_CUSTOMER_ID_PARAMETER_MISSING": gate("The login customer id is missing."),
+        "CLOUD_PROJECT_NOT_FOUND": gate("The OAuth client's Google Cloud project does not exist any more."),
+        "DEVELOPER_TOKEN_PARAMETER_MISSING": gate("This account still needs a developer token."),
         "UNSUPPORTED_VERSION": Meaning(
             GATE_ALL, VALIDATION, "Google has shut down this version of its API: Kilit has to be updated."
         ),
@@ -138,9 +134,9 @@ FAMILIES: Mapping[str, Meaning] = {
     "date_error": INVALID,
     "authentication_error": REJECTED,
     "authorization_error": NO_ACCESS,
-    "header_error": Meaning(GATE, AUTH, "The login customer id is wrong."),
-    "resource_access_denied_error": Meaning(GATE, AUTH, "These credentials may not write to this customer."),
-    "not_allowlisted_error": Meaning(GATE, AUTH, DATA_MANAGER),
+    "header_error": gate("The login customer id is wrong."),
+    "resource_access_denied_error": gate("These credentials may not write to this customer."),
+    "not_allowlisted_error": gate(DATA_MANAGER),
     "quota_error": BUSY,
     "size_limit_error": TOO_LARGE,
     # An unexpected status says nothing about a row.

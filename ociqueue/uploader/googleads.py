@@ -1,7 +1,5 @@
 """The Google Ads provider. Only workers import Google's client, which takes a second and 100 MB."""
 
-from __future__ import annotations
-
 import gc
 import os
 import time
@@ -9,20 +7,18 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings
 
+from ociqueue.models import Conversion
+from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.states import Category
 from ociqueue.uploader import responses
 from ociqueue.uploader.results import CredentialsRejected, Disposition, RowResult
 
-if TYPE_CHECKING:
-    from ociqueue.models import Conversion
-    from ociqueue.models.credentials import GoogleAdsAccount
-
-    Send = Callable[[list[Conversion]], list[RowResult]]
-    Part = tuple[list[Conversion], list[RowResult]]
+Send = Callable[[list[Conversion]], list[RowResult]]
+Part = tuple[list[Conversion], list[RowResult]]
 
 VERSION = "v26"
 MOST_ROWS = 2000  # Google's limit for one request

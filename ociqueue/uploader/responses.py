@@ -1,7 +1,5 @@
 """Reads Google's answers: status 200 is not success, and each row needs a proof of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -80,9 +78,7 @@ def read_failure(failure: Any, rows: int, *, request_id: str) -> list[RowResult]
     """Read a failed request: rows that it names get their own result, the others were not validated."""
     errors = list(reported_errors([failure]))
     if named := _by_row(errors, rows):
-        unsent = RowResult(
-            Disposition.UNSENT, code="REQUEST_REFUSED", category=Category.TRANSIENT, request_id=request_id
-        )
+        unsent = RowResult(Disposition.UNSENT, "REQUEST_REFUSED", Category.TRANSIENT, request_id=request_id)
         results = [_row_result(named[at], request_id) if at in named else unsent for at in range(rows)]
         # After an internal error of Google any row may have been applied, whatever row it names.
         lost = any(error.meaning.category == Category.TRANSIENT for error in errors)
@@ -108,17 +104,9 @@ def read_transport_error(error: Any, rows: int) -> list[RowResult]:
     else:
         found = classify(code, family="grpc")
         ambiguous = found.category == Category.TRANSIENT
-    result = RowResult(
-        found.disposition,
-        code=code,
-        category=found.category,
-        message=" ".join(filter(None, (found.hint, message))),
-        retry_after=_retry_delay(error),
-        ambiguous=ambiguous,
-        request_id=request_id,
-        whole_request=True,
-    )
-    return [result] * rows
+    message = " ".join(filter(None, (found.hint, message)))
+    whole = RowResult(found.disposition, code, found.category, message, whole_request=True)
+    return [replace(whole, retry_after=_retry_delay(error), ambiguous=ambiguous, request_id=request_id)] * rows
 
 
 def parse_failure(data: bytes) -> Any:
@@ -136,18 +124,11 @@ def reported_errors(failures: Iterable[Any]) -> Iterator[ReportedError]:
         # An exception carries a wrapped message even when plain ones were requested.
         for error in convert_proto_plus_to_protobuf(failure).errors:
             family, name = name_of(error.error_code)
-            message = error.message
-            if unpublished := error.details.unpublished_error_code:
-                message = f"{message} ({unpublished})"
+            unpublished = error.details.unpublished_error_code
+            message = f"{error.message} ({unpublished})" if unpublished else error.message
             quota = error.details.quota_error_details
-            yield ReportedError(
-                name,
-                family,
-                message,
-                index_of(error.location),
-                duration_of(quota.retry_delay),
-                everywhere=quota.rate_scope == QUOTA_OF_PROJECT,
-            )
+            delay, shared = duration_of(quota.retry_delay), quota.rate_scope == QUOTA_OF_PROJECT
+            yield ReportedError(name, family, message, index_of(error.location), delay, everywhere=shared)
 
 
 def duration_of(delay: Any) -> timedelta | None:
@@ -176,26 +157,14 @@ def index_of(location: Any) -> int | None:
 
 def no_time_left(rows: int) -> list[RowResult]:
     """Return results for rows that were not sent in time; the attempt counts, so that this ends."""
-    result = RowResult(
-        Disposition.RETRY,
-        code="NO_TIME_LEFT",
-        category=Category.TRANSIENT,
-        message="Earlier requests of the batch used up its time.",
-        whole_request=True,
-    )
-    return [result] * rows
+    message = "Earlier requests of the batch used up its time."
+    return [RowResult(Disposition.RETRY, "NO_TIME_LEFT", Category.TRANSIENT, message, whole_request=True)] * rows
 
 
 def login_rejected(rejection: CredentialsRejected, rows: int) -> list[RowResult]:
     """Return results for rows that were not sent because the credentials were rejected during the run."""
-    result = RowResult(
-        Disposition.GATE,
-        code=rejection.code,
-        category=Category.TRANSIENT if rejection.is_temporary else Category.AUTH,
-        message=str(rejection),
-        whole_request=True,
-    )
-    return [result] * rows
+    category = Category.TRANSIENT if rejection.is_temporary else Category.AUTH
+    return [RowResult(Disposition.GATE, rejection.code, category, str(rejection), whole_request=True)] * rows
 
 
 def _row_result(errors: list[ReportedError], request_id: str) -> RowResult:
@@ -214,14 +183,7 @@ def _row_result(errors: list[ReportedError], request_id: str) -> RowResult:
 
 
 def _unproven(message: str, request_id: str) -> RowResult:
-    return RowResult(
-        Disposition.RETRY,
-        code=UNPROVEN,
-        category=Category.TRANSIENT,
-        message=message,
-        ambiguous=True,
-        request_id=request_id,
-    )
+    return RowResult(Disposition.RETRY, UNPROVEN, Category.TRANSIENT, message, ambiguous=True, request_id=request_id)
 
 
 def _all_unproven(errors: list[ReportedError], rows: int, *, request_id: str) -> list[RowResult]:

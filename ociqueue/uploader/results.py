@@ -4,12 +4,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from ociqueue.models import Conversion
 from ociqueue.states import Category
-
-if TYPE_CHECKING:
-    from ociqueue.models import Conversion
 
 
 class Disposition(StrEnum):
@@ -65,8 +63,8 @@ class Provider(Protocol):
     def refresh(self) -> None:
         """Log in, so that revoked credentials are known before rows are claimed; raise CredentialsRejected."""
 
-    def upload(self, batch: Sequence["Conversion"], *, dry_run: bool) -> list[RowResult]:
+    def upload(self, batch: Sequence[Conversion], *, dry_run: bool) -> list[RowResult]:
         """Send rows and return one result for each, in their order; never raise for an answer of the provider."""
 
-    def identities(self, row: "Conversion") -> set[tuple[Hashable, ...]]:
+    def identities(self, row: Conversion) -> set[tuple[Hashable, ...]]:
         """Return what the provider identifies a row by: rows that share one must not be in the same request."""

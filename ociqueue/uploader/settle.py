@@ -1,5 +1,6 @@
 """Writes the answer to an upload: one statement for each kind of result, matched on the claim."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -82,7 +83,11 @@ def put_back(batch: UUID, rows: Sequence[Conversion], result: RowResult) -> None
 
 def _move(batch: UUID, rows: Sequence[Conversion], results: Sequence[RowResult], *, is_probe: bool) -> UploadTally:
     held = Conversion.objects.in_batch(batch)
-    accepted, already_there, rejected, put_off = _sorted(rows, results)
+    by_kind: dict[str, RowResults] = defaultdict(list)
+    for row, result in zip(rows, results, strict=True):
+        by_kind[_kind(row, result)].append((row, result))
+    accepted, already_there = by_kind["accepted"], by_kind["already_there"]
+    rejected, put_off = by_kind["rejected"], by_kind["put_off"]
     if len(accepted) < len(rows):  # a single statement locks its rows in order anyway
         held.lock_in_order()
     moved = held.accept(_request_ids(accepted)) if accepted else set()
@@ -99,23 +104,13 @@ def _move(batch: UUID, rows: Sequence[Conversion], results: Sequence[RowResult],
     return UploadTally(len(moved), len(failed) + capped, len(waiting) - capped, late, batches=1)
 
 
-def _sorted(
-    rows: Sequence[Conversion], results: Sequence[RowResult]
-) -> tuple[RowResults, RowResults, RowResults, RowResults]:
-    accepted: RowResults = []
-    already_there: RowResults = []
-    rejected: RowResults = []
-    put_off: RowResults = []
-    for row, result in zip(rows, results, strict=True):
-        kind = result.disposition
-        if kind == Disposition.ACCEPTED:
-            accepted.append((row, result))
-        # As it was when the row was claimed: since then it is unknown for every row of the batch.
-        elif kind == Disposition.DUPLICATE and row.outcome_unknown:
-            already_there.append((row, result))
-        else:
-            (put_off if kind in PUT_OFF else rejected).append((row, result))
-    return accepted, already_there, rejected, put_off
+def _kind(row: Conversion, result: RowResult) -> str:
+    if result.disposition == Disposition.ACCEPTED:
+        return "accepted"
+    # As it was when the row was claimed: since then it is unknown for every row of the batch.
+    if result.disposition == Disposition.DUPLICATE and row.outcome_unknown:
+        return "already_there"
+    return "put_off" if result.disposition in PUT_OFF else "rejected"
 
 
 def is_lost(results: Sequence[RowResult]) -> bool:

@@ -7,7 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.conf import settings
@@ -32,10 +32,7 @@ ACTOR = "uploader"
 OUTAGE = 2  # uploads lost in a row; a single one may be an accident
 TRY_AGAIN_AFTER = 0.5  # seconds
 DUPLICATE_IN_BATCH = RowResult(
-    Disposition.UNSENT,
-    code="TWIN_IN_BATCH",
-    category=Category.TRANSIENT,
-    message="A duplicate of this row is sent first.",
+    Disposition.UNSENT, "TWIN_IN_BATCH", Category.TRANSIENT, "A duplicate of this row is sent first."
 )
 
 
@@ -134,9 +131,8 @@ class UploadRun:
             self.providers[site.pk] = provider
             provider.refresh()
         except (CredentialsRejected, DecryptionError) as error:
-            is_temporary = getattr(error, "is_temporary", False)
             code = getattr(error, "code", "CREDENTIALS_UNREADABLE")
-            category = Category.TRANSIENT if is_temporary else Category.AUTH
+            category = Category.TRANSIENT if getattr(error, "is_temporary", False) else Category.AUTH
             Circuit.objects.trip(site, code=code, category=category, reason=str(error))
             self.tally.notes.append(f"{site}: {error}")
             return None
@@ -221,15 +217,9 @@ def send(provider: Provider, rows: Sequence[Conversion]) -> list[RowResult]:
         return results  # noqa: TRY300
     except Exception as error:
         logger.exception("the provider's library failed")
-        result = RowResult(
-            Disposition.RETRY,
-            code=UPLOADER_ERROR,
-            category=Category.TRANSIENT,
-            message=f"The upload failed with {type(error).__name__}.",
-            ambiguous=True,
-            whole_request=True,
-        )
-        return [result] * len(rows)
+        message = f"The upload failed with {type(error).__name__}."
+        lost = RowResult(Disposition.RETRY, UPLOADER_ERROR, Category.TRANSIENT, message, ambiguous=True)
+        return [replace(lost, whole_request=True)] * len(rows)
 
 
 def settle_answer(

@@ -23,7 +23,7 @@ from orchestrator.files.folders import Folders
 from orchestrator.models import Job
 from orchestrator.models.job import FAILURES
 from orchestrator.models.queryset import JobQuerySet
-from orchestrator.planning.excel import render_sheets
+from orchestrator.planning.excel.writing import render_sheets
 from orchestrator.workflow import operations
 from orchestrator.workflow.preflight import CheckLevel, preflight
 from orchestrator.workflow.step_context import plan_for
@@ -155,6 +155,6 @@ def find_sheet(job: Job, *, name: str, sha256: str) -> bytes | None:
     # Rendered again it is the same file, unless the rules or the template changed since.
     with suppress(JobError, OSError):
         for rendered, content in render_sheets(job.pk, plan_for(job, folders), folders):
-            if (rendered.name, rendered.sha256) == (name, sha256):
+            if rendered == {"name": name, "sha256": sha256}:
                 return content
     return None

@@ -24,12 +24,10 @@ class QueueView(APIView):
             raise PermissionDenied("Viewers cannot do this." if needed == "operate" else "You cannot view jobs.")
 
     def handle_exception(self, exc: Exception) -> Any:
-        return super().handle_exception(invalid_order(exc) if isinstance(exc, InvalidOrder) else exc)
-
-
-def invalid_order(error: InvalidOrder) -> ApiError:
-    message = "; ".join(error.lines[:MOST_IN_MESSAGE])
-    if (more := error.count - MOST_IN_MESSAGE) > 0:
-        message = f"{message}; and {more} more"
-    beyond = error.count - len(error.lines)
-    return ApiError(422, Code.VALIDATION, message, faults=error.lines, **({"faults_beyond": beyond} if beyond else {}))
+        if isinstance(exc, InvalidOrder):
+            message = "; ".join(exc.lines[:MOST_IN_MESSAGE])
+            if (more := exc.count - MOST_IN_MESSAGE) > 0:
+                message = f"{message}; and {more} more"
+            beyond = {"faults_beyond": exc.count - len(exc.lines)} if exc.count > len(exc.lines) else {}
+            exc = ApiError(422, Code.VALIDATION, message, faults=exc.lines, **beyond)
+        return super().handle_exception(exc)

@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from collections.abc import Callable
 from typing import Any, ClassVar, cast
 from uuid import UUID
 
@@ -14,11 +15,12 @@ from rest_framework.response import Response
 
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
+from kilit.api.presenting import present
 from kilit.lock.audit import for_reason
 from orchestrator.api import presenters
 from orchestrator.api.access import QueueView
 from orchestrator.errors import PERMANENT_CODES, Code
-from orchestrator.models import Customer
+from orchestrator.models import Customer, Job
 from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.order import read_order
 from orchestrator.schemas import jobs as messages
@@ -71,13 +73,12 @@ class JobView(OneJobView):
 
 
 class DecisionView(OneJobView):
-    verb = ""
+    decide: Callable[[UUID], Job]
 
     @endpoint(messages.JobDecided, body=messages.DecisionReason, may_retry_after=[409])
     def post(self, request: Request, asked: messages.DecisionReason, pk: str) -> Response:
-        decide: decisions.Decision = getattr(decisions, self.verb)
         with for_reason(asked.reason or ""):
-            return Response({"job": presenters.present_job(decide(read_id(pk)))})
+            return Response({"job": presenters.present_job(self.decide(read_id(pk)))})
 
 
 class RetryView(DecisionView):
@@ -86,7 +87,7 @@ class RetryView(DecisionView):
     The delay grows each time. Permanent errors cannot be retried; the answer carries their code.
     """
 
-    verb = "retry"
+    decide = staticmethod(decisions.retry)
     errors: ClassVar = {
         **OneJobView.errors,
         **NO_RULES,
@@ -104,7 +105,7 @@ class ApproveView(DecisionView):
     Fix the cause named by its error code first.
     """
 
-    verb = "approve"
+    decide = staticmethod(decisions.approve)
     errors: ClassVar = {**OneJobView.errors, 409: {Code.JOB_NOT_IN_HOLD.value: "The job is not on HOLD."}}
 
 
@@ -114,7 +115,7 @@ class CancelView(DecisionView):
     It ends as FAILED with E_CANCELLED and the reason.
     """
 
-    verb = "cancel"
+    decide = staticmethod(decisions.cancel)
     errors: ClassVar = {
         **OneJobView.errors,
         409: {
@@ -166,7 +167,7 @@ class CustomersView(QueueView):
         An existing customer with this phone number is returned unchanged.
         """
         customer, is_new = Customer.objects.get_or_create(phone=new.phone, defaults={"name": new.name})
-        return Response({"customer": presenters.present_customer(customer)}, status=201 if is_new else 200)
+        return Response({"customer": present(customer, messages.CustomerShown)}, status=201 if is_new else 200)
 
 
 class LookupView(QueueView):
@@ -180,17 +181,15 @@ class LookupView(QueueView):
         customer = Customer.objects.filter(phone=asked.phone).first()
         if customer is None:
             raise NotFound("No customer has this phone number.")
-        return Response({"customer": presenters.present_customer(customer)})
+        return Response({"customer": present(customer, messages.CustomerShown)})
 
 
 def download(name: str, content: bytes, content_type: str) -> HttpResponse:
     """Return a file as an attachment, never inline: it comes from a folder that other programs write to."""
-    response = HttpResponse(content, content_type=content_type)
     # Those programs also chose its name, which may contain quotes and line breaks.
-    disposition = content_disposition_header(as_attachment=True, filename=UNSAFE_CHARS.sub("_", name))
-    response.headers["Content-Disposition"] = disposition or ""
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    return response
+    disposition = content_disposition_header(as_attachment=True, filename=UNSAFE_CHARS.sub("_", name)) or ""
+    headers = {"Content-Disposition": disposition, "X-Content-Type-Options": "nosniff"}
+    return HttpResponse(content, content_type=content_type, headers=headers)
 
 
 def read_id(text: str) -> UUID:

@@ -1,4 +1,4 @@
-"""Jobs and customers as the API returns them."""
+"""Jobs as the API returns them."""
 
 from typing import Any
 
@@ -6,26 +6,18 @@ from kilit.api.cursor import encode_cursor
 from kilit.api.presenting import present
 from kilit.lock.models import Event
 from orchestrator.filters import FILTERS
-from orchestrator.models import Customer, Job
-from orchestrator.schemas.jobs import AuditLine, CustomerShown, CuttingJobsQuery, JobShown, JobWhole
+from orchestrator.models import Job
+from orchestrator.schemas.jobs import AuditLine, CuttingJobsQuery, JobShown, JobWhole
 
 
-def present_job(job: Job) -> dict[str, Any]:
-    return present(job, JobShown, **_job_values(job))
+def present_job(job: Job, shape: type = JobShown, **values: Any) -> dict[str, Any]:
+    return present(job, shape, id=str(job.pk), state=job.status, claimed=job.claim_token is not None, **values)
 
 
 def present_job_detail(job: Job) -> dict[str, Any]:
     solution = job.solution if job.xml_sha256 else None
     audit = [present(event, AuditLine) for event in Event.objects.history(job)]
-    return present(job, JobWhole, **_job_values(job), solution=solution, audit=audit)
-
-
-def _job_values(job: Job) -> dict[str, Any]:
-    return {"id": str(job.pk), "state": job.status, "claimed": job.claim_token is not None}
-
-
-def present_customer(customer: Customer) -> dict[str, Any]:
-    return present(customer, CustomerShown)
+    return present_job(job, JobWhole, solution=solution, audit=audit)
 
 
 def job_page(query: CuttingJobsQuery) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from orchestrator.errors import Code, JobError
 
 OURS = re.compile(r"\.(kilit-|[0-9a-f]{8}-[0-9a-f-]{27}_)")  # probes, and files of jobs
 LEFTOVER_AFTER = 3600  # seconds; no write takes this long
-CHUNK = 1024**2
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -51,21 +50,13 @@ def read_bounded(path: Path, *, most: int) -> bytes:
     return content
 
 
-def chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            yield chunk
-
-
 def file_sha256(path: Path) -> str | None:
     """Return the sha256 of a regular file, or None if there is none."""
-    try:
-        if not stat.S_ISREG(path.lstat().st_mode):
-            return None
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
-        return None
+    with suppress(FileNotFoundError):
+        if stat.S_ISREG(path.lstat().st_mode):
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+    return None
 
 
 @contextmanager

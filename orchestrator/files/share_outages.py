@@ -35,7 +35,10 @@ class ShareOutages:
 
     def is_short(self, job_id: UUID, error: JobError) -> bool:
         """Return whether a job failed because of an outage that is still within the limit."""
-        if error.code != Code.UNKNOWN or not is_outage(error.__cause__):  # a missing template has its own code
+        cause = error.__cause__
+        if error.code != Code.UNKNOWN or not isinstance(cause, OSError):  # a missing template has its own code
+            return False
+        if cause.errno not in OUTAGE_ERRNOS and getattr(cause, "winerror", None) not in OUTAGE_WINERRORS:
             return False
         now = time.monotonic()
         with self._lock:
@@ -46,9 +49,3 @@ class ShareOutages:
             if len(self._since) > MOST_JOBS:
                 del self._since[next(iter(self._since))]
         return True
-
-
-def is_outage(error: BaseException | None) -> bool:
-    if not isinstance(error, OSError):
-        return False
-    return error.errno in OUTAGE_ERRNOS or getattr(error, "winerror", None) in OUTAGE_WINERRORS

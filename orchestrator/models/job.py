@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from kilit.lock.audit import for_reason
 from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.leases import LongJobModel, no_lease
@@ -71,8 +72,7 @@ class Job(LongJobModel):
         verbose_name, verbose_name_plural = _("job"), _("jobs")
         triggers = [
             *lifecycle_triggers(
-                JOBS,
-                facts=["retry_count", "error_code", "error_message", "batch_count", "backing_edge_reset_count"],
+                JOBS, facts=["retry_count", "error_code", "error_message", "batch_count", "backing_edge_reset_count"]
             ),
             *FAILURES.triggers(),
         ]
@@ -136,9 +136,10 @@ class Job(LongJobModel):
 
     # Verbs of the runner. Each proves its claim; each one that does not end the job also extends the lease.
 
-    def advance(self, verb: str, **changes: Any) -> Self:
-        """Move under the claim of this instance; MoveRefused if another runner holds the job by now."""
-        return self.move_held(verb, lease_until=Now() + LEASE, lapse_count=0, **changes)
+    def advance(self, verb: str, message: str, **changes: Any) -> Self:
+        """Move with a message for the timeline; MoveRefused if another runner holds the job by now."""
+        with for_reason(message):
+            return self.move_held(verb, lease_until=Now() + LEASE, lapse_count=0, **changes)
 
     def note(self, **changes: Any) -> Self:
         """Record what a step did, under the claim; ClaimLost if another runner holds the job by now."""

@@ -20,8 +20,6 @@ from orchestrator.optiplanning import excel_macro
 from orchestrator.optiplanning.program import run_program
 from orchestrator.states import Mode
 
-MACRO_SCRIPT = Path(excel_macro.__file__)
-
 
 def run_optiplanning(
     mode: str, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta
@@ -57,7 +55,7 @@ def _run_macro(files: Sequence[Path], keep_alive: Callable[[], None], time_limit
         raise JobError(Code.OPTI_MODE_B_MACRO_MISSING, reason)
     with tempfile.TemporaryDirectory(prefix="kilit-") as folder:
         excel_pid = Path(folder) / "excel.pid"
-        command = [sys.executable, str(MACRO_SCRIPT), str(excel_pid), settings.OPTI_MACRO, *map(str, files)]
+        command = [sys.executable, excel_macro.__file__, str(excel_pid), settings.OPTI_MACRO, *map(str, files)]
         try:
             ended = run_program(command, keep_alive=keep_alive, time_limit=time_limit)
         except BaseException:

@@ -103,10 +103,9 @@ def collect(wanted: Wanted, folders: Folders) -> Collected | None:
 
 def is_begun(wanted: Wanted, folders: Folders) -> bool:
     """Return whether every file of the solution exists, complete or not."""
-    try:
+    with suppress(OSError):
         return bool(_chosen(wanted, folders.export))
-    except OSError:
-        return False
+    return False
 
 
 def missing(wanted: Wanted, folders: Folders) -> list[str]:
@@ -199,10 +198,9 @@ def _read_stable(path: Path, now: datetime, digest: "hashlib._Hash") -> Figures 
 
 def _changed(path: Path, before: os.stat_result) -> bool:
     try:
-        after = path.lstat()
+        return fingerprint(path.lstat()) != fingerprint(before)
     except OSError:
         return True
-    return fingerprint(before) != fingerprint(after)
 
 
 def _invalid(path: Path, reason: str) -> JobError:

@@ -10,14 +10,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import IO
 
 from orchestrator.errors import Code, JobError
 from orchestrator.optiplanning import guardian
 from orchestrator.schemas.orders import UNSAFE_CHARS
 
-GUARDIAN = Path(guardian.__file__)
 KEEP_ALIVE_EVERY = 1.0  # seconds
 TAIL = 2000  # bytes of the program's output that are kept
 # Our settings and credentials are not passed on. The program may need the rest: the address of a licence server, and on
@@ -56,7 +54,7 @@ def run_program(command: Sequence[str], *, keep_alive: Callable[[], None], time_
     with (
         tempfile.TemporaryFile() as output,
         subprocess.Popen(
-            [sys.executable, "-I", str(GUARDIAN), *command],
+            [sys.executable, "-I", guardian.__file__, *command],
             stdin=subprocess.PIPE,  # the guardian notices when this process dies and closes it
             stdout=subprocess.PIPE,
             stderr=output,

@@ -35,6 +35,7 @@ AMOUNTS = {
     "diffDrops": "drop_kinds",
 }
 COUNT = re.compile("[0-9]{1,12}", re.ASCII)
+AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?", re.ASCII)
 TEXTS = ("name", "algo")
 LONGEST_TEXT = 100
 
@@ -103,27 +104,18 @@ class _Solutions(ContentHandler):
 
     def figures(self) -> Figures:
         # If there are several and none is marked, it is unknown which one was chosen.
-        chosen = self.best or (self.first if self.solutions == 1 else None)
-        return _figures(chosen) if chosen else {}
-
-
-def _figures(attributes: Mapping[str, str]) -> Figures:
-    found: Figures = {name: attributes[name][:LONGEST_TEXT] for name in TEXTS if attributes.get(name)}
-    for attribute, name in COUNTS.items():
-        # Digits only: 1,234 may be a thousand or a decimal.
-        if COUNT.fullmatch(count := attributes.get(attribute, "").strip()):
-            found[name] = int(count)
-    for attribute, name in AMOUNTS.items():
-        amount = _amount(attributes.get(attribute, ""))
-        if amount is not None:
-            found[name] = plain(amount)
-    return found
-
-
-def _amount(text: str) -> Decimal | None:
-    """Return a number, also one with a decimal comma (12,5), or None: figures are only displayed."""
-    clean = text.strip().replace(",", ".")
-    return Decimal(clean) if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,12})?", clean, re.ASCII) else None
+        chosen = self.best or (self.first if self.solutions == 1 else None) or {}
+        # They are only displayed, so what is no number is left out.
+        found: Figures = {name: chosen[name][:LONGEST_TEXT] for name in TEXTS if chosen.get(name)}
+        for attribute, name in COUNTS.items():
+            # Digits only: 1,234 may be a thousand or a decimal.
+            if COUNT.fullmatch(count := chosen.get(attribute, "").strip()):
+                found[name] = int(count)
+        for attribute, name in AMOUNTS.items():
+            # Also with a decimal comma: 12,5.
+            if AMOUNT.fullmatch(amount := chosen.get(attribute, "").strip().replace(",", ".")):
+                found[name] = plain(Decimal(amount))
+        return found
 
 
 def merge_figures(figures: list[Figures]) -> Figures:

@@ -32,8 +32,7 @@ def order_from(stored: Mapping[str, Any]) -> Order:
     """Return a stored order without validating it again: it was valid when it came."""
     read = {**stored, "parts": [_part_from(part) for part in stored["parts"]]}
     if plate := stored.get("plate_size"):
-        sizes = {name: Decimal(plate[name]) for name in plate}
-        read["plate_size"] = PlateSize.model_construct(None, **sizes)
+        read["plate_size"] = PlateSize.model_construct(None, **{name: Decimal(size) for name, size in plate.items()})
     return Order.model_construct(None, **read)
 
 

@@ -15,7 +15,6 @@ from orchestrator.files.exchange import read_bounded
 from orchestrator.schemas.rules import Rules
 
 BIGGEST_FILE = 1024**2
-MOST_ERRORS = 20  # the message is shown in one line
 
 _lock = threading.Lock()
 _last: dict[Path, tuple[bytes, Rules]] = {}  # the file's content, and the rules read from it
@@ -30,9 +29,8 @@ def read_rules(content: bytes) -> Rules:
         text = content.decode("utf-8-sig")
         return Rules.model_validate(parse_json(text.encode()), context={"thicknesses": set()})
     except ValidationError as error:
-        places = [found["loc"] for found in error.errors()[:MOST_ERRORS]]
-        messages = map(format_error, field_errors(error, Rules))
-        lines = [f"line {_line(text, *place)}: {message}" for place, message in zip(places, messages, strict=False)]
+        found = zip(error.errors(), field_errors(error, Rules), strict=False)
+        lines = [f"line {_line(text, *place['loc'])}: {format_error(shown)}" for place, shown in found]
         raise InvalidRules(" ".join(lines)) from None
     except json.JSONDecodeError as error:
         raise InvalidRules(f"line {error.lineno}: {error.msg}.") from None

@@ -45,7 +45,7 @@ def transform_part(part: Part, rules: Rules) -> tuple[Row, bool]:
     trim = rules.trim_by_thickness.get(part.thickness_mm)
     if trim is None:
         raise _part_error(Code.TRIM_RULE_MISSING, part, f"no trim rule for {thickness} mm in trimByThickness.")
-    grain = rules.grain_mapping.get(part.grain)
+    grain = rules.grain_mapping.get(str(part.grain))
     if grain is None:
         raise _part_error(Code.INVALID_GRAIN, part, f"grain {part.grain} is not in grainMapping.")
     named = {side: getattr(part, side) for side in EDGES}

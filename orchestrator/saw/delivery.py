@@ -8,7 +8,7 @@ from uuid import UUID
 
 from kilit.files import TEMP_SUFFIX, place, sync_folder, write_temp
 from orchestrator.errors import Code, JobError
-from orchestrator.files.exchange import chunks, folder_errors, remove_leftovers
+from orchestrator.files.exchange import folder_errors, remove_leftovers
 from orchestrator.files.folders import Folders
 from orchestrator.planning.excel.naming import fold, short_hash
 
@@ -19,22 +19,21 @@ def delivery_name(job_id: UUID, attempt: int, source: Path) -> str:
     """Return the name of a solution in the saw's folders: unique per attempt, and per file within it."""
     rest = source.stem.replace(str(job_id), "")
     readable = fold(rest)[:LONGEST_NAME].strip("-")
-    parts = [str(job_id), f"a{attempt}"]
-    if rest:
-        parts += [readable, short_hash(source.stem)]  # two names may fold to the same
+    unique = short_hash(source.stem) if rest else ""  # two names may fold to the same
+    parts = [str(job_id), f"a{attempt}", readable, unique]
     return "_".join(part for part in parts if part) + ".xml"
 
 
-def deliver(source: Path, name: str, folders: Folders, *, prove: Callable[[], None] = lambda: None) -> None:
-    """Copy a solution into the inbox, completely or not at all. A file that was delivered before is skipped.
+def deliver(content: bytes, name: str, folders: Folders, *, prove: Callable[[], None] = lambda: None) -> None:
+    """Write a solution into the inbox, completely or not at all. A file that was delivered before is skipped.
 
-    `prove` raises if another runner holds the job by now. It is called last: copying to a share may outlast the lease.
+    `prove` raises if another runner holds the job by now. It is called last: writing to a share may outlast the lease.
     """
     with folder_errors(folders.saw):
         remove_leftovers(folders.inbox)
         if _is_delivered(name, folders):
             return
-        temp = write_temp(folders.inbox, name, chunks(source))
+        temp = write_temp(folders.inbox, name, [content])
         try:
             # Checked again: a slow earlier runner may have delivered it, and the saw may have taken it, meanwhile.
             if not _is_delivered(name, folders):

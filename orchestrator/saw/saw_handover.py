@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from django.conf import settings
 
@@ -11,7 +10,7 @@ from orchestrator.errors import Code, JobError
 from orchestrator.files.exchange import folder_errors
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job, SolutionFile
-from orchestrator.saw.delivery import acknowledged, deliver, delivery_name, withdraw
+from orchestrator.saw.delivery import acknowledged, delivery_name, withdraw
 
 logger = logging.getLogger(__name__)
 
@@ -72,15 +71,6 @@ def is_cut_in_part(job: Job) -> bool:
     return job.solution_files.exclude(acknowledged_as="").exists()
 
 
-def deliver_all(waiting: dict[SolutionFile, str], folders: Folders, *, prove: Callable[[], None]) -> None:
-    """Put the files into the inbox, proving the claim before each; files the saw has or had are skipped."""
-    with TemporaryDirectory(prefix="kilit-") as folder:
-        for file, name in waiting.items():
-            source = Path(folder) / "solution.xml"
-            source.write_bytes(bytes(file.content))
-            deliver(source, name, folders, prove=prove)
-
-
 def collect_answers(
     waiting: dict[SolutionFile, str], folders: Folders, ask: Callable[[str, Folders], bool | None]
 ) -> list[bool | None]:
@@ -111,6 +101,5 @@ def _mark_taken(file: SolutionFile, name: str) -> None:
 
 def _files_by_name(job: Job) -> dict[str, SolutionFile]:
     """Return the solution's files by every name that an attempt may have given them."""
-    files = list(job.solution_files.defer("content"))
-    attempts = range(1, job.retry_count + 2)
+    files, attempts = job.solution_files.defer("content"), range(1, job.retry_count + 2)
     return {delivery_name(job.pk, attempt, Path(file.name)): file for file in files for attempt in attempts}

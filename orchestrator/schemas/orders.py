@@ -2,10 +2,9 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping
 from contextlib import suppress
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import phonenumbers
 from django.utils.translation import gettext_noop
@@ -16,12 +15,11 @@ from pydantic import (
     Field,
     PlainSerializer,
     PlainValidator,
-    ValidationError,
     ValidationInfo,
     field_validator,
 )
 
-from kilit.api.messages import FieldError, InvalidMessage, Message, ShownAs, field_errors, invalid
+from kilit.api.messages import FieldError, InvalidMessage, Message, ShownAs, invalid
 from kilit.lock.text import CONTROL_CHARS
 
 EDGES = ("edge_up", "edge_lo", "edge_sx", "edge_dx")
@@ -69,11 +67,10 @@ def whole_number(least: int, most: int) -> PlainValidator:
 def size(unit: str, *, mm_per_unit: int) -> PlainValidator:
     """Read a size that can be cut: from a hundredth of a millimetre to five metres."""
     most = LARGEST_MM // mm_per_unit
-    expected = f"Expected a size above 0, up to {most:,} {unit}."
 
     def read(value: Any) -> Decimal:
         if type(value) not in (int, float, Decimal) or not 0 < value <= most:
-            raise invalid(expected)
+            raise invalid(f"Expected a size above 0, up to {most:,} {unit}.")
         exact = Decimal(str(value))  # of a float as well: 0.1 means a tenth, not the nearest binary fraction
         if len(exact.as_tuple().digits) > DIGITS:
             raise invalid(f"At most {DIGITS} digits.")
@@ -115,22 +112,16 @@ OptiMode = Literal["A", "B", "C"]
 
 
 class InvalidOrder(InvalidMessage):
-    """The first errors of an order or customer, and the number of all; names from outside are made printable."""
+    """The errors of an order or customer; names from outside are made printable."""
 
     def __init__(self, errors: list[FieldError], count: int) -> None:
-        super().__init__([{**error, "field": UNSAFE_CHARS.sub("?", error["field"]) or "body"} for error in errors])
-        self.count = count
+        super().__init__(
+            [{**error, "field": UNSAFE_CHARS.sub("?", error["field"]) or "body"} for error in errors], count
+        )
 
 
 class OrderMessage(Message):
-    most_errors = 100
-
-    @classmethod
-    def read(cls, data: Any, *, context: Mapping[str, Any] | None = None) -> Self:
-        try:
-            return cls.model_validate(data, context=context)
-        except ValidationError as error:
-            raise InvalidOrder(field_errors(error, cls), error.error_count()) from None
+    most_errors, refusal = 100, InvalidOrder
 
 
 class PlateSize(Message):

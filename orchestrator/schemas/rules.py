@@ -30,12 +30,6 @@ def read_thickness(key: str, info: ValidationInfo) -> Decimal:
     return thickness
 
 
-def read_grain(key: str) -> int:
-    if key not in ("0", "1", "2", "3"):
-        raise invalid("Expected a grain from 0 to 3.")
-    return int(key)
-
-
 def check_merging(policy: dict[str, Any]) -> dict[str, Any]:
     if policy.get("defaultDisabled") is not True:
         raise invalid("Parts are never merged, so defaultDisabled must be true.")
@@ -59,7 +53,7 @@ NotNegative = Annotated[
 Minutes = Annotated[timedelta, PlainValidator(read_minutes)]
 Thickness = Annotated[Decimal, PlainValidator(read_thickness)]
 Grain = Annotated[int, Field(ge=0, le=3), Expected("a whole number from 0 to 3")]
-GrainKey = Annotated[int, PlainValidator(read_grain)]
+GrainKey = Annotated[str, Field(pattern="^[0-3]$"), Expected("a grain from 0 to 3")]
 
 
 class DefaultPlateSize(PlateSize):
@@ -73,6 +67,8 @@ class Timeouts(Message):
 
 
 class Rules(Message):
+    most_errors = 20  # the message is shown in one line
+
     cm_to_mm_multiplier: Positive
     trim_by_thickness: Annotated[dict[Thickness, NotNegative], Field(alias="trimByThickness", min_length=1)]
     backing_thicknesses: Annotated[frozenset[Positive], Field(alias="backingThicknesses", min_length=1, strict=False)]

@@ -19,8 +19,6 @@ from orchestrator.saw.saw_handover import is_cut_in_part, take_back
 from orchestrator.schemas.rules import Rules
 from orchestrator.states import CANCELLABLE, JobState
 
-Decision = Callable[[UUID], Job]
-
 
 def find(pk: UUID) -> Job:
     job = Job.objects.filter(pk=pk).first()

@@ -74,8 +74,6 @@ SEND_AGAIN = {
 
 
 def help_for(job: Job) -> list[str]:
-    if job.status not in FAILING:
-        return []
     texts = {**HELP, **SEND_AGAIN} if job.status == JobState.FAILED else HELP
-    text = texts.get(Code(job.error_code))
+    text = texts.get(Code(job.error_code)) if job.status in FAILING else None
     return [str(text)] if text else []

@@ -38,9 +38,7 @@ class JobOperation(Operation):
             try:
                 self.decide(pk)
                 moved.add(pk)
-            except ApiError as refusal:
-                messages[pk] = str(refusal.detail)
-            except MoveRefused as refusal:
+            except (ApiError, MoveRefused) as refusal:
                 messages[pk] = str(refusal)
         return OperationResult(moved, self.skips(Job.objects.filter(pk__in=messages)), messages)
 

@@ -14,13 +14,13 @@ from orchestrator.optiplanning.collecting import Collected, Wanted, collect, is_
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import is_cut_in_part
 from orchestrator.states import Mode
-from orchestrator.workflow.step_context import KeepAlive, advance, age, folders_here, format_minutes, poll
+from orchestrator.workflow.step_context import KeepAlive, age, folders_here, format_minutes, poll
 
 
 def optimize(job: Job, keep_alive: KeepAlive) -> timedelta | None:
     """Run OptiPlanning unless it has run already, then store its solution when it is complete."""
     if job.xml_sha256:
-        advance(job, "collect", "The solution of the earlier attempt is still valid.")
+        job.advance("collect", "The solution of the earlier attempt is still valid.")
         return None
     found, keep_looking = first_look(job)
     if keep_looking:
@@ -90,7 +90,7 @@ def store(job: Job, found: Collected) -> bool:
             for name, content in contents.items()
         )
         columns = {"xml_sha256": found.sha256, "solution": dict(found.solution)}
-        advance(job, "collect", f"Collected {', '.join(contents)}.", **columns)
+        job.advance("collect", f"Collected {', '.join(contents)}.", **columns)
     return True
 
 

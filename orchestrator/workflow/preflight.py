@@ -15,7 +15,7 @@ from kilit.files import TEMP_SUFFIX
 from orchestrator.errors import JobError
 from orchestrator.files.folders import Folders
 from orchestrator.optiplanning.adapters import command_missing, is_macro_simulated, macro_missing
-from orchestrator.planning.excel import check_template
+from orchestrator.planning.excel.template import check_template
 from orchestrator.planning.rules import current_rules, rules_error
 
 LITTLE_SPACE = 100 * 1024**2

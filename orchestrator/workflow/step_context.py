@@ -1,14 +1,13 @@
-"""What all steps share: moving under the claim, the database's clock, this machine's folders, the plan."""
+"""What all steps share: the database's clock, this machine's folders, the plan."""
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, cast
+from typing import cast
 
 from django.conf import settings
 from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 
-from kilit.lock.audit import for_reason
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job
 from orchestrator.orders.order import order_from
@@ -18,12 +17,6 @@ from orchestrator.planning.rules import current_rules
 from orchestrator.planning.transform import transform
 
 KeepAlive = Callable[[], None]
-
-
-def advance(job: Job, verb: str, message: str, **changes: Any) -> None:
-    """Move the job under its claim; the message goes into the timeline."""
-    with for_reason(message):
-        job.advance(verb, **changes)
 
 
 def age(job: Job, column: str) -> timedelta:
@@ -49,10 +42,8 @@ def format_minutes(span: timedelta) -> str:
 def plan_for(job: Job, folders: Folders) -> Plan:
     """Return the rows to cut by the current rules; reused from the previous step unless the rules changed."""
     rules = current_rules()
-    made_by, plan = job.planned or (None, None)
-    if made_by is not rules or plan is None:
-        plan = transform(order_from(job.payload), rules, template=folders.template)
-        job.planned = rules, plan
-    else:
+    if job.planned and job.planned[0] is rules:
         check_template(folders.template)
-    return cast("Plan", plan)
+    else:
+        job.planned = rules, transform(order_from(job.payload), rules, template=folders.template)
+    return cast("Plan", job.planned[1])

@@ -1,6 +1,6 @@
 """The steps of a job. Each moves it by one state or returns how long to wait; each may be repeated safely."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -15,21 +15,15 @@ from orchestrator.files.folders import Folders
 from orchestrator.models import Customer, Job
 from orchestrator.models.queryset import NO_ERROR, UNSOLVED
 from orchestrator.optiplanning.collecting import file_clock
-from orchestrator.planning.excel import Sheet, render_sheets, write_files
+from orchestrator.planning.excel.writing import render_sheets, write_files
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.rules import current_rules
-from orchestrator.saw.delivery import acknowledged, withdraw
-from orchestrator.saw.saw_handover import (
-    collect_answers,
-    deliver_all,
-    files_to_deliver,
-    is_cut_in_part,
-    settle_earlier_attempts,
-)
+from orchestrator.saw.delivery import acknowledged, deliver, withdraw
+from orchestrator.saw.saw_handover import collect_answers, files_to_deliver, is_cut_in_part, settle_earlier_attempts
 from orchestrator.schemas.orders import plain
 from orchestrator.states import JobState, Mode
 from orchestrator.workflow.optimizing import digest, optimize
-from orchestrator.workflow.step_context import KeepAlive, advance, age, folders_here, format_minutes, plan_for, poll
+from orchestrator.workflow.step_context import KeepAlive, age, folders_here, format_minutes, plan_for, poll
 
 Step = Callable[[Job, KeepAlive], timedelta | None]
 
@@ -49,8 +43,7 @@ def prepare(job: Job, _: KeepAlive) -> None:
     batches, reset = len(plan.batches), len(plan.reset_parts)
     is_new_reset = reset and job.backing_edge_reset_count != reset
     with transaction.atomic():
-        advance(
-            job,
+        job.advance(
             "prepare",
             f"{count(job.part_count, 'part')} in {count(batches, 'batch', 'batches')}.",
             plate_size={"width_mm": plain(plan.plate.width_mm), "height_mm": plain(plan.plate.height_mm)},
@@ -85,22 +78,18 @@ def import_files(job: Job, keep_alive: KeepAlive) -> None:
 def write_sheets(job: Job, folders: Folders, plan: Plan, keep_alive: KeepAlive) -> None:
     if job.files and (job.manual_trigger_approved or job.xml_sha256):
         # OptiPlanning may have emptied the folder since: written again, the sheets would be optimised again.
-        is_same = job.files == as_json(sheet for sheet, _ in render_sheets(job.pk, plan, folders, keep_alive))
+        is_same = job.files == [sheet for sheet, _ in render_sheets(job.pk, plan, folders, keep_alive)]
         if not is_same:
             settle_earlier_attempts(job, folders)  # before its solution is discarded
         if is_same or is_cut_in_part(job):
-            advance(job, "import_files", "OptiPlanning already has these sheets.", imported_at=Now())
+            job.advance("import_files", "OptiPlanning already has these sheets.", imported_at=Now())
             return
-    written = as_json(write_files(job.pk, plan, folders, keep_alive=keep_alive))
+    written = write_files(job.pk, plan, folders, keep_alive=keep_alive)
     changes: dict[str, Any] = {"files": written, "imported_at": Now()}
     if job.files and job.files != written:
         # The rules changed since: what the operator started, or OptiPlanning solved, were other sheets.
         changes |= {**UNSOLVED, "attempt_started_at": file_clock(folders.export)}
-    advance(job, "import_files", f"Sheets: {', '.join(sheet['name'] for sheet in written)}.", **changes)
-
-
-def as_json(sheets: Iterable[Sheet]) -> list[dict[str, str]]:
-    return [{"name": sheet.name, "sha256": sheet.sha256} for sheet in sheets]
+    job.advance("import_files", f"Sheets: {', '.join(sheet['name'] for sheet in written)}.", **changes)
 
 
 def start(job: Job, _: KeepAlive) -> timedelta | None:
@@ -121,7 +110,7 @@ def validate(job: Job, _: KeepAlive) -> None:
     contents = [bytes(file.content) for file in sorted(job.solution_files.all(), key=lambda file: file.name)]
     if not contents or digest(contents) != job.xml_sha256:
         raise JobError(Code.XML_INVALID, "The stored solution is not the one that was collected.")
-    advance(job, "validate", format_figures(job.solution or {}), xml_ready_at=Now())
+    job.advance("validate", format_figures(job.solution or {}), xml_ready_at=Now())
 
 
 def hand_over(job: Job, _: KeepAlive) -> timedelta | None:
@@ -153,7 +142,7 @@ def hand_over(job: Job, _: KeepAlive) -> timedelta | None:
     if None in answers:
         return poll()
     taken = job.solution_files.order_by("name").values_list("acknowledged_as", flat=True)
-    advance(job, "deliver", f"The saw took {', '.join(taken)}.")
+    job.advance("deliver", f"The saw took {', '.join(taken)}.")
     return None
 
 
@@ -162,7 +151,8 @@ def fill_inbox(job: Job, folders: Folders) -> None:
     waiting = files_to_deliver(job, attempt=job.retry_count + 1)
     # Recorded before the saw can see the files, and never removed: a later attempt settles them by these names.
     job.note(delivery_names=list(dict.fromkeys([*job.delivery_names, *waiting.values()])))
-    deliver_all(waiting, folders, prove=job.renew)
+    for file, name in waiting.items():
+        deliver(bytes(file.content), name, folders, prove=job.renew)
     job.note(handed_at=Now())
 
 

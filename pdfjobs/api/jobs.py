@@ -1,7 +1,6 @@
 """The endpoints: templates, jobs and downloads."""
 
 import logging
-from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -18,11 +17,11 @@ from kilit.api.errors import DATABASE_DOWN, ApiError
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.workers.models import Heartbeat
 from pdfjobs.api.views import RETRY_AFTER, OnePdfView, PdfView, fallback_response
-from pdfjobs.documents import Document, UnknownTemplateError, documents
+from pdfjobs.documents import Document, documents
 from pdfjobs.documents.fields import walk
 from pdfjobs.enqueue import QueueFullError, enqueue, expire_missing
 from pdfjobs.file_response import ArtifactMissingError, file_response
-from pdfjobs.job_request import JobRequest, parse_job_request
+from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import RenderError
 from pdfjobs.schemas import PdfJobCreated, PdfJobDetail, PdfRequest, PdfTemplate, PdfTemplates
@@ -79,7 +78,7 @@ class PdfJobsView(PdfView):
 
         While a job for the same document is queued, running or stored, that job is returned.
         """
-        job_request = parse_body(request.data)
+        job_request = parse_job_request(request.data)
         if not Heartbeat.objects.alive().exists():
             return fallback_response(job_request)
         try:
@@ -97,7 +96,7 @@ class PdfJobsView(PdfView):
         """Without a database keys cannot be checked: a caller who sends one gets its own variables back as HTML."""
         if isinstance(exc, DATABASE_DOWN) and given_key(self.request):
             try:
-                return fallback_response(parse_body(self.request.data))
+                return fallback_response(parse_job_request(self.request.data))
             except Exception as error:  # noqa: BLE001 - any error of the request gets its usual response
                 exc = error
         return super().handle_exception(exc)
@@ -110,10 +109,10 @@ class PdfJobView(OnePdfView):
         job = self.job(request, job_id)
         is_ready = job.status == PdfStatus.SUCCEEDED
         url = request.build_absolute_uri(reverse("pdf-download", args=[job.job_id])) if is_ready else None
-        body: PdfJobDetail = {
+        body = {
             **created_body(job),
-            "started_at": format_time(job.started_at),
-            "finished_at": format_time(job.finished_at),
+            "started_at": job.started_at,
+            "finished_at": job.finished_at,
             "error_code": job.error_code or None,
             "download_url": url,
             "retry_count": job.retry_count,
@@ -169,13 +168,6 @@ class DownloadView(OnePdfView):
     head = get
 
 
-def parse_body(body: Any) -> JobRequest:
-    try:
-        return parse_job_request(body)
-    except UnknownTemplateError as error:
-        raise ApiError(400, ErrorCode.TEMPLATE_ERROR, str(error), allowed=error.allowed) from None
-
-
 def describe_template(document: Document) -> PdfTemplate:
     return {
         "name": document.name,
@@ -188,9 +180,5 @@ def describe_template(document: Document) -> PdfTemplate:
     }
 
 
-def created_body(job: PdfJob) -> PdfJobCreated:
-    return {"job_id": job.job_id, "status": job.status, "created_at": cast("str", format_time(job.created_at))}
-
-
-def format_time(time: datetime | None) -> str | None:
-    return time.astimezone(UTC).isoformat().replace("+00:00", "Z") if time else None
+def created_body(job: PdfJob) -> dict[str, Any]:
+    return {"job_id": job.job_id, "status": job.status, "created_at": job.created_at}

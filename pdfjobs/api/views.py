@@ -1,6 +1,7 @@
 """What the endpoints share: the base view, and the response while no worker is available."""
 
 import logging
+from contextlib import suppress
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from kilit.api.errors import ApiError
-from pdfjobs.documents import DocumentError
+from pdfjobs.documents import DocumentError, UnknownTemplateError
 from pdfjobs.job_request import JobRequest
 from pdfjobs.models import PdfJob
 from pdfjobs.states import ErrorCode, FailSafe
@@ -54,27 +55,22 @@ class PdfView(APIView):
             raise PermissionDenied("Requesting documents needs the operator role.")
 
     def job(self, request: Request, job_id: str) -> PdfJob:
-        try:
-            pk = UUID(job_id)
-        except ValueError:
-            raise NotFound("There is no such job.") from None
-        job = PdfJob.objects.owned_by(request.user).filter(pk=pk).select_related("owner").first()
-        if job is None:
-            raise NotFound("There is no such job.")
-        return job
+        with suppress(ValueError):  # a malformed id is answered like an unknown one
+            if job := PdfJob.objects.owned_by(request.user).filter(pk=UUID(job_id)).select_related("owner").first():
+                return job
+        raise NotFound("There is no such job.")
 
     def handle_exception(self, exc: Exception) -> Any:
         if isinstance(exc, artifacts.StorageUnavailable):
             exc = ApiError(503, "PDF_STORE_UNAVAILABLE", STORE_DOWN, retry_after=RETRY_AFTER)
+        if isinstance(exc, UnknownTemplateError):
+            exc = ApiError(400, ErrorCode.TEMPLATE_ERROR, str(exc), allowed=exc.allowed)
         return super().handle_exception(exc)
 
 
 class OnePdfView(PdfView):
     parameters = (OpenApiParameter("job_id", UUID, OpenApiParameter.PATH, description="The job's id."),)
-    errors: ClassVar = {
-        **PdfView.errors,
-        404: {"NOT_FOUND": "There is no such job, or it belongs to another user."},
-    }
+    errors: ClassVar = {**PdfView.errors, 404: {"NOT_FOUND": "There is no such job, or it belongs to another user."}}
 
 
 def fallback_response(request: JobRequest) -> HttpResponse:
@@ -83,7 +79,7 @@ def fallback_response(request: JobRequest) -> HttpResponse:
         message = "No worker is available to render PDFs; nothing was stored."
         raise ApiError(503, "PDF_RENDER_UNAVAILABLE", message, retry_after=RETRY_AFTER)
     try:
-        return HttpResponse(request.html(), headers=HEADERS)
+        return HttpResponse(request.document.html(request.variables), headers=HEADERS)
     except DocumentError as error:
         # The place in the template is for operators only.
         logger.error("cannot render %s as HTML: %s", request.document.name, error)  # noqa: TRY400

@@ -40,7 +40,6 @@ class Document:
     model: type[Variables]
     # Makes the template's context from the model: totals, and formatted numbers.
     shape: Callable[[Any], dict[str, Any]]
-    sample: dict[str, Any]
     # Variables that together are what people call the document, and the one it is made for.
     number: tuple[str, ...] = ("number",)
     recipient: str = "buyer.name"
@@ -55,21 +54,16 @@ class Document:
         return f"pdf/{self.name}.html"
 
     @cached_property
+    def sample(self) -> Any:
+        """Variables that show what the document can do: for `GET /pdf/templates`, the demo and tests."""
+        return json.loads((Path(__file__).parent / "samples" / f"{self.name}.json").read_text())
+
+    @cached_property
     def digest(self) -> str:
         """Hash everything that determines the page besides the variables: templates, styles, our code, fonts."""
-        digest = hashlib.sha256(fonts_digest().encode())
         code = [Path(inspect.getfile(self.shape)), *sorted(Path(__file__).parent.glob("*.py"))]
-        for path in [*self._templates(), *code]:
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-        return digest.hexdigest()
-
-    def errors(self, variables: Mapping[str, Any]) -> list[str]:
-        """Return everything that is wrong with the variables, each with its path: `lines.0.quantity: …`."""
-        try:
-            self.model.read(variables)
-        except InvalidMessage as error:
-            return error.lines
-        return []
+        digests = [hashlib.sha256(path.read_bytes()).digest() for path in (*self._templates(), *code)]
+        return hashlib.sha256(fonts_digest().encode() + b"".join(digests)).hexdigest()
 
     def html(self, variables: Mapping[str, Any]) -> str:
         try:
@@ -113,12 +107,6 @@ class Document:
                 found.append(path)
                 pending += INCLUDED.findall(path.read_text())
         return sorted(found)
-
-
-def read_sample(name: str) -> dict[str, Any]:
-    """Return variables that show what a document can do: for `GET /pdf/templates`, the demo and tests."""
-    sample: dict[str, Any] = json.loads((Path(__file__).parent / "samples" / f"{name}.json").read_text())
-    return sample
 
 
 def _read(variables: Any, path: str) -> str:

@@ -12,6 +12,8 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 MOST_BYTES = 1024 * 1024
@@ -49,9 +51,8 @@ def is_public(host: str) -> bool:
     address = ipaddress.ip_address(host)
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
         address = address.ipv4_mapped
-    if any(address in network for network in REFUSED):
-        return False
-    return address.is_global and not address.is_multicast and not address.is_reserved
+    is_refused = any(address in network for network in REFUSED)
+    return address.is_global and not (is_refused or address.is_multicast or address.is_reserved)
 
 
 def _get(address: str, deadline: float) -> tuple[bytes, str | None]:
@@ -112,23 +113,19 @@ def _connect(host: str, port: int, deadline: float) -> socket.socket:
 
 def _resolve(host: str, port: int, deadline: float) -> list[str]:
     """Return the addresses of a name. Resolvers have no timeout, so a hanging one is abandoned in its thread."""
-    found: list[str] = []
-    errors: list[Exception] = []
+    answer: Future[list[Any]] = Future()
 
     def resolve() -> None:
         try:
-            found.extend(str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+            answer.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
         except Exception as error:  # noqa: BLE001 - raised again below
-            errors.append(error)
+            answer.set_exception(error)
 
-    thread = threading.Thread(target=resolve, name="pdf-resolve", daemon=True)
-    thread.start()
-    thread.join(_left(deadline))
-    if thread.is_alive():
-        raise FetchError(f"it took more than {TIME_LIMIT:g} s.")
-    if errors:
-        raise errors[0]
-    return found
+    threading.Thread(target=resolve, name="pdf-resolve", daemon=True).start()
+    try:
+        return [str(entry[4][0]) for entry in answer.result(_left(deadline))]
+    except TimeoutError:
+        raise FetchError(f"it took more than {TIME_LIMIT:g} s.") from None
 
 
 def _shut_down(channel: socket.socket) -> None:

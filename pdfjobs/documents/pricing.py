@@ -1,5 +1,6 @@
 """Priced lines and their totals, shared by invoices and offers."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -64,7 +65,17 @@ PRICING_LABELS = {
 }
 
 
-def priced(lines: list[PricedLine], formatter: LocaleFormatter) -> dict[str, Any]:
+def priced_context(given: Any, labels: Mapping[str, tuple[str, str]], *, days: list[str]) -> dict[str, Any]:
+    formatter = LocaleFormatter(given.locale, given.currency)
+    return {
+        **dict(given),
+        **_priced(given.lines, formatter),
+        **{name: formatter.day(getattr(given, name)) for name in days},
+        "words": formatter.labels({**PRICING_LABELS, **labels}),
+    }
+
+
+def _priced(lines: list[PricedLine], formatter: LocaleFormatter) -> dict[str, Any]:
     """Return formatted lines and totals. Tax is computed on the sum of each rate, as tax offices do."""
     shown = []
     gross = discount = Decimal(0)

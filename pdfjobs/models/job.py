@@ -84,8 +84,7 @@ class PdfJob(LeasedModel):
 
     class Meta(LeasedModel.Meta):
         abstract = False
-        verbose_name = _("PDF job")
-        verbose_name_plural = _("PDF jobs")
+        verbose_name, verbose_name_plural = _("PDF job"), _("PDF jobs")
         # The error code is the scope of the counts, so failures per code are read without counting rows.
         triggers = [
             *lifecycle_triggers(

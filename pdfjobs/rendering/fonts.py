@@ -4,12 +4,13 @@ Fonts of the machine are not used, so that all machines give the same bytes.
 """
 
 import hashlib
-import os
 from functools import cache
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 from django.conf import settings
+
+from kilit.files import write_atomically
 
 BUNDLED = Path(__file__).parent / "typefaces"
 KINDS = (".ttf", ".otf", ".ttc")
@@ -44,10 +45,8 @@ def font_files() -> list[Path]:
 @cache
 def fonts_digest() -> str:
     """Hash the fonts once per process: the browser does not notice new fonts either."""
-    digest = hashlib.sha256()
-    for path in font_files():
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
+    digests = [hashlib.sha256(path.read_bytes()).digest() for path in font_files()]
+    return hashlib.sha256(b"".join(digests)).hexdigest()
 
 
 def configuration() -> Path:
@@ -58,7 +57,5 @@ def configuration() -> Path:
     text = CONFIGURATION.format(folders=listed, cache=escape(str(folder / "cache")))
     path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.conf"
     if not path.is_file() or path.read_text() != text:
-        draft = path.with_suffix(f".{os.getpid()}")
-        draft.write_text(text)
-        draft.replace(path)
+        write_atomically(path, text.encode())
     return path

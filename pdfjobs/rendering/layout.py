@@ -32,14 +32,10 @@ def head(html: str, options: PageOptions) -> str:
 
 def layout(options: PageOptions) -> dict[str, Any]:
     width, height = options.size()
-    margin = options.margin
     return {
         "paperWidth": width * INCHES,
         "paperHeight": height * INCHES,
-        "marginTop": margin.top * INCHES,
-        "marginRight": margin.right * INCHES,
-        "marginBottom": margin.bottom * INCHES,
-        "marginLeft": margin.left * INCHES,
+        **{f"margin{side.title()}": millimetres * INCHES for side, millimetres in options.margin},
         # One page more than allowed, to detect longer documents.
         "pageRanges": options.pages or f"1-{MOST_PAGES + 1}",
         "landscape": False,  # width and height are swapped already
@@ -59,15 +55,13 @@ def _title(html: str, options: PageOptions) -> str:
 
 
 def _style(options: PageOptions, title: str) -> str:
-    margin = options.margin
     boxes = [*_boxes("top", options.header, title), *_boxes("bottom", options.footer, title)]
-    sides = f"{margin.top:g}mm {margin.right:g}mm {margin.bottom:g}mm {margin.left:g}mm"
+    sides = " ".join(f"{millimetres:g}mm" for _, millimetres in options.margin)
     return f"@page {{ margin: {sides}; {' '.join(boxes)} }}"
 
 
 def _boxes(edge: str, line: HeaderFooter | None, title: str) -> list[str]:
-    texts = {"left": line.left, "center": line.center, "right": line.right} if line else {}
-    return [_box(f"{edge}-{side}", text, title) for side, text in texts.items() if text]
+    return [_box(f"{edge}-{side}", text, title) for side, text in line or () if text]
 
 
 def _box(place: str, text: str, title: str) -> str:

@@ -31,9 +31,7 @@ def kill(process: psutil.Process | None) -> None:
 
 def kill_tree(process: psutil.Process | None) -> None:
     """Kill a driver and everything it started."""
-    try:
-        found = [] if process is None else [*process.children(recursive=True), process]
-    except psutil.NoSuchProcess:
-        return
-    for child in found:
-        kill(child)
+    if process is not None:
+        with suppress(psutil.NoSuchProcess):
+            for child in (*process.children(recursive=True), process):
+                kill(child)

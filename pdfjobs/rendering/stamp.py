@@ -54,12 +54,10 @@ def page_count(pdf: bytes) -> int:
 def _information(original: bytes, metadata: Metadata, made_at: datetime) -> bytes:
     title, producer = TITLE.search(original), PRODUCER.search(original)
     date = made_at.astimezone(UTC).strftime("(D:%Y%m%d%H%M%S+00'00')").encode()
-    keywords = ", ".join(metadata.keywords)
+    texts = {**dict(metadata), "keywords": ", ".join(metadata.keywords)}
     entries = [
-        b"/Title " + _text(metadata.title) if metadata.title else title[0] if title else b"",
-        b"/Author " + _text(metadata.author) if metadata.author else b"",
-        b"/Subject " + _text(metadata.subject) if metadata.subject else b"",
-        b"/Keywords " + _text(keywords) if keywords else b"",
+        title[0] if title and not metadata.title else b"",
+        *(b"/%s %s" % (name.title().encode(), _text(text)) for name, text in texts.items() if text),
         b"/Creator (Kilit)",
         producer[0] if producer else b"",
         b"/CreationDate " + date,

@@ -11,7 +11,7 @@ from django.core.files.base import File
 from django.core.files.storage import FileSystemStorage
 from django.core.files.utils import validate_file_name
 
-from kilit.files import sync_folder, write_temp
+from kilit.files import write_atomically
 
 ATTEMPTS = 5
 
@@ -68,13 +68,7 @@ class FolderStorage(FileSystemStorage):
     def _save(self, name: str, content: File[Any]) -> str:
         if self._folder_seen:  # a file written below the mount point would be hidden once the disk is mounted again
             self._check_folder(name)
-        path = Path(self.path(name))
-        draft = _write_draft(path, content)
-        try:
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
-        sync_folder(path.parent)
+        _write(Path(self.path(name)), b"".join(content.chunks()))
         self._folder_seen = True
         return name
 
@@ -91,17 +85,15 @@ class FolderStorage(FileSystemStorage):
         for folder, _, names in os.walk(root / prefix):
             for name in names:
                 path = Path(folder, name)
-                try:
+                with suppress(FileNotFoundError):  # deleted meanwhile
                     modified_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-                except FileNotFoundError:
-                    continue  # deleted meanwhile
-                yield StorageEntry(path.relative_to(root).as_posix(), modified_at)
+                    yield StorageEntry(path.relative_to(root).as_posix(), modified_at)
 
 
-def _write_draft(path: Path, content: File[Any]) -> Path:
+def _write(path: Path, content: bytes) -> None:
     """Races with `delete` of an earlier attempt's file, which removes the folder when it is empty."""
     for _ in range(ATTEMPTS):
         path.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
-            return write_temp(path.parent, path.name, content.chunks())
+            return write_atomically(path, content)
     raise FileNotFoundError(path)

@@ -15,7 +15,7 @@ from orchestrator.files.folders import Folders
 from orchestrator.optiplanning import collecting
 from orchestrator.optiplanning.collecting import Collected, Wanted, file_clock
 from orchestrator.orders.order import read_order
-from orchestrator.planning.excel import write_files
+from orchestrator.planning.excel.writing import write_files
 from orchestrator.planning.rules import current_rules
 from orchestrator.planning.transform import transform
 from orchestrator.saw.delivery import deliver, delivery_name
@@ -36,7 +36,7 @@ class Floor:
     def write(self, wish: str = "") -> list[Path]:
         parts = [{**GOVDE, "desc1": wish or "Yan panel"}, ARKALIK]
         plan = transform(read_order(order_body(parts=parts), default_mode="C"), current_rules())
-        return [self.folders.imports / sheet.name for sheet in write_files(self.job, plan, self.folders)]
+        return [self.folders.imports / sheet["name"] for sheet in write_files(self.job, plan, self.folders)]
 
     def simulate(self, **options: Any) -> str:
         output = StringIO()
@@ -57,7 +57,7 @@ class Floor:
         self.rest()
         (source,) = self.collect().paths
         name = delivery_name(self.job, 1, source)
-        deliver(source, name, self.folders)
+        deliver(source.read_bytes(), name, self.folders)
         return name
 
 

@@ -11,8 +11,9 @@ from django.db.models.functions import Now
 from django.test import Client
 
 from kilit.access.models import ApiKey
+from kilit.api.messages import InvalidMessage
 from kilit.lock.leases import new_lease, no_lease
-from pdfjobs.documents import document
+from pdfjobs.documents import Document, document
 from pdfjobs.job_key import job_key
 from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
@@ -32,6 +33,15 @@ def files(folder: Path) -> list[str]:
 def body(template: str = "invoice", **changes: Any) -> dict[str, Any]:
     """Return a good request."""
     return {"template_name": template, "variables": document(template).sample, **changes}
+
+
+def errors_of(kind: Document, variables: Any) -> list[str]:
+    """Return everything that is wrong with the variables, each with its path."""
+    try:
+        kind.model.read(variables)
+    except InvalidMessage as error:
+        return error.lines
+    return []
 
 
 def some_user(name: str = "shop", *, role: str | None = "operator") -> User:

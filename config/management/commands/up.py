@@ -5,7 +5,6 @@ import socket
 import sys
 import threading
 import time
-import urllib.error
 import urllib.request
 from typing import Any
 
@@ -61,7 +60,7 @@ def is_ready(address: str) -> bool:
     try:
         with urllib.request.urlopen(address, timeout=30) as response:  # noqa: S310 - our own loopback address
             return bool(response.status == 200)  # noqa: PLR2004
-    except (urllib.error.URLError, OSError):
+    except OSError:
         return False
 
 

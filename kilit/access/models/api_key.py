@@ -5,15 +5,13 @@ A key is 256 random bits, so one round of SHA-256 is as safe as a slow hash, and
 
 import hashlib
 import secrets
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import connection, models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
 
 PREFIX = "kilit_"
 
@@ -29,7 +27,7 @@ HIT = """
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
-    def issue(self, user: "User", *, name: str) -> tuple["ApiKey", str]:
+    def issue(self, user: User, *, name: str) -> tuple["ApiKey", str]:
         """Return a new key and its text, which is not stored."""
         key = self.model(user=user, name=name)
         text = key.make_text()

@@ -2,17 +2,15 @@
 
 import argparse
 from collections.abc import Callable
+from contextlib import suppress
 
 
 def whole_number(*, least: int, most: int) -> Callable[[str], int]:
     def read(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = least - 1
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
-        return value
+        with suppress(ValueError):
+            if least <= (value := int(text)) <= most:
+                return value
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
 
     return read
 

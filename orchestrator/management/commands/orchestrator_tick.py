@@ -2,7 +2,6 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
 from django.conf import settings
@@ -45,11 +44,8 @@ class Command(BaseCommand):
 def stop_on_signal() -> Iterator[threading.Event]:
     """Yield an event that SIGTERM and Ctrl-C set, so that the current job is released."""
     stop = threading.Event()
-
-    def ask(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGTERM, signal.SIGINT)}
+    signals = (signal.SIGTERM, signal.SIGINT)
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in signals}
     try:
         yield stop
     finally:

@@ -1,6 +1,0 @@
-"""Writes the XLSX files that OptiPlanning imports."""
-
-from orchestrator.planning.excel.template import check_template
-from orchestrator.planning.excel.writing import Sheet, render_sheets, write_files
-
-__all__ = ["Sheet", "check_template", "render_sheets", "write_files"]

@@ -22,7 +22,6 @@ from orchestrator.planning.plan import Batch, Row
 
 # The earliest date of a zip file.
 STAMP = datetime(1980, 1, 1)  # noqa: DTZ001 - neither zip nor Excel has time zones
-TEXT_FORMAT = "@"
 # Like `dataclasses.astuple`, which would also copy every value.
 cells_of = attrgetter(*(field.name for field in fields(Row)))
 # Excel reads _x0041_ in a text as the letter A.
@@ -54,7 +53,7 @@ def _remove_samples(sheet: Worksheet) -> None:
 def _text_style(sheet: Worksheet) -> Any:
     """Return the style of text cells; made once, because openpyxl looks it up for every cell."""
     cell = Cell(sheet, row=FIRST_ROW, column=1)
-    cell.number_format = TEXT_FORMAT
+    cell.number_format = "@"
     return copy(cell._style)  # type: ignore[attr-defined]  # noqa: SLF001
 
 

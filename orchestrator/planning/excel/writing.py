@@ -6,7 +6,6 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
@@ -16,31 +15,27 @@ from orchestrator.files.folders import Folders
 from orchestrator.planning.excel.naming import file_names
 from orchestrator.planning.excel.template import read_template
 from orchestrator.planning.plan import Plan
-
-
-@dataclass(frozen=True)
-class Sheet:
-    name: str
-    sha256: str
+from orchestrator.schemas.jobs import SheetFile
 
 
 def write_files(
     job_id: UUID, plan: Plan, folders: Folders, *, keep_alive: Callable[[], None] | None = None
-) -> list[Sheet]:
+) -> list[SheetFile]:
     """Write one file per batch; an existing file with the same content is skipped.
 
     `keep_alive` is called between files: a job with a thousand colours takes longer than a lease.
     """
     folder = folders.imports
-    files: list[Sheet] = []
+    files: list[SheetFile] = []
     temps: dict[Path, Path] = {}  # final path and temporary path
     try:
         with folder_errors(folder):
             remove_leftovers(folder)
             for sheet, content in render_sheets(job_id, plan, folders, keep_alive):
                 files.append(sheet)
-                if file_sha256(folder / sheet.name) != sheet.sha256:
-                    temps[folder / sheet.name] = write_temp(folder, sheet.name, [content])
+                path = folder / sheet["name"]
+                if file_sha256(path) != sheet["sha256"]:
+                    temps[path] = write_temp(folder, path.name, [content])
             _place_all(temps)
             sync_folder(folder, required=False)
     finally:
@@ -52,7 +47,7 @@ def write_files(
 
 def render_sheets(
     job_id: UUID, plan: Plan, folders: Folders, keep_alive: Callable[[], None] | None = None
-) -> Iterator[tuple[Sheet, bytes]]:
+) -> Iterator[tuple[SheetFile, bytes]]:
     """Yield every sheet with its bytes; the same plan gives the same bytes."""
     from orchestrator.planning.excel.sheet import sheet_bytes  # noqa: PLC0415 - loads openpyxl, which is slow
 
@@ -60,7 +55,7 @@ def render_sheets(
     for name, batch in zip(file_names(job_id, plan.batches), plan.batches, strict=True):
         with folder_errors(Path(tempfile.gettempdir())):  # openpyxl writes there first
             content = sheet_bytes(template, batch)
-        yield Sheet(name, hashlib.sha256(content).hexdigest()), content
+        yield {"name": name, "sha256": hashlib.sha256(content).hexdigest()}, content
         if keep_alive:
             keep_alive()
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from pdfjobs.documents.definition import Document, read_sample
+from pdfjobs.documents.definition import Document
 from pdfjobs.documents.fields import Amount, Choice, Day, LongText, Rows, Text, Variables
 from pdfjobs.documents.formatting import LocaleFormatter
 from pdfjobs.documents.pricing import HUNDRED, PricedDocument
@@ -140,7 +140,6 @@ CONVERSION_REPORT = Document(
     "Conversion report",
     ConversionReport,
     shape,
-    read_sample("conversion_report"),
     number=("site", "first_day", "last_day"),
     recipient="site",
 )

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from pdfjobs.documents.definition import Document, read_sample
+from pdfjobs.documents.definition import Document
 from pdfjobs.documents.fields import Amount, Day, Flag, LongText, Rate, Rows, Text, Variables
 from pdfjobs.documents.formatting import LocaleFormatter
 from pdfjobs.documents.pricing import HUNDRED, LocalizedDocument
@@ -145,7 +145,6 @@ CUTTING_SHEET = Document(
     "Cutting sheet",
     CuttingSheet,
     shape,
-    read_sample("cutting_sheet"),
     number=("order_number",),
     recipient="customer",
 )

@@ -4,10 +4,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from pdfjobs.documents.definition import Document, read_sample
+from pdfjobs.documents.definition import Document
 from pdfjobs.documents.fields import Day, LongText, Rows, Text, Variables
-from pdfjobs.documents.formatting import LocaleFormatter
-from pdfjobs.documents.pricing import PRICING_LABELS, Party, PricedDocument, PricedLine, Seller, priced
+from pdfjobs.documents.pricing import Party, PricedDocument, PricedLine, Seller, priced_context
 
 LABELS = {
     "invoice": ("Fatura", "Invoice"),
@@ -39,14 +38,7 @@ class Invoice(PricedDocument):
 
 
 def shape(given: Invoice) -> dict[str, Any]:
-    formatter = LocaleFormatter(given.locale, given.currency)
-    return {
-        **dict(given),
-        **priced(given.lines, formatter),
-        "issued_on": formatter.day(given.issued_on),
-        "due_on": formatter.day(given.due_on),
-        "words": formatter.labels(PRICING_LABELS | LABELS),
-    }
+    return priced_context(given, LABELS, days=["issued_on", "due_on"])
 
 
-INVOICE = Document("invoice", "Invoice", Invoice, shape, read_sample("invoice"))
+INVOICE = Document("invoice", "Invoice", Invoice, shape)

@@ -4,10 +4,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from pdfjobs.documents.definition import Document, read_sample
+from pdfjobs.documents.definition import Document
 from pdfjobs.documents.fields import Day, LongText, Rows, Text, Variables
-from pdfjobs.documents.formatting import LocaleFormatter
-from pdfjobs.documents.pricing import PRICING_LABELS, Party, PricedDocument, PricedLine, Seller, priced
+from pdfjobs.documents.pricing import Party, PricedDocument, PricedLine, Seller, priced_context
 
 LABELS = {
     "offer": ("Teklif", "Offer"),
@@ -42,14 +41,7 @@ class Offer(PricedDocument):
 
 
 def shape(given: Offer) -> dict[str, Any]:
-    formatter = LocaleFormatter(given.locale, given.currency)
-    return {
-        **dict(given),
-        **priced(given.lines, formatter),
-        "issued_on": formatter.day(given.issued_on),
-        "valid_until": formatter.day(given.valid_until),
-        "words": formatter.labels(PRICING_LABELS | LABELS),
-    }
+    return priced_context(given, LABELS, days=["issued_on", "valid_until"])
 
 
-OFFER = Document("offer", "Offer", Offer, shape, read_sample("offer"))
+OFFER = Document("offer", "Offer", Offer, shape)

@@ -4,12 +4,14 @@ import os
 import shutil
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from kilit.files import write_temp
 from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.saw import delivery
@@ -21,10 +23,8 @@ NAME = f"{JOB}_a1.xml"
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
-    path = tmp_path / f"{JOB}_solution.xml"
-    path.write_bytes(b"<Plan><Solution/></Plan>" * 1000)
-    return path
+def content() -> bytes:
+    return b"<Plan><Solution/></Plan>" * 1000
 
 
 def names_in(folder: Path) -> list[str]:
@@ -57,26 +57,27 @@ def test_a_name_is_unique_to_the_attempt_and_to_the_file() -> None:
     assert all(name.isascii() and len(name) < 200 and name.endswith(".xml") for name in names)
 
 
-def test_a_delivery_appears_whole_under_its_name(floor: Folders, source: Path) -> None:
-    deliver(source, NAME, floor)
+def test_a_delivery_appears_whole_under_its_name(floor: Folders, content: bytes) -> None:
+    deliver(content, NAME, floor)
 
     assert names_in(floor.inbox) == [NAME]
-    assert (floor.inbox / NAME).read_bytes() == source.read_bytes()
-    assert source.exists()
+    assert (floor.inbox / NAME).read_bytes() == content
     assert acknowledged(NAME, floor) is None
 
 
 @pytest.mark.parametrize("folder", ["inbox", "processed", "failed"])
-def test_what_was_is_delivered_once_is_left_alone(floor: Folders, source: Path, folder: str) -> None:
+def test_what_was_is_delivered_once_is_left_alone(floor: Folders, content: bytes, folder: str) -> None:
     (getattr(floor, folder) / NAME).write_bytes(b"handed over before")
 
-    deliver(source, NAME, floor)
+    deliver(content, NAME, floor)
 
     assert (getattr(floor, folder) / NAME).read_bytes() == b"handed over before"
     assert sum(len(names_in(each)) for each in (floor.inbox, floor.processed, floor.failed)) == 1
 
 
-def test_a_slow_holder_does_not_deliver_after_the_saw_was_fast(floor: Folders, source: Path, monkeypatch: Any) -> None:
+def test_a_slow_holder_does_not_deliver_after_the_saw_was_fast(
+    floor: Folders, content: bytes, monkeypatch: Any
+) -> None:
     write_temp = delivery.write_temp
 
     def slowly(*args: Any) -> Path:
@@ -85,52 +86,52 @@ def test_a_slow_holder_does_not_deliver_after_the_saw_was_fast(floor: Folders, s
         return aside
 
     monkeypatch.setattr(delivery, "write_temp", slowly)
-    deliver(source, NAME, floor)
+    deliver(content, NAME, floor)
 
     assert names_in(floor.inbox) == []
 
 
-def test_two_at_once_deliver_one_file(floor: Folders, source: Path, in_threads: Any) -> None:
-    in_threads(lambda _: deliver(source, NAME, floor), count=8)
+def test_two_at_once_deliver_one_file(floor: Folders, content: bytes, in_threads: Any) -> None:
+    in_threads(lambda _: deliver(content, NAME, floor), count=8)
 
     assert names_in(floor.inbox) == [NAME]
 
 
-def test_nothing_is_overwritten_between_looking_and_placing(floor: Folders, source: Path, monkeypatch: Any) -> None:
+def test_nothing_is_overwritten_between_looking_and_placing(floor: Folders, content: bytes, monkeypatch: Any) -> None:
     monkeypatch.setattr(delivery, "_is_delivered", lambda *_: False)
     (floor.inbox / NAME).write_bytes(b"first")
 
-    deliver(source, NAME, floor)
+    deliver(content, NAME, floor)
 
     assert (floor.inbox / NAME).read_bytes() == b"first"
     assert names_in(floor.inbox) == [NAME]
 
 
-def test_a_share_without_hard_links_gets_its_file(floor: Folders, source: Path, monkeypatch: Any) -> None:
+def test_a_share_without_hard_links_gets_its_file(floor: Folders, content: bytes, monkeypatch: Any) -> None:
     def no_links(*_: Any) -> None:
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(Path, "hardlink_to", no_links)
-    deliver(source, NAME, floor)
-    deliver(source, NAME, floor)
+    deliver(content, NAME, floor)
+    deliver(content, NAME, floor)
 
     assert names_in(floor.inbox) == [NAME]
 
 
-def test_the_saws_answers(floor: Folders, source: Path) -> None:
-    deliver(source, NAME, floor)
+def test_the_saws_answers(floor: Folders, content: bytes) -> None:
+    deliver(content, NAME, floor)
     saw_takes(floor)
     assert acknowledged(NAME, floor) is True
 
     other = f"{JOB}_a2.xml"
-    deliver(source, other, floor)
+    deliver(content, other, floor)
     assert acknowledged(other, floor) is None
     saw_refuses(floor, other)
     assert acknowledged(other, floor) is False
 
 
-def test_a_copy_in_processed_is_no_answer_while_the_file_is_in_the_inbox(floor: Folders, source: Path) -> None:
-    deliver(source, NAME, floor)
+def test_a_copy_in_processed_is_no_answer_while_the_file_is_in_the_inbox(floor: Folders, content: bytes) -> None:
+    deliver(content, NAME, floor)
     shutil.copy(floor.inbox / NAME, floor.processed / NAME)
     assert acknowledged(NAME, floor) is None
 
@@ -138,42 +139,42 @@ def test_a_copy_in_processed_is_no_answer_while_the_file_is_in_the_inbox(floor: 
     assert acknowledged(NAME, floor) is True
 
 
-def test_another_attempts_answer_is_not_ours(floor: Folders, source: Path) -> None:
+def test_another_attempts_answer_is_not_ours(floor: Folders, content: bytes) -> None:
     (floor.processed / f"{JOB}_a1.xml").write_bytes(b"stale")
-    deliver(source, f"{JOB}_a2.xml", floor)
+    deliver(content, f"{JOB}_a2.xml", floor)
 
     assert acknowledged(f"{JOB}_a2.xml", floor) is None
 
 
-def test_withdrawn_in_time_the_saw_finds_nothing(floor: Folders, source: Path) -> None:
-    deliver(source, NAME, floor)
+def test_withdrawn_in_time_the_saw_finds_nothing(floor: Folders, content: bytes) -> None:
+    deliver(content, NAME, floor)
 
     assert withdraw(NAME, floor) is None
 
     assert names_in(floor.inbox) == names_in(floor.processed) == names_in(floor.failed) == []
 
 
-def test_an_answer_in_the_last_moment_counts(floor: Folders, source: Path) -> None:
-    deliver(source, NAME, floor)
+def test_an_answer_in_the_last_moment_counts(floor: Folders, content: bytes) -> None:
+    deliver(content, NAME, floor)
     saw_takes(floor)
     assert withdraw(NAME, floor) is True
 
     other = f"{JOB}_a2.xml"
-    deliver(source, other, floor)
+    deliver(content, other, floor)
     saw_refuses(floor, other)
     assert withdraw(other, floor) is False
 
 
-def test_a_saw_that_copies_first_has_taken_it(floor: Folders, source: Path) -> None:
-    deliver(source, NAME, floor)
+def test_a_saw_that_copies_first_has_taken_it(floor: Folders, content: bytes) -> None:
+    deliver(content, NAME, floor)
     shutil.copy(floor.inbox / NAME, floor.processed / NAME)
 
     assert withdraw(NAME, floor) is True
     assert names_in(floor.inbox) == []
 
 
-def test_a_file_that_is_nowhere_is_reported_as_unknown(floor: Folders, source: Path) -> None:
-    deliver(source, NAME, floor)
+def test_a_file_that_is_nowhere_is_reported_as_unknown(floor: Folders, content: bytes) -> None:
+    deliver(content, NAME, floor)
     (floor.inbox / NAME).unlink()
 
     with pytest.raises(JobError) as fault:
@@ -183,15 +184,15 @@ def test_a_file_that_is_nowhere_is_reported_as_unknown(floor: Folders, source: P
     assert "Check at the saw" in fault.value.message
 
 
-def test_a_withdrawal_that_was_killed_half_way_is_finished(floor: Folders, source: Path) -> None:
-    deliver(source, NAME, floor)
+def test_a_withdrawal_that_was_killed_half_way_is_finished(floor: Folders, content: bytes) -> None:
+    deliver(content, NAME, floor)
     (floor.inbox / NAME).rename(floor.inbox / f".{NAME}.withdrawn.part")
 
     assert withdraw(NAME, floor) is None
     assert names_in(floor.inbox) == []
 
 
-def test_of_the_saw_and_us_one_gets_the_file(floor: Folders, source: Path, in_threads: Any) -> None:
+def test_of_the_saw_and_us_one_gets_the_file(floor: Folders, content: bytes, in_threads: Any) -> None:
     def race(number: int) -> Any:
         if number == 0:
             return withdraw(NAME, floor)
@@ -202,7 +203,7 @@ def test_of_the_saw_and_us_one_gets_the_file(floor: Folders, source: Path, in_th
         return True
 
     for _ in range(30):
-        deliver(source, NAME, floor)
+        deliver(content, NAME, floor)
         ours, saws = in_threads(race, count=2)
         assert ours == saws
         assert names_in(floor.inbox) == []
@@ -210,23 +211,23 @@ def test_of_the_saw_and_us_one_gets_the_file(floor: Folders, source: Path, in_th
         (floor.processed / NAME).unlink(missing_ok=True)
 
 
-def test_a_full_disk_leaves_nothing_half_written(floor: Folders, source: Path, full_disk: Any) -> None:
+def test_a_full_disk_leaves_nothing_half_written(floor: Folders, content: bytes, full_disk: Any) -> None:
     with full_disk(), pytest.raises(JobError) as fault:
-        deliver(source, NAME, floor)
+        deliver(content, NAME, floor)
 
     assert str(floor.saw) in fault.value.message
     assert names_in(floor.inbox) == []
 
 
-def test_a_read_only_saw_fails_cleanly(floor: Folders, source: Path, mounted: Any) -> None:
+def test_a_read_only_saw_fails_cleanly(floor: Folders, content: bytes, mounted: Any) -> None:
     mounted(floor.inbox, "ro")
 
     with pytest.raises(JobError, match="Read-only file system"):
-        deliver(source, NAME, floor)
+        deliver(content, NAME, floor)
 
 
-def test_a_saw_that_is_away_is_no_answer_and_no_withdrawal(floor: Folders, source: Path) -> None:
-    deliver(source, NAME, floor)
+def test_a_saw_that_is_away_is_no_answer_and_no_withdrawal(floor: Folders, content: bytes) -> None:
+    deliver(content, NAME, floor)
     floor.saw.rename(floor.saw.with_name("away"))
 
     assert acknowledged(NAME, floor) is None
@@ -236,26 +237,26 @@ def test_a_saw_that_is_away_is_no_answer_and_no_withdrawal(floor: Folders, sourc
 
 
 @pytest.mark.processes
-def test_killed_while_copying_nothing_shows_and_the_next_delivers(floor: Folders, source: Path) -> None:
+def test_killed_while_writing_nothing_shows_and_the_next_delivers(floor: Folders, content: bytes) -> None:
     child = os.fork()
     if child == 0:
 
-        def die(_: Path) -> Any:
+        def die() -> Iterator[bytes]:
             yield b"half"
             os.kill(os.getpid(), signal.SIGKILL)
 
-        delivery.chunks = die
-        deliver(source, NAME, floor)
+        delivery.write_temp = lambda folder, name, _: write_temp(folder, name, die())
+        deliver(content, NAME, floor)
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     assert not (floor.inbox / NAME).exists()
 
-    deliver(source, NAME, floor)
+    deliver(content, NAME, floor)
 
-    assert (floor.inbox / NAME).read_bytes() == source.read_bytes()
+    assert (floor.inbox / NAME).read_bytes() == content
 
 
-def test_what_killed_processes_left_is_swept_and_nothing_else(floor: Folders, source: Path) -> None:
+def test_what_killed_processes_left_is_swept_and_nothing_else(floor: Folders, content: bytes) -> None:
     ours = [floor.inbox / f".{JOB}_a9.xml.0a1b2c3d.part", floor.inbox / ".kilit-0a1b2c3d.part"]
     others = [
         floor.inbox / ".somebody.part",
@@ -267,14 +268,14 @@ def test_what_killed_processes_left_is_swept_and_nothing_else(floor: Folders, so
     for path in (*ours, *others[:2]):
         age(path, 7200)
 
-    deliver(source, NAME, floor)
+    deliver(content, NAME, floor)
 
     assert names_in(floor.inbox) == sorted([NAME, *(path.name for path in others)])
 
 
 @pytest.mark.parametrize("hours_ahead", [-3, 3])
 def test_leftovers_are_old_by_the_clock_that_stamped_them(
-    floor: Folders, source: Path, monkeypatch: Any, hours_ahead: int
+    floor: Folders, content: bytes, monkeypatch: Any, hours_ahead: int
 ) -> None:
     """Ours may be hours ahead of the share's: another runner's file in the making must not look old for that."""
     old, in_the_making = floor.inbox / f".{JOB}_a8.xml.0a1b2c3d.part", floor.inbox / f".{JOB}_a9.xml.0a1b2c3d.part"
@@ -284,6 +285,6 @@ def test_leftovers_are_old_by_the_clock_that_stamped_them(
     now = time.time() + hours_ahead * 3600
     monkeypatch.setattr(time, "time", lambda: now)
 
-    deliver(source, NAME, floor)
+    deliver(content, NAME, floor)
 
     assert names_in(floor.inbox) == [in_the_making.name, NAME]

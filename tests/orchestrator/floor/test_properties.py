@@ -13,9 +13,9 @@ from openpyxl import load_workbook
 
 from orchestrator.files.folders import Folders
 from orchestrator.orders.order import canonical, order_from, payload_hash, read_order
-from orchestrator.planning.excel import write_files
 from orchestrator.planning.excel.naming import file_names
 from orchestrator.planning.excel.template import SHEET
+from orchestrator.planning.excel.writing import write_files
 from orchestrator.planning.plan import Batch
 from orchestrator.planning.rules import current_rules
 from orchestrator.planning.transform import transform
@@ -106,8 +106,10 @@ def test_every_cell_comes_back_as_it_went_in(body: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         written = write_files(uuid4(), plan, Folders(place, place, place, TEMPLATE))
-        assert {path.name for path in place.iterdir()} == {sheet.name for sheet in written}
-        rows = {sheet.name: list(load_workbook(place / sheet.name)[SHEET].iter_rows(min_row=3)) for sheet in written}
+        assert {path.name for path in place.iterdir()} == {sheet["name"] for sheet in written}
+        rows = {
+            sheet["name"]: list(load_workbook(place / sheet["name"])[SHEET].iter_rows(min_row=3)) for sheet in written
+        }
     cells = {
         row[5].value: [cell.value for cell in row] + [row[0].data_type] for found in rows.values() for row in found
     }

@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
-from orchestrator.planning.excel import write_files
+from orchestrator.planning.excel.writing import write_files
 from tests.support.cutting_jobs import ARKALIK, GOVDE
 from tests.support.sheets import coloured, names_in, plan_of
 
@@ -63,15 +63,15 @@ def test_a_folder_that_is_gone_is_named(floor: Folders) -> None:
 
 def test_when_one_file_cannot_be_placed_the_folder_is_as_before(floor: Folders) -> None:
     first, second = write_files(JOB, plan_of(GOVDE, ARKALIK), floor)
-    before = (floor.imports / first.name).read_bytes()
-    (floor.imports / second.name).unlink()
-    (floor.imports / second.name).mkdir()
+    before = (floor.imports / first["name"]).read_bytes()
+    (floor.imports / second["name"]).unlink()
+    (floor.imports / second["name"]).mkdir()
 
     with pytest.raises(JobError, match="Is a directory"):
         write_files(JOB, plan_of({**GOVDE, "quantity": 9}, {**ARKALIK, "quantity": 9}), floor)
 
-    assert (floor.imports / first.name).read_bytes() == before
-    assert names_in(floor.imports) == sorted([first.name, second.name])
+    assert (floor.imports / first["name"]).read_bytes() == before
+    assert names_in(floor.imports) == sorted([first["name"], second["name"]])
 
 
 def test_a_job_that_is_lost_half_way_leaves_nothing(floor: Folders) -> None:
@@ -104,13 +104,13 @@ def test_killed_half_way_no_sheet_shows_and_another_writes_them_all(floor: Folde
 
     written = write_files(JOB, plan, floor)
 
-    assert names_in(floor.imports) == sorted(sheet.name for sheet in written)
+    assert names_in(floor.imports) == sorted(sheet["name"] for sheet in written)
 
 
 def test_a_link_in_the_folder_is_replaced_not_followed(floor: Folders, tmp_path: Path) -> None:
     outside = tmp_path / "outside.xlsx"
     outside.write_bytes(b"somebody else's")
-    (name,) = (sheet.name for sheet in write_files(JOB, plan_of(GOVDE), floor))
+    (name,) = (sheet["name"] for sheet in write_files(JOB, plan_of(GOVDE), floor))
     (floor.imports / name).unlink()
     (floor.imports / name).symlink_to(outside)
 

@@ -9,8 +9,7 @@ import pytest
 from openpyxl import Workbook, load_workbook
 
 from orchestrator.errors import Code, JobError
-from orchestrator.planning.excel import check_template
-from orchestrator.planning.excel.template import SHEET, TAGS
+from orchestrator.planning.excel.template import SHEET, TAGS, check_template
 from tests.support.sheets import TEMPLATE
 
 

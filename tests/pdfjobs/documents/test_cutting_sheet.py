@@ -7,6 +7,7 @@ import pytest
 from pdfjobs.documents import document
 from pdfjobs.documents.kinds.cutting_sheet import MOST_PARTS
 from pdfjobs.rendering.renderer import MOST_HTML
+from tests.support.pdf_jobs import errors_of
 
 SHEET = document("cutting_sheet")
 
@@ -37,8 +38,8 @@ def sheet_of(parts: int, text: str) -> dict[str, Any]:
 
 
 def test_parts_are_limited_over_all_materials() -> None:
-    assert SHEET.errors(sheet_of(MOST_PARTS, "a")) == []
-    assert SHEET.errors(sheet_of(MOST_PARTS + 1, "a")) == [
+    assert errors_of(SHEET, sheet_of(MOST_PARTS, "a")) == []
+    assert errors_of(SHEET, sheet_of(MOST_PARTS + 1, "a")) == [
         "materials: Expected a list of 1 to 30 objects, at most 1500 parts in all."
     ]
 

@@ -17,6 +17,7 @@ from pdfjobs.documents import DocumentError, UnknownTemplateError, document
 from pdfjobs.documents.definition import Document, _engine
 from pdfjobs.documents.fields import MOST_ERRORS, Text, Variables, walk
 from tests.support.examples import few
+from tests.support.pdf_jobs import errors_of
 
 NAMES = ["invoice", "offer", "cutting_sheet", "conversion_report"]
 TEMPLATES = Path(project.BASE_DIR) / "templates" / "pdf"
@@ -37,7 +38,7 @@ class Letter(Variables):
 
 
 def letter() -> Document:
-    return Document("letter", "Letter", Letter, _as_it_is, {"name": "x"})
+    return Document("letter", "Letter", Letter, _as_it_is)
 
 
 def _as_it_is(given_values: Letter) -> dict[str, Any]:
@@ -80,7 +81,7 @@ def test_an_unknown_name_on_the_list_is_left_out(settings) -> None:
 def test_each_sample_is_good_and_becomes_a_page(name: str, locale: str) -> None:
     variables = document(name).sample | {"locale": locale}
 
-    assert document(name).errors(variables) == []
+    assert errors_of(document(name), variables) == []
     assert f'<html lang="{locale}">' in document(name).html(variables)
 
 
@@ -90,7 +91,7 @@ def test_a_document_of_nothing_but_what_is_required_becomes_a_page(name: str) ->
     optional = [path for path, _, field in walk(kind.model) if not field.is_required()]
     variables = without(copy.deepcopy(kind.sample), optional)
 
-    assert kind.errors(variables) == []
+    assert errors_of(kind, variables) == []
     assert kind.html(variables)
 
 
@@ -157,7 +158,7 @@ def without(value: Any, optional: list[str], path: str = "") -> Any:
     ],
 )
 def test_variables_that_make_no_sense_are_refused_by_their_path(path: str, value: Any, fault: str) -> None:
-    found = document("invoice").errors(changed(document("invoice").sample, path, value))
+    found = errors_of(document("invoice"), changed(document("invoice").sample, path, value))
 
     assert [line for line in found if line.startswith(fault)], found
 
@@ -165,7 +166,7 @@ def test_variables_that_make_no_sense_are_refused_by_their_path(path: str, value
 def test_faults_are_named_all_at_once_up_to_a_limit() -> None:
     variables = document("invoice").sample | {"lines": [{}] * 1000, "number": 3}
 
-    found = document("invoice").errors(variables)
+    found = errors_of(document("invoice"), variables)
 
     assert len(found) == MOST_ERRORS
     assert "number: Expected a text of at most 40 characters." in found
@@ -196,7 +197,7 @@ def test_what_cannot_be_stored_or_shown_is_refused_wherever_it_is(name: str, bad
     kind = document(name)
 
     for path in leaves(kind.sample):
-        assert [line.split(":")[0] for line in kind.errors(changed(kind.sample, path, bad))] == [path]
+        assert [line.split(":")[0] for line in errors_of(kind, changed(kind.sample, path, bad))] == [path]
 
 
 JSON = st.recursive(
@@ -212,7 +213,7 @@ def test_no_json_whatever_breaks_a_schema(name: str, data: st.DataObject) -> Non
     path = data.draw(st.sampled_from(sorted(kind.model.model_fields)))
     value = data.draw(JSON)
 
-    found = kind.errors(kind.sample | {path: value})
+    found = errors_of(kind, kind.sample | {path: value})
 
     assert isinstance(found, list)
     if not found:

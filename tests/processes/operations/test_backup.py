@@ -135,7 +135,7 @@ MESSAGES = {
     "file": ".pdf missing or changed",
     "gone": ".pdf missing or changed",
     "manifest": "manifest.json is damaged",
-    "kind": "invalid value of 'rows'",
+    "kind": "rows: This field is required",
     "escape": "it lists files that do not belong in a backup",
     "newer": "from a newer version of Kilit: it has pdfjobs.9999_later",
     "unfinished": "is not a backup: No such file or directory (manifest.json)",

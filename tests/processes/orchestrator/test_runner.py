@@ -99,7 +99,7 @@ def test_a_swept_runner_can_neither_move_nor_release_nor_renew() -> None:
     other = Job.objects.claim()
 
     with pytest.raises(MoveRefused, match="under another claim"):
-        swept.advance("prepare")
+        swept.advance("prepare", "")
     swept = Job.objects.get(pk=other.pk)
     swept.claim_token = new_lease(timedelta(0))["claim_token"]
     with pytest.raises(ClaimLost):
@@ -115,7 +115,7 @@ def test_a_swept_runner_can_neither_move_nor_release_nor_renew() -> None:
 def test_a_runner_without_a_claim_moves_nothing() -> None:
     job = Job.objects.get(pk=make_job().pk)
 
-    for verb in (lambda: job.advance("prepare"), lambda: job.fail(JobError(Code.UNKNOWN, "no"))):
+    for verb in (lambda: job.advance("prepare", ""), lambda: job.fail(JobError(Code.UNKNOWN, "no"))):
         with pytest.raises(MoveRefused):
             verb()
     assert not job.release()

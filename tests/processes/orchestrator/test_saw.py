@@ -211,7 +211,7 @@ def test_names_are_noted_before_the_saw_can_see_them(floor, customer, settings) 
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
 
-    with patch.object(steps, "deliver_all", side_effect=ZeroDivisionError):
+    with patch.object(steps, "deliver", side_effect=ZeroDivisionError):
         work_until(job, "FAILED")
 
     assert len(job.delivery_names) == 1

@@ -78,7 +78,7 @@ def test_it_plays_until_it_is_stopped(here: Floor, tmp_path: Path) -> None:
         wait_until(lambda: solution.exists() and solution.stat().st_size > 0)
         wait_until(lambda: here.collect() is not None)
         name = delivery_name(here.job, 1, solution)
-        deliver(solution, name, here.folders)
+        deliver(solution.read_bytes(), name, here.folders)
         wait_until(lambda: acknowledged(name, here.folders) is True)
         wait_until(lambda: log.read_text().count("\n") == 2)  # it moves the file first, then logs it
     finally:

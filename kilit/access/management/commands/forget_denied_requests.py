@@ -2,19 +2,16 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
-
 from kilit.access.models import DeniedRequest
+from kilit.access.models.denied_request import forget_denied_requests
+from kilit.workers.management.sweep_command import SweepCommand
 
 
-class Command(BaseCommand):
+class Command(SweepCommand):
     help = "Delete denied requests older than the retention period."
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="only print how many would be deleted")
+    def preview(self, **options: Any) -> str:
+        return f"Would delete {DeniedRequest.objects.old().count()}."
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        if options["dry_run"]:
-            self.stdout.write(f"Would delete {DeniedRequest.objects.old().count()}.")
-        else:
-            self.stdout.write(f"Deleted {DeniedRequest.objects.forget_old()}.")
+    def run(self, **options: Any) -> str:
+        return forget_denied_requests()

@@ -19,9 +19,7 @@ class Command(BaseCommand):
         parser.add_argument("folder", type=Path, help="a folder made by `manage.py backup`")
         parser.add_argument("--replace", action="store_true", help="delete the current data of the database")
         parser.add_argument(
-            "--check",
-            action="store_true",
-            help="only compare the checksums of all files; the database is not touched",
+            "--check", action="store_true", help="only compare the checksums of all files; the database is not touched"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
