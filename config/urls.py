@@ -10,6 +10,7 @@ from kilit.api.pages import ApiPage, ApiSchemaView
 from kilit.console import dashboard
 from kilit.console.command_search import command_search
 from kilit.console.preferences import preferences
+from kilit.console.saved_views import saved_views
 from kilit.console.workers_page import workers_page
 
 admin.autodiscover()
@@ -17,6 +18,7 @@ admin.autodiscover()
 console = [
     path("dashboard/", dashboard.part, name="dashboard"),
     path("search/", admin.site.admin_view(command_search), name="search"),
+    path("views/", admin.site.admin_view(saved_views), name="views"),
     path("workers/", admin.site.admin_view(workers_page), name="workers"),
 ]
 urlpatterns = [

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from kilit.bulk.filters import SEARCH, ChoiceFilter, DayFilter, ErrorGroupFilter, Filter, FilterSet
 from kilit.console.formatting import number
+from kilit.console.models import SavedView
 from kilit.lock.models import Count, ErrorGroup
 
 STATE, CODE, GROUP, PAGE = "status", "code", "group", "p"
@@ -57,6 +58,9 @@ class ListControls:
         if self.search:
             found.append(Chip(f"{_('search')}: {self.search}", self._without(SEARCH)))
         return found
+
+    def saved_views(self) -> Sequence[SavedView]:
+        return list(SavedView.objects.filter(user=self.changelist.user.pk, listed=self.changelist.opts.label_lower))
 
     def fields(self) -> list[FilterField]:
         """Return the filters to choose from; states have tabs, and error groups a page of their own."""

@@ -11,7 +11,16 @@ from django.db.models.functions import Now
 from tests.support.commands import ROOT
 from tests.support.migration_rules import faults
 
-APPS = {"kilit.lock", "kilit.workers", "kilit.access", "kilit.bulk", "ociqueue", "pdfjobs", "orchestrator"}
+APPS = {
+    "kilit.lock",
+    "kilit.workers",
+    "kilit.access",
+    "kilit.bulk",
+    "kilit.console",
+    "ociqueue",
+    "pdfjobs",
+    "orchestrator",
+}
 # Why each of these may be what the rules forbid. A migration of a version that installations run is added here only
 # with a reason that holds for the largest of them.
 ALLOWED: dict[str, str] = {}
