@@ -20,7 +20,7 @@ UNFOLD: dict[str, Any] = {
         lambda _: static("console/strict.js"),
         lambda _: static("console/zone.js"),
         lambda _: static("console/copy.js"),
-        lambda _: static("console/dashboard.js"),
+        lambda _: static("console/live.js"),
     ],
     "DASHBOARD_CALLBACK": "kilit.console.dashboard.on_index",
     "SHOW_LANGUAGES": True,

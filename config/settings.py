@@ -99,7 +99,6 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("tr", "Türkçe")]
 TIME_ZONE = "UTC"
-USE_I18N = True
 # Numbers are grouped where they are shown; grouping all would also change ids and URLs.
 USE_THOUSAND_SEPARATOR = False
 LOCALE_PATHS = [BASE_DIR / "locale"]
@@ -130,6 +129,7 @@ MIDDLEWARE = [
     "kilit.access.middleware.ActorMiddleware",
     "kilit.console.preferences.UserTimezoneMiddleware",
     "kilit.access.middleware.DeniedRequestMiddleware",
+    "kilit.console.live.LiveMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",  # must be last: it shows the lockout page

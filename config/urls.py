@@ -7,7 +7,7 @@ from django.views.i18n import set_language
 
 from kilit.api import probes
 from kilit.api.pages import ApiPage, ApiSchemaView
-from kilit.console import dashboard
+from kilit.console import dashboard, live
 from kilit.console.command_search import command_search
 from kilit.console.preferences import preferences
 from kilit.console.saved_views import saved_views
@@ -19,6 +19,7 @@ console = [
     path("dashboard/", dashboard.part, name="dashboard"),
     path("search/", admin.site.admin_view(command_search), name="search"),
     path("views/", admin.site.admin_view(saved_views), name="views"),
+    path("live/", admin.site.admin_view(live.banner), name="live"),
     path("workers/", admin.site.admin_view(workers_page), name="workers"),
 ]
 urlpatterns = [

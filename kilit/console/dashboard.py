@@ -80,7 +80,8 @@ def list_of_period(panel: Panel, ending: str, period: str) -> str:
 
 
 def dashboard_context(request: HttpRequest) -> dict[str, Any]:
-    user, now = request.user, database_time()
+    user, live = request.user, getattr(request, "live", None)
+    now = live.now if live else database_time()
     days = next((each for each in RANGES if str(each) == request.GET.get("days")), RANGES[0])
     shown = [panel for panel in panels if panel.is_for(user)]
     problems = find_problems(user)

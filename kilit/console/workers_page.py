@@ -1,7 +1,7 @@
 """Supervisors, runners, doorbells and scheduled tasks: read only, instead of django-q2's own pages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -148,19 +148,26 @@ class Workers:
 
     supervisors: Sequence[SupervisorStatus]
     runners: Sequence[RunnerStatus]
-    tasks: Sequence[ScheduledTask]
-    rings: Sequence[DoorbellStatus]
+    tasks: Sequence[ScheduledTask] = ()
+    rings: Sequence[DoorbellStatus] = ()
 
     @classmethod
     def seen_at(cls, now: datetime) -> "Workers":
         """Read heartbeats and runs; which tasks and doorbells there are comes from the code."""
         runs = {run.name: run for run in SweepRun.objects.all()}
         bells = {bell.name: bell.rung_at for bell in Bell.objects.all()}
+        return replace(
+            cls.processes_at(now),
+            tasks=[ScheduledTask(sweep, runs.get(name) or SweepRun(name=name), now) for name, sweep in sweeps.items()],
+            rings=[DoorbellStatus(name, bells.get(name), now) for name in sorted({*doorbells, *bells})],
+        )
+
+    @classmethod
+    def processes_at(cls, now: datetime) -> "Workers":
+        """Read the processes alone, for pages that show only whether they run."""
         return cls(
             supervisors=[SupervisorStatus(beat, now) for beat in Heartbeat.objects.order_by("-started_at", "name")],
             runners=[RunnerStatus(runner, now) for runner in Runner.objects.order_by("-started_at", "name")],
-            tasks=[ScheduledTask(sweep, runs.get(name) or SweepRun(name=name), now) for name, sweep in sweeps.items()],
-            rings=[DoorbellStatus(name, bells.get(name), now) for name in sorted({*doorbells, *bells})],
         )
 
     @property

@@ -177,10 +177,10 @@ def test_the_page_refreshes_itself_until_the_end(make_person, site, make_failed)
     worked(action)
     after = operator.get(f"{PAGES}{action.pk}/progress/").content.decode()
 
-    assert "every 2s" in before
+    assert "data-live-ended" not in before
     assert "Refresh" in before, "by hand, where there is no JavaScript"
     assert f"{PAGES}{action.pk}/cancel/" in before
-    assert "every 2s" not in after
+    assert "data-live-ended" in after
     assert "Retried 2 of 2." in after
     assert "<html" not in after
 

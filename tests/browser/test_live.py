@@ -1,0 +1,133 @@
+"""The dashboard in ten seconds, and pages that follow what happens without losing what a person does on them."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db.models.functions import Now
+from playwright.sync_api import Page, expect
+
+from kilit.workers.models import Heartbeat
+from ociqueue.models import Conversion, Site, SiteMembership
+from tests.support.browsing import open_page
+from tests.support.conversions import new_conversion
+from tests.support.dashboard import make_site
+
+THOUSANDS = 2_500
+LIST = "/admin/ociqueue/conversion/"
+
+
+@pytest.fixture
+def site(house) -> Site:
+    """A site of the demo's operator, and a worker that runs."""
+    Heartbeat.objects.update(alive_at=Now())
+    made = make_site("Anadolu")
+    SiteMembership.objects.create(site=made, user=User.objects.get(username="demo-operator"), role="operator")
+    return made
+
+
+def refresh(page: Page) -> None:
+    """Ask now rather than in ten seconds, and wait for the answer."""
+    with page.expect_response(lambda answer: answer.request.headers.get("if-none-match", "") != ""):
+        page.evaluate("document.dispatchEvent(new Event('kilit:refresh'))")
+
+
+def enqueue(site: Site, rows: int, **columns: object) -> list[Conversion]:
+    made: list[Conversion] = Conversion.objects.bulk_create(new_conversion(site, **columns) for _ in range(rows))
+    return made
+
+
+def test_the_dashboard_names_three_problems_in_ten_seconds(visitor, site, tmp_path) -> None:
+    enqueue(site, THOUSANDS)
+    rows = Conversion.objects.for_site(site)
+    rows.claim(limit=THOUSANDS)
+    rows.filter(status="PROCESSING").ack_failed(code="UPLOAD_EXCEPTION", category="TRANSIENT", message="No route.")
+    Heartbeat.objects.create(name="mill:7:x", alive_at=Now() - timedelta(minutes=4))
+    berlin = make_site("Berlin", is_paused=True, pause_reason="Audit")
+    SiteMembership.objects.create(site=berlin, user=User.objects.get(username="demo-operator"), role="operator")
+    page = visitor.enter("demo-operator")
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+    open_page(page, "/admin/")
+    page.screenshot(path=tmp_path / "dashboard.png")
+
+    for text in ("2,500 conversions failed", "A worker does not respond", "Berlin is paused"):
+        named = page.locator("#dashboard").get_by_text(text).first.bounding_box()
+        assert named, text
+        assert named["y"] + named["height"] <= 800, text
+    strips = page.locator(".kilit-strip").last.bounding_box()
+    assert strips
+    assert strips["y"] + strips["height"] <= 800
+    expect(
+        page.locator(".kilit-problem").filter(has_text="2,500").get_by_role("link", name="Review and retry")
+    ).to_be_visible()
+
+
+def test_a_list_follows_its_rows_and_keeps_selection_focus_and_scroll(visitor, site) -> None:
+    ticked, focused, moves, *_others = enqueue(site, 40)
+    page = visitor.enter("demo-operator")
+    open_page(page, f"{LIST}?site={site.pk}")
+    row = page.locator("#list-rows tr")
+    page.locator(f"input.action-select[value='{ticked.pk}']").check()
+    page.locator(f"a[href*='{focused.pk}']").first.focus()
+    page.evaluate("window.scrollTo(0, 300)")
+    before = page.evaluate("[window.scrollY, document.activeElement.getBoundingClientRect().top]")
+    page.evaluate("document.querySelector('#result_list').dataset.same = 'yes'")
+
+    Conversion.objects.filter(pk__in=[ticked.pk, moves.pk, focused.pk]).mark_failed()
+    refresh(page)
+
+    expect(row.filter(has=page.locator(f"a[href*='{moves.pk}']"))).to_contain_text("FAILED", ignore_case=True)
+    expect(row.filter(has=page.locator(f"a[href*='{ticked.pk}']"))).to_contain_text("FAILED", ignore_case=True)
+    expect(page.locator(f"input.action-select[value='{ticked.pk}']")).to_be_checked()
+    assert str(focused.pk) in page.evaluate("document.activeElement.href")
+    assert page.evaluate("[window.scrollY, document.activeElement.getBoundingClientRect().top]") == pytest.approx(
+        before, abs=60
+    )
+    assert page.evaluate("document.querySelector('#result_list').dataset.same") == "yes"
+
+    (new,) = enqueue(site, 1)
+    refresh(page)
+    expect(row.first).to_contain_text("QUEUED", ignore_case=True)
+    expect(page.locator(f"a[href*='{new.pk}']").first).to_be_attached()
+
+
+def test_a_refresh_without_news_is_answered_without_a_page(visitor, house, site) -> None:
+    page = visitor.enter("demo-operator")
+    open_page(page, LIST)
+    expect(page.locator("#live-age")).to_contain_text("Updated")
+
+    with page.expect_response(lambda answer: answer.request.headers.get("if-none-match", "") != "") as answered:
+        page.evaluate("document.dispatchEvent(new Event('kilit:refresh'))")
+
+    assert answered.value.status in (304, 200)  # 200 when a minute has just ended
+
+
+def test_a_jobs_page_follows_it_to_its_end(visitor, house, site) -> None:
+    (job,) = enqueue(site, 1)
+    page = visitor.enter("demo-operator")
+    open_page(page, f"{LIST}{job.pk}/change/")
+
+    Conversion.objects.filter(pk=job.pk).claim(limit=1)
+    refresh(page)
+    expect(page.locator("#content")).to_contain_text("PROCESSING")
+    Conversion.objects.filter(pk=job.pk).ack()
+    refresh(page)
+
+    expect(page.locator("#content")).to_contain_text("COMPLETED")
+    expect(page.locator("#live-age")).to_have_text("Finished")
+
+
+def test_when_workers_or_the_server_stop_every_page_says_so(visitor, house, site) -> None:
+    page = visitor.enter("demo-operator")
+    open_page(page, "/admin/preferences/")
+    expect(page.get_by_text("No worker is running")).to_have_count(0)
+
+    Heartbeat.objects.all().delete()
+    refresh(page)
+    expect(page.locator("#banner")).to_contain_text("No worker is running")
+
+    page.route("**/admin/live/", lambda route: route.fulfill(status=503))
+    refresh(page)
+    expect(page.locator("#banner-database")).to_be_visible()
+    expect(page.locator("#live-age")).to_contain_text("Not updated")
