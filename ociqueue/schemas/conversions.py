@@ -1,7 +1,6 @@
 """Conversions as they are sent: in API requests, CSV lines and corrections."""
 
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -120,7 +119,7 @@ class NewConversion(Message):
     @model_validator(mode="before")
     @classmethod
     def _drop_empty(cls, raw: Any, info: ValidationInfo) -> Any:
-        if not isinstance(raw, Mapping):
+        if not isinstance(raw, dict):
             return raw
         given = {name: value for name, value in raw.items() if value or value not in EMPTY or name not in FIELDS}
         if "conversionCurrency" not in given and (currency := info.context["currency"]):  # type: ignore[index]
@@ -130,8 +129,8 @@ class NewConversion(Message):
     @field_validator("gclid")
     @classmethod
     def _only_one(cls, gclid: str | None, info: ValidationInfo) -> str | None:
-        others = [info.data[name] for name in ("wbraid", "gbraid") if name in info.data]
-        if len(others) == 2 and sum(map(bool, (gclid, *others))) != 1:  # noqa: PLR2004 - an invalid one is reported
+        others = info.data  # without those that are invalid
+        if {"wbraid", "gbraid"} <= others.keys() and sum(map(bool, (gclid, others["wbraid"], others["gbraid"]))) != 1:
             raise invalid("Exactly one of gclid, wbraid and gbraid is required.")
         return gclid
 
