@@ -78,6 +78,8 @@ def lists(large: Site, small: Site, sql: Any) -> list[dict[str, str]]:
         *({"q": text} for text in ("C500000", "500000", "K500000", "00000000-0000-7000-8000-000000000001")),
         # Beginnings of a million rows, of half a million old ones, of some, and of none.
         *({"q": text} for text in ("k", "K4", "k99", "c7777", "5", "never")),
+        # The oldest first.
+        *({"o": "7", **filters} for filters in ({}, {"status": "FAILED"}, {"code": "RARE"}, {"site": str(small.pk)})),
         {"q": "k", "site": str(small.pk)},
         {"q": "k4", "status": "COMPLETED"},
         {"q": "k9", "site": str(small.pk), "status": "FAILED"},
