@@ -7,6 +7,7 @@ import pytest
 from ociqueue.models import Conversion
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering.errors import MISSING_PAGES
+from tests.support.conversions import new_conversion
 from tests.support.dashboard import make_conversions, make_site
 from tests.support.pdf_jobs import bring, new_job
 
@@ -83,3 +84,20 @@ def test_a_job_leads_along_the_shortest_way_to_success(make_person) -> None:
         ("succeeded", "ahead"),
         ("failed", "here"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("category", "title"),
+    [("TRANSIENT", "Retry"), ("AUTH", "Open the site's connection"), ("PERMANENT", "Retry")],
+)
+def test_the_primary_action_is_what_helps_against_the_error(make_person, category: str, title: str) -> None:
+    site = make_site()
+    new_conversion(site).save()
+    rows = Conversion.objects.all()
+    rows.claim(limit=1)
+    rows.ack_failed(code="SOME_CODE", category=category, message="bad")
+
+    answer = make_person(sites=(site,)).get(f"{ROWS}{rows.get().pk}/change/")
+
+    assert str(answer.context["primary"].title) == title
+    assert answer.content.decode().count('class="kilit-primary"') == 1

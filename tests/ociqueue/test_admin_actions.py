@@ -145,23 +145,6 @@ def test_a_reason_is_asked_for(make_person, site, make_in_state, verb: str, numb
 
 
 @pytest.mark.parametrize(
-    ("category", "title"),
-    [("TRANSIENT", "Retry"), ("AUTH", "Open the site's connection"), ("PERMANENT", "Retry")],
-)
-def test_the_primary_action_is_what_helps_against_the_error(
-    make_person, site, make_conversion, category: str, title: str
-) -> None:
-    rows = Conversion.objects.filter(pk=make_conversion(site).pk)
-    rows.claim(limit=1)
-    rows.ack_failed(code="SOME_CODE", category=category, message="bad")
-
-    answer = make_person(sites={site: "operator"}).get(f"{LIST}{rows.get().pk}/change/")
-
-    assert str(answer.context["primary"].title) == title
-    assert answer.content.decode().count('class="kilit-primary"') == 1
-
-
-@pytest.mark.parametrize(
     ("status", "offered"),
     [
         ("QUEUED", ["Mark failed"]),
