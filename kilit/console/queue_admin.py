@@ -175,6 +175,8 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
         with for_reason(form.cleaned_data["reason"]):
             report = action.perform(request.user, ids, form.options())
         messages.add_message(request, report.level, report.sentence)
+        if not from_row:
+            self.remember(request, action, ids)
         return HttpResponseRedirect(self.back_address(ids, filters=filters, from_row=from_row))
 
     def acted_on_by(self, request: HttpRequest) -> Any:
