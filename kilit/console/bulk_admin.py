@@ -30,6 +30,7 @@ from kilit.console.formatting import number as grouped
 from kilit.console.listing import LongListAdmin
 from kilit.console.masking import mask_personal_data
 from kilit.console.outcomes import count_now
+from kilit.console.timeline import Story
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 from kilit.workers import doorbells
@@ -205,7 +206,7 @@ class BulkActionAdmin(LongListAdmin):
             "filters_text": mask_personal_data(action.filters_text),
             "console": console,
             "original": action,
-            "timeline": Event.objects.history(action),
+            "timeline": Story().steps(Event.objects.history(action)),
             "state_badge": state(action),
             "opts_of_rows": opts,
             "list_address": f"{rows}?{encode(action.filters)}",

@@ -38,7 +38,7 @@ class Story:
     attempts: str = ""  # the recorded column that counts attempts
     first_attempt: int = 1  # its value in the first attempt
 
-    def steps(self, events: Iterable[Event], failures: Failures) -> list["TimelineStep"]:
+    def steps(self, events: Iterable[Event], failures: Failures | None = None) -> list["TimelineStep"]:
         """Return the steps of a timeline that is given oldest first, newest first."""
         steps = [self._step(event, before, failures) for before, event in pairwise([None, *events]) if event]
         return steps[::-1]
@@ -50,16 +50,16 @@ class Story:
         known = self.actors.get(kind) or ACTORS.get(kind)
         return str(known) % {"name": name.partition(":")[0]} if known else actor
 
-    def _step(self, event: Event, before: Event | None, failures: Failures) -> "TimelineStep":
+    def _step(self, event: Event, before: Event | None, failures: Failures | None) -> "TimelineStep":
         moved = event.from_state != event.to_state
-        failed = moved and event.to_state in failures.states
+        failed = failures if failures and moved and event.to_state in failures.states else None
         return TimelineStep(
             " · ".join(self._parts(event, before)),
             state=event.to_state if moved else "",
             at=event.created_at,
             message=event.message,
-            error_code=event.details.get(failures.code, "") if failed else "",
-            error_message=event.details.get(failures.message, "") if failed else "",
+            error_code=event.details.get(failed.code, "") if failed else "",
+            error_message=event.details.get(failed.message, "") if failed else "",
             event=event,
         )
 

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from kilit.console.formatting import badge, distance, page, two_lines
 from kilit.console.machine_errors import explain
+from kilit.console.timeline import Story
 from kilit.lock.models import Event
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
@@ -36,7 +37,8 @@ def circuit_page(model_admin: Any, request: HttpRequest, object_id: str) -> Http
         title=_("Circuit of %(site)s") % {"site": site},
         original=site,
         circuits=[
-            _shown(circuit) | {"timeline": list(Event.objects.of(circuit).order_by("-id")[:MOST_EVENTS])}
+            _shown(circuit)
+            | {"timeline": Story().steps(list(Event.objects.of(circuit).order_by("-id")[:MOST_EVENTS])[::-1])}
             for circuit in found
         ],
         **sending_context(site, request),
