@@ -16,6 +16,7 @@ from kilit.bulk.filters import (
     TextFilter,
     state_filter,
 )
+from kilit.bulk.item_filter import BulkFilter
 from kilit.bulk.search import PrefixSearch, by
 from kilit.lock.identity import first_at
 from kilit.postgres.collation import NameOrder
@@ -64,6 +65,7 @@ FILTERS = FilterSet(
         ErrorGroupFilter(
             failures=FAILURES, scopes_seen_by=Site.objects.scopes_seen_by, index="conversion_of_error_group"
         ),
+        BulkFilter(),
     ),
     search=PrefixSearch((by("source_key"), by("order_id"), by(CLICK_ID)), scope=("site",)),
 )

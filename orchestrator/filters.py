@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGroupFilter, FilterSet, state_filter
+from kilit.bulk.item_filter import BulkFilter
 from kilit.bulk.search import PrefixSearch, by
 from kilit.lock.prefixes import begins_with
 from orchestrator.errors import Code
@@ -58,6 +59,7 @@ FILTERS = FilterSet(
         AgeFilter(),
         *CREATED_BETWEEN,
         ErrorGroupFilter(failures=FAILURES, index="job_of_error_group"),
+        BulkFilter(),
     ),
     search=PrefixSearch((by("order_id"), by_phone, by("customer_snapshot_name"), by_customer)),
 )

@@ -8,6 +8,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGroupFilter, FilterSet, state_filter
+from kilit.bulk.item_filter import BulkFilter
 from kilit.bulk.search import PrefixSearch, by
 from kilit.lock.prefixes import begins_with
 from pdfjobs.models.job import FAILURES
@@ -49,6 +50,7 @@ FILTERS = FilterSet(
         AgeFilter(),
         *CREATED_BETWEEN,
         ErrorGroupFilter(failures=FAILURES, index="pdf_of_error_group"),
+        BulkFilter(),
     ),
     search=PrefixSearch((by("document_number"), by("recipient"), by_key, by_owner)),
 )

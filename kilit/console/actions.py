@@ -56,6 +56,7 @@ class Action:
     icon: str
     form: type[ReasonForm] = ReasonForm
     is_dangerous: bool = False
+    is_done_at_once: bool = False  # on one row: without a confirmation, and the reason may be left out
     back_label: "StrOrPromise" = ""  # of the button that changes nothing; "Cancel" otherwise
 
     @property
@@ -77,6 +78,21 @@ class Action:
     @property
     def label(self) -> str:
         return gettext("%(title)s — %(states)s only") % {"title": self.title, "states": join_states(self.sources)}
+
+    def form_for(self, ids: Sequence[UUID], data: Any = None) -> ReasonForm:
+        form = self.form(data)
+        form.fields["reason"].required = not (self.is_done_at_once and len(ids) == 1)
+        return form
+
+    def applies_to(self, row: Any) -> bool:
+        """Return whether it would change this row, as far as can be known before."""
+        if row.status not in self.sources or row.status == self.operation.table.moves[self.verb].target:
+            return False
+        try:
+            skips = self.operation.skips(self.operation.model._default_manager.filter(pk=row.pk))
+        except OperationUnavailable:
+            return False
+        return skips.get(row.pk) == Skip(row.status)
 
     def question(self, number: int) -> str:
         opts = self.operation.model._meta

@@ -1,5 +1,6 @@
 """Bulk actions in the console: what was requested, the progress, the result of each row."""
 
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin, messages
@@ -8,6 +9,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
+from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -27,6 +29,8 @@ from kilit.console.formatting import badge, column, page, since, two_lines
 from kilit.console.formatting import number as grouped
 from kilit.console.listing import LongListAdmin
 from kilit.console.masking import mask_personal_data
+from kilit.console.outcomes import count_now
+from kilit.console.timeline import Story
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 from kilit.workers import doorbells
@@ -41,6 +45,8 @@ COLOURS = {
 }
 CANCELLABLE = BULK_ACTIONS.moves["cancel"].sources
 MOST_SKIPPED_SHOWN = 50
+MOST_FOLLOWED = 20_000  # changed rows whose states are counted: some hundredths of a second
+FOLLOWED_FOR = timedelta(hours=1)  # after the end, by the page
 COLUMNS = ("id", "foundAs", "result", "state", "reason", "doneAt")
 
 
@@ -200,13 +206,14 @@ class BulkActionAdmin(LongListAdmin):
             "filters_text": mask_personal_data(action.filters_text),
             "console": console,
             "original": action,
-            "timeline": Event.objects.history(action),
+            "timeline": Story().steps(Event.objects.history(action)),
             "state_badge": state(action),
             "opts_of_rows": opts,
             "list_address": f"{rows}?{encode(action.filters)}",
             "sentences": preview_text(console, action.dry_run) if action.total is not None else [],
             "progress": _progress(action),
             "report": report.sentence if action.done_count else "",
+            **self._outcome_context(request, action, console, rows),
             "skipped": [
                 (item.object_id, format_skip(Skip(item.state, item.reason)), f"{rows}{item.object_id}/change/")
                 for item in skipped
@@ -217,6 +224,20 @@ class BulkActionAdmin(LongListAdmin):
             "cancel_label": _cancel_label(action),
             "count_field": count_field(action.eligible or 0).label if needs_count else "",
             "is_working": action.is_working,
+        }
+
+    @staticmethod
+    def _outcome_context(request: HttpRequest, action: BulkAction, console: Action, listed: str) -> dict[str, Any]:
+        """Return where the rows it changed are now; a worker may reject them long after it has finished."""
+        changed = action.items.filter(result=BulkItem.Result.CHANGED).order_by("object_id").values("object_id")
+        rows = queues[action.queue].visible_to(request.user).filter(pk__in=changed[:MOST_FOLLOWED])
+        found = count_now(rows, console, lambda state: f"{listed}?{encode({'bulk': str(action.pk), 'status': state})}")
+        ended_at = action.finished_at or timezone.now()
+        return {
+            "rows_now": found if action.moved_count else [],
+            "rows_followed": grouped(MOST_FOLLOWED) if action.moved_count > MOST_FOLLOWED else "",
+            "changed_address": f"{listed}?{encode({'bulk': str(action.pk)})}",
+            "is_followed": not action.is_working and action.moved_count and timezone.now() - ended_at < FOLLOWED_FOR,
         }
 
     @staticmethod

@@ -60,6 +60,11 @@ class Diagram:
     def onward(self) -> list[Arrow]:
         return [arrow for arrow in self.arrows if arrow.look == "next"]
 
+    def stepper(self, goal: str) -> list[Node]:
+        """Return the states on the shortest way to the goal, and those where the job has been."""
+        way = {*self.table.initial, *(self.table.moves[verb].target for verb in self.table.paths().get(goal, ()))}
+        return [node for node in self.nodes if node.look != "ahead" or not goal or node.state in way]
+
     @property
     def title(self) -> str:
         return _("State diagram. Current state: %(state)s") % {"state": self.state}

@@ -8,9 +8,10 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from kilit.console.bulk_requests import BulkRequestAdmin, encode
+from kilit.console.bulk_requests import encode
 from kilit.console.formatting import button, code_badge, page
 from kilit.console.formatting import number as grouped
+from kilit.console.outcomes import FollowUpAdmin
 from kilit.lock.failures import Failures
 from kilit.lock.models import ErrorGroup
 from kilit.lock.models.error_groups import TREND_HOURS, Group
@@ -67,7 +68,7 @@ class ErrorGroupRow:
     states: list[tuple[Any, int]]  # a badge for each, and how many
 
 
-class ErrorGroupsAdmin(BulkRequestAdmin):
+class ErrorGroupsAdmin(FollowUpAdmin):
     """Adds a page of error groups to a list; a group is one of the list's filters."""
 
     failures: Failures

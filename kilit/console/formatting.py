@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 from django.utils.timezone import localtime, now
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from unfold.decorators import action
 from unfold.enums import ActionVariant
 
@@ -74,6 +75,11 @@ def link(href: str, text: str) -> SafeString:
     return format_html('<a href="{}" class="font-medium text-primary-600 dark:text-primary-500">{}</a>', href, text)
 
 
+def joined(*parts: object) -> SafeString:
+    """Return those parts that are not empty, with dots between them."""
+    return format_html_join(" · ", "{}", ((part,) for part in parts if part))
+
+
 def verbatim(text: str) -> SafeString:
     return format_html('<pre class="break-words font-mono text-xs whitespace-pre-wrap">{}</pre>', text)
 
@@ -101,6 +107,16 @@ def since(time: datetime) -> SafeString:
 
 def ago(time: datetime | None) -> str:
     return _("%(span)s ago") % {"span": distance(time)} if time else _("never")
+
+
+def duration(span: timedelta) -> str:
+    """Return a span with seconds, where minutes are too coarse."""
+    if span >= timedelta(minutes=1):
+        return format_span(span)
+    seconds = max(0, round(span.total_seconds()))
+    if not seconds:
+        return _("less than a second")
+    return ngettext("%(number)d second", "%(number)d seconds", seconds) % {"number": seconds}
 
 
 def number(value: int) -> str:

@@ -12,7 +12,7 @@ from kilit.console.formatting import number
 from kilit.console.models import SavedView
 from kilit.lock.models import Count, ErrorGroup
 
-STATE, CODE, GROUP, PAGE = "status", "code", "group", "p"
+STATE, CODE, GROUP, BULK, PAGE = "status", "code", "group", "bulk", "p"
 MOST_GROUPS = 500  # of which the codes are added up
 MOST_CODES = 5  # offered beside the filters; the panel has them all
 
@@ -63,12 +63,12 @@ class ListControls:
         return list(SavedView.objects.filter(user=self.changelist.user.pk, listed=self.changelist.opts.label_lower))
 
     def fields(self) -> list[FilterField]:
-        """Return the filters to choose from; states have tabs, and error groups a page of their own."""
-        return [self._field(each) for each in self.filters if each.name not in (STATE, GROUP)]
+        """Return the filters to choose from; states have tabs, error groups and bulk actions pages of their own."""
+        return [self._field(each) for each in self.filters if each.name not in (STATE, GROUP, BULK)]
 
     def kept(self) -> dict[str, str]:
         """Return what the panel of filters leaves as it is."""
-        kept = {name: self.given[name] for name in (STATE, GROUP) if name in self.given}
+        kept = {name: self.given[name] for name in (STATE, GROUP, BULK) if name in self.given}
         return kept | ({SEARCH: self.search} if self.search else {})
 
     def empty_text(self) -> str:

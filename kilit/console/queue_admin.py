@@ -1,6 +1,5 @@
-"""The admin of a queue's rows: each has a timeline, and every action asks for confirmation."""
+"""The admin of a queue's rows: what is done to many, or cannot be taken back, is confirmed first."""
 
-from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
@@ -18,38 +17,28 @@ from django.utils.translation import gettext as _
 from kilit.access.models import DenialCode
 from kilit.access.models.denied_request import mark_denied
 from kilit.console.actions import Action, ReasonForm
-from kilit.console.blockers import Blocker
-from kilit.console.diagram import draw
-from kilit.console.error_groups import ErrorGroupsAdmin
 from kilit.console.failed_export import FailedExportMixin
 from kilit.console.formatting import button, page
 from kilit.console.formatting import number as grouped
+from kilit.console.job_page import LIST_FILTERS, JobPageAdmin
 from kilit.console.list_controls import QueueControls
 from kilit.console.listing import CappedChangeList
 from kilit.lock.audit import for_reason
-from kilit.lock.models import Event
 
 MOST_NAMED = 5  # rows on the confirmation page
 COLUMNS_NAMED = 3  # of the list: the first ones identify a row
-LIST_FILTERS = "_changelist_filters"  # as Django calls them in the address of a row's page
 
 
-class QueueAdmin(FailedExportMixin, ErrorGroupsAdmin):
+class QueueAdmin(FailedExportMixin, JobPageAdmin):
     """Rows of a queue, changed by operator actions alone."""
 
     buttons: dict[str, Action]  # by the name of the method that a row's page shows as a button
     most_acted_on = 500
-    row_name: Callable[[Any], str] = staticmethod(str)  # what people call a row
     scope_filter = ""  # the filter by what counts are kept for, such as sites
-    find_blockers: Callable[[Any, list[Event]], Iterable[Blocker]] = staticmethod(lambda _row, _timeline: ())
-    # What the row holds, or what holds it, each with a label.
-    find_holdings: Callable[[Any], list[tuple[str, Any]]] = staticmethod(lambda _row: [])
 
     actions_list = ["error_groups", "dead_letters"]
     list_disable_select_all = True
     list_before_template = "admin/console/bulk_offers.html"
-    change_form_outer_before_template = "admin/console/detail_page.html"
-    change_form_outer_after_template = "admin/console/timeline.html"
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Give each action its place in the list and its button on a row's page."""
@@ -74,32 +63,6 @@ class QueueAdmin(FailedExportMixin, ErrorGroupsAdmin):
             actions=[action for action in self.operator_actions if action.name in self.get_actions(changelist.request)],
         )
 
-    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
-        row = self.get_object(request, unquote(object_id))
-        options["extra_context"] = {**(self.detail_context(row) if row else {}), "show_history": False}
-        answer: Any = super().change_view(request, object_id, *args, **options)
-        if kept := self.get_preserved_filters(request):
-            for offered in getattr(answer, "context_data", {}).get("actions_detail", []):
-                offered["path"] += f"?{kept}"
-        return answer  # type: ignore[no-any-return]
-
-    def detail_context(self, row: Any) -> dict[str, Any]:
-        """Return what a row's page shows besides its fields: what blocks it, what it holds, its history."""
-        timeline = Event.objects.history(row)
-        return {
-            "timeline": timeline,
-            "diagram": draw(self.queue.table, row.status, timeline),
-            "blockers": list(self.find_blockers(row, timeline)),
-            "error": self._error(row),
-            "holdings": [(label, value) for label, value in self.find_holdings(row) if value],
-        }
-
-    def _error(self, row: Any) -> tuple[str, str] | None:
-        if row.status not in self.failures.states:
-            return None
-        code = getattr(row, self.failures.code)
-        return (code, getattr(row, self.failures.message)) if code else None
-
     def has_operate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
         return self.queue.may_act(request.user)
 
@@ -111,12 +74,6 @@ class QueueAdmin(FailedExportMixin, ErrorGroupsAdmin):
             return offered
         apply = {action.name for action in self.operator_actions if state in action.sources}
         return {name: entry for name, entry in offered.items() if name in apply}
-
-    def get_actions_detail(self, request: HttpRequest, object_id: str) -> list[Any]:
-        """Offer only the actions that apply to the row's state."""
-        row = self.get_object(request, unquote(object_id))
-        apply = {self.view_name(name) for name, action in self.buttons.items() if row and row.status in action.sources}
-        return [offered for offered in super().get_actions_detail(request, object_id) if offered.action_name in apply]
 
     def response_action(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
         """Refuse a forged selection: one with an invalid id, or with rows that the user may not act on."""
@@ -171,13 +128,13 @@ class QueueAdmin(FailedExportMixin, ErrorGroupsAdmin):
             sentences=preview.sentences,
             **self._rows_context(request, ids),
             facts=[(_("Applies to"), action.label)],
-            form=form or action.form(),
+            form=form or action.form_for(ids),
             submit=f"{action.title} ({grouped(preview.eligible)})" if preview.eligible else "",
             is_dangerous=action.is_dangerous,
             back_label=action.back_label,
             post_to=f"{self.address('act', action.verb)}?{query}",
             kept={"ids": ",".join(map(str, ids)), **came_from},
-            back=self._back(ids, filters=filters, from_row=from_row),
+            back=self.back_address(ids, filters=filters, from_row=from_row),
         )
 
     def _rows_context(self, request: HttpRequest, ids: list[UUID]) -> dict[str, Any]:
@@ -207,18 +164,20 @@ class QueueAdmin(FailedExportMixin, ErrorGroupsAdmin):
         filters, from_row = given.get("filters", ""), bool(given.get("from_row"))
         if request.method != "POST":  # logging in again leads here, without the form
             messages.warning(request, _("Nothing was changed: your session had ended. Please confirm again."))
-            return HttpResponseRedirect(self._back(ids, filters=filters, from_row=from_row and bool(ids)))
+            return HttpResponseRedirect(self.back_address(ids, filters=filters, from_row=from_row and bool(ids)))
         if not 0 < len(ids) <= self.most_acted_on:
             messages.error(request, _("Select from 1 to %(most)s rows.") % {"most": grouped(self.most_acted_on)})
             return HttpResponseRedirect(self.address("changelist"))
-        form = action.form(request.POST)
+        form = action.form_for(ids, request.POST)
         self.log_out_of_reach(request, ids)
         if not form.is_valid():
             return self.confirm(request, action, ids, form=form, filters=filters, from_row=from_row)
         with for_reason(form.cleaned_data["reason"]):
             report = action.perform(request.user, ids, form.options())
         messages.add_message(request, report.level, report.sentence)
-        return HttpResponseRedirect(self._back(ids, filters=filters, from_row=from_row))
+        if not from_row:
+            self.remember(request, action, ids)
+        return HttpResponseRedirect(self.back_address(ids, filters=filters, from_row=from_row))
 
     def acted_on_by(self, request: HttpRequest) -> Any:
         return self.get_queryset(request)
@@ -232,13 +191,6 @@ class QueueAdmin(FailedExportMixin, ErrorGroupsAdmin):
     def get_urls(self) -> list[Any]:
         act = self.admin_site.admin_view(self.act)
         return [path("act/<str:verb>/", act, name=self.view_name("act")), *super().get_urls()]
-
-    def _back(self, ids: list[UUID], *, filters: str, from_row: bool) -> str:
-        """Return the page it was asked from; a row's page keeps the filters of the list it was opened from."""
-        if not from_row:
-            return self.address("changelist") + (f"?{filters}" if filters else "")
-        kept = urlencode({LIST_FILTERS: filters}) if filters else ""
-        return self.address("change", ids[0]) + (f"?{kept}" if kept else "")
 
 
 def _for_selected(action: Action) -> Any:

@@ -51,6 +51,7 @@ RETRY = Action(
     done=_("Retried"),
     effect=_("They go back to QUEUED with a fresh budget of attempts; the error is kept."),
     icon="replay",
+    is_done_at_once=True,
 )
 RESET = Action(
     operations.RESET,

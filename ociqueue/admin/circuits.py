@@ -11,9 +11,11 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import badge, distance, page, two_lines
 from kilit.console.machine_errors import explain
+from kilit.console.timeline import Story, TimelineStep
 from kilit.lock.models import Event
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
@@ -24,6 +26,14 @@ from ociqueue.site_health import SiteHealth, open_circuits
 from ociqueue.states import CircuitStatus, SyncMethod
 
 MOST_EVENTS = 50
+STORY = Story(
+    {
+        "trip": gettext_lazy("Opened by %(who)s"),
+        "close": gettext_lazy("Closed by %(who)s"),
+        "PROBE_ASKED": gettext_lazy("Probe requested by %(who)s"),
+    },
+    actors={"uploader": gettext_lazy("the uploader")},
+)
 
 
 def circuit_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -35,12 +45,14 @@ def circuit_page(model_admin: Any, request: HttpRequest, object_id: str) -> Http
         "admin/ociqueue/circuit.html",
         title=_("Circuit of %(site)s") % {"site": site},
         original=site,
-        circuits=[
-            _shown(circuit) | {"timeline": list(Event.objects.of(circuit).order_by("-id")[:MOST_EVENTS])}
-            for circuit in found
-        ],
+        circuits=[_shown(circuit) | {"timeline": _timeline(circuit)} for circuit in found],
         **sending_context(site, request),
     )
+
+
+def _timeline(circuit: Circuit) -> list[TimelineStep]:
+    newest = Event.objects.of(circuit).order_by("-id")[:MOST_EVENTS]
+    return STORY.steps(reversed(newest))
 
 
 def _shown(circuit: Circuit) -> dict[str, Any]:

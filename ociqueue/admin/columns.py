@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.contrib.admin import display
-from django.contrib.admin.utils import flatten_fieldsets
 from django.urls import reverse
 from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
@@ -88,16 +87,13 @@ def error(row: Conversion) -> SafeString | str:
     return error_cell(row.provider_error_code, f"{row.provider_error_category}: {message}")
 
 
-@display(description=gettext_lazy("state"))
-def state_now(row: Conversion) -> SafeString:
-    """Return the state; a row that only the script reported as uploaded is unverified."""
+def state_notes(row: Conversion) -> SafeString:
+    """Return badges beside the state; a row that only the script reported as uploaded is unverified."""
     if row.status != ConversionStatus.COMPLETED:
-        extra = unknown_badge(row)
-    elif row.uploaded_at:
-        extra = badge(_("verified"), "success", title=_("Google confirmed this row."))
-    else:
-        extra = badge(_("unverified"), "warning", title=_("The script reported it; only Google Ads shows the result."))
-    return format_html("{} {}", state_badge(row.status), extra)
+        return unknown_badge(row)
+    if row.uploaded_at:
+        return badge(_("verified"), "success", title=_("Google confirmed this row."))
+    return badge(_("unverified"), "warning", title=_("The script reported it; only Google Ads shows the result."))
 
 
 def unknown_badge(row: Conversion) -> SafeString:
@@ -124,22 +120,17 @@ whole_error = column("last_error", gettext_lazy("last error"), lambda row: in_wo
 site = column("site", gettext_lazy("site"), lambda row: two_lines(row.site.name, row.action))
 age = column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id")
 consent = column("consent", gettext_lazy("consent"), lambda row: row.consent)
-category = column("category", gettext_lazy("error category"), lambda row: row.provider_error_category or "-")
 order_id = column("order_id", gettext_lazy("order id"), lambda row: breakable(row.order_id))
 source_key = column("source_key", gettext_lazy("source key"), lambda row: breakable(row.source_key or "-"))
 
 # Columns are functions, so that Django offers no sorting by them, which would read the whole table.
 COLUMNS = [name, state, site, amount, attempts, error, age]
 FIELDSETS: Any = [
-    (None, {"fields": [(state_now, "site"), ("action", amount), ("conversion_time", consent), whole_click_id]}),
+    (None, {"fields": [source_key, order_id, whole_click_id, "site", "action", amount, "conversion_time", consent]}),
     (
         gettext_lazy("Answer"),
-        {"fields": [("provider_error_code", category), whole_error, ("provider_request_id", "uploaded_at"), upload]},
+        {"fields": ["provider_error_code", whole_error, "provider_request_id", "uploaded_at", upload]},
     ),
-    (gettext_lazy("Attempts"), {"fields": [("attempt_count", "attempts_forgiven"), ("claimed_at", "next_retry_at")]}),
-    (
-        gettext_lazy("Origin"),
-        {"fields": [order_id, source_key, ("replaces", replaced_by), ("created_at", "updated_at")]},
-    ),
+    (gettext_lazy("Attempts"), {"fields": [attempts, "claimed_at", "next_retry_at"]}),
+    (gettext_lazy("Origin"), {"fields": ["replaces", replaced_by, "created_at", "updated_at"]}),
 ]
-READ_ONLY = [field for field in flatten_fieldsets(FIELDSETS) if callable(field)]

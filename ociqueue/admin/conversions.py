@@ -15,7 +15,7 @@ from kilit.console.listing import CappedChangeList
 from kilit.console.masking import mask_personal_data
 from kilit.console.queue_admin import QueueAdmin
 from ociqueue import dead_letters
-from ociqueue.admin import blockers, columns, imports
+from ociqueue.admin import blockers, columns, description, imports
 from ociqueue.admin.actions import MARK_FAILED, RESET, RETRY
 from ociqueue.corrections import read_id
 from ociqueue.models import Circuit, Conversion, Site
@@ -44,6 +44,7 @@ class ConversionChangeList(CappedChangeList):
 class ConversionAdmin(QueueAdmin):
     queue = QUEUE
     state_badge = staticmethod(columns.state_badge)
+    description = description.CONVERSION
     find_blockers = staticmethod(blockers.reasons)
     find_holdings = staticmethod(blockers.holdings)
     failures = FAILURES
@@ -57,7 +58,6 @@ class ConversionAdmin(QueueAdmin):
     search_help_text = _("Source key, order id or click id: the first letters are enough")
     actions_list = ["error_groups", "import_csv", "dead_letters"]
     fieldsets = columns.FIELDSETS
-    readonly_fields = columns.READ_ONLY
     export_fields = dead_letters.FIELDS
     export_masks = {**dict.fromkeys(Conversion.CLICK_IDS, columns.masked), "errorMessage": mask_personal_data}
 

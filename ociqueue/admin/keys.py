@@ -133,7 +133,7 @@ def key_owners(usernames: Collection[str]) -> dict[str, str]:
     prefix = len(KEYS_USER_PREFIX)
     ids = [username[prefix:] for username in usernames if username.startswith(KEYS_USER_PREFIX)]
     names = Site.objects.filter(public_id__in=ids).values_list("public_id", "name")
-    return {f"{KEYS_USER_PREFIX}{public_id}": _("site %(name)s") % {"name": name} for public_id, name in names}
+    return {f"{KEYS_USER_PREFIX}{public_id}": name for public_id, name in names}
 
 
 def _script_address(site: Site) -> str:

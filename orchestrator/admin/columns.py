@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib.admin.utils import flatten_fieldsets
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
@@ -10,10 +9,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import badge, code_badge, column, error_cell, since, two_lines
-from kilit.console.machine_errors import explain
+from kilit.console.machine_errors import in_words
 from kilit.console.masking import mask_phone
 from orchestrator.models import Job
-from orchestrator.states import FAILING, WORKING, JobState, Mode
+from orchestrator.states import WORKING, JobState, Mode
 
 COLOURS = {
     **dict.fromkeys(WORKING, "primary"),
@@ -46,12 +45,11 @@ def _mode(job: Job) -> SafeString:
     return format_html('<span title="{}">{}</span>', job.get_opti_mode_display(), job.opti_mode)
 
 
-def _state_now(job: Job) -> SafeString:
-    held = ""
-    if job.lease_until:
-        until = _("until %(time)s") % {"time": f"{localtime(job.lease_until):%H:%M:%S}"}
-        held = badge(_("held by a runner"), "info", title=until)
-    return format_html("{} {}", state_badge(job.status), held)
+def state_notes(job: Job) -> SafeString | str:
+    if not job.lease_until:
+        return ""
+    until = _("until %(time)s") % {"time": f"{localtime(job.lease_until):%H:%M:%S}"}
+    return badge(_("held by a runner"), "info", title=until)
 
 
 def _plate(job: Job) -> str:
@@ -63,13 +61,6 @@ def _triggered(job: Job) -> str:
     if job.opti_mode != Mode.C:
         return _("not needed")
     return _("yes, approved") if job.manual_trigger_approved else _("not yet")
-
-
-def _whole_error(job: Job) -> str:
-    """Return the code, whose text is above; on a job that continues, the last code and its text."""
-    if not job.error_code or job.status in FAILING:
-        return job.error_code or "-"
-    return _("before: %(code)s: %(message)s") % {"code": job.error_code, "message": explain(job.error_message)}
 
 
 FIGURES = {
@@ -89,24 +80,6 @@ FIGURES = {
 def figures(solution: dict[str, Any] | None) -> list[tuple[str, Any]]:
     known = solution or {}
     return [(str(label), known[name]) for name, label in FIGURES.items() if known.get(name) not in (None, "")]
-
-
-# Every event repeats these columns of the row; the timeline shows them only for the state that set them.
-ONCE = {"batch_count": "PREPARED", "backing_edge_reset_count": "PREPARED"}
-HIDDEN = ("verb", "error_message")
-
-
-def timeline(events: Any) -> list[Any]:
-    """Return the events with the details that are new in each."""
-    shown = list(events)
-    for event in shown:
-        moved = event.to_state if event.from_state != event.to_state else None
-        event.details = {
-            name: ", ".join(map(str, value)) if isinstance(value, list) else value
-            for name, value in event.details.items()
-            if name not in HIDDEN and (moved is None or ONCE.get(name, moved) == moved)
-        }
-    return shown
 
 
 PART_COLUMNS = {
@@ -139,29 +112,33 @@ order = column("order", gettext_lazy("order"), _order)
 state = column("state", gettext_lazy("state"), lambda job: state_badge(job.status))
 customer = column("customer", gettext_lazy("customer"), _customer)
 mode = column("mode", gettext_lazy("mode"), _mode)
+whole_error = column("error_message", gettext_lazy("message"), lambda job: in_words(job.error_message) or "-")
 parts = column("parts", gettext_lazy("parts"), lambda job: job.part_count)
 retries = column("retries", gettext_lazy("retries"), lambda job: job.retry_count)
 error = column("error", gettext_lazy("error"), lambda job: error_cell(job.error_code, job.error_message))
 lasting = column("lasting", gettext_lazy("in this state for"), lambda job: since(job.updated_at))
 age = column("age", gettext_lazy("age"), lambda job: since(job.created_at), order="id")
-state_now = column("state_now", gettext_lazy("state"), _state_now)
 whole_customer = column("whole_customer", gettext_lazy("customer"), _whole_customer)
 plate = column("plate", gettext_lazy("plate"), _plate)
 triggered = column("triggered", gettext_lazy("started by the operator"), _triggered)
-whole_error = column("whole_error", gettext_lazy("error"), _whole_error)
 # Columns are functions so that Django offers no sorting, which would read the whole table.
 COLUMNS = [order, state, customer, mode, parts, retries, error, lasting, age]
-SUMMARY: Any = [
-    (state_now, whole_error),
-    ("order_id", whole_customer),
-    ("opti_mode", plate),
-    (triggered, "backing_edge_reset_count"),
+FIELDSETS: Any = [
+    (None, {"fields": ["order_id", whole_customer, "opti_mode", plate, triggered, "backing_edge_reset_count"]}),
+    (gettext_lazy("Last error"), {"fields": ["error_code", whole_error]}),
+    (
+        gettext_lazy("Times"),
+        {
+            "fields": [
+                "created_at",
+                "updated_at",
+                "next_run_at",
+                "retry_count",
+                "imported_at",
+                "opti_started_at",
+                "handed_at",
+                "finished_at",
+            ]
+        },
+    ),
 ]
-TIMES: Any = [
-    ("created_at", "updated_at"),
-    ("next_run_at", "retry_count"),
-    ("imported_at", "opti_started_at"),
-    ("handed_at", "finished_at"),
-]
-FIELDSETS: Any = [(None, {"fields": SUMMARY}), (gettext_lazy("Times"), {"fields": TIMES})]
-READ_ONLY = [field for field in flatten_fieldsets(FIELDSETS) if callable(field)]

@@ -16,7 +16,7 @@ from kilit.console.actions import Action
 from kilit.console.formatting import badge, button, page
 from kilit.console.masking import mask_personal_data, mask_phone
 from kilit.console.queue_admin import QueueAdmin
-from orchestrator.admin import blockers, columns
+from orchestrator.admin import blockers, columns, description
 from orchestrator.api.jobs import download
 from orchestrator.errors import JobError
 from orchestrator.files.folders import Folders
@@ -43,6 +43,7 @@ APPROVE = Action(
     done=gettext_lazy("Approved"),
     effect=gettext_lazy("They go back to NEW and are checked again. If the cause is not fixed, they are held again."),
     icon="check",
+    is_done_at_once=True,
 )
 RETRY = Action(
     operations.RETRY,
@@ -50,6 +51,7 @@ RETRY = Action(
     done=gettext_lazy("Scheduled for retry:"),
     effect=gettext_lazy("They go back to NEW with a delay that grows each time. Permanent errors are not retried."),
     icon="replay",
+    is_done_at_once=True,
 )
 CANCEL = Action(
     operations.CANCEL,
@@ -81,6 +83,7 @@ EXPORT_MASKS = {"customerPhone": mask_phone, "errorMessage": mask_personal_data}
 class JobAdmin(QueueAdmin):
     queue = operations.QUEUE
     state_badge = staticmethod(columns.state_badge)
+    description = description.CUTTING_JOB
     find_blockers = staticmethod(blockers.reasons)
     find_holdings = staticmethod(blockers.holdings)
     failures = FAILURES
@@ -91,9 +94,8 @@ class JobAdmin(QueueAdmin):
     list_select_related = ["customer"]
     search_help_text = gettext_lazy("Order id, phone or customer: the first letters are enough")
     actions_list = ["error_groups", "preflight", "dead_letters"]
-    change_form_outer_after_template = "admin/orchestrator/job.html"
+    more_template = "admin/orchestrator/job.html"
     fieldsets = columns.FIELDSETS
-    readonly_fields = columns.READ_ONLY
     export_fields = EXPORT_FIELDS
     export_masks = EXPORT_MASKS
 
@@ -102,14 +104,12 @@ class JobAdmin(QueueAdmin):
         return jobs.defer("payload")
 
     def detail_context(self, row: Job) -> dict[str, Any]:
-        context = super().detail_context(row)
         return {
-            **context,
+            **super().detail_context(row),
             **columns.part_table(row.payload["parts"][:MOST_PARTS_SHOWN]),
             "parts_beyond": max(0, row.part_count - MOST_PARTS_SHOWN),
             "solution_files": row.solution_files.defer("content").order_by("name") if row.xml_sha256 else [],
             "figures": columns.figures(row.solution if row.xml_sha256 else None),
-            "timeline": columns.timeline(context["timeline"]),
         }
 
     @button(description=gettext_lazy("Preflight"), icon="fact_check", permissions=["view"], url_path="preflight")

@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-from django.contrib.admin.utils import flatten_fieldsets
 from django.template.defaultfilters import filesizeformat
 from django.utils.formats import number_format
 from django.utils.safestring import SafeString
@@ -60,6 +59,10 @@ def row_name(row: PdfJob) -> str:
     return row.document_number or row.template_name
 
 
+def retry_can_help(row: PdfJob) -> bool:
+    return not row.error_detail.startswith((MISSING_PAGES, TOO_LARGE))
+
+
 def _name(row: PdfJob) -> SafeString:
     about = [row.recipient, row.template_name] if row.document_number else [f"…{row.job_id[-12:]}"]
     return two_lines(row_name(row), " · ".join(filter(None, about)), title=row.job_id)
@@ -73,13 +76,9 @@ def _took(row: PdfJob) -> str:
     return gettext("%(number)s s") % {"number": number_format(row.seconds, 2)} if row.seconds is not None else "-"
 
 
-def _code(row: PdfJob) -> str:
-    return f"{row.error_code}: {gettext(ErrorCode(row.error_code).label)}" if row.error_code else "-"
-
-
-def fieldsets(row: PdfJob) -> list[Any]:
-    empty = [*([] if row.error_code else [ERROR]), *([] if row.artifact_key else [FILE])]
-    return [section for section in FIELDSETS if section not in empty]
+def request_of(row: PdfJob) -> list[tuple[str, SafeString]]:
+    """Return what was requested, which may be long."""
+    return [(gettext("Variables"), verbatim(_json(row.payload))), (gettext("Options"), verbatim(_json(row.options)))]
 
 
 def _json(value: Any) -> str:
@@ -98,24 +97,16 @@ error = column("error", _("error"), lambda row: error_cell(row.error_code, row.e
 size = column("size", _("file"), lambda row: filesizeformat(row.artifact_size) if row.artifact_key else "-")
 took = column("took", _("took"), _took)
 age = column("age", _("age"), lambda row: since(row.created_at), order="id")
-code = column("code", _("error code"), _code)
-detail = column(
-    "detail", _("details for operators"), lambda row: in_words(row.error_detail) if row.error_detail else "-"
-)
+detail = column("error_detail", _("details for operators"), lambda row: in_words(row.error_detail) or "-")
 key = column("key", _("job key"), lambda row: breakable(row.job_key))
 artifact = column("artifact", _("artifact key"), lambda row: breakable(row.artifact_key) or "-")
 digest = column("digest", _("artifact digest"), lambda row: breakable(row.artifact_digest) or "-")
-variables = column("variables", _("variables"), lambda row: verbatim(_json(row.payload)))
-options = column("options", _("options"), lambda row: verbatim(_json(row.options)))
 # Columns are functions, so Django does not sort by them, which would read the whole table.
 COLUMNS = [name, state, owner, retries, error, size, took, age]
-SUMMARY: Any = (None, {"fields": [(state, "template_name"), (owner, retries)]})
-ERROR: Any = (_("Error"), {"fields": [code, detail]})
-TIMES: Any = (
-    _("Times"),
-    {"fields": [("created_at", "queued_at"), ("started_at", "finished_at"), (took, "lease_until")]},
-)
-FILE: Any = (_("File"), {"fields": [(size, artifact), digest]})
-REQUEST: Any = (_("Request"), {"classes": ["collapse"], "fields": [key, "timeout", options, variables]})
-FIELDSETS: Any = [SUMMARY, ERROR, TIMES, FILE, REQUEST]
-READ_ONLY = [field for field in flatten_fieldsets(FIELDSETS) if callable(field)]
+FIELDSETS: Any = [
+    (None, {"fields": ["document_number", "recipient", "template_name", owner, retries]}),
+    (_("Error"), {"fields": ["error_code", detail]}),
+    (_("Times"), {"fields": ["created_at", "queued_at", "started_at", "finished_at", took]}),
+    (_("File"), {"fields": [size, artifact, digest]}),
+    (_("Request"), {"fields": [key, "timeout"]}),
+]

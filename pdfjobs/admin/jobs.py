@@ -15,7 +15,7 @@ from kilit.console.blockers import lease_holdings
 from kilit.console.masking import mask_personal_data
 from kilit.console.queue_admin import QueueAdmin
 from pdfjobs import operations
-from pdfjobs.admin import blockers, columns
+from pdfjobs.admin import blockers, columns, description
 from pdfjobs.file_response import ArtifactMissingError, file_response
 from pdfjobs.models import PdfJob
 from pdfjobs.models.job import FAILURES
@@ -33,6 +33,7 @@ RETRY = Action(
         "meantime."
     ),
     icon="replay",
+    is_done_at_once=True,
 )
 EXPIRE = Action(
     operations.EXPIRE,
@@ -60,6 +61,7 @@ EXPORT_FIELDS = {
 class PdfJobAdmin(QueueAdmin):
     queue = operations.QUEUE
     state_badge = staticmethod(columns.state_badge)
+    description = description.PDF_JOB
     find_blockers = staticmethod(blockers.reasons)
     find_holdings = staticmethod(lease_holdings)
     failures = FAILURES
@@ -70,14 +72,11 @@ class PdfJobAdmin(QueueAdmin):
     list_select_related = ["owner"]
     list_before_template = "admin/pdfjobs/sandbox.html"
     search_help_text = _("Number, recipient or owner: the first letters are enough")
-    change_form_after_template = "admin/pdfjobs/preview.html"
-    readonly_fields = columns.READ_ONLY
+    more_template = "admin/pdfjobs/preview.html"
+    fieldsets = columns.FIELDSETS
     export_fields = EXPORT_FIELDS
     export_masks = {"errorDetail": mask_personal_data}
     export_states = [PdfStatus.FAILED]
-
-    def get_fieldsets(self, request: HttpRequest, obj: PdfJob | None = None) -> list[Any]:
-        return columns.fieldsets(obj) if obj else list(columns.FIELDSETS)
 
     def get_queryset(self, request: HttpRequest) -> PdfJobQuerySet:
         jobs: PdfJobQuerySet = super().get_queryset(request)
@@ -90,6 +89,7 @@ class PdfJobAdmin(QueueAdmin):
         has_file = row.status == PdfStatus.SUCCEEDED
         return {
             **super().detail_context(row),
+            "request_parts": columns.request_of(row) if row.status != PdfStatus.EXPIRED else [],
             "file_url": reverse("admin:pdfjobs_pdfjob_file", args=[row.pk]) if has_file else "",
         }
 

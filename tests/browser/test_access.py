@@ -49,6 +49,23 @@ def test_no_cell_of_a_list_is_cut_off_on_a_narrow_screen(visitor, house) -> None
             assert cells.evaluate_all("all => all.filter(one => one.scrollHeight > one.clientHeight).length") == 0
 
 
+def test_a_row_has_two_lines_on_a_phone_and_no_column_is_cut_off_at_1280(visitor, house) -> None:
+    page = visitor.enter("demo-operator", width=NARROW)
+    for name in ("conversions", "pdf-jobs", "cutting-jobs"):
+        open_page(page, places(house)[name])
+        heights = page.locator("#list-rows > tr").evaluate_all("rows => rows.map(row => row.offsetHeight)")
+        assert max(heights) < 75, (name, heights)
+    page.locator("input.action-select").first.check()
+    expect(page.locator(".kilit-actions")).to_be_in_viewport()
+    expect(page.locator(".action-counter")).to_have_text("1 selected")
+
+    page.set_viewport_size({"width": WIDE, "height": 800})
+    for name in ("conversions", "failed-conversions", "pdf-jobs", "cutting-jobs"):
+        open_page(page, places(house)[name])
+        over = "frame => frame.scrollWidth - frame.clientWidth"
+        assert page.locator(".kilit-list-frame").evaluate(over) == 0, name
+
+
 def test_the_console_is_dark_where_the_machine_is(visitor, house) -> None:
     page = open_page(visitor.enter("demo-admin", theme="dark"), "/admin/")
 

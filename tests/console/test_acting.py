@@ -44,14 +44,14 @@ def said(answer: Any) -> list[str]:
 def test_acting_on_a_row_keeps_the_filters_of_the_list_it_was_opened_from(operator, row) -> None:
     opened = operator.get(f"{LIST}{row.pk}/change/?{KEPT}")
 
-    (way, *_) = [button["path"] for button in opened.context["actions_detail"]]
-    asked = operator.get(way)
+    (reset,) = opened.context["offers"]
+    asked = operator.get(reset.href)
     again = send(operator, asked, reason="")
     done = send(operator, again)
 
     for page in (asked, again):
         assert page.context["back"] == f"{LIST}{row.pk}/change/?{KEPT}"
-    assert said(done) == ["Retried 1 of 1."]
+    assert said(done) == ["Reset 1 of 1."]
     assert done.redirect_chain == [(f"{LIST}{row.pk}/change/?{KEPT}", 302)]
     assert escape(f"{LIST}?{FILTERS}") in done.content.decode(), "and from there on to the list"
 

@@ -6,8 +6,7 @@ import pytest
 from django.utils import timezone
 
 from kilit.console.blockers import moment
-from kilit.console.formatting import ago, distance, format_span, since
-from kilit.console.templatetags.console import duration
+from kilit.console.formatting import ago, distance, duration, format_span, since
 from tests.support.commands import ROOT
 
 

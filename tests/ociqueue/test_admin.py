@@ -68,8 +68,8 @@ def test_the_page_shows_the_click_id_and_the_timeline(make_person, site, make_co
 
     shown = answer.content.decode()
     assert "gclid Cj0KCQ-x" in shown
-    assert [event.to_state for event in answer.context["timeline"]] == ["QUEUED", "PROCESSING", "FAILED", "QUEUED"]
-    for text in ("operator:ayse", "the landing page is fixed", "retry_selected", "FAILED →"):
+    assert [step.state for step in answer.context["timeline"]] == ["QUEUED", "FAILED", "PROCESSING", "QUEUED"]
+    for text in ("Retried by ayse", "operator:ayse", "the landing page is fixed", "retry_selected", "FAILED →"):
         assert text in shown
 
 

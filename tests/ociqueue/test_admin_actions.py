@@ -42,6 +42,10 @@ def make_in_state(make_conversion) -> Callable[..., Conversion]:
     return make
 
 
+def offers(answer: Any) -> list[Any]:
+    return [offer for offer in (answer.context["primary"], *answer.context["offers"]) if offer]
+
+
 def states(*rows: Conversion) -> list[str]:
     return [Conversion.objects.get(pk=row.pk).status for row in rows]
 
@@ -130,24 +134,24 @@ def test_what_is_marked_failed_is_not_tried_again_by_a_sweep(make_person, site, 
     assert Conversion.objects.requeue_transient() == 0
 
 
-@pytest.mark.parametrize("verb", [action.verb for action in ConversionAdmin.buttons.values()])
-def test_a_reason_is_asked_for(make_person, site, make_in_state, verb: str) -> None:
-    row = make_in_state(site, "RETRY")
+@pytest.mark.parametrize(("verb", "number"), [("reset_to_queued", 1), ("mark_failed", 1), ("retry_selected", 2)])
+def test_a_reason_is_asked_for(make_person, site, make_in_state, verb: str, number: int) -> None:
+    rows = [make_in_state(site, "RETRY") for _ in range(number)]
 
-    answer = confirm(make_person(sites={site: "operator"}), verb, row, reason="  ")
+    answer = confirm(make_person(sites={site: "operator"}), verb, *rows, reason="  ")
 
     assert answer.context["form"].errors == {"reason": ["This field is required."]}
-    assert states(row) == ["RETRY"]
+    assert set(states(*rows)) == {"RETRY"}
 
 
 @pytest.mark.parametrize(
     ("status", "offered"),
     [
-        ("QUEUED", ["mark-failed"]),
-        ("RETRY", ["retry", "reset", "mark-failed"]),
-        ("PROCESSING", ["reset", "mark-failed"]),
+        ("QUEUED", ["Mark failed"]),
+        ("RETRY", ["Retry", "Reset to queued", "Mark failed"]),
+        ("PROCESSING", ["Reset to queued", "Mark failed"]),
         ("COMPLETED", []),
-        ("FAILED", ["retry", "reset"]),
+        ("FAILED", ["Retry", "Reset to queued"]),
     ],
 )
 def test_a_rows_buttons_are_its_legal_moves(make_person, site, make_in_state, status, offered) -> None:
@@ -156,10 +160,11 @@ def test_a_rows_buttons_are_its_legal_moves(make_person, site, make_in_state, st
 
     answer = operator.get(f"{LIST}{row.pk}/change/")
 
-    paths = [button["path"] for button in answer.context["actions_detail"]]
-    assert paths == [f"{LIST}{row.pk}/{name}/" for name in offered]
-    for path in paths:
-        assert operator.get(path).context["sentences"][0].endswith(": 1 of 1 selected.")
+    titles = [str(offer.title) for offer in offers(answer)]
+    assert titles == offered
+    for offer in offers(answer):
+        if not offer.is_done_at_once:
+            assert operator.get(offer.href).context["sentences"][0].endswith(": 1 of 1 selected.")
 
 
 def test_reset_is_not_offered_for_queued_rows_and_says_why(make_person, site, make_in_state) -> None:
@@ -170,7 +175,6 @@ def test_reset_is_not_offered_for_queued_rows_and_says_why(make_person, site, ma
     done = confirm(operator, "reset_to_queued", row)
 
     assert asked.context["sentences"] == ["Reset to queued: 0 of 1 selected.", "1 is QUEUED and will not change."]
-    assert asked.context["submit"] == ""
     assert said(done) == ["Reset 0 of 1; 1 was QUEUED."]
     assert not Event.objects.of(row).filter(message="fixed").exists()
 
@@ -195,7 +199,7 @@ def test_a_viewer_sees_no_action(make_person, site, make_in_state) -> None:
 
     for viewer in (by_role, by_membership):
         assert "_selected_action" not in viewer.get(LIST).content.decode()
-        assert viewer.get(f"{LIST}{row.pk}/change/").context["actions_detail"] == []
+        assert offers(viewer.get(f"{LIST}{row.pk}/change/")) == []
 
 
 def test_posts_made_by_hand_are_refused_too(make_person, site, make_in_state) -> None:

@@ -3,11 +3,13 @@
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from ociqueue.models import Site
+from kilit.bulk.models import BulkAction, BulkItem
+from ociqueue.models import Conversion, Site
 from tests.support.crowded_conversions import TABLE
 from tests.support.plans import blocks, crowding, explained
 
@@ -78,10 +80,27 @@ def lists(large: Site, small: Site, sql: Any) -> list[dict[str, str]]:
         *({"q": text} for text in ("C500000", "500000", "K500000", "00000000-0000-7000-8000-000000000001")),
         # Beginnings of a million rows, of half a million old ones, of some, and of none.
         *({"q": text} for text in ("k", "K4", "k99", "c7777", "5", "never")),
+        # The oldest first.
+        *({"o": "7", **filters} for filters in ({}, {"status": "FAILED"}, {"code": "RARE"}, {"site": str(small.pk)})),
         {"q": "k", "site": str(small.pk)},
         {"q": "k4", "status": "COMPLETED"},
         {"q": "k9", "site": str(small.pk), "status": "FAILED"},
+        *({"bulk": bulk, **more} for bulk in [old_bulk()] for more in ({}, {"status": "FAILED"}, {"status": "QUEUED"})),
     ]
+
+
+def old_bulk() -> str:
+    """Record a bulk action that changed the oldest of the rows."""
+    user = User.objects.create_user("can")
+    action = BulkAction.objects.create(
+        queue="conversion", action="retry", asked_by=user, reason="x", filters={"q": "k"}
+    )
+    oldest = Conversion.objects.order_by("pk").values_list("pk", flat=True)[:2_000]  # each costs four blocks to look up
+    items = [BulkItem(action=action, object_id=pk, found_as="FAILED", result="changed") for pk in oldest]
+    BulkItem.objects.bulk_create(items)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE bulk_bulkitem")
+    return str(action.pk)
 
 
 def look_over(client: Client, asked: dict[str, str]) -> int:

@@ -5,7 +5,7 @@ import pytest
 from kilit.api.cursor import decode_cursor
 from kilit.lock.identity import uuid7
 from ociqueue import presenters
-from ociqueue.filters import search
+from ociqueue.filters import FILTERS
 from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.uploader.upload_run import due_sites
 from tests.support.crowded_conversions import BUFFERS_PER_ROW, FILL, TABLE, WAITING, crowded  # noqa: F401 - a fixture
@@ -30,7 +30,7 @@ def test_nothing_that_runs_all_day_walks_the_finished_rows(crowded: Site) -> Non
         "rows": lambda: presenters.rows_page(crowded, limit=200, status=None, cursor=cursor),
         "rows by state": lambda: presenters.rows_page(crowded, limit=200, status="FAILED", cursor=None),
         "stats": lambda: presenters.stats(crowded),
-        "search": lambda: list(search(rows, "c500000")),
+        "search": lambda: FILTERS.search.first(rows, "c500000"),
         "one row": lambda: list(rows.filter(pk=last)),
     }
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from orchestrator.api import presenters
+from orchestrator.filters import FILTERS
 from orchestrator.models import Job
 from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.schemas.jobs import CuttingJobsQuery
@@ -26,6 +27,8 @@ QUESTIONS: dict[str, Callable[[], Any]] = {
     "release lapsed": release_lapsed,
     "list": lambda: presenters.job_page(CuttingJobsQuery()),
     "list of a state": lambda: presenters.job_page(CuttingJobsQuery(state=JobState.HOLD)),
+    "search by order": lambda: FILTERS.search.first(Job.objects.all(), "s-77"),
+    "search by phone": lambda: FILTERS.search.first(Job.objects.all(), "0532 99"),
     "list of an order": lambda: presenters.job_page(CuttingJobsQuery(order_id="S-7")),
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pdfjobs import cleanup, enqueue, work
-from pdfjobs.filters import search
+from pdfjobs.filters import FILTERS
 from pdfjobs.models import PdfJob
 from tests.support.crowded_pdf_jobs import MOST_BUFFERS, TABLE, crowded  # noqa: F401 - a fixture
 from tests.support.plans import blocks, explained, statements, walked
@@ -31,7 +31,8 @@ def test_nothing_that_runs_all_day_walks_the_finished_jobs(crowded: int, monkeyp
         "list of a state": lambda: list(rows.filter(status="failed")[:50]),
         "list of a code": lambda: list(rows.filter(status="failed", error_code="UNKNOWN")[:50]),
         "list of a template": lambda: list(rows.filter(template_name="offer")[:50]),
-        "search by key": lambda: list(search(rows, f"{7:064}")[:50]),
+        "search by key": lambda: FILTERS.search.first(rows, f"{7:064}"),
+        "search by number": lambda: FILTERS.search.first(rows, "n-77"),
     }
 
     for name, chore in chores.items():

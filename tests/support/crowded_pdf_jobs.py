@@ -19,11 +19,11 @@ MOST_BUFFERS = 20_000
 
 
 FILL = """
-    INSERT INTO pdfjobs_pdfjob (id, owner_id, status, job_key, template_name, payload, options, timeout, artifact_key,
-      artifact_digest, artifact_size, error_code, error_detail, retry_count, queued_at, started_at, finished_at,
-      claim_token, lease_until)
-    SELECT (lpad(to_hex(n), 8, '0') || '-0000-7000-8000-000000000000')::uuid, %s, status, 'k' || n, 'invoice', '{}',
-      '{}', '1 minute', CASE WHEN status = 'succeeded' THEN 'pdfs/' || n ELSE '' END, 'd', 1,
+    INSERT INTO pdfjobs_pdfjob (id, owner_id, status, job_key, template_name, document_number, payload, options,
+      timeout, artifact_key, artifact_digest, artifact_size, error_code, error_detail, retry_count, queued_at,
+      started_at, finished_at, claim_token, lease_until)
+    SELECT (lpad(to_hex(n), 8, '0') || '-0000-7000-8000-000000000000')::uuid, %s, status, 'k' || n, 'invoice',
+      'N-' || n, '{}', '{}', '1 minute', CASE WHEN status = 'succeeded' THEN 'pdfs/' || n ELSE '' END, 'd', 1,
       CASE WHEN status = 'failed' THEN 'UNKNOWN' ELSE '' END, '', 0, now() - interval '2 days',
       CASE WHEN status <> 'queued' THEN now() - interval '2 days' END,
       CASE WHEN status NOT IN ('queued', 'running') THEN now() - interval '2 days' END,

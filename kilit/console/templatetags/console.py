@@ -7,14 +7,13 @@ from django.utils.formats import date_format, number_format
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from kilit.console import formatting, machine_errors
 
 register = template.Library()
+register.filter("duration", formatting.duration)
 
 DAY = timedelta(days=1)
-MINUTE = timedelta(minutes=1)
 SECOND = timedelta(seconds=1)
 
 
@@ -47,23 +46,13 @@ def distance(time: datetime) -> str:
 @register.filter
 def lasting(time: datetime, now: datetime) -> str:
     """Return how long ago it was by the database's clock."""
-    return duration(now - time)
+    return formatting.duration(now - time)
 
 
 @register.filter
 def moment(time: datetime, now: datetime) -> str:
     """Return a time of the last 24 hours as hours and minutes, an earlier one as a day; both in the reader's zone."""
     return date_format(localtime(time), "TIME_FORMAT" if now - time < DAY else "DATE_FORMAT")
-
-
-@register.filter
-def duration(span: timedelta) -> str:
-    if span < MINUTE:
-        seconds = max(0, round(span.total_seconds()))
-        if not seconds:
-            return _("less than a second")
-        return ngettext("%(number)d second", "%(number)d seconds", seconds) % {"number": seconds}
-    return formatting.format_span(span)
 
 
 @register.filter

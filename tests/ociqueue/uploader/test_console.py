@@ -154,10 +154,10 @@ def test_not_allowlisted_is_reported_in_full_and_a_probe_closes_it(google, make_
     closed = operator.get(page_of(api_site, "circuit"))
     assert "The circuit is closed" in closed.content.decode()
     (shown_circuit,) = closed.context["circuits"]
-    assert [event.event_type for event in shown_circuit["timeline"]] == [
+    assert [step.event.event_type for step in shown_circuit["timeline"]] == [
         "STATE_CLOSED",
         "PROBE_ASKED",
         "STATE_OPEN",
         "JOB_CREATED",
     ]
-    assert shown_circuit["timeline"][1].actor == "operator:ayse"
+    assert shown_circuit["timeline"][1].event.actor == "operator:ayse"

@@ -1,0 +1,40 @@
+"""The filter of lists by a bulk action: the rows that it changed, wherever they are now."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from kilit.bulk.filters import Filter
+from kilit.bulk.models import BulkItem
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+
+TITLE = _("changed by bulk action")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BulkFilter(Filter):
+    """Set by the links of a bulk action's page. The items' unique index finds its rows, in the order of the list."""
+
+    name: str = "bulk"
+    title: "StrOrPromise" = TITLE
+    column: str = "id"
+
+    def accepts(self, value: str, user: Any) -> bool:
+        with suppress(ValueError):
+            return bool(UUID(value))
+        return False
+
+    def condition(self, value: str, *, as_of: datetime | None = None) -> Q:
+        changed = BulkItem.objects.filter(action=UUID(value), result=BulkItem.Result.CHANGED)
+        return Q(pk__in=changed.values("object_id"))
+
+    def describe(self, value: str, user: Any) -> str:
+        return f"…{value[-12:]}"

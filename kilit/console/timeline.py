@@ -1,0 +1,104 @@
+"""A job's timeline: one sentence for each event, newest first, with the time since the event before."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from kilit.console.formatting import duration
+from kilit.lock.failures import Failures
+from kilit.lock.models import Event
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+Sentences = Mapping[str, "StrOrPromise"]
+
+SECOND = timedelta(seconds=1)
+PEOPLE = ("operator", "admin", "viewer", "user")  # the name follows the role
+ACTORS: Sentences = {
+    "sweep": gettext_lazy("the scheduled task %(name)s"),
+    "command": gettext_lazy("the command %(name)s"),
+    "worker": gettext_lazy("a worker"),
+    "runner": gettext_lazy("the runner on %(name)s"),
+    "key": gettext_lazy("the API key of %(name)s"),
+}
+
+
+@dataclass(frozen=True)
+class Story:
+    """How a queue tells its events: sentences by verb or event type, with %(who)s where the actor matters."""
+
+    sentences: Sentences = field(default_factory=dict)
+    actors: Sentences = field(default_factory=dict)  # by the first part of the actor's name
+    attempts: str = ""  # the recorded column that counts attempts
+    first_attempt: int = 1  # its value in the first attempt
+
+    def steps(self, events: Iterable[Event], failures: Failures | None = None) -> list["TimelineStep"]:
+        """Return the steps of a timeline that is given oldest first, newest first."""
+        steps = [self._step(event, before, failures) for before, event in pairwise([None, *events]) if event]
+        return steps[::-1]
+
+    def who(self, actor: str) -> str:
+        kind, _colon, name = actor.partition(":")
+        if kind in PEOPLE and name:
+            return name
+        known = self.actors.get(kind) or ACTORS.get(kind)
+        return str(known) % {"name": name.partition(":")[0]} if known else actor
+
+    def _step(self, event: Event, before: Event | None, failures: Failures | None) -> "TimelineStep":
+        moved = event.from_state != event.to_state
+        failed = failures if failures and moved and event.to_state in failures.states else None
+        return TimelineStep(
+            " · ".join(self._parts(event, before)),
+            state=event.to_state if moved else "",
+            at=event.created_at,
+            message=event.message,
+            error_code=event.details.get(failed.code, "") if failed else "",
+            error_message=event.details.get(failed.message, "") if failed else "",
+            event=event,
+        )
+
+    def _parts(self, event: Event, before: Event | None) -> Iterator[str]:
+        verb = event.details.get("verb", "")
+        known = self.sentences.get(verb) or self.sentences.get(event.event_type)
+        if known:
+            yield str(known) % {"who": self.who(event.actor)}
+        elif not event.from_state:
+            yield _("Created by %(who)s") % {"who": self.who(event.actor)}
+        elif event.from_state == event.to_state:
+            yield _("%(what)s by %(who)s") % {"what": event.event_type, "who": self.who(event.actor)}
+        else:
+            yield _("Moved to %(state)s by %(who)s") % {"state": event.to_state, "who": self.who(event.actor)}
+        if verb == "claim" and self.attempts in event.details:
+            number = event.details[self.attempts] - self.first_attempt + 1
+            yield _("attempt %(number)s") % {"number": number}
+        if before and (span := event.created_at - before.created_at) >= SECOND:
+            yield _("%(span)s later") % {"span": duration(span)}
+
+
+@dataclass(frozen=True)
+class TimelineStep:
+    sentence: str
+    state: str  # that the job moved to, if it moved
+    at: datetime
+    message: str
+    error_code: str
+    error_message: str
+    event: Event
+
+    @property
+    def details(self) -> list[tuple[str, Any]]:
+        """What was recorded, with the names of the API and of the columns."""
+        event = self.event
+        moved = f"{event.from_state} → {event.to_state}".removeprefix(" → ")
+        recorded = {"event": event.event_type, "state": moved, "actor": event.actor, **event.details}
+        return [(name, _joined(value)) for name, value in recorded.items() if value not in (None, "", [], {})]
+
+
+def _joined(value: Any) -> Any:
+    return ", ".join(map(str, value)) if isinstance(value, list) else value

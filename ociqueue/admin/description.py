@@ -1,0 +1,80 @@
+"""What a conversion's page calls its states and its events, and which action stands out."""
+
+from collections.abc import Mapping
+
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from kilit.console.formatting import joined, link
+from kilit.console.job_page import JobDescription, JobOffer
+from kilit.console.timeline import Story
+from ociqueue.admin.columns import state_notes
+from ociqueue.models import Conversion
+from ociqueue.states import Category, ConversionStatus
+
+LABELS = {
+    ConversionStatus.QUEUED: _("Waiting"),
+    ConversionStatus.RETRY: _("Waiting for another attempt"),
+    ConversionStatus.PROCESSING: _("Being sent"),
+    ConversionStatus.COMPLETED: _("Sent"),
+    ConversionStatus.FAILED: _("Failed"),
+}
+MEANINGS = {
+    Category.VALIDATION: _("The data is wrong; another attempt would fail too."),
+    Category.TRANSIENT: _("A temporary fault; another attempt may succeed."),
+    Category.AUTH: _("Google rejected the account or its credentials."),
+    Category.RATE_LIMIT: _("Google asked for fewer requests."),
+    Category.PERMANENT: _("It will not succeed as it is."),
+}
+STORY = Story(
+    {
+        "JOB_CREATED": _("Added by %(who)s"),
+        "claim": _("Claimed by %(who)s"),
+        "ack": _("Sent, as reported by %(who)s"),
+        "ack_failed": _("Failed, as reported by %(who)s"),
+        "defer": _("Scheduled for another attempt by %(who)s"),
+        "recover": _("Taken back by %(who)s, because no result was reported"),
+        "cap": _("Failed by %(who)s, because no attempts were left"),
+        "retry_selected": _("Retried by %(who)s"),
+        "reset_to_queued": _("Reset by %(who)s"),
+        "mark_failed": _("Marked failed by %(who)s"),
+        "requeue_transient": _("Retried by %(who)s"),
+        "LATE_ANSWER": _("Google answered late; nothing was changed"),
+        "LATE_ACK": _("Success reported late by %(who)s; nothing was changed"),
+        "LATE_ACK_FAILED": _("Failure reported late by %(who)s; nothing was changed"),
+    },
+    actors={"key": _("the script"), "uploader": _("the uploader")},
+    attempts="attempt_count",
+)
+
+
+def belongs_to(row: Conversion) -> SafeString:
+    site = link(reverse("admin:ociqueue_site_change", args=[row.site_id]), row.site.name)
+    return joined(site, row.action)
+
+
+def explain_error(row: Conversion) -> str:
+    category = row.provider_error_category
+    return f"{category}: {MEANINGS[Category(category)]}" if category else ""
+
+
+def choose_primary(row: Conversion, offers: Mapping[str, JobOffer]) -> JobOffer | None:
+    """Return what helps against the error's category, among what the user may do."""
+    if offers and row.status == ConversionStatus.FAILED and row.provider_error_category == Category.AUTH:
+        href = reverse("admin:ociqueue_site_credentials", args=[row.site_id])
+        return JobOffer(_("Open the site's connection"), "passkey", href)
+    return offers.get("retry")
+
+
+CONVERSION = JobDescription(
+    id_of=str,
+    belongs_to=belongs_to,
+    state_labels=LABELS,
+    state_notes=state_notes,
+    goal=ConversionStatus.COMPLETED,
+    story=STORY,
+    explain_error=explain_error,
+    choose_primary=choose_primary,
+    copied_fields={"source_key": "source_key", "order_id": "order_id", "whole_click_id": "click_id"},
+)

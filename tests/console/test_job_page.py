@@ -1,0 +1,103 @@
+"""The page that all jobs share: their name, the error and what to do, and one action that stands out."""
+
+import re
+
+import pytest
+
+from ociqueue.models import Conversion
+from pdfjobs.models import PdfJob
+from pdfjobs.rendering.errors import MISSING_PAGES
+from tests.support.conversions import new_conversion
+from tests.support.dashboard import make_conversions, make_site
+from tests.support.pdf_jobs import bring, new_job
+
+pytestmark = pytest.mark.django_db
+
+PDFS, ROWS = "/admin/pdfjobs/pdfjob/", "/admin/ociqueue/conversion/"
+
+
+def make_pdf_job(state: str) -> PdfJob:
+    return bring(new_job(), state)
+
+
+def test_one_job_is_retried_without_a_reason(make_person) -> None:
+    job = make_pdf_job("failed")
+
+    answer = make_person().post(f"{PDFS}act/retry_selected/", {"ids": job.pk, "from_row": "1"}, follow=True)
+
+    assert [str(message) for message in answer.context["messages"]] == ["Retried 1 of 1."]
+    assert PdfJob.objects.get(pk=job.pk).status == "queued"
+
+
+def test_the_pdf_of_a_job_is_its_primary_action(make_person) -> None:
+    job = make_pdf_job("succeeded")
+
+    answer = make_person(role="viewer").get(f"{PDFS}{job.pk}/change/")
+
+    assert answer.context["primary"].href == f"{PDFS}{job.pk}/file/?download"
+
+
+def test_a_retry_that_cannot_help_does_not_stand_out(make_person) -> None:
+    job = bring(new_job(options={"pages": "7-9"}), "failed", detail=f"{MISSING_PAGES}: no page 7")
+
+    answer = make_person().get(f"{PDFS}{job.pk}/change/")
+
+    assert answer.context["primary"] is None
+    assert [str(offer.title) for offer in answer.context["offers"]] == ["Retry", "Expire"]
+
+
+def test_a_page_begins_with_the_name_that_people_know(make_person) -> None:
+    site = make_site()
+    make_conversions(site, badly=1)
+    row = Conversion.objects.get()
+    Conversion.objects.filter(pk=row.pk).update(source_key="order-7/a")
+
+    shown = make_person(sites=(site,)).get(f"{ROWS}{row.pk}/change/").content.decode()
+
+    (heading,) = re.findall(r'<h2 class="kilit-job-name"[^>]*>\s*(.*?)\s*<', shown)
+    assert heading == "order-7/a"
+    assert f'data-copy="{row}"' in shown, "the id can be copied"
+    assert site.name in shown
+    order = [shown.index(text) for text in (heading, "What to do", ">Timeline<")]
+    assert order == sorted(order)
+
+
+def test_empty_facts_are_not_shown(make_person) -> None:
+    site = make_site()
+    make_conversions(site, badly=1)
+
+    facts = make_person(sites=(site,)).get(f"{ROWS}{Conversion.objects.get().pk}/change/").context["facts"]
+
+    labels = {fact.label for _, section in facts for fact in section}
+    assert "Click id" in labels
+    assert not labels & {"Uploaded at", "Next retry at", "Replaced by", "Upload that holds it"}
+
+
+def test_a_job_leads_along_the_shortest_way_to_success(make_person) -> None:
+    job = make_pdf_job("failed")
+
+    stepper = make_person().get(f"{PDFS}{job.pk}/change/").context["stepper"]
+
+    assert [(node.state, node.look) for node in stepper] == [
+        ("queued", "been"),
+        ("running", "been"),
+        ("succeeded", "ahead"),
+        ("failed", "here"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("category", "title"),
+    [("TRANSIENT", "Retry"), ("AUTH", "Open the site's connection"), ("PERMANENT", "Retry")],
+)
+def test_the_primary_action_is_what_helps_against_the_error(make_person, category: str, title: str) -> None:
+    site = make_site()
+    new_conversion(site).save()
+    rows = Conversion.objects.all()
+    rows.claim(limit=1)
+    rows.ack_failed(code="SOME_CODE", category=category, message="bad")
+
+    answer = make_person(sites=(site,)).get(f"{ROWS}{rows.get().pk}/change/")
+
+    assert str(answer.context["primary"].title) == title
+    assert answer.content.decode().count('class="kilit-primary"') == 1
