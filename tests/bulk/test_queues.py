@@ -126,14 +126,14 @@ def test_a_job_in_progress_is_skipped_in_preview_and_report(make_person, floor) 
 
 
 @pytest.mark.parametrize("verb", ["approve", "retry", "cancel"])
-def test_decisions_need_a_reason_too(make_person, floor, verb: str) -> None:
-    job = make_cutting_job()
+def test_decisions_on_several_jobs_need_a_reason_too(make_person, floor, verb: str) -> None:
+    jobs = [make_cutting_job(order_id="S-1"), make_cutting_job(order_id="S-2")]
+    ids = ",".join(str(job.pk) for job in jobs)
 
-    answer = make_person().post(f"{CUTTING}act/{verb}/", {"ids": str(job.pk), "reason": " "})
+    answer = make_person().post(f"{CUTTING}act/{verb}/", {"ids": ids, "reason": " "})
 
     assert answer.context["form"].errors == {"reason": ["This field is required."]}
-    job.refresh_from_db()
-    assert job.status == "NEW"
+    assert set(Job.objects.values_list("status", flat=True)) == {"NEW"}
 
 
 def test_the_export_of_failed_pdf_jobs(make_person, make_job) -> None:

@@ -185,7 +185,7 @@ def test_no_page_of_the_list_walks_the_table(crowded, admin_client) -> None:  # 
             with CaptureQueriesContext(connection) as asked:
                 assert admin_client.get(LIST, {**filters, "p": page}).status_code == 200
             looked = [query["sql"] for query in asked if 'FROM "orchestrator_job"' in query["sql"]]
-            assert len(looked) <= 2, filters
+            assert len(looked) <= 2 + ("q" in filters), filters  # a search finds ids first
             for statement in looked:
                 with connection.cursor() as cursor:
                     cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement.replace('%', '%%')}", [])

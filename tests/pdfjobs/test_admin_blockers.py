@@ -96,6 +96,6 @@ def test_no_page_of_the_list_walks_the_table(crowded, admin_client) -> None:  # 
             with CaptureQueriesContext(connection) as asked:
                 assert admin_client.get(LIST, {**filters, "p": page}).status_code == 200
             looked = [query["sql"] for query in asked if 'FROM "pdfjobs_pdfjob"' in query["sql"]]
-            assert len(looked) <= 2, filters
+            assert len(looked) <= 2 + ("q" in filters), filters  # a search finds ids first
             for statement in looked:
                 assert blocks(explained(statement)) < 11_000 < FINISHED / 10, filters

@@ -28,7 +28,7 @@ work_due()
 ours = ("config", "kilit", "ociqueue", "pdfjobs", "orchestrator")
 pages = ("admin", "console")
 loaded = [name for name in sys.modules if name.split(".")[0] in ours and set(name.split(".")[1:]) & set(pages)]
-print(*sorted(set(loaded) - {"config.console", "kilit.console", "kilit.console.apps"}))
+print(*sorted(set(loaded) - {"config.console", "kilit.console", "kilit.console.apps", "kilit.console.models"}))
 """
 
 
