@@ -30,7 +30,6 @@ class ChoiceListFilter(admin.SimpleListFilter):
 class TypedListFilter(admin.ListFilter):
     """One or more fields to type into."""
 
-    template = "admin/console/typed_filter.html"
     declared: ClassVar[tuple[Filter, ...]]
     input_type = "text"
     placeholder: Any = ""
@@ -69,8 +68,6 @@ class DayListFilter(TypedListFilter):
 
 class ErrorGroupListFilter(TypedListFilter):
     """Groups are chosen on their own page; the list only shows that one is chosen."""
-
-    template = "admin/console/group_filter.html"
 
     def has_output(self) -> bool:
         return bool(self.used_parameters.get(self.declared[0].name))
