@@ -37,7 +37,8 @@ FOLD = """
     SELECT count(*) FROM gone
 """
 
-# The last 24 hours by the clock, the current one included; an hour in which nothing happened has a row too.
+# The last 24 hours by the clock, the current one included; an hour in which nothing happened has a row too. Hours are
+# asked for by name, not as a range, so that the index that begins with the hour is always the cheapest.
 LAST_DAY = """
     SELECT hour, {column}, entered
     FROM generate_series(date_trunc('hour', now()) - interval '23 hours', date_trunc('hour', now()),
@@ -46,7 +47,8 @@ LAST_DAY = """
       SELECT hour, {column}, sum(entered)::bigint AS entered FROM (
         SELECT hour, {column}, entered FROM {hours}
         WHERE queue = %(queue)s AND {column} = ANY(%(values)s)
-          AND hour >= date_trunc('hour', now()) - interval '23 hours'
+          AND hour = ANY(ARRAY(SELECT generate_series(
+            date_trunc('hour', now()) - interval '23 hours', date_trunc('hour', now()), interval '1 hour')))
           AND (%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))
         UNION ALL
         SELECT date_trunc('hour', created_at), {column}, entered FROM {changes}
