@@ -101,6 +101,7 @@ class JobPageAdmin(ErrorGroupsAdmin):
             "list_href": self.back_address([], filters=request.GET.get(LIST_FILTERS, "")),
             "facts": list(self._sections(request, row)),
             "more_template": self.more_template,
+            "crumb_names_row": True,
         }
         name = self.row_name(row)
         return page(self, request, self.job_template, title=name, name=name, **context, **self.detail_context(row))

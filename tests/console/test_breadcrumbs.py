@@ -21,6 +21,7 @@ def steps(client, address: str) -> list[str]:
 def test_every_page_has_a_breadcrumb_that_ends_with_it(admin_client) -> None:
     site = make_site("Ege")
     make_conversions(site, badly=1)
+    site.conversions.update(source_key="order-7/a")
     row, rows = site.conversions.get(), "/admin/ociqueue/conversion/"
     place = ["Offline conversions", "Sites", "Ege"]
     expected = {
@@ -29,6 +30,7 @@ def test_every_page_has_a_breadcrumb_that_ends_with_it(admin_client) -> None:
         f"{rows}import/": ["Offline conversions", "Conversions", "Import conversions"],
         f"{rows}groups/": ["Offline conversions", "Conversions", "Error groups of conversions"],
         f"{rows}all/retry/?status=FAILED": ["Offline conversions", "Conversions", "Retry 1 conversion?"],
+        f"{rows}{row.pk}/change/": ["Offline conversions", "Conversions", "order-7/a"],
         f"{rows}{row.pk}/retry/": ["Offline conversions", "Conversions", "Retry 1 conversion?"],
         "/admin/orchestrator/job/preflight/": ["Panel cutting", "Jobs", "Preflight"],
         f"/admin/ociqueue/site/{site.pk}/ads-script/": [*place, "Ads Script of Ege"],
