@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from django import forms
 from django.contrib.admin.utils import display_for_field, flatten, label_for_field, lookup_field, unquote
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -29,13 +30,14 @@ STEPS_SHOWN = 20  # of the timeline; the older ones are folded
 
 @dataclass(frozen=True)
 class JobOffer:
-    """Something to click on a job's page: a verb done at once, or else a page."""
+    """Something to click on a job's page: a verb done at once, a form on the page itself, or else a page."""
 
     title: "StrOrPromise"
     icon: str
     href: str
     is_done_at_once: bool = False
     is_dangerous: bool = False
+    form: forms.Form | None = None  # the primary's is shown where the page says what to do
 
 
 @dataclass(frozen=True)

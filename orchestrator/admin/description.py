@@ -8,6 +8,7 @@ from kilit.console.formatting import joined
 from kilit.console.job_page import JobDescription
 from kilit.console.timeline import Story
 from orchestrator.admin.columns import state_notes
+from orchestrator.admin.first_actions import choose_primary
 from orchestrator.errors import Code
 from orchestrator.models import Job
 from orchestrator.states import JobState
@@ -53,7 +54,7 @@ def belongs_to(job: Job) -> SafeString:
 
 
 def explain_error(job: Job) -> str:
-    return str(Code(job.error_code).label)
+    return gettext(Code(job.error_code).label)
 
 
 CUTTING_JOB = JobDescription(
@@ -63,5 +64,6 @@ CUTTING_JOB = JobDescription(
     goal=JobState.DONE,
     story=STORY,
     explain_error=explain_error,
+    choose_primary=choose_primary,
     copied_fields={"order_id": "order_id", "whole_customer": "customer_phone"},
 )

@@ -5,18 +5,22 @@ from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
-from django.http import Http404, HttpRequest, HttpResponse
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.actions import Action
 from kilit.console.formatting import badge, button, page
+from kilit.console.job_page import JobOffer
 from kilit.console.masking import mask_personal_data, mask_phone
 from kilit.console.queue_admin import QueueAdmin
 from orchestrator.admin import blockers, columns, description
+from orchestrator.admin.first_actions import with_first
+from orchestrator.admin.new_customer import HeldCustomerForm, format_phone
 from orchestrator.api.jobs import download
 from orchestrator.errors import JobError
 from orchestrator.files.folders import Folders
@@ -103,6 +107,9 @@ class JobAdmin(QueueAdmin):
         jobs: JobQuerySet = super().get_queryset(request)
         return jobs.defer("payload")
 
+    def offers(self, request: HttpRequest, row: Job) -> dict[str, JobOffer]:
+        return with_first(row, super().offers(request, row), request.user)
+
     def detail_context(self, row: Job) -> dict[str, Any]:
         return {
             **super().detail_context(row),
@@ -117,6 +124,35 @@ class JobAdmin(QueueAdmin):
         checks = [(check, badge(check.level, LEVELS[check.level])) for check in preflight()]
         context: dict[str, Any] = {"checks": checks, "floor_is_here": settings.FLOOR_IS_HERE}
         return page(self, request, "admin/orchestrator/preflight.html", title=_("Preflight"), **context)
+
+    def add_customer(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Add the customer of a held order and approve its jobs. After a mistake in the form, ask again."""
+        job = self.get_object(request, unquote(object_id))
+        if not (self.has_operate_permission(request) and request.user.has_perm("orchestrator.operate_customer")):
+            raise PermissionDenied
+        if job is None:
+            raise Http404
+        form = HeldCustomerForm(job, request.POST if request.method == "POST" else None)
+        if not form.is_valid():
+            title = _("Add %(phone)s as customer and continue") % {"phone": format_phone(job.customer_phone)}
+            back = self.address("change", job.pk)
+            return page(
+                self,
+                request,
+                "admin/console/confirm.html",
+                title=title,
+                form=form,
+                submit=title,
+                back=back,
+                original=job,
+            )
+        ids = form.ids()
+        customer, report = form.save(request, APPROVE, ids)
+        known = _("%(name)s is a customer now.") % {"name": customer.name}
+        messages.add_message(request, report.level, f"{known} {report.sentence}")
+        if len(ids) > 1:  # the list shows what becomes of them
+            self.remember(request, APPROVE, ids)
+        return HttpResponseRedirect(self.back_address(ids, filters="", from_row=len(ids) == 1))
 
     def solution_file(self, request: HttpRequest, object_id: str, number: int) -> HttpResponse:
         job = self.get_object(request, unquote(object_id))
@@ -138,6 +174,7 @@ class JobAdmin(QueueAdmin):
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view
         return [
+            path("<path:object_id>/add-customer/", view(self.add_customer), name="orchestrator_job_add_customer"),
             path("<path:object_id>/sheet/<int:number>/", view(self.sheet_file), name="orchestrator_job_sheet"),
             path("<path:object_id>/solution/<int:number>/", view(self.solution_file), name="orchestrator_job_solution"),
             *super().get_urls(),

@@ -3,19 +3,20 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from kilit.console.failure_problems import FailureLines
 from kilit.console.panels import Panel, StuckRows
-from kilit.console.problems import Place, Problem, ProblemAction, Severity, with_number
+from kilit.console.problems import MOST_NAMED, Place, Problem, ProblemAction, Severity, with_number
 from kilit.lock.models import Count, ErrorGroup
 from kilit.lock.models.error_groups import Cause
+from orchestrator.admin.held_jobs import HeldJobs
 from orchestrator.errors import PERMANENT_CODES, Code
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet
@@ -25,7 +26,7 @@ from orchestrator.states import FAILING, JOBS, JobState
 # A runner looks every second, and its quick thread is never blocked by OptiPlanning.
 UNATTENDED_AFTER = timedelta(minutes=5)
 SLOT_TAKEN_TOO_LONG = timedelta(minutes=10)
-HELD_LOOKED_AT = 1000
+ACTIONS = {Code.CRM_NO_MATCH: gettext_lazy("Add customer")}
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,13 @@ class CuttingProblems:
         counts = Counter[str]()
         for cause in causes:
             counts[cause.code] += cause.total
-        oldest = _held_since() if counts else {}
+        held = HeldJobs.by_code(self.panel.row_address) if counts else {}
         for code, count in counts.items():
+            known = held.get(code) or HeldJobs()
             everything = self.panel.list_address(status=JobState.HOLD, code=code)
+            action = ProblemAction(_("Review and approve"), everything)
+            if len(known.places) == 1 and known.count == count:  # one click leads to where it is solved
+                action = ProblemAction(str(ACTIONS.get(Code(code), _("Open"))), known.places[0].link)
             yield Problem(
                 part=JOBS.queue,
                 kind="hold",
@@ -73,9 +78,11 @@ class CuttingProblems:
                 title=_held_title(code, count),
                 cause=_label(code),
                 count=count,
-                since=oldest.get(code),
+                where=known.places[:MOST_NAMED],
+                beyond=max(0, len(known.places) - MOST_NAMED),
+                since=known.since,
                 link=everything,
-                action=ProblemAction(_("Review and approve"), everything) if self.may_act else None,
+                action=action if self.may_act else None,
             )
 
     def _waiting_for_optiplanning(self) -> Iterator[Problem]:
@@ -145,15 +152,6 @@ def stuck_jobs() -> JobQuerySet:
     both = unattended.values("pk").union(Job.objects.lapsed().values("pk"), all=True)
     rows: JobQuerySet = Job.objects.defer("payload").filter(pk__in=both).order_by("next_run_at")
     return rows
-
-
-def _held_since() -> dict[str, datetime]:
-    """Return since when the first job of each reason is on HOLD, of the oldest jobs."""
-    rows = Job.objects.filter(status=JobState.HOLD).order_by("id").values_list("error_code", "updated_at")
-    found: dict[str, datetime] = {}
-    for code, since in rows[:HELD_LOOKED_AT]:
-        found[code] = min(since, found.get(code, since))
-    return found
 
 
 def _held_title(code: str, count: int) -> str:

@@ -8,8 +8,8 @@ from orchestrator.states import FAILING, JobState
 
 HELP = {
     Code.CRM_NO_MATCH: _(
-        "No customer has this phone number. Add the customer (Customers → Add) with the phone number of the order, "
-        "then approve."
+        "No customer has this phone number. Add the customer here, and the job continues. If the number is wrong, "
+        "have the order sent again. If the customer was added elsewhere, approve."
     ),
     Code.TEMPLATE_INVALID: _(
         "The Excel template is missing, or its sheet or tags are wrong. Restore the right file (Preflight shows "

@@ -1,0 +1,148 @@
+"""Each reason for HOLD has an action of its own on the job's page, and the dashboard leads to it."""
+
+import re
+from html import unescape
+
+import pytest
+from django.urls import reverse
+
+from kilit.console.problems import find_problems
+from kilit.lock.models import Event
+from orchestrator.errors import Code, JobError
+from orchestrator.models import Customer, Job
+from orchestrator.models.queryset import failure
+from orchestrator.workflow.runner import tick
+from tests.support.cutting_jobs import make_job
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/orchestrator/job/"
+ADD = "Add +90 555 123 45 67 as customer and continue"
+
+
+def held(code: Code = Code.CRM_NO_MATCH, **changes) -> Job:
+    return make_job(**changes).move("hold", **failure(JobError(code, "Fix it.")))
+
+
+def page_of(client, job: Job):
+    return client.get(reverse("admin:orchestrator_job_change", args=[job.pk]))
+
+
+def states(*jobs: Job) -> list[str]:
+    return [Job.objects.get(pk=job.pk).status for job in jobs]
+
+
+def test_an_unknown_customer_is_added_and_the_job_continues_with_one_form(make_person, floor) -> None:
+    operator, job = make_person("operator"), held(customer_snapshot_name="Ayşe Yılmaz")
+    shown = page_of(operator, job)
+    primary = shown.context["primary"]
+    assert str(primary.title) == ADD
+    assert 'value="Ayşe Yılmaz"' in shown.text
+    assert shown.text.count("kilit-primary") == 1
+
+    answer = operator.post(primary.href, {"name": "Ayşe Yılmaz"}, follow=True)
+
+    customer = Customer.objects.get()
+    assert (customer.phone, customer.name) == ("+905551234567", "Ayşe Yılmaz")
+    assert answer.redirect_chain[-1][0] == f"{LIST}{job.pk}/change/"
+    assert "Ayşe Yılmaz is a customer now. Approved 1 of 1." in answer.text
+    approved = Event.objects.of(job).get(event_type="HOLD_APPROVED")
+    assert (approved.actor, approved.message) == ("operator:ayse", "The customer was added.")
+    tick(patient=False)
+    assert states(job) != ["HOLD"]
+
+
+def test_all_jobs_of_the_same_unknown_customer_continue_together(make_person) -> None:
+    operator = make_person("operator")
+    jobs = [held(order_id=f"S-{number}") for number in range(3)]
+    stranger = held(order_id="S-9", customer_phone="0555 765 43 21")
+    assert "Also continue the 2 other jobs of this customer" in page_of(operator, jobs[0]).text
+
+    answer = operator.post(f"{LIST}{jobs[0].pk}/add-customer/", {"name": "Ayşe", "all_jobs": "on"}, follow=True)
+
+    assert "Approved 3 of 3." in answer.text
+    assert "Its rows are now:" in answer.text, "the list shows what becomes of them"
+    assert states(*jobs, stranger) == ["NEW", "NEW", "NEW", "HOLD"]
+
+
+def test_only_the_job_continues_when_its_customers_others_are_left_out(make_person) -> None:
+    jobs = [held(order_id=f"S-{number}") for number in range(2)]
+
+    make_person("operator").post(f"{LIST}{jobs[0].pk}/add-customer/", {"name": "Ayşe"})
+
+    assert states(*jobs) == ["NEW", "HOLD"]
+
+
+def test_a_missing_name_is_asked_for_again_and_nothing_changes(make_person) -> None:
+    job = held()
+
+    answer = make_person("operator").post(f"{LIST}{job.pk}/add-customer/", {"name": " \u200b "})
+
+    assert answer.status_code == 200
+    assert "This may not be empty." in answer.text
+    assert not Customer.objects.exists()
+    assert states(job) == ["HOLD"]
+
+
+def test_a_customer_who_was_added_meanwhile_keeps_the_name(make_person, customer) -> None:
+    operator, job = make_person("operator"), held()
+    assert str(page_of(operator, job).context["primary"].title) == "Approve"
+
+    operator.post(f"{LIST}{job.pk}/add-customer/", {"name": "Other"})
+
+    assert [each.name for each in Customer.objects.all()] == [customer.name]
+    assert states(job) == ["NEW"]
+
+
+def test_viewers_add_no_customer(make_person) -> None:
+    viewer, job = make_person("viewer"), held()
+
+    assert page_of(viewer, job).context["primary"] is None
+    assert viewer.post(f"{LIST}{job.pk}/add-customer/", {"name": "Ayşe"}).status_code == 403
+    assert not Customer.objects.exists()
+
+
+def test_an_operator_says_that_optiplanning_was_started(make_person) -> None:
+    job = held(Code.OPERATOR_TRIGGER_REQUIRED, opti_mode="C")
+
+    primary = page_of(make_person("operator"), job).context["primary"]
+
+    assert (str(primary.title), primary.is_done_at_once) == ("I have started OptiPlanning", True)
+    assert primary.href == f"{LIST}act/approve/"
+
+
+def test_the_dashboard_leads_to_the_job_of_an_unknown_customer(make_person, admin_user) -> None:
+    job = held(customer_snapshot_name="Ayşe Yılmaz")
+    held(order_id="S-2", customer_snapshot_name="Ayşe Yılmaz")
+    (problem,) = [each for each in find_problems(admin_user) if each.kind == "hold"]
+    assert [(place.name, place.count) for place in problem.where] == [("Ayşe Yılmaz", 2)]
+    assert (problem.action.label, problem.action.link) == ("Add customer", f"{LIST}{job.pk}/change/")
+    operator = make_person("operator")
+
+    dashboard = unescape(operator.get("/admin/").text)
+    (first_click,) = re.findall(r'href="([^"]+)">Add customer<', dashboard)
+    opened = operator.get(first_click)
+    second_click = opened.context["primary"]
+    operator.post(second_click.href, {"name": second_click.form["name"].value(), "all_jobs": "on"})
+
+    assert states(*Job.objects.all()) == ["NEW", "NEW"]
+
+
+def test_several_unknown_customers_are_named_each_with_its_job(admin_user) -> None:
+    jobs = [held(order_id=f"S-{number}", customer_phone=f"0555 123 45 6{number}") for number in range(4)]
+
+    (problem,) = [each for each in find_problems(admin_user) if each.kind == "hold"]
+
+    assert [place.name for place in problem.where] == ["…4560", "…4561", "…4562"]
+    assert [place.link for place in problem.where] == [f"{LIST}{job.pk}/change/" for job in jobs[:3]]
+    assert (problem.beyond, problem.link) == (1, f"{LIST}?status=HOLD&code=E_CRM_NO_MATCH")
+
+
+def test_an_approval_without_a_fix_shows_that_the_jobs_are_held_again(make_person, floor) -> None:
+    operator = make_person("operator")
+    jobs = [held(order_id=f"S-{number}") for number in range(2)]
+    operator.post(f"{LIST}act/approve/", {"ids": ",".join(str(job.pk) for job in jobs), "reason": "again"})
+
+    tick(patient=False)
+
+    assert "2 HOLD again" in operator.get(LIST).text
