@@ -54,10 +54,11 @@ class Place:
 
 @dataclass(frozen=True)
 class ProblemAction:
-    """The page on which the problem can be solved; only readers who may act get one."""
+    """The page on which the problem can be solved, or what solves it at once; only readers who may act get one."""
 
     label: str
     link: str
+    is_done_at_once: bool = False  # by a POST to the link
 
 
 @dataclass(frozen=True, kw_only=True)

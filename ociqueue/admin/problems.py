@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
-from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.contenttypes.models import ContentType
 from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
@@ -15,6 +14,7 @@ from django.utils.translation import ngettext
 from kilit.console.failure_problems import FailureLines
 from kilit.console.panels import Panel, StuckRows
 from kilit.console.problems import MOST_NAMED, Place, Problem, ProblemAction, Severity, with_number
+from kilit.console.timeline import Story
 from kilit.lock.models import ErrorGroup
 from ociqueue.admin.circuits import next_probe, scope_label
 from ociqueue.models import Circuit, Conversion, Site
@@ -46,8 +46,13 @@ class ConversionProblems:
     def _sites(self) -> SiteQuerySet:
         return Site.objects.seen_by(self.user)
 
-    def _may_run(self) -> bool:
-        return self.user.is_staff and self.user.has_perm("ociqueue.operate_site")
+    def _resumable(self, sites: list[Site]) -> set[UUID]:
+        """Return the ids of those sites that the user may resume."""
+        if not sites or not (self.user.is_staff and self.user.has_perm("ociqueue.operate_site")):
+            return set()
+        return set(
+            Site.objects.run_by(self.user).filter(pk__in=[site.pk for site in sites]).values_list("pk", flat=True)
+        )
 
     def _failures(self) -> list[Problem]:
         scopes = Site.objects.scopes_seen_by(self.user)
@@ -73,27 +78,26 @@ class ConversionProblems:
         ).problems(causes, timezone.now())
 
     def _paused(self) -> Iterator[Problem]:
-        action = _("Resume") if self._may_run() else ""
-        people: dict[str, LogEntry] = {}
+        rows = self._sites.filter(is_paused=True)
+        first = self._first(rows)
+        resumable = self._resumable(first)
 
         def problem(site: Site) -> Problem:
-            entry = people.get(str(site.pk))
-            title = _("%(site)s is paused") if entry is None else _("%(site)s is paused by %(person)s")
+            title = _("%(site)s is paused by %(person)s") if site.paused_by else _("%(site)s is paused")
+            resume = reverse("admin:ociqueue_site_resume", args=[site.pk])
             return self._of_site(
                 site,
                 "paused",
                 severity=Severity.WARNING,
-                title=title % {"site": site.name, "person": entry.user.get_username() if entry else ""},
+                title=title % {"site": site.name, "person": Story().who(site.paused_by)},
                 cause=site.pause_reason,
-                since=entry.action_time if entry else None,
-                action=action,
+                since=site.paused_at,
+                action=ProblemAction(_("Resume"), resume, is_done_at_once=True) if site.pk in resumable else None,
             )
 
-        sites = self._first(self._sites.filter(is_paused=True))
-        people |= _paused_by(sites) if len(sites) <= MOST_NAMED else {}
         yield from self._each(
-            sites,
-            self._sites.filter(is_paused=True),
+            first,
+            rows,
             problem,
             kind="paused",
             severity=Severity.WARNING,
@@ -239,7 +243,6 @@ class ConversionProblems:
         *,
         page: str = "change",
         name: str = "",
-        action: str = "",
         severity: Severity = Severity.SERIOUS,
         **columns: Any,
     ) -> Problem:
@@ -251,7 +254,6 @@ class ConversionProblems:
             severity=severity,
             where=[Place(site.name, link=link)],
             link=link,
-            action=ProblemAction(action, link) if action else None,
             **columns,
         )
 
@@ -259,14 +261,3 @@ class ConversionProblems:
 def stuck_conversions(user: "User | AnonymousUser") -> QuerySet[Conversion]:
     rows = Conversion.objects.stuck().order_by("claimed_at")
     return rows if user.is_superuser else rows.visible_to(user)
-
-
-def _paused_by(sites: list[Site]) -> dict[str, LogEntry]:
-    """Return the log entry of each site's pause: who, and when."""
-    entries = LogEntry.objects.filter(
-        content_type=ContentType.objects.get_for_model(Site),
-        object_id__in=[str(site.pk) for site in sites],
-        action_flag=CHANGE,
-        change_message__startswith="Paused",
-    )
-    return {str(entry.object_id): entry for entry in entries.select_related("user").order_by("id")} if sites else {}

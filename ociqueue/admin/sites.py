@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import ValidationError
 from django.db.models import F, QuerySet, Value
-from django.db.models.functions import Concat
+from django.db.models.functions import Concat, Now
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.urls import path, reverse
@@ -19,10 +19,10 @@ from django.utils.translation import gettext_lazy
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.views import ChangeList
 
-from kilit.access.roles import Role
+from kilit.access.roles import Role, actor_of
 from kilit.console.formatting import ago, badge, button, column, link, number, two_lines
 from kilit.postgres.collation import NameOrder
-from ociqueue.admin import circuits, credentials, keys
+from ociqueue.admin import circuits, credentials, keys, pauses
 from ociqueue.admin.permissions import may_administer, may_run
 from ociqueue.models import Site, SiteMembership
 from ociqueue.models.site import KEYS_USER_PREFIX
@@ -211,6 +211,10 @@ class SiteAdmin(ModelAdmin):
             changed = set(form.changed_data)
             if changed & set(PAUSE):
                 changed |= set(PAUSE)  # the form clears the reason when a pause ends
+                if "is_paused" in form.changed_data:
+                    obj.paused_at = Now() if obj.is_paused else None
+                    obj.paused_by = actor_of(request.user) if obj.is_paused else ""
+                    changed |= {"paused_at", "paused_by"}
                 self.log_change(request, obj, f"Paused: {obj.pause_reason}" if obj.is_paused else "Resumed.")
             obj.save(update_fields=changed)
             return
@@ -250,6 +254,7 @@ class SiteAdmin(ModelAdmin):
             ("revoke_key", "ads-script/revoke-key/<int:key>/", keys.revoke_key),
             ("check_credentials", "credentials/check/", credentials.request_check),
             ("probe", "circuit/probe/", circuits.probe_now),
+            ("resume", "resume/", pauses.resume),
         ]
         wrap = self.admin_site.admin_view
         own = [

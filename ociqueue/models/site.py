@@ -3,7 +3,7 @@
 import secrets
 from contextlib import suppress
 from datetime import timedelta
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from kilit.access.models import ApiKey
 from kilit.access.models.api_key import ApiKeyQuerySet
 from kilit.access.roles import Role
+from kilit.lock.audit import current_context
 from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
 from ociqueue.currencies import CURRENCIES
@@ -30,6 +31,8 @@ NOTE_EXPORT = """
     UPDATE ociqueue_site SET last_export_at = now()
     WHERE id = %s AND (%s OR set_config('synchronous_commit', 'off', true) = 'off')
 """
+# The columns of a pause, when there is none.
+NOT_PAUSED: dict[str, Any] = {"pause_reason": "", "paused_at": None, "paused_by": ""}
 
 
 def new_public_id() -> str:
@@ -64,6 +67,14 @@ class SiteQuerySet(models.QuerySet["Site"]):
             return self.all()
         return self.filter(pk__in=SiteMembership.objects.filter(user=user.pk, role__in=roles).values("site"))
 
+    def pause(self, *, reason: str) -> int:
+        """Stop exporting and sending for sites that are not paused yet, and store who paused them."""
+        by = {"paused_at": Now(), "paused_by": current_context().actor}
+        return self.filter(is_paused=False).update(is_paused=True, pause_reason=reason, **by)
+
+    def resume(self) -> int:
+        return self.filter(is_paused=True).update(is_paused=False, **NOT_PAUSED)
+
     def with_id(self, text: str) -> Self:
         matches = models.Q(public_id=text)
         with suppress(ValueError):
@@ -94,6 +105,9 @@ class Site(models.Model):
         _("is paused"), default=False, help_text=_("Nothing is exported or sent while the site is paused.")
     )
     pause_reason = models.CharField(_("pause reason"), max_length=200, blank=True)
+    # Empty for sites that were paused by a version without these columns.
+    paused_at = models.DateTimeField(_("paused at"), null=True, editable=False)
+    paused_by = models.CharField(_("paused by"), max_length=200, blank=True, db_default="", editable=False)
     requeue_transient = models.BooleanField(
         _("requeue transient"), default=False, help_text=_("Retry TRANSIENT failures automatically.")
     )

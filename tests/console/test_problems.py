@@ -3,13 +3,13 @@
 from datetime import timedelta
 
 import pytest
-from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
-from django.contrib.contenttypes.models import ContentType
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from kilit.console.problems import Problem, SeesEverything, Severity, find_problems
+from kilit.lock.audit import acting_as
 from kilit.lock.models import ErrorGroup
 from kilit.workers.models import Heartbeat, Runner, SweepRun
 from kilit.workers.sweeps import sweeps
@@ -120,22 +120,28 @@ def test_what_people_ended_themselves_is_no_problem(calm, admin_user) -> None:
 
 
 def test_a_paused_site_says_who_and_why(calm, admin_user) -> None:
-    site = make_site("Berlin", is_paused=True, pause_reason="Audit until Friday")
-    LogEntry.objects.create(
-        user=User.objects.create_user("ayse"),
-        content_type=ContentType.objects.get_for_model(Site),
-        object_id=str(site.pk),
-        object_repr="Berlin",
-        action_flag=CHANGE,
-        change_message="Paused: Audit until Friday",
-    )
+    make_site("Berlin")
+    with acting_as("operator:ayse"):
+        Site.objects.all().pause(reason="Audit until Friday")
 
     (problem,) = found(admin_user)
 
     assert (problem.title, problem.cause) == ("Berlin is paused by ayse", "Audit until Friday")
-    assert problem.action is not None
-    assert problem.action.label == "Resume"
     assert problem.since is not None
+
+
+def test_a_site_is_resumed_from_the_dashboard_with_one_click(calm, admin_client, admin_user) -> None:
+    site = make_site("Berlin", is_paused=True, pause_reason="Audit")
+    (problem,) = found(admin_user)
+    assert f'action="{problem.action.link}"' in admin_client.get("/admin/").text
+
+    answer = admin_client.post(problem.action.link, {"next": "/admin/"}, follow=True)
+
+    assert answer.redirect_chain == [("/admin/", 302)]
+    assert "Berlin is resumed." in answer.text
+    assert LogEntry.objects.get().get_change_message() == "Resumed."
+    site.refresh_from_db()
+    assert (site.is_paused, site.pause_reason, site.paused_by, site.paused_at) == (False, "", "", None)
 
 
 def test_very_many_paused_sites_are_one_line(calm, admin_user) -> None:

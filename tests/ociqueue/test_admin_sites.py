@@ -152,10 +152,11 @@ def test_a_pause_needs_a_reason(make_person, site) -> None:
 
     assert "Enter a reason for the pause." in refused.content.decode()
     site.refresh_from_db()
-    assert (site.is_paused, site.pause_reason) == (True, "The account is under review")
+    assert (site.is_paused, site.pause_reason, site.paused_by) == (True, "The account is under review", "admin:ayse")
+    assert site.paused_at is not None
     assert change(admin, site).status_code == 302
     site.refresh_from_db()
-    assert (site.is_paused, site.pause_reason) == (False, "")
+    assert (site.is_paused, site.pause_reason, site.paused_by, site.paused_at) == (False, "", "", None)
 
 
 def test_a_pause_is_logged_once_with_its_reason(make_person, site) -> None:
@@ -214,6 +215,22 @@ def test_an_operator_pauses_a_site_and_changes_nothing_else(make_person, site) -
     assert answer.status_code == 302
     site.refresh_from_db()
     assert (site.name, site.is_paused) == ("Mobilya", True)
+
+
+def test_only_operators_of_a_site_resume_it_and_only_to_our_own_pages(make_person, site, make_site) -> None:
+    other = make_site(name="Other")
+    Site.objects.all().pause(reason="wrong prices")
+    viewer = make_person("ali", role="viewer", sites={site: "viewer"})
+    operator = make_person(sites={site: "operator", other: "viewer"})
+
+    assert viewer.post(f"{LIST}{site.pk}/resume/").status_code == 403
+    assert operator.post(f"{LIST}{other.pk}/resume/").status_code == 403
+    assert operator.get(f"{LIST}{site.pk}/resume/").status_code == 302
+    assert Site.objects.filter(is_paused=True).count() == 2
+    answer = operator.post(f"{LIST}{site.pk}/resume/", {"next": "https://evil.example/"})
+
+    assert answer.url == f"{LIST}{site.pk}/change/"
+    assert Site.objects.get(is_paused=True) == other
 
 
 def test_a_viewer_changes_nothing(make_person, site) -> None:
