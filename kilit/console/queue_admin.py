@@ -52,6 +52,7 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
             setattr(cls, f"{action.name}_row", _for_row(action))
 
     def list_controls(self, changelist: CappedChangeList) -> QueueControls:
+        offered = self.get_actions(changelist.request)
         return QueueControls(
             changelist,
             self.filters,
@@ -60,11 +61,16 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
             states=list(self.queue.table.states),
             failing=self.failures.states,
             scopes=self.queue.scopes_seen_by(changelist.user),
-            actions=[action for action in self.operator_actions if action.name in self.get_actions(changelist.request)],
+            actions=[action for action in self.operator_actions if action.name in offered],
         )
 
     def has_operate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
-        return self.queue.may_act(request.user)
+        """Ask the database once a request; Django and unfold ask for every action of a page, several times."""
+        answers: dict[str, bool] = request.__dict__.setdefault("may_act_in", {})
+        queue = self.queue.table.queue
+        if queue not in answers:
+            answers[queue] = self.queue.may_act(request.user)
+        return answers[queue]
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Offer for a list of one state only the actions that apply to it."""

@@ -76,8 +76,9 @@ class ConversionAdmin(QueueAdmin):
         return Conversion.objects.filter(site__in=Site.objects.run_by(request.user))
 
     def has_operate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
-        if not super().has_operate_permission(request) or object_id is None:
-            return self.queue.may_act(request.user)
+        allowed = super().has_operate_permission(request)
+        if not allowed or object_id is None:
+            return allowed
         pk, mine = self.read_id(unquote(object_id)), Site.objects.run_by(request.user)
         return pk is not None and Conversion.objects.filter(pk=pk, site__in=mine).exists()
 
