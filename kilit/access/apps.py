@@ -1,6 +1,7 @@
 from datetime import timedelta
 
 from django.apps import AppConfig
+from django.contrib.auth.signals import user_logged_in
 from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
 
@@ -15,6 +16,7 @@ class AccessConfig(AppConfig):
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
 
         post_migrate.connect(roles.grant, dispatch_uid="kilit.access.roles")
+        user_logged_in.connect(lockout.record_login, dispatch_uid="kilit.access.logins")
         about = _("Deletes denied requests older than the retention period.")
         register_sweep("forget_denied_requests", every=timedelta(days=1), run=forget_denied_requests, about=about)
         about = _("Deletes failed logins that no longer count towards a lockout.")

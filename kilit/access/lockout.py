@@ -1,4 +1,4 @@
-"""Lockout after too many wrong passwords; django-axes counts them."""
+"""Logins, and the lockout after too many wrong passwords; django-axes counts them."""
 
 from contextlib import suppress
 from ipaddress import ip_address
@@ -8,10 +8,14 @@ from typing import Any
 from axes.models import AccessAttempt
 from django.conf import settings
 from django.contrib import admin
+from django.contrib.auth.models import User
 from django.db.models import Max
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+
+from kilit.access.roles import actor_of
+from kilit.lock.models import Activity, ActivityKind
 
 
 def client_address(request: HttpRequest) -> str:
@@ -44,6 +48,10 @@ def seconds_left(username: str, address: str) -> int:
     last = failed.aggregate(last=Max("attempt_time"))["last"] or timezone.now()
     left = last + settings.AXES_COOLOFF_TIME - timezone.now()
     return max(1, ceil(left.total_seconds()))
+
+
+def record_login(user: User, **_: Any) -> None:
+    Activity.objects.record(ActivityKind.LOGIN, "login", actor=actor_of(user), message="")
 
 
 def forget_attempts() -> str:

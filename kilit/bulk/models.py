@@ -82,7 +82,9 @@ class BulkAction(LongJobModel):
         verbose_name, verbose_name_plural = _("bulk action"), _("bulk actions")
         default_permissions = ("view",)  # type: ignore[assignment]
         triggers = lifecycle_triggers(
-            BULK_ACTIONS, facts=["action", "total", "eligible", "done_count", "moved_count", "error"]
+            BULK_ACTIONS,
+            facts=["action", "total", "eligible", "done_count", "moved_count", "error"],
+            machine_verbs=["finish", "fail"],
         )
         constraints = [
             *checks(

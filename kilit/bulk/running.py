@@ -24,7 +24,7 @@ from kilit.bulk.operations import Operation, OperationResult, OperationUnavailab
 from kilit.bulk.planning import BELL, record_rows, skips_as_json, skips_from_json
 from kilit.bulk.queues import queues
 from kilit.bulk.states import BulkState
-from kilit.lock.audit import acting_as
+from kilit.lock.audit import acting_as, without_activity
 from kilit.lock.leases import MOST_LAPSES, ClaimLost
 from kilit.workers import doorbells
 
@@ -103,6 +103,7 @@ def run_batch(action: BulkAction) -> bool:
             action.finish()
             return False
         with acting_as(actor_of(user), reason=f"{action.reason} ({action})"):
+            without_activity()  # it shows the bulk action
             result = operation.apply(user, ids, action.options)
         record_results(action, operation, ids, result)
     action.refresh_from_db()

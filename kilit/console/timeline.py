@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import duration
+from kilit.lock.audit import person_of
 from kilit.lock.failures import Failures
 from kilit.lock.models import Event
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 Sentences = Mapping[str, "StrOrPromise"]
 
 SECOND = timedelta(seconds=1)
-PEOPLE = ("operator", "admin", "viewer", "user")  # the name follows the role
 ACTORS: Sentences = {
     "sweep": gettext_lazy("the scheduled task %(name)s"),
     "command": gettext_lazy("the command %(name)s"),
@@ -44,9 +44,9 @@ class Story:
         return steps[::-1]
 
     def who(self, actor: str) -> str:
+        if person := person_of(actor):
+            return person
         kind, _colon, name = actor.partition(":")
-        if kind in PEOPLE and name:
-            return name
         known = self.actors.get(kind) or ACTORS.get(kind)
         return str(known) % {"name": name.partition(":")[0]} if known else actor
 

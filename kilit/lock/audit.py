@@ -5,9 +5,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
-from django.db import connections
+from django.db import connection, connections
 
 from kilit.lock.text import strip_control_chars
+
+PEOPLE = ("operator", "admin", "viewer", "user")  # the name follows the role
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,18 @@ def for_reason(reason: str) -> Iterator[None]:
 def name_actor(actor: str) -> None:
     """Name the actor for the rest of the current block; authentication happens inside the request's block."""
     _context.set(replace(current_context(), actor=actor))
+
+
+def person_of(actor: str) -> str:
+    """Return the user name in an actor such as `operator:ayse`; machines have none."""
+    role, _colon, name = actor.partition(":")
+    return name if role in PEOPLE else ""
+
+
+def without_activity() -> None:
+    """Leave the moves of this transaction out of the activity: they belong to something that is recorded itself."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('kilit.without_activity', 'on', true)")
 
 
 def set_audit_context(*, verb: str, using: str) -> None:

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pgtrigger
 
+from kilit.lock.audit import PEOPLE
 from kilit.lock.table import Lifecycle
 
 # Planned for each statement (EXECUTE): a plan cached for one row would join ten thousand by nested loops. Actor and
@@ -31,9 +32,48 @@ RECORD = """
       coalesce(current_setting('kilit.verb', true), ''),
       coalesce(nullif(current_setting('kilit.actor', true), ''), session_user),
       coalesce(current_setting('kilit.reason', true), '');
+    {activity}
     PERFORM set_config('kilit.verb', '', true);
     RETURN NULL;
 """
+
+# One row for what a person or a scheduled task did in one statement (models.Activity), and one for each scope if there
+# are several. Machines that claim and report jobs by the million are not in it, but for the verbs that a queue names.
+ACTIVITY = """
+    IF coalesce(current_setting('kilit.without_activity', true), '') <> 'on'
+      AND (current_setting('kilit.actor', true) ~ '^({people}|sweep|command):'
+        OR current_setting('kilit.actor', true) LIKE 'key:%' AND current_setting('kilit.verb', true) IN ({decisions})
+        OR current_setting('kilit.verb', true) = ANY (ARRAY[{machine_verbs}]::text[]))
+    THEN EXECUTE $activity$
+      WITH moved AS MATERIALIZED ({moved}),
+      acted AS (
+        SELECT *, {event_type} AS event_type FROM moved WHERE from_state IS DISTINCT FROM to_state OR $1 <> ''
+      ),
+      lines AS (
+        SELECT grouping(to_scope) = 0 AS is_part, min(to_scope) AS scope, count(*) AS rows, min(id::text) AS id,
+          min(event_type) AS event_type, count(*) OVER () > 2 AS are_several
+        FROM acted GROUP BY GROUPING SETS ((), (to_scope))
+      ),
+      events AS (
+        SELECT min(event.id) AS first, max(event.id) AS last
+        FROM acted JOIN lock_event AS event ON event.object_id = acted.id
+        WHERE event.queue = {queue} AND event.event_type = acted.event_type AND event.created_at = now()
+      )
+      INSERT INTO lock_activity (kind, actor, person, queue, scope, verb, rows, object_id, message, is_part,
+        first_event, last_event, created_at)
+      SELECT CASE WHEN $2 ~ '^(sweep|command):' THEN 'task' ELSE 'action' END, $2,
+        CASE WHEN $2 ~ '^({people}):' THEN substr($2, strpos($2, ':') + 1) ELSE '' END, {queue},
+        CASE WHEN is_part OR NOT are_several THEN scope ELSE '' END, coalesce(nullif($1, ''), event_type), rows,
+        CASE WHEN rows = 1 THEN id ELSE '' END, $3, is_part, first, last, now()
+      FROM lines, events WHERE rows > 0 AND (are_several OR NOT is_part)
+    $activity$ USING
+      coalesce(current_setting('kilit.verb', true), ''),
+      coalesce(nullif(current_setting('kilit.actor', true), ''), session_user),
+      coalesce(current_setting('kilit.reason', true), '');
+    END IF;
+"""
+# What a person decides, also through a program that has a key.
+DECISIONS = ("retry", "retry_selected", "reset_to_queued", "mark_failed", "approve", "cancel", "expire", "start")
 
 # Pruned rows take their events with them, leave the counts exact, and leave a permanent record (models.Pruning).
 PRUNE = """
@@ -76,18 +116,19 @@ def lifecycle_triggers(
     facts: Iterable[str] = (),
     facts_of_new: bool = True,
     finished: Iterable[str] = (),
+    machine_verbs: Iterable[str] = (),
 ) -> list[pgtrigger.Trigger]:
     """Return the triggers that hold a model's rows to its table and record every move.
 
     `scope` names a column to count by (a site); `facts` are columns of the moved row to keep in each event, also in
     those of new rows unless `facts_of_new` is false. Rows in one of the `finished` states may be pruned once they are
-    old; all others stay.
+    old; all others stay. The activity shows what people do, and of what machines do the `machine_verbs`.
     """
     subject, hint = f"rows of {table.queue}", "Move them instead."
     return [
         *_guards(table),
-        _recorder(table, "record_insert", pgtrigger.Insert, scope=scope, facts=facts if facts_of_new else ()),
-        _recorder(table, "record_move", pgtrigger.Update, scope=scope, facts=facts),
+        _recorder(table, pgtrigger.Insert, scope=scope, facts=facts if facts_of_new else ()),
+        _recorder(table, pgtrigger.Update, scope=scope, facts=facts, machine_verbs=machine_verbs),
         *(_prunable(table, scope=scope, finished=finished) if finished else []),
         *([] if finished else never(pgtrigger.Delete, subject=subject, hint=hint)),
         *never(pgtrigger.Truncate, subject=subject, hint=hint),
@@ -179,22 +220,31 @@ def _refuse_rows(
 
 
 def _recorder(
-    table: Lifecycle, name: str, operation: pgtrigger.Operation, *, scope: str | None, facts: Iterable[str]
+    table: Lifecycle,
+    operation: pgtrigger.Operation,
+    *,
+    scope: str | None,
+    facts: Iterable[str],
+    machine_verbs: Iterable[str] = (),
 ) -> pgtrigger.Trigger:
     columns = ["n.id", "n.status AS to_state", f"{scope_of('n', scope)} AS to_scope", *(f"n.{fact}" for fact in facts)]
     if operation is pgtrigger.Insert:
         columns += ["'' AS from_state", "'' AS from_scope"]
-        source, event_type = "new_rows n", "'JOB_CREATED'"
+        name, source, event_type = "record_insert", "new_rows n", "'JOB_CREATED'"
     else:
         columns += ["o.status AS from_state", f"{scope_of('o', scope)} AS from_scope"]
-        source, event_type = "new_rows n JOIN old_rows o ON o.id = n.id", "'STATE_' || upper(to_state)"
-    func = RECORD.format(
-        moved=f"SELECT {', '.join(columns)} FROM {source}",
-        queue=quote(table.queue),
-        event_type=event_type,
-        facts="".join(f", {quote(fact)}, {fact}" for fact in facts),
+        name, source = "record_move", "new_rows n JOIN old_rows o ON o.id = n.id"
+        event_type = "'STATE_' || upper(to_state)"
+    values = {
+        "moved": f"SELECT {', '.join(columns)} FROM {source}",
+        "queue": quote(table.queue),
+        "event_type": event_type,
+        "facts": "".join(f", {quote(fact)}, {fact}" for fact in facts),
+    }
+    activity = ACTIVITY.format(
+        people="|".join(PEOPLE), decisions=listed(DECISIONS), machine_verbs=listed(machine_verbs), **values
     )
-    return after_statement(name, operation, func)
+    return after_statement(name, operation, RECORD.format(activity=activity, **values))
 
 
 def _prunable(table: Lifecycle, *, scope: str | None, finished: Iterable[str]) -> list[pgtrigger.Trigger]:

@@ -96,7 +96,12 @@ class Circuit(LifecycleModel):
 
     class Meta(LifecycleModel.Meta):
         abstract = False
-        triggers = lifecycle_triggers(CIRCUITS, scope="site_id", facts=["action", "code", "category", "reason"])
+        triggers = lifecycle_triggers(
+            CIRCUITS,
+            scope="site_id",
+            facts=["action", "code", "category", "reason"],
+            machine_verbs=["trip", "close"],
+        )
         constraints = [
             models.UniqueConstraint(fields=["site", "action"], name="one_circuit_per_site_and_action"),
             # An open circuit has a reason, and a probe that can close it.

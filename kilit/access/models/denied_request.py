@@ -10,6 +10,8 @@ from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from kilit.lock.audit import PEOPLE
+from kilit.lock.models import Activity
 from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import never
 
@@ -32,6 +34,15 @@ RECORD = """
       DO UPDATE SET times = denied.times + 1, last_at = greatest(denied.last_at, excluded.last_at)
     RETURNING times
 """
+
+# The activity shows it once; how often it was repeated is counted here.
+ACTIVITY = """
+    INSERT INTO lock_activity (kind, actor, person, verb, object_id, object_name, message, created_at)
+    VALUES ('denied', NEW.actor,
+      CASE WHEN NEW.actor ~ '^(PEOPLE):' THEN substr(NEW.actor, strpos(NEW.actor, ':') + 1) ELSE '' END,
+      NEW.code, NEW.id, left(btrim(NEW.method || ' ' || NEW.path), 300), NEW.detail, NEW.first_at);
+    RETURN NULL;
+""".replace("PEOPLE", "|".join(PEOPLE))
 
 
 class DenialCode(models.TextChoices):
@@ -63,6 +74,7 @@ class DeniedRequestQuerySet(models.QuerySet["DeniedRequest"]):
         return self.filter(minute__lt=Now() - settings.KEEP_DENIED_REQUESTS_FOR)
 
     def forget_old(self) -> int:
+        Activity.objects.forget_old(before=Now() - settings.KEEP_DENIED_REQUESTS_FOR)
         return self.old().delete()[0]
 
 
@@ -92,6 +104,7 @@ class DeniedRequest(models.Model):
             ),
         ]
         triggers = [
+            pgtrigger.Trigger(name="record_activity", when=pgtrigger.After, operation=pgtrigger.Insert, func=ACTIVITY),
             pgtrigger.Trigger(
                 name="only_counts",
                 when=pgtrigger.Before,

@@ -1,7 +1,19 @@
-"""Events, counts, error groups and records of pruning."""
+"""Events, activity, counts, error groups and records of pruning."""
 
+from kilit.lock.models.activity import Activity, ActivityKind
 from kilit.lock.models.counts import Count, CountDelta, HourCount
 from kilit.lock.models.error_groups import ErrorDelta, ErrorGroup, ErrorHour
 from kilit.lock.models.event import Event, Pruning
 
-__all__ = ["Count", "CountDelta", "ErrorDelta", "ErrorGroup", "ErrorHour", "Event", "HourCount", "Pruning"]
+__all__ = [
+    "Activity",
+    "ActivityKind",
+    "Count",
+    "CountDelta",
+    "ErrorDelta",
+    "ErrorGroup",
+    "ErrorHour",
+    "Event",
+    "HourCount",
+    "Pruning",
+]
