@@ -19,6 +19,7 @@ ICONS = {
     "pdfjob": "picture_as_pdf",
     "job": "carpenter",
     "customer": "contacts",
+    "rulesversion": "rule",
     "bulkaction": "playlist_play",
     "pruning": "auto_delete",
     "event": "history",

@@ -1,10 +1,11 @@
-"""Panel cutting in the console: jobs, customers, preflight."""
+"""Panel cutting in the console: jobs, customers, rules, preflight."""
 
 from kilit.console import panels
 from orchestrator.admin.customers import CustomerAdmin
 from orchestrator.admin.jobs import JobAdmin
 from orchestrator.admin.panel import CuttingPanel
+from orchestrator.admin.rules import RulesVersionAdmin
 
-__all__ = ["CustomerAdmin", "CuttingPanel", "JobAdmin"]
+__all__ = ["CustomerAdmin", "CuttingPanel", "JobAdmin", "RulesVersionAdmin"]
 
 panels.register_panel(CuttingPanel())

@@ -12,6 +12,8 @@ from django.utils.translation import gettext as _
 from kilit.console.blockers import Blocker, blocked, ended, held, lease_holdings, moment, overdue, ready, waiting
 from kilit.lock.models import Event
 from kilit.workers.models import Heartbeat, Runner
+from orchestrator.admin.first_actions import RULE_CODES, rules_address
+from orchestrator.errors import Code
 from orchestrator.models import Job
 from orchestrator.planning.rules import rules_error
 from orchestrator.states import JOBS, JobState
@@ -24,12 +26,21 @@ def reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
             yield ended(_("Done: the saw has it."))
         case JobState.HOLD:
             yield blocked(_("Needs approval. Fix the cause, then approve."))
-            yield from (blocked(sentence) for sentence in help_for(job))
+            yield from (blocked(sentence, **_where(job)) for sentence in help_for(job))
         case JobState.FAILED:
             yield blocked(_("Failed. It will not be retried automatically."))
-            yield from (blocked(sentence) for sentence in help_for(job))
+            yield from (blocked(sentence, **_where(job)) for sentence in help_for(job))
         case _:
             yield from _working(job, timeline)
+
+
+def _where(job: Job) -> dict[str, str]:
+    """Return a link to where the cause can be seen, for everyone who may see the job."""
+    if job.error_code in RULE_CODES:
+        return {"link": _("Rules"), "href": rules_address(job)}
+    if job.error_code == Code.TEMPLATE_INVALID:
+        return {"link": _("Preflight"), "href": reverse("admin:orchestrator_job_preflight")}
+    return {}
 
 
 def _working(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
@@ -76,7 +87,7 @@ def _waits_for_slot(job: Job) -> Iterator[Blocker]:
 def _invalid_rules() -> Iterator[Blocker]:
     if error := rules_error():
         sentence = _("The rules are invalid. Processes that have not read valid rules before are waiting: %(error)s")
-        where = {"link": _("Preflight"), "href": reverse("admin:orchestrator_job_preflight")}
+        where = {"link": _("Rules"), "href": reverse("admin:orchestrator_rulesversion_changelist")}
         yield blocked(sentence % {"error": error}, **where)
 
 

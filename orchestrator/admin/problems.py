@@ -135,7 +135,7 @@ class CuttingProblems:
     @staticmethod
     def _invalid_rules() -> Iterator[Problem]:
         if error := rules_error():
-            where = reverse("admin:orchestrator_job_preflight")
+            where = reverse("admin:orchestrator_rulesversion_changelist")
             yield Problem(
                 part=JOBS.queue,
                 kind="invalid-rules",

@@ -1,4 +1,5 @@
 from orchestrator.models.customer import Customer
 from orchestrator.models.job import Job, SolutionFile
+from orchestrator.models.rules_version import RulesVersion
 
-__all__ = ["Customer", "Job", "SolutionFile"]
+__all__ = ["Customer", "Job", "RulesVersion", "SolutionFile"]

@@ -21,7 +21,11 @@ _last: dict[Path, tuple[bytes, Rules]] = {}  # the file's content, and the rules
 
 
 class InvalidRules(ValueError):  # noqa: N818 - it is the answer about a file
-    """The message names the line of each error."""
+    """Each line of the message names where its error is."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__(" ".join(lines))
+        self.lines = lines
 
 
 def read_rules(content: bytes) -> Rules:
@@ -31,7 +35,7 @@ def read_rules(content: bytes) -> Rules:
     except ValidationError as error:
         found = zip(error.errors(), field_errors(error, Rules), strict=False)
         lines = [f"line {_line(text, *place['loc'])}: {format_error(shown)}" for place, shown in found]
-        raise InvalidRules(" ".join(lines)) from None
+        raise InvalidRules(*lines) from None
     except json.JSONDecodeError as error:
         raise InvalidRules(f"line {error.lineno}: {error.msg}.") from None
     except UnicodeDecodeError as error:

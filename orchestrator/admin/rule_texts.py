@@ -1,0 +1,102 @@
+"""The cutting rules in people's words: what is in force, and what an order lacks."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.utils.translation import gettext as _
+
+from orchestrator.planning.missing_rules import MissingRule
+from orchestrator.schemas.orders import plain
+from orchestrator.schemas.rules import Rules
+
+
+@dataclass(frozen=True)
+class RuleSection:
+    """Some rules, by the name that rules.json has for them."""
+
+    name: str
+    title: str
+    values: list[str]
+    missing: list[str]  # what an order needs and the rules do not have
+
+
+def sections(rules: Rules, missing: list[MissingRule]) -> list[RuleSection]:
+    return [
+        RuleSection(name, title, values, [entry_text(each) for each in missing if each.section == name])
+        for name, (title, values) in {**_of_parts(rules), **_of_runs(rules)}.items()
+    ]
+
+
+def _of_parts(rules: Rules) -> dict[str, tuple[str, list[str]]]:
+    plate = rules.default_plate_size
+    return {
+        "trimByThickness": (
+            _("Trim by thickness"),
+            [f"{plain(thick)} mm → {plain(trim)} mm" for thick, trim in sorted(rules.trim_by_thickness.items())],
+        ),
+        "backingThicknesses": (
+            _("Thicknesses of backing parts"),
+            [f"{plain(thickness)} mm" for thickness in sorted(rules.backing_thicknesses)],
+        ),
+        "edgeMapping": (
+            _("Edges"),
+            [f"{name} → {_('none') if mm is None else f'{plain(mm)} mm'}" for name, mm in rules.edge_mapping.items()],
+        ),
+        "grainMapping": (_("Grain"), [f"{name} → {grain}" for name, grain in rules.grain_mapping.items()]),
+        "defaultPlateSize": (
+            _("Plate, if an order names none"),
+            [f"{plain(plate.width_mm)} × {plain(plate.height_mm)} mm"] if plate else [],
+        ),
+    }
+
+
+def _of_runs(rules: Rules) -> dict[str, tuple[str, list[str]]]:
+    return {
+        "optiModeDefault": (_("Mode, if an order names none"), [rules.opti_mode_default]),
+        "timeouts": (
+            _("Time limits"),
+            [
+                _("OptiPlanning: %(span)s") % {"span": _minutes(rules.timeouts.opti_xml)},
+                _("the saw: %(span)s") % {"span": _minutes(rules.timeouts.osi_ack)},
+            ],
+        ),
+        "retry_count_max": (
+            _("Retries"),
+            [
+                _("at most %(number)s") % {"number": rules.retry_count_max},
+                _("after %(spans)s") % {"spans": ", ".join(map(_minutes, rules.retry_backoff))},
+            ],
+        ),
+        "cm_to_mm_multiplier": (_("Millimetres in a centimetre"), [plain(rules.cm_to_mm_multiplier)]),
+        "xml_expected": (
+            _("Solutions of OptiPlanning"),
+            [_("one for each job") if rules.xml_expected == "job" else _("one for each sheet")],
+        ),
+    }
+
+
+def _minutes(span: timedelta) -> str:
+    return _("%(number)s min") % {"number": f"{span.total_seconds() / 60:g}"}
+
+
+def entry_text(missing: MissingRule) -> str:
+    """Return what is missing, as part of a sentence."""
+    return _entry_texts()[missing.section] % {"entry": missing.entry}
+
+
+def _entry_texts() -> dict[str, str]:
+    return {
+        "trimByThickness": _("trim for %(entry)s mm"),
+        "backingThicknesses": _("backing of %(entry)s mm"),
+        "edgeMapping": _("edge “%(entry)s”"),
+        "grainMapping": _("grain %(entry)s"),
+        "defaultPlateSize": _("a default plate size"),
+    }
+
+
+def action_text(missing: list[MissingRule]) -> str:
+    """Return the words of the button that leads to the rules."""
+    first = {"what": entry_text(missing[0]), "number": len(missing) - 1}
+    if len(missing) == 1:
+        return _("Rules: add %(what)s") % first
+    return _("Rules: add %(what)s and %(number)s more") % first

@@ -1,0 +1,192 @@
+"""The page of the cutting rules: what is in force and since when, the check of a new version, and the history."""
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+
+from kilit.console.formatting import exactly, page
+from kilit.console.listing import ReadOnlyAdmin
+from kilit.console.timeline import Story
+from orchestrator.admin import rule_texts
+from orchestrator.models import Job, RulesVersion
+from orchestrator.orders.order import order_from
+from orchestrator.planning.missing_rules import MissingRule, missing_rules
+from orchestrator.planning.rule_changes import RuleChange, TriedJob, changes, try_on_held_jobs, with_entry
+from orchestrator.planning.rules import BIGGEST_FILE, InvalidRules, read_rules
+from orchestrator.planning.rules_history import RulesChanged, RulesFile, RulesNotSaved, rules_file, save_rules
+
+VERSIONS_SHOWN = 20
+
+
+class RulesForm(forms.Form):
+    content = forms.CharField(
+        label=gettext_lazy("Rules (JSON)"),
+        strip=False,
+        max_length=BIGGEST_FILE // 4,  # characters; each takes up to four bytes
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 20, "spellcheck": "false", "wrap": "off"}),
+    )
+    based_on = forms.CharField(widget=forms.HiddenInput)
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        max_length=1000,
+        required=False,
+        help_text=gettext_lazy("Shown in the history, with your name."),
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
+    )
+
+    def clean_content(self) -> str:
+        return str(self.cleaned_data["content"]).replace("\r\n", "\n")
+
+
+@dataclass(frozen=True)
+class RulesCheck:
+    """What a new version would change, or what is wrong with it."""
+
+    faults: tuple[str, ...] = ()
+    changes: list[RuleChange] = field(default_factory=list)
+    tried: list[TriedJob] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, text: str, file: RulesFile) -> "RulesCheck":
+        try:
+            rules = read_rules(text.encode())
+        except InvalidRules as error:
+            return cls(faults=error.lines)
+        return cls(changes=changes(file.text, text), tried=try_on_held_jobs(rules))
+
+
+@admin.register(RulesVersion)
+class RulesVersionAdmin(ReadOnlyAdmin):
+    """In place of a list of versions, the page of the rules."""
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        file = rules_file()
+        if request.method != "POST":
+            return self._show(request, file, *self._draft(request, file))
+        if not self.may_check(request) or ("save" in request.POST and not self.may_save(request)):
+            raise PermissionDenied
+        form = RulesForm(request.POST)
+        if not form.is_valid():
+            return self._show(request, file, form, None)
+        text = self._with_entries(request, file, form.cleaned_data["content"])
+        check = RulesCheck.of(text, file)
+        if "save" in request.POST and not check.faults and self._save(request, form, text):
+            job = request.GET.get("job")
+            return HttpResponseRedirect(f"{request.path}?{urlencode({'job': job})}" if job else request.path)
+        file = rules_file()
+        # Checked against what is in force now, so that is what it may replace next.
+        again = RulesForm({**request.POST.dict(), "content": text, "based_on": file.sha256})
+        again.errors.update(form.errors)
+        return self._show(request, file, again, RulesCheck.of(text, file))
+
+    def may_check(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("orchestrator.operate_rulesversion")
+
+    def may_save(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("orchestrator.change_rulesversion")
+
+    def _draft(self, request: HttpRequest, file: RulesFile) -> tuple[RulesForm, RulesCheck | None]:
+        """Begin with the rules in force, or with an earlier version to be restored."""
+        text, check, reason = file.text, None, ""
+        with suppress(ValueError):
+            version = RulesVersion.objects.filter(pk=int(request.GET.get("restore", ""))).first()
+            if version and self.may_check(request):
+                text, check = version.content, RulesCheck.of(version.content, file)
+                reason = _("Restored the version of %(time)s.") % {"time": exactly(version.created_at)}
+        return RulesForm(initial={"content": text, "based_on": file.sha256, "reason": reason}), check
+
+    def _with_entries(self, request: HttpRequest, file: RulesFile, text: str) -> str:
+        _job, missing = self._missing(request, file)
+        for number, each in enumerate(missing):
+            if f"add-{number}" in request.POST and "add" in request.POST:
+                text = with_entry(text, each, request.POST[f"add-{number}"])
+        return text
+
+    def _save(self, request: HttpRequest, form: RulesForm, text: str) -> bool:
+        if not form.cleaned_data["reason"]:
+            form.add_error("reason", _("Give a reason."))
+            return False
+        try:
+            save_rules(text.encode(), based_on=form.cleaned_data["based_on"], reason=form.cleaned_data["reason"])
+        except RulesChanged:
+            text = _(
+                "Nothing was saved: the rules were changed since you opened this page. Below is the difference between "
+                "your version and what is in force now."
+            )
+            form.add_error(None, text)
+            return False
+        except RulesNotSaved as error:
+            form.add_error(None, _("The file could not be written. %(error)s") % {"error": error})
+            return False
+        messages.success(request, _("Saved. The rules apply from the next step of every job."))
+        return True
+
+    def _missing(self, request: HttpRequest, file: RulesFile) -> tuple[Job | None, list[MissingRule]]:
+        """Return the job from whose page the user came, and what it lacks."""
+        with suppress(ValueError):
+            job = Job.objects.filter(pk=UUID(request.GET.get("job", ""))).first()
+            if job and file.rules and request.user.has_perm("orchestrator.view_job"):
+                return job, missing_rules(order_from(job.payload), file.rules)
+        return None, []
+
+    def _show(self, request: HttpRequest, file: RulesFile, form: RulesForm, check: RulesCheck | None) -> HttpResponse:
+        job, missing = self._missing(request, file)
+        versions = RulesVersion.objects.order_by("-pk").defer("content")
+        with suppress(ValueError):
+            versions = versions.filter(pk__lt=int(request.GET.get("before", "")))
+        shown = list(versions[: VERSIONS_SHOWN + 1])
+        context: dict[str, Any] = {
+            "file": file,
+            "sections": rule_texts.sections(file.rules, missing) if file.rules else [],
+            "job": job,
+            "missing": [(each, rule_texts.entry_text(each)) for each in missing],
+            "form": form if self.may_check(request) else None,
+            "may_save": self.may_save(request),
+            "check": check,
+            "tried": check.tried if check else try_on_held_jobs(file.rules) if file.rules else [],
+            "saved_by": saved_by(file.version) if file.version else "",
+            "versions": [(version, saved_by(version)) for version in shown[:VERSIONS_SHOWN]],
+            "older_than": shown[VERSIONS_SHOWN - 1].pk if len(shown) > VERSIONS_SHOWN else None,
+            "floor_is_here": settings.FLOOR_IS_HERE,
+        }
+        return page(self, request, "admin/orchestrator/rules.html", title=_("Rules"), **context)
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+        """Show a version, and what it changed."""
+        version = self.get_object(request, unquote(object_id))
+        if not self.has_view_permission(request, version):
+            raise PermissionDenied
+        if version is None:
+            raise Http404
+        if request.method not in ("GET", "HEAD"):
+            raise PermissionDenied
+        before = RulesVersion.objects.filter(pk__lt=version.pk).order_by("-pk").first()
+        context: dict[str, Any] = {
+            "version": version,
+            "saved_by": saved_by(version),
+            "changes": changes(before.content, version.content) if before else None,
+            "is_in_force": version.sha256 == rules_file().sha256,
+            "restore": f"{reverse('admin:orchestrator_rulesversion_changelist')}?restore={version.pk}",
+            "may_save": self.may_save(request),
+        }
+        title = _("Rules of %(time)s") % {"time": exactly(version.created_at)}
+        return page(self, request, "admin/orchestrator/rules_version.html", title=title, **context)
+
+
+def saved_by(version: RulesVersion) -> str:
+    return Story().who(version.actor) if version.actor else _("outside the console")

@@ -1,0 +1,247 @@
+"""The page of the rules: what is in force, a check of a new version, and saving it with a history."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from django.db import DatabaseError, transaction
+
+from orchestrator.errors import Code, JobError
+from orchestrator.models import Job, RulesVersion
+from orchestrator.models.queryset import failure
+from orchestrator.planning.missing_rules import MissingRule
+from orchestrator.planning.rule_changes import changes, with_entry
+from orchestrator.planning.rules import current_rules
+from orchestrator.planning.rules_history import RulesChanged, digest, save_rules
+from tests.support.cutting_jobs import ARKALIK, GOVDE, make_job
+from tests.support.cutting_rules import SHIPPED
+
+pytestmark = pytest.mark.django_db
+
+PAGE, LIST = "/admin/orchestrator/rulesversion/", "/admin/orchestrator/job/"
+
+
+@pytest.fixture
+def file(tmp_path: Path, settings) -> Path:
+    path = tmp_path / "rules.json"
+    path.write_text(json.dumps(SHIPPED, ensure_ascii=False))
+    settings.OPTI_RULES = path
+    return path
+
+
+def text_with(**entries) -> str:
+    return json.dumps({**SHIPPED, **entries}, ensure_ascii=False)
+
+
+def trims(**more: int) -> dict[str, int]:
+    return {**SHIPPED["trimByThickness"], **{name.strip("_"): trim for name, trim in more.items()}}
+
+
+def sent(path: Path, text: str, button: str = "check", **more: str) -> dict[str, str]:
+    return {"content": text, "based_on": digest(path.read_bytes()), "reason": "new board", button: "1", **more}
+
+
+def held(code: Code = Code.TRIM_RULE_MISSING, **changes) -> Job:
+    return make_job(**changes).move("hold", **failure(JobError(code, "Fix it.")))
+
+
+def test_the_page_shows_the_rules_in_words_and_their_file(make_person, file) -> None:
+    shown = make_person("viewer").get(PAGE)
+
+    assert shown.status_code == 200
+    for text in (
+        str(file),
+        "18 mm → 10 mm",
+        "040 → 0.4 mm",
+        "2100 × 2800 mm",
+        "has not been saved from the console yet",
+    ):
+        assert text in shown.text
+    assert "<textarea" not in shown.text
+
+
+def test_a_check_lists_every_fault_with_its_line_and_path(make_person, file) -> None:
+    wrong = text_with(trimByThickness={"18": -1}, optiModeDefault="Z")
+
+    shown = make_person("operator").post(PAGE, sent(file, wrong))
+
+    faults = shown.context["check"].faults
+    assert [fault.split(": ")[1] for fault in faults] == ["trimByThickness.18", "optiModeDefault"]
+    assert all(fault.startswith("line 1: ") for fault in faults)
+    assert 'name="save"' not in shown.text
+
+
+def test_a_check_shows_the_difference_and_what_becomes_of_held_jobs(make_person, file) -> None:
+    held(order_id="S-16", parts=[{**GOVDE, "thickness_mm": 16}])
+    held(order_id="S-22", parts=[{**GOVDE, "thickness_mm": 22}])
+
+    shown = make_person("operator").post(PAGE, sent(file, text_with(trimByThickness=trims(_16=8))))
+
+    check = shown.context["check"]
+    assert [(each.path, each.before, each.after) for each in check.changes] == [("trimByThickness.16", "", "8")]
+    assert [(each.job.order_id, each.error) for each in check.tried] == [
+        ("S-16", ""),
+        ("S-22", "Part g1: no trim rule for 22 mm in trimByThickness."),
+    ]
+    assert json.loads(file.read_text()) == SHIPPED
+    assert not RulesVersion.objects.exists()
+
+
+def test_an_admin_saves_and_runners_read_it_at_once(make_person, file) -> None:
+    file.chmod(0o640)
+    before, new = file.read_text(), text_with(trimByThickness=trims(_16=8))
+    assert 16 not in current_rules().trim_by_thickness
+
+    answer = make_person("admin").post(PAGE, sent(file, new, "save"), follow=True)
+
+    assert "Saved. The rules apply" in answer.text
+    assert "Saved by ayse" in answer.text
+    assert file.read_text() == new
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert current_rules().trim_by_thickness[16] == 8
+    found, saved = RulesVersion.objects.order_by("pk")
+    assert (found.actor, found.content) == ("", before), "what was there before can be restored"
+    assert (saved.actor, saved.reason, saved.content) == ("admin:ayse", "new board", new)
+    assert [each.name for each in file.parent.iterdir()] == [file.name], "no temporary file stays"
+
+
+@pytest.mark.parametrize(("role", "button"), [("viewer", "check"), ("viewer", "save"), ("operator", "save")])
+def test_who_may_not_is_refused(make_person, file, role, button) -> None:
+    answer = make_person(role).post(PAGE, sent(file, text_with(retry_count_max=2), button))
+
+    assert answer.status_code == 403
+    assert json.loads(file.read_text()) == SHIPPED
+
+
+def test_a_version_made_from_rules_no_longer_in_force_is_refused(make_person, file) -> None:
+    admin = make_person("admin")
+    stale = sent(file, text_with(retry_count_max=2), "save")
+    file.write_text(text_with(retry_count_max=1))
+
+    answer = admin.post(PAGE, stale)
+
+    assert "Nothing was saved: the rules were changed" in answer.text
+    assert [(each.before, each.after) for each in answer.context["check"].changes] == [("1", "2")]
+    assert json.loads(file.read_text())["retry_count_max"] == 1
+    assert not RulesVersion.objects.exists()
+
+
+def test_of_two_that_save_the_second_is_refused(file) -> None:
+    base = digest(file.read_bytes())
+    save_rules(text_with(retry_count_max=2).encode(), based_on=base, reason="first")
+
+    with pytest.raises(RulesChanged):
+        save_rules(text_with(retry_count_max=1).encode(), based_on=base, reason="second")
+
+    assert json.loads(file.read_text())["retry_count_max"] == 2
+
+
+@pytest.mark.parametrize("wrong", [{"reason": ""}, {"content": "{"}])
+def test_invalid_rules_and_a_missing_reason_are_not_saved(make_person, file, wrong) -> None:
+    answer = make_person("admin").post(PAGE, sent(file, text_with(retry_count_max=2), "save") | wrong)
+
+    assert answer.status_code == 200
+    assert json.loads(file.read_text()) == SHIPPED
+
+
+def test_a_file_that_cannot_be_written_is_reported_and_leaves_no_version(make_person, file, settings) -> None:
+    settings.OPTI_RULES = file.rename(file.with_name("r" * 250))  # a temporary file beside it has too long a name
+
+    answer = make_person("admin").post(PAGE, sent(settings.OPTI_RULES, text_with(retry_count_max=2), "save"))
+
+    assert "The file could not be written." in answer.text
+    assert not RulesVersion.objects.exists()
+
+
+def test_a_change_by_hand_is_shown_as_such(make_person, file) -> None:
+    admin = make_person("admin")
+    admin.post(PAGE, sent(file, text_with(retry_count_max=2), "save"))
+    file.write_text(text_with(retry_count_max=1))
+
+    shown = admin.get(PAGE).text
+
+    assert "changed outside the console" in shown
+    assert "The file was changed by hand" in shown
+
+
+def test_an_invalid_file_is_shown_with_its_faults(make_person, file) -> None:
+    file.write_text('{"cm_to_mm_multiplier": 10')
+
+    shown = make_person("operator").get(PAGE)
+
+    assert shown.status_code == 200
+    assert "The file is invalid." in shown.text
+    assert "line 1: " in shown.text
+
+
+def test_an_earlier_version_is_restored_by_saving_it_again(make_person, file) -> None:
+    admin = make_person("admin")
+    admin.post(PAGE, sent(file, text_with(retry_count_max=2), "save"))
+    first = RulesVersion.objects.earliest("pk")
+    version = admin.get(f"{PAGE}{first.pk}/change/")
+    assert "Restore this version" in version.text
+
+    draft = admin.get(version.context["restore"])
+    admin.post(PAGE, sent(file, draft.context["form"]["content"].value(), "save"))
+
+    assert [each.before for each in draft.context["check"].changes] == ["2"]
+    assert json.loads(file.read_text()) == SHIPPED
+    assert RulesVersion.objects.count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_versions_are_never_changed_or_deleted() -> None:
+    version = RulesVersion.objects.create(sha256="0" * 64, content="{}")
+
+    for change in (lambda: RulesVersion.objects.update(reason="other"), version.delete):
+        with pytest.raises(DatabaseError, match="cannot be"), transaction.atomic():
+            change()
+
+
+def test_a_held_job_leads_to_the_rules_with_what_it_lacks(make_person, file) -> None:
+    admin = make_person("admin")
+    job = held(parts=[{**GOVDE, "thickness_mm": 33, "edge_up": "3mm"}, {**ARKALIK, "thickness_mm": 6}])
+
+    primary = admin.get(f"{LIST}{job.pk}/change/").context["primary"]
+    assert str(primary.title) == "Rules: add trim for 33 mm and 3 more"
+    shown = admin.get(primary.href)
+
+    assert [text for _, text in shown.context["missing"]] == [
+        "trim for 33 mm",
+        "edge “3mm”",
+        "backing of 6 mm",
+        "trim for 6 mm",
+    ]
+    assert "missing: trim for 33 mm" in shown.text
+    values = {"add-0": "10", "add-1": "3", "add-2": "1", "add-3": "5"}
+    added = admin.post(primary.href, sent(file, file.read_text(), "add", **values))
+    draft = added.context["form"]["content"].value()
+    admin.post(primary.href, sent(file, draft, "save"))
+    assert str(admin.get(f"{LIST}{job.pk}/change/").context["primary"].title) == "Approve"
+
+
+def test_a_job_failed_for_an_unknown_edge_leads_to_the_rules(make_person, file) -> None:
+    job = make_job(parts=[{**GOVDE, "edge_up": "3mm"}])
+    job.move("fail", **failure(JobError(Code.EDGE_MAPPING_UNKNOWN, "Part g1.")))
+
+    primary = make_person("operator").get(f"{LIST}{job.pk}/change/").context["primary"]
+
+    assert str(primary.title) == "Rules: add edge “3mm”"
+
+
+def test_entries_are_added_to_a_text_without_changing_its_layout() -> None:
+    text = '{\n  "trimByThickness": {\n    "18": 10\n  },\n  "edgeMapping": {},\n  "backingThicknesses": [3, 4]\n}'
+
+    text = with_entry(text, MissingRule("trimByThickness", "33"), "10,5")
+    text = with_entry(text, MissingRule("edgeMapping", 'a "b"'), "3")
+    text = with_entry(text, MissingRule("backingThicknesses", "6"), "1")
+
+    assert json.loads(text) == {
+        "trimByThickness": {"33": 10.5, "18": 10},
+        "edgeMapping": {'a "b"': 3},
+        "backingThicknesses": [6, 3, 4],
+    }
+    assert with_entry(text, MissingRule("trimByThickness", "16"), "ten") == text
+    assert with_entry("{", MissingRule("trimByThickness", "16"), "10") == "{"
+    assert changes(text, text.replace("\n", "")) == []
