@@ -8,11 +8,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.utils.translation import gettext, gettext_noop
 from rest_framework.exceptions import APIException
-from rest_framework.response import Response
 
-from kilit.api.messages import InvalidMessage
 from kilit.api.request_id import request_id
-from kilit.lock.guard import MoveRefused
 
 CODES = {
     400: "BAD_REQUEST",
@@ -45,28 +42,6 @@ class ApiError(APIException):
 
 def error_body(code: str, message: str, **details: Any) -> dict[str, Any]:
     return {"error": {"code": code, "message": message, **details}}
-
-
-def exception_response(error: Exception, context: dict[str, Any]) -> Response | None:
-    # DRF's views load the default parser, which imports this module.
-    from rest_framework.views import exception_handler  # noqa: PLC0415
-
-    if isinstance(error, MoveRefused):
-        details = {"id": str(error.subject.pk), "verb": error.verb, "state": error.state}
-        return Response(error_body("MOVE_REFUSED", str(error), **details), status=409)
-    if isinstance(error, DATABASE_DOWN):
-        return Response(error_body("UNAVAILABLE", NO_DATABASE), status=503, headers={"Retry-After": "5"})
-    if isinstance(error, InvalidMessage):
-        return Response(error_body("VALIDATION", str(error), fields=error.errors), status=400)
-    response = exception_handler(error, context)
-    if response is None:
-        return None
-    if isinstance(error, ApiError):
-        response.data = error_body(error.code, str(error.detail), **error.details)
-    else:
-        detail = getattr(error, "detail", None) or response.status_text
-        response.data = error_body(CODES.get(response.status_code, "ERROR"), str(detail))
-    return response
 
 
 def error_response(request: HttpRequest, status: int, message: str, **values: str) -> HttpResponse:

@@ -12,7 +12,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["kilit.api.parsers.JSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["kilit.api.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "kilit.api.schema.ApiSchema",
-    "EXCEPTION_HANDLER": "kilit.api.errors.exception_response",
+    "EXCEPTION_HANDLER": "kilit.api.exceptions.exception_response",
 }
 
 SPECTACULAR_SETTINGS: dict[str, Any] = {

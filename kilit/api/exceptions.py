@@ -1,0 +1,29 @@
+"""Exceptions of views as errors of the API; apart from the errors, which workers raise without loading any view."""
+
+from typing import Any
+
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+from kilit.api.errors import CODES, DATABASE_DOWN, NO_DATABASE, ApiError, error_body
+from kilit.api.messages import InvalidMessage
+from kilit.lock.guard import MoveRefused
+
+
+def exception_response(error: Exception, context: dict[str, Any]) -> Response | None:
+    if isinstance(error, MoveRefused):
+        details = {"id": str(error.subject.pk), "verb": error.verb, "state": error.state}
+        return Response(error_body("MOVE_REFUSED", str(error), **details), status=409)
+    if isinstance(error, DATABASE_DOWN):
+        return Response(error_body("UNAVAILABLE", NO_DATABASE), status=503, headers={"Retry-After": "5"})
+    if isinstance(error, InvalidMessage):
+        return Response(error_body("VALIDATION", str(error), fields=error.errors), status=400)
+    response = exception_handler(error, context)
+    if response is None:
+        return None
+    if isinstance(error, ApiError):
+        response.data = error_body(error.code, str(error.detail), **error.details)
+    else:
+        detail = getattr(error, "detail", None) or response.status_text
+        response.data = error_body(CODES.get(response.status_code, "ERROR"), str(detail))
+    return response
