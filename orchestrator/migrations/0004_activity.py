@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('lock', '0002_activity'),
-        ('orchestrator', '0002_searched_by_prefix'),
+        ('orchestrator', '0003_versions_of_rules'),
     ]
 
     operations = [
