@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('orchestrator', '0003_activity'),
+        ('orchestrator', '0002_searched_by_prefix'),
     ]
 
     operations = [
