@@ -4,10 +4,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from orchestrator.planning.missing_rules import MissingRule
 from orchestrator.schemas.orders import plain
 from orchestrator.schemas.rules import Rules
+
+GRAINS = [
+    gettext_lazy("free"),
+    gettext_lazy("along the length"),
+    gettext_lazy("along the width"),
+    gettext_lazy("mixed"),
+]
 
 
 @dataclass(frozen=True)
@@ -42,7 +50,10 @@ def _of_parts(rules: Rules) -> dict[str, tuple[str, list[str]]]:
             _("Edges"),
             [f"{name} → {_('none') if mm is None else f'{plain(mm)} mm'}" for name, mm in rules.edge_mapping.items()],
         ),
-        "grainMapping": (_("Grain"), [f"{name} → {grain}" for name, grain in rules.grain_mapping.items()]),
+        "grainMapping": (
+            _("Grain"),
+            [f"{name} → {grain} ({GRAINS[grain]})" for name, grain in rules.grain_mapping.items()],
+        ),
         "defaultPlateSize": (
             _("Plate, if an order names none"),
             [f"{plain(plate.width_mm)} × {plain(plate.height_mm)} mm"] if plate else [],

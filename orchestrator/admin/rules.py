@@ -154,7 +154,10 @@ class RulesVersionAdmin(ReadOnlyAdmin):
             "file": file,
             "sections": rule_texts.sections(file.rules, missing) if file.rules else [],
             "job": job,
-            "missing": [(each, rule_texts.entry_text(each)) for each in missing],
+            "missing": [
+                (each, rule_texts.entry_text(each), request.POST.get(f"add-{number}", ""))
+                for number, each in enumerate(missing)
+            ],
             "form": form if self.may_check(request) else None,
             "may_save": self.may_save(request),
             "check": check,
@@ -164,7 +167,7 @@ class RulesVersionAdmin(ReadOnlyAdmin):
             "older_than": shown[VERSIONS_SHOWN - 1].pk if len(shown) > VERSIONS_SHOWN else None,
             "floor_is_here": settings.FLOOR_IS_HERE,
         }
-        return page(self, request, "admin/orchestrator/rules.html", title=_("Rules"), **context)
+        return page(self, request, "admin/orchestrator/rules.html", title=_("Rules"), is_own_page=True, **context)
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         """Show a version, and what it changed."""

@@ -14,10 +14,12 @@ from django.db import connection, transaction
 
 from kilit.files import sync_folder, write_temp
 from kilit.lock.audit import current_context
+from kilit.lock.models import Activity, ActivityKind
 from orchestrator.files.exchange import read_bounded
 from orchestrator.models import RulesVersion
 from orchestrator.planning.rules import BIGGEST_FILE, InvalidRules, read_rules
 from orchestrator.schemas.rules import Rules
+from orchestrator.states import JOBS
 
 FOUND = "Found on the disk: the file was changed outside the console."
 
@@ -87,6 +89,15 @@ def save_rules(content: bytes, *, based_on: str, reason: str) -> RulesVersion:
             RulesVersion.objects.create(reason=FOUND, sha256=before.sha256, content=before.text)
         saved = RulesVersion.objects.create(
             actor=current_context().actor, reason=reason, sha256=digest(content), content=content.decode()
+        )
+        Activity.objects.record(
+            ActivityKind.RULES,
+            "saved",
+            queue=JOBS.queue,
+            model=RulesVersion._meta.label_lower,
+            object_id=str(saved.pk),
+            object_name=before.path.name,
+            message=reason,
         )
         _replace(before.path, content)
     return saved

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from django.db import DatabaseError, transaction
 
+from kilit.lock.models import Activity, ActivityKind
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job, RulesVersion
 from orchestrator.models.queryset import failure
@@ -103,6 +104,8 @@ def test_an_admin_saves_and_runners_read_it_at_once(make_person, file) -> None:
     found, saved = RulesVersion.objects.order_by("pk")
     assert (found.actor, found.content) == ("", before), "what was there before can be restored"
     assert (saved.actor, saved.reason, saved.content) == ("admin:ayse", "new board", new)
+    activity = Activity.objects.get(kind=ActivityKind.RULES)
+    assert (activity.person, activity.message, activity.object_id) == ("ayse", "new board", str(saved.pk))
     assert [each.name for each in file.parent.iterdir()] == [file.name], "no temporary file stays"
 
 
@@ -207,7 +210,7 @@ def test_a_held_job_leads_to_the_rules_with_what_it_lacks(make_person, file) -> 
     assert str(primary.title) == "Rules: add trim for 33 mm and 3 more"
     shown = admin.get(primary.href)
 
-    assert [text for _, text in shown.context["missing"]] == [
+    assert [text for _, text, _ in shown.context["missing"]] == [
         "trim for 33 mm",
         "edge “3mm”",
         "backing of 6 mm",
