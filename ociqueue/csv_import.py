@@ -11,16 +11,20 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import IO
 
+from django.db import transaction
 from django.utils.formats import number_format
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
 from kilit.api.csv_files import unescape_formula
 from kilit.api.messages import FieldError
+from kilit.lock.audit import without_activity
+from kilit.lock.models import Activity, ActivityKind
 from kilit.lock.text import CONTROL_CHARS
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Conversion, Site
 from ociqueue.schemas.conversions import FIELDS, REQUIRED
+from ociqueue.states import CONVERSIONS
 
 BATCH = 1000
 # Every field has a bound, so a longer line is invalid, and no file can make us hold more than this.
@@ -122,8 +126,18 @@ def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iter
     required = [name for name in REQUIRED if name != "conversionCurrency" or not site.default_currency]
     lines = read_lines(stream, known=FIELDS, required=required, one_of=Conversion.CLICK_IDS, ignored=[REASON])
     seen: set[bytes] | None = set() if dry_run else None
-    while batch := list(islice(lines, BATCH)):
-        yield _import(site, batch, seen)
+    created = 0
+    try:
+        while batch := list(islice(lines, BATCH)):
+            with transaction.atomic():
+                without_activity()  # it shows the whole file once
+                tally = _import(site, batch, seen)
+            created += tally.created
+            yield tally
+    finally:
+        if created and not dry_run:
+            about = {"queue": CONVERSIONS.queue, "scope": str(site.pk)}
+            Activity.objects.record(ActivityKind.IMPORT, "import", rows=created, **about)
 
 
 def _import(site: Site, lines: list[CsvLine], seen: set[bytes] | None) -> ImportTally:

@@ -122,6 +122,7 @@ class DayFilter(Filter):
 
     column: str = "created_at"
     is_last: bool = False
+    by_id: bool = True  # ids carry the time; without that, an index begins with the column
 
     def accepts(self, value: str, user: Any) -> bool:
         return _beginning(value) is not None
@@ -132,8 +133,8 @@ class DayFilter(Filter):
             return Q(pk__in=[])
         if self.is_last:
             end = begins + (timedelta(hours=1) if "T" in value else timedelta(days=1))
-            return Q(pk__lt=first_at(end + CLOCKS_DIFFER_BY), created_at__lt=end)
-        return Q(pk__gte=first_at(begins - CLOCKS_DIFFER_BY), created_at__gte=begins)
+            return Q(created_at__lt=end) & (Q(pk__lt=first_at(end + CLOCKS_DIFFER_BY)) if self.by_id else Q())
+        return Q(created_at__gte=begins) & (Q(pk__gte=first_at(begins - CLOCKS_DIFFER_BY)) if self.by_id else Q())
 
     def describe(self, value: str, user: Any) -> str:
         return value.replace("T", " ")

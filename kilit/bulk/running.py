@@ -26,6 +26,7 @@ from kilit.bulk.queues import queues
 from kilit.bulk.states import BulkState
 from kilit.lock.audit import acting_as, without_activity
 from kilit.lock.leases import MOST_LAPSES, ClaimLost
+from kilit.lock.models import Activity, ActivityKind
 from kilit.workers import doorbells
 
 logger = logging.getLogger(__name__)
@@ -101,6 +102,7 @@ def run_batch(action: BulkAction) -> bool:
         ids = BulkItem.objects.next_of(action, limit=operation.batch)
         if not ids:
             action.finish()
+            record_scopes(action, user)
             return False
         with acting_as(actor_of(user), reason=f"{action.reason} ({action})"):
             without_activity()  # it shows the bulk action
@@ -108,6 +110,16 @@ def run_batch(action: BulkAction) -> bool:
         record_results(action, operation, ids, result)
     action.refresh_from_db()
     return True
+
+
+def record_scopes(action: BulkAction, user: User) -> None:
+    """Show the action in the activity of each site whose rows it changed, too."""
+    about = {"queue": action.lifecycle.queue, "object_id": action.pk, "message": action.reason, "is_part": True}
+    person = {"actor": actor_of(user), "person": user.get_username()}
+    Activity.objects.bulk_create(
+        Activity(kind=ActivityKind.ACTION, verb="finish", scope=scope, **about, **person)
+        for scope in action.scopes or ()
+    )
 
 
 def record_results(action: BulkAction, operation: Operation, ids: Sequence[UUID], result: OperationResult) -> None:

@@ -17,14 +17,16 @@ from unfold.admin import ModelAdmin
 from kilit.access.models import ApiKey, DeniedRequest
 from kilit.bulk.filters import FilterSet
 from kilit.bulk.models import BulkAction
+from kilit.console.activity_admin import ActivityAdmin
 from kilit.console.bulk_admin import BulkActionAdmin
 from kilit.console.formatting import column, new_key, number, verbatim
 from kilit.console.key_owners import KeyChangeList, owner_name
 from kilit.console.listing import CappedListAdmin, LongListAdmin, ReadOnlyAdmin
 from kilit.console.masking import mask_personal_data
-from kilit.lock.models import Event, Pruning
+from kilit.lock.models import Activity, Event, Pruning
 
 admin.site.register(BulkAction, BulkActionAdmin)
+admin.site.register(Activity, ActivityAdmin)
 
 
 # An event's page is not the job's own page.

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
@@ -24,13 +24,13 @@ from kilit.bulk.planning import BELL, skips_from_json
 from kilit.bulk.queues import queues
 from kilit.bulk.states import BULK_ACTIONS, BulkState
 from kilit.console.actions import Action, ReasonForm, format_skip, skipped_text
+from kilit.console.activity import BULK_STORY, console_action
 from kilit.console.bulk_requests import count_field, encode, preview_text, typed_count
 from kilit.console.formatting import badge, column, page, since, two_lines
 from kilit.console.formatting import number as grouped
 from kilit.console.listing import LongListAdmin
 from kilit.console.masking import mask_personal_data
 from kilit.console.outcomes import count_now
-from kilit.console.timeline import Story
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 from kilit.workers import doorbells
@@ -58,12 +58,6 @@ def search(rows: Any, text: str) -> Any:
 
 
 FILTERS = FilterSet((state_filter(BULK_ACTIONS),), search=search)
-
-
-def console_action(row: BulkAction) -> Action:
-    model_admin: Any = admin.site.get_model_admin(queues[row.queue].model)
-    found: Action = model_admin.action_named(row.action)
-    return found
 
 
 def _title(row: BulkAction) -> SafeString:
@@ -206,7 +200,7 @@ class BulkActionAdmin(LongListAdmin):
             "filters_text": mask_personal_data(action.filters_text),
             "console": console,
             "original": action,
-            "timeline": Story().steps(Event.objects.history(action)),
+            "timeline": BULK_STORY.steps(Event.objects.history(action)),
             "state_badge": state(action),
             "opts_of_rows": opts,
             "list_address": f"{rows}?{encode(action.filters)}",

@@ -20,6 +20,7 @@ ICONS = {
     "job": "carpenter",
     "customer": "contacts",
     "rulesversion": "rule",
+    "activity": "manage_search",
     "bulkaction": "playlist_play",
     "pruning": "auto_delete",
     "event": "history",

@@ -50,6 +50,11 @@ class Story:
         known = self.actors.get(kind) or ACTORS.get(kind)
         return str(known) % {"name": name.partition(":")[0]} if known else actor
 
+    def sentence(self, actor: str, *names: str) -> str:
+        """Return what an actor did, by the first of some names that is known: a verb, an event type."""
+        known = next((self.sentences[name] for name in names if name in self.sentences), "")
+        return str(known) % {"who": self.who(actor)} if known else ""
+
     def _step(self, event: Event, before: Event | None, failures: Failures | None) -> "TimelineStep":
         moved = event.from_state != event.to_state
         failed = failures if failures and moved and event.to_state in failures.states else None
@@ -65,9 +70,8 @@ class Story:
 
     def _parts(self, event: Event, before: Event | None) -> Iterator[str]:
         verb = event.details.get("verb", "")
-        known = self.sentences.get(verb) or self.sentences.get(event.event_type)
-        if known:
-            yield str(known) % {"who": self.who(event.actor)}
+        if known := self.sentence(event.actor, verb, event.event_type):
+            yield known
         elif not event.from_state:
             yield _("Created by %(who)s") % {"who": self.who(event.actor)}
         elif event.from_state == event.to_state:

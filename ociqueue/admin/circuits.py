@@ -13,17 +13,18 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from kilit.console.activity import ActivitySource, register_activity
 from kilit.console.formatting import badge, distance, page, two_lines
 from kilit.console.machine_errors import explain
 from kilit.console.timeline import Story, TimelineStep
-from kilit.lock.models import Event
+from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
 from ociqueue.admin.permissions import may_run, site_of
 from ociqueue.models import Circuit, Conversion, Credentials, Site
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.site_health import SiteHealth, open_circuits
-from ociqueue.states import CircuitStatus, SyncMethod
+from ociqueue.states import CIRCUITS, CircuitStatus, SyncMethod
 
 MOST_EVENTS = 50
 STORY = Story(
@@ -33,6 +34,12 @@ STORY = Story(
         "PROBE_ASKED": gettext_lazy("Probe requested by %(who)s"),
     },
     actors={"uploader": gettext_lazy("the uploader")},
+)
+register_activity(
+    CIRCUITS.queue,
+    ActivitySource(
+        gettext_lazy("Circuits"), STORY, lambda row: reverse("admin:ociqueue_site_circuit", args=[row.scope])
+    ),
 )
 
 
@@ -78,6 +85,7 @@ def probe_now(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRes
         with transaction.atomic():
             circuits = open_circuits([site.pk])
             Event.objects.record_each(circuits, "PROBE_ASKED")
+            Activity.objects.record(ActivityKind.ACTION, "PROBE_ASKED", queue=CIRCUITS.queue, scope=str(site.pk))
             probed = circuits.probe_now()
             doorbells.ring("oci_upload")
         if probed:

@@ -30,6 +30,7 @@ MEANINGS = {
 STORY = Story(
     {
         "JOB_CREATED": _("Added by %(who)s"),
+        "import": _("Imported by %(who)s"),
         "claim": _("Claimed by %(who)s"),
         "ack": _("Sent, as reported by %(who)s"),
         "ack_failed": _("Failed, as reported by %(who)s"),

@@ -28,6 +28,7 @@ LABELS = {
 STORY = Story(
     {
         "JOB_CREATED": _("Ordered by %(who)s"),
+        "saved": _("New rules saved by %(who)s"),
         "prepare": _("Prepared: customer, template and rules are fine"),
         "import_files": _("Sheets written to OptiPlanning's import folder"),
         "start": _("OptiPlanning started"),

@@ -49,6 +49,7 @@ def places(house: House) -> dict[str, str]:
         "cutting-job": f"/admin/orchestrator/job/{house.held.pk}/change/",
         "customers": "/admin/orchestrator/customer/",
         "preflight": "/admin/orchestrator/job/preflight/",
+        "activity": "/admin/lock/activity/",
         "events": "/admin/lock/event/",
         "keys": "/admin/access/apikey/",
         "refusals": "/admin/access/deniedrequest/",

@@ -37,7 +37,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'activity',
                 'verbose_name_plural': 'activity',
                 'default_permissions': ('view',),
-                'indexes': [models.Index(condition=models.Q(('is_part', False)), fields=['created_at', 'id'], name='activity_newest'), models.Index(condition=models.Q(('is_part', False)), fields=['kind', 'created_at', 'id'], name='activity_of_kind'), models.Index(condition=models.Q(('is_part', False)), fields=['queue', 'created_at', 'id'], name='activity_of_queue'), models.Index(condition=models.Q(('person', ''), _negated=True), fields=['person', 'created_at', 'id'], name='activity_of_person'), models.Index(condition=models.Q(('scope', ''), _negated=True), fields=['scope', 'created_at', 'id'], name='activity_of_scope')],
+                'indexes': [models.Index(fields=['created_at', 'id'], name='activity_by_time'), models.Index(condition=models.Q(('is_part', False)), fields=['created_at', 'id'], name='activity_newest'), models.Index(condition=models.Q(('is_part', False)), fields=['kind', 'created_at', 'id'], name='activity_of_kind'), models.Index(condition=models.Q(('is_part', False)), fields=['queue', 'created_at', 'id'], name='activity_of_queue'), models.Index(condition=models.Q(('person', ''), _negated=True), fields=['person', 'created_at', 'id'], name='activity_of_person'), models.Index(condition=models.Q(('scope', ''), _negated=True), fields=['scope', 'created_at', 'id'], name='activity_of_scope')],
             },
         ),
         pgtrigger.migrations.AddTrigger(

@@ -77,7 +77,8 @@ class Activity(models.Model):
         default_permissions = ("view",)
         verbose_name, verbose_name_plural = _("activity"), _("activity")
         indexes = [
-            # The list, newest first, alone and with each of its filters.
+            # The list, newest first: of people who see a part of it, of all, and with each of its filters.
+            models.Index(fields=["created_at", "id"], name="activity_by_time"),
             models.Index(fields=["created_at", "id"], condition=Q(is_part=False), name="activity_newest"),
             models.Index(fields=["kind", "created_at", "id"], condition=Q(is_part=False), name="activity_of_kind"),
             models.Index(fields=["queue", "created_at", "id"], condition=Q(is_part=False), name="activity_of_queue"),
