@@ -26,6 +26,7 @@ class SiteHealth:
     stuck: int = 0
     is_silent: bool = False
     needs_credentials: bool = False
+    is_test_failed: bool = False
     circuits: dict[str, Circuit] = field(default_factory=dict)  # open ones, by conversion name
     changed_at: datetime | None = None
 
@@ -51,7 +52,7 @@ class SiteHealth:
 def site_health(sites: Sequence[Site]) -> dict[UUID, SiteHealth]:
     found = {site.pk: SiteHealth() for site in sites}
     by_scope = {str(pk): health for pk, health in found.items()}
-    for total in Count.objects.totals(queue=CONVERSIONS.queue):
+    for total in Count.objects.totals(queue=CONVERSIONS.queue, scopes=by_scope):
         if total.scope in by_scope:
             health = by_scope[total.scope]
             health.totals[total.state] = total.now
@@ -68,6 +69,8 @@ def site_health(sites: Sequence[Site]) -> dict[UUID, SiteHealth]:
         found[circuit.site_id].circuits[circuit.action] = circuit
     for pk in without_credentials(Site.objects.filter(pk__in=found)).values_list("pk", flat=True):
         found[pk].needs_credentials = True
+    for pk in with_failed_test(Site.objects.filter(pk__in=found)).values_list("pk", flat=True):
+        found[pk].is_test_failed = True
     return found
 
 
@@ -79,6 +82,11 @@ def open_circuits(sites: Collection[UUID]) -> CircuitQuerySet:
 
 def without_credentials(sites: SiteQuerySet) -> SiteQuerySet:
     return sites.filter(sync_method=SyncMethod.API, credentials=None)
+
+
+def with_failed_test(sites: SiteQuerySet) -> SiteQuerySet:
+    """Return sites whose stored credentials did not pass the last connection test."""
+    return sites.filter(credentials__check_passed=False)
 
 
 def with_silent_script(sites: SiteQuerySet) -> SiteQuerySet:

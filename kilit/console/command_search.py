@@ -60,11 +60,10 @@ def _rows_of(model_admin: QueueAdmin, request: HttpRequest, text: str) -> Iterat
 
 
 def _places(request: HttpRequest, text: str) -> Iterator[SearchResult]:
-    for model_admin in _admins():
-        if model_admin.opts.label_lower in PLACES and model_admin.has_view_permission(request):
-            found, _distinct = model_admin.get_search_results(request, model_admin.get_queryset(request), text)
-            for row in found[:MOST_PER_KIND]:
-                yield _result(model_admin, row, str(row), str(capfirst(model_admin.opts.verbose_name)))
+    for model_admin in _places_admins(request):
+        found, _distinct = model_admin.get_search_results(request, model_admin.get_queryset(request), text)
+        for row in found[:MOST_PER_KIND]:
+            yield _result(model_admin, row, str(row), str(capfirst(model_admin.opts.verbose_name)))
 
 
 def _pages(request: HttpRequest, text: str) -> Iterator[SearchResult]:
@@ -73,6 +72,17 @@ def _pages(request: HttpRequest, text: str) -> Iterator[SearchResult]:
             if text.casefold() in str(item["title"]).casefold():
                 about = str(group.get("title") or _("Page"))
                 yield SearchResult(str(item["title"]), about, str(item["link"]), item["icon"])
+    for model_admin in _places_admins(request):
+        title = _("Add a %(name)s") % {"name": model_admin.opts.verbose_name}
+        if model_admin.has_add_permission(request) and text.casefold() in title.casefold():
+            href = reverse(f"admin:{model_admin.opts.app_label}_{model_admin.opts.model_name}_add")
+            yield SearchResult(title, _("Page"), href, "add")
+
+
+def _places_admins(request: HttpRequest) -> Iterator[Any]:
+    for model_admin in _admins():
+        if model_admin.opts.label_lower in PLACES and model_admin.has_view_permission(request):
+            yield model_admin
 
 
 def _admins() -> Iterator[Any]:

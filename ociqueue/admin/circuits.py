@@ -21,6 +21,7 @@ from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
 from ociqueue.admin.permissions import may_run, site_of
+from ociqueue.admin.site_header import header_context
 from ociqueue.models import Circuit, Conversion, Credentials, Site
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.site_health import SiteHealth, open_circuits
@@ -53,7 +54,7 @@ def circuit_page(model_admin: Any, request: HttpRequest, object_id: str) -> Http
         title=_("Circuit of %(site)s") % {"site": site},
         original=site,
         circuits=[_shown(circuit) | {"timeline": _timeline(circuit)} for circuit in found],
-        **sending_context(site, request),
+        **sending_context(site, request) | header_context(request, site, tab="credentials"),
     )
 
 

@@ -15,6 +15,7 @@ from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
 from ociqueue.admin.login_form import LABELS, LoginForm
 from ociqueue.admin.permissions import may_administer, may_run, site_of
+from ociqueue.admin.site_header import header_context
 from ociqueue.models import Credentials, Site
 from ociqueue.models.credentials import DecryptionError, GoogleAdsAccount
 from ociqueue.states import SyncMethod
@@ -49,8 +50,7 @@ def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> 
         is_waiting=stored is not None and Credentials.objects.awaiting_check().filter(pk=stored.pk).exists(),
         no_worker=not Heartbeat.objects.alive().exists(),
         is_api_site=site.sync_method == SyncMethod.API,
-        may_administer=may_administer(request.user, site),
-        may_run=may_run(request.user, site),
+        **header_context(request, site, tab="credentials"),
     )
 
 

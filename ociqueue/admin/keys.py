@@ -1,6 +1,7 @@
 """A site's Ads Script and its API keys."""
 
 from collections.abc import Collection
+from http import HTTPStatus
 from typing import Any
 
 from django import forms
@@ -15,6 +16,8 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.console.formatting import exactly, new_key, page
 from ociqueue.admin.permissions import may_administer, site_of
+from ociqueue.admin.site_header import header_context
+from ociqueue.admin.site_setup import COPIED, is_copied
 from ociqueue.adsscript import KEY_PLACEHOLDER, render_script
 from ociqueue.models import Site
 from ociqueue.models.site import KEYS_USER_PREFIX
@@ -50,8 +53,18 @@ def ads_script_page(model_admin: Any, request: HttpRequest, object_id: str, *, k
         has_key=bool(key),
         is_script_site=site.sync_method == SyncMethod.SCRIPT,
         keys=site.keys(),
-        may_administer=may_administer(request.user, site),
+        form=KeyForm(),
+        after=_newest(site),
+        **header_context(request, site, tab="ads_script"),
     )
+
+
+def note_copied(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    """Record that the script was copied, once; the first steps of a new site show it."""
+    site = site_of(model_admin, request, object_id, allowed=may_administer)
+    if request.method == "POST" and not is_copied(site):
+        model_admin.log_change(request, site, COPIED)
+    return HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 
 def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:

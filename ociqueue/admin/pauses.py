@@ -1,23 +1,46 @@
-"""Ending a site's pause with one click."""
+"""Pause and Resume of a site, in the header of its page and on the dashboard."""
 
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from kilit.console.redirects import back_to_page
 from ociqueue.admin.permissions import may_run, site_of
+from ociqueue.admin.site_header import site_address
 from ociqueue.models import Site
+
+LONGEST_REASON = Site._meta.get_field("pause_reason").max_length
+
+
+def pause(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    site = site_of(model_admin, request, object_id, allowed=may_run)
+    if request.method == "POST":
+        reason = request.POST.get("reason", "").strip()[:LONGEST_REASON]
+        if not reason:
+            messages.error(request, _("Enter a reason for the pause."))
+        elif Site.objects.filter(pk=site.pk).pause(reason=reason):
+            model_admin.log_change(request, site, f"Paused: {reason}")
+            messages.success(request, _("%(site)s is paused.") % {"site": site.name})
+        else:
+            messages.warning(request, _("%(site)s is already paused.") % {"site": site.name})
+    return back_to_page(request, site_address(site, "change"))
 
 
 def resume(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    """End the pause that the page showed; another that began since goes on."""
     site = site_of(model_admin, request, object_id, allowed=may_run)
     if request.method == "POST":  # logging in again leads here without the form
-        if Site.objects.filter(pk=site.pk).resume():
+        paused = Site.objects.filter(pk=site.pk)
+        if "reason" in request.POST:
+            paused = paused.filter(pause_reason=request.POST["reason"])
+        if paused.resume():
             model_admin.log_change(request, site, "Resumed.")
             messages.success(request, _("%(site)s is resumed.") % {"site": site.name})
+        elif Site.objects.filter(pk=site.pk, is_paused=True).exists():
+            message = _("Nothing was changed: %(site)s was paused for another reason after you opened the page.")
+            messages.warning(request, message % {"site": site.name})
         else:
             messages.info(request, _("%(site)s was not paused.") % {"site": site.name})
-    return back_to_page(request, reverse("admin:ociqueue_site_change", args=[site.pk]))
+    return back_to_page(request, site_address(site, "change"))

@@ -19,7 +19,7 @@ from kilit.lock.models import ErrorGroup
 from ociqueue.admin.circuits import next_probe, scope_label
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.site import SiteQuerySet
-from ociqueue.site_health import with_silent_script, without_credentials
+from ociqueue.site_health import with_failed_test, with_silent_script, without_credentials
 from ociqueue.states import CONVERSIONS, ConversionStatus, SyncMethod
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class ConversionProblems:
         yield from self._paused()
         yield from self._open_circuits()
         yield from self._without_credentials()
+        yield from self._failed_tests()
         yield from self._silent_scripts()
         yield from self._stuck()
 
@@ -157,6 +158,30 @@ class ConversionProblems:
             ),
             cause=_("nothing is sent until they are stored"),
             sync_method__exact=SyncMethod.API,
+        )
+
+    def _failed_tests(self) -> Iterator[Problem]:
+        def problem(site: Site) -> Problem:
+            return self._of_site(
+                site,
+                "failed-test",
+                page="credentials",
+                # A script does not use the credentials.
+                severity=Severity.SERIOUS if site.sync_method == SyncMethod.API else Severity.NOTICE,
+                title=_("%(site)s: the connection test failed") % {"site": site.name},
+                since=site.credentials.checked_at,
+            )
+
+        rows = with_failed_test(self._sites).select_related("credentials")
+        yield from self._each(
+            self._first(rows),
+            rows,
+            problem,
+            kind="failed-test",
+            title=lambda count: with_number(
+                ngettext("%(number)s connection test failed", "%(number)s connection tests failed", count), count
+            ),
+            cause=_("Google did not accept the stored credentials"),
         )
 
     def _silent_scripts(self) -> Iterator[Problem]:

@@ -1,102 +1,39 @@
-"""Sites in the console: their health, pause, members and sender."""
+"""Sites in the console: the list, and the pages of one site."""
 
 from functools import partial
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
-from django.core.exceptions import ValidationError
-from django.db.models import F, QuerySet, Value
-from django.db.models.functions import Concat, Now
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.forms import ModelForm
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path, reverse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
-from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.admin import ModelAdmin, TabularInline
+from unfold.admin import ModelAdmin
 from unfold.views import ChangeList
 
-from kilit.access.roles import Role, actor_of
-from kilit.console.formatting import ago, badge, button, column, link, number, two_lines
+from kilit.access.roles import Role
+from kilit.console.formatting import ago, badge, column, link, number, two_lines
 from kilit.postgres.collation import NameOrder
 from ociqueue.admin import circuits, credentials, keys, pauses
-from ociqueue.admin.permissions import may_administer, may_run
+from ociqueue.admin.permissions import may_administer, site_of
+from ociqueue.admin.site_forms import MembershipInline, SiteForm
+from ociqueue.admin.site_header import header_context, site_address
+from ociqueue.admin.site_page import overview
 from ociqueue.models import Site, SiteMembership
-from ociqueue.models.site import KEYS_USER_PREFIX
 from ociqueue.site_health import SiteHealth, site_health
 from ociqueue.states import ConversionStatus, SyncMethod
 
-# Whether and by whom conversions are sent; an older page must not undo a change of these.
-SENDING = ("sync_method", "is_paused", "pause_reason")
-PAUSE = ("is_paused", "pause_reason")
 SETTINGS = ("name", "time_zone", "default_currency", "sync_method", "requeue_transient")
 KNOWN = ("public_id", "last_export_at", "last_ack_at", "created_at")
-
-
-class SiteForm(ModelForm[Site]):
-    """Remembers what it showed: a page stays open for hours, and another user may have paused the site since."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        for field in self.fields.values():
-            field.show_hidden_initial = True
-
-    def clean(self) -> dict[str, Any] | None:
-        """Reject a change of pause or sender if another user changed them since the page was opened."""
-        cleaned = super().clean()
-        if set(SENDING) & set(self.changed_data) and self._is_old():
-            raise ValidationError(
-                _(
-                    "Nothing was saved: another user changed the pause or the sender of this site after you opened the "
-                    "page. Open it again and repeat your change if it is still needed."
-                )
-            )
-        if cleaned and "is_paused" in self.changed_data and not cleaned["is_paused"]:
-            cleaned["pause_reason"] = ""  # the history keeps it
-        return cleaned
-
-    def _is_old(self) -> bool:
-        # Locked until it is saved, so that a concurrent change comes before this query or after the save.
-        now = Site.objects.select_for_update().get(pk=self.instance.pk)
-        sent = {name: self.data.get(self[name].html_initial_name) for name in SENDING if name in self.fields}
-        return any(self.fields[name].to_python(value) != getattr(now, name) for name, value in sent.items())
-
-
-class MembershipInline(TabularInline):
-    model = SiteMembership
-    autocomplete_fields = ["user"]
-    extra = 0
-    hide_title = True
-    readonly_fields = ["person"]
-    verbose_name, verbose_name_plural = gettext_lazy("person"), gettext_lazy("people")
-
-    @admin.display(description=gettext_lazy("user"))
-    def person(self, membership: SiteMembership) -> str:
-        return membership.user.get_username()
-
-    def get_fields(self, request: HttpRequest, obj: Site | None = None) -> list[str]:
-        return ["user", "role"] if self.has_change_permission(request, obj) else ["person", "role"]
-
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
-        """Name each field for screen readers: the table header is not its label."""
-        field = super().formfield_for_dbfield(db_field, request, **options)
-        if field:
-            inner = getattr(field.widget, "widget", field.widget)
-            inner.attrs.setdefault("aria-label", capfirst(str(field.label)))
-        return field
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[SiteMembership]:
-        """Hide the user who owns the site's keys: without its membership the keys do not work."""
-        keys_user = Concat(Value(KEYS_USER_PREFIX), F("site__public_id"))
-        return super().get_queryset(request).exclude(user__username=keys_user).select_related("user")  # type: ignore[no-any-return]
-
-    def has_add_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
-        return obj is not None and may_administer(request.user, obj)
-
-    has_change_permission = has_delete_permission = has_add_permission
+MEMBERS = "ociqueue_site_members"
+# One form has one button.
+ONE_BUTTON = {"show_save_and_continue": False, "show_save_and_add_another": False}
 
 
 class SiteChangeList(ChangeList):
@@ -125,14 +62,12 @@ class SiteAdmin(ModelAdmin):
     search_help_text = gettext_lazy("A name, or a whole public id")
     fieldsets = [
         (None, {"fields": [*SETTINGS, "public_id"]}),
-        (gettext_lazy("Pause"), {"fields": list(PAUSE)}),
         (gettext_lazy("Script"), {"fields": ["last_export_at", "last_ack_at", "created_at"]}),
     ]
     add_fieldsets = [(None, {"fields": list(SETTINGS)})]
-    inlines = [MembershipInline]
+    readonly_fields = KNOWN
     actions = None
-    actions_detail = ["ads_script", "credentials", "circuit"]
-    change_form_outer_before_template = "admin/ociqueue/site_uploads.html"
+    change_form_template = "admin/ociqueue/site_form.html"
 
     # What is shown
 
@@ -177,84 +112,44 @@ class SiteAdmin(ModelAdmin):
         if shown.is_silent:
             why = _("Rows wait, and the script has not called for 24 hours")
             alarms.append(badge(_("script silent"), "danger", title=why))
+        if shown.is_test_failed:
+            alarms.append(badge(_("connection test failed"), "danger", href=site_address(site, "credentials")))
         alarms += circuits.alarms(site, shown)
         return format_html_join(" ", "{}", ((alarm,) for alarm in alarms)) or SafeString("-")
 
+    # The pages of one site
+
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         site = self.get_object(request, unquote(object_id))
-        options["extra_context"] = circuits.sending_context(site, request) if site else {}
-        return super().change_view(request, object_id, *args, **options)  # type: ignore[no-any-return]
+        if site is None:
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[no-any-return]
+        if request.method not in ("GET", "HEAD") or not self.has_view_permission(request, site):
+            raise PermissionDenied
+        return overview(self, request, site)
 
-    # What may be changed
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        return super().add_view(request, form_url, {**(extra_context or {}), **ONE_BUTTON})  # type: ignore[no-any-return]
 
-    def has_change_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
-        if obj is None:
-            return request.user.has_perm("ociqueue.change_site") or request.user.has_perm("ociqueue.operate_site")
-        return may_administer(request.user, obj) or may_run(request.user, obj)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
-        return False  # its history refers to it
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Site | None = None) -> list[str]:
-        return [*KNOWN] if obj is None or may_administer(request.user, obj) else [*KNOWN, *SETTINGS]
-
-    def get_form(self, request: HttpRequest, obj: Site | None = None, change: bool = False, **options: Any) -> Any:  # noqa: FBT001, FBT002
-        return super().get_form(request, obj, change, **(options | ({"form": SiteForm} if obj else {})))
-
-    def get_inlines(self, request: HttpRequest, obj: Site | None) -> list[type[MembershipInline]]:
-        """A new site has one member: the user who adds it."""
-        return [MembershipInline] if obj else []
-
-    def save_model(self, request: HttpRequest, obj: Site, form: ModelForm[Site], change: bool) -> None:  # noqa: FBT001
-        """Save only what was changed on the page; the user who adds a site becomes its admin."""
-        if change:
-            changed = set(form.changed_data)
-            if changed & set(PAUSE):
-                changed |= set(PAUSE)  # the form clears the reason when a pause ends
-                if "is_paused" in form.changed_data:
-                    obj.paused_at = Now() if obj.is_paused else None
-                    obj.paused_by = actor_of(request.user) if obj.is_paused else ""
-                    changed |= {"paused_at", "paused_by"}
-                self.log_change(request, obj, f"Paused: {obj.pause_reason}" if obj.is_paused else "Resumed.")
-            obj.save(update_fields=changed)
-            return
-        super().save_model(request, obj, form, change)
-        SiteMembership.objects.create(site=obj, user=request.user, role=Role.ADMIN)  # type: ignore[misc]
-
-    def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:  # noqa: FBT001, FBT002
-        """Leave out the pause, which `save_model` has logged with its reason."""
-        form.changed_data = [name for name in form.changed_data if name not in PAUSE]
-        return super().construct_change_message(request, form, formsets, add)
-
-    def log_change(self, request: HttpRequest, obj: Site, message: Any) -> Any:
-        return super().log_change(request, obj, message) if message else None
-
-    # Its sender
-
-    @button(description=gettext_lazy("Ads Script and keys"), icon="code", url_path="ads-script")
-    def ads_script(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return keys.ads_script_page(self, request, object_id)
-
-    @button(description=gettext_lazy("Credentials"), icon="passkey", url_path="credentials")
-    def credentials(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return credentials.credentials_page(self, request, object_id)
-
-    @button(description=gettext_lazy("Circuit"), icon="electrical_services", url_path="circuit")
-    def circuit(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        return circuits.circuit_page(self, request, object_id)
-
-    def get_actions_detail(self, request: HttpRequest, object_id: str) -> list[Any]:
-        site = self.get_object(request, unquote(object_id))
-        hidden = "" if site and site.sync_method == SyncMethod.API else "ociqueue_site_circuit"
-        return [offered for offered in super().get_actions_detail(request, object_id) if offered.action_name != hidden]
+    def form_page(self, request: HttpRequest, object_id: str, *, tab: str) -> HttpResponse:
+        """Show a form of the site below its header: its settings or its members."""
+        site = site_of(self, request, object_id)
+        shown = {**ONE_BUTTON, **header_context(request, site, tab=tab)}
+        return super().change_view(request, object_id, extra_context=shown)  # type: ignore[no-any-return]
 
     def get_urls(self) -> list[Any]:
         pages: list[tuple[str, str, Any]] = [
+            ("settings", "settings/", partial(SiteAdmin.form_page, tab="settings")),
+            ("members", "members/", partial(SiteAdmin.form_page, tab="members")),
+            ("pause", "pause/", pauses.pause),
+            ("resume", "resume/", pauses.resume),
+            ("ads_script", "ads-script/", keys.ads_script_page),
             ("issue_key", "ads-script/issue-key/", keys.issue_key),
             ("revoke_key", "ads-script/revoke-key/<int:key>/", keys.revoke_key),
+            ("copied_script", "ads-script/copied/", keys.note_copied),
+            ("credentials", "credentials/", credentials.credentials_page),
             ("check_credentials", "credentials/check/", credentials.request_check),
+            ("circuit", "circuit/", circuits.circuit_page),
             ("probe", "circuit/probe/", circuits.probe_now),
-            ("resume", "resume/", pauses.resume),
         ]
         wrap = self.admin_site.admin_view
         own = [
@@ -262,6 +157,48 @@ class SiteAdmin(ModelAdmin):
             for name, route, view in pages
         ]
         return own + super().get_urls()  # type: ignore[no-any-return]
+
+    # What may be changed
+
+    def has_change_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
+        return request.user.has_perm("ociqueue.change_site") if obj is None else may_administer(request.user, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
+        return False  # its history refers to it
+
+    def get_fieldsets(self, request: HttpRequest, obj: Site | None = None) -> Any:
+        return [] if _is_members_page(request) else super().get_fieldsets(request, obj)
+
+    def get_inlines(self, request: HttpRequest, obj: Site | None) -> list[type[MembershipInline]]:
+        """A new site has one member: the user who adds it."""
+        return [MembershipInline] if _is_members_page(request) else []
+
+    def get_form(self, request: HttpRequest, obj: Site | None = None, change: bool = False, **options: Any) -> Any:  # noqa: FBT001, FBT002
+        own = {"form": SiteForm} if obj and not _is_members_page(request) else {}
+        return super().get_form(request, obj, change, **(options | own))
+
+    def save_model(self, request: HttpRequest, obj: Site, form: ModelForm[Site], change: bool) -> None:  # noqa: FBT001
+        """Save only what was changed on the page; the user who adds a site becomes its admin."""
+        if change:
+            obj.save(update_fields=form.changed_data)
+            return
+        super().save_model(request, obj, form, change)
+        SiteMembership.objects.create(site=obj, user=request.user, role=Role.ADMIN)  # type: ignore[misc]
+
+    def response_post_save_add(self, request: HttpRequest, obj: Site) -> HttpResponse:
+        """Go on with what a new site needs next."""
+        page = "credentials" if obj.sync_method == SyncMethod.API else "ads_script"
+        return HttpResponseRedirect(site_address(obj, page))
+
+    def response_post_save_change(self, request: HttpRequest, obj: Site) -> HttpResponse:
+        return HttpResponseRedirect(request.path)
+
+    def log_change(self, request: HttpRequest, obj: Site, message: Any) -> Any:
+        return super().log_change(request, obj, message) if message else None
+
+
+def _is_members_page(request: HttpRequest) -> bool:
+    return bool(request.resolver_match and request.resolver_match.url_name == MEMBERS)
 
 
 def health(site: Site) -> SiteHealth:

@@ -33,9 +33,11 @@ def test_every_page_has_a_breadcrumb_that_ends_with_it(admin_client) -> None:
         f"{rows}{row.pk}/change/": ["Offline conversions", "Conversions", "order-7/a"],
         f"{rows}{row.pk}/retry/": ["Offline conversions", "Conversions", "Retry 1 conversion?"],
         "/admin/orchestrator/job/preflight/": ["Panel cutting", "Jobs", "Preflight"],
-        f"/admin/ociqueue/site/{site.pk}/ads-script/": [*place, "Ads Script of Ege"],
-        f"/admin/ociqueue/site/{site.pk}/credentials/": [*place, "Google Ads credentials of Ege"],
-        f"/admin/ociqueue/site/{site.pk}/circuit/": [*place, "Circuit of Ege"],
+        f"/admin/ociqueue/site/{site.pk}/ads-script/": [*place, "Keys and script"],
+        f"/admin/ociqueue/site/{site.pk}/credentials/": [*place, "Google"],
+        f"/admin/ociqueue/site/{site.pk}/circuit/": [*place, "Google"],
+        f"/admin/ociqueue/site/{site.pk}/change/": place,
+        f"/admin/ociqueue/site/{site.pk}/settings/": [*place, "Settings"],
     }
 
     assert {address: steps(admin_client, address) for address in expected} == expected

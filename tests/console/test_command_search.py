@@ -50,6 +50,11 @@ def test_it_finds_nothing_that_the_user_may_not_see(make_person) -> None:
     assert Client().get("/admin/search/", {"s": "order"}).status_code == 302
 
 
+def test_those_who_may_add_a_site_find_the_page_for_it(make_person) -> None:
+    assert found(make_person("ali", role="admin"), "add a si") == {"/admin/ociqueue/site/add/": "Add a site"}
+    assert found(make_person("veli", role="operator"), "add a si") == {}
+
+
 def test_of_many_rows_it_reads_a_few_and_leads_to_the_list(make_person, sql) -> None:
     site = make_site()
     make_conversions(site, waiting=30)

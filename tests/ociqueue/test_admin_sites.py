@@ -38,29 +38,35 @@ def make_busy(make_site, make_conversion) -> Callable[..., Site]:
     return make
 
 
-SHOWN = ("name", "time_zone", "default_currency", "sync_method", "requeue_transient", "is_paused", "pause_reason")
-
-
-def fields_of(site: Site, **changes: Any) -> dict[str, Any]:
-    people = list(site.memberships.exclude(user__username__startswith="site-").order_by("pk"))
-    form = {
-        "name": site.name,
-        "time_zone": site.time_zone,
-        "default_currency": site.default_currency,
-        "sync_method": site.sync_method,
-        "pause_reason": site.pause_reason,
-        **{f"initial-{name}": getattr(site, name) for name in SHOWN},
-        "memberships-TOTAL_FORMS": len(people),
-        "memberships-INITIAL_FORMS": len(people),
-    }
-    for index, person in enumerate(people):
-        values = {"id": person.pk, "site": site.pk, "user": person.user_id, "role": person.role}
-        form |= {f"memberships-{index}-{name}": value for name, value in values.items()}
-    return {**form, **changes}
+SHOWN = ("name", "time_zone", "default_currency", "sync_method", "requeue_transient")
 
 
 def change(client: Client, site: Site, **changes: Any) -> Any:
-    return client.post(f"{LIST}{site.pk}/change/", fields_of(site, **changes))
+    """Send the form of a site's settings as its page would."""
+    form = {name: getattr(site, name) for name in SHOWN if name != "requeue_transient"}
+    shown = {f"initial-{name}": getattr(site, name) for name in SHOWN}
+    return client.post(f"{LIST}{site.pk}/settings/", {**form, **shown, **changes})
+
+
+def change_role(client: Client, site: Site, role: str) -> Any:
+    """Give the first member another role."""
+    person = site.memberships.exclude(user__username__startswith="site-").earliest("pk")
+    values = {"id": person.pk, "site": site.pk, "user": person.user_id, "role": role}
+    sizes = {"memberships-TOTAL_FORMS": 1, "memberships-INITIAL_FORMS": 1}
+    form = {f"memberships-0-{name}": value for name, value in values.items()}
+    return client.post(f"{LIST}{site.pk}/members/", {**sizes, **form})
+
+
+def pause(client: Client, site: Site, reason: str) -> str:
+    return messages_of(client.post(f"{LIST}{site.pk}/pause/", {"reason": reason}, follow=True))
+
+
+def resume(client: Client, site: Site, reason: str) -> str:
+    return messages_of(client.post(f"{LIST}{site.pk}/resume/", {"reason": reason}, follow=True))
+
+
+def messages_of(answer: Any) -> str:
+    return " ".join(str(message) for message in answer.context["messages"]) if answer.context else ""
 
 
 def test_the_list_shows_the_numbers_that_the_api_tells(make_busy) -> None:
@@ -135,38 +141,35 @@ def test_whoever_adds_a_site_becomes_its_admin(make_person) -> None:
     admin = make_person(role="admin")
     form = {"name": "Yeni", "time_zone": "Europe/Istanbul", "default_currency": "TRY", "sync_method": "script"}
 
-    answer = admin.post(f"{LIST}add/", form, follow=True)
+    answer = admin.post(f"{LIST}add/", form)
 
-    assert answer.status_code == 200
     site = Site.objects.get(name="Yeni")
+    assert answer["Location"] == f"{LIST}{site.pk}/ads-script/", "the next step of a new site"
     assert site.memberships.values_list("user__username", "role").get() == ("ayse", "admin")
     assert admin.get(f"{LIST}{site.pk}/change/").status_code == 200
     assert make_person("ali", role="operator").get(f"{LIST}add/").status_code == 403
 
 
 def test_a_pause_needs_a_reason(make_person, site) -> None:
-    admin = make_person(role="admin", sites={site: "admin"})
+    operator = make_person(sites={site: "operator"})
 
-    refused = change(admin, site, is_paused="on")
-    change(admin, site, is_paused="on", pause_reason="The account is under review")
-
-    assert "Enter a reason for the pause." in refused.content.decode()
+    assert pause(operator, site, " ") == "Enter a reason for the pause."
+    assert not Site.objects.get().is_paused
+    assert pause(operator, site, "The account is under review") == "Mobilya is paused."
     site.refresh_from_db()
-    assert (site.is_paused, site.pause_reason, site.paused_by) == (True, "The account is under review", "admin:ayse")
+    assert (site.is_paused, site.pause_reason, site.paused_by) == (True, "The account is under review", "operator:ayse")
     assert site.paused_at is not None
-    assert change(admin, site).status_code == 302
+    assert resume(operator, site, "The account is under review") == "Mobilya is resumed."
     site.refresh_from_db()
     assert (site.is_paused, site.pause_reason, site.paused_by, site.paused_at) == (False, "", "", None)
 
 
 def test_a_pause_is_logged_once_with_its_reason(make_person, site) -> None:
     admin = make_person(role="admin", sites={site: "admin"})
-    change(admin, site, is_paused="on", pause_reason="Under review")
-    site.refresh_from_db()
-
+    pause(admin, site, "Under review")
+    pause(admin, site, "Again")
+    resume(admin, site, "Under review")
     change(admin, site, name="Yeni")
-    site.refresh_from_db()
-    change(admin, site)
 
     logged = [entry.get_change_message() for entry in LogEntry.objects.order_by("pk")]
     assert logged == ["Paused: Under review", "Resumed.", "Changed Name."]
@@ -174,7 +177,7 @@ def test_a_pause_is_logged_once_with_its_reason(make_person, site) -> None:
 
 def test_the_history_names_its_columns_once(make_person, site) -> None:
     admin = make_person(role="admin", sites={site: "admin"})
-    change(admin, site, is_paused="on", pause_reason="Under review")
+    pause(admin, site, "Under review")
 
     history = admin.get(f"{LIST}{site.pk}/history/").content.decode()
 
@@ -183,26 +186,38 @@ def test_the_history_names_its_columns_once(make_person, site) -> None:
     assert history.count('<th scope="col">') == 3
 
 
-def test_a_page_that_is_older_than_a_pause_ends_no_pause(make_person, site) -> None:
-    """Another user paused the site and moved it to the API meanwhile; a new name is saved, and the rest stays."""
+def test_an_older_page_ends_no_pause_that_it_did_not_show(make_person, site) -> None:
+    operator = make_person(sites={site: "operator"})
+    Site.objects.update(is_paused=True, pause_reason="legal hold")
+
+    replies = [resume(operator, site, "wrong prices"), pause(operator, site, "wrong prices")]
+
+    assert replies == [
+        "Nothing was changed: Mobilya was paused for another reason after you opened the page.",
+        "Mobilya is already paused.",
+    ]
+    assert Site.objects.values_list("is_paused", "pause_reason").get() == (True, "legal hold")
+
+
+def test_an_older_page_does_not_change_the_sender_back(make_person, site) -> None:
+    """Another user moved the site to the API meanwhile; a new name is saved, and the rest stays."""
     admin = make_person(role="admin", sites={site: "admin"})
     Site.objects.update(is_paused=True, pause_reason="legal hold", sync_method="api")
 
-    refused = [
-        change(admin, site, sync_method="script", pause_reason="mine"),
-        admin.post(f"{LIST}{site.pk}/change/", {"name": "Neu", "time_zone": "UTC", "sync_method": "script"}),
-        change(admin, site, is_paused="on", pause_reason="mine"),
-    ]
+    refused = admin.post(
+        f"{LIST}{site.pk}/settings/",
+        {"name": "Neu", "time_zone": "UTC", "sync_method": "script", "initial-sync_method": ""},
+    )
     saved = change(admin, site, name="Yeni")
 
-    assert all("after you opened the page" in answer.content.decode() for answer in refused)
+    assert "after you opened the page" in refused.content.decode()
     assert saved.status_code == 302
     reported = Site.objects.values_list("name", "is_paused", "pause_reason", "sync_method").get()
     assert reported == ("Yeni", True, "legal hold", "api")
 
 
-def test_the_page_of_a_site_sends_back_what_it_showed(make_person, site) -> None:
-    page = make_person(role="admin", sites={site: "admin"}).get(f"{LIST}{site.pk}/change/").content.decode()
+def test_the_settings_of_a_site_send_back_what_they_showed(make_person, site) -> None:
+    page = make_person(role="admin", sites={site: "admin"}).get(f"{LIST}{site.pk}/settings/").content.decode()
 
     assert all(f'name="initial-{name}"' in page for name in SHOWN)
 
@@ -210,9 +225,10 @@ def test_the_page_of_a_site_sends_back_what_it_showed(make_person, site) -> None
 def test_an_operator_pauses_a_site_and_changes_nothing_else(make_person, site) -> None:
     operator = make_person(sites={site: "operator"})
 
-    answer = change(operator, site, name="Mine now", is_paused="on", pause_reason="wrong prices")
+    pause(operator, site, "wrong prices")
 
-    assert answer.status_code == 302
+    assert change(operator, site, name="Mine now").status_code == 403
+    assert operator.get(f"{LIST}{site.pk}/settings/").status_code == 200
     site.refresh_from_db()
     assert (site.name, site.is_paused) == ("Mobilya", True)
 
@@ -240,8 +256,11 @@ def test_a_viewer_changes_nothing(make_person, site) -> None:
     for viewer in (by_role, by_membership):
         assert viewer.get(f"{LIST}{site.pk}/change/").status_code == 200
         assert change(viewer, site, name="Mine now").status_code == 403
+        assert viewer.post(f"{LIST}{site.pk}/change/", {"name": "Mine now"}).status_code == 403
+        assert viewer.post(f"{LIST}{site.pk}/pause/", {"reason": "mine"}).status_code == 403
+        assert viewer.post(f"{LIST}{site.pk}/ads-script/copied/").status_code == 403
 
-    assert Site.objects.get().name == "Mobilya"
+    assert Site.objects.values_list("name", "is_paused").get() == ("Mobilya", False)
 
 
 def test_nobody_makes_a_site_disappear(admin_client, site) -> None:
@@ -252,17 +271,18 @@ def test_only_a_sites_admins_give_roles(make_person, site) -> None:
     operator = make_person(role="admin", sites={site: "operator"})
     admin = make_person("fatma", role="admin", sites={site: "admin"})
 
-    change(operator, site, **{"memberships-0-role": "admin"})
+    assert change_role(operator, site, "admin").status_code == 403
     assert site.memberships.get(user__username="ayse").role == "operator"
 
-    change(admin, site, **{"memberships-0-role": "viewer"})
+    change_role(admin, site, "viewer")
     assert site.memberships.get(user__username="ayse").role == "viewer"
+    assert Site.objects.get().name == "Mobilya"
 
 
 def test_the_user_behind_the_keys_is_not_among_the_people(make_person, site, site_key) -> None:
     admin = make_person(role="admin", sites={site: "admin"})
     site_key(site)
 
-    formset = admin.get(f"{LIST}{site.pk}/change/").context["inline_admin_formsets"][0].formset
+    formset = admin.get(f"{LIST}{site.pk}/members/").context["inline_admin_formsets"][0].formset
 
     assert [form.instance.user.username for form in formset.forms if form.instance.pk] == ["ayse"]

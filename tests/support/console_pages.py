@@ -41,6 +41,8 @@ def places(house: House) -> dict[str, str]:
         "sites": "/admin/ociqueue/site/",
         "site": f"{site}/change/",
         "ads-script": f"{site}/ads-script/",
+        "members": f"{site}/members/",
+        "settings": f"{site}/settings/",
         "credentials": f"{site}/credentials/",
         "circuit": f"/admin/ociqueue/site/{house.circuit.site_id}/circuit/",
         "pdf-jobs": "/admin/pdfjobs/pdfjob/",

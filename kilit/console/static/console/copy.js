@@ -1,4 +1,5 @@
-// Buttons that copy: the text of data-copy, or that of the element whose id is in data-copy-of.
+// Buttons that copy: the text of data-copy, or that of the element whose id is in data-copy-of. The server is notified
+// at the address in data-copy-notes.
 "use strict";
 
 (() => {
@@ -17,6 +18,11 @@
     return copied;
   };
 
+  const notify = (address) => {
+    const token = document.querySelector("[name=csrfmiddlewaretoken]").value;
+    fetch(address, { method: "POST", headers: { "X-CSRFToken": token }, credentials: "same-origin", keepalive: true });
+  };
+
   // Screen readers announce what appears here; a button whose word changes is not announced everywhere.
   const status = document.createElement("p");
   status.className = "kilit-unseen";
@@ -29,6 +35,7 @@
     const source = button.dataset.copyOf && document.getElementById(button.dataset.copyOf);
     const copied = copy(source ? source.textContent : button.dataset.copy);
     button.focus();
+    if (copied && button.dataset.copyNotes) notify(button.dataset.copyNotes);
     if (!copied || button.dataset.usual) return;
     const word = button.querySelector("[data-word]") || button;
     button.dataset.usual = word.textContent;

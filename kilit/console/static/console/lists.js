@@ -29,13 +29,4 @@ document.addEventListener("DOMContentLoaded", () => {
     count();
   });
   if (form) count();
-
-  // A menu closes with Escape, and when something else is clicked.
-  const menus = () => document.querySelectorAll("details.kilit-menu[open]");
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") menus().forEach((menu) => { menu.open = false; menu.querySelector("summary").focus(); });
-  });
-  document.addEventListener("click", (event) => {
-    menus().forEach((menu) => { if (!menu.contains(event.target)) menu.open = false; });
-  });
 });

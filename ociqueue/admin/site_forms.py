@@ -1,0 +1,80 @@
+"""The forms of a site's page: its settings and its members."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import ValidationError
+from django.db.models import F, QuerySet, Value
+from django.db.models.functions import Concat
+from django.forms import ModelForm
+from django.http import HttpRequest
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.admin import TabularInline
+
+from ociqueue.admin.permissions import may_administer
+from ociqueue.models import Site, SiteMembership
+from ociqueue.models.site import KEYS_USER_PREFIX
+
+SENDER = "sync_method"
+
+
+class SiteForm(ModelForm[Site]):
+    """Remembers what it showed: a page stays open for hours, and another user may have changed the sender since."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for field in self.fields.values():
+            field.show_hidden_initial = True
+
+    def clean(self) -> dict[str, Any] | None:
+        """Reject a change of the sender if another user changed it since the page was opened."""
+        cleaned = super().clean()
+        if SENDER in self.changed_data and self._is_old():
+            raise ValidationError(
+                _(
+                    "Nothing was saved: another user changed the sender of this site after you opened the page. Open "
+                    "it again and repeat your change if it is still needed."
+                )
+            )
+        return cleaned
+
+    def _is_old(self) -> bool:
+        # Locked until it is saved, so that a concurrent change comes before this query or after the save.
+        now = Site.objects.select_for_update().get(pk=self.instance.pk)
+        return self.data.get(self[SENDER].html_initial_name) != now.sync_method
+
+
+class MembershipInline(TabularInline):
+    model = SiteMembership
+    autocomplete_fields = ["user"]
+    extra = 0
+    hide_title = True
+    readonly_fields = ["person"]
+    verbose_name, verbose_name_plural = gettext_lazy("person"), gettext_lazy("people")
+
+    @admin.display(description=gettext_lazy("user"))
+    def person(self, membership: SiteMembership) -> str:
+        return membership.user.get_username()
+
+    def get_fields(self, request: HttpRequest, obj: Site | None = None) -> list[str]:
+        return ["user", "role"] if self.has_change_permission(request, obj) else ["person", "role"]
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+        """Name each field for screen readers: the table header is not its label."""
+        field = super().formfield_for_dbfield(db_field, request, **options)
+        if field:
+            inner = getattr(field.widget, "widget", field.widget)
+            inner.attrs.setdefault("aria-label", capfirst(str(field.label)))
+        return field
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SiteMembership]:
+        """Hide the user who owns the site's keys: without its membership the keys do not work."""
+        keys_user = Concat(Value(KEYS_USER_PREFIX), F("site__public_id"))
+        return super().get_queryset(request).exclude(user__username=keys_user).select_related("user")  # type: ignore[no-any-return]
+
+    def has_add_permission(self, request: HttpRequest, obj: Site | None = None) -> bool:
+        return obj is not None and may_administer(request.user, obj)
+
+    has_change_permission = has_delete_permission = has_add_permission
