@@ -1,107 +1,111 @@
-"""Corrected copies of rows that Google rejected after the script had reported them."""
+"""Corrected copies: a row that failed, or that Google rejected after the script had reported it, is sent again.
 
-from collections.abc import Iterable, Iterator
+The row itself stays as it is. It is locked from the check to the insert of its copy, and marked as replaced in the same
+transaction; the moves that would send it again look for that mark (ociqueue.models.queryset), and a constraint refuses
+them in any case. So of a retry and a correction at the same time one wins.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal, InvalidOperation
 from itertools import islice
-from typing import IO
+from typing import Any
 from uuid import UUID
 
-from kilit.api.messages import format_error
-from ociqueue.csv_import import read_lines
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from kilit.api.messages import FieldError, format_error
+from kilit.lock.models import Event
+from kilit.workers import doorbells
+from ociqueue.csv_import import CsvLine
 from ociqueue.enqueue import database_now, read_columns
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
-from ociqueue.schemas.conversions import FIELDS
-from ociqueue.states import ConversionStatus
+from ociqueue.states import ENDED, ConversionStatus, SyncMethod
 
 BATCH = 1000
-# The source key stays with the original: a second delivery by the source must find that one.
-COLUMNS = ("id", *(name for name in FIELDS if name != "sourceKey"))
+# What stays: a second delivery by the source must find the original, and Google counts an order id once.
+FIXED: dict[str, str] = {"orderId": "order_id", "sourceKey": "source_key"}
+ORDER_ID_IN_USE = "ORDER_ID_ALREADY_IN_USE"
 
 
 @dataclass(frozen=True)
 class Correction:
-    """A row to replace, by its id as given, and what to change; `fault` is why the line could not be read."""
+    """A row to replace, by its id as given, and what to change; `fault` is why its line could not be read."""
 
     id: str
-    changes: dict[str, str] = field(default_factory=dict)
+    changes: Mapping[str, str] = field(default_factory=dict)
     fault: str = ""
+    line: CsvLine | None = None
 
 
 @dataclass(frozen=True)
 class CorrectionResult:
-    id: str
+    correction: Correction
     message: str
-    replaced: bool = False
+    copy: Conversion | None = None  # stored, or planned by a dry run
+    is_unchanged: bool = False
+    errors: list[FieldError] = field(default_factory=list)
 
     def __str__(self) -> str:
-        return f"{self.id}: {self.message}"
-
-
-def read_corrections(stream: IO[bytes]) -> Iterator[Correction]:
-    """Read a CSV file with a column `id` and any columns to correct; an empty cell keeps the value."""
-    for line in read_lines(stream, known=COLUMNS, required=["id"]):
-        changes = {name: cell for name, cell in line.cells.items() if name != "id"}
-        name = line.cells.get("id", "")
-        yield Correction(name or f"line {line.number}", changes, line.fault or ("" if name else "the id is missing"))
+        return f"{self.correction.id}: {self.message}"
 
 
 def replace_rows(site: Site, corrections: Iterable[Correction], *, dry_run: bool = False) -> Iterator[CorrectionResult]:
     """Queue a corrected copy of each row; rows replaced before are skipped, so it can be run twice."""
     waiting = _mark_repeated(corrections)
     while batch := list(islice(waiting, BATCH)):
-        originals = _originals(site, batch)
-        now = database_now()
-        planned = [(correction, plan(correction, originals, now=now)) for correction in batch]
-        stored = set() if dry_run else store([copy for _, copy in planned if isinstance(copy, Conversion)])
-        yield from (_result(correction, copy, stored, dry_run=dry_run) for correction, copy in planned)
+        with transaction.atomic():
+            originals = _originals(site, batch, lock=not dry_run)
+            now = database_now()
+            results = [plan(each, originals.get(read_id(each.id)), now=now) for each in batch]
+            if not dry_run:
+                _store(site, [result.copy for result in results if result.copy])
+        yield from (_worded(result, dry_run=dry_run) for result in results)
 
 
-def plan(correction: Correction, originals: dict[UUID, Conversion], *, now: datetime) -> Conversion | str:
-    pk = read_id(correction.id)
-    original = originals.get(pk) if pk else None
-    if correction.fault or original is None:
-        return correction.fault or ("there is no such row at this site" if pk else f"expected {PREFIX}<uuid>")
-    if reason := why_not(original):
-        return reason
-    columns = read_columns(original.site, corrected(original, correction.changes), now=now)
+def plan(correction: Correction, original: Conversion | None, *, now: datetime) -> CorrectionResult:
+    if correction.fault:
+        return _rejected(correction, {"field": "", "message": correction.fault})
+    if original is None:
+        unknown = _("there is no such row at this site") if read_id(correction.id) else f"expected {PREFIX}<uuid>"
+        return _rejected(correction, {"field": "id", "message": unknown})
+    if errors := _refusal(original) or _fixed(original, correction.changes):
+        return _rejected(correction, *errors)
+    changes = _differing(original, correction.changes)
+    if not changes and original.status == ConversionStatus.FAILED:
+        return CorrectionResult(correction, _("nothing is corrected; Retry sends it as it is"), is_unchanged=True)
+    columns = read_columns(original.site, _corrected(original, changes), now=now)
     if isinstance(columns, list):
-        return "; ".join(map(format_error, columns))
+        return _rejected(correction, *columns)
     # The same order id: if the first was counted after all, Google counts it once.
-    return Conversion(**columns, order_id=original.order_id, replaces=original)
+    return CorrectionResult(correction, "", Conversion(**columns, order_id=original.order_id, replaces=original))
 
 
 def why_not(original: Conversion) -> str:
-    """Return why a row cannot be replaced, or ""; no move leaves COMPLETED, so the answer stays true."""
-    if original.status != ConversionStatus.COMPLETED:
-        return f"it is {original.status}; only COMPLETED rows are replaced"
+    """Return why a row cannot be replaced, or ""; under a lock, the answer stays true."""
+    if original.status not in ENDED:
+        return _("it is %(state)s; only FAILED and COMPLETED rows are replaced") % {"state": original.status}
     if original.uploaded_at:
-        return "Google confirmed it"
-    if hasattr(original, "replacement"):
-        return f"already replaced by {original.replacement}"
+        return _("Google confirmed it")
+    copy = getattr(original, "replacement", None)
+    if copy or original.is_replaced:  # old copies are pruned before their originals
+        return _("already replaced by %(copy)s") % {"copy": copy} if copy else _("already replaced")
+    if original.status == ConversionStatus.FAILED:
+        # What is sent again after a lost answer must be the same to the byte.
+        if original.outcome_unknown:
+            return _("its outcome is unknown, Google may have it; Retry sends it as it is")
+        if original.provider_error_code == ORDER_ID_IN_USE:
+            return _("Google has already counted its order id")
     return ""
 
 
-def corrected(original: Conversion, changes: dict[str, str]) -> dict[str, str]:
-    """Return a row's fields with its corrections; a new click id of any kind replaces the old one."""
-    item = {
-        "conversionName": original.action,
-        "conversionTime": original.conversion_time.isoformat(),
-        "conversionValue": str(original.value),
-        "conversionCurrency": original.currency,
-        "consent": original.consent,
-    }
-    if not changes.keys() & set(Conversion.CLICK_IDS):
-        item |= {name: getattr(original, name) for name in Conversion.CLICK_IDS}
-    return item | changes
-
-
-def store(copies: list[Conversion]) -> set[UUID]:
-    """Insert copies and return the ids inserted; of two that replace the same row, the database accepts one."""
-    Conversion.objects.bulk_create(copies, ignore_conflicts=True)
-    return set(Conversion.objects.filter(pk__in=[copy.pk for copy in copies]).values_list("pk", flat=True))
+def _refusal(original: Conversion) -> list[FieldError]:
+    reason = why_not(original)
+    return [{"field": "", "message": reason}] if reason else []
 
 
 def read_id(text: str) -> UUID | None:
@@ -114,21 +118,87 @@ def _mark_repeated(corrections: Iterable[Correction]) -> Iterator[Correction]:
     seen = set()
     for correction in corrections:
         pk = read_id(correction.id)
-        yield replace(correction, fault=correction.fault or ("named twice" if pk in seen else ""))
+        yield replace(correction, fault=correction.fault or (_("named twice") if pk in seen else ""))
         seen |= {pk} if pk else set()
 
 
-def _originals(site: Site, corrections: list[Correction]) -> dict[UUID, Conversion]:
-    ids = [pk for correction in corrections if (pk := read_id(correction.id))]
-    rows = Conversion.objects.for_site(site).filter(pk__in=ids).select_related("site", "replacement")
-    return {row.pk: row for row in rows}
+def _originals(site: Site, corrections: list[Correction], *, lock: bool) -> dict[UUID | None, Conversion]:
+    rows = Conversion.objects.for_site(site).filter(
+        pk__any_of=[pk for correction in corrections if (pk := read_id(correction.id))]
+    )
+    if lock:
+        rows.lock_in_order()
+    # Only now: a query that waits for a lock sees other tables, and other rows, as they were before it waited.
+    return {row.pk: row for row in rows.select_related("site", "replacement")}
 
 
-def _result(correction: Correction, copy: Conversion | str, stored: set[UUID], *, dry_run: bool) -> CorrectionResult:
-    if isinstance(copy, str):
-        return CorrectionResult(correction.id, copy)
-    if dry_run:
-        return CorrectionResult(correction.id, "would be replaced", replaced=True)
-    if copy.pk not in stored:
-        return CorrectionResult(correction.id, "replaced by another request at the same time")
-    return CorrectionResult(correction.id, f"replaced by {copy}", replaced=True)
+def _store(site: Site, copies: list[Conversion]) -> None:
+    if not copies:
+        return
+    Conversion.objects.bulk_create(copies)
+    replaced = {copy.replaces.pk: copy for copy in copies if copy.replaces}
+    originals = Conversion.objects.filter(pk__any_of=replaced)
+    originals.update(is_replaced=True)
+    Event.objects.record_each(originals, "REPLACED", details_of=lambda row: {"replaced_by": str(replaced[row.pk])})
+    Event.objects.record_each(copies, "REPLACES", details_of=lambda copy: {"replaces": str(copy.replaces)})
+    if site.sync_method == SyncMethod.API:
+        doorbells.ring("oci_upload")
+
+
+def _fixed(original: Conversion, changes: Mapping[str, str]) -> list[FieldError]:
+    """Find what a file changes although it cannot be corrected, and click ids that a viewer's export has masked."""
+    edited = [name for name, column in FIXED.items() if changes.get(name, "") not in ("", getattr(original, column))]
+    masked = [name for name in Conversion.CLICK_IDS if "…" in changes.get(name, "")]
+    errors: list[FieldError] = [{"field": name, "message": _("It cannot be corrected.")} for name in edited]
+    return errors + [{"field": name, "message": _("It is masked; use an operator's export.")} for name in masked]
+
+
+def _differing(original: Conversion, changes: Mapping[str, str]) -> dict[str, str]:
+    """Return what differs from the row; the click ids of a line are one value, whichever it fills in."""
+    own = _fields(original)
+    found = {
+        name: text for name, text in changes.items() if name in own and _read(name, text) != _read(name, own[name])
+    }
+    clicks = {name: changes[name] for name in Conversion.CLICK_IDS if changes.get(name)}
+    return found | clicks if clicks and clicks != _click_ids(original) else found
+
+
+def _corrected(original: Conversion, changes: Mapping[str, str]) -> dict[str, str]:
+    is_new_click = bool(changes.keys() & set(Conversion.CLICK_IDS))
+    return _fields(original) | ({} if is_new_click else _click_ids(original)) | dict(changes)
+
+
+def _fields(row: Conversion) -> dict[str, str]:
+    return {
+        "conversionName": row.action,
+        "conversionTime": row.conversion_time.isoformat(),
+        "conversionValue": str(row.value),
+        "conversionCurrency": row.currency,
+        "consent": row.consent,
+    }
+
+
+def _click_ids(row: Conversion) -> dict[str, str]:
+    return {name: getattr(row, name) for name in Conversion.CLICK_IDS if getattr(row, name)}
+
+
+def _read(name: str, text: str) -> Any:
+    """Return what a text means: files have times to the second, in any zone, and values with any number of zeros."""
+    with suppress(ValueError, OverflowError, InvalidOperation):
+        if name == "conversionTime":
+            time = datetime.fromisoformat(text)
+            return int(time.timestamp()) if time.tzinfo else text
+        if name == "conversionValue":
+            return Decimal(text)
+    return text.upper() if name == "conversionCurrency" else text
+
+
+def _rejected(correction: Correction, *errors: FieldError) -> CorrectionResult:
+    return CorrectionResult(correction, "; ".join(map(format_error, errors)), errors=list(errors))
+
+
+def _worded(result: CorrectionResult, *, dry_run: bool) -> CorrectionResult:
+    if not result.copy:
+        return result
+    done = _("would be replaced") if dry_run else _("replaced by %(copy)s") % {"copy": result.copy}
+    return replace(result, message=done)

@@ -4,7 +4,7 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -198,15 +198,24 @@ def read_lines(
     No valid cell contains a line break, so each line is parsed separately: an unclosed quote costs one line.
     """
     numbered = enumerate(_physical_lines(stream), start=1)
-    header = next(((number, text) for number, text in numbered if text.strip()), None)
-    if header is None:
-        raise CsvError(_("The file is empty."))
-    delimiter, names = _read_header(header[1])
+    delimiter, names = _header_of(text for _number, text in numbered)
     _check_header([name for name in names if name not in ignored], known=known, required=required, one_of=one_of)
     for number, text in numbered:
         if text.strip(f"{delimiter} \t\n"):
             line = _read_line(number, text, delimiter, names)
             yield replace(line, cells={name: cell for name, cell in line.cells.items() if name not in ignored})
+
+
+def read_header(stream: IO[bytes]) -> list[str]:
+    """Return the names of a table's columns; the stream is then somewhere below them."""
+    return _header_of(_physical_lines(stream))[1]
+
+
+def _header_of(lines: Iterable[str]) -> tuple[str, list[str]]:
+    header = next((text for text in lines if text.strip()), None)
+    if header is None:
+        raise CsvError(_("The file is empty."))
+    return _read_header(header)
 
 
 def _physical_lines(stream: IO[bytes]) -> Iterator[str]:

@@ -19,7 +19,8 @@ FIELDS: dict[str, str | Callable[[Conversion], Any]] = {
     "attemptCount": "attempt_count",
     "errorCode": "provider_error_code",
     "errorCategory": "provider_error_category",
-    "errorMessage": "last_error",
+    # On one line, as a file that is imported again has to be.
+    "errorMessage": lambda row: " ".join(filter(None, row.last_error.splitlines())),
     "createdAt": "created_at",
     "failedAt": "updated_at",
 }

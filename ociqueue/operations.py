@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import Case, CharField, Value, When
 from django.utils.translation import gettext_noop
 
 from kilit.bulk.operations import BatchOperation
@@ -13,6 +14,8 @@ from ociqueue.filters import FILTERS
 from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.states import CONVERSIONS
+
+REPLACED = gettext_noop("replaced by a corrected copy")
 
 
 class ConversionOperation(BatchOperation):
@@ -24,6 +27,10 @@ class ConversionOperation(BatchOperation):
     def within_reach(self, rows: ConversionQuerySet, user: User | AnonymousUser) -> ConversionQuerySet:
         # Sites are listed by id, so that the indexes by site are used.
         return rows.filter(site__in=list(Site.objects.run_by(user).values_list("pk", flat=True)))
+
+    def with_skip_reason(self, rows: ConversionQuerySet) -> ConversionQuerySet:
+        replaced = When(is_replaced=True, then=Value(REPLACED))
+        return rows.annotate(skip_reason=Case(replaced, default=Value(""), output_field=CharField()))
 
     def move(self, rows: ConversionQuerySet, options: Mapping[str, Any]) -> set[UUID]:
         """Call the queryset's verb of the same name; it locks rows by id, so operators wait and never deadlock."""

@@ -1,6 +1,6 @@
 """A job's timeline: one sentence for each event, newest first, with the time since the event before."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -37,6 +37,8 @@ class Story:
     actors: Sentences = field(default_factory=dict)  # by the first part of the actor's name
     attempts: str = ""  # the recorded column that counts attempts
     first_attempt: int = 1  # its value in the first attempt
+    # By event type: what follows the sentence, such as a link to another row.
+    links: Mapping[str, Callable[[Event], Any]] = field(default_factory=dict)
 
     def steps(self, events: Iterable[Event], failures: Failures | None = None) -> list["TimelineStep"]:
         """Return the steps of a timeline that is given oldest first, newest first."""
@@ -66,6 +68,7 @@ class Story:
             error_code=event.details.get(failed.code, "") if failed else "",
             error_message=event.details.get(failed.message, "") if failed else "",
             event=event,
+            link=self.links[event.event_type](event) if event.event_type in self.links else "",
         )
 
     def _parts(self, event: Event, before: Event | None) -> Iterator[str]:
@@ -94,6 +97,7 @@ class TimelineStep:
     error_code: str
     error_message: str
     event: Event
+    link: Any = ""
 
     @property
     def details(self) -> list[tuple[str, Any]]:

@@ -19,7 +19,7 @@ from kilit.lock.triggers import after_statement, listed, quote, scope_of
 GROUP_LENGTH = 16
 
 NAME_GROUP = """
-    NEW.error_group = CASE WHEN NEW.{code} = '' THEN ''
+    NEW.error_group = CASE WHEN {without_group} THEN ''
       ELSE left(md5(NEW.{code} || chr(10) || lock_error_shape(NEW.{message})), {length}) END;
     RETURN NEW;
 """
@@ -77,6 +77,7 @@ class Failures:
     message: str
     scope: str | None = None
     prunable: bool = False
+    settled: str = ""  # a column that is true once a failed row needs no one any more: it leaves its group
 
     def __post_init__(self) -> None:
         if initial := set(self.states) & set(self.table.initial):  # no trigger looks at inserted rows
@@ -102,8 +103,7 @@ class Failures:
             self._name_group(
                 "name_error",
                 pgtrigger.Update,
-                "ROW(NEW.{code}, NEW.{message}, NEW.error_group)"
-                " IS DISTINCT FROM ROW(OLD.{code}, OLD.{message}, OLD.error_group)",
+                f"ROW({self._group_columns('NEW')}) IS DISTINCT FROM ROW({self._group_columns('OLD')})",
             ),
             after_statement("record_errors", pgtrigger.Update, RECORD.format(**columns)),
             *([after_statement("forget_errors", pgtrigger.Delete, FORGET.format(**columns))] if self.prunable else []),
@@ -114,7 +114,8 @@ class Failures:
         return models.Index(fields=["error_group", "id"], condition=self.condition, name=name)
 
     def _name_group(self, name: str, operation: pgtrigger.Operation, condition: str) -> pgtrigger.Trigger:
-        columns = {"code": self.code, "message": self.message}
+        settled = f" OR NEW.{self.settled}" if self.settled else ""
+        columns = {"code": self.code, "message": self.message, "without_group": f"NEW.{self.code} = ''{settled}"}
         return pgtrigger.Trigger(
             name=name,
             when=pgtrigger.Before,
@@ -122,6 +123,10 @@ class Failures:
             condition=pgtrigger.Condition(condition.format(**columns)),
             func=NAME_GROUP.format(**columns, length=GROUP_LENGTH),
         )
+
+    def _group_columns(self, row: str) -> str:
+        columns = (self.code, self.message, "error_group", *filter(None, [self.settled]))
+        return ", ".join(f"{row}.{column}" for column in columns)
 
     def _fails(self, row: str) -> str:
         return f"{row}.status IN ({listed(self.states)}) AND {row}.error_group <> ''"

@@ -13,6 +13,7 @@ from kilit.console.machine_errors import explain
 from kilit.lock.models import Event
 from kilit.workers.sweeps import sweeps
 from ociqueue.admin.columns import UNKNOWN, upload
+from ociqueue.corrections import why_not
 from ociqueue.models import Conversion, Credentials
 from ociqueue.models.site import SILENT_AFTER
 from ociqueue.presenters import outcome_unknown
@@ -44,6 +45,11 @@ def _limits(row: Conversion) -> Any:
 
 
 def _failed(row: Conversion, limits: Any) -> Iterator[Blocker]:
+    if row.is_replaced:
+        copy = getattr(row, "replacement", None)
+        href = reverse("admin:ociqueue_conversion_change", args=[copy.pk]) if copy else ""
+        yield ended(_("A corrected copy was sent in its place."), link=str(copy or ""), href=href)
+        return
     is_transient = row.provider_error_category == Category.TRANSIENT
     if is_transient and row.site.requeue_transient and limits.attempts_left > 0:
         yield waiting(
@@ -51,6 +57,9 @@ def _failed(row: Conversion, limits: Any) -> Iterator[Blocker]:
             % {"span": format_span(sweeps["oci_requeue_transient"].every)}
         )
         yield from overdue("oci_requeue_transient") or no_worker()
+        return
+    if row.provider_error_category == Category.VALIDATION and not why_not(row):
+        yield blocked(_("Failed. Its data is wrong: correct it and send it again."))
         return
     yield blocked(_("Failed. It will not be retried automatically. Fix the cause, then use Retry."))
     if is_transient and not row.site.requeue_transient:

@@ -52,7 +52,7 @@ def name(row: Conversion) -> SafeString:
 
 @display(description=gettext_lazy("state"))
 def state(row: Conversion) -> SafeString:
-    badges = [state_badge(row.status), unknown_badge(row)]
+    badges = [state_badge(row.status), unknown_badge(row), replaced_badge(row)]
     held_by = getattr(row, "held_by", None)
     if row.status in WAITING and held_by:
         why = _("The circuit is open. %(code)s: %(reason)s") % {"code": held_by.code, "reason": explain(held_by.reason)}
@@ -90,7 +90,7 @@ def error(row: Conversion) -> SafeString | str:
 def state_notes(row: Conversion) -> SafeString:
     """Return badges beside the state; a row that only the script reported as uploaded is unverified."""
     if row.status != ConversionStatus.COMPLETED:
-        return unknown_badge(row)
+        return unknown_badge(row) or replaced_badge(row)
     if row.uploaded_at:
         return badge(_("verified"), "success", title=_("Google confirmed this row."))
     return badge(_("unverified"), "warning", title=_("The script reported it; only Google Ads shows the result."))
@@ -98,6 +98,11 @@ def state_notes(row: Conversion) -> SafeString:
 
 def unknown_badge(row: Conversion) -> SafeString:
     return badge(_("outcome unknown"), "warning", title=str(UNKNOWN)) if outcome_unknown(row) else SafeString("")
+
+
+def replaced_badge(row: Conversion) -> SafeString:
+    title = _("A corrected copy was sent in its place.")
+    return badge(_("replaced"), "info", title=title) if row.is_replaced else SafeString("")
 
 
 @display(description=gettext_lazy("upload that holds it"))

@@ -1,5 +1,6 @@
 """Conversions in the console: read-only rows, and the operators' actions."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin
@@ -11,13 +12,15 @@ from django.urls import path
 from django.utils.translation import gettext_lazy as _
 
 from kilit.console.formatting import button
+from kilit.console.job_page import JobOffer
 from kilit.console.listing import CappedChangeList
 from kilit.console.masking import mask_personal_data
 from kilit.console.queue_admin import QueueAdmin
 from ociqueue import dead_letters
 from ociqueue.admin import blockers, columns, description, imports
 from ociqueue.admin.actions import MARK_FAILED, RESET, RETRY
-from ociqueue.corrections import read_id
+from ociqueue.admin.correcting import correct_page
+from ociqueue.corrections import read_id, why_not
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.conversion import FAILURES
 from ociqueue.models.queryset import ConversionQuerySet
@@ -82,6 +85,20 @@ class ConversionAdmin(QueueAdmin):
         pk, mine = self.read_id(unquote(object_id)), Site.objects.run_by(request.user)
         return pk is not None and Conversion.objects.filter(pk=pk, site__in=mine).exists()
 
+    def offers(self, request: HttpRequest, row: Any) -> dict[str, JobOffer]:
+        offered = super().offers(request, row)
+        if not self.has_operate_permission(request, str(row.pk)) or why_not(row):
+            return offered
+        correct = JobOffer(_("Correct and resend"), "edit", self.address("correct", row.pk))
+        return {"correct": correct, **offered}
+
+    def correct(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return correct_page(self, request, object_id)
+
+    def export_lines(self, rows: ConversionQuerySet, **options: Any) -> Iterator[str]:
+        """Leave out what was corrected already: the file is there to be corrected and imported."""
+        return super().export_lines(rows.not_replaced(), **options)
+
     # Pages of the list
 
     @button(description=_("Import CSV"), icon="upload", permissions=["operate"], url_path="import")
@@ -94,5 +111,9 @@ class ConversionAdmin(QueueAdmin):
         return imports.template_file()
 
     def get_urls(self) -> list[Any]:
-        template = self.admin_site.admin_view(self.import_template)
-        return [path("import/template/", template, name=self.view_name("import_template")), *super().get_urls()]
+        template, correct = map(self.admin_site.admin_view, (self.import_template, self.correct))
+        return [
+            path("import/template/", template, name=self.view_name("import_template")),
+            path("<path:object_id>/correct/", correct, name=self.view_name("correct")),
+            *super().get_urls(),
+        ]

@@ -1,6 +1,6 @@
 """What a conversion's page calls its states and its events, and which action stands out."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from django.urls import reverse
 from django.utils.safestring import SafeString
@@ -9,8 +9,10 @@ from django.utils.translation import gettext_lazy as _
 from kilit.console.formatting import joined, link
 from kilit.console.job_page import JobDescription, JobOffer
 from kilit.console.timeline import Story
+from kilit.lock.models import Event
 from ociqueue.admin.columns import state_notes
 from ociqueue.models import Conversion
+from ociqueue.models.conversion import PREFIX
 from ociqueue.states import Category, ConversionStatus
 
 LABELS = {
@@ -27,6 +29,18 @@ MEANINGS = {
     Category.RATE_LIMIT: _("Google asked for fewer requests."),
     Category.PERMANENT: _("It will not succeed as it is."),
 }
+
+
+def linked_row(name: str) -> Callable[[Event], SafeString]:
+    """Return a link to the conversion that an event names in its details."""
+
+    def show(event: Event) -> SafeString:
+        other = event.details[name]
+        return link(reverse("admin:ociqueue_conversion_change", args=[other.removeprefix(PREFIX)]), other)
+
+    return show
+
+
 STORY = Story(
     {
         "JOB_CREATED": _("Added by %(who)s"),
@@ -41,12 +55,15 @@ STORY = Story(
         "reset_to_queued": _("Reset by %(who)s"),
         "mark_failed": _("Marked failed by %(who)s"),
         "requeue_transient": _("Retried by %(who)s"),
+        "REPLACED": _("Replaced by %(who)s with a corrected copy:"),
+        "REPLACES": _("Corrected by %(who)s; it replaces"),
         "LATE_ANSWER": _("Google answered late; nothing was changed"),
         "LATE_ACK": _("Success reported late by %(who)s; nothing was changed"),
         "LATE_ACK_FAILED": _("Failure reported late by %(who)s; nothing was changed"),
     },
     actors={"key": _("the script"), "uploader": _("the uploader")},
     attempts="attempt_count",
+    links={"REPLACED": linked_row("replaced_by"), "REPLACES": linked_row("replaces")},
 )
 
 
@@ -65,6 +82,8 @@ def choose_primary(row: Conversion, offers: Mapping[str, JobOffer]) -> JobOffer 
     if offers and row.status == ConversionStatus.FAILED and row.provider_error_category == Category.AUTH:
         href = reverse("admin:ociqueue_site_credentials", args=[row.site_id])
         return JobOffer(_("Open the site's connection"), "passkey", href)
+    if row.status == ConversionStatus.FAILED and row.provider_error_category == Category.VALIDATION:
+        return offers.get("correct") or offers.get("retry")
     return offers.get("retry")
 
 

@@ -2,8 +2,9 @@
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import IO, Any
 
 from django import forms
 from django.core import signing
@@ -17,7 +18,10 @@ from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget
 
 from kilit.api.csv_files import csv_lines, csv_response
 from kilit.console.formatting import number, page
+from kilit.lock.audit import for_reason
 from kilit.postgres.collation import NameOrder
+from ociqueue.correction_files import COLUMNS as CORRECTION_COLUMNS
+from ociqueue.correction_files import CorrectionTally, correct_from_file, is_of_corrections
 from ociqueue.csv_import import REASON, CsvError, ImportTally, RejectedLine, import_file
 from ociqueue.models import Site
 from ociqueue.schemas.conversions import FIELDS
@@ -68,7 +72,8 @@ class UploadForm(forms.Form):
 
 def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     form = UploadForm(request.POST or None, request.FILES or None, user=request.user)
-    tally, stored = None, False
+    tally: ImportTally | CorrectionTally | None = None
+    stored = False
     if form.is_valid():
         stored = request.POST.get("step") == "import"
         if stored and not form.was_checked():
@@ -85,7 +90,8 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         tally=tally,
         summary=tally.summary(dry_run=not stored) if tally else "",
         **(_rejected_context(tally) if tally and tally.rejected else {}),
-        submit=_("Import %(number)s lines") % {"number": number(tally.created)} if tally else "",
+        submit=_submit(tally) if tally else "",
+        is_correction=isinstance(tally, CorrectionTally),
         proof=form.proof() if tally and tally.created and not stored else "",
         fields=", ".join(FIELDS),
         template_address=reverse("admin:ociqueue_conversion_import_template"),
@@ -93,33 +99,49 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     )
 
 
-def _import(form: UploadForm, *, dry_run: bool) -> ImportTally | None:
-    tally = ImportTally()
+def _import(form: UploadForm, *, dry_run: bool) -> ImportTally | CorrectionTally | None:
+    site, file = form.cleaned_data["site"], form.cleaned_data["file"].file
     try:
-        for batch in import_file(form.cleaned_data["site"], form.cleaned_data["file"].file, dry_run=dry_run):
-            tally.add(batch, most=MOST_IN_FILE)
+        return _read(site, file, dry_run=dry_run)
     except CsvError as error:
         form.add_error("file", str(error))
         return None
-    form.cleaned_data["file"].file.seek(0)
+    finally:
+        file.seek(0)
+
+
+def _read(site: Site, file: IO[bytes], *, dry_run: bool) -> ImportTally | CorrectionTally:
+    if is_of_corrections(file):
+        with for_reason(_("Corrected in a file.")):
+            return correct_from_file(site, file, dry_run=dry_run, most=MOST_IN_FILE)
+    tally = ImportTally()
+    for batch in import_file(site, file, dry_run=dry_run):
+        tally.add(batch, most=MOST_IN_FILE)
     return tally
 
 
-def _rejected_context(tally: ImportTally) -> dict[str, Any]:
+def _submit(tally: ImportTally | CorrectionTally) -> str:
+    if isinstance(tally, CorrectionTally):
+        return _("Correct and resend %(number)s rows") % {"number": number(tally.created)}
+    return _("Import %(number)s lines") % {"number": number(tally.created)}
+
+
+def _rejected_context(tally: ImportTally | CorrectionTally) -> dict[str, Any]:
     shown = tally.rejected[:MOST_SHOWN]
+    columns = CORRECTION_COLUMNS if isinstance(tally, CorrectionTally) else FIELDS
     return {
         "rejected": [field for line in shown for field in line.fields],
         "hidden": number(tally.rejected_lines - len(shown)) if tally.rejected_lines > len(shown) else "",
-        "file_of_rejected": _data_address(rejected_file(tally.rejected)),
+        "file_of_rejected": _data_address(rejected_file(tally.rejected, columns)),
         "most_in_file": number(MOST_IN_FILE) if tally.rejected_lines > len(tally.rejected) else "",
     }
 
 
-def rejected_file(rejected: list[RejectedLine]) -> str:
+def rejected_file(rejected: list[RejectedLine], columns: Sequence[str]) -> str:
     """Return the lines to correct and import again; one that could not be read is whole in its first cell."""
-    found = [(each.line.cells or {FIELDS[0]: each.line.text}, each.reason) for each in rejected]
-    rows = [[*(cells.get(name, "") for name in FIELDS), reason] for cells, reason in found]
-    return "".join(csv_lines([*FIELDS, REASON], rows, delimiter=rejected[0].line.delimiter))
+    found = [(each.line.cells or {columns[0]: each.line.text}, each.reason) for each in rejected]
+    rows = [[*(cells.get(name, "") for name in columns), reason] for cells, reason in found]
+    return "".join(csv_lines([*columns, REASON], rows, delimiter=rejected[0].line.delimiter))
 
 
 def _data_address(text: str) -> str:

@@ -20,7 +20,13 @@ from ociqueue.states import CONVERSIONS, ENDED, FAILING, LIVE, WAITING, Category
 
 PREFIX = "seal_"
 FAILURES = Failures(
-    CONVERSIONS, states=FAILING, code="provider_error_code", message="last_error", scope="site_id", prunable=True
+    CONVERSIONS,
+    states=FAILING,
+    code="provider_error_code",
+    message="last_error",
+    scope="site_id",
+    prunable=True,
+    settled="is_replaced",
 )
 CLICK_ID = Concat("gclid", "wbraid", "gbraid")  # exactly one of them is set; this is what the index holds
 SITE = ("site",)
@@ -58,6 +64,10 @@ class Conversion(LifecycleModel):
     source_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001 - unique only when given
     replaces = models.OneToOneField(
         "self", verbose_name=_("replaces"), null=True, blank=True, on_delete=models.PROTECT, related_name="replacement"
+    )
+    # On the row itself, so that a retry that waited for its lock reads it again (ociqueue.corrections).
+    is_replaced = models.BooleanField(
+        _("replaced"), db_default=False, editable=False, help_text=_("A corrected copy was sent in its place.")
     )
     attempt_count = models.PositiveIntegerField(_("attempt count"), default=0, help_text=_("How often it was claimed."))
     attempts_forgiven = models.PositiveIntegerField(
@@ -115,6 +125,8 @@ class Conversion(LifecycleModel):
                 failed_has_error_code=~Q(status=ConversionStatus.FAILED) | ~Q(provider_error_code=""),
                 only_completed_is_uploaded=Q(uploaded_at=None) | Q(status=ConversionStatus.COMPLETED),
                 only_processing_has_batch=Q(open_batch=None) | Q(status=ConversionStatus.PROCESSING),
+                # The copy is sent in its place, so it never comes back.
+                replaced_has_ended=Q(is_replaced=False) | Q(status__in=ENDED),
                 forgiven_attempts_were_made=Q(attempts_forgiven__lte=F("attempt_count")),
             ),
             # A second delivery of the same conversion finds the first.

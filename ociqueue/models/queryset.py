@@ -64,6 +64,9 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         """Return rows of the user's sites, listed by id so that the indexes by site are used."""
         return self.filter(site__in=list(Site.objects.seen_by(user).values_list("pk", flat=True)))
 
+    def not_replaced(self) -> Self:
+        return self.filter(is_replaced=False)
+
     def waiting(self) -> Self:
         return self.filter(status__in=WAITING)
 
@@ -94,6 +97,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
     def requeueable(self, path: SyncMethod) -> Self:
         """Return TRANSIENT failures with attempts left, on sites of a path that want them requeued."""
         rows = self.filter(status=ConversionStatus.FAILED, provider_error_category=Category.TRANSIENT)
+        rows = rows.not_replaced()
         # One path at a time: its cap is then a constant, and an index skips what is over it.
         return rows.filter(
             ~limits.is_over_cap(limits.max_attempts_of(path)), site__requeue_transient=True, site__sync_method=path
@@ -172,7 +176,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
 
     def retry_selected(self) -> set[UUID]:
         """Queue again, keeping the error for reference."""
-        return self.move_each("retry_selected", **FREE, **FORGIVEN)
+        return self.not_replaced().move_each("retry_selected", **FREE, **FORGIVEN)
 
     def reset_to_queued(self, *, clear_errors: bool = False) -> set[UUID]:
         """Queue again from any state but COMPLETED, optionally clearing the error."""
@@ -213,7 +217,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         With a limit, rows locked by others are skipped.
         """
         with transaction.atomic(using=self.db):
-            movable = self.filter(status__in=self.model.lifecycle.moves[verb].sources).order_by(*order)
+            movable = self.not_replaced().filter(status__in=self.model.lifecycle.moves[verb].sources).order_by(*order)
             locked = movable.select_for_update(skip_locked=limit is not None, of=("self",))
             held = dict(locked.values_list("pk", "open_batch")[:limit])
             UploadBatch.objects.lock(set(held.values()) - {None})

@@ -17,21 +17,13 @@ from django.utils import timezone
 
 from kilit.api.csv_files import escape_formula
 from ociqueue.dead_letters import FIELDS
-from ociqueue.models import Conversion, Site
-from tests.support.conversions import new_conversion
+from ociqueue.models import Conversion
+from tests.support.conversions import make_failed, new_conversion
 
 pytestmark = pytest.mark.django_db
 
 CONSOLE = admin.site.get_model_admin(Conversion)
 ADDRESS = "/admin/ociqueue/conversion/dead-letters/"
-
-
-def make_failed(site: Site, number: int = 1, *, code: str = "INVALID_VALUE", message: str = "bad", **columns: Any):
-    rows = Conversion.objects.bulk_create([new_conversion(site, **columns) for _ in range(number)])
-    chosen = Conversion.objects.filter(pk__any_of=[row.pk for row in rows])
-    chosen.claim(limit=number)
-    chosen.ack_failed(code=code, category="VALIDATION", message=message)
-    return list(chosen.order_by("pk"))
 
 
 def downloaded(client: Client, **query: Any) -> list[dict[str, str]]:
@@ -58,7 +50,7 @@ def test_a_failed_row_is_reported_whole(make_person, site) -> None:
         "VALIDATION",
         "1",
     )
-    assert reported["errorMessage"] == 'two\nlines, and a "quote"'
+    assert reported["errorMessage"] == 'two lines, and a "quote"', "a file that is imported again has one line a row"
 
 
 def test_times_are_in_the_readers_zone_and_state_it(make_person, site) -> None:
@@ -84,7 +76,7 @@ def test_a_value_has_the_digits_of_its_currency(make_person, site, currency: str
     assert reported["conversionValue"] == value
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＠"])
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "＝", "＠"])
 def test_no_cell_is_taken_for_a_formula(make_person, site, start: str) -> None:
     make_failed(site, message=f"{start}HYPERLINK()", action="=cmd|x")
 

@@ -61,7 +61,7 @@ def test_a_copy_is_queued_and_the_original_stays_as_it_is(fix, site, make_report
     assert copy.order_id == original.order_id
     same = ["action", "gclid", "wbraid", "gbraid", "conversion_time", "value", "currency", "consent", "site"]
     assert model_to_dict(copy, same) == model_to_dict(original, same)
-    assert columns(Conversion.objects.get(pk=original.pk)) == columns(original)
+    assert columns(Conversion.objects.get(pk=original.pk)) == {**columns(original), "is_replaced": True}
 
 
 def test_a_second_run_does_nothing(fix, site, make_reported) -> None:
@@ -117,10 +117,10 @@ def test_only_reported_rows_of_the_site_are_replaced(fix, site, make_site, make_
     reported = fix(site, queued, foreign, confirmed, "nonsense", good, good)
 
     assert reported == [
-        f"{queued}: it is QUEUED; only COMPLETED rows are replaced",
-        f"{foreign}: there is no such row at this site",
+        f"{queued}: it is QUEUED; only FAILED and COMPLETED rows are replaced",
+        f"{foreign}: id: there is no such row at this site",
         f"{confirmed}: Google confirmed it",
-        "nonsense: expected seal_<uuid>",
+        "nonsense: id: expected seal_<uuid>",
         f"{good}: replaced by {good.replacement}",
         f"{good}: named twice",
         "Replaced 1 of 6.",
@@ -153,11 +153,12 @@ def test_the_witness_tells_who_made_the_copy_and_why(fix, site, make_reported) -
 
     fix(site, original)
 
-    born = Event.objects.of(original.replacement).get()
-    assert (born.actor, born.message) == (
-        "command:oci_enqueue_fix",
-        "A corrected copy of a row that Google rejected.",
-    )
+    events = [*Event.objects.of(original.replacement), Event.objects.of(original).last()]
+    assert [event.event_type for event in events] == ["JOB_CREATED", "REPLACES", "REPLACED"]
+    assert {event.actor for event in events} == {"command:oci_enqueue_fix"}
+    assert {event.message for event in events} == {"A corrected copy of a row that Google rejected."}
+    assert events[1].details == {"replaces": str(original)}
+    assert events[2].details == {"replaced_by": str(original.replacement)}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -175,7 +176,7 @@ def test_of_concurrent_runs_one_replaces(fix, site, make_reported, in_threads) -
     [
         ("", "The file is empty."),
         ("conversionName\nSatış", "Missing columns: id."),
-        ("id,sourceKey\n", "Unknown columns: sourceKey; expected id, conversionName"),
+        ("id,clickId\n", "Unknown columns: clickId; expected id, conversionName"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_reported_and_nothing_is_done(

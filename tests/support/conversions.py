@@ -30,6 +30,23 @@ def new_conversion(site: Site, **columns: Any) -> Conversion:
     return conversion
 
 
+def make_failed(
+    site: Site,
+    number: int = 1,
+    *,
+    code: str = "INVALID_VALUE",
+    category: str = "VALIDATION",
+    message: str = "bad",
+    **columns: Any,
+) -> list[Conversion]:
+    """Make rows that the script reported as failed."""
+    rows = Conversion.objects.bulk_create([new_conversion(site, **columns) for _ in range(number)])
+    chosen = Conversion.objects.filter(pk__any_of=[row.pk for row in rows])
+    chosen.claim(limit=number)
+    chosen.ack_failed(code=code, category=category, message=message)
+    return list(chosen.order_by("pk"))
+
+
 class Api:
     """The API as a client with a key sees it."""
 

@@ -1,6 +1,6 @@
 """Events, one row for every move of every job, and records of pruning: written by triggers and never changed."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import pgtrigger
@@ -34,7 +34,13 @@ class EventQuerySet(models.QuerySet["Event"]):
         return self.record_each([row], event_type, **content)[0]
 
     def record_each(
-        self, rows: Iterable[LifecycleModel], event_type: str, *, message: str = "", details: Any = None
+        self,
+        rows: Iterable[LifecycleModel],
+        event_type: str,
+        *,
+        message: str = "",
+        details: Any = None,
+        details_of: Callable[[Any], dict[str, Any]] | None = None,  # where they differ from row to row
     ) -> list["Event"]:
         context = current_context()
         actor = {"actor": strip_control_chars(context.actor)} if context.actor else {}
@@ -46,7 +52,7 @@ class EventQuerySet(models.QuerySet["Event"]):
                 from_state=row.status,
                 to_state=row.status,
                 message=strip_control_chars(message or context.reason),
-                details=details or {},
+                details=details_of(row) if details_of else details or {},
                 **actor,
             )
             for row in rows

@@ -7,7 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kilit.lock.audit import acting_as
-from ociqueue.corrections import COLUMNS, Correction, read_corrections, replace_rows
+from ociqueue.correction_files import COLUMNS, read_corrections
+from ociqueue.corrections import Correction, replace_rows
 from ociqueue.csv_import import CsvError
 from ociqueue.management.sites import find_site
 
@@ -16,10 +17,11 @@ REASON = "A corrected copy of a row that Google rejected."
 
 class Command(BaseCommand):
     help = (
-        "Queue corrected copies of COMPLETED rows that Google Ads shows as rejected. Name rows to send again "
-        f"unchanged, or give a CSV file with the columns {', '.join(COLUMNS)}: all but id are optional, and an empty "
-        "cell keeps the value. A copy keeps the order id of its original, so Google counts it once; each row is "
-        "replaced once, so a second run does nothing."
+        "Queue corrected copies of FAILED rows, and of COMPLETED rows that Google Ads shows as rejected. Give a CSV "
+        f"file with the columns {', '.join(COLUMNS)}, such as the console's export of failed rows: all but id are "
+        "optional, and an empty cell keeps the value. COMPLETED rows can also be named, to send them again unchanged. "
+        "A copy keeps the order id of its original, so Google counts it once; each row is replaced once, so a second "
+        "run does nothing."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -39,7 +41,7 @@ class Command(BaseCommand):
                 corrections = chain(self._from_file(options["file"], stack), map(Correction, options["ids"]))
                 for result in replace_rows(site, corrections, dry_run=options["dry_run"]):
                     self.stdout.write(str(result))
-                    total, replaced = total + 1, replaced + result.replaced
+                    total, replaced = total + 1, replaced + bool(result.copy)
         except OSError as error:
             raise CommandError(f"Cannot read {options['file']}: {error.strerror}.") from None
         except CsvError as error:

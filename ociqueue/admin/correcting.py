@@ -1,0 +1,108 @@
+"""Correct and resend: a form with a row's own values, whose changes are sent as a copy in the row's place."""
+
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import timezone
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from kilit.console.formatting import page
+from kilit.console.machine_errors import explain
+from kilit.lock.audit import for_reason
+from ociqueue.corrections import Correction, replace_rows, why_not
+from ociqueue.currencies import MINOR_UNITS
+from ociqueue.models import Conversion
+from ociqueue.states import ConversionStatus
+
+
+def _text(label: Any, most: int, **options: Any) -> forms.CharField:
+    widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "spellcheck": "false"})
+    return forms.CharField(label=label, max_length=most, widget=widget, **options)
+
+
+class CorrectionForm(forms.Form):
+    kind = forms.ChoiceField(
+        label=gettext_lazy("Kind of click id"),
+        choices=[(name, name) for name in Conversion.CLICK_IDS],
+        widget=UnfoldAdminSelectWidget,
+    )
+    click_id = _text(gettext_lazy("Click id"), 512)
+    conversionTime = _text(  # noqa: N815 - as the API calls it
+        gettext_lazy("Conversion time"),
+        40,
+        help_text=gettext_lazy("With its offset from UTC, as in 2026-11-15T13:45:00+03:00."),
+    )
+    conversionValue = _text(gettext_lazy("Value"), 20)  # noqa: N815
+    conversionCurrency = _text(gettext_lazy("Currency"), 3)  # noqa: N815
+    reason = _text(
+        gettext_lazy("Reason (optional)"),
+        1000,
+        required=False,
+        help_text=gettext_lazy("Shown in the timeline of both conversions, with your name."),
+    )
+
+    VALUES: ClassVar = ("conversionTime", "conversionValue", "conversionCurrency")
+
+    def changes(self) -> dict[str, str]:
+        given = self.cleaned_data
+        return {given["kind"]: given["click_id"], **{name: given[name] for name in self.VALUES}}
+
+    def show(self, errors: Any) -> None:
+        """Show each error at its field; an error of a click id, of whichever kind, at the click id."""
+        for error in errors:
+            name = "click_id" if error["field"] in Conversion.CLICK_IDS else error["field"]
+            self.add_error(name if name in self.fields else None, capfirst(error["message"]))
+
+
+def correct_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    row: Conversion | None = model_admin.get_object(request, unquote(object_id))
+    if row is None:
+        raise Http404
+    if not model_admin.has_operate_permission(request, str(row.pk)):
+        raise PermissionDenied
+    if reason := why_not(row):
+        messages.warning(request, _("It cannot be corrected: %(reason)s.") % {"reason": reason})
+        return HttpResponseRedirect(model_admin.address("change", row.pk))
+    form = CorrectionForm(request.POST or None, initial=_values(row))
+    if form.is_valid():
+        with for_reason(form.cleaned_data["reason"]):
+            (result,) = replace_rows(row.site, [Correction(str(row), form.changes())])
+        if result.copy:
+            done = _("Corrected. This copy is sent in place of %(name)s.") % {"name": model_admin.row_name(row)}
+            messages.success(request, done)
+            return HttpResponseRedirect(model_admin.address("change", result.copy.pk))
+        form.show(result.errors or [{"field": "", "message": f"{result.message}."}])
+    return _ask(model_admin, request, row, form)
+
+
+def _ask(model_admin: Any, request: HttpRequest, row: Conversion, form: CorrectionForm) -> HttpResponse:
+    error = f"{row.provider_error_code}: {explain(row.last_error)}"
+    effect = _("A copy with your corrections is sent in its place, under the same order id. This one stays as it is.")
+    return page(
+        model_admin,
+        request,
+        "admin/console/confirm.html",
+        title=_("Correct and resend %(name)s") % {"name": model_admin.row_name(row)},
+        original=row,
+        sentences=[error, effect] if row.status == ConversionStatus.FAILED else [effect],
+        form=form,
+        submit=_("Correct and resend"),
+        back=model_admin.address("change", row.pk),
+    )
+
+
+def _values(row: Conversion) -> dict[str, str]:
+    return {
+        "kind": next(name for name in Conversion.CLICK_IDS if getattr(row, name)),
+        "click_id": row.click_id,
+        "conversionTime": timezone.localtime(row.conversion_time).isoformat(timespec="seconds"),
+        "conversionValue": f"{row.value:.{MINOR_UNITS.get(row.currency, 2)}f}",
+        "conversionCurrency": row.currency,
+    }

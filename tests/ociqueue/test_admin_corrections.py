@@ -1,0 +1,181 @@
+"""Correct and resend in the console: on a row's page, and by the file of failed rows."""
+
+import csv
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from kilit.access.models import DeniedRequest
+from kilit.lock.models import Event
+from ociqueue.models import Conversion, Site
+from tests.support.conversions import make_failed
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/ociqueue/conversion/"
+
+
+def address(row: Conversion, page: str = "correct") -> str:
+    return f"{LIST}{row.pk}/{page}/"
+
+
+def form_of(client: Client, row: Conversion) -> dict[str, str]:
+    form = client.get(address(row)).context["form"]
+    return {name: form[name].value() or "" for name in form.fields}
+
+
+def test_the_form_begins_with_the_rows_values_and_leads_to_the_copy(make_person, site) -> None:
+    (row,) = make_failed(site, gclid="broken", value="10.5", source_key="order-1")
+    operator = make_person(sites={site: "operator"})
+    given = form_of(operator, row)
+
+    answer = operator.post(address(row), given | {"click_id": "Cj0KCQ-right", "reason": "a typo"}, follow=True)
+
+    assert (given["kind"], given["click_id"], given["conversionValue"]) == ("gclid", "broken", "10.50")
+    copy = Conversion.objects.get(replaces=row)
+    assert answer.redirect_chain == [(address(copy, "change"), 302)]
+    assert (copy.gclid, copy.value, copy.conversion_time) == ("Cj0KCQ-right", row.value, row.conversion_time)
+    told = [(event.actor, event.message) for event in Event.objects.filter(event_type__in=["REPLACED", "REPLACES"])]
+    assert told == [("operator:ayse", "a typo")] * 2
+    assert f'href="{address(row, "change")}"' in answer.text
+    assert "Corrected by ayse; it replaces" in answer.text
+
+
+def test_the_replaced_rows_page_leads_to_the_copy_and_offers_nothing(make_person, site) -> None:
+    (row,) = make_failed(site)
+    operator = make_person(sites={site: "operator"})
+    operator.post(address(row), form_of(operator, row) | {"conversionValue": "7"})
+
+    page = operator.get(address(row, "change"))
+    again = operator.post(address(row), {"click_id": "x"}, follow=True)
+
+    copy = Conversion.objects.get(replaces=row)
+    assert (page.context["primary"], page.context["offers"]) == (None, [])
+    assert "Replaced by ayse with a corrected copy:" in page.text
+    assert page.text.count(f'href="{address(copy, "change")}"') >= 2, "in the timeline, and in what to do"
+    assert f"already replaced by {copy}" in again.text
+
+
+@pytest.mark.parametrize(
+    ("category", "primary"),
+    [("VALIDATION", "Correct and resend"), ("RATE_LIMIT", "Retry"), ("AUTH", "Open the site&#x27;s connection")],
+)
+def test_the_primary_action_fits_the_category(make_person, site, category: str, primary: str) -> None:
+    (row,) = make_failed(site, category=category)
+
+    page = make_person(sites={site: "operator"}).get(address(row, "change"))
+
+    assert page.text.count('kilit-primary"') == 1
+    assert f'kilit-primary">{primary}<' in page.text
+    assert "correct" in page.text
+
+
+def test_a_fault_is_shown_at_its_field_and_nothing_is_stored(make_person, site) -> None:
+    (row,) = make_failed(site)
+    operator = make_person(sites={site: "operator"})
+    given = form_of(operator, row)
+
+    wrong = operator.post(address(row), given | {"click_id": "two words", "conversionCurrency": "XX1"})
+    unchanged = operator.post(address(row), given)
+
+    assert wrong.context["form"].errors == {
+        "click_id": ["A click id contains no white space."],
+        "conversionCurrency": ["'XX1' is not an ISO 4217 currency code, such as TRY."],
+    }
+    assert unchanged.context["form"].non_field_errors() == ["Nothing is corrected; Retry sends it as it is."]
+    assert Conversion.objects.count() == 1
+
+
+def test_viewers_and_members_of_other_sites_are_refused_and_recorded(make_person, make_site, site) -> None:
+    (row,) = make_failed(site)
+    viewer = make_person("vera", role="viewer", sites={site: "viewer"})
+    reader = make_person("rana", sites={site: "viewer"})
+    stranger = make_person("sami", sites={make_site(): "operator"})
+
+    answers = [client.post(address(row), {}) for client in (viewer, reader, stranger)]
+
+    assert [answer.status_code for answer in answers] == [403, 403, 404]
+    assert {denied.actor.partition(":")[2] for denied in DeniedRequest.objects.all()} == {"vera", "rana", "sami"}
+    assert "Correct and resend" not in viewer.get(address(row, "change")).text
+    assert Conversion.objects.count() == 1
+
+
+def test_a_completed_row_that_only_the_script_reported_can_be_corrected(make_person, make_conversion, site) -> None:
+    row = make_conversion(site)
+    rows = Conversion.objects.filter(pk=row.pk)
+    rows.claim(limit=1)
+    rows.ack()
+    operator = make_person(sites={site: "operator"})
+
+    page = operator.get(address(row, "change"))
+
+    assert [offer.title for offer in page.context["offers"]] == ["Correct and resend"]
+    assert page.context["primary"] is None
+
+
+# The file
+
+
+def exported(client: Client) -> list[dict[str, str]]:
+    answer = client.get(f"{LIST}dead-letters/")
+    text = b"".join(answer.streaming_content).decode()
+    return list(csv.DictReader(StringIO(text.removeprefix("\ufeff"), newline="")))
+
+
+def written(lines: list[dict[str, str]]) -> bytes:
+    file = StringIO()
+    writer = csv.DictWriter(file, lines[0])
+    writer.writeheader()
+    writer.writerows(lines)
+    return file.getvalue().encode()
+
+
+def send(client: Client, site: Site, content: bytes, *, step: str = "check", proof: str = "") -> Any:
+    file = SimpleUploadedFile("dead-letters.csv", content)
+    return client.post(f"{LIST}import/", {"site": str(site.pk), "file": file, "step": step, "checked": proof})
+
+
+def test_an_export_that_nobody_edited_changes_nothing(make_person, site) -> None:
+    make_failed(site, gclid="-starts-like-a-formula", message="two\nlines", source_key="order-1")
+    make_failed(site, wbraid="CkQKC-w", currency="JPY", value=120)
+    operator = make_person(sites={site: "operator"})
+
+    answer = send(operator, site, written(exported(operator)))
+
+    assert answer.context["summary"].startswith("Would correct 0 of 2 rows; 2 unchanged, 0 rejected.")
+    assert answer.context["proof"] == ""
+    assert Conversion.objects.count() == 2
+
+
+def test_edited_lines_are_sent_as_copies_and_leave_the_next_export(make_person, site) -> None:
+    rows = make_failed(site, 3)
+    operator = make_person(sites={site: "operator"})
+    lines = exported(operator)
+    lines[0]["gclid"], lines[1]["conversionValue"] = "Cj0KCQ-right", "many"
+    file = written(lines)
+
+    checked = send(operator, site, file)
+    assert Conversion.objects.count() == 3
+    stored = send(operator, site, file, step="import", proof=checked.context["proof"])
+
+    assert checked.context["summary"].startswith("Would correct 1 of 3 rows; 1 unchanged, 1 rejected.")
+    assert checked.context["submit"] == "Correct and resend 1 rows"
+    assert stored.context["summary"] == "Corrected 1 of 3 rows; 1 unchanged, 1 rejected."
+    (fault,) = stored.context["rejected"]
+    assert (fault.line, fault.field, fault.value, fault.reason) == (3, "conversionValue", "many", "Expected a number.")
+    assert Conversion.objects.get(replaces=rows[0]).gclid == "Cj0KCQ-right"
+    assert [line["id"] for line in exported(operator)] == [str(row) for row in rows[1:]]
+
+
+def test_a_row_of_another_site_is_a_fault_of_its_id(make_person, make_site, site) -> None:
+    (row,) = make_failed(make_site())
+    operator = make_person(sites={site: "operator"})
+
+    answer = send(operator, site, f"id,gclid\n{row},new\n,new\n".encode())
+
+    faults = [(fault.line, fault.field, fault.value, fault.reason) for fault in answer.context["rejected"]]
+    assert faults[0] == (2, "id", str(row), "there is no such row at this site")
+    assert faults[1][3] == "the id is missing"
