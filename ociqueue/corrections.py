@@ -23,8 +23,8 @@ from kilit.workers import doorbells
 from ociqueue.csv_import import CsvLine
 from ociqueue.enqueue import database_now, read_columns
 from ociqueue.models import Conversion, Site
-from ociqueue.models.conversion import PREFIX
-from ociqueue.states import ENDED, ConversionStatus, SyncMethod
+from ociqueue.models.conversion import FAILURES, PREFIX
+from ociqueue.states import ENDED, Category, ConversionStatus, SyncMethod
 
 BATCH = 1000
 # What stays: a second delivery by the source must find the original, and Google counts an order id once.
@@ -106,6 +106,15 @@ def why_not(original: Conversion) -> str:
 def _refusal(original: Conversion) -> list[FieldError]:
     reason = why_not(original)
     return [{"field": "", "message": reason}] if reason else []
+
+
+def groups_of_wrong_data(names: Iterable[str]) -> set[str]:
+    """Return which error groups a correction helps, by one row of each: a group has one code and one message."""
+    rows = Conversion.objects.filter(FAILURES.condition).order_by()
+    found = [rows.filter(error_group=name).values_list("error_group", "provider_error_category")[:1] for name in names]
+    if not found:
+        return set()
+    return {name for name, category in found[0].union(*found[1:], all=True) if category == Category.VALIDATION}
 
 
 def read_id(text: str) -> UUID | None:

@@ -1,6 +1,6 @@
 """Error groups: failures by code and message, how many, since when, and actions on a whole group."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -66,6 +66,7 @@ class ErrorGroupRow:
     list_href: str
     actions: list[tuple[str, str]]  # a label and an address
     states: list[tuple[Any, int]]  # a badge for each, and how many
+    advice: str = ""
 
 
 class ErrorGroupsAdmin(FollowUpAdmin):
@@ -83,19 +84,24 @@ class ErrorGroupsAdmin(FollowUpAdmin):
         shown = found[:MOST_GROUPS]
         trends = ErrorGroup.objects.trend([group.name for group in shown], queue=queue, scopes=scopes)
         may_act = self.has_operate_permission(request)
+        advice = self.group_advice([group.name for group in shown]) if may_act else {}
         return page(
             self,
             request,
             "admin/console/error_groups.html",
             title=_("Error groups of %(name)s") % {"name": self.opts.verbose_name_plural},
-            groups=[self._shown(group, trends[group.name], may_act=may_act) for group in shown],
+            groups=[self._shown(group, trends[group.name], advice, may_act=may_act) for group in shown],
             are_more=len(found) > MOST_GROUPS,
             most=MOST_GROUPS,
             list_href=self.address("changelist"),
             states=", ".join(map(str, self.failures.states)),
         )
 
-    def _shown(self, group: Group, hours: list[int], *, may_act: bool) -> ErrorGroupRow:
+    def group_advice(self, names: list[str]) -> Mapping[str, str]:
+        """Return what helps the rows of a group, by its name, where that is known."""
+        return {}
+
+    def _shown(self, group: Group, hours: list[int], advice: Mapping[str, str], *, may_act: bool) -> ErrorGroupRow:
         filters, actions = {"group": group.name}, []
         for action in self.operator_actions:
             reach = sum(group.states.get(state, 0) for state in action.sources)
@@ -103,7 +109,8 @@ class ErrorGroupsAdmin(FollowUpAdmin):
                 actions.append((self._label(str(action.title), reach), self.bulk_address(action, filters)))
         states = [(self.state_badge(state), number) for state, number in sorted(group.states.items())]
         listed = f"{self.address('changelist')}?{encode(filters)}"
-        return ErrorGroupRow(group, Trend(hours), listed, actions if may_act else [], states)
+        actions = actions if may_act else []
+        return ErrorGroupRow(group, Trend(hours), listed, actions, states, advice.get(group.name, ""))
 
     @staticmethod
     def _label(title: str, reach: int) -> str:

@@ -27,6 +27,7 @@ class FailureLines:
     groups: str  # the page of error groups
     # The page that retries a cause; none for readers who may not, and for causes that a retry cannot help.
     retry_of: Callable[[Cause], str] = lambda _cause: ""
+    is_wrong_data: Callable[[Cause], bool] = lambda _cause: False  # correcting helps, and a retry would fail again
     explain: Callable[[Cause], str] = lambda cause: " ".join(filter(None, (cause.code, explain(cause.shape))))
     scope_names: Mapping[str, str] = field(default_factory=dict)
 
@@ -57,7 +58,6 @@ class FailureLines:
 
     def _named(self, cause: Cause, severity: Severity) -> Problem:
         filters = {"group": cause.name}
-        retry = self.retry_of(cause)
         places = [
             Place(self.scope_names[scope], total, self.list_of({**filters, "site": scope}))
             for scope, total in cause.scopes
@@ -75,5 +75,11 @@ class FailureLines:
             beyond=cause.scope_count - len(places) if places else 0,
             since=cause.first_at,
             link=self.list_of(filters),
-            action=ProblemAction(_("Review and retry"), retry) if retry else None,
+            action=self._action(cause),
         )
+
+    def _action(self, cause: Cause) -> ProblemAction | None:
+        retry = self.retry_of(cause)
+        if retry and self.is_wrong_data(cause):
+            return ProblemAction(_("Review and correct"), self.list_of({"status": cause.state, "group": cause.name}))
+        return ProblemAction(_("Review and retry"), retry) if retry else None

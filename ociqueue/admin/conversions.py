@@ -20,7 +20,7 @@ from ociqueue import dead_letters
 from ociqueue.admin import blockers, columns, description, imports
 from ociqueue.admin.actions import MARK_FAILED, RESET, RETRY
 from ociqueue.admin.correcting import correct_page
-from ociqueue.corrections import read_id, why_not
+from ociqueue.corrections import groups_of_wrong_data, read_id, why_not
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.conversion import FAILURES
 from ociqueue.models.queryset import ConversionQuerySet
@@ -98,6 +98,13 @@ class ConversionAdmin(QueueAdmin):
     def export_lines(self, rows: ConversionQuerySet, **options: Any) -> Iterator[str]:
         """Leave out what was corrected already: the file is there to be corrected and imported."""
         return super().export_lines(rows.not_replaced(), **options)
+
+    def group_advice(self, names: list[str]) -> dict[str, str]:
+        text = _(
+            "The data is wrong, so a retry would fail again. Correct a row on its page, or export these rows, correct "
+            "the file and import it."
+        )
+        return dict.fromkeys(groups_of_wrong_data(names), str(text))
 
     # Pages of the list
 

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget
 
 from kilit.api.csv_files import csv_lines, csv_response
@@ -122,7 +122,8 @@ def _read(site: Site, file: IO[bytes], *, dry_run: bool) -> ImportTally | Correc
 
 def _submit(tally: ImportTally | CorrectionTally) -> str:
     if isinstance(tally, CorrectionTally):
-        return _("Correct and resend %(number)s rows") % {"number": number(tally.created)}
+        text = ngettext("Correct and resend %(number)s row", "Correct and resend %(number)s rows", tally.created)
+        return text % {"number": number(tally.created)}
     return _("Import %(number)s lines") % {"number": number(tally.created)}
 
 

@@ -17,6 +17,7 @@ from kilit.console.problems import MOST_NAMED, Place, Problem, ProblemAction, Se
 from kilit.console.timeline import Story
 from kilit.lock.models import ErrorGroup
 from ociqueue.admin.circuits import next_probe, scope_label
+from ociqueue.corrections import groups_of_wrong_data
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.site import SiteQuerySet
 from ociqueue.site_health import with_failed_test, with_silent_script, without_credentials
@@ -75,6 +76,7 @@ class ConversionProblems:
             list_of=lambda filters: self.panel.list_address(**filters),
             groups=self.panel.groups_address(),
             retry_of=lambda cause: self.panel.bulk_address("retry", group=cause.name) if may_act else "",
+            is_wrong_data=lambda cause: bool(groups_of_wrong_data([cause.name])),
             scope_names={str(pk): name for pk, name in names},
         ).problems(causes, timezone.now())
 

@@ -5,10 +5,12 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from kilit.access.models import DeniedRequest
+from kilit.console.problems import find_problems
 from kilit.lock.models import Event
 from ociqueue.models import Conversion, Site
 from tests.support.conversions import make_failed
@@ -116,6 +118,23 @@ def test_a_completed_row_that_only_the_script_reported_can_be_corrected(make_per
     assert page.context["primary"] is None
 
 
+def test_the_dashboard_and_the_group_advise_to_correct_what_a_retry_cannot_help(make_person, site) -> None:
+    make_failed(site, code="EXPIRED_EVENT")
+    make_failed(site, code="QUOTA", category="RATE_LIMIT")
+    operator = make_person(sites={site: "operator"})
+
+    problems = find_problems(User.objects.get(username="ayse"))
+    groups = operator.get(f"{LIST}groups/").context["groups"]
+
+    actions = {problem.cause.split()[0]: problem.action for problem in problems if problem.kind == "failures"}
+    assert {code: action.label for code, action in actions.items()} == {
+        "EXPIRED_EVENT": "Review and correct",
+        "QUOTA": "Review and retry",
+    }
+    assert "status=FAILED" in actions["EXPIRED_EVENT"].link
+    assert {row.group.code for row in groups if "a retry would fail again" in row.advice} == {"EXPIRED_EVENT"}
+
+
 # The file
 
 
@@ -162,7 +181,7 @@ def test_edited_lines_are_sent_as_copies_and_leave_the_next_export(make_person, 
     stored = send(operator, site, file, step="import", proof=checked.context["proof"])
 
     assert checked.context["summary"].startswith("Would correct 1 of 3 rows; 1 unchanged, 1 rejected.")
-    assert checked.context["submit"] == "Correct and resend 1 rows"
+    assert checked.context["submit"] == "Correct and resend 1 row"
     assert stored.context["summary"] == "Corrected 1 of 3 rows; 1 unchanged, 1 rejected."
     (fault,) = stored.context["rejected"]
     assert (fault.line, fault.field, fault.value, fault.reason) == (3, "conversionValue", "many", "Expected a number.")

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ociqueue', '0003_searched_by_prefix'),
+        ('ociqueue', '0005_activity'),
     ]
 
     operations = [

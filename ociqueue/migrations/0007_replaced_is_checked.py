@@ -5,7 +5,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('ociqueue', '0004_replaced'),
+        ('ociqueue', '0006_replaced'),
     ]
 
     operations = [
