@@ -150,7 +150,7 @@ def test_an_ended_row_says_so_and_a_failed_one_what_to_do(reported, worker_lives
     Conversion.objects.filter(pk=passing.pk).ack_failed(code="BUSY", category="TRANSIENT", message="later")
 
     assert says(reported(done), "ended", "Completed: it was sent.")
-    assert says(reported(failed), "blocked", "It will not be retried automatically.")
+    assert says(reported(failed), "blocked", "Its data is wrong: correct it and send it again.")
     assert says(reported(passing), "waiting", "The scheduled task oci_requeue_transient retries it within")
 
 
