@@ -119,24 +119,34 @@ def sees_all(user: Any) -> bool:
     return role_of(user) == Role.ADMIN
 
 
-def visible_to(user: Any) -> Q:
-    """Match what was done to rows that the user sees, and what the user did; denied requests are for admins."""
+def visible_to(user: Any, *, site: str = "") -> Q:
+    """Match what was done to rows that the user sees, and what the user did; denied requests are for admins.
+
+    What was done to several sites at once is one row for those who see all, and one for each site for others, and for
+    all when a site is asked for.
+    """
     if sees_all(user):
-        return Q()
+        return Q() if site else Q(is_part=False)
+    whole, scopes = _queues_seen_by(user)
+    if site in scopes:
+        return Q(scope=site)
     mine = Q(person=user.get_username(), is_part=False) & ~Q(kind=ActivityKind.DENIED)
-    scopes: set[str] = set()
-    seen = Q()
+    bulk = BulkAction.objects.filter(bulk_visible_to(user)).annotate(text=Cast("pk", CharField()))
+    bulk_actions = Q(queue=BULK_ACTIONS.queue, is_part=False, object_id__in=bulk.values("text"))
+    others = Q(queue__in=whole) | Q(scope__in=scopes) & ~Q(queue=BULK_ACTIONS.queue) | bulk_actions
+    return mine | (others & ~Q(person=user.get_username()))
+
+
+def _queues_seen_by(user: Any) -> tuple[list[str], list[str]]:
+    """Return the queues that a user sees as a whole, and the sites of the others."""
+    whole, scopes = [], []
     for name, queue in queues.items():
         opts = queue.model._meta
-        if not user.has_perm(f"{opts.app_label}.view_{opts.model_name}"):
-            continue
-        if (here := queue.scopes_seen_by(user)) is None:
-            seen |= Q(queue=name)
-        else:
-            scopes |= set(here)
-    bulk = BulkAction.objects.filter(bulk_visible_to(user)).annotate(text=Cast("pk", CharField()))
-    others = seen | Q(scope__in=scopes) | Q(queue=BULK_ACTIONS.queue, object_id__in=bulk.values("text"))
-    return mine | (others & ~Q(person=user.get_username()))
+        if user.has_perm(f"{opts.app_label}.view_{opts.model_name}"):
+            here = queue.scopes_seen_by(user)
+            whole += [name] if here is None else []
+            scopes += here or []
+    return whole, scopes
 
 
 @dataclass
@@ -196,7 +206,9 @@ class ActivityWords:
                 yield self.names.get((row.queue, row.object_id), "") if row.rows == 1 else self._count(row)
             case _:
                 yield f"{_model_name(row.model)} {row.object_name}".strip()
-                entry = LogEntry(action_flag=FLAGS[row.verb], change_message=row.message, object_repr=row.object_name)
+                entry = LogEntry(
+                    action_flag=FLAGS.get(row.verb, CHANGE), change_message=row.message, object_repr=row.object_name
+                )
                 yield entry.get_change_message() or str(entry)
 
     def _move(self, row: Activity) -> str:

@@ -5,21 +5,20 @@ from itertools import islice
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from kilit.api.csv_files import CHUNK, csv_lines, csv_response
 from kilit.bulk.filters import ChoiceFilter, DayFilter, FilterSet, TextFilter
 from kilit.bulk.queues import queues
 from kilit.console.activity import ActivityWords, sees_all, site_choices, sources, visible_to
 from kilit.console.formatting import button, column, exactly, link, page, two_lines
-from kilit.console.listing import CappedChangeList, LongListAdmin
+from kilit.console.listing import CappedChangeList, CappedPaginator, LongListAdmin
 from kilit.lock.models import Activity, ActivityKind, Event
 
 MOST_EXPORTED = 100_000
@@ -67,6 +66,11 @@ queue = column("queue", gettext_lazy("queue"), lambda row: row.words.queue(row) 
 time = column("time", gettext_lazy("time"), lambda row: exactly(row.created_at))
 
 
+class ActivityPaginator(CappedPaginator):
+    def names(self) -> str:
+        return ngettext("entry", "entries", self.count)
+
+
 class ActivityChangeList(CappedChangeList):
     """Finds the names for all rows of a page at once."""
 
@@ -93,13 +97,11 @@ class ActivityAdmin(LongListAdmin):
     list_display = [what, who, site, queue, time]
     search_fields: list[str] = []
     ordering = ["-created_at", "-id"]
+    paginator = ActivityPaginator
     actions_list = ["export"]
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        """Show what was done to several sites at once in one row, unless one site is asked for, or a part is seen."""
-        rows = super().get_queryset(request).filter(visible_to(request.user))
-        is_page = request.resolver_match and "object_id" in request.resolver_match.kwargs
-        return rows if is_page or request.GET.get(SITE) or not sees_all(request.user) else rows.whole()
+        return super().get_queryset(request).filter(visible_to(request.user, site=request.GET.get(SITE, "")))
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[CappedChangeList]:
         return ActivityChangeList
@@ -109,10 +111,11 @@ class ActivityAdmin(LongListAdmin):
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        found = self.get_object(request, unquote(object_id))
-        if found is None:
+        found = Activity.objects.filter(pk=object_id) if object_id.isdecimal() else Activity.objects.none()
+        seen = found if sees_all(request.user) else found.filter(visible_to(request.user))
+        if not seen:
             raise Http404
-        (row,) = in_words([found], request.user)
+        (row,) = in_words(seen, request.user)
         words = row.words
         facts = [
             (_("Who"), words.who(row)),

@@ -35,12 +35,14 @@ class CappedPaginator(Paginator[Any]):
         return int(self.object_list[: self.most + 1].count())
 
     def count_text(self) -> str:
-        opts = self.object_list.model._meta
         if self.count > self.most:
             text = gettext("more than %(most)s %(names)s; narrow the filter to see older ones")
-            return text % {"most": number(self.most), "names": opts.verbose_name_plural}
-        names = opts.verbose_name if self.count == 1 else opts.verbose_name_plural
-        return gettext("%(number)s %(names)s") % {"number": number(self.count), "names": names}
+            return text % {"most": number(self.most), "names": self.names()}
+        return gettext("%(number)s %(names)s") % {"number": number(self.count), "names": self.names()}
+
+    def names(self) -> str:
+        opts = self.object_list.model._meta
+        return str(opts.verbose_name if self.count == 1 else opts.verbose_name_plural)
 
     def page(self, number: Any) -> Any:
         """Return a page; beyond the last it is the last, because rows leave a list while it is paged through."""
