@@ -21,6 +21,7 @@ from kilit.console.queue_admin import QueueAdmin
 from orchestrator.admin import blockers, columns, description
 from orchestrator.admin.first_actions import with_first
 from orchestrator.admin.new_customer import HeldCustomerForm, format_phone
+from orchestrator.admin.plan_drawing import drawn_plans
 from orchestrator.api.jobs import download
 from orchestrator.errors import JobError
 from orchestrator.files.folders import Folders
@@ -116,6 +117,7 @@ class JobAdmin(QueueAdmin):
             **columns.part_table(row.payload["parts"][:MOST_PARTS_SHOWN]),
             "parts_beyond": max(0, row.part_count - MOST_PARTS_SHOWN),
             "solution_files": row.solution_files.defer("content").order_by("name") if row.xml_sha256 else [],
+            "plans": drawn_plans(row),
             "figures": columns.figures(row.solution if row.xml_sha256 else None),
         }
 

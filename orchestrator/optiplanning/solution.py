@@ -52,7 +52,13 @@ class InvalidSolution(ValueError):  # noqa: N818 - it is the answer about a file
 
 def read_solution(chunks: Iterable[bytes]) -> Figures:
     """Return the figures of the best solution; empty if the file is valid but has no Solution element."""
-    handler = _Solutions()
+    handler = SolutionHandler()
+    parse(chunks, handler)
+    return figures_of(handler.chosen or {})
+
+
+def parse(chunks: Iterable[bytes], handler: "SolutionHandler") -> None:
+    """Read a file safely; raise InvalidSolution if it is not a solution."""
     parser = create_parser(forbid_dtd=False, forbid_entities=True, forbid_external=True)
     parser.setContentHandler(handler)
     at_end, length, chunk = False, 0, b""
@@ -75,10 +81,9 @@ def read_solution(chunks: Iterable[bytes]) -> Figures:
         raise InvalidSolution("it is empty", cut_short=True)
     if not handler.children:
         raise InvalidSolution("it has no content")
-    return handler.figures()
 
 
-class _Solutions(ContentHandler):
+class SolutionHandler(ContentHandler):
     """Counts the root's children and keeps the attributes of the best Solution element."""
 
     def __init__(self) -> None:
@@ -102,20 +107,24 @@ class _Solutions(ContentHandler):
     def endElement(self, name: str) -> None:  # noqa: N802 - SAX calls it
         self.depth -= 1
 
-    def figures(self) -> Figures:
-        # If there are several and none is marked, it is unknown which one was chosen.
-        chosen = self.best or (self.first if self.solutions == 1 else None) or {}
-        # They are only displayed, so what is no number is left out.
-        found: Figures = {name: chosen[name][:LONGEST_TEXT] for name in TEXTS if chosen.get(name)}
-        for attribute, name in COUNTS.items():
-            # Digits only: 1,234 may be a thousand or a decimal.
-            if COUNT.fullmatch(count := chosen.get(attribute, "").strip()):
-                found[name] = int(count)
-        for attribute, name in AMOUNTS.items():
-            # Also with a decimal comma: 12,5.
-            if AMOUNT.fullmatch(amount := chosen.get(attribute, "").strip().replace(",", ".")):
-                found[name] = plain(Decimal(amount))
-        return found
+    @property
+    def chosen(self) -> Mapping[str, str] | None:
+        """Return the best; if there are several and none is marked, it is unknown which one was chosen."""
+        return self.best or (self.first if self.solutions == 1 else None)
+
+
+def figures_of(solution: Mapping[str, str]) -> Figures:
+    """Return the figures of a Solution element. They are only displayed, so what is no number is left out."""
+    found: Figures = {name: solution[name][:LONGEST_TEXT] for name in TEXTS if solution.get(name)}
+    for attribute, name in COUNTS.items():
+        # Digits only: 1,234 may be a thousand or a decimal.
+        if COUNT.fullmatch(count := solution.get(attribute, "").strip()):
+            found[name] = int(count)
+    for attribute, name in AMOUNTS.items():
+        # Also with a decimal comma: 12,5.
+        if AMOUNT.fullmatch(amount := solution.get(attribute, "").strip().replace(",", ".")):
+            found[name] = plain(Decimal(amount))
+    return found
 
 
 def merge_figures(figures: list[Figures]) -> Figures:

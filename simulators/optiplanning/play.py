@@ -21,7 +21,9 @@ REQUEST = re.compile(r"\bsim:([a-z0-9-]+)")
 OPTI_FAULTS = ("silent", "invalid", "half", "wrong-job", "utf-16", "crash", "hang")
 # The saw: move to failed/, answer late, never answer.
 SAW_FAULTS = ("failed", "late", "mute")
+BOARD = (Decimal(2800), Decimal(2100))
 PLATE_M2 = Decimal("5.88")
+MOST_PLACED = 300  # pieces; a solution for more has figures only
 MM2_PER_M2 = 1_000_000
 FIRST_ROW = 3
 
@@ -32,13 +34,15 @@ class Work:
     area_m2: Decimal = Decimal(0)
     sizes: set[tuple[str, Decimal, Decimal]] = field(default_factory=set)
     requests: list[str] = field(default_factory=list)
+    # By sheet and material: name, length and width of each piece.
+    pieces_by_board: dict[tuple[int, str], list[tuple[str, Decimal, Decimal]]] = field(default_factory=dict)
 
 
 def read_sheets(files: list[Path]) -> Work:
     from openpyxl import load_workbook  # noqa: PLC0415 - slow to load
 
     work = Work()
-    for path in files:
+    for number, path in enumerate(files):
         book = load_workbook(path, read_only=True)
         try:
             for row in book.worksheets[0].iter_rows(min_row=FIRST_ROW, max_col=12, values_only=True):
@@ -46,19 +50,71 @@ def read_sheets(files: list[Path]) -> Work:
                 work.sizes.add((material, Decimal(length), Decimal(width)))
                 work.pieces += int(quantity)
                 work.area_m2 += Decimal(length) * Decimal(width) * int(quantity) / MM2_PER_M2
+                piece = (str(row[5] or ""), Decimal(length), Decimal(width))
+                work.pieces_by_board.setdefault((number, material), []).extend(
+                    [piece] * min(int(quantity), MOST_PLACED)
+                )
                 work.requests += REQUEST.findall(str(row[11] or ""))
         finally:
             book.close()
     return work
 
 
+def place(pieces: list[tuple[str, Decimal, Decimal]]) -> list[list[str]]:
+    """Put pieces on boards in rows, widest first; return each board's elements, or nothing if a piece does not fit."""
+    (length, width), boards = BOARD, list[list[str]]()
+    x = y = row = Decimal(0)
+
+    def waste(x: Decimal, y: Decimal, length: Decimal, width: Decimal) -> None:
+        if length > 0 and width > 0:
+            boards[-1].append(f'<Drop x="{x}" y="{y}" length="{length}" width="{width}"/>')
+
+    for name, long, wide in sorted(pieces, key=lambda piece: (piece[2], piece[1]), reverse=True):
+        if long > length or wide > width:
+            return []
+        if boards and x + long > length:
+            waste(x, y, length - x, row)
+            x, y, row = Decimal(0), y + row, Decimal(0)
+        if not boards or y + wide > width:
+            if boards:
+                waste(Decimal(0), y, length, width - y)
+            boards.append([])
+            x = y = row = Decimal(0)
+        boards[-1].append(f'<Part name={quoteattr(name)} x="{x}" y="{y}" length="{long}" width="{wide}"/>')
+        x, row = x + long, max(row, wide)
+    waste(x, y, length - x, row)
+    waste(Decimal(0), y + row, length, width - y - row)
+    return boards
+
+
+def patterns_of(work: Work) -> tuple[list[str], int]:
+    """Return the boards of a solution, those that are alike as one, and their number; none if they are not placed."""
+    if work.pieces > MOST_PLACED:
+        return [], 0
+    alike: dict[tuple[str, str], int] = {}
+    for (_, material), pieces in work.pieces_by_board.items():
+        boards = place(pieces)
+        if not boards:
+            return [], 0
+        for board in boards:
+            key = (material, "".join(f"\n        {element}" for element in board))
+            alike[key] = alike.get(key, 0) + 1
+    size = f'length="{BOARD[0]}" width="{BOARD[1]}"'
+    listed = [
+        f'      <Pattern boards="{number}" material={quoteattr(material)} {size}>{elements}\n      </Pattern>'
+        for (material, elements), number in alike.items()
+    ]
+    return listed, sum(alike.values())
+
+
 def solution_xml(job: str, work: Work, *, encoding: str = "UTF-8") -> str:
     """Return a solution as OptiPlanning writes it: several Solution elements, the chosen one with best="1"."""
-    boards = max(1, int((work.area_m2 * Decimal("1.15") / PLATE_M2).to_integral_value(ROUND_UP)))
+    placed, placed_boards = patterns_of(work)
+    boards = placed_boards or max(1, int((work.area_m2 * Decimal("1.15") / PLATE_M2).to_integral_value(ROUND_UP)))
     solutions = []
     for number, (algo, more) in enumerate((("SPEED", 1), ("BEST", 0)), start=1):
         board_m2 = PLATE_M2 * (boards + more)
-        patterns = len(work.sizes) + more
+        patterns = (len(placed) or len(work.sizes)) + more
         figures = {
             "name": f"{job}_{number}",
             "algo": algo,
@@ -73,7 +129,8 @@ def solution_xml(job: str, work: Work, *, encoding: str = "UTF-8") -> str:
             "diffDrops": patterns,
         }
         attributes = " ".join(f"{name}={quoteattr(str(value))}" for name, value in figures.items())
-        solutions.append(f"    <Solution {attributes}/>")
+        inside = "" if more or not placed else "\n" + "\n".join(placed) + "\n    "
+        solutions.append(f"    <Solution {attributes}>{inside}</Solution>")
     requests = [request.removeprefix("saw-") for request in work.requests if request.startswith("saw-")]
     saw = f"  <Simulator saw={quoteattr(requests[0])}/>\n" if requests else ""
     listed = "\n".join(solutions)

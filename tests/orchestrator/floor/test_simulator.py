@@ -26,9 +26,9 @@ def test_sheets_become_a_solution_and_the_saw_takes_it(here: Floor) -> None:
 
     assert acknowledged(name, here.folders) is True
     figures = here.collect().solution
-    assert (figures["algo"], figures["patterns"], figures["boards_m2"]) == ("BEST", 2, "5.88")
-    # Area: 2 × 1.205 × 0.4 + 1.18 × 0.3825 m².
-    assert figures["drops_m2"] == "4.46"
+    assert (figures["algo"], figures["patterns"], figures["boards_m2"]) == ("BEST", 2, "11.76")
+    # Area: 2 × 1.205 × 0.4 + 1.18 × 0.3825 m², on a board of each material.
+    assert figures["drops_m2"] == "10.34"
 
 
 def test_what_is_solved_is_not_solved_again_unless_by_hand(here: Floor) -> None:

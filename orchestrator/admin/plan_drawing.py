@@ -1,0 +1,145 @@
+"""A job's cutting plan: the figures of each solution, and each board as a drawing."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from kilit.console.formatting import number
+from orchestrator.models import Job
+from orchestrator.optiplanning.cutting_plan import CutPattern, CuttingPlan, Rectangle, plan_of
+from orchestrator.optiplanning.solution import Figures
+
+NAME = re.compile(r"(?:GOVDE|ARKALIK)_(.+)_TRIM_[0-9.]+")  # as the sheets call a part
+LARGEST_LETTERS, SMALLEST_LETTERS = 90.0, 45.0  # millimetres on the board
+LETTER_WIDTH = 0.62  # of its height
+
+
+@dataclass(frozen=True)
+class DrawnRectangle:
+    """A rectangle and its name as attributes of SVG, in no language's numbers; a name that does not fit is left out."""
+
+    x: str
+    y: str
+    width: str
+    height: str
+    text: str = ""
+    letters: str = ""
+    middle_x: str = ""
+    middle_y: str = ""
+    turn: str = ""
+
+
+@dataclass(frozen=True)
+class DrawnBoard:
+    title: str
+    view_box: str
+    parts: list[DrawnRectangle]
+    drops: list[DrawnRectangle]
+    contents: list[str]  # the same in words
+
+
+@dataclass(frozen=True)
+class DrawnPlan:
+    name: str
+    rows: list[tuple[str, list[tuple[str, str]]]]  # of each solution, what became of it and its figures
+    boards: list[DrawnBoard]
+    is_cut_short: bool
+
+
+def drawn_plans(job: Job) -> list[DrawnPlan]:
+    """Return the plan of each solution file that can be read."""
+    if not job.xml_sha256:
+        return []
+    files = job.solution_files.order_by("name").values_list("name", "pk", "sha256")
+    plans = [(name, plan_of(pk, sha256)) for name, pk, sha256 in files]
+    return [_drawn(name, plan) for name, plan in plans if plan]
+
+
+def _drawn(name: str, plan: CuttingPlan) -> DrawnPlan:
+    rows = [(_("Chosen"), figure_cells(plan.chosen))] if plan.chosen else []
+    rows += [(_("Rejected"), figure_cells(figures)) for figures in plan.rejected]
+    boards = [_board(place, pattern) for place, pattern in enumerate(plan.patterns, start=1)]
+    return DrawnPlan(name, rows, boards, plan.is_cut_short)
+
+
+def figure_cells(figures: Figures) -> list[tuple[str, str]]:
+    """Return the figures that people compare, each with its label; a dash where a solution has none."""
+    boards, drops = _float(figures, "boards_m2"), _float(figures, "drops_m2")
+    share = (boards - drops) / boards if boards and drops is not None and drops <= boards else None
+    seconds = _float(figures, "time_s")
+    return [
+        (_("Boards"), _amount(boards, 2, " m²")),
+        (_("Yield"), _("%(number)s %%") % {"number": f"{share * 100:.0f}"} if share is not None else "–"),
+        (_("Offcuts"), _amount(drops, 2, " m²")),
+        (_("Patterns"), _amount(figures.get("patterns"), 0)),
+        (_("Cuts"), _amount(figures.get("cuts"), 0)),
+        (_("Minutes"), _amount(seconds / 60 if seconds is not None else None, 1)),
+        (_("Cost"), _amount(_float(figures, "cost"), 2)),
+        (_("Algorithm"), figures.get("algo") or "–"),
+    ]
+
+
+def _float(figures: Figures, name: str) -> float | None:
+    return float(figures[name]) if figures.get(name) is not None else None
+
+
+def _amount(value: Any, places: int, unit: str = "") -> str:
+    return number_format(round(value, places), places, force_grouping=True) + unit if value is not None else "–"
+
+
+def _board(place: int, pattern: CutPattern) -> DrawnBoard:
+    names = Counter((part_name(part), _sides(part)) for part in pattern.parts)
+    return DrawnBoard(
+        title=" · ".join(_title(place, pattern)),
+        view_box=f"0 0 {pattern.length:g} {pattern.width:g}",
+        parts=[_rectangle(part, part_name(part)) for part in pattern.parts],
+        drops=[_rectangle(drop) for drop in pattern.drops],
+        contents=[
+            *(f"{name}: {sides}" + (f" × {count}" if count > 1 else "") for (name, sides), count in names.items()),
+            *(_("Waste: %(size)s") % {"size": _sides(drop)} for drop in pattern.drops),
+        ],
+    )
+
+
+def _title(place: int, pattern: CutPattern) -> Iterator[str]:
+    yield _("Pattern %(number)s") % {"number": number(place)}
+    if pattern.material:
+        yield pattern.material
+    yield f"{pattern.length:g} × {pattern.width:g} mm"
+    yield ngettext("%(number)s board", "%(number)s boards", pattern.boards) % {"number": number(pattern.boards)}
+    parts = len(pattern.parts)
+    yield ngettext("%(number)s part", "%(number)s parts", parts) % {"number": number(parts)}
+    yield _("%(number)s %% used") % {"number": f"{pattern.used * 100:.0f}"}
+
+
+def part_name(part: Rectangle) -> str:
+    """Return the name that the order gives a part."""
+    found = NAME.fullmatch(part.name)
+    return found[1] if found else part.name or "?"
+
+
+def _sides(rectangle: Rectangle) -> str:
+    return f"{rectangle.length:g} × {rectangle.width:g} mm"
+
+
+def _rectangle(placed: Rectangle, text: str = "") -> DrawnRectangle:
+    along, across = max(placed.length, placed.width), min(placed.length, placed.width)
+    letters = min(LARGEST_LETTERS, across * 0.6, along * 0.9 / (LETTER_WIDTH * max(1, len(text))))
+    middle_x, middle_y = f"{placed.x + placed.length / 2:g}", f"{placed.y + placed.width / 2:g}"
+    return DrawnRectangle(
+        f"{placed.x:g}",
+        f"{placed.y:g}",
+        f"{placed.length:g}",
+        f"{placed.width:g}",
+        text=text if letters >= SMALLEST_LETTERS else "",
+        letters=f"{letters:.0f}",
+        middle_x=middle_x,
+        middle_y=middle_y,
+        turn=f"rotate(-90 {middle_x} {middle_y})" if placed.width > placed.length else "",
+    )
