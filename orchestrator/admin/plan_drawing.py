@@ -17,6 +17,7 @@ from orchestrator.optiplanning.solution import Figures
 
 NAME = re.compile(r"(?:GOVDE|ARKALIK)_(.+)_TRIM_[0-9.]+")  # as the sheets call a part
 LARGEST_LETTERS, SMALLEST_LETTERS = 90.0, 45.0  # millimetres on the board
+EDGE = 8  # millimetres around a board, for the line of its edge
 LETTER_WIDTH = 0.62  # of its height
 
 
@@ -39,6 +40,8 @@ class DrawnRectangle:
 class DrawnBoard:
     title: str
     view_box: str
+    length: str
+    width: str
     parts: list[DrawnRectangle]
     drops: list[DrawnRectangle]
     contents: list[str]  # the same in words
@@ -97,7 +100,9 @@ def _board(place: int, pattern: CutPattern) -> DrawnBoard:
     names = Counter((part_name(part), _sides(part)) for part in pattern.parts)
     return DrawnBoard(
         title=" · ".join(_title(place, pattern)),
-        view_box=f"0 0 {pattern.length:g} {pattern.width:g}",
+        view_box=f"-{EDGE} -{EDGE} {pattern.length + 2 * EDGE:g} {pattern.width + 2 * EDGE:g}",
+        length=f"{pattern.length:g}",
+        width=f"{pattern.width:g}",
         parts=[_rectangle(part, part_name(part)) for part in pattern.parts],
         drops=[_rectangle(drop) for drop in pattern.drops],
         contents=[
