@@ -18,13 +18,14 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from kilit.api.messages import FieldError, format_error
-from kilit.lock.models import Event
+from kilit.lock.audit import current_context, person_of, without_activity
+from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.workers import doorbells
 from ociqueue.csv_import import CsvLine
 from ociqueue.enqueue import database_now, read_columns
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import FAILURES, PREFIX
-from ociqueue.states import ENDED, Category, ConversionStatus, SyncMethod
+from ociqueue.states import CONVERSIONS, ENDED, Category, ConversionStatus, SyncMethod
 
 BATCH = 1000
 # What stays: a second delivery by the source must find the original, and Google counts an order id once.
@@ -144,12 +145,22 @@ def _originals(site: Site, corrections: list[Correction], *, lock: bool) -> dict
 def _store(site: Site, copies: list[Conversion]) -> None:
     if not copies:
         return
+    without_activity()  # it shows the correction, not the new rows
     Conversion.objects.bulk_create(copies)
     replaced = {copy.replaces.pk: copy for copy in copies if copy.replaces}
     originals = Conversion.objects.filter(pk__any_of=replaced)
     originals.update(is_replaced=True)
     Event.objects.record_each(originals, "REPLACED", details_of=lambda row: {"replaced_by": str(replaced[row.pk])})
     Event.objects.record_each(copies, "REPLACES", details_of=lambda copy: {"replaces": str(copy.replaces)})
+    by_person = person_of(current_context().actor)
+    Activity.objects.record(
+        ActivityKind.ACTION if by_person else ActivityKind.TASK,
+        "REPLACED",
+        queue=CONVERSIONS.queue,
+        scope=str(site.pk),
+        rows=len(copies),
+        object_id=str(copies[0].replaces_id) if len(copies) == 1 else "",
+    )
     if site.sync_method == SyncMethod.API:
         doorbells.ring("oci_upload")
 

@@ -11,7 +11,7 @@ from django.test import Client
 
 from kilit.access.models import DeniedRequest
 from kilit.console.problems import find_problems
-from kilit.lock.models import Event
+from kilit.lock.models import Activity, Event
 from ociqueue.models import Conversion, Site
 from tests.support.conversions import make_failed
 
@@ -42,8 +42,10 @@ def test_the_form_begins_with_the_rows_values_and_leads_to_the_copy(make_person,
     assert (copy.gclid, copy.value, copy.conversion_time) == ("Cj0KCQ-right", row.value, row.conversion_time)
     told = [(event.actor, event.message) for event in Event.objects.filter(event_type__in=["REPLACED", "REPLACES"])]
     assert told == [("operator:ayse", "a typo")] * 2
+    (activity,) = Activity.objects.filter(queue="conversion")
+    assert (activity.verb, activity.person, activity.object_id) == ("REPLACED", "ayse", str(row.pk))
     assert f'href="{address(row, "change")}"' in answer.text
-    assert "Corrected by ayse; it replaces" in answer.text
+    assert "Made by ayse as a corrected copy" in answer.text
 
 
 def test_the_replaced_rows_page_leads_to_the_copy_and_offers_nothing(make_person, site) -> None:
@@ -56,7 +58,7 @@ def test_the_replaced_rows_page_leads_to_the_copy_and_offers_nothing(make_person
 
     copy = Conversion.objects.get(replaces=row)
     assert (page.context["primary"], page.context["offers"]) == (None, [])
-    assert "Replaced by ayse with a corrected copy:" in page.text
+    assert "Replaced by ayse with a corrected copy" in page.text
     assert page.text.count(f'href="{address(copy, "change")}"') >= 2, "in the timeline, and in what to do"
     assert f"already replaced by {copy}" in again.text
 
