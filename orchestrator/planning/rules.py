@@ -15,6 +15,7 @@ from orchestrator.files.exchange import read_bounded
 from orchestrator.schemas.rules import Rules
 
 BIGGEST_FILE = 1024**2
+SHIPPED = Path(__file__).parents[1] / "rules.json"
 
 _lock = threading.Lock()
 _last: dict[Path, tuple[bytes, Rules]] = {}  # the file's content, and the rules read from it
@@ -59,6 +60,18 @@ def _line(text: str, *path: str | int, nth: int = 1) -> int:
     return text.count("\n", 0, at) + 1
 
 
+def rules_path() -> Path:
+    """Return the file of the rules in force: the saved ones, or those that are shipped until some are saved."""
+    saved = saved_rules_path()
+    return saved if saved.exists() else Path(settings.OPTI_RULES)
+
+
+def saved_rules_path() -> Path:
+    """Return the file that the console writes: the one that is set, never the shipped one, which upgrades replace."""
+    path = Path(settings.OPTI_RULES)
+    return Path(settings.KILIT_VAR) / SHIPPED.name if path == SHIPPED else path
+
+
 def current_rules() -> Rules:
     """Return the rules on disk; while the file is invalid, the last valid ones."""
     return _read()[0]
@@ -73,7 +86,7 @@ def rules_error() -> str:
 
 
 def _read() -> tuple[Rules, str]:
-    path = Path(settings.OPTI_RULES)
+    path = rules_path()
     with _lock:
         known = _last.get(path)
         try:

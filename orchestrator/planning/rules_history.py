@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from django.conf import settings
 from django.db import connection, transaction
 
 from kilit.files import sync_folder, write_temp
@@ -17,7 +16,7 @@ from kilit.lock.audit import current_context
 from kilit.lock.models import Activity, ActivityKind
 from orchestrator.files.exchange import read_bounded
 from orchestrator.models import RulesVersion
-from orchestrator.planning.rules import BIGGEST_FILE, InvalidRules, read_rules
+from orchestrator.planning.rules import BIGGEST_FILE, InvalidRules, read_rules, rules_path, saved_rules_path
 from orchestrator.schemas.rules import Rules
 from orchestrator.states import JOBS
 
@@ -99,12 +98,8 @@ def save_rules(content: bytes, *, based_on: str, reason: str) -> RulesVersion:
             object_name=before.path.name,
             message=reason,
         )
-        _replace(before.path, content)
+        _replace(saved_rules_path(), content)
     return saved
-
-
-def rules_path() -> Path:
-    return Path(settings.OPTI_RULES)
 
 
 def digest(content: bytes) -> str:

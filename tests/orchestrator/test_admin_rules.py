@@ -248,3 +248,20 @@ def test_entries_are_added_to_a_text_without_changing_its_layout() -> None:
     assert with_entry(text, MissingRule("trimByThickness", "16"), "ten") == text
     assert with_entry("{", MissingRule("trimByThickness", "16"), "10") == "{"
     assert changes(text, text.replace("\n", "")) == []
+
+
+def test_rules_saved_from_the_console_outlive_an_upgrade(make_person, settings, tmp_path) -> None:
+    """The shipped file is replaced with the product, so it is never written."""
+    settings.KILIT_VAR = tmp_path
+    shipped, before = Path(settings.OPTI_RULES), Path(settings.OPTI_RULES).read_bytes()
+
+    admin = make_person("admin")
+
+    admin.post(PAGE, sent(shipped, text_with(retry_count_max=2), "save"))
+
+    assert shipped.read_bytes() == before
+    assert current_rules().retry_count_max == 2
+    assert json.loads((tmp_path / "rules.json").read_text())["retry_count_max"] == 2
+    page = admin.get(PAGE).content.decode()
+    assert str(tmp_path / "rules.json") in page
+    assert "Saved by ayse" in page
