@@ -25,7 +25,7 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
         max_length=1000,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "autofocus": True}),
         help_text=gettext_lazy("Shown in each row's timeline, with your name."),
     )
 

@@ -175,7 +175,10 @@ class SiteAdmin(ModelAdmin):
 
     def get_form(self, request: HttpRequest, obj: Site | None = None, change: bool = False, **options: Any) -> Any:  # noqa: FBT001, FBT002
         own = {"form": SiteForm} if obj and not _is_members_page(request) else {}
-        return super().get_form(request, obj, change, **(options | own))
+        form = super().get_form(request, obj, change, **(options | own))
+        if obj is None:
+            form.base_fields["name"].widget.attrs["autofocus"] = True
+        return form
 
     def save_model(self, request: HttpRequest, obj: Site, form: ModelForm[Site], change: bool) -> None:  # noqa: FBT001
         """Save only what was changed on the page; the user who adds a site becomes its admin."""

@@ -135,7 +135,7 @@ def test_the_filters_open_close_and_narrow_by_the_keyboard_alone(visitor, house)
     expect(button).to_be_focused()
 
     page.keyboard.press("Space")
-    page.keyboard.press("Tab")  # the site
+    expect(page.get_by_label("Site", exact=True)).to_be_focused()
     page.keyboard.press("Tab")
     page.keyboard.type("UPLOAD_EXCEPTION")
     page.keyboard.press("Tab")  # the category

@@ -1,0 +1,141 @@
+"""How many clicks daily work takes, counted from the dashboard; the console promises these numbers."""
+
+import re
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import expect
+
+from ociqueue.models import Conversion, Site, SiteMembership
+from orchestrator.models import Job
+from pdfjobs.models import PdfJob
+from tests.support.clicks import Mouse
+from tests.support.conversions import new_conversion
+from tests.support.dashboard import make_site
+from tests.support.pdf_jobs import bring, new_job
+
+CODE = "UPLOAD_EXCEPTION"
+FAILED = 120
+
+
+@pytest.fixture
+def broken_site(house) -> Site:
+    """A site of the demo's operator with many failures of one cause."""
+    site = make_site("Anadolu")
+    SiteMembership.objects.create(site=site, user=User.objects.get(username="demo-operator"), role="operator")
+    Conversion.objects.bulk_create(new_conversion(site, source_key=f"SIP-{number:04}") for number in range(FAILED))
+    rows = Conversion.objects.for_site(site)
+    rows.claim(limit=FAILED)
+    rows.filter(status="PROCESSING").ack_failed(code=CODE, category="TRANSIENT", message="No route.")
+    return site
+
+
+@pytest.fixture
+def pdf(house, settings, tmp_path) -> PdfJob:
+    artifacts = {"BACKEND": "pdfjobs.storage.folder.FolderStorage", "OPTIONS": {"location": tmp_path / "artifacts"}}
+    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts}
+    return bring(new_job(number=4711), "succeeded")
+
+
+def find_and_retry(mouse: Mouse) -> tuple[int, int]:
+    mouse.find("sip-0007", "SIP-0007")
+    expect(mouse.page.get_by_role("heading", name="SIP-0007", exact=True)).to_be_visible()
+    found = mouse.clicks
+    mouse.page.locator(".kilit-primary").click()
+    expect(mouse.page.get_by_text("Retried 1 of 1.")).to_be_visible()
+    return found, mouse.clicks - found
+
+
+def retry_one_cause(mouse: Mouse) -> int:
+    line = mouse.page.locator(".kilit-problem").filter(has_text=str(FAILED - 1))
+    line.get_by_role("link", name="Review and retry").click()
+    expect(mouse.page.get_by_label("Reason")).to_be_focused()
+    mouse.page.keyboard.type("Google works again.")
+    mouse.page.keyboard.press("Tab")
+    mouse.page.keyboard.type(str(FAILED - 1))
+    mouse.page.locator("#content form button[type=submit]").click()
+    expect(mouse.page.locator("#bulk-progress")).to_contain_text("RUNNING")
+    return mouse.clicks
+
+
+def filter_by_state_site_and_code(mouse: Mouse, site: Site) -> int:
+    mouse.page.locator("#conversion-FAILED").click()
+    mouse.page.locator("#list-filters > summary").click()
+    expect(mouse.page.get_by_label("Site", exact=True)).to_be_focused()
+    mouse.page.keyboard.type(site.name)
+    mouse.page.keyboard.press("Tab")
+    mouse.page.keyboard.type(CODE)
+    mouse.page.keyboard.press("Enter")
+    expect(mouse.page).to_have_url(re.compile(rf"status=FAILED&site={site.pk}&code={CODE}"))
+    return mouse.clicks
+
+
+def release_an_unknown_customer(mouse: Mouse, job: Job) -> int:
+    Job.objects.filter(pk=job.pk).update(customer_snapshot_name="Ayşe Yılmaz")
+    mouse.start()
+    mouse.page.locator(".kilit-problem").get_by_role("link", name="Ayşe Yılmaz").click()
+    mouse.page.locator(".kilit-primary").click()
+    expect(mouse.page.get_by_text("Approved 1 of 1.")).to_be_visible()
+    return mouse.clicks
+
+
+def download_a_pdf(mouse: Mouse) -> int:
+    mouse.find("n-4711", "N-4711")
+    with mouse.page.expect_download() as download:
+        mouse.page.locator(".kilit-primary").click()
+    assert download.value.path().read_bytes().startswith(b"%PDF-")
+    return mouse.clicks
+
+
+def pause_a_site(mouse: Mouse, site: Site) -> int:
+    mouse.find("anad", site.name)
+    mouse.page.locator("#site-pause > summary").click()
+    expect(mouse.page.get_by_label("Reason")).to_be_focused()
+    mouse.page.keyboard.type("Wrong prices")
+    mouse.page.keyboard.press("Enter")
+    expect(mouse.page.get_by_text("Anadolu is paused.")).to_be_visible()
+    return mouse.clicks
+
+
+def copy_the_script_of_a_new_site(mouse: Mouse) -> int:
+    mouse.find("add a site", "Add a site")
+    expect(mouse.page.get_by_label("Name")).to_be_focused()
+    mouse.page.keyboard.type("Yeni Mobilya")
+    mouse.page.get_by_role("button", name="Save").click()
+    mouse.page.get_by_role("button", name="Issue a new key").click()
+    with mouse.page.expect_response(re.compile("/ads-script/copied/")):
+        mouse.page.get_by_role("button", name="Copy the script").click()
+    script = mouse.page.locator("#ads-script").inner_text()
+    assert '"apiKey": "kilit_' in script
+    return mouse.clicks
+
+
+def test_daily_work_takes_few_clicks(visitor, house, broken_site, pdf) -> None:
+    operator, admin = Mouse(visitor.enter("demo-operator")), Mouse(visitor.enter("demo-admin"))
+    counted = {}
+
+    operator.start()
+    counted["find a conversion"], counted["retry it"] = find_and_retry(operator)
+    operator.start()
+    counted["filter by state, site and code"] = filter_by_state_site_and_code(operator, broken_site)
+    operator.start()
+    counted["retry one cause"] = retry_one_cause(operator)
+    counted["release an unknown customer"] = release_an_unknown_customer(operator, house.held)
+    operator.start()
+    counted["download a PDF"] = download_a_pdf(operator)
+    operator.start()
+    counted["pause a site"] = pause_a_site(operator, broken_site)
+    admin.start()
+    counted["copy the script of a new site"] = copy_the_script_of_a_new_site(admin)
+
+    assert counted == {
+        "find a conversion": 1,
+        "retry it": 1,
+        "filter by state, site and code": 2,
+        "retry one cause": 2,
+        "release an unknown customer": 2,
+        "download a PDF": 2,
+        "pause a site": 2,
+        "copy the script of a new site": 4,
+    }
+    assert Site.objects.get(pk=broken_site.pk).pause_reason == "Wrong prices"
