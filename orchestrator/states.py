@@ -31,6 +31,8 @@ class Mode(TextChoices):
 AT_REST = (JobState.DONE, JobState.HOLD, JobState.FAILED)
 # A runner claims jobs in these states when they are due.
 WORKING = tuple(state for state in JobState if state not in AT_REST)
+# OptiPlanning or the saw has worked on these, and time limits run.
+STARTED = (JobState.OPTI_RUNNING, JobState.OPTI_DONE, JobState.XML_READY, JobState.DELIVERED)
 # A job in one of these has an error and belongs to an error group.
 FAILING = (JobState.HOLD, JobState.FAILED)
 # Nothing has reached the saw yet. Later states depend on the saw's answer: a cancelled job must never be cut.

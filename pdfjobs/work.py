@@ -35,7 +35,7 @@ VERSION_MISMATCH = (
 
 
 def is_due() -> bool:
-    return PdfJob.objects.due().exists()
+    return PdfJob.objects.claimable().exists()
 
 
 def run_due_jobs() -> None:

@@ -14,8 +14,10 @@ from django.utils.translation import gettext as _
 
 from kilit.console.formatting import distance, exactly
 from kilit.console.machine_errors import explain
+from kilit.console.timeline import Story
 from kilit.lock.leases import LeasedModel
-from kilit.lock.models import Event
+from kilit.lock.models import Event, QueuePause
+from kilit.lock.table import Lifecycle
 from kilit.workers.models import Heartbeat, SweepRun
 from kilit.workers.sweeps import sweeps
 
@@ -54,6 +56,19 @@ def no_worker() -> list[Blocker]:
         return []
     sentence = _("No worker is running. Start one: manage.py runworkers.")
     return [blocked(sentence, link=_("Workers"), href=reverse("console:workers"))]
+
+
+def paused(table: Lifecycle, href: str) -> list[Blocker]:
+    """Return the pause of a queue; its list, at `href`, offers to resume it."""
+    return [
+        blocked(
+            _("The queue is paused by %(person)s: %(why)s")
+            % {"person": Story().who(pause.paused_by), "why": pause.reason},
+            link=_("The queue"),
+            href=href,
+        )
+        for pause in QueuePause.objects.of(table)
+    ]
 
 
 def overdue(name: str) -> list[Blocker]:

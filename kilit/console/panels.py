@@ -54,6 +54,7 @@ class Panel(ABC):
     badly: ClassVar[Collection[str]]
     oldest_means: ClassVar[Text]
     note: ClassVar[Text] = ""  # below the chart
+    paused_title: ClassVar[Text] = ""  # with a place for the %(person)s, of a queue that can be paused
 
     @property
     def table(self) -> Lifecycle:
@@ -86,6 +87,9 @@ class Panel(ABC):
     def bulk_address(self, action: str, **filters: str) -> str:
         """Return the page that does an action to all rows of a filter, after a reason."""
         return reverse(f"admin:{self._named}_act_on_all", args=[action], query=filters)
+
+    def resume_address(self) -> str:
+        return reverse(f"admin:{self._named}_resume_queue")
 
     def groups_address(self) -> str:
         return reverse(f"admin:{self._named}_error_groups")

@@ -43,6 +43,8 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
     def __init_subclass__(cls, **options: Any) -> None:
         """Give each action its place in the list and its button on a row's page."""
         super().__init_subclass__(**options)
+        if not hasattr(cls, "queue"):  # a base of other admins
+            return
         cls.filters = cls.queue.filters
         cls.buttons = {f"{action.name}_row": action for action in cls.operator_actions}
         cls.actions = [action.name for action in cls.operator_actions]  # type: ignore[assignment]

@@ -9,14 +9,25 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from kilit.console.blockers import Blocker, blocked, ended, held, lease_holdings, moment, overdue, ready, waiting
+from kilit.console.blockers import (
+    Blocker,
+    blocked,
+    ended,
+    held,
+    lease_holdings,
+    moment,
+    overdue,
+    paused,
+    ready,
+    waiting,
+)
 from kilit.lock.models import Event
 from kilit.workers.models import Heartbeat, Runner
 from orchestrator.admin.first_actions import RULE_CODES, rules_address
 from orchestrator.errors import Code
 from orchestrator.models import Job
 from orchestrator.planning.rules import rules_error
-from orchestrator.states import JOBS, JobState
+from orchestrator.states import JOBS, STARTED, JobState
 from orchestrator.workflow.error_help import help_for
 
 
@@ -54,7 +65,7 @@ def _working(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
     awaited = list(_awaited(job))
     yield from awaited
     if not job.lease_until:
-        unattended = [*_invalid_rules(), *_no_runner(job)]
+        unattended = [*_paused(job), *_invalid_rules(), *_no_runner(job)]
         yield from unattended
         if not awaited and not unattended and is_due:
             yield ready(_("seconds"))
@@ -82,6 +93,11 @@ def _waits_for_slot(job: Job) -> Iterator[Blocker]:
             link = _("Order %(order)s") % {"order": other.order_id}
             yield waiting(sentence, link=link, href=reverse("admin:orchestrator_job_change", args=[other.pk]))
             return
+
+
+def _paused(job: Job) -> list[Blocker]:
+    """What OptiPlanning or the saw already has goes on in a pause."""
+    return [] if job.status in STARTED else paused(JOBS, reverse("admin:orchestrator_job_changelist"))
 
 
 def _invalid_rules() -> Iterator[Blocker]:

@@ -17,7 +17,7 @@ from kilit.console.actions import Action
 from kilit.console.formatting import badge, button, page
 from kilit.console.job_page import JobOffer
 from kilit.console.masking import mask_personal_data, mask_phone
-from kilit.console.queue_admin import QueueAdmin
+from kilit.console.queue_pauses import PausableQueueAdmin
 from orchestrator.admin import blockers, columns, description
 from orchestrator.admin.first_actions import with_first
 from orchestrator.admin.new_customer import HeldCustomerForm, format_phone
@@ -85,7 +85,7 @@ EXPORT_MASKS = {"customerPhone": mask_phone, "errorMessage": mask_personal_data}
 
 
 @admin.register(Job)
-class JobAdmin(QueueAdmin):
+class JobAdmin(PausableQueueAdmin):
     queue = operations.QUEUE
     state_badge = staticmethod(columns.state_badge)
     description = description.CUTTING_JOB
@@ -94,11 +94,16 @@ class JobAdmin(QueueAdmin):
     failures = FAILURES
     row_name = staticmethod(lambda job: job.order_id)
     operator_actions = (APPROVE, RETRY, CANCEL)
+    pause_title = gettext_lazy("Pause the cutting queue?")
+    pause_effect = gettext_lazy(
+        "No job is started until the queue is resumed. Jobs that OptiPlanning or the saw already has are finished, and "
+        "new orders are accepted and wait."
+    )
 
     list_display = columns.COLUMNS
     list_select_related = ["customer"]
     search_help_text = gettext_lazy("Order id, phone or customer: the first letters are enough")
-    actions_list = ["error_groups", "preflight", "dead_letters"]
+    actions_list = ["error_groups", "preflight", "dead_letters", "pause_queue"]
     more_template = "admin/orchestrator/job.html"
     fieldsets = columns.FIELDSETS
     export_fields = EXPORT_FIELDS

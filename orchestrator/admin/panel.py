@@ -22,6 +22,7 @@ class CuttingPanel(Panel):
     queue, colours = QUEUE, COLOURS
     well, badly = (JobState.DONE,), (JobState.FAILED,)
     oldest_means = gettext_lazy("How long the oldest due job has waited for a runner.")
+    paused_title = gettext_lazy("Cutting queue paused by %(person)s")
     note = gettext_lazy("A retried job may fail more than once.")
 
     def oldest(self, user: User | AnonymousUser) -> PanelItem | None:

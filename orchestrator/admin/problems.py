@@ -148,7 +148,7 @@ class CuttingProblems:
 
 def stuck_jobs() -> JobQuerySet:
     # Each half uses its own index.
-    unattended = Job.objects.due().filter(next_run_at__lt=Now() - UNATTENDED_AFTER)
+    unattended = Job.objects.claimable().filter(next_run_at__lt=Now() - UNATTENDED_AFTER)
     both = unattended.values("pk").union(Job.objects.lapsed().values("pk"), all=True)
     rows: JobQuerySet = Job.objects.defer("payload").filter(pk__in=both).order_by("next_run_at")
     return rows

@@ -10,9 +10,10 @@ from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 from django.db.models.functions import Now
 
 from kilit.lock.leases import MOST_LAPSES, LongJobQuerySet, no_lease
+from kilit.lock.models.queue_pause import is_not_paused
 from kilit.lock.text import strip_control_chars
 from orchestrator.errors import PERMANENT_CODES, Code, JobError
-from orchestrator.states import WORKING, JobState, Mode
+from orchestrator.states import JOBS, STARTED, WORKING, JobState, Mode
 
 if TYPE_CHECKING:
     from orchestrator.models.job import Job
@@ -54,6 +55,14 @@ class JobQuerySet(LongJobQuerySet["Job"]):
     def due(self) -> Self:
         return self.filter(CLAIMABLE, next_run_at__lte=Now())
 
+    def claimable(self) -> Self:
+        """Return what a runner may claim now.
+
+        While the queue is paused no job is started. Those that OptiPlanning or the saw already has go on: their
+        results would be lost to time limits that run out during the pause.
+        """
+        return self.due().filter(Q(status__in=STARTED) | is_not_paused(JOBS))
+
     def quick(self) -> Self:
         return self.exclude(takes_long())
 
@@ -67,11 +76,11 @@ class JobQuerySet(LongJobQuerySet["Job"]):
         return waiting.filter(Q(lease_until__gt=Now()) | Q(claim_token=None, next_run_at__gt=Now() - LEASE))
 
     def next_for_slot(self) -> Self:
-        """Keep the job that has waited longest for OptiPlanning, if the slot is free and the job still sleeps."""
+        """Keep the job that has waited longest for OptiPlanning, if it still sleeps and could have the slot now."""
         running = self.model.objects.filter(status=JobState.OPTI_RUNNING)
         first = self.model.objects.waiting_for_slot().order_by("imported_at").values("pk")[:1]
         asleep = self.filter(pk__in=first, status=JobState.OPTI_IMPORTED, claim_token=None, next_run_at__gt=Now())
-        return asleep.filter(~Exists(running))
+        return asleep.filter(~Exists(running), is_not_paused(JOBS))
 
     def with_the_saw(self) -> Exists:
         """Match jobs of which the saw has taken at least one file."""
@@ -86,7 +95,7 @@ class JobQuerySet(LongJobQuerySet["Job"]):
     # Verbs of the runner
 
     def claim(self) -> "Job | None":
-        return self.due().lease_next(order=ORDER)
+        return self.claimable().lease_next(order=ORDER)
 
     def take_slot(self, job: "Job") -> bool:
         """Give OptiPlanning to a held job, unless it is busy or another job has waited longer.

@@ -155,7 +155,7 @@ def give_up(job: Job, error: JobError) -> None:
 def is_due() -> bool:
     """Return whether the workers have something to do: a job is due, or one will be when `tick` wakes it."""
     quick = Job.objects.quick()
-    return quick.due().exists() or quick.next_for_slot().exists()
+    return quick.claimable().exists() or quick.next_for_slot().exists()
 
 
 def answer() -> None:

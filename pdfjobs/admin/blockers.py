@@ -3,15 +3,16 @@
 from collections.abc import Iterator
 
 from django.conf import settings
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from kilit.console.blockers import Blocker, blocked, ended, held, moment, no_worker, overdue, ready, waiting
+from kilit.console.blockers import Blocker, blocked, ended, held, moment, no_worker, overdue, paused, ready, waiting
 from kilit.console.formatting import number as grouped
 from kilit.lock.models import Event
 from pdfjobs.admin.columns import remedy
 from pdfjobs.models import PdfJob
-from pdfjobs.states import PdfStatus
+from pdfjobs.states import PDF_JOBS, PdfStatus
 from pdfjobs.storage import artifacts
 
 MOST_COUNTED = 1000
@@ -38,8 +39,8 @@ def reasons(row: PdfJob, timeline: list[Event]) -> Iterator[Blocker]:
 
 
 def _queued(row: PdfJob) -> Iterator[Blocker]:
-    if without := no_worker():
-        yield from without
+    if unable := [*paused(PDF_JOBS, reverse("admin:pdfjobs_pdfjob_changelist")), *no_worker()]:
+        yield from unable
         return
     if artifacts.is_unavailable():
         yield blocked(_("The storage of PDF files does not answer. Workers continue when it does."))

@@ -13,7 +13,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from kilit.console.actions import Action
 from kilit.console.blockers import lease_holdings
 from kilit.console.masking import mask_personal_data
-from kilit.console.queue_admin import QueueAdmin
+from kilit.console.queue_pauses import PausableQueueAdmin
 from pdfjobs import operations
 from pdfjobs.admin import blockers, columns, description
 from pdfjobs.file_response import ArtifactMissingError, file_response
@@ -58,7 +58,7 @@ EXPORT_FIELDS = {
 
 
 @admin.register(PdfJob)
-class PdfJobAdmin(QueueAdmin):
+class PdfJobAdmin(PausableQueueAdmin):
     queue = operations.QUEUE
     state_badge = staticmethod(columns.state_badge)
     description = description.PDF_JOB
@@ -67,6 +67,11 @@ class PdfJobAdmin(QueueAdmin):
     failures = FAILURES
     row_name = staticmethod(columns.row_name)
     operator_actions = (RETRY, EXPIRE)
+    pause_title = _("Pause the PDF queue?")
+    pause_effect = _(
+        "Workers take no more jobs until the queue is resumed. Jobs that are being rendered finish, and new requests "
+        "are accepted and wait."
+    )
 
     list_display = columns.COLUMNS
     list_select_related = ["owner"]

@@ -25,6 +25,7 @@ class PdfPanel(Panel):
     queue, colours = QUEUE, COLOURS
     well, badly = (PdfStatus.SUCCEEDED,), (PdfStatus.FAILED,)
     oldest_means = gettext_lazy("How long the oldest waiting job has been queued.")
+    paused_title = gettext_lazy("PDF queue paused by %(person)s")
     note = gettext_lazy("Every failed attempt counts, even if the job was retried.")
 
     def oldest(self, user: User | AnonymousUser) -> PanelItem | None:

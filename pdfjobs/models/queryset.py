@@ -10,8 +10,9 @@ from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Now
 
 from kilit.lock.leases import LeasedQuerySet, new_lease, no_lease
+from kilit.lock.models.queue_pause import is_not_paused
 from kilit.lock.text import strip_control_chars
-from pdfjobs.states import FINISHED, LIVE, MAX_RETRIES, RETRYABLE, ErrorCode, PdfStatus
+from pdfjobs.states import FINISHED, LIVE, MAX_RETRIES, PDF_JOBS, RETRYABLE, ErrorCode, PdfStatus
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -52,6 +53,10 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
     def due(self) -> Self:
         return self.filter(status=PdfStatus.QUEUED)
 
+    def claimable(self) -> Self:
+        """Return what a worker may claim now: nothing while the queue is paused."""
+        return self.due().filter(is_not_paused(PDF_JOBS))
+
     def held_too_long(self) -> Self:
         return self.filter(status=PdfStatus.RUNNING).lapsed()
 
@@ -64,7 +69,7 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
     def claim(self, *, limit: int = 1) -> list["PdfJob"]:
         """Claim the jobs that have waited longest; a retried job waits behind the others."""
         lease = new_lease(F("timeout") + LEASE_BEYOND_TIMEOUT)
-        return self.due().take("claim", limit=limit, order=("queued_at", "id"), started_at=Now(), **lease)
+        return self.claimable().take("claim", limit=limit, order=("queued_at", "id"), started_at=Now(), **lease)
 
     def fail(self, *, code: str, detail: str) -> FailResult:
         """Fail running jobs, and queue those again that may be retried.

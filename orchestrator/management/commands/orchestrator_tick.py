@@ -21,7 +21,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["dry_run"]:
-            self.stdout.write(f"Would work {Job.objects.due().count()}.")
+            self.stdout.write(f"Would work {Job.objects.claimable().count()}.")
             return
         with stop_on_signal() as stop:
             if not settings.FLOOR_IS_HERE:
