@@ -54,6 +54,13 @@ HOLD_CODES = frozenset(
 PERMANENT_CODES = frozenset({Code.TEMPLATE_INVALID, Code.CRM_NO_MATCH, Code.PLATE_SIZE_MISSING, Code.XML_INVALID})
 
 
+class WarningCode(models.TextChoices):
+    """What should be looked at before a job is cut, although it is not an error."""
+
+    # OptiPlanning cannot place it; the plate is the order's, or the default of the rules.
+    PART_EXCEEDS_PLATE = "W_PART_EXCEEDS_PLATE", _("Part larger than the plate")
+
+
 class JobError(Exception):
     """A named error that ends or holds a job; any other exception becomes E_UNKNOWN."""
 

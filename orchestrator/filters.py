@@ -10,11 +10,11 @@ from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGr
 from kilit.bulk.item_filter import BulkFilter
 from kilit.bulk.search import PrefixSearch, by
 from kilit.lock.prefixes import begins_with
-from orchestrator.errors import Code
+from orchestrator.errors import Code, WarningCode
 from orchestrator.models import Customer
 from orchestrator.models.job import FAILURES
 from orchestrator.schemas.orders import phone
-from orchestrator.states import JOBS, Mode
+from orchestrator.states import CANCELLABLE, JOBS, Mode
 
 PHONE = re.compile(r"\+?[0-9 ()./-]+")
 NOT_A_DIGIT = re.compile(r"[^0-9]")
@@ -55,6 +55,15 @@ FILTERS = FilterSet(
         ),
         ChoiceFilter(
             name="mode", title=_("mode"), column="opti_mode", index="job_of_mode", leads=True, choices=Mode.choices
+        ),
+        ChoiceFilter(
+            name="warning",
+            title=_("warning"),
+            column="warning_code",
+            index="job_of_warning",
+            leads=True,
+            where=Q(status__in=CANCELLABLE),
+            choices=[(code.value, _(code.label)) for code in WarningCode],
         ),
         AgeFilter(),
         *CREATED_BETWEEN,

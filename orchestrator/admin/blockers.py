@@ -23,15 +23,26 @@ from kilit.console.blockers import (
 )
 from kilit.lock.models import Event
 from kilit.workers.models import Heartbeat, Runner
+from orchestrator.admin.columns import warning_text
 from orchestrator.admin.first_actions import RULE_CODES, rules_address
 from orchestrator.errors import Code
 from orchestrator.models import Job
 from orchestrator.planning.rules import rules_error
-from orchestrator.states import JOBS, STARTED, JobState
+from orchestrator.states import CANCELLABLE, JOBS, STARTED, JobState
 from orchestrator.workflow.error_help import help_for
 
 
 def reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
+    yield from _reasons(job, timeline)
+    if job.warning_code and job.status in CANCELLABLE:
+        sentence = _(
+            "%(warning)s. OptiPlanning cannot place them. Cancel the job and have the order sent again, corrected or "
+            "with its plate size."
+        )
+        yield blocked(sentence % {"warning": warning_text(job)})
+
+
+def _reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
     match job.status:
         case JobState.DONE:
             yield ended(_("Done: the saw has it."))

@@ -12,8 +12,9 @@ from kilit.console.formatting import badge, code_badge, column, error_cell, sinc
 from kilit.console.machine_errors import in_words
 from kilit.console.masking import mask_phone
 from orchestrator.models import Job
-from orchestrator.states import WORKING, JobState, Mode
+from orchestrator.states import CANCELLABLE, WORKING, JobState, Mode
 
+PARTS_NAMED = 10  # of those that are too large
 COLOURS = {
     **dict.fromkeys(WORKING, "primary"),
     JobState.NEW: "info",
@@ -55,6 +56,25 @@ def state_notes(job: Job) -> SafeString | str:
 def _plate(job: Job) -> str:
     size = job.plate_size or job.payload.get("plate_size")
     return f"{size['width_mm']} × {size['height_mm']} mm" if size else _("from the rules")
+
+
+def warning_text(job: Job) -> str:
+    """Return which parts are larger than which plate, or an empty string."""
+    if not job.warning_code:
+        return ""
+    details = job.warning_details or {}
+    parts, beyond = list(details.get("parts", [])), details.get("beyond", 0)
+    further = len(parts) - PARTS_NAMED + beyond
+    names = ", ".join(parts[:PARTS_NAMED])
+    if further > 0:
+        names = _("%(names)s and %(number)s more") % {"names": names, "number": further}
+    return _("Larger than the plate of %(plate)s: %(names)s") % {"plate": details.get("plate", "?"), "names": names}
+
+
+def _parts(job: Job) -> SafeString | str:
+    if not job.warning_code or job.status not in CANCELLABLE:
+        return str(job.part_count)
+    return format_html("{} {}", job.part_count, badge(_("too large"), "warning", title=warning_text(job)))
 
 
 def _triggered(job: Job) -> str:
@@ -113,7 +133,8 @@ state = column("state", gettext_lazy("state"), lambda job: state_badge(job.statu
 customer = column("customer", gettext_lazy("customer"), _customer)
 mode = column("mode", gettext_lazy("mode"), _mode)
 whole_error = column("error_message", gettext_lazy("message"), lambda job: in_words(job.error_message) or "-")
-parts = column("parts", gettext_lazy("parts"), lambda job: job.part_count)
+parts = column("parts", gettext_lazy("parts"), _parts)
+warning = column("warning", gettext_lazy("warning"), warning_text)
 retries = column("retries", gettext_lazy("retries"), lambda job: job.retry_count)
 error = column("error", gettext_lazy("error"), lambda job: error_cell(job.error_code, job.error_message))
 lasting = column("lasting", gettext_lazy("in this state for"), lambda job: since(job.updated_at))
@@ -124,7 +145,10 @@ triggered = column("triggered", gettext_lazy("started by the operator"), _trigge
 # Columns are functions so that Django offers no sorting, which would read the whole table.
 COLUMNS = [order, state, customer, mode, parts, retries, error, lasting, age]
 FIELDSETS: Any = [
-    (None, {"fields": ["order_id", whole_customer, "opti_mode", plate, triggered, "backing_edge_reset_count"]}),
+    (
+        None,
+        {"fields": ["order_id", whole_customer, "opti_mode", plate, warning, triggered, "backing_edge_reset_count"]},
+    ),
     (gettext_lazy("Last error"), {"fields": ["error_code", whole_error]}),
     (
         gettext_lazy("Times"),

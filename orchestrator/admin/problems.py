@@ -17,7 +17,8 @@ from kilit.console.problems import MOST_NAMED, Place, Problem, ProblemAction, Se
 from kilit.lock.models import Count, ErrorGroup
 from kilit.lock.models.error_groups import Cause
 from orchestrator.admin.held_jobs import HeldJobs
-from orchestrator.errors import PERMANENT_CODES, Code
+from orchestrator.errors import PERMANENT_CODES, Code, WarningCode
+from orchestrator.filters import FILTERS
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet
 from orchestrator.planning.rules import rules_error
@@ -25,6 +26,7 @@ from orchestrator.states import FAILING, JOBS, JobState
 
 # A runner looks every second, and its quick thread is never blocked by OptiPlanning.
 UNATTENDED_AFTER = timedelta(minutes=5)
+WARNED_COUNTED = 1000
 SLOT_TAKEN_TOO_LONG = timedelta(minutes=10)
 ACTIONS = {Code.CRM_NO_MATCH: gettext_lazy("Add customer")}
 
@@ -39,6 +41,7 @@ class CuttingProblems:
         causes = ErrorGroup.objects.causes(queue=JOBS.queue, states=FAILING, without=[Code.CANCELLED])
         yield from self._failures([cause for cause in causes if cause.state == JobState.FAILED])
         yield from self._held([cause for cause in causes if cause.state == JobState.HOLD])
+        yield from self._too_large()
         yield from self._waiting_for_optiplanning()
         yield from self._stuck()
 
@@ -84,6 +87,36 @@ class CuttingProblems:
                 link=everything,
                 action=action if self.may_act else None,
             )
+
+    def _too_large(self) -> Iterator[Problem]:
+        """Return a line for the jobs that can still be cancelled and have parts larger than their plate."""
+        code = WarningCode.PART_EXCEEDS_PLATE
+        jobs = Job.objects.filter(FILTERS["warning"].condition(code)).order_by("warning_code", "id")
+        oldest = list(jobs.only("order_id", "created_at", "warning_details")[:MOST_NAMED])
+        if not oldest:
+            return
+        count = jobs.order_by()[:WARNED_COUNTED].count()
+        everything = self.panel.list_address(warning=code)
+        yield Problem(
+            part=JOBS.queue,
+            kind="warning",
+            name=code,
+            severity=Severity.WARNING,
+            title=with_number(
+                ngettext(
+                    "%(number)s cutting job has parts larger than the plate",
+                    "%(number)s cutting jobs have parts larger than the plate",
+                    count,
+                ),
+                count,
+            ),
+            cause=f"{code}: {', '.join((oldest[0].warning_details or {}).get('parts', [])[:MOST_NAMED])}",
+            count=count,
+            where=[Place(job.order_id, link=self.panel.row_address(job.pk)) for job in oldest],
+            beyond=count - len(oldest),
+            since=oldest[0].created_at,
+            link=everything if count > 1 else self.panel.row_address(oldest[0].pk),
+        )
 
     def _waiting_for_optiplanning(self) -> Iterator[Problem]:
         """Jobs take turns; say which one has OptiPlanning when the others wait for long."""

@@ -23,6 +23,7 @@ from orchestrator.errors import PERMANENT_CODES, Code
 from orchestrator.models import Customer, Job
 from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.order import read_order
+from orchestrator.planning.fitting import fit_warning
 from orchestrator.schemas import jobs as messages
 from orchestrator.schemas.orders import UNSAFE_CHARS, CustomerLookup, NewCustomer, Order
 from orchestrator.workflow import decisions
@@ -44,11 +45,14 @@ class JobsView(QueueView):
     def post(self, request: Request) -> Response:
         """Send an order.
 
-        Sending the same order again returns the same job; to have it cut again, send a new `revision`.
+        Sending the same order again returns the same job; to have it cut again, send a new `revision`. Parts that are
+        larger than the plate are accepted; the job's `warnings` name them.
         """
-        order = read_order(request.data, default_mode=decisions.require_rules().opti_mode_default)
+        rules = decisions.require_rules()
+        order = read_order(request.data, default_mode=rules.opti_mode_default)
         body = cast("dict[str, Any]", request.data)  # read_order has rejected anything else
-        job, is_known = enqueue(order, mode_is_given=body.get("opti_mode") is not None)
+        is_given = body.get("opti_mode") is not None
+        job, is_known = enqueue(order, mode_is_given=is_given, warning=fit_warning(order, rules))
         return Response({"job": presenters.present_job(job), "deduplicated": is_known}, status=200 if is_known else 201)
 
     @endpoint(messages.JobPage, query=messages.CuttingJobsQuery)

@@ -5,13 +5,26 @@ from typing import Any
 from kilit.api.cursor import encode_cursor
 from kilit.api.presenting import present
 from kilit.lock.models import Event
+from orchestrator.errors import WarningCode
 from orchestrator.filters import FILTERS
 from orchestrator.models import Job
-from orchestrator.schemas.jobs import AuditLine, CuttingJobsQuery, JobShown, JobWhole
+from orchestrator.schemas.jobs import AuditLine, CuttingJobsQuery, JobShown, JobWarning, JobWhole
 
 
 def present_job(job: Job, shape: type = JobShown, **values: Any) -> dict[str, Any]:
-    return present(job, shape, id=str(job.pk), state=job.status, claimed=job.claim_token is not None, **values)
+    warnings = [warning] if (warning := present_warning(job)) else []
+    claimed = job.claim_token is not None
+    return present(job, shape, id=str(job.pk), state=job.status, claimed=claimed, warnings=warnings, **values)
+
+
+def present_warning(job: Job) -> JobWarning | None:
+    if not job.warning_code:
+        return None
+    details = job.warning_details or {}
+    parts, beyond = details.get("parts", []), details.get("beyond", 0)
+    names = ", ".join(parts) + (f" and {beyond} more" if beyond else "")
+    message = f"Larger than the plate of {details.get('plate', '?')}: {names}."
+    return {"code": WarningCode(job.warning_code), "message": message, "parts": parts}
 
 
 def present_job_detail(job: Job) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.leases import LongJobModel, no_lease
 from kilit.lock.prefixes import prefix_index
 from kilit.lock.triggers import lifecycle_triggers
-from orchestrator.errors import HOLD_CODES, Code, JobError
+from orchestrator.errors import HOLD_CODES, Code, JobError, WarningCode
 from orchestrator.models.customer import Customer
 from orchestrator.models.queryset import CLAIMABLE, LEASE, ORDER, JobQuerySet, failure, takes_long
-from orchestrator.states import AT_REST, FAILING, JOBS, JobState, Mode
+from orchestrator.states import AT_REST, CANCELLABLE, FAILING, JOBS, JobState, Mode
 
 SOLVED = (JobState.OPTI_DONE, JobState.XML_READY, JobState.DELIVERED, JobState.DONE)
 HANDED = (JobState.DELIVERED, JobState.DONE)
@@ -45,6 +45,8 @@ class Job(LongJobModel):
     error_code = models.CharField(max_length=32, choices=Code, blank=True)
     error_message = models.CharField(max_length=1000, blank=True)
     error_group = error_group_field()
+    warning_code = models.CharField(max_length=32, choices=WarningCode, blank=True, default="", db_default="")
+    warning_details = models.JSONField(null=True, help_text="The plate, and the ids of the parts that do not fit.")
     plate_size = models.JSONField(null=True)
     batch_count = models.PositiveIntegerField(null=True)
     backing_edge_reset_count = models.PositiveIntegerField(_("backing parts with edges removed"), null=True)
@@ -117,6 +119,12 @@ class Job(LongJobModel):
             # Lists of one error: a group, or a code.
             FAILURES.index("job_of_error_group"),
             models.Index(fields=["error_code", "id"], condition=~Q(error_code=""), name="job_of_code"),
+            # The dashboard and the list ask for warnings while something can be done about them.
+            models.Index(
+                fields=["warning_code", "id"],
+                condition=~Q(warning_code="") & Q(status__in=CANCELLABLE),
+                name="job_of_warning",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,5 +1,8 @@
 """Turns a validated order into a job. The same order is the same job."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.db import transaction
 
 from kilit.lock.models import Event
@@ -12,8 +15,8 @@ from orchestrator.states import Mode
 BELL = "orchestrator"
 
 
-def enqueue(order: Order, *, mode_is_given: bool = True) -> tuple[Job, bool]:
-    """Return the order's job, and whether it existed before.
+def enqueue(order: Order, *, mode_is_given: bool = True, warning: Mapping[str, Any] | None = None) -> tuple[Job, bool]:
+    """Return the order's job, and whether it existed before; `warning` holds the columns of what was noticed about it.
 
     The unique index decides: of two requests with the same order, one inserts.
     """
@@ -27,6 +30,7 @@ def enqueue(order: Order, *, mode_is_given: bool = True) -> tuple[Job, bool]:
         payload=payload,
         payload_hash=payload_hash(payload),
         part_count=len(order.parts),
+        **(warning or {}),
     )
     with transaction.atomic():
         # An order without a mode is the same order even if the default mode has changed since.

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
 from kilit.api.messages import Id, Message, Time, text
-from orchestrator.errors import Code
+from orchestrator.errors import Code, WarningCode
 from orchestrator.states import JobState, Mode
 
 
@@ -32,6 +32,14 @@ class DecisionReason(Message):
     examples = {"with a reason": {"reason": "The customer called."}}
 
 
+class JobWarning(TypedDict):
+    """What should be looked at before the job is cut, although it is not an error."""
+
+    code: WarningCode
+    message: str
+    parts: Annotated[list[str], Field(description="Ids of the parts, the first hundred.")]
+
+
 class JobShown(TypedDict):
     """A job as in lists."""
 
@@ -50,6 +58,7 @@ class JobShown(TypedDict):
     claimed: bool
     error_code: Code | None
     error_message: str | None
+    warnings: list[JobWarning]
     next_run_at: Time
     created_at: Time
     updated_at: Time

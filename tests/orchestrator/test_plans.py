@@ -19,6 +19,7 @@ from tests.support.plans import explained, statements, walked
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
+WARNED = {"warning": "W_PART_EXCEEDS_PLATE"}
 QUESTIONS: dict[str, Callable[[], Any]] = {
     "claim": Job.objects.claim,
     "claim of the workers": lambda: Job.objects.quick().claim(),
@@ -29,6 +30,9 @@ QUESTIONS: dict[str, Callable[[], Any]] = {
     "list of a state": lambda: presenters.job_page(CuttingJobsQuery(state=JobState.HOLD)),
     "search by order": lambda: FILTERS.search.first(Job.objects.all(), "s-77"),
     "search by phone": lambda: FILTERS.search.first(Job.objects.all(), "0532 99"),
+    "list of a warning": lambda: list(
+        FILTERS.apply(Job.objects.all(), WARNED).order_by(*FILTERS.ordering(WARNED), "-id")[:3]
+    ),
     "list of an order": lambda: presenters.job_page(CuttingJobsQuery(order_id="S-7")),
 }
 

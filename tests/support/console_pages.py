@@ -50,6 +50,7 @@ def places(house: House) -> dict[str, str]:
         "cutting-jobs": "/admin/orchestrator/job/",
         "cutting-job": f"/admin/orchestrator/job/{house.held.pk}/change/",
         "customers": "/admin/orchestrator/customer/",
+        "rules": "/admin/orchestrator/rulesversion/",
         "preflight": "/admin/orchestrator/job/preflight/",
         "activity": "/admin/lock/activity/",
         "events": "/admin/lock/event/",

@@ -1,0 +1,126 @@
+"""Parts that are larger than the plate are accepted and flagged: in the API, list, page and dashboard."""
+
+import json
+
+import pytest
+
+from kilit.console.problems import find_problems
+from orchestrator.models import Job
+from orchestrator.orders.enqueue import enqueue
+from orchestrator.orders.order import read_order
+from orchestrator.planning.fitting import NO_WARNING, fit_warning
+from orchestrator.schemas.rules import Rules
+from orchestrator.workflow.runner import tick
+from tests.support.cutting_jobs import GOVDE, make_job, order_body
+from tests.support.cutting_rules import SHIPPED, rules_with
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/orchestrator/job/"
+# The default plate is 2100 × 2800 mm, the trim of 18 mm is 10 mm.
+LARGE = {**GOVDE, "id": "door", "length_cm": 300, "width_cm": 40}
+MESSAGE = "Larger than the plate of 2100 × 2800 mm: door"
+
+
+def warned(*parts, rules: Rules | None = None, **changes) -> list[str]:
+    order = read_order(order_body(parts=list(parts), **changes), default_mode="C")
+    return (fit_warning(order, rules or rules_with())["warning_details"] or {}).get("parts", [])
+
+
+def part(length: float, width: float, grain: int = 0) -> dict:
+    return {**GOVDE, "id": "p", "length_cm": length, "width_cm": width, "grain": grain}
+
+
+def large_job(**changes) -> Job:
+    order = read_order(order_body(parts=[GOVDE, LARGE], **changes), default_mode="C")
+    return enqueue(order, warning=fit_warning(order, rules_with()))[0]
+
+
+@pytest.mark.parametrize(
+    ("length", "width", "grain", "fits"),
+    [
+        (279, 209, 0, True),
+        (209, 279, 0, True),
+        (279.1, 209, 0, False),
+        (279, 209.1, 0, False),
+        (279, 209, 1, True),
+        (209, 279, 1, False),
+        (209, 279, 2, True),
+        (279, 209, 2, False),
+        (209, 279, 3, True),
+    ],
+)
+def test_a_part_fits_on_the_plate_less_the_trim_unless_its_grain_forbids_to_turn_it(length, width, grain, fits) -> None:
+    assert warned(part(length, width, grain)) == ([] if fits else ["p"])
+
+
+def test_the_plate_of_the_order_counts_before_that_of_the_rules() -> None:
+    assert warned(part(279, 209), plate_size={"width_mm": 1830, "height_mm": 3660}) == ["p"]
+    assert warned(part(360, 180), plate_size={"width_mm": 3660, "height_mm": 1830}) == []
+
+
+def test_without_a_plate_or_a_trim_nothing_more_is_claimed_than_is_known() -> None:
+    rules = rules_with(defaultPlateSize=None)
+    order = read_order(order_body(parts=[LARGE]), default_mode="C")
+
+    assert fit_warning(order, rules) == NO_WARNING
+    assert warned({**part(280, 210), "thickness_mm": 33}) == []
+
+
+def test_the_api_accepts_such_an_order_and_names_its_parts(api) -> None:
+    answer = api.post("jobs", order_body(parts=[GOVDE, LARGE]))
+
+    assert answer.status_code == 201
+    expected = {"code": "W_PART_EXCEEDS_PLATE", "message": f"{MESSAGE}.", "parts": ["door"]}
+    assert answer.json()["job"]["warnings"] == [expected]
+    again = api.post("jobs", order_body(parts=[GOVDE, LARGE]))
+    assert (again.status_code, again.json()["job"]["warnings"]) == (200, [expected])
+    assert api.post("jobs", order_body()).json()["job"]["warnings"] == []
+
+
+def test_very_many_parts_are_counted_beyond_a_hundred(api) -> None:
+    parts = [{**LARGE, "id": f"p{number}"} for number in range(105)]
+
+    (warning,) = api.post("jobs", order_body(parts=parts)).json()["job"]["warnings"]
+
+    assert len(warning["parts"]) == 100
+    assert warning["message"].endswith("p99 and 5 more.")
+
+
+def test_page_and_list_flag_the_parts_by_name(make_person) -> None:
+    viewer, job = make_person("viewer"), large_job()
+    make_job(order_id="S-2")
+
+    page, listed = viewer.get(f"{LIST}{job.pk}/change/").text, viewer.get(LIST).text
+    narrowed = viewer.get(LIST, {"warning": "W_PART_EXCEEDS_PLATE"}).text
+
+    assert f"{MESSAGE}. OptiPlanning cannot place them." in page
+    assert listed.count(f'title="{MESSAGE}"') == 1
+    assert "S-1001" in narrowed
+    assert "S-2" not in narrowed
+
+
+def test_the_dashboard_names_the_jobs_until_they_are_cancelled(admin_user) -> None:
+    job = large_job()
+
+    (problem,) = [each for each in find_problems(admin_user) if each.kind == "warning"]
+    assert problem.title == "1 cutting job has parts larger than the plate"
+    assert problem.cause == "W_PART_EXCEEDS_PLATE: door"
+    assert problem.link == f"{LIST}{job.pk}/change/"
+
+    Job.objects.filter(pk=job.pk).cancel(message="too large")
+    assert [each for each in find_problems(admin_user) if each.kind == "warning"] == []
+
+
+def test_a_job_is_looked_at_again_when_it_is_prepared(customer, floor, settings, tmp_path) -> None:
+    settings.OPTI_RULES = tmp_path / "rules.json"
+    larger = {"width_mm": 2100, "height_mm": 3660}
+    settings.OPTI_RULES.write_text(json.dumps({**SHIPPED, "defaultPlateSize": larger}))
+    job, unseen = large_job(opti_mode="C"), make_job(order_id="S-2", opti_mode="C", parts=[{**LARGE, "length_cm": 400}])
+
+    tick(patient=False)
+
+    job.refresh_from_db()
+    unseen.refresh_from_db()
+    assert (job.warning_code, unseen.warning_code) == ("", "W_PART_EXCEEDS_PLATE")
+    assert unseen.warning_details["plate"] == "2100 × 3660 mm"
