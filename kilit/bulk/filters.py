@@ -48,6 +48,7 @@ class Filter(ABC):
     index: str = ""  # serves it alone; without one, another filter or the primary key bounds the rows
     leads: bool = False  # the index begins with the column and ends with the id, so a list is ordered by both
     where: Q = field(default_factory=Q)  # in addition, always
+    most_counted: int | None = None  # if each row costs more than with the others
 
     def accepts(self, value: str, user: Any) -> bool:
         return True

@@ -26,6 +26,7 @@ class BulkFilter(Filter):
     name: str = "bulk"
     title: "StrOrPromise" = TITLE
     column: str = "id"
+    most_counted: int | None = 2_500  # each row is looked up by its id, in four blocks
 
     def accepts(self, value: str, user: Any) -> bool:
         with suppress(ValueError):

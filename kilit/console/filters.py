@@ -1,13 +1,11 @@
-"""List filters for unfold, built from a queue's declared filters."""
+"""Django's list filters, built from a queue's declared ones; `kilit.console.list_controls` shows them."""
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.http import HttpRequest
-from django.utils.translation import gettext_lazy as _
 
-from kilit.bulk.filters import ChoiceFilter, DayFilter, ErrorGroupFilter, Filter, FilterSet, TextFilter
+from kilit.bulk.filters import ChoiceFilter, DayFilter, Filter, FilterSet
 
 
 class ChoiceListFilter(admin.SimpleListFilter):
@@ -31,9 +29,6 @@ class TypedListFilter(admin.ListFilter):
     """One or more fields to type into."""
 
     declared: ClassVar[tuple[Filter, ...]]
-    input_type = "text"
-    placeholder: Any = ""
-    longest = 64
 
     def __init__(self, request: HttpRequest, params: dict[str, Any], model: Any, model_admin: Any) -> None:
         super().__init__(request, params, model, model_admin)
@@ -53,25 +48,6 @@ class TypedListFilter(admin.ListFilter):
             queryset = _narrow(queryset, each, str(self.used_parameters.get(each.name, "")), request.user)
         return queryset
 
-    def choices(self, changelist: Any) -> Iterator[Any]:
-        """Give the template the values, and the other filters to keep."""
-        names = self.expected_parameters()
-        kept = [(name, value) for name, value in changelist.params.items() if name not in (*names, "p")]
-        fields = [(each.name, each.title, self.used_parameters.get(each.name, "")) for each in self.declared]
-        yield {"kept": kept, "fields": fields, "clear": changelist.get_query_string(remove=names)}
-
-
-class DayListFilter(TypedListFilter):
-    title = _("date")
-    input_type = "date"
-
-
-class ErrorGroupListFilter(TypedListFilter):
-    """Groups are chosen on their own page; the list only shows that one is chosen."""
-
-    def has_output(self) -> bool:
-        return bool(self.used_parameters.get(self.declared[0].name))
-
 
 def list_filters(filters: FilterSet) -> list[type[admin.ListFilter]]:
     """Return unfold's list filters for declared ones; both ends of a span of days share one."""
@@ -86,13 +62,9 @@ def _list_filter(declared: Filter, days: tuple[Filter, ...]) -> type[admin.ListF
             about = {"title": declared.title, "parameter_name": declared.name, "declared": declared}
             return type(name, (ChoiceListFilter,), about)
         case DayFilter():
-            return type(name, (DayListFilter,), {"declared": days})
-        case ErrorGroupFilter():
-            return type(name, (ErrorGroupListFilter,), {"title": declared.title, "declared": (declared,)})
+            return type(name, (TypedListFilter,), {"title": declared.title, "declared": days})
         case _:
-            placeholder = declared.placeholder if isinstance(declared, TextFilter) else ""
-            typed = {"title": declared.title, "declared": (declared,), "placeholder": placeholder}
-            return type(name, (TypedListFilter,), typed)
+            return type(name, (TypedListFilter,), {"title": declared.title, "declared": (declared,)})
 
 
 def _narrow(rows: Any, declared: Filter, value: str | None, user: Any) -> Any:

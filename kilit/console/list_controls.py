@@ -13,7 +13,6 @@ from kilit.console.models import SavedView
 from kilit.lock.models import Count, ErrorGroup
 
 STATE, CODE, GROUP, BULK, PAGE = "status", "code", "group", "bulk", "p"
-MOST_GROUPS = 500  # of which the codes are added up
 MOST_CODES = 5  # offered beside the filters; the panel has them all
 
 
@@ -152,10 +151,8 @@ class QueueControls(ListControls):
         """Return how many rows fail with each code now, of the state that is shown."""
         if self._codes is None:
             state = self.given.get(STATE, "")
-            self._codes = Counter()
-            for group in ErrorGroup.objects.largest(queue=self.queue, scopes=self.scopes, limit=MOST_GROUPS):
-                self._codes[group.code] += group.states.get(state, 0) if state in self.failing else group.total
-            self._codes = +self._codes
+            shown = state if state in self.failing else ""
+            self._codes = ErrorGroup.objects.codes(queue=self.queue, state=shown, scopes=self.scopes)
         return self._codes
 
     def _field(self, each: Filter) -> FilterField:

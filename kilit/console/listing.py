@@ -146,6 +146,12 @@ class LongListAdmin(CappedListAdmin):
     def list_controls(self, changelist: CappedChangeList) -> ListControls:
         return ListControls(changelist, self.filters)
 
+    def get_paginator(self, request: HttpRequest, *args: Any, **options: Any) -> CappedPaginator:
+        paginator: CappedPaginator = super().get_paginator(request, *args, **options)
+        bounds = [self.filters[name].most_counted for name in self.filters.given(request.GET)]
+        paginator.most = min(bound for bound in (paginator.most, *bounds) if bound)
+        return paginator
+
     def address(self, name: str, *args: Any) -> str:
         return reverse(f"admin:{self.view_name(name)}", args=args)
 

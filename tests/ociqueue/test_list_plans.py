@@ -95,7 +95,7 @@ def old_bulk() -> str:
     action = BulkAction.objects.create(
         queue="conversion", action="retry", asked_by=user, reason="x", filters={"q": "k"}
     )
-    oldest = Conversion.objects.order_by("pk").values_list("pk", flat=True)[:2_000]  # each costs four blocks to look up
+    oldest = Conversion.objects.order_by("pk").values_list("pk", flat=True)[:12_000]
     items = [BulkItem(action=action, object_id=pk, found_as="FAILED", result="changed") for pk in oldest]
     BulkItem.objects.bulk_create(items)
     with connection.cursor() as cursor:

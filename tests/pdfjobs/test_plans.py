@@ -10,10 +10,13 @@ from pdfjobs import cleanup, enqueue, work
 from pdfjobs.filters import FILTERS
 from pdfjobs.models import PdfJob
 from tests.support.crowded_pdf_jobs import MOST_BUFFERS, TABLE, crowded  # noqa: F401 - a fixture
+from tests.support.pdf_jobs import some_user
 from tests.support.plans import blocks, explained, statements, walked
 
 # With fewer rows PostgreSQL might well read the whole table, and be right.
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+FEW = 100
 
 
 def test_nothing_that_runs_all_day_walks_the_finished_jobs(crowded: int, monkeypatch) -> None:  # noqa: F811
@@ -33,6 +36,8 @@ def test_nothing_that_runs_all_day_walks_the_finished_jobs(crowded: int, monkeyp
         "list of a template": lambda: list(rows.filter(template_name="offer")[:50]),
         "search by key": lambda: FILTERS.search.first(rows, f"{7:064}"),
         "search by number": lambda: FILTERS.search.first(rows, "n-77"),
+        "search by recipient": lambda: FILTERS.search.first(rows, "ege mob"),
+        "search by owner": lambda: FILTERS.search.first(rows, some_user().username[:3]),
     }
 
     for name, chore in chores.items():
@@ -40,6 +45,7 @@ def test_nothing_that_runs_all_day_walks_the_finished_jobs(crowded: int, monkeyp
         assert ran, name
         for statement in ran:
             plan = explained(statement)
-            assert walked(plan, TABLE) == [], (name, statement)
+            # Of what most rows match, the first are found at once.
+            assert walked(plan, TABLE) == [] or blocks(plan) < FEW, (name, statement)
             assert blocks(plan) < MOST_BUFFERS, (name, blocks(plan))
     assert walked(explained("SELECT id FROM pdfjobs_pdfjob WHERE error_detail = 'x'"), TABLE) != []

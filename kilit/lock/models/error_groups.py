@@ -4,6 +4,7 @@ Which failures look alike, and the triggers that append the changes: kilit.lock.
 """
 
 import json
+from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -78,6 +79,19 @@ CAUSES = """
     GROUP BY error_group, state HAVING sum(total) > 0 ORDER BY sum(total) DESC, error_group LIMIT %(limit)s
 """
 
+# How many rows fail with each code now, of one state or of all.
+CODES = """
+    SELECT code, sum(total)::bigint FROM (
+      SELECT code, total FROM lock_errorgroup
+        WHERE queue = %(queue)s AND total <> 0 AND (%(state)s = '' OR state = %(state)s)
+          AND (%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))
+      UNION ALL
+      SELECT code, change FROM lock_errordelta
+        WHERE queue = %(queue)s AND (%(state)s = '' OR state = %(state)s)
+          AND (%(scopes)s::text[] IS NULL OR scope = ANY(%(scopes)s))
+    ) AS parts GROUP BY code HAVING sum(total) > 0
+"""
+
 
 class Cause(NamedTuple):
     """An error group of one state: how many rows, since when, and the scopes that have most of them."""
@@ -137,6 +151,11 @@ class ErrorGroupQuerySet(models.QuerySet["ErrorGroup"]):
             Cause(*columns[:7], list(zip(columns[7], columns[8], strict=True)), columns[9])  # type: ignore[call-arg]
             for columns in rows
         ]
+
+    def codes(self, *, queue: str, state: str = "", scopes: list[str] | None = None) -> Counter[str]:
+        with connection.cursor() as cursor:
+            cursor.execute(CODES, {"queue": queue, "state": state, "scopes": scopes})
+            return Counter(dict(cursor.fetchall()))
 
     def trend(self, groups: Sequence[str], *, queue: str, scopes: list[str] | None = None) -> dict[str, list[int]]:
         """Return for each group how many rows entered in each of the last 24 hours, the newest hour last."""
