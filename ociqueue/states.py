@@ -71,6 +71,8 @@ CONVERSIONS = Lifecycle(
         "cap": move(*LIVE, to=ConversionStatus.FAILED),
         # An operator queues rows again with a fresh budget of attempts.
         "retry_selected": move(ConversionStatus.FAILED, ConversionStatus.RETRY, to=ConversionStatus.QUEUED),
+        # An operator takes a retry back, before anything has claimed the row.
+        "undo_retry": move(ConversionStatus.QUEUED, to=ConversionStatus.FAILED),
         # An operator queues rows again whatever their state, unless COMPLETED.
         "reset_to_queued": move(*LIVE, ConversionStatus.FAILED, to=ConversionStatus.QUEUED),
         # An operator fails rows permanently.

@@ -65,6 +65,8 @@ JOBS = Lifecycle(
         "approve": move(JobState.HOLD, to=JobState.NEW),
         # An operator retries a failed job, with a delay that grows each time.
         "retry": move(JobState.FAILED, to=JobState.NEW),
+        # An operator takes a retry back, before a runner has claimed the job.
+        "undo_retry": move(JobState.NEW, to=JobState.FAILED),
         # An operator ends the job before the saw has it.
         "cancel": move(*CANCELLABLE, to=JobState.FAILED),
     },

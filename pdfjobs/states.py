@@ -75,6 +75,8 @@ PDF_JOBS = Lifecycle(
         "retry": move(PdfStatus.FAILED, to=PdfStatus.QUEUED),
         # An operator retries failed jobs, with new automatic retries.
         "retry_selected": move(PdfStatus.FAILED, to=PdfStatus.QUEUED),
+        # An operator takes a retry back, before a worker has claimed the job.
+        "undo_retry": move(PdfStatus.QUEUED, to=PdfStatus.FAILED),
         # Too old, ended by an operator, or its file is missing.
         "expire": move(PdfStatus.QUEUED, PdfStatus.SUCCEEDED, PdfStatus.FAILED, to=PdfStatus.EXPIRED),
     },

@@ -9,7 +9,7 @@ from uuid import UUID
 from django import forms
 from django.contrib import messages
 from django.utils.translation import gettext, gettext_lazy, ngettext
-from unfold.widgets import UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.bulk.operations import Operation, OperationUnavailable, Skip
 from kilit.console.formatting import number as grouped
@@ -25,7 +25,8 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(
         label=gettext_lazy("Reason"),
         max_length=1000,
-        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "autofocus": True}),
+        # One line: only such a field can offer reasons to choose from.
+        widget=UnfoldAdminTextInputWidget(attrs={"list": "recent-reasons", "autocomplete": "off", "autofocus": True}),
         help_text=gettext_lazy("Shown in each row's timeline, with your name."),
     )
 
@@ -57,6 +58,7 @@ class Action:
     form: type[ReasonForm] = ReasonForm
     is_dangerous: bool = False
     is_done_at_once: bool = False  # on one row: without a confirmation, and the reason may be left out
+    undo: str = ""  # the verb that takes it back, on one row
     back_label: "StrOrPromise" = ""  # of the button that changes nothing; "Cancel" otherwise
 
     @property

@@ -25,6 +25,7 @@ from kilit.console.formatting import page
 from kilit.console.listing import LongListAdmin
 from kilit.console.machine_errors import explain
 from kilit.console.masking import mask_personal_data
+from kilit.console.reasons import recent_reasons
 from kilit.workers import doorbells
 
 # How a list is paged and sorted does not change which rows it shows.
@@ -130,6 +131,7 @@ class BulkRequestAdmin(LongListAdmin):
             ],
             form=form,
             submit=submit if found.eligible else "",
+            reasons=recent_reasons(request.user, action.verb),
             is_dangerous=action.is_dangerous,
             back_label=action.back_label,
             post_to=self.bulk_address(action, filters),

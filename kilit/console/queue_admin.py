@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 
 from kilit.access.models import DenialCode
 from kilit.access.models.denied_request import mark_denied
+from kilit.console import undo
 from kilit.console.actions import Action, ReasonForm
 from kilit.console.failed_export import FailedExportMixin
 from kilit.console.formatting import button, page
@@ -23,6 +24,7 @@ from kilit.console.formatting import number as grouped
 from kilit.console.job_page import LIST_FILTERS, JobPageAdmin
 from kilit.console.list_controls import QueueControls
 from kilit.console.listing import CappedChangeList
+from kilit.console.reasons import recent_reasons
 from kilit.lock.audit import for_reason
 
 MOST_NAMED = 5  # rows on the confirmation page
@@ -138,6 +140,7 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
             facts=[(_("Applies to"), action.label)],
             form=form or action.form_for(ids),
             submit=f"{action.title} ({grouped(preview.eligible)})" if preview.eligible else "",
+            reasons=recent_reasons(request.user, action.verb),
             is_dangerous=action.is_dangerous,
             back_label=action.back_label,
             post_to=f"{self.address('act', action.verb)}?{query}",
@@ -181,11 +184,32 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
         if not form.is_valid():
             return self.confirm(request, action, ids, form=form, filters=filters, from_row=from_row)
         with for_reason(form.cleaned_data["reason"]):
-            report = action.perform(request.user, ids, form.options())
-        messages.add_message(request, report.level, report.sentence)
+            self._perform(request, action, ids, form.options())
         if not from_row:
             self.remember(request, action, ids)
         return HttpResponseRedirect(self.back_address(ids, filters=filters, from_row=from_row))
+
+    def _perform(self, request: HttpRequest, action: Action, ids: list[UUID], options: dict[str, Any]) -> None:
+        if not action.undo or len(ids) > 1:
+            report = action.perform(request.user, ids, options)
+            messages.add_message(request, report.level, report.sentence)
+            return
+        report = undo.perform(request, action, ids[0], options)
+        kept = {name: request.POST.get(name, "") for name in ("filters", "from_row")}
+        undo.show(request, report, post_to=self.address("undo", action.verb), kept=kept)
+
+    def undo(self, request: HttpRequest, verb: str) -> HttpResponse:
+        """Take back what was done at once to one row."""
+        action = {action.verb: action for action in self.operator_actions if action.undo}.get(verb)
+        pk = self.read_id(request.POST.get("ids", ""))
+        if action is None or pk is None:
+            raise Http404
+        if not self.has_operate_permission(request, str(pk)):
+            raise PermissionDenied
+        report = undo.take_back(request, action, pk)
+        messages.add_message(request, report.level, report.sentence)
+        filters, from_row = request.POST.get("filters", ""), bool(request.POST.get("from_row"))
+        return HttpResponseRedirect(self.back_address([pk], filters=filters, from_row=from_row))
 
     def acted_on_by(self, request: HttpRequest) -> Any:
         return self.get_queryset(request)
@@ -197,8 +221,12 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
             mark_denied(request, DenialCode.NOT_YOURS, f"{count} of {len(ids)} rows")
 
     def get_urls(self) -> list[Any]:
-        act = self.admin_site.admin_view(self.act)
-        return [path("act/<str:verb>/", act, name=self.view_name("act")), *super().get_urls()]
+        act, take_back = map(self.admin_site.admin_view, (self.act, self.undo))
+        return [
+            path("act/<str:verb>/", act, name=self.view_name("act")),
+            path("undo/<str:verb>/", take_back, name=self.view_name("undo")),
+            *super().get_urls(),
+        ]
 
 
 def _for_selected(action: Action) -> Any:

@@ -52,6 +52,7 @@ RETRY = Action(
     effect=_("They go back to QUEUED with a fresh budget of attempts; the error is kept."),
     icon="replay",
     is_done_at_once=True,
+    undo="undo_retry",
 )
 RESET = Action(
     operations.RESET,

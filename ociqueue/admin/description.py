@@ -52,6 +52,7 @@ STORY = Story(
         "recover": _("Taken back by %(who)s, because no result was reported"),
         "cap": _("Failed by %(who)s, because no attempts were left"),
         "retry_selected": _("Retried by %(who)s"),
+        "undo_retry": _("Retry taken back by %(who)s"),
         "reset_to_queued": _("Reset by %(who)s"),
         "mark_failed": _("Marked failed by %(who)s"),
         "requeue_transient": _("Retried by %(who)s"),

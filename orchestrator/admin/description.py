@@ -40,6 +40,7 @@ STORY = Story(
         "fail": _("Failed"),
         "approve": _("Approved by %(who)s"),
         "retry": _("Retried by %(who)s"),
+        "undo_retry": _("Retry taken back by %(who)s"),
         "cancel": _("Cancelled by %(who)s"),
         "HOLD_APPROVED": _("Approval recorded"),
         "JOB_RETRY_SCHEDULED": _("Retry scheduled"),

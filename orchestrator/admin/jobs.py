@@ -57,6 +57,7 @@ RETRY = Action(
     effect=gettext_lazy("They go back to NEW with a delay that grows each time. Permanent errors are not retried."),
     icon="replay",
     is_done_at_once=True,
+    undo="undo_retry",
 )
 CANCEL = Action(
     operations.CANCEL,

@@ -29,6 +29,7 @@ STORY = Story(
         "fail": _("Failed, as reported by %(who)s"),
         "retry": _("Queued again automatically"),
         "retry_selected": _("Retried by %(who)s"),
+        "undo_retry": _("Retry taken back by %(who)s"),
         "expire": _("Expired by %(who)s"),
     },
     attempts="retry_count",

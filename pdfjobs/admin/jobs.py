@@ -34,6 +34,7 @@ RETRY = Action(
     ),
     icon="replay",
     is_done_at_once=True,
+    undo="undo_retry",
 )
 EXPIRE = Action(
     operations.EXPIRE,

@@ -29,6 +29,7 @@ class TestConversions(LifecycleConformance):
             "mark_failed": fail,
             "recover": lambda: FREE,
             "defer": lambda: {"claimed_at": None},
+            "undo_retry": fail,
             "retry_selected": lambda: FREE,
             "reset_to_queued": lambda: FREE,
             "requeue_transient": lambda: {"claimed_at": None},

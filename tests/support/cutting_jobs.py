@@ -112,5 +112,6 @@ CUTTING_JOBS = Specimen(
         "hold": lambda: failure(JobError(Code.CRM_NO_MATCH, "nobody")),
         "fail": failure_columns,
         "cancel": failure_columns,
+        "undo_retry": failure_columns,
     },
 )

@@ -143,6 +143,7 @@ PDF_JOBS = Specimen(
         "fail": lambda: {"finished_at": Now(), "error_code": ErrorCode.UNKNOWN, **no_lease()},
         "retry": lambda: AGAIN,
         "retry_selected": lambda: AGAIN,
+        "undo_retry": lambda: {"finished_at": Now(), "error_code": ErrorCode.UNKNOWN},
         "expire": lambda: ENDED,
     },
 )

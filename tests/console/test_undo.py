@@ -1,0 +1,155 @@
+"""A retry done with one click can be taken back, as long as nothing has claimed the row."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from kilit.access.models import DeniedRequest
+from kilit.lock.leases import new_lease
+from kilit.lock.models import Activity, Event
+from ociqueue.models import Conversion, Site
+from orchestrator.models import Job
+from orchestrator.models.queryset import LEASE
+from pdfjobs.models import PdfJob
+from tests.support.conversions import make_failed
+from tests.support.cutting_jobs import failure_columns, make_job
+from tests.support.dashboard import make_site
+from tests.support.pdf_jobs import bring, new_job
+
+pytestmark = pytest.mark.django_db
+
+
+def failed_conversion() -> Conversion:
+    return make_failed(make_site())[0]
+
+
+def failed_pdf() -> PdfJob:
+    return bring(new_job(), "failed")
+
+
+def failed_cutting_job() -> Job:
+    return make_job().move("fail", **failure_columns())
+
+
+QUEUES: dict[str, tuple[Any, str, str]] = {
+    "conversion": (failed_conversion, "/admin/ociqueue/conversion/", "retry_selected"),
+    "pdf": (failed_pdf, "/admin/pdfjobs/pdfjob/", "retry_selected"),
+    "cutting_job": (failed_cutting_job, "/admin/orchestrator/job/", "retry"),
+}
+
+
+def columns(row: Any) -> dict[str, Any]:
+    """Return all there is in a row but the time of its last move."""
+    stored = type(row).objects.get(pk=row.pk)
+    names = [field.attname for field in row._meta.concrete_fields if field.name != "updated_at"]
+    return {name: getattr(stored, name) for name in names}
+
+
+def retry(client: Client, address: str, verb: str, row: Any) -> Any:
+    return client.post(f"{address}act/{verb}/", {"ids": str(row.pk), "from_row": "1"}, follow=True)
+
+
+def undo(client: Client, address: str, verb: str, row: Any) -> Any:
+    return client.post(f"{address}undo/{verb}/", {"ids": str(row.pk), "from_row": "1"}, follow=True)
+
+
+def said(answer: Any) -> str:
+    return " ".join(str(message) for message in answer.context["messages"])
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_a_retry_is_taken_back_to_the_very_same_row(admin_client, queue: str) -> None:
+    make, address, verb = QUEUES[queue]
+    row = make()
+    before = columns(row)
+
+    retried = retry(admin_client, address, verb, row)
+    (form,) = re.findall(r'<form method="post" action="([^"]+/undo/[^"]+)"', retried.text)
+    undone = undo(admin_client, address, verb, row)
+
+    assert form == f"{address}undo/{verb}/"
+    assert said(undone) == f"Undone: it is {before['status']} again."
+    assert columns(row) == before
+    assert Event.objects.of(row).last().details["verb"] == "undo_retry"
+    assert "Retry taken back by admin" in undone.text
+    assert said(undo(admin_client, address, verb, row)) == "There is nothing to undo."
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_what_was_claimed_since_is_left_alone(admin_client, queue: str) -> None:
+    make, address, verb = QUEUES[queue]
+    row = make()
+    retry(admin_client, address, verb, row)
+    if queue == "cutting_job":
+        Job.objects.filter(pk=row.pk).update(**new_lease(LEASE))
+    else:
+        type(row).objects.claim(**({"limit": 1} if queue == "conversion" else {}))
+    claimed = columns(row)
+
+    late = undo(admin_client, address, verb, row)
+
+    assert said(late).startswith("Too late to undo: it has moved on.")
+    assert columns(row) == claimed
+
+
+def test_only_the_last_retry_of_the_same_person_can_be_undone(admin_client, make_person) -> None:
+    first, second = make_failed(site := make_site(), 2)
+    _make, address, verb = QUEUES["conversion"]
+    colleague = make_person("ayse", sites=(site,))
+    retry(admin_client, address, verb, first)
+    retry(admin_client, address, verb, second)
+
+    answers = [undo(admin_client, address, verb, first), undo(colleague, address, verb, second)]
+
+    assert [said(answer) for answer in answers] == ["There is nothing to undo."] * 2
+    assert set(Conversion.objects.values_list("status", flat=True)) == {"QUEUED"}
+
+
+def test_viewers_cannot_undo_and_a_get_does_nothing(admin_client, make_person) -> None:
+    (row,) = make_failed(site := make_site())
+    _make, address, verb = QUEUES["conversion"]
+    retry(admin_client, address, verb, row)
+    viewer = make_person("vera", role="viewer", sites=(site,))
+
+    assert undo(viewer, address, verb, row).status_code == 403
+    assert admin_client.get(f"{address}undo/{verb}/").status_code == 404
+    assert DeniedRequest.objects.get().actor == "viewer:vera"
+    assert Conversion.objects.get().status == "QUEUED"
+
+
+def test_a_row_that_was_not_failed_and_many_rows_offer_no_undo(admin_client) -> None:
+    site = make_site()
+    rows = make_failed(site, 3)
+    Conversion.objects.filter(pk=rows[0].pk).update(provider_error_category="TRANSIENT", outcome_unknown=False)
+    Site.objects.update(requeue_transient=True)
+    Conversion.objects.requeue_transient()
+    _make, address, verb = QUEUES["conversion"]
+
+    from_retry = retry(admin_client, address, verb, rows[0])
+    many = admin_client.post(
+        f"{address}act/{verb}/", {"ids": f"{rows[1].pk},{rows[2].pk}", "reason": "again"}, follow=True
+    )
+
+    assert "Retried 1 of 1" in said(from_retry)
+    assert "Retried 2 of 2" in said(many)
+    assert "/undo/" not in from_retry.text + many.text
+
+
+def test_a_dialog_offers_the_persons_own_recent_reasons_those_for_the_action_first(admin_client, admin_user) -> None:
+    site = make_site()
+    rows = make_failed(site, 3)
+    address = QUEUES["conversion"][1]
+    given = [("retry_selected", "Google is back"), ("reset_to_queued", "<b>"), ("reset_to_queued", "stuck")]
+    for verb, reason in given:
+        ids = ",".join(str(row.pk) for row in rows)
+        admin_client.post(f"{address}act/{verb}/", {"ids": ids, "reason": reason})
+        Conversion.objects.waiting().mark_failed()
+    Activity.objects.create(kind="action", actor="operator:ayse", person="ayse", verb="reset_to_queued", message="hers")
+
+    asked = admin_client.get(f"{address}{rows[0].pk}/reset/")
+
+    assert asked.context["reasons"] == ["stuck", "<b>", "Google is back"]
+    assert 'list="recent-reasons"' in asked.text
+    assert '<option value="&lt;b&gt;"></option>' in asked.text
