@@ -194,9 +194,11 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
             report = action.perform(request.user, ids, options)
             messages.add_message(request, report.level, report.sentence)
             return
-        report = undo.perform(request, action, ids[0], options)
-        kept = {name: request.POST.get(name, "") for name in ("filters", "from_row")}
-        undo.show(request, report, post_to=self.address("undo", action.verb), kept=kept)
+        kept = {name: request.POST.get(name, "") for name in ("ids", "filters", "from_row")}
+        form = {"post_to": self.address("undo", action.verb), "kept": kept}
+        report = undo.perform(request, action, ids[0], options, form=form)
+        tags = undo.KEY if undo.is_offered(request) else ""  # shown as a button, by the template of messages
+        messages.add_message(request, report.level, report.sentence, extra_tags=tags)
 
     def undo(self, request: HttpRequest, verb: str) -> HttpResponse:
         """Take back what was done at once to one row."""

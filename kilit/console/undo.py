@@ -10,9 +10,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest
-from django.template.loader import render_to_string
 from django.utils.dateparse import parse_datetime
-from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from kilit.console.actions import Action, ActionReport
@@ -24,8 +22,10 @@ KEY = "undo"
 NOT_RESTORED = ("status", "updated_at", "error_group")
 
 
-def perform(request: HttpRequest, action: Action, pk: UUID, options: dict[str, Any]) -> ActionReport:
-    """Act on one row, and remember what it was."""
+def perform(
+    request: HttpRequest, action: Action, pk: UUID, options: dict[str, Any], *, form: dict[str, Any]
+) -> ActionReport:
+    """Act on one row, and remember what it was and what the form of the button sends."""
     with transaction.atomic():
         rows = _rows(request, action, pk)
         before = rows.select_for_update(of=("self",)).first()
@@ -38,19 +38,13 @@ def perform(request: HttpRequest, action: Action, pk: UUID, options: dict[str, A
             "id": str(pk),
             "at": after.updated_at.isoformat(),
             "columns": _changed(before, after),
+            "form": form,
         }
     return report
 
 
-def show(request: HttpRequest, report: ActionReport, *, post_to: str, kept: dict[str, str]) -> None:
-    """Tell what was done, with a button that takes it back."""
-    if undo := request.session.get(KEY):
-        button = render_to_string(
-            "admin/console/undo.html", {"post_to": post_to, "kept": {**kept, "ids": undo["id"]}}, request=request
-        )
-        messages.add_message(request, report.level, format_html("{} {}", report.sentence, button))
-    else:
-        messages.add_message(request, report.level, report.sentence)
+def is_offered(request: HttpRequest) -> bool:
+    return KEY in request.session
 
 
 def take_back(request: HttpRequest, action: Action, pk: UUID) -> ActionReport:
