@@ -36,6 +36,7 @@ class StateCount:
     colour: str
     rows: int
     href: str
+    label: Any = ""  # what people call it
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,9 @@ def fill_strip(panel: Panel, user: "User | AnonymousUser", *, now: datetime, day
     return QueueStrip(
         panel=panel,
         states=[
-            StateCount(state, panel.colours[state], totals[state], panel.list_address(status=state))
+            StateCount(
+                state, panel.colours[state], totals[state], panel.list_address(status=state), panel.state_label(state)
+            )
             for state in panel.table.states
         ],
         oldest=panel.oldest(user),

@@ -122,7 +122,10 @@ class JobPageAdmin(ErrorGroupsAdmin):
             "timeline": steps[:STEPS_SHOWN],
             "older": steps[STEPS_SHOWN:],
             "diagram": diagram,
-            "stepper": diagram.stepper(self.description.goal),
+            "stepper": [
+                (node, self.description.state_labels.get(node.state, ""))
+                for node in diagram.stepper(self.description.goal)
+            ],
             "blockers": list(self.find_blockers(row, events)),
             "error": self._error(row),
             "holdings": [(label, value) for label, value in self.find_holdings(row) if value],

@@ -26,6 +26,7 @@ class Chip:
 @dataclass(frozen=True)
 class Tab(Chip):
     is_current: bool = False
+    hint: Any = ""  # what people call the state
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class QueueControls(ListControls):
         *,
         scope: str,
         queue: str,
-        states: Collection[str],
+        states: Mapping[str, Any],  # with what people call them
         failing: Collection[str],
         scopes: list[str] | None,
         actions: Sequence[Any],
@@ -133,10 +134,10 @@ class QueueControls(ListControls):
         is_exact = not self.search and set(self.given) <= {STATE, self.scope}
         current = self.given.get(STATE, "")
         tabs = [Tab(_("All"), self._without(STATE), number(counts.total()) if is_exact else "", not current)]
-        for state in self.states:
+        for state, hint in self.states.items():
             if counts[state] or state == current:
                 count = number(counts[state]) if is_exact else ""
-                tabs.append(Tab(state, self.href(**{STATE: state}), count, state == current))
+                tabs.append(Tab(state, self.href(**{STATE: state}), count, state == current, hint))
         return tabs
 
     def code_offers(self) -> list[Chip]:

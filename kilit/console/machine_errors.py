@@ -11,10 +11,17 @@ from django.utils.translation import gettext_lazy
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
-# What no person writes: the name of a class, an address in memory, an error number.
+# What no person writes: the name of a class, an address in memory, an error number, what libraries say of themselves.
 RAW = re.compile(
     r"\b[A-Za-z]*[a-z](?:Error|Exception|Timeout|Expired)\b|\w+ConnectionPool\("
     r"|\[Errno |\[WinError |^Traceback |0x[0-9a-f]{6}"
+    r"|net::ERR_|BrowserType\.|\bPage\.\w+:|Protocol error \(|Target (?:page|closed|crashed)"
+    r"|when calling the \w+ operation|endpoint URL|locate credentials"
+    r"|\(-2147\d{6},|not well-formed|no element found|mismatched tag|unclosed token"
+)
+UNREACHABLE = (
+    r"connectionpool|connection\w*error|newconnection|name or service|urlerror|unreachable|getaddrinfo"
+    r"|connection (?:refused|reset|aborted)|no route to host|err_connection|err_name|remotedisconnected"
 )
 # The first that is found in a raw text says what happened.
 MEANINGS: list[tuple[re.Pattern[str], "StrOrPromise"]] = [
@@ -23,15 +30,31 @@ MEANINGS: list[tuple[re.Pattern[str], "StrOrPromise"]] = [
         (r"deadlock|serializationfailure", gettext_lazy("Two processes changed the same rows at once.")),
         (r"operationalerror|interfaceerror|psycopg", gettext_lazy("The database did not answer.")),
         (r"integrityerror|dataerror|programmingerror", gettext_lazy("The database rejected a change.")),
-        (r"ssl|certificate", gettext_lazy("No secure connection to the other server could be made.")),
-        (r"timeout|timed out|timeoutexpired", gettext_lazy("The other side did not answer in time.")),
+        (r"\(-2147\d{6},", gettext_lazy("Excel reported an error.")),
         (
-            r"connectionpool|connectionerror|connection\w*error|newconnection|name or service|urlerror|unreachable",
-            gettext_lazy("The other server could not be reached."),
+            r"not well-formed|no element found|mismatched tag|unclosed token",
+            gettext_lazy("The XML file is damaged or incomplete."),
         ),
-        (r"permissionerror|errno 13|access is denied", gettext_lazy("Access to a file or folder was denied.")),
+        (r"browsertype\.|chromium did not start", gettext_lazy("The browser that renders PDFs did not start.")),
+        (
+            r"target (?:page|closed|crashed)|browser has been closed",
+            gettext_lazy("The browser stopped while it rendered the document."),
+        ),
+        (
+            r"when calling the|endpoint url|locate credentials",
+            gettext_lazy("The file storage rejected the request or could not be reached."),
+        ),
+        (r"ssl|certificate", gettext_lazy("No secure connection to the other server could be made.")),
+        (r"timeout|timed out|errno 110", gettext_lazy("The other side did not answer in time.")),
+        (UNREACHABLE, gettext_lazy("The other server could not be reached.")),
+        (r"net::err_|page\.\w+:|protocol error", gettext_lazy("The browser could not render the document.")),
+        (r"permissionerror|errno 13\b|access is denied", gettext_lazy("Access to a file or folder was denied.")),
         (r"filenotfounderror|errno 2\b|no such file", gettext_lazy("A file or folder does not exist.")),
         (r"errno 28|no space left", gettext_lazy("The disk is full.")),
+        (
+            r"errno (?:5|30|112|116)\b|input/output error|read-only file|stale file|host is down|winerror (?:53|64)\b",
+            gettext_lazy("A disk or network folder cannot be used."),
+        ),
         (r"memoryerror|errno 12\b", gettext_lazy("There was not enough memory.")),
         (r"unicode\w*error|jsondecodeerror|parseerror", gettext_lazy("A file or an answer could not be read.")),
     )

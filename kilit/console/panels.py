@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -66,6 +67,12 @@ class Panel(ABC):
 
     def is_for(self, user: "User | AnonymousUser") -> bool:
         return user.has_perm(f"{self.model._meta.app_label}.view_{self.model._meta.model_name}")
+
+    def state_label(self, state: str) -> Text:
+        """Return what people call a state."""
+        model_admin: Any = admin.site.get_model_admin(self.model)
+        label: Text = model_admin.description.state_labels.get(state, "")
+        return label
 
     @abstractmethod
     def oldest(self, user: "User | AnonymousUser") -> PanelItem | None:

@@ -62,7 +62,7 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
             self.filters,
             scope=self.scope_filter,
             queue=self.queue.table.queue,
-            states=list(self.queue.table.states),
+            states={state: self.description.state_labels.get(state, "") for state in self.queue.table.states},
             failing=self.failures.states,
             scopes=self.queue.scopes_seen_by(changelist.user),
             actions=[action for action in self.operator_actions if action.name in offered],

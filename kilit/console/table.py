@@ -6,10 +6,12 @@ from typing import Any
 
 from django.contrib.admin.utils import display_for_field, label_for_field, lookup_field
 from django.contrib.admin.views.main import ORDER_VAR
+from django.utils.html import format_html
 
 # Left out where there is no room for them.
 MINOR = {"amount", "attempts", "retries", "size", "took", "mode", "parts", "lasting"}
 CHECKBOX = "action_checkbox"
+STATE = "state"
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Table:
         self.columns = [column for column in changelist.list_display if column != CHECKBOX]
         self.names = [getattr(column, "__name__", column) for column in self.columns]
         self.is_selectable = CHECKBOX in changelist.list_display
+        description = getattr(changelist.model_admin, "description", None)
+        self.labels = description.state_labels if description else {}
 
     @property
     def headers(self) -> Iterator[Header]:
@@ -76,4 +80,12 @@ class Table:
     def _cells(self, row: Any) -> Iterator[Cell]:
         for name, column in zip(self.names, self.columns, strict=True):
             field, _attribute, value = lookup_field(column, row, self.changelist.model_admin)
-            yield Cell(name, display_for_field(value, field, "-") if field else value)
+            value = display_for_field(value, field, "-") if field else value
+            yield Cell(name, self._with_label(value, row) if name == STATE else value)
+
+    def _with_label(self, badge: Any, row: Any) -> Any:
+        """Return a state of the API with what people call it."""
+        label = self.labels.get(row.status, "")
+        if not label or str(label).lower() == row.status.lower():
+            return badge
+        return format_html('{}<small class="kilit-second">{}</small>', badge, label)

@@ -168,3 +168,13 @@ def test_a_list_asks_the_database_the_same_question_at_most_twice(make_person, p
     asked = Counter(query["sql"] for query in captured)
     assert len(captured) < 30
     assert asked.most_common(1)[0][1] <= 2, asked.most_common(1)
+
+
+def test_states_have_what_people_call_them_beside_them(admin_client) -> None:
+    make_job()
+    make_conversions(make_site(), waiting=1)
+
+    assert '<small class="kilit-second">Waiting</small>' in admin_client.get(LIST).text
+    (_all, new) = controls(admin_client, path=QUEUES[2]).tabs()
+    assert (new.label, str(new.hint)) == ("NEW", "New")
+    assert 'title="Needs approval"' in admin_client.get("/admin/").text

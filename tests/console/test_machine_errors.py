@@ -24,6 +24,17 @@ FOLDED = re.compile(r'<details class="kilit-raw">.*?</details>', re.DOTALL)
         ("OperationalError: connection to server failed: FATAL", "The database did not answer."),
         ("The upload failed with ConnectionResetError.", "The other server could not be reached."),
         ("PermissionError: [Errno 13] Permission denied: '/saw'", "Access to a file or folder was denied."),
+        ("no connection ([Errno 111] Connection refused).", "The other server could not be reached."),
+        ("Chromium did not start: BrowserType.launch: spawn EACCES", "The browser that renders PDFs did not start."),
+        ("Page.pdf: Target crashed", "The browser stopped while it rendered the document."),
+        ("Page.set_content: net::ERR_FAILED", "The browser could not render the document."),
+        (
+            "The PDF could not be stored: An error occurred (NoSuchBucket) when calling the PutObject operation",
+            "The file storage rejected the request or could not be reached.",
+        ),
+        ("Excel: (-2147352567, 'Exception occurred.', None, None)", "Excel reported an error."),
+        ("line 1: not well-formed (invalid token)", "The XML file is damaged or incomplete."),
+        ("OSError: [Errno 112] Host is down: '/mnt/saw'", "A disk or network folder cannot be used."),
         ("KeyError: 'x'", "An unexpected error occurred in the program."),
     ],
 )
