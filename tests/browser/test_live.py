@@ -12,9 +12,13 @@ from ociqueue.models import Conversion, Site, SiteMembership
 from tests.support.browsing import open_page
 from tests.support.conversions import new_conversion
 from tests.support.dashboard import make_site
+from tests.support.moving_rows import moving_rows
+from tests.support.waiting import wait_until
 
 THOUSANDS = 2_500
 LIST = "/admin/ociqueue/conversion/"
+ON_SCREEN = "document.activeElement.getBoundingClientRect().top"
+PLACE = f"[window.scrollY, {ON_SCREEN}]"
 
 
 @pytest.fixture
@@ -71,7 +75,7 @@ def test_a_list_follows_its_rows_and_keeps_selection_focus_and_scroll(visitor, s
     page.locator(f"input.action-select[value='{ticked.pk}']").check()
     page.locator(f"a[href*='{focused.pk}']").first.focus()
     page.evaluate("window.scrollTo(0, 300)")
-    before = page.evaluate("[window.scrollY, document.activeElement.getBoundingClientRect().top]")
+    before = page.evaluate(PLACE)
     page.evaluate("document.querySelector('#result_list').dataset.same = 'yes'")
 
     Conversion.objects.filter(pk__in=[ticked.pk, moves.pk, focused.pk]).mark_failed()
@@ -81,15 +85,41 @@ def test_a_list_follows_its_rows_and_keeps_selection_focus_and_scroll(visitor, s
     expect(row.filter(has=page.locator(f"a[href*='{ticked.pk}']"))).to_contain_text("FAILED", ignore_case=True)
     expect(page.locator(f"input.action-select[value='{ticked.pk}']")).to_be_checked()
     assert str(focused.pk) in page.evaluate("document.activeElement.href")
-    assert page.evaluate("[window.scrollY, document.activeElement.getBoundingClientRect().top]") == pytest.approx(
-        before, abs=60
-    )
+    assert page.evaluate(PLACE) == pytest.approx(before, abs=60)
     assert page.evaluate("document.querySelector('#result_list').dataset.same") == "yes"
 
     (new,) = enqueue(site, 1)
     refresh(page)
     expect(row.first).to_contain_text("QUEUED", ignore_case=True)
     expect(page.locator(f"a[href*='{new.pk}']").first).to_be_attached()
+
+
+def test_a_list_keeps_its_place_while_100_rows_a_second_move(visitor, site) -> None:
+    *_others, ticked, fails, focused = enqueue(site, 40)[:25]
+    page, asked = visitor.enter("demo-operator"), []
+    page.clock.install()
+    open_page(page, f"{LIST}?site={site.pk}")
+    page.on("request", lambda request: asked.append(request.url) if request.resource_type == "fetch" else None)
+    page.locator(f"input.action-select[value='{ticked.pk}']").check()
+    page.locator(f"a[href*='{focused.pk}']").first.focus()  # in the middle of the list, and scrolls to it
+    before = page.evaluate(ON_SCREEN)
+
+    with moving_rows(site, per_second=100) as moving:
+        for turn in (1, 2, 3):
+            wait_until(lambda turn=turn: moving.moved >= 100 * turn)
+            with page.expect_response(lambda answer: LIST in answer.url) as answered:
+                page.clock.run_for(10_000)
+            assert answered.value.status == 200, "rows moved since the last answer"
+            answered.value.finished()
+    Conversion.objects.filter(pk=fails.pk).mark_failed()
+    page.clock.run_for(10_000)
+
+    expect(page.locator(f"#list-rows tr[data-live-key='{fails.pk}']")).to_contain_text("FAILED")
+    expect(page.locator(f"input.action-select[value='{ticked.pk}']")).to_be_checked()
+    assert str(focused.pk) in page.evaluate("document.activeElement.href")
+    # Rows above it have become higher; on the screen it is where it was.
+    assert page.evaluate(ON_SCREEN) == pytest.approx(before, abs=30)
+    assert 4 <= len(asked) <= 6, f"in more than 40 seconds: {asked}"
 
 
 def test_a_refresh_without_news_is_answered_without_a_page(visitor, house, site) -> None:

@@ -84,16 +84,27 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   };
 
+  // Rows that become higher must not push what a person looks at off its place.
+  const isOnScreen = (piece) => piece.getBoundingClientRect().bottom > 0 && piece.getBoundingClientRect().top < window.innerHeight;
+  const holdPlace = (change) => {
+    const pieces = regions.flatMap((region) => [...(piecesOf(region)?.values() || [region])]);
+    const seen = window.scrollY > 0 ? pieces.filter(isOnScreen) : [];
+    const held = seen.find((piece) => piece.contains(document.activeElement)) || seen[0];
+    const top = held?.getBoundingClientRect().top;
+    change();
+    if (held?.isConnected) window.scrollBy({ top: held.getBoundingClientRect().top - top, behavior: "instant" });
+  };
+
   const take = async (answer) => {
     const came = new DOMParser().parseFromString(await answer.text(), "text/html");
     // A list that was empty, or is now, looks different as a whole.
     const isList = document.getElementById("changelist") && came.getElementById("changelist");
     const isOther = !document.getElementById("result_list") !== !came.getElementById("result_list");
     if (isList && isOther) return window.location.reload();
-    regions.filter((region) => region.isConnected).forEach((region) => {
+    holdPlace(() => regions.filter((region) => region.isConnected).forEach((region) => {
       const fresh = came.getElementById(region.id) || (region.dataset.live === answer.source ? came.body : null);
       if (fresh) update(region, fresh);
-    });
+    }));
     isEnded ||= !!came.querySelector("[data-live-ended]");
   };
   const get = async (address, shown) => {
