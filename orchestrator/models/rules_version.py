@@ -9,7 +9,7 @@ from kilit.lock.triggers import never
 
 
 class RulesVersion(models.Model):
-    """One version of the rules' file. Without an actor, it was found on the disk: the file was changed by hand."""
+    """One version of the rules' file. Without an actor and a reason, it was found on the disk and replaced."""
 
     created_at = models.DateTimeField(_("saved at"), db_default=Now(), editable=False)
     actor = models.CharField(_("who"), max_length=200, blank=True)

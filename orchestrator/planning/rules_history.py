@@ -20,8 +20,6 @@ from orchestrator.planning.rules import BIGGEST_FILE, InvalidRules, read_rules, 
 from orchestrator.schemas.rules import Rules
 from orchestrator.states import JOBS
 
-FOUND = "Found on the disk: the file was changed outside the console."
-
 
 class RulesNotSaved(Exception):  # noqa: N818 - it is the answer to the one who saves
     """The file cannot be written; the message is the reason."""
@@ -85,7 +83,7 @@ def save_rules(content: bytes, *, based_on: str, reason: str) -> RulesVersion:
             raise RulesChanged
         if before.content and (before.version is None or before.version.sha256 != before.sha256):
             # So that the history has no gap, and the file can be restored.
-            RulesVersion.objects.create(reason=FOUND, sha256=before.sha256, content=before.text)
+            RulesVersion.objects.create(sha256=before.sha256, content=before.text)
         saved = RulesVersion.objects.create(
             actor=current_context().actor, reason=reason, sha256=digest(content), content=content.decode()
         )

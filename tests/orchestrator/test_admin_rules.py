@@ -2,6 +2,7 @@
 
 import json
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from orchestrator.planning.rules import current_rules
 from orchestrator.planning.rules_history import RulesChanged, digest, save_rules
 from tests.support.cutting_jobs import ARKALIK, GOVDE, make_job
 from tests.support.cutting_rules import SHIPPED
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
 
@@ -103,6 +105,7 @@ def test_an_admin_saves_and_runners_read_it_at_once(make_person, file) -> None:
     assert current_rules().trim_by_thickness[16] == 8
     found, saved = RulesVersion.objects.order_by("pk")
     assert (found.actor, found.content) == ("", before), "what was there before can be restored"
+    assert "The file as it was found on the disk." in answer.text
     assert (saved.actor, saved.reason, saved.content) == ("admin:ayse", "new board", new)
     activity = Activity.objects.get(kind=ActivityKind.RULES)
     assert (activity.person, activity.message, activity.object_id) == ("ayse", "new board", str(saved.pk))
@@ -138,6 +141,24 @@ def test_of_two_that_save_the_second_is_refused(file) -> None:
         save_rules(text_with(retry_count_max=1).encode(), based_on=base, reason="second")
 
     assert json.loads(file.read_text())["retry_count_max"] == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_four_that_save_at_once_one_wins(file, in_threads) -> None:
+    base = digest(file.read_bytes())
+    start = threading.Barrier(4)
+
+    def save(number: int) -> bool:
+        start.wait(timeout=PATIENCE)
+        try:
+            save_rules(text_with(retry_count_max=number % 3).encode(), based_on=base, reason=f"{number}")
+        except RulesChanged:
+            return False
+        return True
+
+    assert in_threads(save, count=4).count(True) == 1
+    found, saved = RulesVersion.objects.order_by("pk")
+    assert (found.reason, saved.content) == ("", file.read_text())
 
 
 @pytest.mark.parametrize("wrong", [{"reason": ""}, {"content": "{"}])
