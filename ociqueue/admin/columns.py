@@ -42,7 +42,12 @@ def masked(click_id: str) -> str:
 
 def row_name(row: Conversion) -> str:
     """Return the source key, or else the end of the id, which differs between rows."""
-    return row.source_key or f"…{str(row.pk)[-12:]}"
+    if row.source_key:
+        return row.source_key
+    # A corrected copy leaves the source key to its original, but people know it by that.
+    if row.replaces and row.replaces.source_key:
+        return _("%(name)s, corrected") % {"name": row.replaces.source_key}
+    return f"…{str(row.pk)[-12:]}"
 
 
 @display(description=gettext_lazy("conversion"))

@@ -68,7 +68,7 @@ class ConversionAdmin(QueueAdmin):
 
     def get_queryset(self, request: HttpRequest) -> ConversionQuerySet:
         rows: ConversionQuerySet = super().get_queryset(request)
-        return with_upload(rows.visible_to(request.user)).select_related("site")
+        return with_upload(rows.visible_to(request.user)).select_related("site", "replaces")
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[CappedChangeList]:
         return ConversionChangeList

@@ -90,7 +90,6 @@ def _ask(model_admin: Any, request: HttpRequest, row: Conversion, form: Correcti
         request,
         "admin/console/confirm.html",
         title=_("Correct and resend %(name)s") % {"name": model_admin.row_name(row)},
-        original=row,
         sentences=[error, effect] if row.status == ConversionStatus.FAILED else [effect],
         form=form,
         submit=_("Correct and resend"),

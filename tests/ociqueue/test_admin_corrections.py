@@ -45,6 +45,7 @@ def test_the_form_begins_with_the_rows_values_and_leads_to_the_copy(make_person,
     (activity,) = Activity.objects.filter(queue="conversion")
     assert (activity.verb, activity.person, activity.object_id) == ("REPLACED", "ayse", str(row.pk))
     assert f'href="{address(row, "change")}"' in answer.text
+    assert answer.context["name"] == "order-1, corrected"
     assert "Made by ayse as a corrected copy" in answer.text
 
 
