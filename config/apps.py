@@ -1,6 +1,7 @@
 """config as a Django app: it has commands, checks and admin pages."""
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
+from django.utils.translation import gettext_lazy as _
 
 
 class KilitConfig(AppConfig):
@@ -8,3 +9,5 @@ class KilitConfig(AppConfig):
 
     def ready(self) -> None:
         from config import checks  # noqa: F401, PLC0415
+
+        apps.get_app_config("auth").verbose_name = _("Users and roles")  # before "Authentication and Authorization"

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
@@ -17,10 +18,11 @@ from unfold.admin import ModelAdmin
 from kilit.access.models import ApiKey, DeniedRequest
 from kilit.bulk.filters import FilterSet
 from kilit.bulk.models import BulkAction
+from kilit.bulk.queues import queues
 from kilit.console.activity_admin import ActivityAdmin
 from kilit.console.bulk_admin import BulkActionAdmin
-from kilit.console.formatting import column, new_key, number, verbatim
-from kilit.console.key_owners import KeyChangeList, owner_name
+from kilit.console.formatting import column, exactly, link, new_key, number, verbatim
+from kilit.console.key_owners import KeyChangeList, owner_name, owners_named
 from kilit.console.listing import CappedListAdmin, LongListAdmin, ReadOnlyAdmin
 from kilit.console.masking import mask_personal_data
 from kilit.lock.models import Activity, Event, Pruning
@@ -29,9 +31,21 @@ admin.site.register(BulkAction, BulkActionAdmin)
 admin.site.register(Activity, ActivityAdmin)
 
 
+def _job(event: Event) -> str:
+    name = f"…{str(event.object_id)[-12:]}"
+    if event.queue not in queues:
+        return name
+    opts = queues[event.queue].model._meta
+    return link(reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[event.object_id]), name)
+
+
 # An event's page is not the job's own page.
 message = column("message", _("message"), lambda event: mask_personal_data(event.message))
 details = column("details", _("details"), lambda event: verbatim(mask_personal_data(_json(event.details))))
+
+time = column("time", _("time"), lambda event: exactly(event.created_at))
+moved = column("moved", _("state"), lambda event: f"{event.from_state} → {event.to_state}".removeprefix(" → "))
+job = column("job", _("job"), _job)
 
 
 def _json(value: Any) -> str:
@@ -46,7 +60,7 @@ def _events_of(rows: Any, text: str) -> Any:
 
 @admin.register(Event)
 class EventAdmin(LongListAdmin):
-    list_display = ["created_at", "queue", "object_id", "event_type", "from_state", "to_state", "actor", message]
+    list_display = [time, "queue", job, "event_type", moved, "actor", message]
     fields = ["created_at", "queue", "object_id", "event_type", ("from_state", "to_state"), "actor", message, details]
     readonly_fields = [message, details]
     filters = FilterSet(search=_events_of)
@@ -79,6 +93,7 @@ class ApiKeyAdmin(ModelAdmin):
     list_display = ["name", owner, "hint", "created_at", "expires_at", "used_at", "revoked_at"]
     list_select_related = ["user"]
     search_fields = ["name", "user__username"]
+    search_help_text = _("A key's name, its user or its site")
     autocomplete_fields = ["user"]
     fields = ["user", "name", "expires_at"]
     actions = ["revoke"]
@@ -92,6 +107,12 @@ class ApiKeyAdmin(ModelAdmin):
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[KeyChangeList]:
         return KeyChangeList
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        """Find the keys of a site by the site's name, too."""
+        found, may_repeat = super().get_search_results(request, queryset, search_term)
+        owners = owners_named(search_term.strip()) if search_term.strip() else []
+        return (found | queryset.filter(user__username__in=owners) if owners else found), may_repeat
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[Any]:
         return [owner, *self.fields[1:]] if obj else [*self.fields]

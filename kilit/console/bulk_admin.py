@@ -81,7 +81,7 @@ class BulkActionAdmin(LongListAdmin):
     filters = FILTERS
     list_display = [title, state, progress, asked_by, age]
     list_select_related = ["asked_by"]
-    search_help_text = gettext_lazy("A whole id, or a user name")
+    search_help_text = gettext_lazy("An id, or a user name")
 
     def get_queryset(self, request: HttpRequest) -> BulkActionQuerySet:
         rows: BulkActionQuerySet = super().get_queryset(request)

@@ -9,11 +9,18 @@ from unfold.views import ChangeList
 from kilit.access.models import ApiKey
 
 OwnerNames = Callable[[Collection[str]], Mapping[str, str]]  # from user names to what people know
+OwnersNamed = Callable[[str], Collection[str]]  # from a part of such a name to user names
 sources: list[OwnerNames] = []
+searches: list[OwnersNamed] = []
 
 
-def register_owner_names(source: OwnerNames) -> None:
+def register_owner_names(source: OwnerNames, search: OwnersNamed) -> None:
     sources.append(source)
+    searches.append(search)
+
+
+def owners_named(text: str) -> list[str]:
+    return [username for search in searches for username in search(text)]
 
 
 def owner_names(usernames: Collection[str]) -> dict[str, str]:

@@ -84,7 +84,7 @@ class UploadBatchAdmin(LongListAdmin):
     list_display = [upload, site, size, sent, answer, result, note]
     filters = UPLOAD_FILTERS
     list_select_related = ["site"]
-    search_help_text = gettext_lazy("A whole id of an upload")
+    search_help_text = gettext_lazy("The id of an upload")
     change_form_outer_after_template = "admin/ociqueue/batch_rows.html"
     fieldsets = FIELDSETS
     readonly_fields = READ_ONLY

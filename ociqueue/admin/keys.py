@@ -23,6 +23,8 @@ from ociqueue.models import Site
 from ociqueue.models.site import KEYS_USER_PREFIX
 from ociqueue.states import SyncMethod
 
+MOST_SITES_FOUND = 100  # by a part of their name, when keys are searched
+
 
 class KeyForm(forms.Form):
     name = forms.CharField(
@@ -147,6 +149,12 @@ def key_owners(usernames: Collection[str]) -> dict[str, str]:
     ids = [username[prefix:] for username in usernames if username.startswith(KEYS_USER_PREFIX)]
     names = Site.objects.filter(public_id__in=ids).values_list("public_id", "name")
     return {f"{KEYS_USER_PREFIX}{public_id}": name for public_id, name in names}
+
+
+def owners_of_sites(text: str) -> list[str]:
+    """Return the technical users that own the keys of sites with such a name."""
+    ids = Site.objects.filter(name__icontains=text).values_list("public_id", flat=True)
+    return [f"{KEYS_USER_PREFIX}{public_id}" for public_id in ids[:MOST_SITES_FOUND]]
 
 
 def _script_address(site: Site) -> str:

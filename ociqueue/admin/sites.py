@@ -59,7 +59,7 @@ class SiteAdmin(ModelAdmin):
     list_filter = ["sync_method", "is_paused"]
     list_per_page = 50
     search_fields = ["name", "=public_id"]
-    search_help_text = gettext_lazy("A name, or a whole public id")
+    search_help_text = gettext_lazy("A name, or a public id")
     fieldsets = [
         (None, {"fields": [*SETTINGS, "public_id"]}),
         (gettext_lazy("Script"), {"fields": ["last_export_at", "last_ack_at", "created_at"]}),

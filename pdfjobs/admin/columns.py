@@ -9,7 +9,17 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from kilit.console.formatting import breakable, code_badge, column, error_cell, number, since, two_lines, verbatim
+from kilit.console.formatting import (
+    breakable,
+    code_badge,
+    column,
+    duration,
+    error_cell,
+    number,
+    since,
+    two_lines,
+    verbatim,
+)
 from kilit.console.machine_errors import in_words
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering.errors import MISSING_PAGES, TOO_LARGE
@@ -99,6 +109,7 @@ took = column("took", _("took"), _took)
 age = column("age", _("age"), lambda row: since(row.created_at), order="id")
 detail = column("error_detail", _("details for operators"), lambda row: in_words(row.error_detail) or "-")
 key = column("key", _("job key"), lambda row: breakable(row.job_key))
+timeout = column("timeout", _("timeout"), lambda row: duration(row.timeout))
 artifact = column("artifact", _("artifact key"), lambda row: breakable(row.artifact_key) or "-")
 digest = column("digest", _("artifact digest"), lambda row: breakable(row.artifact_digest) or "-")
 # Columns are functions, so Django does not sort by them, which would read the whole table.
@@ -108,5 +119,5 @@ FIELDSETS: Any = [
     (_("Error"), {"fields": ["error_code", detail]}),
     (_("Times"), {"fields": ["created_at", "queued_at", "started_at", "finished_at", took]}),
     (_("File"), {"fields": [size, artifact, digest]}),
-    (_("Request"), {"fields": [key, "timeout"]}),
+    (_("Request"), {"fields": [key, timeout]}),
 ]

@@ -178,3 +178,13 @@ def test_a_new_key_can_be_copied(admin_client, admin_user, make_person, site) ->
         assert f'data-copy="{key}"' in shown
         assert 'data-copied="Copied"' in shown
         assert 'aria-label="Copy: the new key"' in shown
+
+
+def test_keys_are_found_by_the_name_of_their_site(admin_client, make_site) -> None:
+    for name in ("Ege Mobilya", "Anadolu"):
+        make_site(name=name).issue_key(name=f"key of {name}")
+
+    html = admin_client.get("/admin/access/apikey/", {"q": "ege mob"}).text
+
+    assert "key of Ege Mobilya" in html
+    assert "key of Anadolu" not in html
