@@ -122,9 +122,12 @@ PART_COLUMNS = {
 }
 
 
-def part_table(parts: list[dict[str, Any]]) -> dict[str, Any]:
+def part_table(parts: list[dict[str, Any]], job: Job) -> dict[str, Any]:
+    """Return the parts as a table; those that are larger than the plate have a badge."""
     names = [name for name in PART_COLUMNS if any(part.get(name) is not None for part in parts)]
-    rows = [[str(part.get(name, "")) for name in names] for part in parts]
+    too_large = {*(job.warning_details or {}).get("parts", [])} if job.warning_code else set()
+    mark = badge(_("too large"), "warning") if too_large else ""
+    rows = [(mark if part["id"] in too_large else "", [str(part.get(name, "")) for name in names]) for part in parts]
     return {"part_columns": [PART_COLUMNS[name] for name in names], "part_rows": rows}
 
 

@@ -120,7 +120,7 @@ class JobAdmin(PausableQueueAdmin):
     def detail_context(self, row: Job) -> dict[str, Any]:
         return {
             **super().detail_context(row),
-            **columns.part_table(row.payload["parts"][:MOST_PARTS_SHOWN]),
+            **columns.part_table(row.payload["parts"][:MOST_PARTS_SHOWN], row),
             "parts_beyond": max(0, row.part_count - MOST_PARTS_SHOWN),
             "solution_files": row.solution_files.defer("content").order_by("name") if row.xml_sha256 else [],
             "plans": drawn_plans(row),

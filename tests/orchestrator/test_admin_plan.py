@@ -95,12 +95,15 @@ def test_a_file_without_a_solution_shows_the_stored_figures(make_person) -> None
 
 def test_names_from_the_file_are_escaped(make_person) -> None:
     evil = BOARD.replace("narrow", "&lt;script&gt;alert(1)&lt;/script&gt;").replace("MDF-18", "&quot;&gt;&lt;b&gt;")
+    evil = evil.replace("GOVDE_g1_TRIM_10.00", "&lt;i&gt;x")  # of a part that is large enough for its name
 
     shown = page_of(make_person("viewer"), solved(SOLUTIONS.format(evil))).text
 
     assert "<script>alert" not in shown
     assert "&lt;script&gt;alert(1)" in shown
     assert '"><b>' not in shown
+    assert "<i>x" not in shown
+    assert shown.count(">&lt;i&gt;x</text>") == 2
 
 
 @pytest.mark.parametrize(

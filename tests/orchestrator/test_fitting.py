@@ -95,6 +95,7 @@ def test_page_and_list_flag_the_parts_by_name(make_person) -> None:
     narrowed = viewer.get(LIST, {"warning": "W_PART_EXCEEDS_PLATE"}).text
 
     assert f"{MESSAGE}. OptiPlanning cannot place them." in page
+    assert page.count(">too large<") == 1, "in the table of parts"
     assert listed.count(f'title="{MESSAGE}"') == 1
     assert "S-1001" in narrowed
     assert "S-2" not in narrowed
