@@ -33,6 +33,8 @@ AT_REST = (JobState.DONE, JobState.HOLD, JobState.FAILED)
 WORKING = tuple(state for state in JobState if state not in AT_REST)
 # OptiPlanning or the saw has worked on these, and time limits run.
 STARTED = (JobState.OPTI_RUNNING, JobState.OPTI_DONE, JobState.XML_READY, JobState.DELIVERED)
+# OptiPlanning has not started; operators may change the priority.
+BEFORE_OPTIPLANNING = (JobState.NEW, JobState.PREPARED, JobState.OPTI_IMPORTED, JobState.HOLD)
 # A job in one of these has an error and belongs to an error group.
 FAILING = (JobState.HOLD, JobState.FAILED)
 # Nothing has reached the saw yet. Later states depend on the saw's answer: a cancelled job must never be cut.

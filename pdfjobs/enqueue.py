@@ -54,6 +54,7 @@ def insert_or_find(owner: User, request: JobRequest, key: str) -> tuple[PdfJob |
         payload=request.variables,
         options=request.options.canonical(),
         timeout=request.timeout,
+        priority=request.priority,
     )
     with transaction.atomic():
         PdfJob.objects.bulk_create([new], ignore_conflicts=True)

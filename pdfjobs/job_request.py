@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
+from kilit.lock.priorities import Priority
 from pdfjobs.documents import Document, document
 from pdfjobs.models.job import LONGEST_TIMEOUT
 from pdfjobs.rendering import PageOptions
@@ -21,6 +22,7 @@ class JobRequest:
     options: PageOptions
     timeout: timedelta
     fail_safe: FailSafe
+    priority: Priority = Priority.NORMAL
 
 
 def parse_job_request(body: Any) -> JobRequest:
@@ -36,6 +38,7 @@ def parse_job_request(body: Any) -> JobRequest:
         options,
         timedelta(seconds=options.timeout) if options.timeout else LONGEST_TIMEOUT,
         options.fail_safe or FailSafe(settings.PDF_FAIL_SAFE),
+        Priority[(request.priority or "normal").upper()],
     )
 
 

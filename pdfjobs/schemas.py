@@ -6,6 +6,7 @@ from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from kilit.api.messages import Expected, Id, Message, Time
+from kilit.lock.priorities import PriorityName
 from pdfjobs.documents.catalogue import KNOWN
 from pdfjobs.documents.fields import MOST_ERRORS
 from pdfjobs.models.job import LONGEST_TIMEOUT
@@ -33,6 +34,11 @@ class PdfRequest(Message, Generic[VariablesT]):
         json_schema_extra={"type": "object"},
     )
     options: PdfOptions | None = None
+    priority: PriorityName | None = Field(
+        default=None,
+        description="Who is served first while jobs wait; default: normal. It does not change the document, and a job "
+        "that exists already keeps its own.",
+    )
 
     examples = {name: {"template_name": name, "variables": kind.sample} for name, kind in KNOWN.items()}
 
@@ -51,6 +57,7 @@ class PdfJobDetail(PdfJobCreated):
     error_code: Annotated[str, WithJsonSchema({"type": "string", "enum": ErrorCode.values})] | None
     download_url: str | None
     retry_count: int
+    priority: PriorityName
 
 
 class PdfVariable(TypedDict):

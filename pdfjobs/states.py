@@ -57,6 +57,8 @@ MAX_RETRIES = 2
 # A job in one of these owns its key: the same request finds it.
 LIVE = (PdfStatus.QUEUED, PdfStatus.RUNNING, PdfStatus.SUCCEEDED)
 UNFINISHED = (PdfStatus.QUEUED, PdfStatus.RUNNING)
+# Operators may change the priority.
+WAITING = (PdfStatus.QUEUED,)
 # The cleanup expires these when they are old.
 FINISHED = (PdfStatus.SUCCEEDED, PdfStatus.FAILED)
 
@@ -65,7 +67,7 @@ PDF_JOBS = Lifecycle(
     states=PdfStatus,
     initial=[PdfStatus.QUEUED],
     moves={
-        # A worker takes the job that has waited longest.
+        # A worker takes the job whose turn it is, by waiting time and priority.
         "claim": move(PdfStatus.QUEUED, to=PdfStatus.RUNNING),
         # The worker has stored the PDF.
         "succeed": move(PdfStatus.RUNNING, to=PdfStatus.SUCCEEDED),

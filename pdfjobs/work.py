@@ -46,7 +46,7 @@ def run_due_jobs() -> None:
         return
     end, has_rung = time.monotonic() + TURN, False
     with acting_as(ACTOR):
-        while claimed := PdfJob.objects.claim(limit=1):
+        while claimed := PdfJob.objects.claim():
             if not has_rung and is_due():
                 doorbells.ring_now(BELL)
                 has_rung = True  # later jobs ring when they are created

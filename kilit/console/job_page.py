@@ -106,7 +106,12 @@ class JobPageAdmin(ErrorGroupsAdmin):
             "crumb_names_row": True,
         }
         name = self.row_name(row)
+        context |= self.reader_context(request, row)
         return page(self, request, self.job_template, title=name, name=name, **context, **self.detail_context(row))
+
+    def reader_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """Return what else the page shows, if it depends on who reads it."""
+        return {}
 
     def detail_context(self, row: Any) -> dict[str, Any]:
         """Return the story of a row; a queue adds what its own template shows."""

@@ -57,12 +57,13 @@ class LifecycleQuerySet(models.QuerySet[Row]):
         return {pk for (pk,) in self._move_picked(verb, rows, changes, returning=[self.model._meta.pk])}
 
     def take(
-        self, verb: str, /, *, limit: int, order: tuple[str, ...], only: tuple[str, ...] = (), **changes: Any
+        self, verb: str, /, *, limit: int, order: tuple[Any, ...], only: tuple[str, ...] = (), **changes: Any
     ) -> list[Row]:
         """Move at most `limit` rows, first by `order`, and return exactly those: this is how rows are claimed.
 
         Rows that another transaction has locked are skipped, so claimers neither wait for each other nor get the same
-        row. With `only`, the other columns are deferred.
+        row. They are returned in the order of the columns that `order` names. With `only`, the other columns are
+        deferred.
         """
         fields = [field for field in self.model._meta.concrete_fields if not only or field.name in only]
         names = [field.attname for field in fields]
@@ -94,10 +95,10 @@ class LifecycleQuerySet(models.QuerySet[Row]):
             return super().bulk_create(objs, *args, **options)
 
     def _take(
-        self, verb: str, fields: Sequence[Any], *, limit: int, order: tuple[str, ...], changes: dict[str, Any]
+        self, verb: str, fields: Sequence[Any], *, limit: int, order: tuple[Any, ...], changes: dict[str, Any]
     ) -> list[tuple[Any, ...]]:
         free = self.order_by(*order).select_for_update(skip_locked=True, of=("self",))
-        by = [self.model._meta.get_field(name) for name in order]
+        by = [self.model._meta.get_field(name) for name in order if isinstance(name, str)]
         return self._move_picked(verb, free, changes, returning=fields, order=by, limit=limit)
 
     def _move_picked(self, verb: str, rows: Self, changes: dict[str, Any], **options: Any) -> list[tuple[Any, ...]]:

@@ -68,7 +68,7 @@ class LongJobQuerySet(LeasedQuerySet[LongJob]):
     def free(self) -> Self:
         return self.filter(Q(lease_until=None) | Q(lease_until__lt=Now()))
 
-    def lease_next(self, *, order: tuple[str, ...], **changes: Any) -> LongJob | None:
+    def lease_next(self, *, order: tuple[Any, ...], **changes: Any) -> LongJob | None:
         """Claim the first free row by `order`, skipping rows that another transaction has locked.
 
         The state stays as it is. Taking over a lease that ran out counts as a lapse.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
-from django.db.models.functions import Now
+from django.db.models import Subquery
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -27,6 +27,7 @@ from orchestrator.admin.columns import warning_text
 from orchestrator.admin.first_actions import RULE_CODES, rules_address
 from orchestrator.errors import Code
 from orchestrator.models import Job
+from orchestrator.models.queryset import SLOT_TURN
 from orchestrator.planning.rules import rules_error
 from orchestrator.states import CANCELLABLE, JOBS, STARTED, JobState
 from orchestrator.workflow.error_help import help_for
@@ -95,10 +96,11 @@ def _awaited(job: Job) -> Iterator[Blocker]:
 
 def _waits_for_slot(job: Job) -> Iterator[Blocker]:
     running = Job.objects.filter(status=JobState.OPTI_RUNNING)
-    longer = Job.objects.waiting_for_slot().filter(imported_at__lt=job.imported_at or Now()).exclude(pk=job.pk)
+    mine = Subquery(Job.objects.filter(pk=job.pk).values(turn=SLOT_TURN))
+    earlier = Job.objects.waiting_for_slot().alias(turn=SLOT_TURN).filter(turn__lt=mine)
     for jobs, sentence in (
         (running, _("OptiPlanning runs one job at a time and is busy with another.")),
-        (longer.order_by("imported_at"), _("Another order has waited longer for OptiPlanning.")),
+        (earlier.order_by("turn"), _("It is the turn of another order, by waiting time and priority.")),
     ):
         if other := jobs.only("pk", "order_id").first():
             link = _("Order %(order)s") % {"order": other.order_id}

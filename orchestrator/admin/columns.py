@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from kilit.console.formatting import badge, code_badge, column, error_cell, since, two_lines
 from kilit.console.machine_errors import in_words
 from kilit.console.masking import mask_phone
+from kilit.console.priorities import with_priority
 from orchestrator.models import Job
 from orchestrator.states import CANCELLABLE, WORKING, JobState, Mode
 
@@ -132,7 +133,7 @@ def part_table(parts: list[dict[str, Any]], job: Job) -> dict[str, Any]:
 
 
 order = column("order", gettext_lazy("order"), _order)
-state = column("state", gettext_lazy("state"), lambda job: state_badge(job.status))
+state = column("state", gettext_lazy("state"), lambda job: with_priority(state_badge(job.status), job))
 customer = column("customer", gettext_lazy("customer"), _customer)
 mode = column("mode", gettext_lazy("mode"), _mode)
 whole_error = column("error_message", gettext_lazy("message"), lambda job: in_words(job.error_message) or "-")

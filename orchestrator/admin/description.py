@@ -36,6 +36,7 @@ STORY = Story(
         "validate": _("Solution checked"),
         "deliver": _("Taken by the saw"),
         "finish": _("Finished"),
+        "PRIORITY_CHANGED": _("Priority changed by %(who)s"),
         "hold": _("Held until an operator approves"),
         "fail": _("Failed"),
         "approve": _("Approved by %(who)s"),

@@ -17,6 +17,7 @@ from kilit.console.actions import Action
 from kilit.console.formatting import badge, button, page
 from kilit.console.job_page import JobOffer
 from kilit.console.masking import mask_personal_data, mask_phone
+from kilit.console.priorities import PriorityAdmin
 from kilit.console.queue_pauses import PausableQueueAdmin
 from orchestrator.admin import blockers, columns, description
 from orchestrator.admin.first_actions import with_first
@@ -29,6 +30,7 @@ from orchestrator.models import Job
 from orchestrator.models.job import FAILURES
 from orchestrator.models.queryset import JobQuerySet
 from orchestrator.planning.excel.writing import render_sheets
+from orchestrator.states import BEFORE_OPTIPLANNING
 from orchestrator.workflow import operations
 from orchestrator.workflow.preflight import CheckLevel, preflight
 from orchestrator.workflow.step_context import plan_for
@@ -86,7 +88,7 @@ EXPORT_MASKS = {"customerPhone": mask_phone, "errorMessage": mask_personal_data}
 
 
 @admin.register(Job)
-class JobAdmin(PausableQueueAdmin):
+class JobAdmin(PriorityAdmin, PausableQueueAdmin):
     queue = operations.QUEUE
     state_badge = staticmethod(columns.state_badge)
     description = description.CUTTING_JOB
@@ -95,6 +97,7 @@ class JobAdmin(PausableQueueAdmin):
     failures = FAILURES
     row_name = staticmethod(lambda job: job.order_id)
     operator_actions = (APPROVE, RETRY, CANCEL)
+    priority_states = BEFORE_OPTIPLANNING
     pause_title = gettext_lazy("Pause the cutting queue?")
     pause_effect = gettext_lazy(
         "No job is started until the queue is resumed. Jobs that OptiPlanning or the saw already has are finished, and "

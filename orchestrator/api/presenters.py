@@ -5,6 +5,7 @@ from typing import Any
 from kilit.api.cursor import encode_cursor
 from kilit.api.presenting import present
 from kilit.lock.models import Event
+from kilit.lock.priorities import Priority
 from orchestrator.errors import WarningCode
 from orchestrator.filters import FILTERS
 from orchestrator.models import Job
@@ -13,8 +14,8 @@ from orchestrator.schemas.jobs import AuditLine, CuttingJobsQuery, JobShown, Job
 
 def present_job(job: Job, shape: type = JobShown, **values: Any) -> dict[str, Any]:
     warnings = [warning] if (warning := present_warning(job)) else []
-    claimed = job.claim_token is not None
-    return present(job, shape, id=str(job.pk), state=job.status, claimed=claimed, warnings=warnings, **values)
+    columns = {"id": str(job.pk), "state": job.status, "priority": Priority(job.priority).api_name}
+    return present(job, shape, claimed=job.claim_token is not None, warnings=warnings, **columns, **values)
 
 
 def present_warning(job: Job) -> JobWarning | None:

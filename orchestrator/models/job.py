@@ -12,10 +12,11 @@ from kilit.lock.constraints import checks
 from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.leases import LongJobModel, no_lease
 from kilit.lock.prefixes import prefix_index
+from kilit.lock.priorities import Priority, priority_field
 from kilit.lock.triggers import lifecycle_triggers
 from orchestrator.errors import HOLD_CODES, Code, JobError, WarningCode
 from orchestrator.models.customer import Customer
-from orchestrator.models.queryset import CLAIMABLE, LEASE, ORDER, JobQuerySet, failure, takes_long
+from orchestrator.models.queryset import CLAIM_ORDER, CLAIMABLE, LEASE, ORDER, JobQuerySet, failure, takes_long
 from orchestrator.states import AT_REST, CANCELLABLE, FAILING, JOBS, JobState, Mode
 
 SOLVED = (JobState.OPTI_DONE, JobState.XML_READY, JobState.DELIVERED, JobState.DONE)
@@ -41,6 +42,7 @@ class Job(LongJobModel):
     part_count = models.PositiveIntegerField()
     manual_trigger_approved = models.BooleanField(default=False)
     retry_count = models.PositiveSmallIntegerField(_("retries"), default=0)
+    priority = priority_field()
     next_run_at = models.DateTimeField(_("next run"), db_default=Now())
     error_code = models.CharField(max_length=32, choices=Code, blank=True)
     error_message = models.CharField(max_length=1000, blank=True)
@@ -89,6 +91,7 @@ class Job(LongJobModel):
                 job_claim_has_a_lease=Q(claim_token=None, lease_until=None)
                 | Q(claim_token__isnull=False, lease_until__isnull=False),
                 job_at_rest_is_held_by_nobody=~Q(status__in=AT_REST) | Q(claim_token=None),
+                job_priority_is_known=Q(priority__in=Priority.values),
                 job_error_code_is_known=Q(error_code__in=["", *Code.values]),
                 hold_has_something_to_fix=~Q(status=JobState.HOLD) | Q(error_code__in=sorted(HOLD_CODES)),
                 failed_job_has_error_code=~Q(status=JobState.FAILED) | ~Q(error_code=""),
@@ -101,8 +104,10 @@ class Job(LongJobModel):
             ),
         ]
         indexes = [
-            # Claims look for the job due longest; finished jobs are not in this index.
+            # Whether a job is due, and which has been for longest; finished jobs are not in this index.
             models.Index(fields=ORDER, condition=CLAIMABLE, name="job_due"),
+            # Claims look for the job whose turn it is.
+            models.Index(*CLAIM_ORDER, condition=CLAIMABLE, name="job_turn"),
             # The sweep looks for lapsed claims.
             models.Index(fields=["lease_until"], condition=Q(lease_until__isnull=False), name="job_claimed"),
             # Taking the slot checks which job has waited longest.

@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from kilit.lock.leases import MOST_LAPSES, LongJobQuerySet, no_lease
 from kilit.lock.models.queue_pause import is_not_paused
+from kilit.lock.priorities import TurnTime
 from kilit.lock.text import strip_control_chars
 from orchestrator.errors import PERMANENT_CODES, Code, JobError
 from orchestrator.states import JOBS, STARTED, WORKING, JobState, Mode
@@ -23,6 +24,10 @@ LEASE = timedelta(seconds=60)
 # Writing more sheets than this may outlast a worker's task on a slow share.
 MANY_BATCHES = 100
 ORDER = ("next_run_at", "created_at")
+# Runners claim in this order, by due time and priority; the index job_turn serves it.
+CLAIM_ORDER = (TurnTime("next_run_at", "priority"), "created_at")
+# Jobs get OptiPlanning in this order.
+SLOT_TURN = TurnTime("imported_at", "priority")
 # What a runner may claim once it is due; the index job_due covers it.
 CLAIMABLE = Q(status__in=WORKING, claim_token=None)
 NO_ERROR = {"error_code": "", "error_message": ""}
@@ -76,9 +81,9 @@ class JobQuerySet(LongJobQuerySet["Job"]):
         return waiting.filter(Q(lease_until__gt=Now()) | Q(claim_token=None, next_run_at__gt=Now() - LEASE))
 
     def next_for_slot(self) -> Self:
-        """Keep the job that has waited longest for OptiPlanning, if it still sleeps and could have the slot now."""
+        """Keep the job whose turn with OptiPlanning it is, if it still sleeps and could have the slot now."""
         running = self.model.objects.filter(status=JobState.OPTI_RUNNING)
-        first = self.model.objects.waiting_for_slot().order_by("imported_at").values("pk")[:1]
+        first = self.model.objects.waiting_for_slot().order_by(SLOT_TURN).values("pk")[:1]
         asleep = self.filter(pk__in=first, status=JobState.OPTI_IMPORTED, claim_token=None, next_run_at__gt=Now())
         return asleep.filter(~Exists(running), is_not_paused(JOBS))
 
@@ -95,17 +100,18 @@ class JobQuerySet(LongJobQuerySet["Job"]):
     # Verbs of the runner
 
     def claim(self) -> "Job | None":
-        return self.claimable().lease_next(order=ORDER)
+        return self.claimable().lease_next(order=CLAIM_ORDER)
 
     def take_slot(self, job: "Job") -> bool:
-        """Give OptiPlanning to a held job, unless it is busy or another job has waited longer.
+        """Give OptiPlanning to a held job, unless it is busy or it is the turn of another.
 
         Two runners may both find the slot free; the unique index lets one in and the other gets False. So no program
         is started twice, and no job fails because it waits.
         """
-        longer = self.model.objects.waiting_for_slot().filter(imported_at__lt=OuterRef("imported_at"))
+        my_turn = TurnTime(OuterRef("imported_at"), OuterRef("priority"))
+        earlier = self.model.objects.waiting_for_slot().alias(turn=SLOT_TURN).filter(turn__lt=my_turn)
         running = self.model.objects.filter(status=JobState.OPTI_RUNNING)
-        mine = self.held_by(job).filter(~Exists(longer), ~Exists(running))
+        mine = self.held_by(job).filter(~Exists(earlier), ~Exists(running))
         started = {"opti_started_at": Now(), "opti_ended_at": None, "lease_until": Now() + LEASE, "lapse_count": 0}
         try:
             with transaction.atomic():
@@ -116,7 +122,7 @@ class JobQuerySet(LongJobQuerySet["Job"]):
             return False
 
     def wake_next(self) -> int:
-        """Make the job that has waited longest for OptiPlanning due when the slot is free; the others sleep on."""
+        """Make the job whose turn with OptiPlanning it is due when the slot is free; the others sleep on."""
         return self.next_for_slot().update(next_run_at=Now())
 
     def fail_spent(self) -> set[UUID]:

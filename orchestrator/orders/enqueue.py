@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from kilit.lock.models import Event
+from kilit.lock.priorities import Priority
 from kilit.workers import doorbells
 from orchestrator.models import Job
 from orchestrator.orders.order import canonical, payload_hash
@@ -30,6 +31,7 @@ def enqueue(order: Order, *, mode_is_given: bool = True, warning: Mapping[str, A
         payload=payload,
         payload_hash=payload_hash(payload),
         part_count=len(order.parts),
+        priority=Priority[order.priority.upper()],
         **(warning or {}),
     )
     with transaction.atomic():

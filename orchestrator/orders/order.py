@@ -18,8 +18,11 @@ def read_order(body: Any, *, default_mode: str) -> Order:
 
 
 def canonical(order: Order) -> dict[str, Any]:
-    """Return the order in canonical JSON: defaults filled in, nulls left out, 18 and 18.0 alike."""
-    return order.model_dump(mode="json", exclude_none=True)
+    """Return the order in canonical JSON: defaults filled in, nulls left out, 18 and 18.0 alike.
+
+    Its priority is left out: it says when, not what.
+    """
+    return order.model_dump(mode="json", exclude_none=True, exclude={"priority"})
 
 
 def payload_hash(payload: Mapping[str, Any]) -> str:

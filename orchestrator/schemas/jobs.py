@@ -7,6 +7,7 @@ from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
 from kilit.api.messages import Id, Message, Time, text
+from kilit.lock.priorities import PriorityName
 from orchestrator.errors import Code, WarningCode
 from orchestrator.states import JobState, Mode
 
@@ -54,6 +55,7 @@ class JobShown(TypedDict):
     payload_hash: str
     part_count: int
     retry_count: int
+    priority: PriorityName
     manual_trigger_approved: bool
     claimed: bool
     error_code: Code | None

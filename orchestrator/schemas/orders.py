@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from kilit.api.messages import FieldError, InvalidMessage, Message, ShownAs, invalid
+from kilit.lock.priorities import PriorityName
 from kilit.lock.text import CONTROL_CHARS
 
 EDGES = ("edge_up", "edge_lo", "edge_sx", "edge_dx")
@@ -189,6 +190,12 @@ class Order(OrderMessage):
     plate_size: PlateSize | None = None
     parts: Annotated[list[Part], Field(min_length=1, max_length=MOST_PARTS, description="Their ids are unique.")]
     revision: Annotated[Revision, ShownAs(Revision | None)] = 0
+    # Not part of the canonical order: the same order with another priority is the same job.
+    priority: Annotated[
+        PriorityName,
+        ShownAs(PriorityName | None),
+        Field(description="Who is served first while jobs wait. An order that exists already keeps its own."),
+    ] = "normal"
 
     examples = {"a cupboard": EXAMPLE}
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from django.conf import settings
+from django.db.models import Subquery
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -12,6 +13,7 @@ from kilit.console.formatting import number as grouped
 from kilit.lock.models import Event
 from pdfjobs.admin.columns import remedy
 from pdfjobs.models import PdfJob
+from pdfjobs.models.queryset import TURN
 from pdfjobs.states import PDF_JOBS, PdfStatus
 from pdfjobs.storage import artifacts
 
@@ -45,7 +47,8 @@ def _queued(row: PdfJob) -> Iterator[Blocker]:
     if artifacts.is_unavailable():
         yield blocked(_("The storage of PDF files does not answer. Workers continue when it does."))
         return
-    before = PdfJob.objects.due().filter(queued_at__lt=row.queued_at)[: MOST_COUNTED + 1].count()
+    mine = PdfJob.objects.filter(pk=row.pk).values(turn=TURN)
+    before = PdfJob.objects.due().alias(turn=TURN).filter(turn__lt=Subquery(mine))[: MOST_COUNTED + 1].count()
     if before:
         most = _("more than %(most)s") % {"most": grouped(MOST_COUNTED)}
         number = grouped(before) if before <= MOST_COUNTED else most

@@ -21,6 +21,7 @@ from kilit.console.formatting import (
     verbatim,
 )
 from kilit.console.machine_errors import in_words
+from kilit.console.priorities import with_priority
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering.errors import MISSING_PAGES, TOO_LARGE
 from pdfjobs.states import MAX_RETRIES, ErrorCode, PdfStatus
@@ -100,7 +101,7 @@ def _json(value: Any) -> str:
 
 
 name = column("name", _("document"), _name)
-state = column("state", _("state"), lambda row: state_badge(row.status))
+state = column("state", _("state"), lambda row: with_priority(state_badge(row.status), row))
 owner = column("owner", _("owner"), lambda row: row.owner.get_username())
 retries = column("retries", _("retries"), _retries)
 error = column("error", _("error"), lambda row: error_cell(row.error_code, row.error_detail))

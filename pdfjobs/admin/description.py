@@ -30,6 +30,7 @@ STORY = Story(
         "retry": _("Queued again automatically"),
         "retry_selected": _("Retried by %(who)s"),
         "undo_retry": _("Retry taken back by %(who)s"),
+        "PRIORITY_CHANGED": _("Priority changed by %(who)s"),
         "expire": _("Expired by %(who)s"),
     },
     attempts="retry_count",

@@ -13,6 +13,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from kilit.console.actions import Action
 from kilit.console.blockers import lease_holdings
 from kilit.console.masking import mask_personal_data
+from kilit.console.priorities import PriorityAdmin
 from kilit.console.queue_pauses import PausableQueueAdmin
 from pdfjobs import operations
 from pdfjobs.admin import blockers, columns, description
@@ -21,7 +22,7 @@ from pdfjobs.models import PdfJob
 from pdfjobs.models.job import FAILURES
 from pdfjobs.models.queryset import PdfJobQuerySet
 from pdfjobs.rendering import sandbox_warning
-from pdfjobs.states import PdfStatus
+from pdfjobs.states import WAITING, PdfStatus
 from pdfjobs.storage.artifacts import StorageUnavailable
 
 RETRY = Action(
@@ -59,7 +60,7 @@ EXPORT_FIELDS = {
 
 
 @admin.register(PdfJob)
-class PdfJobAdmin(PausableQueueAdmin):
+class PdfJobAdmin(PriorityAdmin, PausableQueueAdmin):
     queue = operations.QUEUE
     state_badge = staticmethod(columns.state_badge)
     description = description.PDF_JOB
@@ -68,6 +69,7 @@ class PdfJobAdmin(PausableQueueAdmin):
     failures = FAILURES
     row_name = staticmethod(columns.row_name)
     operator_actions = (RETRY, EXPIRE)
+    priority_states = WAITING
     pause_title = _("Pause the PDF queue?")
     pause_effect = _(
         "Workers take no more jobs until the queue is resumed. Jobs that are being rendered finish, and new requests "

@@ -15,6 +15,7 @@ from kilit.access.authentication import given_key
 from kilit.api import openapi
 from kilit.api.errors import DATABASE_DOWN, ApiError
 from kilit.api.openapi import ApiResponse, endpoint
+from kilit.lock.priorities import Priority
 from kilit.workers.models import Heartbeat
 from pdfjobs.api.views import RETRY_AFTER, OnePdfView, PdfView, fallback_response
 from pdfjobs.documents import Document, documents
@@ -116,6 +117,7 @@ class PdfJobView(OnePdfView):
             "error_code": job.error_code or None,
             "download_url": url,
             "retry_count": job.retry_count,
+            "priority": Priority(job.priority).api_name,
         }
         return Response(body)
 

@@ -15,9 +15,10 @@ from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import LeasedModel, no_lease
 from kilit.lock.prefixes import prefix_index
+from kilit.lock.priorities import Priority, priority_field
 from kilit.lock.triggers import lifecycle_triggers
 from pdfjobs.documents.definition import LONGEST_NAME
-from pdfjobs.models.queryset import ENDED, PdfJobQuerySet
+from pdfjobs.models.queryset import ENDED, ORDER, PdfJobQuerySet
 from pdfjobs.states import FINISHED, LIVE, MAX_RETRIES, PDF_JOBS, UNFINISHED, ErrorCode, PdfStatus
 
 LONGEST_TIMEOUT = timedelta(seconds=60)
@@ -76,6 +77,7 @@ class PdfJob(LeasedModel):
     error_detail = models.TextField(blank=True, help_text="For operators; callers see only the code.")
     error_group = error_group_field()
     retry_count = models.PositiveSmallIntegerField("retries", default=0)
+    priority = priority_field()
     queued_at = models.DateTimeField(_("queued at"), db_default=Now())
     started_at = models.DateTimeField(_("started at"), null=True)
     finished_at = models.DateTimeField(_("finished at"), null=True)
@@ -115,12 +117,15 @@ class PdfJob(LeasedModel):
                 | Q(error_code="", error_detail="") & ~Q(status=PdfStatus.FAILED),
                 # Whatever the code does, no job is retried endlessly.
                 pdf_retries_are_bounded=Q(retry_count__lte=MAX_RETRIES),
+                pdf_priority_is_known=Q(priority__in=Priority.values),
                 pdf_timeout_is_bounded=Q(timeout__gt=timedelta(0), timeout__lte=LONGEST_TIMEOUT),
             ),
         ]
         indexes = [
-            # Claims: the job that has waited longest. Finished jobs are not in it.
+            # The oldest waiting job. Finished jobs are not in it.
             models.Index(fields=["queued_at", "id"], condition=Q(status=PdfStatus.QUEUED), name="pdf_due"),
+            # Claims: the job whose turn it is.
+            models.Index(*ORDER, condition=Q(status=PdfStatus.QUEUED), name="pdf_turn"),
             # The reaper: lapsed leases.
             models.Index(fields=["lease_until"], condition=Q(status=PdfStatus.RUNNING), name="pdf_held"),
             # The cleanup: jobs that finished long ago.

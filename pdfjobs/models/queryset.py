@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce, Now
 
 from kilit.lock.leases import LeasedQuerySet, new_lease, no_lease
 from kilit.lock.models.queue_pause import is_not_paused
+from kilit.lock.priorities import TurnTime
 from kilit.lock.text import strip_control_chars
 from pdfjobs.states import FINISHED, LIVE, MAX_RETRIES, PDF_JOBS, RETRYABLE, ErrorCode, PdfStatus
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 LONGEST_DETAIL = 2000
 # On top of its timeout a job may launch a browser (10 s) and store its file; after that its worker counts as dead.
 LEASE_BEYOND_TIMEOUT = timedelta(seconds=30)
+
+# The index pdf_turn serves it.
+TURN = TurnTime("queued_at", "priority")
+ORDER = (TURN, "id")
 
 MAY_RETRY = Q(error_code__in=RETRYABLE, retry_count__lt=MAX_RETRIES)
 # Nothing of the last attempt stays in the row; the events have it.
@@ -66,10 +71,10 @@ class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
     def waiting_since_before(self, age: timedelta) -> Self:
         return self.due().filter(queued_at__lt=Now() - age)
 
-    def claim(self, *, limit: int = 1) -> list["PdfJob"]:
-        """Claim the jobs that have waited longest; a retried job waits behind the others."""
+    def claim(self) -> list["PdfJob"]:
+        """Claim the job whose turn it is: by waiting time and priority. A retried job waits behind the others."""
         lease = new_lease(F("timeout") + LEASE_BEYOND_TIMEOUT)
-        return self.claimable().take("claim", limit=limit, order=("queued_at", "id"), started_at=Now(), **lease)
+        return self.claimable().take("claim", limit=1, order=ORDER, started_at=Now(), **lease)
 
     def fail(self, *, code: str, detail: str) -> FailResult:
         """Fail running jobs, and queue those again that may be retried.

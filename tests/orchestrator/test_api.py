@@ -37,6 +37,7 @@ SAME = {
     "18.0 for 18": {"parts": [GOVDE | {"thickness_mm": 18.0, "width_cm": 40.00}, ARKALIK]},
     "null edges": {"parts": [GOVDE | {"iidesc": None}, ARKALIK | {"edge_lo": None, "delik_kodu": None}]},
     "the default revision": {"revision": 0},
+    "another priority": {"priority": "urgent"},
 }
 
 

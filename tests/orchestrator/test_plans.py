@@ -12,8 +12,8 @@ from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.schemas.jobs import CuttingJobsQuery
 from orchestrator.states import JobState
 from orchestrator.workflow.runner import is_due
-from tests.support.crowded_cutting_jobs import TABLE, crowded  # noqa: F401 - a fixture
-from tests.support.plans import blocks, explained, statements, walked
+from tests.support.crowded_cutting_jobs import FILL, TABLE, crowded  # noqa: F401 - a fixture
+from tests.support.plans import blocks, crowding, explained, statements, walked
 
 # With fewer rows PostgreSQL might well read the whole table, and be right.
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -49,3 +49,14 @@ def test_nothing_walks_the_finished_jobs_to(question, crowded) -> None:  # noqa:
         plan = explained(statement)
         # Of what most rows match, the first are found at once.
         assert walked(plan, TABLE) == [] or blocks(plan) < FEW, statement
+
+
+def test_a_claim_reads_the_beginning_of_a_long_queue(sql) -> None:
+    """In the order of turns an index gives the first; a sort would read them all."""
+    with crowding(TABLE):
+        sql(FILL, 1, 20_000, "NEW")
+        sql("UPDATE orchestrator_job SET priority = (ARRAY[-1, 0, 1, 24])[1 + mod(abs(hashtext(order_id)), 4)]")
+
+    (statement,) = statements(Job.objects.claim, over=TABLE)
+
+    assert blocks(explained(statement)) < 200

@@ -43,6 +43,14 @@ def test_fail_safe_and_timeout_make_no_other_document(api) -> None:
     assert api.post(body(options={"landscape": True})).json()["job_id"] != first.json()["job_id"]
 
 
+def test_a_priority_makes_no_other_document_and_an_existing_job_keeps_its_own(api) -> None:
+    first = api.post(body(priority="urgent")).json()
+
+    assert api.post().json() == api.post(body(priority="low")).json() == first
+    assert api.get(first["job_id"]).json()["priority"] == "urgent"
+    assert PdfJob.objects.get().priority == 24
+
+
 def test_two_owners_have_a_job_each(api) -> None:
     other = Api(some_user("other"))
 

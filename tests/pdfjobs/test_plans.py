@@ -9,9 +9,9 @@ import pytest
 from pdfjobs import cleanup, enqueue, work
 from pdfjobs.filters import FILTERS
 from pdfjobs.models import PdfJob
-from tests.support.crowded_pdf_jobs import MOST_BUFFERS, TABLE, crowded  # noqa: F401 - a fixture
+from tests.support.crowded_pdf_jobs import FILL, MOST_BUFFERS, TABLE, crowded  # noqa: F401 - a fixture
 from tests.support.pdf_jobs import some_user
-from tests.support.plans import blocks, explained, statements, walked
+from tests.support.plans import blocks, crowding, explained, statements, walked
 
 # With fewer rows PostgreSQL might well read the whole table, and be right.
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -49,3 +49,14 @@ def test_nothing_that_runs_all_day_walks_the_finished_jobs(crowded: int, monkeyp
             assert walked(plan, TABLE) == [] or blocks(plan) < FEW, (name, statement)
             assert blocks(plan) < MOST_BUFFERS, (name, blocks(plan))
     assert walked(explained("SELECT id FROM pdfjobs_pdfjob WHERE error_detail = 'x'"), TABLE) != []
+
+
+def test_a_claim_reads_the_beginning_of_a_long_queue(sql) -> None:
+    """In the order of turns an index gives the first; a sort would read them all."""
+    with crowding(TABLE):
+        sql(FILL, some_user().pk, 1, 20_000, "queued")
+        sql("UPDATE pdfjobs_pdfjob SET priority = (ARRAY[-1, 0, 1, 24])[1 + mod(abs(hashtext(job_key)), 4)]")
+
+    (statement,) = statements(PdfJob.objects.claim, over=TABLE)
+
+    assert blocks(explained(statement)) < 200
