@@ -1,4 +1,5 @@
-// A menu closes with Escape, and when something else is clicked; when it opens, its field with data-focus has the focus.
+// The focus where a person types next: in a menu that opens, the field with data-focus; on a page, that with autofocus.
+// A menu closes with Escape, and when something else is clicked.
 "use strict";
 
 (() => {
@@ -9,6 +10,10 @@
   });
   document.addEventListener("click", (event) => {
     menus().forEach((menu) => { if (!menu.contains(event.target)) menu.open = false; });
+  });
+  // The page is hidden until Alpine has started, and what is hidden gets no focus.
+  window.addEventListener("load", () => {
+    if (document.activeElement === document.body) document.querySelector("[autofocus]")?.focus();
   });
   // This event does not bubble.
   document.addEventListener("toggle", (event) => {
