@@ -21,6 +21,7 @@ from kilit.console.blockers import (
     ready,
     waiting,
 )
+from kilit.console.formatting import ago
 from kilit.lock.models import Event
 from kilit.workers.models import Heartbeat, Runner
 from orchestrator.admin.columns import warning_text
@@ -48,6 +49,7 @@ def _reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
         case JobState.DONE:
             yield ended(_("Done: the saw has it."))
         case JobState.HOLD:
+            yield from _held_again(job, timeline)
             yield blocked(_("Needs approval. Fix the cause, then approve."))
             yield from (blocked(sentence, **_where(job)) for sentence in help_for(job))
         case JobState.FAILED:
@@ -55,6 +57,14 @@ def _reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
             yield from (blocked(sentence, **_where(job)) for sentence in help_for(job))
         case _:
             yield from _working(job, timeline)
+
+
+def _held_again(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
+    """Say that the last approval did not help, so that no one waits for what it did."""
+    approvals = [event for event in timeline if event.event_type == "HOLD_APPROVED"]
+    if approvals and approvals[-1].details.get("was") == job.error_code:
+        sentence = _("Approved %(ago)s, and held again for the same reason.")
+        yield blocked(sentence % {"ago": ago(approvals[-1].created_at)})
 
 
 def _where(job: Job) -> dict[str, str]:

@@ -4,7 +4,7 @@ from decimal import Decimal
 from typing import Any
 
 from orchestrator.errors import WarningCode
-from orchestrator.planning.transform import millimetres
+from orchestrator.planning.plan import millimetres
 from orchestrator.schemas.orders import Order, Part, PlateSize, plain
 from orchestrator.schemas.rules import Rules
 

@@ -1,9 +1,14 @@
 """The cutting plan: what is cut from which plate."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
 
 from orchestrator.schemas.orders import PlateSize
+from orchestrator.schemas.rules import Rules
+
+CENTS = Decimal("0.01")
 
 
 @dataclass(frozen=True)
@@ -39,3 +44,9 @@ class Plan:
     plate: PlateSize
     batches: tuple[Batch, ...]
     reset_parts: tuple[str, ...]  # ids of backing parts with edges removed
+    warning: Mapping[str, Any]  # columns of the job: which parts are larger than the plate
+
+
+def millimetres(centimetres: Decimal, rules: Rules) -> Decimal:
+    """Return millimetres rounded half up to the hundredth; the trim is printed, never added."""
+    return (centimetres * rules.cm_to_mm_multiplier).quantize(CENTS, ROUND_HALF_UP)

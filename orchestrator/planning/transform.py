@@ -6,11 +6,10 @@ from pathlib import Path
 
 from orchestrator.errors import Code, JobError
 from orchestrator.planning.excel.template import check_template
-from orchestrator.planning.plan import Batch, Plan, Row
+from orchestrator.planning.fitting import fit_warning
+from orchestrator.planning.plan import CENTS, Batch, Plan, Row, millimetres
 from orchestrator.schemas.orders import EDGES, Order, Part, plain
 from orchestrator.schemas.rules import Rules
-
-CENTS = Decimal("0.01")
 
 
 def transform(order: Order, rules: Rules, *, template: Path | None = None) -> Plan:
@@ -30,7 +29,8 @@ def transform(order: Order, rules: Rules, *, template: Path | None = None) -> Pl
         rows[part.part_type, part.color, part.thickness_mm].append(row)
         if was_reset:
             reset.append(part.id)
-    return Plan(plate, tuple(Batch(*key, rows=tuple(found)) for key, found in rows.items()), tuple(reset))
+    batches = tuple(Batch(*key, rows=tuple(found)) for key, found in rows.items())
+    return Plan(plate, batches, tuple(reset), fit_warning(order, rules))
 
 
 def transform_part(part: Part, rules: Rules) -> tuple[Row, bool]:
@@ -64,11 +64,6 @@ def transform_part(part: Part, rules: Rules) -> tuple[Row, bool]:
         desc1=part.desc1,
     )
     return row, backing and had_edges
-
-
-def millimetres(centimetres: Decimal, rules: Rules) -> Decimal:
-    """Return millimetres rounded half up to the hundredth; the trim is printed, never added."""
-    return (centimetres * rules.cm_to_mm_multiplier).quantize(CENTS, ROUND_HALF_UP)
 
 
 def _edge(part: Part, rules: Rules, side: str, name: str | None) -> Decimal | None:

@@ -15,9 +15,7 @@ from orchestrator.files.folders import Folders
 from orchestrator.models import Customer, Job
 from orchestrator.models.queryset import NO_ERROR, UNSOLVED
 from orchestrator.optiplanning.collecting import file_clock
-from orchestrator.orders.order import order_from
 from orchestrator.planning.excel.writing import render_sheets, write_files
-from orchestrator.planning.fitting import fit_warning
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.delivery import acknowledged, deliver, withdraw
@@ -51,7 +49,7 @@ def prepare(job: Job, _: KeepAlive) -> None:
             plate_size={"width_mm": plain(plan.plate.width_mm), "height_mm": plain(plan.plate.height_mm)},
             batch_count=batches,
             backing_edge_reset_count=reset,
-            **fit_warning(order_from(job.payload), current_rules()),  # by these rules, which may be others
+            **plan.warning,  # by these rules, which may not be those of the order's arrival
             attempt_started_at=job.attempt_started_at or file_clock(folders.export),
             **NO_ERROR,
         )

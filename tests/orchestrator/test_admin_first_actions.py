@@ -146,3 +146,13 @@ def test_an_approval_without_a_fix_shows_that_the_jobs_are_held_again(make_perso
     tick(patient=False)
 
     assert "2 HOLD again" in operator.get(LIST).text
+    assert "Approved less than a minute ago, and held again for the same reason." in page_of(operator, jobs[0]).text
+
+
+def test_a_job_that_is_held_for_another_reason_is_not_held_again(make_person) -> None:
+    operator, job = make_person("operator"), held(Code.OPERATOR_TRIGGER_REQUIRED)
+    operator.post(f"{LIST}act/approve/", {"ids": str(job.pk), "from_row": "1"})
+
+    Job.objects.filter(pk=job.pk).move("hold", **failure(JobError(Code.TRIM_RULE_MISSING, "Fix it.")))
+
+    assert "held again for the same reason" not in page_of(operator, job).text
