@@ -11,7 +11,7 @@ from kilit.console import dashboard, live
 from kilit.console.command_search import command_search
 from kilit.console.preferences import preferences
 from kilit.console.saved_views import saved_views
-from kilit.console.workers_page import workers_page
+from kilit.console.workers_page import run_task, workers_page
 
 admin.autodiscover()
 
@@ -21,6 +21,7 @@ console = [
     path("views/", admin.site.admin_view(saved_views), name="views"),
     path("live/", admin.site.admin_view(live.banner), name="live"),
     path("workers/", admin.site.admin_view(workers_page), name="workers"),
+    path("workers/<str:name>/run/", admin.site.admin_view(run_task), name="run_task"),
 ]
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),

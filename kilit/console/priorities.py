@@ -11,11 +11,19 @@ from django.urls import path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import badge
 from kilit.console.job_page import JobPageAdmin
 from kilit.lock.priorities import Priority, change_priority
 
+# For the timelines and the activity, by the verb that is recorded.
+PRIORITY_SENTENCES = {
+    "priority_low": gettext_lazy("Priority set to low by %(who)s"),
+    "priority_normal": gettext_lazy("Priority set to normal by %(who)s"),
+    "priority_high": gettext_lazy("Priority set to high by %(who)s"),
+    "priority_urgent": gettext_lazy("Priority set to urgent by %(who)s"),
+}
 COLOURS = {Priority.LOW: "", Priority.HIGH: "warning", Priority.URGENT: "danger"}
 
 

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
     from django_stubs_ext import StrOrPromise
 
+# For the activity, by the verb that is recorded.
+PAUSE_SENTENCES = {
+    "pause": gettext_lazy("Queue paused by %(who)s"),
+    "resume": gettext_lazy("Queue resumed by %(who)s"),
+}
+
 
 def find_pauses(user: "User | AnonymousUser") -> Iterator[Problem]:
     """Return the pauses of the queues that a user may see, as problems."""

@@ -1,15 +1,17 @@
-"""Supervisors, runners, doorbells and scheduled tasks: read only, instead of django-q2's own pages."""
+"""Supervisors, runners, doorbells and scheduled tasks, instead of django-q2's own pages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, cast
 
-from django.conf import settings
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.exceptions import PermissionDenied
-from django.db import connection
-from django.http import HttpRequest, HttpResponse
+from django.db import connection, transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -17,13 +19,12 @@ from django.views.decorators.http import require_safe
 from kilit.console.panels import Text, panels
 from kilit.workers.doorbells import RING_AGAIN_AFTER, doorbells
 from kilit.workers.models import ALIVE_FOR, Bell, Heartbeat, Runner, SweepRun
-from kilit.workers.sweeps import Sweep, sweeps
+from kilit.workers.sweeps import ENDS_WITHIN, STARTS_WITHIN, Sweep, make_due, sweeps
 
-STARTS_WITHIN = timedelta(minutes=1)
-# A task waits for a supervisor's next turn, and then for a free worker.
-LATE_AFTER = timedelta(minutes=1)
-# django-q2 ends a task a little after its timeout.
-ENDS_WITHIN = timedelta(seconds=settings.TASK_TIMEOUT + 10)
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+PROCESS_STARTS_WITHIN = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class SupervisorStatus:
         alive_at, started_at = self.heartbeat.alive_at, self.heartbeat.started_at
         if alive_at and alive_at > self.now - ALIVE_FOR:
             return Condition(_("running"), "success", _("Its workers process tasks."))
-        if alive_at is None and started_at > self.now - STARTS_WITHIN:
+        if alive_at is None and started_at > self.now - PROCESS_STARTS_WITHIN:
             return Condition(_("starting"), "info", _("It was just started; its first task is on the way."))
         return not_responding()
 
@@ -97,7 +98,7 @@ class ScheduledTask:
 
     @property
     def is_late(self) -> bool:
-        return self.next_at is not None and self.next_at + LATE_AFTER < self.now
+        return self.next_at is not None and self.next_at + STARTS_WITHIN < self.now
 
     @property
     def took(self) -> timedelta | None:
@@ -122,7 +123,7 @@ class ScheduledTask:
             return _("overdue"), _("It is due and no supervisor started it.")
         if started_at and not finished_at and started_at + ENDS_WITHIN < self.now:
             return _("interrupted"), _("Its worker died or was stopped while it ran.")
-        if taken_at and (started_at is None or started_at < taken_at) and taken_at + LATE_AFTER < self.now:
+        if taken_at and (started_at is None or started_at < taken_at) and taken_at + STARTS_WITHIN < self.now:
             return _("not run"), _("A supervisor started it and no worker ran it.")
         return None
 
@@ -210,6 +211,10 @@ def may_see_workers(request: HttpRequest) -> bool:
     return request.user.has_perms(["workers.view_heartbeat", "workers.view_sweeprun"])
 
 
+def may_run_tasks(request: HttpRequest) -> bool:
+    return may_see_workers(request) and request.user.has_perm("workers.operate_sweeprun")
+
+
 @require_safe
 @never_cache
 def workers_page(request: HttpRequest) -> HttpResponse:
@@ -221,6 +226,29 @@ def workers_page(request: HttpRequest) -> HttpResponse:
         "title": _("Workers and scheduled tasks"),
         "now": now,
         "workers": Workers.seen_at(now),
+        "may_run": may_run_tasks(request),
         "is_fullwidth": "1",
     }
     return TemplateResponse(request, "admin/console/workers.html", {**admin.site.each_context(request), **context})
+
+
+def run_task(request: HttpRequest, name: str) -> HttpResponse:
+    """Make a scheduled task due, so that a supervisor starts it within a second."""
+    if not may_run_tasks(request):
+        raise PermissionDenied
+    if name not in sweeps:
+        raise Http404
+    if request.method == "POST":  # logging in again leads here without the form
+        with transaction.atomic():
+            is_due = make_due(name)
+            if is_due:
+                run = SweepRun.objects.filter(name=name)
+                user = cast("User", request.user)
+                LogEntry.objects.log_actions(user.pk, run, CHANGE, "Run now.", single_object=True)
+        if not is_due:
+            messages.warning(request, _("%(task)s is running already.") % {"task": name})
+        elif Heartbeat.objects.alive().exists():
+            messages.success(request, _("%(task)s is due now; a worker runs it.") % {"task": name})
+        else:
+            messages.warning(request, _("%(task)s is due now. It runs when a worker is started.") % {"task": name})
+    return HttpResponseRedirect(f"{reverse('console:workers')}#sweep-{name}")

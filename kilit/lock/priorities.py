@@ -51,7 +51,7 @@ def change_priority(row: Any, priority: Priority, *, waiting: Collection[str]) -
         if not rows.update(priority=priority):
             return False
         row.refresh_from_db()
-        about = {"queue": row.lifecycle.queue, "object_id": str(row.pk), "message": priority.api_name}
-        Event.objects.record(row, "PRIORITY_CHANGED", message=priority.api_name)
-        Activity.objects.record(ActivityKind.ACTION, "change_priority", **about)
+        verb = f"priority_{priority.api_name}"
+        Event.objects.record(row, "PRIORITY_CHANGED", details={"verb": verb})
+        Activity.objects.record(ActivityKind.ACTION, verb, queue=row.lifecycle.queue, object_id=str(row.pk))
     return True

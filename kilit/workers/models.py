@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from django.db import models
 from django.db.models.functions import Coalesce, Now
+from django.utils.translation import gettext_lazy as _
 
 ALIVE_FOR = timedelta(seconds=30)
 FORGET_AFTER = timedelta(days=1)
@@ -84,7 +85,8 @@ class SweepRun(models.Model):
     result = models.TextField(blank=True)
 
     class Meta:
-        default_permissions = ("view",)
+        default_permissions = ("view", "operate")
+        verbose_name, verbose_name_plural = _("scheduled task"), _("scheduled tasks")
 
     def __str__(self) -> str:
         return self.name

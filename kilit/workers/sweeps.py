@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from django.db.models import Q
+from django.conf import settings
+from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.functional import Promise
 
@@ -13,6 +14,11 @@ from kilit.lock.audit import acting_as
 from kilit.workers.models import SweepRun
 
 logger = logging.getLogger(__name__)
+
+# A task waits for a supervisor's next turn, and then for a free worker.
+STARTS_WITHIN = timedelta(minutes=1)
+# django-q2 ends a task a little after its timeout.
+ENDS_WITHIN = timedelta(seconds=settings.TASK_TIMEOUT + 10)
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,16 @@ def take_due() -> list[str]:
         if SweepRun.objects.filter(waiting, name=sweep.name).update(taken_at=Now()):
             due.append(sweep.name)
     return due
+
+
+def make_due(name: str) -> bool:
+    """Make a sweep due now, for a supervisor to start it; return False if it is running or about to run."""
+    ended = Q(started_at=None) | Q(finished_at__isnull=False) | Q(started_at__lt=Now() - ENDS_WITHIN)
+    begun = Q(taken_at=None) | Q(started_at__gte=F("taken_at")) | Q(taken_at__lt=Now() - STARTS_WITHIN)
+    SweepRun.objects.get_or_create(name=name)
+    idle, due_since = SweepRun.objects.filter(ended, begun, name=name), Now() - sweeps[name].every
+    # One that is due already stays so, with the time since which it is.
+    return bool(idle.filter(taken_at__gt=due_since).update(taken_at=due_since)) or idle.exists()
 
 
 def run(name: str) -> str:

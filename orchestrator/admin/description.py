@@ -6,6 +6,8 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.console.formatting import joined
 from kilit.console.job_page import JobDescription
+from kilit.console.priorities import PRIORITY_SENTENCES
+from kilit.console.queue_pauses import PAUSE_SENTENCES
 from kilit.console.timeline import Story
 from orchestrator.admin.columns import state_notes
 from orchestrator.admin.first_actions import choose_primary
@@ -36,7 +38,8 @@ STORY = Story(
         "validate": _("Solution checked"),
         "deliver": _("Taken by the saw"),
         "finish": _("Finished"),
-        "PRIORITY_CHANGED": _("Priority changed by %(who)s"),
+        **PRIORITY_SENTENCES,
+        **PAUSE_SENTENCES,
         "hold": _("Held until an operator approves"),
         "fail": _("Failed"),
         "approve": _("Approved by %(who)s"),

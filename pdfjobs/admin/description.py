@@ -9,6 +9,8 @@ from django.utils.translation import gettext_lazy as _
 
 from kilit.console.formatting import joined
 from kilit.console.job_page import JobDescription, JobOffer
+from kilit.console.priorities import PRIORITY_SENTENCES
+from kilit.console.queue_pauses import PAUSE_SENTENCES
 from kilit.console.timeline import Story
 from pdfjobs.admin.columns import retry_can_help
 from pdfjobs.models import PdfJob
@@ -30,7 +32,8 @@ STORY = Story(
         "retry": _("Queued again automatically"),
         "retry_selected": _("Retried by %(who)s"),
         "undo_retry": _("Retry taken back by %(who)s"),
-        "PRIORITY_CHANGED": _("Priority changed by %(who)s"),
+        **PRIORITY_SENTENCES,
+        **PAUSE_SENTENCES,
         "expire": _("Expired by %(who)s"),
     },
     attempts="retry_count",

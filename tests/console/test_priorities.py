@@ -115,18 +115,18 @@ def test_an_operator_changes_the_priority_of_a_waiting_job(make_waiting, make_pe
         answer = operator.post(f"{address}{row.pk}/priority/", {"priority": "urgent"}, follow=True)
 
         assert "The priority is now urgent." in answer.text
-        assert "Priority changed by ayse" in answer.text
+        assert "Priority set to urgent by ayse" in answer.text
         assert 'title="Priority">urgent' in operator.get(address).text
         row.refresh_from_db()
         assert row.priority == Priority.URGENT
         event = Event.objects.get(event_type="PRIORITY_CHANGED", object_id=row.pk)
-        assert (event.actor, event.message, event.from_state, event.to_state) == (
+        assert (event.actor, event.details["verb"], event.from_state, event.to_state) == (
             "operator:ayse",
-            "urgent",
+            "priority_urgent",
             row.status,
             row.status,
         )
-        assert Activity.objects.get(object_id=str(row.pk), verb="change_priority").person == "ayse"
+        assert Activity.objects.get(object_id=str(row.pk), verb="priority_urgent").person == "ayse"
         assert viewer.post(f"{address}{row.pk}/priority/", {"priority": "low"}).status_code == 403
         assert (
             "Choose a priority." in operator.post(f"{address}{row.pk}/priority/", {"priority": "x"}, follow=True).text

@@ -10,8 +10,6 @@ from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
 from kilit.console.workers_page import (
-    ENDS_WITHIN,
-    LATE_AFTER,
     DoorbellStatus,
     RunnerStatus,
     ScheduledTask,
@@ -20,6 +18,7 @@ from kilit.console.workers_page import (
 from kilit.workers import sweeps
 from kilit.workers.doorbells import RING_AGAIN_AFTER
 from kilit.workers.models import Bell, Heartbeat, Runner, SweepRun
+from kilit.workers.sweeps import ENDS_WITHIN, STARTS_WITHIN
 from tests.support.dashboard import text_of
 
 PAGE = "/admin/workers/"
@@ -44,14 +43,14 @@ def ended(ago: timedelta, **columns: Any) -> ScheduledTask:
     [
         (task(), "never ran"),
         (ended(EVERY - SOON), "OK"),
-        (ended(EVERY + LATE_AFTER - SOON), "OK"),
-        (ended(EVERY + LATE_AFTER + SOON), "overdue"),
+        (ended(EVERY + STARTS_WITHIN - SOON), "OK"),
+        (ended(EVERY + STARTS_WITHIN + SOON), "overdue"),
         (ended(SOON, succeeded=False), "failed"),
         (ended(SOON, finished_at=None, succeeded=None), "running"),
         (ended(ENDS_WITHIN + SOON, finished_at=None, succeeded=None), "interrupted"),
         (ended(EVERY, taken_at=NOW - SOON), "OK"),
-        (ended(EVERY, taken_at=NOW - LATE_AFTER - SOON), "not run"),
-        (task(taken_at=NOW - LATE_AFTER - SOON), "not run"),
+        (ended(EVERY, taken_at=NOW - STARTS_WITHIN - SOON), "not run"),
+        (task(taken_at=NOW - STARTS_WITHIN - SOON), "not run"),
     ],
 )
 def test_a_sweep_is_red_when_it_is_late_or_failed(scheduled: ScheduledTask, word: str) -> None:
