@@ -145,11 +145,11 @@ def _originals(site: Site, corrections: list[Correction], *, lock: bool) -> dict
 def _store(site: Site, copies: list[Conversion]) -> None:
     if not copies:
         return
-    without_activity()  # it shows the correction, not the new rows
-    Conversion.objects.bulk_create(copies)
     replaced = {copy.replaces.pk: copy for copy in copies if copy.replaces}
     originals = Conversion.objects.filter(pk__any_of=replaced)
-    originals.update(is_replaced=True)
+    with without_activity():  # it shows the correction, not the new rows
+        Conversion.objects.bulk_create(copies)
+        originals.update(is_replaced=True)
     Event.objects.record_each(originals, "REPLACED", details_of=lambda row: {"replaced_by": str(replaced[row.pk])})
     Event.objects.record_each(copies, "REPLACES", details_of=lambda copy: {"replaces": str(copy.replaces)})
     by_person = person_of(current_context().actor)

@@ -129,8 +129,7 @@ def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iter
     created = 0
     try:
         while batch := list(islice(lines, BATCH)):
-            with transaction.atomic():
-                without_activity()  # it shows the whole file once
+            with transaction.atomic(), without_activity():  # it shows the whole file once
                 tally = _import(site, batch, seen)
             created += tally.created
             yield tally

@@ -104,8 +104,8 @@ def run_batch(action: BulkAction) -> bool:
             action.finish()
             record_scopes(action, user)
             return False
-        with acting_as(actor_of(user), reason=f"{action.reason} ({action})"):
-            without_activity()  # it shows the bulk action
+        # The activity shows the bulk action.
+        with without_activity(), acting_as(actor_of(user), reason=f"{action.reason} ({action})"):
             result = operation.apply(user, ids, action.options)
         record_results(action, operation, ids, result)
     action.refresh_from_db()

@@ -101,7 +101,8 @@ class ActivityAdmin(LongListAdmin):
     actions_list = ["export"]
 
     def get_queryset(self, request: HttpRequest) -> Any:
-        return super().get_queryset(request).filter(visible_to(request.user, site=request.GET.get(SITE, "")))
+        rows = super().get_queryset(request).filter(visible_to(request.user, site=request.GET.get(SITE, "")))
+        return rows.exclude(verb="prepare")  # of bulk actions, between what a person asked for and its start
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[CappedChangeList]:
         return ActivityChangeList

@@ -55,10 +55,17 @@ def person_of(actor: str) -> str:
     return name if role in PEOPLE else ""
 
 
-def without_activity() -> None:
-    """Leave the moves of this transaction out of the activity: they belong to something that is recorded itself."""
+@contextmanager
+def without_activity() -> Iterator[None]:
+    """Leave moves out of the activity: they belong to something that is recorded itself. Needs a transaction."""
+    _leave_out("on")
+    yield
+    _leave_out("")  # after an error the transaction is rolled back, and the setting with it
+
+
+def _leave_out(value: str) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('kilit.without_activity', 'on', true)")
+        cursor.execute("SELECT set_config('kilit.without_activity', %s, true)", [value])
 
 
 def set_audit_context(*, verb: str, using: str) -> None:

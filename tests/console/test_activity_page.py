@@ -13,6 +13,7 @@ from kilit.lock.audit import acting_as
 from kilit.lock.models import Activity
 from ociqueue.csv_import import import_file
 from ociqueue.models import Conversion, Site
+from tests.support.bulk_actions import asked, worked
 from tests.support.dashboard import make_conversions, make_site
 
 pytestmark = pytest.mark.django_db
@@ -155,3 +156,18 @@ def test_a_file_is_one_line(admin_client, ege, monkeypatch) -> None:
 
     assert len(tallies) == 3
     assert rows(admin_client, person="can") == ["Imported by can · 5 conversions"]
+
+
+def test_a_bulk_action_is_shown_once_and_at_each_of_its_sites(admin_client, ege, anadolu) -> None:
+    make_conversions(ege, badly=3)
+    make_conversions(anadolu, badly=2)
+
+    worked(asked(admin_client))
+
+    assert [sentence.split(" · ")[0] for sentence in rows(admin_client, queue="bulk_action")] == [
+        "Bulk action finished",
+        "Bulk action started by admin",
+        "Bulk action requested by admin",
+    ]
+    assert rows(admin_client, queue="conversion") == []
+    assert rows(admin_client, site=str(ege.pk)) == ["Bulk action finished · Retry · conversions"]

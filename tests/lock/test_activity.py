@@ -62,8 +62,7 @@ def test_what_machines_do_to_each_job_is_left_out(actor: str) -> None:
 
 
 def test_moves_that_belong_to_something_larger_are_left_out() -> None:
-    with transaction.atomic():
-        without_activity()
+    with transaction.atomic(), without_activity():
         carry("ankara", actor="operator:ayse")
 
     assert not Activity.objects.exists()
