@@ -94,6 +94,19 @@ def test_what_was_claimed_since_is_left_alone(admin_client, queue: str) -> None:
     assert columns(row) == claimed
 
 
+def test_a_row_that_was_claimed_and_came_back_is_left_alone(admin_client) -> None:
+    row = failed_conversion()
+    _make, address, verb = QUEUES["conversion"]
+    retry(admin_client, address, verb, row)
+    Conversion.objects.claim(limit=1)
+    Conversion.objects.reset_to_queued()
+
+    late = undo(admin_client, address, verb, row)
+
+    assert said(late) == "Too late to undo: it has moved on. It is QUEUED."
+    assert Conversion.objects.get().status == "QUEUED"
+
+
 def test_only_the_last_retry_of_the_same_person_can_be_undone(admin_client, make_person) -> None:
     first, second = make_failed(site := make_site(), 2)
     _make, address, verb = QUEUES["conversion"]
