@@ -1,13 +1,15 @@
 """The activity among very many rows: no page of it, no count and no filter walks the table."""
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from kilit.console.reasons import recent_reasons
 from ociqueue.models import Site
 from tests.support.dashboard import make_site
-from tests.support.plans import blocks, crowding, explained, walked
+from tests.support.plans import blocks, crowding, explained, statements, walked
 
 # With fewer rows PostgreSQL might well read the whole table, and be right.
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -76,4 +78,8 @@ def test_no_page_of_the_activity_walks_it(sites: list[Site], admin_client, make_
         for filters in asked:
             if (last := look_over(client, filters)) > 1:
                 look_over(client, {**filters, "p": str(last)})
+    for person in ("ayse", "can", "nobody"):
+        user = User(username=person)
+        (statement,) = statements(lambda user=user: recent_reasons(user, "retry"), over=TABLE)
+        assert blocks(explained(statement)) < 300, "of the newest of this person"
     assert blocks(explained(f"SELECT count(*) FROM {TABLE}")) > MOST_BLOCKS, "the bound separates a walk from a page"

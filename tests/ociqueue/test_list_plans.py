@@ -9,9 +9,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from kilit.bulk.models import BulkAction, BulkItem
+from ociqueue.corrections import groups_of_wrong_data
 from ociqueue.models import Conversion, Site
 from tests.support.crowded_conversions import TABLE
-from tests.support.plans import blocks, crowding, explained
+from tests.support.plans import blocks, crowding, explained, statements
 
 # With fewer rows PostgreSQL might well read the whole table, and be right.
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -122,5 +123,8 @@ def test_no_page_of_the_list_walks_the_table(crowded: tuple[Site, Site], admin_c
         last = look_over(admin_client, filters)
         if last > 1:  # the deepest page passes all others
             look_over(admin_client, {**filters, "p": str(last)})
+    groups = [group_of(sql, code) for code in ("INVALID", "BUSY", "RARE", "NEVER")]
+    (statement,) = statements(lambda: groups_of_wrong_data(groups), over=TABLE)
+    assert blocks(explained(statement)) < 40, "one row of each group"
     walk = explained("SELECT count(*) FROM offline_conversion_queue WHERE last_error = 'x'")
     assert blocks(walk) > 2 * MOST_BLOCKS, "the bound distinguishes a walk from a page"
