@@ -47,6 +47,8 @@ def load_demo(*, people: dict[str, str], kept: dict[str, str]) -> Any:
     if not showcase.conversions.exists():
         with acting_as("demo"):
             fill(showcase)
+        showcase.note_export()
+        showcase.note_ack()
     prepare_uploads(sites["api_site"])
     return {name: {"public_id": site.public_id, "api_key": demo_key(name, site, kept)} for name, site in sites.items()}
 

@@ -6,7 +6,6 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from kilit.console.live import LAST_EVENT
 from ociqueue.models import Site
 from tests.support.crowded_conversions import FILL as FILL_CONVERSIONS
 from tests.support.crowded_cutting_jobs import FILL as FILL_JOBS
@@ -42,6 +41,8 @@ FILL_GROUPS = """
     FROM generate_series(1, 20) AS n, ociqueue_site AS site
 """
 
+# Here the table of events is too small for its index, of which this reads one entry.
+NEWEST_EVENT = "(SELECT max(id) FROM lock_event"
 PAGES = [
     (BOARD, {"days": "7"}),
     (BOARD, {"days": "30"}),
@@ -91,8 +92,7 @@ def test_nothing_walks_the_finished_rows(crowded: User, make_person) -> None:
             assert any(table in statement for statement in asked), table
         for statement in asked:
             plan = explained(statement)
-            # Here the table of events is too small for its index, of which this reads one entry.
-            assert statement == LAST_EVENT or walked(plan, *OURS) == [], statement
+            assert NEWEST_EVENT in statement or walked(plan, *OURS) == [], statement
             assert blocks(plan) < MOST_PAGES, (blocks(plan), statement)
     assert walked(explained("SELECT count(*) FROM orchestrator_job WHERE error_message = 'x'"), *OURS) != []
 
@@ -104,9 +104,10 @@ def test_neither_charts_of_days_nor_tabs_and_codes_of_lists_walk_them(crowded: U
     few = make_person("can", sites=sites[:2])
     many = make_person("ayse", sites=sites[: SITES // 2])
 
-    for address, values in PAGES:
+    of_sites = [("/admin/ociqueue/site/", {}), (f"/admin/ociqueue/site/{sites[0].pk}/change/", {})]
+    for address, values in [*PAGES, *of_sites]:
         for client in (sees_all, few, many):
             for statement in asked_by(client, address, **values):
                 plan = explained(statement)
-                assert statement == LAST_EVENT or walked(plan, *OURS) == [], (values, statement)
+                assert NEWEST_EVENT in statement or walked(plan, *OURS) == [], (address, values, statement)
                 assert blocks(plan) < MOST_PAGES, (address, values, blocks(plan), statement)
