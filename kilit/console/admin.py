@@ -21,7 +21,7 @@ from kilit.bulk.models import BulkAction
 from kilit.bulk.queues import queues
 from kilit.console.activity_admin import ActivityAdmin
 from kilit.console.bulk_admin import BulkActionAdmin
-from kilit.console.formatting import column, exactly, link, new_key, number, verbatim
+from kilit.console.formatting import breakable, column, exactly, link, new_key, number, two_lines, verbatim
 from kilit.console.key_owners import KeyChangeList, owner_name, owners_named
 from kilit.console.listing import CappedListAdmin, LongListAdmin, ReadOnlyAdmin
 from kilit.console.masking import mask_personal_data
@@ -33,10 +33,10 @@ admin.site.register(Activity, ActivityAdmin)
 
 def _job(event: Event) -> str:
     name = f"…{str(event.object_id)[-12:]}"
-    if event.queue not in queues:
-        return name
-    opts = queues[event.queue].model._meta
-    return link(reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[event.object_id]), name)
+    if event.queue in queues:
+        opts = queues[event.queue].model._meta
+        name = link(reverse(f"admin:{opts.app_label}_{opts.model_name}_change", args=[event.object_id]), name)
+    return two_lines(name, event.queue)
 
 
 # An event's page is not the job's own page.
@@ -44,7 +44,12 @@ message = column("message", _("message"), lambda event: mask_personal_data(event
 details = column("details", _("details"), lambda event: verbatim(mask_personal_data(_json(event.details))))
 
 time = column("time", _("time"), lambda event: exactly(event.created_at))
-moved = column("moved", _("state"), lambda event: f"{event.from_state} → {event.to_state}".removeprefix(" → "))
+moved = column(
+    "moved",
+    _("event"),
+    lambda event: two_lines(event.event_type, f"{event.from_state} → {event.to_state}".removeprefix(" → ")),
+)
+actor = column("actor", _("actor"), lambda event: breakable(event.actor))
 job = column("job", _("job"), _job)
 
 
@@ -60,7 +65,7 @@ def _events_of(rows: Any, text: str) -> Any:
 
 @admin.register(Event)
 class EventAdmin(LongListAdmin):
-    list_display = [time, "queue", job, "event_type", moved, "actor", message]
+    list_display = [time, job, moved, actor, message]
     fields = ["created_at", "queue", "object_id", "event_type", ("from_state", "to_state"), "actor", message, details]
     readonly_fields = [message, details]
     filters = FilterSet(search=_events_of)
