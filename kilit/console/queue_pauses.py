@@ -42,7 +42,7 @@ def find_pauses(user: "User | AnonymousUser") -> Iterator[Problem]:
         yield Problem(
             part=panel.table.queue,
             kind="paused",
-            severity=Severity.WARNING,
+            severity=Severity.SERIOUS,
             title=str(panel.paused_title) % {"person": Story().who(pause.paused_by)},
             cause=pause.reason,
             since=pause.paused_at,
@@ -85,7 +85,7 @@ class PausableQueueAdmin(QueueAdmin):
         }
         return super().changelist_view(request, {**context, **(extra_context or {})})
 
-    @button(description=gettext_lazy("Pause"), icon="pause_circle", permissions=["operate"], url_path="pause")
+    @button(description=gettext_lazy("Pause the queue"), icon="pause_circle", permissions=["operate"], url_path="pause")
     def pause_queue(self, request: HttpRequest) -> HttpResponse:
         form = PauseForm(request.POST or None)
         if request.method == "POST" and form.is_valid():
