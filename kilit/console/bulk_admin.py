@@ -31,6 +31,7 @@ from kilit.console.formatting import number as grouped
 from kilit.console.listing import LongListAdmin
 from kilit.console.masking import mask_personal_data
 from kilit.console.outcomes import count_now
+from kilit.console.reasons import recent_reasons
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 from kilit.workers import doorbells
@@ -150,6 +151,7 @@ class BulkActionAdmin(LongListAdmin):
             sentences=[sentence % {"moved": grouped(action.moved_count), "total": grouped(action.total or 0)}],
             facts=[(_("Filter"), mask_personal_data(action.filters_text))],
             form=form,
+            reasons=recent_reasons(request.user, "cancel"),
             submit=_cancel_label(action),
             is_dangerous=True,
             back=reverse("admin:bulk_bulkaction_change", args=[action.pk]),
