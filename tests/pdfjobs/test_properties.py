@@ -39,6 +39,7 @@ ARROWS = {
     ("running", "succeeded"),
     ("running", "failed"),
     ("failed", "queued"),
+    ("queued", "failed"),  # a retry that was undone
     ("queued", "expired"),
     ("succeeded", "expired"),
     ("failed", "expired"),
