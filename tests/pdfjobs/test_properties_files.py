@@ -37,7 +37,14 @@ def test_what_was_made_can_be_asked_for(
 
     asked = api.get(made["job_id"]).json()
     assert {name: asked[name] for name in ("job_id", "status", "created_at")} == made
-    assert set(asked) - set(made) == {"started_at", "finished_at", "error_code", "download_url", "retry_count"}
+    assert set(asked) - set(made) == {
+        "started_at",
+        "finished_at",
+        "error_code",
+        "download_url",
+        "retry_count",
+        "priority",
+    }
 
 
 @a_hundred_times
