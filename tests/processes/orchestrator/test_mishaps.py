@@ -134,7 +134,7 @@ def test_a_process_that_has_never_seen_good_rules_leaves_jobs_alone(
     for page in ("/admin/", f"/admin/orchestrator/job/{fresh.pk}/change/"):
         shown = viewer.get(page).content.decode()
         assert "trimByThickness" in shown
-        assert "/admin/orchestrator/job/preflight/" in shown
+        assert shown.count("/admin/orchestrator/rulesversion/") >= 2, "in the sidebar, and beside the reason"
     rules_file.write_text(good)
     for job in (at_the_saw, fresh):
         work_until(job, "DONE", machines=player(floor, only="saw"))
