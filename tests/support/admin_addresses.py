@@ -14,7 +14,16 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from kilit.access.models import ApiKey
 
 # Sessions come and go, and refusals and attempts are what the walk makes.
-NOT_COMPARED = {"session", "logentry", "deniedrequest", "accessattempt", "event", "countdelta", "ratewindow"}
+NOT_COMPARED = {
+    "session",
+    "logentry",
+    "deniedrequest",
+    "accessattempt",
+    "activity",
+    "event",
+    "countdelta",
+    "ratewindow",
+}
 
 
 @dataclass(frozen=True)
