@@ -64,7 +64,9 @@ def _failed(row: Conversion, limits: Any) -> Iterator[Blocker]:
     yield blocked(_("Failed. It will not be retried automatically. Fix the cause, then use Retry."))
     if is_transient and not row.site.requeue_transient:
         yield blocked(
-            _("The error is TRANSIENT, but automatic retries are switched off for this site."), **_site_link(row)
+            _("The error is TRANSIENT, but automatic retries are switched off for this site."),
+            link=row.site.name,
+            href=reverse("admin:ociqueue_site_settings", args=[row.site_id]),
         )
 
 

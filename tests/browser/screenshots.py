@@ -28,11 +28,12 @@ LARGEST = 200_000  # bytes of one picture
 
 @dataclass(frozen=True)
 class Shot:
-    """A picture: where, as whom, in which light, and what is clicked first."""
+    """A picture: where, as whom, in which light, what is clicked first, and what has to be in view."""
 
     name: str
     address: str
     click: str = ""
+    shows: str = ""
     role: str = "operator"
     theme: str = "light"
     language: str = "en"
@@ -51,6 +52,9 @@ SHOTS = [
     Shot("site", "/admin/ociqueue/site/?q=Ege", click=FIRST_ROW, role="admin"),
     Shot("pdf-job", "/admin/pdfjobs/pdfjob/?status=failed", click=FIRST_ROW),
     Shot("cutting-job", "/admin/orchestrator/job/?status=HOLD", click=FIRST_ROW),
+    Shot("cutting-plan", "/admin/orchestrator/job/?status=DONE", click=FIRST_ROW, shows=".kilit-figures"),
+    Shot("rules", "/admin/orchestrator/rulesversion/", role="admin"),
+    Shot("activity", "/admin/lock/activity/", role="admin"),
     Shot("cutting-jobs-turkish", "/admin/orchestrator/job/", language="tr"),
     Shot("workers", "/admin/workers/"),
 ]
@@ -86,6 +90,8 @@ def take_all(url: str, logins: dict[str, Any]) -> None:
             if shot.click:
                 page.locator(shot.click).first.click()
             page.wait_for_load_state("networkidle")
+            if shot.shows:
+                page.locator(shot.shows).first.evaluate("part => part.scrollIntoView()")
             page.screenshot(path=path, animations="disabled", caret="hide")
             page.context.close()
             size = path.stat().st_size
