@@ -59,5 +59,4 @@ def places(house: House) -> dict[str, str]:
         "lockouts": "/admin/axes/accessattempt/",
         "people": "/admin/auth/user/",
         "preferences": "/admin/preferences/",
-        "api": "/api/docs/",
     }

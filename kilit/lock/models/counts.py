@@ -42,6 +42,8 @@ ENTERED_BY_DAY = """
     SELECT date_trunc('day', hour, %(zone)s), state, sum(entered)::bigint FROM (
       SELECT hour, state, sum(entered) AS entered FROM lock_hourcount
       WHERE queue = %(queue)s AND state = ANY(%(states)s) AND hour >= %(since)s
+        AND hour = ANY(ARRAY(
+          SELECT generate_series(date_trunc('hour', %(since)s::timestamptz), now(), interval '1 hour')))
         AND (%(scopes)s::text[] IS NULL OR {scope} = ANY(%(scopes)s))
       GROUP BY hour, state
       UNION ALL
