@@ -54,7 +54,7 @@ SHOTS = [
     Shot("cutting-job", "/admin/orchestrator/job/?status=HOLD", click=FIRST_ROW),
     Shot("cutting-plan", "/admin/orchestrator/job/?status=DONE", click=FIRST_ROW, shows=".kilit-figures"),
     Shot("rules", "/admin/orchestrator/rulesversion/", role="admin"),
-    Shot("activity", "/admin/lock/activity/", role="admin"),
+    Shot("activity", "/admin/lock/activity/?kind=action", role="admin"),
     Shot("cutting-jobs-turkish", "/admin/orchestrator/job/", language="tr"),
     Shot("workers", "/admin/workers/"),
 ]
