@@ -90,5 +90,5 @@ $(BIN)/uv:
 .venv/dev: requirements-dev.txt | $(BIN)/uv
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.txt
 	@# Compile on all cores now, rather than in the first of the hundreds of processes that tests start.
-	@$(BIN)/python -m compileall -q -j 0 -x 'google/ads|/moto/' .venv/lib || true
+	@$(BIN)/python -m compileall -q -j 0 -x 'google/ads|/(moto|sympy|mpmath|networkx|phonenumbers|cfnlint|pip|setuptools|mypyc|examples)/' .venv/lib || true
 	@touch $@ .venv/runtime

@@ -17,7 +17,7 @@ from kilit.lock.models import Count, Event
 from kilit.lock.table import Lifecycle
 from tests.support.examples import few
 
-WALKS = 200
+WALKS = 100
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import psutil
-import pytest
 from django.utils import timezone
 
 from kilit.lock.models import Count, Event
@@ -46,16 +46,17 @@ VICTIMS: dict[str, Callable[[Workers], list[psutil.Process]]] = {
 }
 
 
-@pytest.mark.parametrize("victim", VICTIMS)
-def test_work_goes_on_after_the_death_of(victim: str, workers: Workers) -> None:
-    kill(*wait_until(lambda: VICTIMS[victim](workers)))  # a worker may be busy with a sweep
-    killed_at = timezone.now()
-    Parcel.objects.bulk_create(Parcel() for _ in range(20))
+def test_work_goes_on_after_the_death_of_each(workers: Workers) -> None:
+    """One after the other under the same supervisor: it gets over all of them."""
+    for number, (victim, find) in enumerate(VICTIMS.items(), start=1):
+        kill(*wait_until(partial(find, workers)))  # a worker may be busy with a sweep
+        killed_at = timezone.now()
+        Parcel.objects.bulk_create(Parcel() for _ in range(20))
 
-    wait_until(all_delivered)
-    # Delivered is not enough: a cluster whose monitor is deaf delivers too, and never acknowledges.
-    wait_until(lambda: Heartbeat.objects.filter(beat_at__gt=killed_at + AFTER_THE_PIPES).exists())
-    assert Count.objects.by_state(queue="parcel") == {"DELIVERED": 20}
+        wait_until(all_delivered)
+        # Delivered is not enough: a cluster whose monitor is deaf delivers too, and never acknowledges.
+        wait_until(Heartbeat.objects.filter(beat_at__gt=killed_at + AFTER_THE_PIPES).exists)
+        assert Count.objects.by_state(queue="parcel") == {"DELIVERED": 20 * number}, victim
     workers.stop()
     wait_until(lambda: workers.running() == [])
 
