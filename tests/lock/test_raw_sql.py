@@ -31,7 +31,8 @@ def test_an_illegal_initial_state_is_refused(sql) -> None:
 def test_an_illegal_move_is_refused_for_the_whole_statement(sql) -> None:
     waiting, lost = Parcel.objects.create(), Parcel.objects.create().move("lose")
 
-    with pytest.raises(IntegrityError, match="cannot move from WAITING to DELIVERED"), transaction.atomic():
+    # Whichever of them is stored first is named.
+    with pytest.raises(IntegrityError, match=r"cannot move from (WAITING|LOST) to DELIVERED"), transaction.atomic():
         sql("UPDATE parcels_parcel SET status = 'DELIVERED'")
 
     assert {p.pk: p.status for p in Parcel.objects.all()} == {waiting.pk: "WAITING", lost.pk: "LOST"}
