@@ -55,6 +55,11 @@ def person_of(actor: str) -> str:
     return name if role in PEOPLE else ""
 
 
+def person_in_sql(actor: str) -> str:
+    """Return the same as an SQL expression, for triggers."""
+    return f"CASE WHEN {actor} ~ '^({'|'.join(PEOPLE)}):' THEN substr({actor}, strpos({actor}, ':') + 1) ELSE '' END"
+
+
 @contextmanager
 def without_activity() -> Iterator[None]:
     """Leave moves out of the activity: they belong to something that is recorded itself. Needs a transaction."""

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pgtrigger
 
-from kilit.lock.audit import PEOPLE
+from kilit.lock.audit import PEOPLE, person_in_sql
 from kilit.lock.table import Lifecycle
 
 # Planned for each statement (EXECUTE): a plan cached for one row would join ten thousand by nested loops. Actor and
@@ -62,7 +62,7 @@ ACTIVITY = """
       INSERT INTO lock_activity (kind, actor, person, queue, scope, verb, rows, object_id, message, is_part,
         first_event, last_event, created_at)
       SELECT CASE WHEN $2 ~ '^(sweep|command):' THEN 'task' ELSE 'action' END, $2,
-        CASE WHEN $2 ~ '^({people}):' THEN substr($2, strpos($2, ':') + 1) ELSE '' END, {queue},
+        {person}, {queue},
         CASE WHEN is_part OR NOT are_several THEN scope ELSE '' END, coalesce(nullif($1, ''), event_type), rows,
         CASE WHEN rows = 1 THEN id ELSE '' END, $3, is_part, first, last, now()
       FROM lines, events WHERE rows > 0 AND (are_several OR NOT is_part)
@@ -242,7 +242,11 @@ def _recorder(
         "facts": "".join(f", {quote(fact)}, {fact}" for fact in facts),
     }
     activity = ACTIVITY.format(
-        people="|".join(PEOPLE), decisions=listed(DECISIONS), machine_verbs=listed(machine_verbs), **values
+        people="|".join(PEOPLE),
+        person=person_in_sql("$2"),
+        decisions=listed(DECISIONS),
+        machine_verbs=listed(machine_verbs),
+        **values,
     )
     return after_statement(name, operation, RECORD.format(activity=activity, **values))
 

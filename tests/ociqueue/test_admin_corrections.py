@@ -40,8 +40,8 @@ def test_the_form_begins_with_the_rows_values_and_leads_to_the_copy(make_person,
     copy = Conversion.objects.get(replaces=row)
     assert answer.redirect_chain == [(address(copy, "change"), 302)]
     assert (copy.gclid, copy.value, copy.conversion_time) == ("Cj0KCQ-right", row.value, row.conversion_time)
-    told = [(event.actor, event.message) for event in Event.objects.filter(event_type__in=["REPLACED", "REPLACES"])]
-    assert told == [("operator:ayse", "a typo")] * 2
+    recorded = [(event.actor, event.message) for event in Event.objects.filter(event_type__in=["REPLACED", "REPLACES"])]
+    assert recorded == [("operator:ayse", "a typo")] * 2
     (activity,) = Activity.objects.filter(queue="conversion")
     assert (activity.verb, activity.person, activity.object_id) == ("REPLACED", "ayse", str(row.pk))
     assert f'href="{address(row, "change")}"' in answer.text

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from kilit.lock.audit import PEOPLE
+from kilit.lock.audit import person_in_sql
 from kilit.lock.models import Activity
 from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import never
@@ -39,10 +39,10 @@ RECORD = """
 ACTIVITY = """
     INSERT INTO lock_activity (kind, actor, person, verb, object_id, object_name, message, created_at)
     VALUES ('denied', NEW.actor,
-      CASE WHEN NEW.actor ~ '^(PEOPLE):' THEN substr(NEW.actor, strpos(NEW.actor, ':') + 1) ELSE '' END,
+      PERSON,
       NEW.code, NEW.id, left(btrim(NEW.method || ' ' || NEW.path), 300), NEW.detail, NEW.first_at);
     RETURN NULL;
-""".replace("PEOPLE", "|".join(PEOPLE))
+""".replace("PERSON", person_in_sql("NEW.actor"))
 
 
 class DenialCode(models.TextChoices):

@@ -12,7 +12,7 @@ from django.db.models import Exists, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from kilit.lock.audit import PEOPLE, current_context, set_audit_context
+from kilit.lock.audit import current_context, person_in_sql, set_audit_context
 from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
 from kilit.lock.models.event import SessionUser
@@ -27,7 +27,7 @@ RECORD = """
       SELECT queue, id, '{event_type}', '', '', actor, message, '{{}}', now() FROM changed
     )
     INSERT INTO lock_activity (kind, actor, person, queue, verb, message, created_at)
-    SELECT 'pause', actor, CASE WHEN actor ~ '^({people}):' THEN substr(actor, strpos(actor, ':') + 1) ELSE '' END,
+    SELECT 'pause', actor, {person},
       queue, '{verb}', message, now()
     FROM changed;
     RETURN NULL;
@@ -38,7 +38,7 @@ PAUSED = RECORD.format(
     actor="paused_by",
     message="reason",
     rows="new_rows",
-    people="|".join(PEOPLE),
+    person=person_in_sql("actor"),
 )
 RESUMED = RECORD.format(
     event_type="QUEUE_RESUMED",
@@ -46,7 +46,7 @@ RESUMED = RECORD.format(
     actor="coalesce(nullif(current_setting('kilit.actor', true), ''), session_user)",
     message="coalesce(current_setting('kilit.reason', true), '')",
     rows="old_rows",
-    people="|".join(PEOPLE),
+    person=person_in_sql("actor"),
 )
 
 
