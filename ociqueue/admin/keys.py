@@ -69,6 +69,7 @@ def note_copied(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 
+@transaction.atomic  # a key and its record
 def issue_key(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
     site = site_of(model_admin, request, object_id, allowed=may_administer)
     form = KeyForm(request.POST or None)
@@ -116,6 +117,7 @@ def _newest(site: Site) -> str:
     return str(newest or "none")
 
 
+@transaction.atomic
 def revoke_key(model_admin: Any, request: HttpRequest, object_id: str, key: int) -> HttpResponse:
     site = site_of(model_admin, request, object_id, allowed=may_administer)
     held = site.keys().filter(pk=key).first()

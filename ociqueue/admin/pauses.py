@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
@@ -14,6 +15,7 @@ from ociqueue.models import Site
 LONGEST_REASON = Site._meta.get_field("pause_reason").max_length
 
 
+@transaction.atomic  # a pause and its record
 def pause(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
     site = site_of(model_admin, request, object_id, allowed=may_run)
     if request.method == "POST":
@@ -28,6 +30,7 @@ def pause(model_admin: Any, request: HttpRequest, object_id: str) -> HttpRespons
     return back_to_page(request, site_address(site, "change"))
 
 
+@transaction.atomic
 def resume(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
     """End the pause that the page showed; another that began since goes on."""
     site = site_of(model_admin, request, object_id, allowed=may_run)

@@ -3,15 +3,17 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from kilit.lock.models import Count
 from ociqueue import presenters
+from ociqueue.admin import SiteAdmin
 from ociqueue.models import Conversion, Site
 from ociqueue.site_health import site_health
 
@@ -162,6 +164,15 @@ def test_a_pause_needs_a_reason(make_person, site) -> None:
     assert resume(operator, site, "The account is under review") == "Mobilya is resumed."
     site.refresh_from_db()
     assert (site.is_paused, site.pause_reason, site.paused_by, site.paused_at) == (False, "", "", None)
+
+
+def test_without_its_record_a_site_is_not_paused(make_person, site, monkeypatch) -> None:
+    monkeypatch.setattr(SiteAdmin, "log_change", Mock(side_effect=OperationalError))
+
+    with pytest.raises(OperationalError):
+        pause(make_person(sites={site: "operator"}), site, "review")
+
+    assert not Site.objects.get().is_paused
 
 
 def test_a_pause_is_logged_once_with_its_reason(make_person, site) -> None:
