@@ -1,5 +1,6 @@
 """System checks for settings that would break a guarantee without stopping the product."""
 
+import re
 from math import ceil
 from typing import Any
 
@@ -52,6 +53,15 @@ def check_upload_fits(**_: Any) -> list[CheckMessage]:
     text = f"KILIT_GOOGLE_ADS_TIMEOUT is {settings.GOOGLE_ADS_TIMEOUT} s: an upload could outlive its task."
     hint = f"Set KILIT_TASK_TIMEOUT to at least {needed:.0f} s, or reduce KILIT_GOOGLE_ADS_TIMEOUT."
     return [] if needed <= settings.TASK_TIMEOUT else [Error(text, hint=hint, id="kilit.E005")]
+
+
+@register()
+def check_heartbeat_url(**_: Any) -> list[CheckMessage]:
+    address = settings.HEARTBEAT_URL
+    if not address or re.fullmatch(r"https?://[^\s/?#]+\S*", address):
+        return []
+    hint = "Use the address that the service gave you, such as https://hc-ping.com/…"
+    return [Error("KILIT_HEARTBEAT_URL is not an http or https address.", hint=hint, id="kilit.E006")]
 
 
 @register(Tags.database)

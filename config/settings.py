@@ -31,6 +31,7 @@ PORT = env.number("PORT", default=8000, least=1, most=65535)
 WEB_CONCURRENCY = env.number("WEB_CONCURRENCY", default=2, least=1, most=256)
 METRICS_TOKEN = env.text("KILIT_METRICS_TOKEN", "")
 CRON_SECRET = env.text("KILIT_CRON_SECRET", "")
+HEARTBEAT_URL = env.text("KILIT_HEARTBEAT_URL", "")  # called each minute while work gets through
 KEEP_FINISHED_DAYS = env.number("KILIT_KEEP_FINISHED_DAYS", default=0, least=0, most=36_500)  # 0 keeps everything
 RATE_PER_MINUTE = env.number("KILIT_RATE_PER_MINUTE", default=600, least=1)  # requests of one key
 # How many of our own proxies a request passes; without any, X-Forwarded-For cannot be trusted.

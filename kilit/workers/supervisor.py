@@ -21,6 +21,7 @@ from django_q.models import OrmQ
 from django_q.tasks import async_task
 
 from kilit.workers import doorbells, sweeps
+from kilit.workers.dead_mans_switch import DeadMansSwitch
 from kilit.workers.heartbeat import own_name
 from kilit.workers.models import Heartbeat, Runner
 from kilit.workers.processes import PARENT, group_members, kill_group, start_group
@@ -40,6 +41,7 @@ class Supervisor:
         self.cluster: subprocess.Popen[bytes] | None = None
         self.grace_until = 0.0
         self.next_beat = 0.0
+        self.dead_mans_switch = DeadMansSwitch(self.name)
 
     def run(self) -> None:
         """Supervise until SIGTERM or SIGINT; then let running tasks finish."""
@@ -57,7 +59,7 @@ class Supervisor:
         self._finish()
 
     def tick(self) -> None:
-        """Restart the cluster if it ended or hangs, then send a beat, start due sweeps and ring for due rows."""
+        """Restart the cluster if it ended or hangs; then beat, start due sweeps, ring for due rows, call the watch."""
         if self.cluster is None or self.cluster.poll() is not None:
             self._restart("it ended")
         elif not self._is_healthy():
@@ -68,6 +70,7 @@ class Supervisor:
         for sweep in sweeps.take_due():
             async_task("kilit.workers.sweeps.run", sweep, cluster=self.name)
         doorbells.ring_due(at=self.name)
+        self.dead_mans_switch.tick()
 
     def _tick_safely(self) -> None:
         try:

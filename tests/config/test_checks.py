@@ -49,3 +49,10 @@ def test_an_upload_that_could_outlive_its_task_is_refused(settings) -> None:
     settings.GOOGLE_ADS_TIMEOUT = settings.TASK_TIMEOUT
 
     assert [message.id for message in checks.check_upload_fits()] == ["kilit.E005"]
+
+
+@pytest.mark.parametrize("address", ["hc-ping.com/1", "file:///etc/passwd", "https://", "https://hc ping.com/1"])
+def test_a_dead_mans_switch_without_an_http_address_is_refused(settings, address: str) -> None:
+    settings.HEARTBEAT_URL = address
+
+    assert [message.id for message in checks.check_heartbeat_url()] == ["kilit.E006"]
