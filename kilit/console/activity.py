@@ -23,9 +23,9 @@ from kilit.bulk.states import BULK_ACTIONS
 from kilit.console.actions import Action
 from kilit.console.formatting import number
 from kilit.console.key_owners import owner_names
-from kilit.console.masking import mask_personal_data
 from kilit.console.timeline import Story
 from kilit.lock.models import Activity, ActivityKind
+from kilit.masking import mask_personal_data
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise

@@ -29,11 +29,11 @@ from kilit.console.bulk_requests import count_field, encode, preview_text, typed
 from kilit.console.formatting import badge, column, page, since, two_lines
 from kilit.console.formatting import number as grouped
 from kilit.console.listing import LongListAdmin
-from kilit.console.masking import mask_personal_data
 from kilit.console.outcomes import count_now
 from kilit.console.reasons import recent_reasons
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
+from kilit.masking import mask_personal_data
 from kilit.workers import doorbells
 
 COLOURS = {

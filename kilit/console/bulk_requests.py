@@ -24,8 +24,8 @@ from kilit.console.formatting import number as grouped
 from kilit.console.formatting import page
 from kilit.console.listing import LongListAdmin
 from kilit.console.machine_errors import explain
-from kilit.console.masking import mask_personal_data
 from kilit.console.reasons import recent_reasons
+from kilit.masking import mask_personal_data
 from kilit.workers import doorbells
 
 # How a list is paged and sorted does not change which rows it shows.

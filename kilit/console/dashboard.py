@@ -17,9 +17,9 @@ from django.views.decorators.http import require_safe
 from kilit.console import worker_problems
 from kilit.console.charts import RANGES, Chart, midnights
 from kilit.console.panels import Panel, PanelItem, panels
-from kilit.console.problems import Problem, find_problems, register_problems
 from kilit.console.workers_page import database_time, may_see_workers
 from kilit.lock.models import Count
+from kilit.problems.registry import Problem, find_problems, register_problems
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User

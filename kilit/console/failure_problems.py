@@ -8,9 +8,10 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
 from kilit.console.machine_errors import explain
-from kilit.console.masking import mask_personal_data
-from kilit.console.problems import Place, Problem, ProblemAction, Severity
 from kilit.lock.models.error_groups import Cause
+from kilit.masking import mask_personal_data
+from kilit.problems.kinds import ProblemKind
+from kilit.problems.registry import Place, Problem, ProblemAction, Severity
 
 RECENT = timedelta(days=1)
 MOST_CAUSES = 3  # of the last day that get a line of their own
@@ -36,10 +37,14 @@ class FailureLines:
         recent = [cause for cause in causes if cause.last_at > now - RECENT]
         older = [cause for cause in causes if cause.last_at <= now - RECENT]
         lines = [self._named(cause, Severity.SERIOUS) for cause in recent[:MOST_CAUSES]]
-        lines += self._rest(recent[MOST_CAUSES:], "other-failures", _("%(causes)s other causes"), Severity.SERIOUS)
-        return lines + self._rest(older, "old-failures", _("%(causes)s causes, none in 24 hours"), Severity.WARNING)
+        lines += self._rest(
+            recent[MOST_CAUSES:], ProblemKind.OTHER_FAILURES, _("%(causes)s other causes"), Severity.SERIOUS
+        )
+        return lines + self._rest(
+            older, ProblemKind.OLD_FAILURES, _("%(causes)s causes, none in 24 hours"), Severity.WARNING
+        )
 
-    def _rest(self, causes: Sequence[Cause], kind: str, text: str, severity: Severity) -> list[Problem]:
+    def _rest(self, causes: Sequence[Cause], kind: ProblemKind, text: str, severity: Severity) -> list[Problem]:
         if len(causes) <= 1:
             return [self._named(cause, severity) for cause in causes]
         count = sum(cause.total for cause in causes)
@@ -59,13 +64,13 @@ class FailureLines:
     def _named(self, cause: Cause, severity: Severity) -> Problem:
         filters = {"group": cause.name}
         places = [
-            Place(self.scope_names[scope], total, self.list_of({**filters, "site": scope}))
+            Place(self.scope_names[scope], total, self.list_of({**filters, "site": scope}), scope=scope)
             for scope, total in cause.scopes
             if scope in self.scope_names
         ]
         return Problem(
             part=self.part,
-            kind="failures",
+            kind=ProblemKind.FAILURES,
             name=cause.name,
             severity=severity,
             title=self.title(cause.total),

@@ -19,7 +19,7 @@ from unfold.decorators import action
 from unfold.enums import ActionVariant
 
 from kilit.console.machine_errors import explain, in_words
-from kilit.console.masking import mask_personal_data
+from kilit.masking import mask_personal_data
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise

@@ -23,9 +23,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from kilit.access.middleware import Middleware
-from kilit.console.problems import Problem
 from kilit.console.worker_problems import stopped_workers
 from kilit.console.workers_page import Workers
+from kilit.problems.registry import Problem
 
 # Ages and times on a page are as old as this at most.
 RENDERED_AGAIN_AFTER = timedelta(minutes=1)

@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils.functional import Promise
 
 from kilit.bulk.queues import BulkQueue
-from kilit.console.problems import Problem, register_problems
 from kilit.lock.table import Lifecycle
+from kilit.problems.registry import Problem, register_problems
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User

@@ -14,11 +14,12 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from kilit.console.formatting import button, page
 from kilit.console.panels import panels
-from kilit.console.problems import Problem, ProblemAction, Severity, register_problems
 from kilit.console.queue_admin import QueueAdmin
 from kilit.console.redirects import back_to_page
 from kilit.console.timeline import Story
 from kilit.lock.models import QueuePause
+from kilit.problems.kinds import ProblemKind
+from kilit.problems.registry import Problem, ProblemAction, Severity, register_problems
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -41,7 +42,7 @@ def find_pauses(user: "User | AnonymousUser") -> Iterator[Problem]:
         resume = ProblemAction(_("Resume"), panel.resume_address(), is_done_at_once=True)
         yield Problem(
             part=panel.table.queue,
-            kind="paused",
+            kind=ProblemKind.PAUSED,
             severity=Severity.SERIOUS,
             title=str(panel.paused_title) % {"person": Story().who(pause.paused_by)},
             cause=pause.reason,

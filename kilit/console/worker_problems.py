@@ -9,8 +9,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from kilit.console.machine_errors import explain
-from kilit.console.problems import MOST_NAMED, Place, Problem, Severity, name_or_fold, with_number
 from kilit.console.workers_page import RunnerStatus, ScheduledTask, SupervisorStatus, Workers, database_time
+from kilit.problems.kinds import ProblemKind
+from kilit.problems.registry import MOST_NAMED, Place, Problem, Severity, name_or_fold, with_number
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -35,7 +36,7 @@ def stopped_workers(workers: Workers) -> Iterator[Problem]:
         seen = [each.heartbeat.alive_at for each in workers.supervisors if each.heartbeat.alive_at]
         yield Problem(
             part=WORKERS,
-            kind="none-running",
+            kind=ProblemKind.NO_WORKER,
             severity=Severity.CRITICAL,
             title=_("No worker is running"),
             cause=_("jobs wait and scheduled tasks do not run; start one with manage.py runworkers"),
@@ -47,7 +48,7 @@ def stopped_workers(workers: Workers) -> Iterator[Problem]:
     for dead in lost:
         yield Problem(
             part=WORKERS,
-            kind="not-responding",
+            kind=ProblemKind.LOST_WORKER,
             name=_name(dead),
             severity=Severity.CRITICAL,
             title=_title(dead),
@@ -69,7 +70,7 @@ def late_tasks(workers: Workers) -> list[Problem]:
         _task,
         lambda: Problem(
             part=TASKS,
-            kind="late",
+            kind=ProblemKind.LATE_TASK,
             severity=Severity.SERIOUS,
             title=with_number(
                 ngettext(
@@ -92,7 +93,7 @@ def _task(task: ScheduledTask) -> Problem:
     has_failed = task.run.succeeded is False and not task.is_late
     return Problem(
         part=TASKS,
-        kind="late",
+        kind=ProblemKind.LATE_TASK,
         name=task.sweep.name,
         severity=Severity.SERIOUS,
         title=_("Scheduled task %(name)s: %(state)s") % {"name": task.sweep.name, "state": task.condition.word},

@@ -14,8 +14,8 @@ from django.utils.translation import gettext_lazy as _
 from kilit.console.formatting import button
 from kilit.console.job_page import JobOffer
 from kilit.console.listing import CappedChangeList
-from kilit.console.masking import mask_personal_data
 from kilit.console.queue_admin import QueueAdmin
+from kilit.masking import mask_personal_data
 from ociqueue import dead_letters
 from ociqueue.admin import blockers, columns, description, imports
 from ociqueue.admin.actions import MARK_FAILED, RESET, RETRY

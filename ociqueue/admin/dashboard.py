@@ -8,7 +8,7 @@ from django.db.models.functions import JSONObject
 from django.utils.translation import gettext_lazy
 
 from kilit.console.panels import Panel, PanelItem
-from kilit.console.problems import Problem
+from kilit.problems.registry import Problem
 from ociqueue.admin.columns import COLOURS, row_name
 from ociqueue.admin.problems import ConversionProblems
 from ociqueue.models import Conversion, Site

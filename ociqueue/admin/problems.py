@@ -13,9 +13,10 @@ from django.utils.translation import ngettext
 
 from kilit.console.failure_problems import FailureLines
 from kilit.console.panels import Panel, StuckRows
-from kilit.console.problems import MOST_NAMED, Place, Problem, ProblemAction, Severity, with_number
 from kilit.console.timeline import Story
 from kilit.lock.models import ErrorGroup
+from kilit.problems.kinds import ProblemKind
+from kilit.problems.registry import MOST_NAMED, Place, Problem, ProblemAction, Severity, with_number
 from ociqueue.admin.circuits import next_probe, scope_label
 from ociqueue.corrections import groups_of_wrong_data
 from ociqueue.models import Circuit, Conversion, Site
@@ -90,7 +91,7 @@ class ConversionProblems:
             resume = reverse("admin:ociqueue_site_resume", args=[site.pk])
             return self._of_site(
                 site,
-                "paused",
+                ProblemKind.PAUSED,
                 severity=Severity.WARNING,
                 title=title % {"site": site.name, "person": Story().who(site.paused_by)},
                 cause=site.pause_reason,
@@ -102,7 +103,7 @@ class ConversionProblems:
             first,
             rows,
             problem,
-            kind="paused",
+            kind=ProblemKind.PAUSED,
             severity=Severity.WARNING,
             title=lambda count: with_number(
                 ngettext("%(number)s site is paused", "%(number)s sites are paused", count), count
@@ -118,7 +119,7 @@ class ConversionProblems:
             cause = _("%(code)s; next probe %(when)s") % {"code": circuit.code, "when": next_probe(circuit)}
             return self._of_site(
                 circuit.site,
-                "open-circuit",
+                ProblemKind.OPEN_CIRCUIT,
                 page="circuit",
                 name=str(circuit.pk),
                 title=_("%(site)s: Google rejects the account") % {"site": circuit.site.name},
@@ -131,7 +132,7 @@ class ConversionProblems:
             self._first(rows),
             rows,
             problem,
-            kind="open-circuit",
+            kind=ProblemKind.OPEN_CIRCUIT,
             title=lambda count: with_number(
                 ngettext("%(number)s circuit is open", "%(number)s circuits are open", count), count
             ),
@@ -143,7 +144,7 @@ class ConversionProblems:
         def problem(site: Site) -> Problem:
             return self._of_site(
                 site,
-                "no-credentials",
+                ProblemKind.NO_CREDENTIALS,
                 page="credentials",
                 title=_("%(site)s has no credentials") % {"site": site.name},
                 cause=_("nothing is sent until they are stored"),
@@ -154,7 +155,7 @@ class ConversionProblems:
             self._first(rows),
             rows,
             problem,
-            kind="no-credentials",
+            kind=ProblemKind.NO_CREDENTIALS,
             title=lambda count: with_number(
                 ngettext("%(number)s site has no credentials", "%(number)s sites have no credentials", count), count
             ),
@@ -166,7 +167,7 @@ class ConversionProblems:
         def problem(site: Site) -> Problem:
             return self._of_site(
                 site,
-                "failed-test",
+                ProblemKind.FAILED_TEST,
                 page="credentials",
                 # A script does not use the credentials.
                 severity=Severity.SERIOUS if site.sync_method == SyncMethod.API else Severity.NOTICE,
@@ -179,7 +180,7 @@ class ConversionProblems:
             self._first(rows),
             rows,
             problem,
-            kind="failed-test",
+            kind=ProblemKind.FAILED_TEST,
             title=lambda count: with_number(
                 ngettext("%(number)s connection test failed", "%(number)s connection tests failed", count), count
             ),
@@ -190,7 +191,7 @@ class ConversionProblems:
         def problem(site: Site) -> Problem:
             return self._of_site(
                 site,
-                "silent-script",
+                ProblemKind.SILENT_SCRIPT,
                 title=_("The script of %(site)s does not call") % {"site": site.name},
                 cause=_("conversions wait"),
                 since=site.seen_at,  # type: ignore[attr-defined]
@@ -201,7 +202,7 @@ class ConversionProblems:
             self._first(rows),
             rows,
             problem,
-            kind="silent-script",
+            kind=ProblemKind.SILENT_SCRIPT,
             title=lambda count: with_number(
                 ngettext("%(number)s script does not call", "%(number)s scripts do not call", count), count
             ),
@@ -215,7 +216,7 @@ class ConversionProblems:
             everything = self.panel.list_address(status=ConversionStatus.PROCESSING)
             yield Problem(
                 part=CONVERSIONS.queue,
-                kind="stuck",
+                kind=ProblemKind.STUCK,
                 severity=Severity.WARNING,
                 title=with_number(
                     ngettext("%(number)s conversion is stuck", "%(number)s conversions are stuck", stuck.count),
@@ -239,7 +240,7 @@ class ConversionProblems:
         rows: QuerySet[Any],
         problem: Callable[[Any], Problem],
         *,
-        kind: str,
+        kind: ProblemKind,
         title: Callable[[int], str],
         cause: str,
         severity: Severity = Severity.SERIOUS,
@@ -266,7 +267,7 @@ class ConversionProblems:
     def _of_site(
         self,
         site: Site,
-        kind: str,
+        kind: ProblemKind,
         *,
         page: str = "change",
         name: str = "",
@@ -279,7 +280,7 @@ class ConversionProblems:
             kind=kind,
             name=name or str(site.pk),
             severity=severity,
-            where=[Place(site.name, link=link)],
+            where=[Place(site.name, link=link, scope=str(site.pk))],
             link=link,
             **columns,
         )

@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
-from kilit.console.masking import mask_phone
+from kilit.masking import mask_phone
 from kilit.postgres.collation import NameOrder
 from orchestrator.models import Customer
 from orchestrator.schemas.orders import InvalidOrder, NewCustomer, phone

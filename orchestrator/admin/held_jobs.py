@@ -1,12 +1,12 @@
 """Where jobs on HOLD wait, for the dashboard: orders by name, and unknown customers with the number of their jobs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from kilit.console.masking import mask_phone
-from kilit.console.problems import Place
+from kilit.masking import mask_phone
+from kilit.problems.registry import Place
 from orchestrator.errors import Code
 from orchestrator.models import Job
 from orchestrator.states import JobState
@@ -33,10 +33,10 @@ class HeldJobs:
             held.since, held.count = min(since, held.since or since), held.count + 1
             key, shown = (phone, name or mask_phone(phone)) if code == Code.CRM_NO_MATCH else (order, order)
             here = places.setdefault(code, {})
-            before = here.get(key) or Place(shown, 0, address(pk))
-            here[key] = Place(before.name, (before.count or 0) + 1, before.link)
+            before = here.get(key) or Place(shown, 0, address(pk), is_personal=code == Code.CRM_NO_MATCH)
+            here[key] = replace(before, count=(before.count or 0) + 1)
         for code, here in places.items():
             found[code].places = [
-                Place(place.name, place.count if place.count != 1 else None, place.link) for place in here.values()
+                replace(place, count=place.count if place.count != 1 else None) for place in here.values()
             ]
         return found

@@ -16,9 +16,9 @@ from django.utils.translation import gettext_lazy
 from kilit.console.actions import Action
 from kilit.console.formatting import badge, button, page
 from kilit.console.job_page import JobOffer
-from kilit.console.masking import mask_personal_data, mask_phone
 from kilit.console.priorities import PriorityAdmin
 from kilit.console.queue_pauses import PausableQueueAdmin
+from kilit.masking import mask_personal_data, mask_phone
 from orchestrator.admin import blockers, columns, description
 from orchestrator.admin.first_actions import with_first
 from orchestrator.admin.new_customer import HeldCustomerForm, format_phone

@@ -7,7 +7,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.utils.translation import gettext_lazy
 
 from kilit.console.panels import Panel, PanelItem
-from kilit.console.problems import Problem
+from kilit.problems.registry import Problem
 from orchestrator.admin.columns import COLOURS
 from orchestrator.admin.problems import CuttingProblems
 from orchestrator.models import Job

@@ -13,9 +13,10 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from kilit.console.failure_problems import FailureLines
 from kilit.console.panels import Panel, StuckRows
-from kilit.console.problems import MOST_NAMED, Place, Problem, ProblemAction, Severity, with_number
 from kilit.lock.models import Count, ErrorGroup
 from kilit.lock.models.error_groups import Cause
+from kilit.problems.kinds import ProblemKind
+from kilit.problems.registry import MOST_NAMED, Place, Problem, ProblemAction, Severity, with_number
 from orchestrator.admin.held_jobs import HeldJobs
 from orchestrator.errors import PERMANENT_CODES, Code, WarningCode
 from orchestrator.filters import FILTERS
@@ -75,7 +76,7 @@ class CuttingProblems:
                 action = ProblemAction(str(ACTIONS.get(Code(code), _("Open"))), known.places[0].link)
             yield Problem(
                 part=JOBS.queue,
-                kind="hold",
+                kind=ProblemKind.HOLD,
                 name=code,
                 severity=Severity.WARNING,
                 title=_held_title(code, count),
@@ -99,7 +100,7 @@ class CuttingProblems:
         everything = self.panel.list_address(warning=code)
         yield Problem(
             part=JOBS.queue,
-            kind="warning",
+            kind=ProblemKind.PARTS_TOO_LARGE,
             name=code,
             severity=Severity.WARNING,
             title=with_number(
@@ -128,7 +129,7 @@ class CuttingProblems:
         everything = self.panel.list_address(status=JobState.OPTI_IMPORTED)
         yield Problem(
             part=JOBS.queue,
-            kind="waiting-for-optiplanning",
+            kind=ProblemKind.WAITING_FOR_OPTIPLANNING,
             severity=Severity.WARNING,
             title=with_number(
                 ngettext(
@@ -151,7 +152,7 @@ class CuttingProblems:
             (worst,) = stuck.worst
             yield Problem(
                 part=JOBS.queue,
-                kind="stuck",
+                kind=ProblemKind.STUCK,
                 severity=Severity.SERIOUS,
                 title=with_number(
                     ngettext("%(number)s cutting job is stuck", "%(number)s cutting jobs are stuck", stuck.count),
@@ -171,7 +172,7 @@ class CuttingProblems:
             where = reverse("admin:orchestrator_rulesversion_changelist")
             yield Problem(
                 part=JOBS.queue,
-                kind="invalid-rules",
+                kind=ProblemKind.INVALID_RULES,
                 severity=Severity.CRITICAL,
                 title=_("The cutting rules are invalid"),
                 cause=error,

@@ -12,9 +12,9 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 
 from kilit.console.actions import Action
 from kilit.console.blockers import lease_holdings
-from kilit.console.masking import mask_personal_data
 from kilit.console.priorities import PriorityAdmin
 from kilit.console.queue_pauses import PausableQueueAdmin
+from kilit.masking import mask_personal_data
 from pdfjobs import operations
 from pdfjobs.admin import blockers, columns, description
 from pdfjobs.file_response import ArtifactMissingError, file_response

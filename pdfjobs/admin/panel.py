@@ -10,8 +10,9 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from kilit.console.failure_problems import FailureLines
 from kilit.console.panels import Panel, PanelItem, StuckRows
-from kilit.console.problems import Problem, Severity, with_number
 from kilit.lock.models import Count, ErrorGroup
+from kilit.problems.kinds import ProblemKind
+from kilit.problems.registry import Problem, Severity, with_number
 from pdfjobs.admin.columns import COLOURS
 from pdfjobs.models import PdfJob
 from pdfjobs.operations import QUEUE
@@ -50,7 +51,7 @@ class PdfPanel(Panel):
         if warning := sandbox_warning():
             yield Problem(
                 part=PDF_JOBS.queue,
-                kind="no-sandbox",
+                kind=ProblemKind.NO_SANDBOX,
                 severity=Severity.NOTICE,
                 title=_("The browser runs without its sandbox"),
                 cause=warning,
@@ -63,7 +64,7 @@ class PdfPanel(Panel):
         everything = self.list_address(status=PdfStatus.QUEUED)
         yield Problem(
             part=PDF_JOBS.queue,
-            kind="queue-full",
+            kind=ProblemKind.QUEUE_FULL,
             severity=Severity.CRITICAL,
             title=_("The PDF queue is full: new jobs are rejected"),
             cause=with_number(ngettext("%(number)s job is waiting", "%(number)s jobs are waiting", waiting), waiting),
@@ -77,7 +78,7 @@ class PdfPanel(Panel):
             everything = self.list_address(status=PdfStatus.RUNNING)
             yield Problem(
                 part=PDF_JOBS.queue,
-                kind="stuck",
+                kind=ProblemKind.STUCK,
                 severity=Severity.WARNING,
                 title=with_number(
                     ngettext("%(number)s PDF job is stuck", "%(number)s PDF jobs are stuck", stuck.count), stuck.count

@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from kilit.console import dashboard
 from kilit.console.panels import panels
-from kilit.console.problems import Problem, find_problems
 from kilit.lock.models import Count
+from kilit.problems.registry import Problem, find_problems
 from kilit.workers import sweeps
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Circuit, Conversion

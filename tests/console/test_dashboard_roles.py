@@ -6,8 +6,8 @@ from django.utils import timezone
 
 from kilit.console import dashboard
 from kilit.console.panels import panels
-from kilit.console.problems import find_problems
 from kilit.lock.models import Count
+from kilit.problems.registry import find_problems
 from tests.support.dashboard import BOARD, make_conversions, make_site, text_of
 
 pytestmark = pytest.mark.django_db

@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from kilit.console.problems import Problem, SeesEverything, Severity, find_problems
 from kilit.lock.audit import acting_as
 from kilit.lock.models import ErrorGroup
+from kilit.problems.registry import Problem, SeesEverything, Severity, find_problems
 from kilit.workers.models import Heartbeat, Runner, SweepRun
 from kilit.workers.sweeps import sweeps
 from ociqueue.models import Circuit, Conversion, Site

@@ -6,8 +6,8 @@ import pytest
 from django.db.models.functions import Now
 from django.test import Client
 
-from kilit.console.problems import SeesEverything, find_problems
 from kilit.lock.models import Event, QueuePause
+from kilit.problems.registry import SeesEverything, find_problems
 from kilit.workers.models import Heartbeat
 from orchestrator.models import Job
 from orchestrator.states import JOBS

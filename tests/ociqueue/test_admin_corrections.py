@@ -10,8 +10,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from kilit.access.models import DeniedRequest
-from kilit.console.problems import find_problems
 from kilit.lock.models import Activity, Event
+from kilit.problems.registry import find_problems
 from ociqueue.models import Conversion, Site
 from tests.support.conversions import make_failed
 

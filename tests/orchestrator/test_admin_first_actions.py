@@ -6,8 +6,8 @@ from html import unescape
 import pytest
 from django.urls import reverse
 
-from kilit.console.problems import find_problems
 from kilit.lock.models import Event
+from kilit.problems.registry import find_problems
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Customer, Job
 from orchestrator.models.queryset import failure

@@ -3,8 +3,8 @@
 import pytest
 
 from kilit.bulk.models import BulkAction
-from kilit.console.masking import mask_personal_data
 from kilit.lock.models import Event
+from kilit.masking import mask_personal_data
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
 from orchestrator.models.queryset import failure

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kilit.console.problems import find_problems
+from kilit.problems.registry import find_problems
 from orchestrator.models import Job
 from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.order import read_order

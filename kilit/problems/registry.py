@@ -1,4 +1,4 @@
-"""Problems that someone should look at, as plain data: the dashboard lists them, and alerts can be sent from them.
+"""Problems that someone should look at, as plain data: the dashboard lists them, and alerts are sent from them.
 
 Each queue registers a function that returns its problems for a reader. None of them needs a request, and none of the
 texts is HTML; they are in the language that is active.
@@ -10,9 +10,10 @@ from datetime import datetime
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from kilit.console.formatting import number
+from kilit.problems.kinds import ProblemKind
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -50,6 +51,8 @@ class Place:
     name: str
     count: int | None = None
     link: str = ""
+    scope: str = ""  # the id of a site, as text
+    is_personal: bool = False  # the name of a customer, say: shown in the console, and never sent
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class ProblemAction:
 @dataclass(frozen=True, kw_only=True)
 class Problem:
     part: str  # the queue's name, or another part of the product
-    kind: str
+    kind: ProblemKind
     name: str = ""  # tells problems of one kind apart
     severity: Severity
     title: str
@@ -122,4 +125,4 @@ def name_or_fold(rows: Sequence[Row], name: Callable[[Row], Problem], fold: Call
 
 def with_number(text: str, count: int) -> str:
     """Return a sentence with a number in it, such as “7,021 conversions failed”."""
-    return text % {"number": number(count)}
+    return text % {"number": number_format(count, force_grouping=True)}

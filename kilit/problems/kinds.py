@@ -1,0 +1,39 @@
+"""Every kind of problem, with the name that alert rules show; the names never change, because rules store them."""
+
+from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
+
+
+class ProblemKind(TextChoices):
+    # Jobs of any queue
+    FAILURES = "failures", _("Failed jobs of one cause")
+    OTHER_FAILURES = "other-failures", _("Failed jobs of several smaller causes")
+    OLD_FAILURES = "old-failures", _("Failed jobs that are older than a day")
+    FAILURE_RATE = "failure-rate", _("Many of the jobs fail")
+    STUCK = "stuck", _("Jobs are stuck")
+    PAUSED = "paused", _("A queue or a site is paused")
+
+    # Conversions and their sites
+    OPEN_CIRCUIT = "open-circuit", _("Google rejects an account (circuit open)")
+    NO_CREDENTIALS = "no-credentials", _("A site has no credentials")
+    FAILED_TEST = "failed-test", _("A connection test failed")
+    SILENT_SCRIPT = "silent-script", _("A script does not call")
+
+    # Panel cutting
+    HOLD = "hold", _("Cutting jobs need approval (HOLD)")
+    PARTS_TOO_LARGE = "warning", _("Parts are larger than their plate")
+    WAITING_FOR_OPTIPLANNING = "waiting-for-optiplanning", _("Cutting jobs wait for OptiPlanning")
+    INVALID_RULES = "invalid-rules", _("The cutting rules are invalid")
+
+    # PDF documents
+    QUEUE_FULL = "queue-full", _("The PDF queue is full")
+    NO_SANDBOX = "no-sandbox", _("The browser runs without its sandbox")
+
+    # Webhooks
+    ENDPOINT_OFF = "endpoint-off", _("A webhook endpoint was switched off")
+
+    # The installation
+    NO_WORKER = "none-running", _("No worker is running")
+    LOST_WORKER = "not-responding", _("A worker does not respond")
+    LATE_TASK = "late", _("A scheduled task is late or failed")
+    DISK_LOW = "disk-low", _("A disk is almost full")
