@@ -28,6 +28,8 @@ PRODUCTION = env.flag("KILIT_PRODUCTION", default=False)
 KILIT_VAR = env.folder("KILIT_VAR", default=BASE_DIR / "var")
 HOST = env.text("HOST", "127.0.0.1")
 PORT = env.number("PORT", default=8000, least=1, most=65535)
+# Where the console and the API are reached from outside, for links in webhooks and alerts.
+PUBLIC_URL = env.text("KILIT_PUBLIC_URL", f"http://{HOST}:{PORT}").rstrip("/")
 WEB_CONCURRENCY = env.number("WEB_CONCURRENCY", default=2, least=1, most=256)
 METRICS_TOKEN = env.text("KILIT_METRICS_TOKEN", "")
 CRON_SECRET = env.text("KILIT_CRON_SECRET", "")
@@ -162,6 +164,7 @@ INSTALLED_APPS = [
     "ociqueue",
     "pdfjobs",
     "orchestrator",
+    "outbox",
     "config",
 ]
 

@@ -19,17 +19,20 @@ class OciQueueConfig(AppConfig):
     verbose_name = _("Offline conversions")
 
     def ready(self) -> None:
+        from kilit.access.scopes import register_scopes  # noqa: PLC0415
         from kilit.bulk.queues import register_queue  # noqa: PLC0415
         from kilit.lock.pruning import register_prunable  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
         from ociqueue import operations  # noqa: PLC0415
         from ociqueue.models import Conversion, Credentials  # noqa: PLC0415
+        from ociqueue.scopes import SiteScopes  # noqa: PLC0415
         from ociqueue.sweeps import CAP_MIN_AGE, attempt_cap, finished, recover_processing, requeue_transient  # noqa: PLC0415
         from ociqueue.uploader.connection_test import check_requested  # noqa: PLC0415
         from ociqueue.uploader.upload_run import answer_bell, due_sites  # noqa: PLC0415
 
         register_queue(operations.QUEUE)
+        register_scopes(SiteScopes())
         register_prunable(Conversion, finished=finished)
         register_doorbell("oci_upload", is_due=lambda: due_sites().exists(), answer=answer_bell)
         checks_due = Credentials.objects.awaiting_check

@@ -10,11 +10,12 @@ from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from kilit.access.encryption import DecryptionError
 from kilit.access.models import ApiKey
 from kilit.lock.audit import acting_as
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Conversion, Credentials, Site, SiteMembership
-from ociqueue.models.credentials import DecryptionError, GoogleAdsAccount
+from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.models.queryset import failure
 from ociqueue.states import SyncMethod
 

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 
+from kilit.access.encryption import DecryptionError
 from kilit.console.formatting import page
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
@@ -17,7 +18,7 @@ from ociqueue.admin.login_form import LABELS, LoginForm
 from ociqueue.admin.permissions import may_administer, may_run, site_of
 from ociqueue.admin.site_header import header_context
 from ociqueue.models import Credentials, Site
-from ociqueue.models.credentials import DecryptionError, GoogleAdsAccount
+from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.states import SyncMethod
 
 

@@ -1,23 +1,17 @@
-"""A site's Google Ads credentials: stored encrypted and never shown.
+"""A site's Google Ads credentials: stored encrypted and never shown."""
 
-The first key encrypts and any key decrypts, so that keys can be rotated.
-"""
-
-import base64
-import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
-from django.conf import settings
 from django.db import models, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from kilit.access.encryption import decrypt, encrypt
 from ociqueue.models.circuit import Circuit
 from ociqueue.models.site import Site
 
@@ -64,29 +58,6 @@ def normalize_action(text: str, *, customer_id: str) -> str:
         message = gettext("This conversion action belongs to customer %(other)s, but uploads go to %(customer)s.")
         raise ValueError(message % {"other": found[1], "customer": customer_id})
     return resource
-
-
-class DecryptionError(Exception):
-    """None of the configured keys decrypts a stored secret."""
-
-
-def encrypt(text: str) -> str:
-    return _keys().encrypt(text.encode()).decode()
-
-
-def decrypt(encrypted: str) -> str:
-    try:
-        return _keys().decrypt(encrypted.encode()).decode()
-    except InvalidToken:
-        message = gettext("None of KILIT_CREDENTIAL_KEYS decrypts the stored credentials; enter them again.")
-        raise DecryptionError(message) from None
-
-
-def _keys() -> MultiFernet:
-    # Without keys of its own an installation uses those that sign its sessions: encrypted too, but rotated with them.
-    secrets = settings.CREDENTIAL_KEYS or [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    digests = (hashlib.sha256(b"kilit credentials\0" + secret.encode()).digest() for secret in secrets)
-    return MultiFernet([Fernet(base64.urlsafe_b64encode(digest)) for digest in digests])
 
 
 class CredentialsQuerySet(models.QuerySet["Credentials"]):

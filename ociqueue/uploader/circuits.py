@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
+from kilit.access.encryption import DecryptionError
 from ociqueue.models import Circuit, Conversion, Credentials, Site
-from ociqueue.models.credentials import DecryptionError
 from ociqueue.states import Category, SyncMethod
 from ociqueue.uploader.results import GATES, Disposition, RowResult
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.conf import settings
 
+from kilit.access.encryption import DecryptionError
 from ociqueue.models import Credentials
-from ociqueue.models.credentials import DecryptionError
 from ociqueue.uploader.googleads import GoogleAds
 from ociqueue.uploader.responses import reported_errors
 from ociqueue.uploader.results import CredentialsRejected

@@ -14,11 +14,11 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
+from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as, current_context
 from kilit.lock.identity import uuid7
 from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
 from ociqueue.models.circuit import CircuitQuerySet
-from ociqueue.models.credentials import DecryptionError
 from ociqueue.models.queryset import LEAST_TRIED_FIRST, OLDEST_FIRST, ConversionQuerySet
 from ociqueue.states import Category, SyncMethod
 from ociqueue.uploader.circuits import update_circuits

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from kilit.access.encryption import DecryptionError
 from ociqueue.models import Credentials
-from ociqueue.models.credentials import DecryptionError
 
 
 class Command(BaseCommand):

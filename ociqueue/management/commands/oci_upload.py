@@ -3,11 +3,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as
 from kilit.lock.management.arguments import whole_number
 from ociqueue.management.sites import find_site
 from ociqueue.models import Circuit, Credentials, Site
-from ociqueue.models.credentials import DecryptionError
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.googleads import MOST_ROWS
 from ociqueue.uploader.results import CredentialsRejected, Disposition

@@ -5,9 +5,10 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
+from kilit.access.encryption import DecryptionError
 from kilit.workers import doorbells
 from ociqueue.models import Credentials
-from ociqueue.models.credentials import DecryptionError, normalize_action, normalize_customer_id
+from ociqueue.models.credentials import normalize_action, normalize_customer_id
 from ociqueue.uploader.connection_test import check
 from tests.support.uploads import account
 

@@ -1,0 +1,43 @@
+"""Scopes: parts of the installation that users are members of, which are sites. The app that has them registers them.
+
+A scope is a site's id as text, as counts, error groups and bulk actions store it. Other apps ask here, and need not
+know what a site is. The empty scope is the whole installation.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+INSTALLATION = ""
+
+
+class ScopeSource(Protocol):
+    def names(self) -> Mapping[str, str]:
+        """Return the name of every scope by its id."""
+        ...
+
+    def seen_by(self, user: Any) -> list[str] | None:
+        """Return the scopes that a user sees; None means all."""
+        ...
+
+    def run_by(self, user: Any) -> list[str] | None:
+        """Return the scopes in which a user may act; None means all."""
+        ...
+
+
+_sources: list[ScopeSource] = []
+
+
+def register_scopes(source: ScopeSource) -> None:
+    _sources[:] = [source]
+
+
+def scope_names() -> Mapping[str, str]:
+    return _sources[0].names() if _sources else {}
+
+
+def scopes_seen_by(user: Any) -> list[str] | None:
+    return _sources[0].seen_by(user) if _sources else []
+
+
+def scopes_run_by(user: Any) -> list[str] | None:
+    return _sources[0].run_by(user) if _sources else []

@@ -1,0 +1,17 @@
+"""Which hosts a caller may name for callbacks: those of its own webhook endpoints. The outbox answers; others ask."""
+
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+HostsOf = Callable[[Any], AbstractSet[str]]
+_answers: list[HostsOf] = []
+
+
+def register_callback_hosts(hosts_of: HostsOf) -> None:
+    _answers[:] = [hosts_of]
+
+
+def callback_hosts(user: Any) -> AbstractSet[str]:
+    """Return the host names of the endpoints that a user may have called back."""
+    return _answers[0](user) if _answers else frozenset()

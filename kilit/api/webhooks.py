@@ -1,0 +1,53 @@
+"""Kinds of webhooks: which events of a queue are reported, and what a receiver is sent about them.
+
+Each queue registers its kinds from its app's `ready()`. The outbox makes messages from them, and OpenAPI lists them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kilit.lock.models import Event
+
+TEST = "test"
+
+
+@dataclass(frozen=True)
+class Callback:
+    """A caller's own address for the result of one job, and the caller."""
+
+    url: str
+    user_id: int
+
+
+@dataclass(frozen=True)
+class Described:
+    """What is sent about an event: never click ids, hashes, phones or names of people."""
+
+    data: Mapping[str, Any]
+    scope: str = ""  # endpoints of this site receive it, besides those of the installation
+    callbacks: Sequence[Callback] = ()
+    for_callbacks_only: bool = False  # endpoints that listen to the kind have received it already
+
+
+# By the id of the event; an event that is not in it is not reported.
+Describe = Callable[[Sequence[Event]], Mapping[int, Described]]
+
+
+@dataclass(frozen=True)
+class WebhookKind:
+    name: str  # as in `conversion.completed`
+    queue: str
+    event_types: tuple[str, ...]
+    about: str
+    data: Any  # a TypedDict, for OpenAPI
+    example: Mapping[str, Any]
+    describe: Describe = field(repr=False)
+    has_callbacks: bool = False  # callers may name an address for a job, besides the endpoints that listen
+
+
+webhook_kinds: dict[str, WebhookKind] = {}
+
+
+def register_webhook_kinds(*kinds: WebhookKind) -> None:
+    webhook_kinds.update({kind.name: kind for kind in kinds})

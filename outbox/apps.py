@@ -1,0 +1,29 @@
+"""The outbox, as a Django app."""
+
+from datetime import timedelta
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class OutboxConfig(AppConfig):
+    name = "outbox"
+    verbose_name = _("Webhooks and alerts")
+
+    def ready(self) -> None:
+        from kilit.api.callbacks import register_callback_hosts  # noqa: PLC0415
+        from kilit.lock.pruning import register_prunable  # noqa: PLC0415
+        from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
+        from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
+        from outbox import endpoints, log_reader, sweeps  # noqa: PLC0415
+        from outbox.models import OutboxMessage  # noqa: PLC0415
+
+        register_callback_hosts(endpoints.callback_hosts)
+        register_prunable(OutboxMessage, finished=sweeps.finished)
+        register_doorbell(log_reader.BELL, is_due=log_reader.is_due, answer=log_reader.read_log)
+        register_sweep(
+            "outbox_recover",
+            every=timedelta(minutes=1),
+            run=sweeps.recover,
+            about=_("Takes messages back from workers that died or hang, and fails those that waited too long."),
+        )

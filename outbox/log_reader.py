@@ -1,0 +1,172 @@
+"""Reads the event log and makes the messages that report it: exactly one for each event and endpoint.
+
+Messages are made from events, not by the statements that move jobs, so without endpoints those cost nothing more, and a
+move that was rolled back has no message. The position in the log is stored by the transaction that stores the messages:
+a reader that is killed resumes where it stopped. The lock on the position's row admits one reader at a time.
+
+Events commit in another order than that of their ids, so a reader that simply remembers the highest id would skip an
+event whose transaction commits late. Here an id is read once it is settled, and that is decided as CREATE INDEX
+CONCURRENTLY decides it. A transaction locks the table before it gets the first id for an event, and until it ends. So
+first the highest id is read, then who holds such a lock: when those transactions have ended, every event up to that id
+is visible or will never be. This costs writers nothing. A transaction that stays open delays messages, and loses none.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.db.models import Q
+from pydantic_core import to_json
+
+from kilit.api.webhooks import Callback, Described, WebhookKind, webhook_kinds
+from kilit.lock.audit import acting_as
+from kilit.lock.bulk_sql import bulk_insert
+from kilit.lock.identity import uuid7s
+from kilit.lock.models import Event
+from kilit.workers import doorbells
+from outbox.models import Endpoint, LogPosition, OutboxMessage
+from outbox.models.endpoint import last_event_id
+from outbox.models.position import WEBHOOKS
+from outbox.states import MESSAGES
+
+BELL = "outbox_log"
+ACTOR = "worker:outbox"
+TURN = 10.0  # seconds; then other tasks get their turn
+SPAN = 5_000  # ids in one transaction
+LOOK_AGAIN_AFTER = 0.05  # seconds, while transactions that write events are about to end
+
+# Transactions that have written to the table, by the names that they have among the locks.
+WRITERS = """
+    SELECT virtualtransaction FROM pg_locks
+    WHERE relation = 'lock_event'::regclass AND mode = 'RowExclusiveLock' AND pid IS DISTINCT FROM pg_backend_pid()
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+
+
+def is_due() -> bool:
+    """Return whether there are events to read, and an endpoint that may want them."""
+    position = LogPosition.objects.filter(name=WEBHOOKS).first()
+    newest = Event.objects.order_by("-id").values_list("id", flat=True).first()
+    return position is not None and newest is not None and newest > position.event_id and Endpoint.objects.on().exists()
+
+
+def read_log() -> int:
+    """Make messages from all settled events, for a few seconds; return how many were made."""
+    made, end = 0, time.monotonic() + TURN
+    with acting_as(ACTOR):
+        while time.monotonic() < end:
+            result = _read_span()
+            if result is None:
+                return made
+            made += result
+    if is_due():
+        doorbells.ring_now(BELL)
+    return made
+
+
+def _read_span() -> int | None:
+    """Read the next events in one transaction; return how many messages were made, or None if nothing can be read."""
+    with transaction.atomic():
+        position = LogPosition.objects.select_for_update(skip_locked=True).filter(name=WEBHOOKS).first()
+        if position is None:  # another reader is at work, or no endpoint was ever on
+            return None
+        if not _settle(position):
+            return None
+        first, last = position.event_id, min(position.horizon, position.event_id + SPAN)
+        made = _make_messages(first, last)
+        LogPosition.objects.filter(pk=position.pk).update(event_id=last)
+        if made:
+            doorbells.ring(MESSAGES.queue)
+        return made
+
+
+def _settle(position: LogPosition) -> bool:
+    """Make sure that there are settled events to read: up to `horizon`, of which no transaction is open any more."""
+    if position.event_id >= position.horizon:
+        newest = last_event_id()
+        if newest <= position.event_id:
+            return False
+        position.horizon, position.writers = newest, _writers()
+    if position.writers:
+        time.sleep(LOOK_AGAIN_AFTER)
+        position.writers = sorted({*position.writers} & {*_writers()})
+    position.save(update_fields=["horizon", "writers"])
+    return not position.writers
+
+
+def _writers() -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(WRITERS)
+        return sorted(name for (name,) in cursor.fetchall())
+
+
+def _make_messages(first: int, last: int) -> int:
+    """Store the messages about the events after `first` up to `last`."""
+    endpoints = list(Endpoint.objects.on())
+    rows: list[dict[str, Any]] = []
+    for kind, events in _events(first, last, endpoints):
+        described = kind.describe(events)
+        for event in events:
+            if about := described.get(event.pk):
+                rows += _messages(kind, event, about, endpoints)
+    for row, pk in zip(rows, uuid7s(len(rows)), strict=True):
+        row["id"] = pk
+    bulk_insert(OutboxMessage, rows)
+    return len(rows)
+
+
+def _events(first: int, last: int, endpoints: Sequence[Endpoint]) -> Iterator[tuple[WebhookKind, list[Event]]]:
+    """Return the events in this span that some endpoint listens to, or that may have callbacks, by kind."""
+    wanted = {name for endpoint in endpoints for name in endpoint.kinds}
+    kinds = [kind for kind in webhook_kinds.values() if kind.name in wanted or kind.has_callbacks]
+    matches = Q()
+    for kind in kinds:
+        matches |= Q(queue=kind.queue, event_type__in=kind.event_types)
+    if not kinds or not endpoints:
+        return
+    events = list(Event.objects.filter(matches, id__gt=first, id__lte=last).order_by("id"))
+    for kind in kinds:
+        if mine := [event for event in events if event.queue == kind.queue and event.event_type in kind.event_types]:
+            yield kind, mine
+
+
+def _messages(
+    kind: WebhookKind, event: Event, about: Described, endpoints: Iterable[Endpoint]
+) -> Iterator[dict[str, Any]]:
+    body = webhook_body(kind.name, event.created_at, about.data)
+    called = set()
+    message = {
+        "kind": kind.name,
+        "scope": about.scope,
+        "event_id": event.pk,
+        "object_id": event.object_id,
+        "body": body,
+    }
+    for endpoint in endpoints:
+        hears = kind.name in endpoint.kinds and endpoint.scope in ("", about.scope)
+        if hears and not about.for_callbacks_only:
+            called.add(endpoint.url)
+            yield {**message, "endpoint_id": endpoint.pk, "url": ""}
+    for callback in about.callbacks:
+        owned = callback_endpoint(callback)
+        if owned is not None and callback.url not in called:
+            called.add(callback.url)
+            yield {**message, "endpoint_id": owned.pk, "url": callback.url}
+
+
+def webhook_body(kind: str, at: Any, data: Any) -> str:
+    """Return the text that is signed and sent, in the form that Standard Webhooks recommends."""
+    return to_json({"type": kind, "timestamp": at, "data": data}).decode()
+
+
+def callback_endpoint(callback: Callback) -> Endpoint | None:
+    """Return the caller's endpoint whose host and secret a callback uses; None if it was removed or switched off."""
+    user = User.objects.filter(pk=callback.user_id, is_active=True).first()
+    if user is None:
+        return None
+    host = Endpoint(url=callback.url).host
+    # Endpoints of the caller's own sites before those of the installation.
+    usable = Endpoint.objects.usable_by(user).order_by("-scope", "created_at")
+    return next((endpoint for endpoint in usable if endpoint.host == host), None)

@@ -1,0 +1,34 @@
+"""Attempts: what was sent and answered, for the console; pruned after some days."""
+
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+LONGEST_ANSWER = 4000
+
+
+class Attempt(models.Model):
+    # Not a foreign key: old attempts and old messages are pruned each on their own.
+    message_id = models.UUIDField()
+    number = models.PositiveSmallIntegerField(_("number"))
+    started_at = models.DateTimeField(_("started at"), db_default=Now())
+    seconds = models.FloatField(_("seconds"))
+    url = models.CharField(_("address"), max_length=2000)
+    request_headers = models.JSONField(_("request headers"), default=dict, help_text="Without the signature.")
+    response_code = models.PositiveSmallIntegerField(_("status"), null=True)
+    answer = models.TextField(_("answer"), blank=True)
+    error_code = models.CharField(_("error code"), max_length=32, blank=True)
+    error_message = models.CharField(_("error"), max_length=500, blank=True)
+
+    class Meta:
+        default_permissions = ()
+        verbose_name, verbose_name_plural = _("attempt"), _("attempts")
+        indexes = [
+            # A message's page.
+            models.Index(fields=["message_id", "id"], name="attempts_of_message"),
+            # The sweep that deletes old ones.
+            models.Index(fields=["started_at"], name="attempts_by_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"attempt {self.number} of {self.message_id}"

@@ -1,0 +1,152 @@
+"""A message to one receiver: its text, state, lease, attempts and error are all in its row."""
+
+from datetime import timedelta
+from typing import Any, Self
+from uuid import UUID
+
+from django.db import models
+from django.db.models import Exists, F, OuterRef, Q
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from kilit.lock.constraints import checks
+from kilit.lock.failures import Failures, error_group_field
+from kilit.lock.leases import LeasedModel, LeasedQuerySet, new_lease, no_lease
+from kilit.lock.models.queue_pause import is_not_paused
+from kilit.lock.triggers import lifecycle_triggers
+from outbox.models.endpoint import LONGEST_URL, Endpoint
+from outbox.states import ENDED, EXPIRES_AFTER, MAX_ATTEMPTS, MESSAGES, WAITING, MessageStatus
+
+FAILURES = Failures(
+    MESSAGES,
+    states=[MessageStatus.FAILED],
+    code="error_code",
+    message="error_message",
+    scope="scope",
+    prunable=True,
+)
+# The longest attempt takes 15 s, and a batch is settled as a whole; then the worker counts as dead.
+LEASE = timedelta(minutes=2)
+NO_ERROR: dict[str, Any] = {"error_code": "", "error_message": "", "response_code": None}
+
+
+class OutboxMessageQuerySet(LeasedQuerySet["OutboxMessage"]):
+    def waiting(self) -> Self:
+        return self.filter(status__in=WAITING)
+
+    def due(self) -> Self:
+        return self.waiting().filter(next_try_at__lte=Now())
+
+    def claimable(self) -> Self:
+        """Return what a worker may claim now: nothing while the queue is paused or the endpoint is off or must wait."""
+        on = Endpoint.objects.on().filter(Q(wait_until=None) | Q(wait_until__lte=Now()), pk=OuterRef("endpoint"))
+        return self.due().filter(Exists(on), is_not_paused(MESSAGES))
+
+    def claim(self, *, limit: int) -> "list[OutboxMessage]":
+        changes = {"attempt_count": F("attempt_count") + 1, **new_lease(LEASE)}
+        return self.claimable().take("claim", limit=limit, order=("next_try_at", "id"), **changes)
+
+    def recover(self) -> int:
+        """Take messages back from workers that died or hang; their receivers may get them twice, under one id."""
+        lost = self.filter(status=MessageStatus.SENDING).lapsed()
+        error = {"error_code": "WORKER_LOST", "error_message": "The worker's lease ran out.", **no_lease()}
+        used_up = lost.filter(attempt_count__gte=F("attempts_forgiven") + MAX_ATTEMPTS).move("fail", **error)
+        return used_up + lost.move("recover", next_try_at=Now(), **error)
+
+    def expire(self) -> int:
+        """Fail what waited too long, for an endpoint that is off."""
+        old = self.waiting().filter(created_at__lt=Now() - EXPIRES_AFTER)
+        error = {"error_code": "EXPIRED", "error_message": "It waited too long; its endpoint was switched off."}
+        return old.move("expire", **error)
+
+    def retry(self) -> set[UUID]:
+        """Send failed messages again for an operator, with all attempts of the schedule."""
+        return self.move_each("retry", next_try_at=Now(), attempts_forgiven=F("attempt_count"), **NO_ERROR)
+
+    def replay(self) -> set[UUID]:
+        """Send messages again that have ended, delivered ones too; their ids stay, so receivers can recognise them."""
+        fresh = {"attempts_forgiven": F("attempt_count"), "delivered_at": None}
+        return self.move_each("replay", next_try_at=Now(), **fresh, **NO_ERROR)
+
+    def mark_failed(self) -> set[UUID]:
+        return self.move_each("mark_failed", error_code="MARKED_FAILED", error_message="Marked failed by an operator.")
+
+
+class OutboxMessage(LeasedModel):
+    lifecycle = MESSAGES
+
+    endpoint = models.ForeignKey(
+        Endpoint, verbose_name=_("endpoint"), on_delete=models.PROTECT, related_name="messages", db_index=False
+    )
+    status = models.CharField(max_length=10, choices=MessageStatus, default=MessageStatus.QUEUED, editable=False)
+    kind = models.CharField(_("event"), max_length=64)
+    scope = models.CharField(_("site"), max_length=64, blank=True)
+    url = models.CharField(
+        _("address"), max_length=LONGEST_URL, blank=True, help_text=_("Of a callback; otherwise the endpoint's.")
+    )
+    event_id = models.BigIntegerField(null=True, help_text=_("The event that it reports."))
+    object_id = models.UUIDField(_("job"), null=True)
+    body = models.TextField(_("body"), help_text=_("The same bytes are sent with each attempt."))
+    attempt_count = models.PositiveIntegerField(_("attempts"), default=0)
+    attempts_forgiven = models.PositiveIntegerField(default=0)
+    next_try_at = models.DateTimeField(_("next attempt at"), db_default=Now())
+    response_code = models.PositiveSmallIntegerField(_("status code"), null=True)
+    error_code = models.CharField(_("error code"), max_length=32, blank=True)
+    error_message = models.CharField(_("error"), max_length=500, blank=True)
+    error_group = error_group_field()
+    delivered_at = models.DateTimeField(_("delivered at"), null=True)
+
+    objects = OutboxMessageQuerySet.as_manager()
+
+    class Meta(LeasedModel.Meta):
+        abstract = False
+        verbose_name, verbose_name_plural = _("message"), _("messages")
+        triggers = [
+            *lifecycle_triggers(
+                MESSAGES,
+                scope="scope",
+                facts=["attempt_count", "response_code", "error_code", "error_message"],
+                facts_of_new=False,
+                finished=ENDED,
+            ),
+            *FAILURES.triggers(),
+        ]
+        constraints = [
+            # An event is reported once to an endpoint, and once to the address of each callback.
+            models.UniqueConstraint(fields=["event_id", "endpoint", "url"], name="one_message_per_event"),
+            *checks(
+                sending_message_is_held=Q(
+                    status=MessageStatus.SENDING, claim_token__isnull=False, lease_until__isnull=False
+                )
+                | ~Q(status=MessageStatus.SENDING) & Q(claim_token=None, lease_until=None),
+                only_delivered_message_has_time=Q(status=MessageStatus.DELIVERED, delivered_at__isnull=False)
+                | ~Q(status=MessageStatus.DELIVERED) & Q(delivered_at=None),
+                failed_message_has_error=~Q(status=MessageStatus.FAILED) | ~Q(error_code=""),
+                # Whatever the code does, no message is sent endlessly.
+                message_attempts_are_bounded=Q(attempt_count__lte=F("attempts_forgiven") + MAX_ATTEMPTS),
+            ),
+        ]
+        indexes = [
+            # Claims: the messages of an endpoint whose turn it is.
+            models.Index(fields=["endpoint", "next_try_at", "id"], condition=Q(status__in=WAITING), name="message_due"),
+            # Messages in flight, counted by endpoint.
+            models.Index(fields=["endpoint"], condition=Q(status=MessageStatus.SENDING), name="message_in_flight"),
+            # The sweep: leases that ran out.
+            models.Index(fields=["lease_until"], condition=Q(status=MessageStatus.SENDING), name="message_held"),
+            # Lists of a state, endpoint, site or kind, and the messages about a job.
+            models.Index(fields=["status", "id"], name="message_in_status"),
+            models.Index(fields=["endpoint", "id"], name="message_of_endpoint"),
+            models.Index(fields=["scope", "id"], name="message_of_scope"),
+            models.Index(fields=["kind", "id"], name="message_of_kind"),
+            models.Index(fields=["object_id", "id"], name="message_of_job"),
+            FAILURES.index("message_of_error_group"),
+        ]
+
+    @property
+    def webhook_id(self) -> str:
+        """Return what identifies the message to its receiver, on every attempt."""
+        return f"msg_{self.pk.hex}"
+
+    @property
+    def address(self) -> str:
+        return self.url or self.endpoint.url

@@ -1,0 +1,58 @@
+"""The lifecycle of a message, and when it is tried again."""
+
+from datetime import timedelta
+
+from django.db.models import TextChoices
+
+from kilit.lock.table import Lifecycle, move
+
+
+class MessageStatus(TextChoices):
+    QUEUED = "QUEUED"  # Waits for its first attempt.
+    SENDING = "SENDING"  # A worker holds a lease and sends it.
+    RETRY = "RETRY"  # The last attempt failed. It is sent again later.
+    DELIVERED = "DELIVERED"  # The receiver accepted it.
+    FAILED = "FAILED"  # Not delivered. It will not be retried automatically.
+
+
+WAITING = (MessageStatus.QUEUED, MessageStatus.RETRY)
+ENDED = (MessageStatus.DELIVERED, MessageStatus.FAILED)
+
+MESSAGES = Lifecycle(
+    "message",
+    states=MessageStatus,
+    initial=[MessageStatus.QUEUED],
+    moves={
+        "claim": move(*WAITING, to=MessageStatus.SENDING),
+        "deliver": move(MessageStatus.SENDING, to=MessageStatus.DELIVERED),
+        "retry_later": move(MessageStatus.SENDING, to=MessageStatus.RETRY),
+        # The last attempt of the schedule failed.
+        "fail": move(MessageStatus.SENDING, to=MessageStatus.FAILED),
+        # The worker died or hangs. The receiver may have the message; it is sent again under the same id.
+        "recover": move(MessageStatus.SENDING, to=MessageStatus.RETRY),
+        # It waited too long for an endpoint that is switched off.
+        "expire": move(*WAITING, to=MessageStatus.FAILED),
+        # Operators.
+        "retry": move(MessageStatus.FAILED, to=MessageStatus.QUEUED),
+        "mark_failed": move(*WAITING, to=MessageStatus.FAILED),
+        "replay": move(*ENDED, to=MessageStatus.QUEUED),
+    },
+)
+
+# The waits between attempts, as Standard Webhooks suggests them; after the last attempt a message fails.
+RETRY_AFTER = (
+    timedelta(seconds=5),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+    timedelta(hours=5),
+    timedelta(hours=10),
+    timedelta(hours=14),
+    timedelta(hours=20),
+    timedelta(hours=24),
+)
+MAX_ATTEMPTS = len(RETRY_AFTER) + 1
+# Longer than all waits together, with their jitter: no message that is being tried is older.
+EXPIRES_AFTER = timedelta(days=4)
+# An endpoint that has failed for this long is switched off.
+SWITCH_OFF_AFTER = timedelta(days=3)
