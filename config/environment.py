@@ -1,6 +1,7 @@
 """Typed settings from the environment, with a one-line error for an invalid value."""
 
 from contextlib import suppress
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,13 @@ class Environment:
         """Split a comma-separated list; without a default it is required."""
         joined = None if default is None else ",".join(default)
         return [word.strip() for word in self.text(name, joined).split(",") if word.strip()]
+
+    def networks(self, name: str) -> list[IPv4Network | IPv6Network]:
+        """Read a comma-separated list of networks; a single address is a network of one."""
+        try:
+            return [ip_network(word) for word in self.words(name, default=[])]
+        except ValueError as error:
+            raise ImproperlyConfigured(f"{name}: {error}. Use addresses or networks, as 10.20.0.0/16.") from None
 
     def folder(self, name: str, *, default: Path) -> Path:
         return Path(self.text(name, str(default))).expanduser().absolute()

@@ -78,6 +78,9 @@ XML_MAX_MB = env.number("KILIT_XML_MAX_MB", default=50, least=1, most=1024)  # o
 FLOOR_IS_HERE = env.flag("KILIT_FLOOR_IS_HERE", default=True)  # whether this machine's workers reach those folders
 FLOOR_POLL = env.number("KILIT_FLOOR_POLL", default=2, least=1, most=60)  # seconds between two checks of a folder
 
+# Webhooks go to public addresses only, and to these networks.
+WEBHOOK_PRIVATE_ADDRESSES = env.networks("KILIT_WEBHOOK_PRIVATE_ADDRESSES")
+
 # Database ------------------------------------------------------------------------------------------------------------
 
 embedded = {"ENGINE": "kilit.postgres", "NAME": "kilit"}

@@ -46,6 +46,12 @@ def test_booleans_have_few_words(env, monkeypatch, word: str, value) -> None:
         (lambda env: env.one_of("KILIT_X", ("A", "B"), default="A"), "c", "KILIT_X='C' is not one of A, B."),
         (lambda env: env.text("KILIT_X"), "  ", "KILIT_X is required, but not set."),
         (lambda env: env.words("KILIT_X"), "", "KILIT_X is required, but not set."),
+        (
+            lambda env: env.networks("KILIT_X"),
+            "10.0.0.0/8, true",
+            "'true' does not appear to be an IPv4",
+        ),
+        (lambda env: env.networks("KILIT_X"), "10.0.0.1/8", "10.0.0.1/8 has host bits set. Use addresses or networks"),
         (lambda env: env.database("KILIT_X"), "mysql://a@b/c", "is not of the form postgres://"),
         (lambda env: env.database("KILIT_X"), "postgres://a:b@c:port/d", "is not of the form postgres://"),
         (lambda env: env.database("KILIT_X"), "nonsense", "is not of the form postgres://"),

@@ -33,34 +33,6 @@ def test_a_name_that_tls_cannot_send_is_reported(server: Server, settings) -> No
     assert "no connection" in refusal(server.address(host=".example").replace("http:", "https:"))
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "192.0.0.8",
-        "192.0.0.192",
-        "192.88.99.1",
-        "fec0::1",
-        "3fff::1",
-        "5f00::1",
-        "::ffff:192.0.0.192",
-        "::ffff:10.0.0.1",
-        "::10.0.0.1",
-        "64:ff9b::10.0.0.1",
-        "64:ff9b:1::a00:1",
-        "2002:a00:1::1",
-        "2001::f5ff:fffe",
-    ],
-)
-def test_an_address_set_aside_by_a_standard_is_not_public(host: str) -> None:
-    """What Python calls global depends on its version; these must never count as public."""
-    assert not fetching.is_public(host)
-
-
-@pytest.mark.parametrize("host", ["192.0.1.1", "192.88.98.1", "2001:4860:4860::8888", "2a00:1450::1"])
-def test_their_neighbours_are_public(host: str) -> None:
-    assert fetching.is_public(host)
-
-
 def test_a_resolver_that_hangs_is_not_waited_for(settings, monkeypatch) -> None:
     settings.PDF_ASSET_PATTERNS = ["https?://.*"]
     is_over = threading.Event()

@@ -65,36 +65,6 @@ def test_addresses_that_two_parsers_could_read_differently_are_never_allowed(set
     assert not images.is_allowed(address)
 
 
-@pytest.mark.parametrize(
-    ("host", "public"),
-    [
-        ("8.8.8.8", True),
-        ("2606:4700:4700::1111", True),
-        ("127.0.0.1", False),
-        ("10.1.2.3", False),
-        ("172.16.0.1", False),
-        ("192.168.1.1", False),
-        ("169.254.169.254", False),
-        ("100.64.0.1", False),
-        ("0.0.0.0", False),  # noqa: S104 - an address to refuse
-        ("224.0.0.1", False),
-        ("255.255.255.255", False),
-        ("203.0.113.9", False),
-        ("::1", False),
-        ("::", False),
-        ("fe80::1", False),
-        ("fc00::1", False),
-        ("ff02::1", False),
-        ("::ffff:127.0.0.1", False),
-        ("::ffff:8.8.8.8", True),
-        ("64:ff9b::7f00:1", False),
-        ("2002:7f00:1::", False),
-    ],
-)
-def test_which_addresses_are_public(host: str, public) -> None:
-    assert fetching.is_public(host) is public
-
-
 def test_a_name_that_leads_inside_is_refused_before_a_connection(server: Server, names: list[str]) -> None:
     server.answers["/logo.png"] = answer(png())
 

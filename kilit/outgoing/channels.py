@@ -1,0 +1,93 @@
+"""A connection to a checked address, with one deadline for connecting, TLS, sending and receiving."""
+
+import http.client
+import io
+import socket
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from typing import Any, cast
+
+from kilit.outgoing.addresses import Deadline, is_public, resolve
+
+PIECE = 16_384  # bytes; TLS would start its timeout again for each part of a larger write
+
+
+class Channel:
+    """A socket for `http.client`: before each read and write its timeout is set to what is left of the deadline."""
+
+    def __init__(self, connected: socket.socket, deadline: Deadline) -> None:
+        self.socket, self.deadline = connected, deadline
+
+    def handshake(self) -> None:
+        """Begin TLS and check that the certificate is valid for the host's name; without TLS there is nothing to do."""
+        if isinstance(self.socket, ssl.SSLSocket):
+            self.socket.settimeout(self.deadline.left())
+            self.socket.do_handshake()
+
+    def sendall(self, data: bytes) -> None:
+        for start in range(0, len(data), PIECE):
+            self.socket.settimeout(self.deadline.left())
+            self.socket.sendall(data[start : start + PIECE])
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        return io.BufferedReader(_Reader(self))
+
+    def close(self) -> None:
+        """Do nothing: `http.client` closes its socket before it has read the response. The owner disconnects."""
+
+    def disconnect(self) -> None:
+        with suppress(OSError):
+            self.socket.close()
+
+
+class _Reader(io.RawIOBase):
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self.channel.socket.settimeout(self.channel.deadline.left())
+        return self.channel.socket.recv_into(buffer)
+
+
+def open_channel(
+    host: str, port: int, *, tls: bool, deadline: Deadline, is_allowed: Callable[[str], bool] = is_public
+) -> Channel:
+    """Connect to the first address of a host that answers; with TLS, `handshake` then checks its certificate."""
+    host.encode("idna")  # TLS cannot send such a name, so do not connect
+    addresses = resolve(host, port, deadline=deadline, is_allowed=is_allowed)
+    connected = _connect(addresses, port, deadline)
+    try:
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls:
+            connected = tls_context().wrap_socket(connected, server_hostname=host, do_handshake_on_connect=False)
+    except BaseException:
+        connected.close()
+        raise
+    return Channel(connected, deadline)
+
+
+def http_connection(host: str, channel: Channel) -> http.client.HTTPConnection:
+    """Speak HTTP over the channel only: by itself `http.client` would connect again, to an unchecked address."""
+    connection = http.client.HTTPConnection(host)
+    connection.auto_open = 0
+    connection.sock = cast("socket.socket", channel)
+    return connection
+
+
+@cache
+def tls_context() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+def _connect(addresses: list[str], port: int, deadline: Deadline) -> socket.socket:
+    *others, last = addresses
+    for address in others:
+        # Half of what is left for each, so that an address that never answers leaves time for the next.
+        with suppress(OSError):
+            return socket.create_connection((address, port), timeout=deadline.left() / 2)
+    return socket.create_connection((last, port), timeout=deadline.left())
