@@ -34,6 +34,7 @@ WEB_CONCURRENCY = env.number("WEB_CONCURRENCY", default=2, least=1, most=256)
 METRICS_TOKEN = env.text("KILIT_METRICS_TOKEN", "")
 CRON_SECRET = env.text("KILIT_CRON_SECRET", "")
 HEARTBEAT_URL = env.text("KILIT_HEARTBEAT_URL", "")  # called each minute while work gets through
+DISK_LOW_GB = env.number("KILIT_DISK_LOW_GB", default=5, least=0)  # a problem when less is free; 0 switches it off
 KEEP_FINISHED_DAYS = env.number("KILIT_KEEP_FINISHED_DAYS", default=0, least=0, most=36_500)  # 0 keeps everything
 RATE_PER_MINUTE = env.number("KILIT_RATE_PER_MINUTE", default=600, least=1)  # requests of one key
 # How many of our own proxies a request passes; without any, X-Forwarded-For cannot be trusted.
@@ -163,7 +164,7 @@ INSTALLED_APPS = [
     "pgtrigger",
     "django_q",
     "config.axes_app.LoginsConfig",  # django-axes
-    *(f"kilit.{app}" for app in ("lock", "workers", "access", "bulk", "console", "backup")),
+    *(f"kilit.{app}" for app in ("lock", "workers", "access", "bulk", "problems", "console", "backup")),
     "ociqueue",
     "pdfjobs",
     "orchestrator",

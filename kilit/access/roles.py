@@ -18,7 +18,7 @@ class Role(models.TextChoices):
 
 # Every queue has `view` and `operate` permissions; admins have all permissions, including those over users.
 GRANTS = {Role.VIEWER: ("view_",), Role.OPERATOR: ("view_", "operate_"), Role.ADMIN: ("",)}
-QUEUES = {"lock", "workers", "access", "bulk", "ociqueue", "pdfjobs", "orchestrator", "outbox"}
+QUEUES = {"lock", "workers", "access", "bulk", "problems", "ociqueue", "pdfjobs", "orchestrator", "outbox"}
 # These tables hold data of all tenants; a job's own page shows its events to everyone who may see the job.
 FOR_ADMINS_ONLY = {"event", "apikey", "deniedrequest"}
 APPS = {Role.VIEWER: QUEUES, Role.OPERATOR: QUEUES, Role.ADMIN: QUEUES | {"auth", "axes"}}

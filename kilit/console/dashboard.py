@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from kilit.console import worker_problems
+from kilit.console import failure_rates, worker_problems
 from kilit.console.charts import RANGES, Chart, midnights
 from kilit.console.panels import Panel, PanelItem, panels
 from kilit.console.workers_page import database_time, may_see_workers
@@ -24,10 +24,10 @@ from kilit.problems.registry import Problem, find_problems, register_problems
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
-ALARMING = 0.2  # of what ended in the chart's time failed
 MOST_SHOWN = 8  # problems; the others are folded, so that the strips stay in sight
 
 register_problems(worker_problems.find)
+register_problems(failure_rates.find)
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class QueueStrip:
 
     @property
     def is_alarming(self) -> bool:
-        return (self.chart.error_rate or 0) > ALARMING
+        return (self.chart.error_rate or 0) > failure_rates.ALARMING
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from kilit.console.machine_errors import explain
 from kilit.lock.models.error_groups import Cause
 from kilit.masking import mask_personal_data
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.registry import Place, Problem, ProblemAction, Severity
+from kilit.problems.registry import Place, Problem, ProblemAction, Severity, problem_key
 
 RECENT = timedelta(days=1)
 MOST_CAUSES = 3  # of the last day that get a line of their own
@@ -58,6 +58,7 @@ class FailureLines:
                 count=count,
                 since=min(cause.first_at for cause in causes),
                 link=self.groups,
+                stands_for=[problem_key(self.part, ProblemKind.FAILURES, cause.name) for cause in causes],
             )
         ]
 

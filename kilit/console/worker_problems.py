@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from kilit.console.machine_errors import explain
 from kilit.console.workers_page import RunnerStatus, ScheduledTask, SupervisorStatus, Workers, database_time
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.registry import MOST_NAMED, Place, Problem, Severity, name_or_fold, with_number
+from kilit.problems.registry import MOST_NAMED, Place, Problem, Severity, name_or_fold, problem_key, with_number
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -84,6 +84,7 @@ def late_tasks(workers: Workers) -> list[Problem]:
             where=[Place(task.sweep.name, link=f"{link}#sweep-{task.sweep.name}") for task in tasks[:MOST_NAMED]],
             beyond=len(tasks) - MOST_NAMED,
             link=link,
+            stands_for=[problem_key(TASKS, ProblemKind.LATE_TASK, task.sweep.name) for task in tasks],
         ),
     )
 

@@ -72,22 +72,28 @@ class Problem:
     severity: Severity
     title: str
     cause: str = ""
+    is_cause_personal: bool = False  # free text of an order, say: shown in the console, and never sent
     count: int = 1
     where: Sequence[Place] = ()
     beyond: int = 0  # places that are not in `where`
     since: datetime | None = None
     link: str = ""
     action: ProblemAction | None = None
+    stands_for: Sequence[str] = ()  # the keys of the problems that this line folds into one
 
     @property
     def key(self) -> str:
-        """Return what identifies the problem from one look to the next."""
-        return "-".join(filter(None, (self.part, self.kind, self.name)))
+        return problem_key(self.part, self.kind, self.name)
 
     @property
     def further_places(self) -> Sequence[Place]:
         """Return the places that the title does not name."""
         return [place for place in self.where if place.name not in self.title]
+
+
+def problem_key(part: str, kind: ProblemKind, name: str) -> str:
+    """Return what identifies a problem from one look to the next."""
+    return "-".join(filter(None, (part, kind, name)))
 
 
 Source = Callable[[Any], Iterable[Problem]]

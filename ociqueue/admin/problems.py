@@ -16,7 +16,7 @@ from kilit.console.panels import Panel, StuckRows
 from kilit.console.timeline import Story
 from kilit.lock.models import ErrorGroup
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.registry import MOST_NAMED, Place, Problem, ProblemAction, Severity, with_number
+from kilit.problems.registry import MOST_NAMED, Place, Problem, ProblemAction, Severity, problem_key, with_number
 from ociqueue.admin.circuits import next_probe, scope_label
 from ociqueue.corrections import groups_of_wrong_data
 from ociqueue.models import Circuit, Conversion, Site
@@ -250,7 +250,8 @@ class ConversionProblems:
         if len(first) <= MOST_NAMED:
             yield from map(problem, first)
             return
-        count = rows.order_by()[:SITES_COUNTED].count()
+        names = [str(pk) for pk in rows.order_by().values_list("pk", flat=True)[:SITES_COUNTED]]
+        count = len(names)
         everything = reverse("admin:ociqueue_site_changelist", query=filters)
         yield Problem(
             part=CONVERSIONS.queue,
@@ -262,6 +263,7 @@ class ConversionProblems:
             where=[place for row in first[:MOST_NAMED] for place in problem(row).where],
             beyond=count - MOST_NAMED,
             link=everything,
+            stands_for=[problem_key(CONVERSIONS.queue, kind, name) for name in names],
         )
 
     def _of_site(

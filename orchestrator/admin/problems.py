@@ -111,6 +111,7 @@ class CuttingProblems:
                 ),
                 count,
             ),
+            is_cause_personal=True,  # parts have names that people typed
             cause=f"{code}: {', '.join((oldest[0].warning_details or {}).get('parts', [])[:MOST_NAMED])}",
             count=count,
             where=[Place(job.order_id, link=self.panel.row_address(job.pk)) for job in oldest],

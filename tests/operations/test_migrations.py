@@ -16,6 +16,7 @@ APPS = {
     "kilit.workers",
     "kilit.access",
     "kilit.bulk",
+    "kilit.problems",
     "kilit.console",
     "ociqueue",
     "pdfjobs",

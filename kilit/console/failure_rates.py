@@ -1,0 +1,38 @@
+"""Queues of which many jobs fail, as problems."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext as _
+
+from kilit.console.formatting import number
+from kilit.console.panels import panels
+from kilit.lock.models import Count
+from kilit.problems.kinds import ProblemKind
+from kilit.problems.registry import Problem, Severity
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser, User
+
+ALARMING = 0.2  # of what ended failed
+FEWEST_ENDED = 50  # among fewer, a few failures are no rate
+
+
+def find(user: "User | AnonymousUser") -> Iterator[Problem]:
+    for panel in panels:
+        if not panel.is_for(user):
+            continue
+        scopes = panel.queue.scopes_seen_by(user)
+        hours = Count.objects.last_day(queue=panel.table.queue, well=panel.well, badly=panel.badly, scopes=scopes)
+        well, failed = sum(hour.well for hour in hours), sum(hour.badly for hour in hours)
+        ended = well + failed
+        if ended >= FEWEST_ENDED and failed / ended > ALARMING:
+            yield Problem(
+                part=panel.table.queue,
+                kind=ProblemKind.FAILURE_RATE,
+                severity=Severity.SERIOUS,
+                title=_("%(queue)s: %(percent)s%% failed in 24 hours")
+                % {"queue": panel.title, "percent": round(100 * failed / ended)},
+                cause=_("%(failed)s of %(ended)s jobs that ended") % {"failed": number(failed), "ended": number(ended)},
+                link=panel.list_address(status=next(iter(panel.badly))),
+            )

@@ -1,0 +1,116 @@
+"""The sweep that keeps the records of problems: it looks once a minute, opens, updates and closes.
+
+It looks once for the whole installation, and once for each user who gets alerts and does not see everything, so that
+texts and counts contain only what that user may see. It looks in each language, so that a channel gets its own.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Now
+from django.dispatch import Signal
+from django.urls import get_resolver
+from django.utils import translation
+from django.utils.formats import number_format
+from django.utils.text import Truncator
+
+from kilit.masking import mask_personal_data
+from kilit.problems.models import ProblemRecord
+from kilit.problems.registry import Place, Problem, SeesEverything, find_problems
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+LONGEST_TEXT = 300
+# Sent after each round; the alerts are made then.
+problems_tracked = Signal()
+
+Readers = Callable[[], "Iterable[User]"]
+readers: list[Readers] = []
+
+
+def register_readers(source: Readers) -> None:
+    """Register who gets alerts of their own; called from an app's `ready()`."""
+    readers.append(source)
+
+
+def track_problems() -> str:
+    """Look for problems, and update their records."""
+    # The pages register what is wrong with their queue, and workers load no pages before this.
+    _ = get_resolver().url_patterns
+    people = {user.pk: user for source in readers for user in source() if not user.is_superuser}
+    opened = closed = 0
+    for reader in (None, *people.values()):
+        numbers = track(reader)
+        opened, closed = opened + numbers[0], closed + numbers[1]
+    ProblemRecord.objects.open().exclude(reader=None).exclude(reader__in=people).close_unseen()
+    problems_tracked.send(sender=None)
+    return f"Opened {opened}, closed {closed}."
+
+
+def track(reader: "User | None") -> tuple[int, int]:
+    """Update the records of one reader; return how many were opened and closed."""
+    looks = {language: _look(reader, language) for language, _name in settings.LANGUAGES}
+    seen = looks[settings.LANGUAGE_CODE]
+    mine = ProblemRecord.objects.open().filter(reader=reader)
+    with transaction.atomic():
+        known = {record.key: record for record in mine.select_for_update().order_by("pk")}
+        new = [ProblemRecord(reader=reader, key=key, **_columns(key, looks)) for key in seen if key not in known]
+        # Another tracker may have opened one meanwhile; the constraint lets one through.
+        ProblemRecord.objects.bulk_create(new, ignore_conflicts=True)
+        for key, record in known.items():
+            if key in seen:
+                _update(record, _columns(key, looks))
+        present = {*seen, *(key for problem in seen.values() for key in problem.stands_for)}
+        mine.filter(key__in=present).update(seen_at=Now())
+        return len(new), mine.close_unseen()
+
+
+def _look(reader: "User | None", language: str) -> dict[str, Problem]:
+    with translation.override(language):
+        return {problem.key: problem for problem in find_problems(reader or SeesEverything())}
+
+
+def _columns(key: str, looks: Mapping[str, Mapping[str, Problem]]) -> dict[str, Any]:
+    problem = looks[settings.LANGUAGE_CODE][key]
+    return {
+        "part": problem.part,
+        "kind": problem.kind,
+        "severity": problem.severity.value,
+        "count": problem.count,
+        # A problem that appeared between two looks has no text in the second language until the next minute.
+        "texts": {language: _texts(look[key], language) for language, look in looks.items() if key in look},
+        "scopes": [place.scope for place in problem.where if place.scope],
+        "has_more_scopes": problem.beyond > 0,
+        "link": problem.link,
+        "since": problem.since,
+    }
+
+
+def _update(record: ProblemRecord, columns: dict[str, Any]) -> None:
+    changed = {name: value for name, value in columns.items() if getattr(record, name) != value}
+    if changed:
+        ProblemRecord.objects.filter(pk=record.pk).update(**changed)
+
+
+def _texts(problem: Problem, language: str) -> dict[str, Any]:
+    """Return what is sent: no names of customers, and phones and addresses in free text masked."""
+    with translation.override(language):
+        named = [place for place in problem.where if not place.is_personal]
+        beyond = problem.beyond + len(problem.where) - len(named) if named else 0
+        return {
+            "title": _masked(problem.title),
+            "cause": "" if problem.is_cause_personal else _masked(problem.cause),
+            "where": [_masked(_place(place)) for place in named],
+            "beyond": beyond,
+        }
+
+
+def _place(place: Place) -> str:
+    return f"{place.name} ({number_format(place.count, force_grouping=True)})" if place.count else place.name
+
+
+def _masked(text: str) -> str:
+    return Truncator(mask_personal_data(text)).chars(LONGEST_TEXT)
