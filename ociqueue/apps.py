@@ -20,11 +20,12 @@ class OciQueueConfig(AppConfig):
 
     def ready(self) -> None:
         from kilit.access.scopes import register_scopes  # noqa: PLC0415
+        from kilit.api.webhooks import register_webhook_kinds  # noqa: PLC0415
         from kilit.bulk.queues import register_queue  # noqa: PLC0415
         from kilit.lock.pruning import register_prunable  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
-        from ociqueue import operations  # noqa: PLC0415
+        from ociqueue import operations, webhooks  # noqa: PLC0415
         from ociqueue.models import Conversion, Credentials  # noqa: PLC0415
         from ociqueue.scopes import SiteScopes  # noqa: PLC0415
         from ociqueue.sweeps import CAP_MIN_AGE, attempt_cap, finished, recover_processing, requeue_transient  # noqa: PLC0415
@@ -33,6 +34,7 @@ class OciQueueConfig(AppConfig):
 
         register_queue(operations.QUEUE)
         register_scopes(SiteScopes())
+        register_webhook_kinds(*webhooks.KINDS)
         register_prunable(Conversion, finished=finished)
         register_doorbell("oci_upload", is_due=lambda: due_sites().exists(), answer=answer_bell)
         checks_due = Credentials.objects.awaiting_check

@@ -10,14 +10,17 @@ class OrchestratorConfig(AppConfig):
     verbose_name = _("Panel cutting")
 
     def ready(self) -> None:
+        from kilit.api.webhooks import register_webhook_kinds  # noqa: PLC0415
         from kilit.bulk.queues import register_queue  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
+        from orchestrator import webhooks  # noqa: PLC0415
         from orchestrator.orders import enqueue  # noqa: PLC0415
         from orchestrator.saw.saw_handover import release_lapsed  # noqa: PLC0415
         from orchestrator.workflow import operations, runner  # noqa: PLC0415
 
         register_queue(operations.QUEUE)
+        register_webhook_kinds(*webhooks.KINDS)
         register_sweep(
             "orchestrator_release_lapsed",
             every=timedelta(seconds=30),

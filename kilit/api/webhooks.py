@@ -5,9 +5,15 @@ Each queue registers its kinds from its app's `ready()`. The outbox makes messag
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.db.models import Model
 
 from kilit.lock.models import Event
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 TEST = "test"
 
@@ -39,7 +45,7 @@ class WebhookKind:
     name: str  # as in `conversion.completed`
     queue: str
     event_types: tuple[str, ...]
-    about: str
+    about: "StrOrPromise"
     data: Any  # a TypedDict, for OpenAPI
     example: Mapping[str, Any]
     describe: Describe = field(repr=False)
@@ -51,3 +57,8 @@ webhook_kinds: dict[str, WebhookKind] = {}
 
 def register_webhook_kinds(*kinds: WebhookKind) -> None:
     webhook_kinds.update({kind.name: kind for kind in kinds})
+
+
+def console_url(model: type[Model], pk: Any) -> str:
+    """Return the address of a row's page in the console; workers load no URLs that could be reversed."""
+    return f"{settings.PUBLIC_URL}/admin/{model._meta.app_label}/{model._meta.model_name}/{pk}/change/"

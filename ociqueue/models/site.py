@@ -14,11 +14,12 @@ from django.core.exceptions import ValidationError
 from django.db import connection, models, transaction
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
+from pgtrigger import After, Condition, Trigger, Update
 
 from kilit.access.models import ApiKey
 from kilit.access.models.api_key import ApiKeyQuerySet
 from kilit.access.roles import Role
-from kilit.lock.audit import current_context
+from kilit.lock.audit import current_context, set_audit_context
 from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
 from ociqueue.currencies import CURRENCIES
@@ -30,6 +31,19 @@ SILENT_AFTER = timedelta(hours=24)
 NOTE_EXPORT = """
     UPDATE ociqueue_site SET last_export_at = now()
     WHERE id = %s AND (%s OR set_config('synchronous_commit', 'off', true) = 'off')
+"""
+# Pauses are events, also those from psql: webhooks report them. Django's log already puts them into the activity.
+SITES, PAUSED, RESUMED = "site", "SITE_PAUSED", "SITE_RESUMED"
+RECORD_PAUSE = """
+    INSERT INTO lock_event (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)
+    SELECT 'site', NEW.id, event_type, '', '',
+      coalesce(nullif(actor, ''), nullif(current_setting('kilit.actor', true), ''), session_user), message, '{}', now()
+    FROM (
+      SELECT 'SITE_PAUSED', NEW.paused_by, NEW.pause_reason WHERE NEW.is_paused
+      UNION ALL
+      SELECT 'SITE_RESUMED', '', coalesce(current_setting('kilit.reason', true), '') WHERE NOT NEW.is_paused
+    ) AS change (event_type, actor, message);
+    RETURN NULL;
 """
 # The columns of a pause, when there is none.
 NOT_PAUSED: dict[str, Any] = {"pause_reason": "", "paused_at": None, "paused_by": ""}
@@ -73,7 +87,9 @@ class SiteQuerySet(models.QuerySet["Site"]):
         return self.filter(is_paused=False).update(is_paused=True, pause_reason=reason, **by)
 
     def resume(self) -> int:
-        return self.filter(is_paused=True).update(is_paused=False, **NOT_PAUSED)
+        with transaction.atomic(using=self.db):
+            set_audit_context(verb="", using=self.db)
+            return self.filter(is_paused=True).update(is_paused=False, **NOT_PAUSED)
 
     def with_id(self, text: str) -> Self:
         matches = models.Q(public_id=text)
@@ -123,6 +139,15 @@ class Site(models.Model):
         ordering = ["name"]
         # Operators need to see why a site is paused.
         constraints = [*checks(paused_has_reason=models.Q(is_paused=False) | ~models.Q(pause_reason=""))]
+        triggers = [
+            Trigger(
+                name="record_pause",
+                when=After,
+                operation=Update,
+                condition=Condition("OLD.is_paused IS DISTINCT FROM NEW.is_paused"),
+                func=RECORD_PAUSE,
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name

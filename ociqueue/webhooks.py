@@ -1,0 +1,204 @@
+"""What webhooks report about conversions, sites and circuits: ids, states and errors, never click ids."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
+
+from django.utils.translation import gettext_lazy as _
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from kilit.api.messages import Id
+from kilit.api.webhooks import Described, WebhookKind, console_url
+from kilit.lock.models import Event
+from kilit.masking import mask_personal_data
+from ociqueue.models import Circuit, Conversion, Site
+from ociqueue.models.site import PAUSED, RESUMED, SITES
+from ociqueue.schemas.answers import ConversionId, PublicId
+from ociqueue.states import CIRCUITS, CONVERSIONS, Category, CircuitStatus, ConversionStatus
+
+HIDDEN = "…"
+ConsoleUrl = Annotated[str, Field(description="The page in the console.")]
+ErrorMessage = Annotated[str, Field(description="Phone numbers and e-mail addresses are masked.")]
+
+
+class ConversionEventData(TypedDict):
+    """A conversion, as it was after the move that is reported."""
+
+    id: ConversionId
+    site_id: PublicId
+    conversion_name: str
+    order_id: str
+    source_key: str | None
+    status: ConversionStatus
+    attempt_count: int
+    error_code: str | None
+    error_category: Category | None
+    error_message: ErrorMessage | None
+    console_url: ConsoleUrl
+
+
+class SiteEventData(TypedDict):
+    """A site that was paused or resumed."""
+
+    id: PublicId
+    is_paused: bool
+    reason: str | None
+    console_url: ConsoleUrl
+
+
+class CircuitEventData(TypedDict):
+    """A circuit; without a conversion name it is that of the whole site."""
+
+    id: Id
+    site_id: PublicId
+    conversion_name: str | None
+    status: CircuitStatus
+    error_code: str | None
+    error_category: Category | None
+    error_message: ErrorMessage | None
+    console_url: ConsoleUrl
+
+
+def describe_conversions(events: Sequence[Event]) -> dict[int, Described]:
+    moves = moved(events)
+    rows = Conversion.objects.filter(pk__any_of=ids_of(moves)).select_related("site")
+    found = {row.pk: row for row in rows}
+    return {event.pk: _conversion(event, found[event.object_id]) for event in moves if event.object_id in found}
+
+
+def _conversion(event: Event, row: Conversion) -> Described:
+    details = event.details
+    # Google's errors may quote the click id.
+    message = details.get("last_error", "").replace(row.click_id, HIDDEN)
+    data: ConversionEventData = {
+        "id": str(row),
+        "site_id": row.site.public_id,
+        "conversion_name": row.action,
+        "order_id": row.order_id,
+        "source_key": row.source_key,
+        "status": ConversionStatus(event.to_state),
+        "attempt_count": details.get("attempt_count", row.attempt_count),
+        "error_code": details.get("provider_error_code") or None,
+        "error_category": details.get("provider_error_category") or None,
+        "error_message": mask_personal_data(message) or None,
+        "console_url": console_url(Conversion, row.pk),
+    }
+    return Described(data, scope=str(row.site_id))
+
+
+def describe_circuits(events: Sequence[Event]) -> dict[int, Described]:
+    moves = moved(events)
+    rows = Circuit.objects.filter(pk__any_of=ids_of(moves)).select_related("site")
+    found = {row.pk: row for row in rows}
+    return {event.pk: _circuit(event, found[event.object_id]) for event in moves if event.object_id in found}
+
+
+def _circuit(event: Event, row: Circuit) -> Described:
+    details = event.details
+    data: CircuitEventData = {
+        "id": str(row.pk),
+        "site_id": row.site.public_id,
+        "conversion_name": row.action or None,
+        "status": CircuitStatus(event.to_state),
+        "error_code": details.get("code") or None,
+        "error_category": details.get("category") or None,
+        "error_message": mask_personal_data(details.get("reason", "")) or None,
+        "console_url": console_url(Site, row.site_id),
+    }
+    return Described(data, scope=str(row.site_id))
+
+
+def describe_sites(events: Sequence[Event]) -> dict[int, Described]:
+    found = Site.objects.in_bulk(list(ids_of(events)))
+    return {event.pk: _site(event, found[event.object_id]) for event in events if event.object_id in found}
+
+
+def _site(event: Event, site: Site) -> Described:
+    data: SiteEventData = {
+        "id": site.public_id,
+        "is_paused": event.event_type == PAUSED,
+        "reason": mask_personal_data(event.message) or None,
+        "console_url": console_url(Site, site.pk),
+    }
+    return Described(data, scope=str(site.pk))
+
+
+def moved(events: Iterable[Event]) -> list[Event]:
+    """Return the events that changed a state; a verb may leave it as it is."""
+    return [event for event in events if event.from_state != event.to_state]
+
+
+def ids_of(events: Iterable[Event]) -> set[Any]:
+    return {event.object_id for event in events}
+
+
+PUBLIC_ID = "3f2a9c5e8b7d4f60a1b2c3d4e5f60718"
+CONSOLE = "https://kilit.example/admin/ociqueue"
+CONVERSION_ID = "01936f2e-8a41-7c3e-9d50-6b1f0e2a4c77"
+COMPLETED: ConversionEventData = {
+    "id": f"seal_{CONVERSION_ID}",
+    "site_id": PUBLIC_ID,
+    "conversion_name": "Satış",
+    "order_id": "b7a1e0c94d2f",
+    "source_key": "S-1001",
+    "status": ConversionStatus.COMPLETED,
+    "attempt_count": 1,
+    "error_code": None,
+    "error_category": None,
+    "error_message": None,
+    "console_url": f"{CONSOLE}/conversion/{CONVERSION_ID}/change/",
+}
+FAILED: ConversionEventData = {
+    **COMPLETED,
+    "status": ConversionStatus.FAILED,
+    "error_code": "EXPIRED_EVENT",
+    "error_category": Category.VALIDATION,
+    "error_message": "The click is too old.",
+}
+SITE_ID = "01936f2e-0000-7000-8000-000000000001"
+SITE_PAUSED: SiteEventData = {
+    "id": PUBLIC_ID,
+    "is_paused": True,
+    "reason": "The budget is used up.",
+    "console_url": f"{CONSOLE}/site/{SITE_ID}/change/",
+}
+SITE_RESUMED: SiteEventData = {**SITE_PAUSED, "is_paused": False, "reason": None}
+CIRCUIT_OPENED: CircuitEventData = {
+    "id": "01936f2e-9b52-7d4f-8e61-7c2a1f3b5d88",
+    "site_id": PUBLIC_ID,
+    "conversion_name": None,
+    "status": CircuitStatus.OPEN,
+    "error_code": "USER_PERMISSION_DENIED",
+    "error_category": Category.AUTH,
+    "error_message": "The user has no access to the account.",
+    "console_url": f"{CONSOLE}/site/{SITE_ID}/change/",
+}
+CIRCUIT_CLOSED: CircuitEventData = {
+    **CIRCUIT_OPENED,
+    "status": CircuitStatus.CLOSED,
+    "error_code": None,
+    "error_category": None,
+    "error_message": None,
+}
+
+
+def _kind(name: str, queue: str, event_type: str, about: Any, example: Mapping[str, Any]) -> WebhookKind:
+    data, describe = KINDS_OF[queue]
+    return WebhookKind(name, queue, (event_type,), about=about, data=data, example=example, describe=describe)
+
+
+KINDS_OF = {
+    CONVERSIONS.queue: (ConversionEventData, describe_conversions),
+    SITES: (SiteEventData, describe_sites),
+    CIRCUITS.queue: (CircuitEventData, describe_circuits),
+}
+KINDS = (
+    _kind("conversion.completed", CONVERSIONS.queue, "STATE_COMPLETED", _("A conversion was uploaded."), COMPLETED),
+    _kind("conversion.failed", CONVERSIONS.queue, "STATE_FAILED", _("A conversion failed."), FAILED),
+    _kind("site.paused", SITES, PAUSED, _("A site was paused: nothing is exported or sent."), SITE_PAUSED),
+    _kind(
+        "site.resumed", SITES, RESUMED, _("A site was resumed."), {**SITE_PAUSED, "is_paused": False, "reason": None}
+    ),
+    _kind("circuit.opened", CIRCUITS.queue, "STATE_OPEN", _("A site's uploads stopped."), CIRCUIT_OPENED),
+    _kind("circuit.closed", CIRCUITS.queue, "STATE_CLOSED", _("A site's uploads continue."), CIRCUIT_CLOSED),
+)
