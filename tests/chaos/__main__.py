@@ -71,10 +71,12 @@ def tell(words: str) -> None:
 def run(asked: argparse.Namespace, folder: Path) -> int:
     """Set the stage, let the storm rage, let it calm down, and check."""
     from simulators.googleads.server import GoogleAdsServer  # noqa: PLC0415 - Google's messages take a while to load
+    from simulators.webhooks.receiver import WebhookReceiver  # noqa: PLC0415
 
     begun = time.monotonic()
     disks = worlds.mount_disks(folder)
     google = GoogleAdsServer(folder).start()
+    receiver = WebhookReceiver([worlds.SECRET]).start()
     port = int(os.environ.get("PORT") or free_port())
     environment = worlds.environment(folder, port=port, settings=SETTINGS[asked.without], google=google.environment)
     os.environ.clear()
@@ -86,9 +88,9 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
     from tests.chaos import calm, checking, strikes  # noqa: PLC0415
 
     stage = Stage(environment, folder / "logs")
-    storm = strikes.Storm(stage, google, disks, folder / "floor")
+    storm = strikes.Storm(stage, google, receiver, disks, folder / "floor")
     try:
-        world = worlds.furnish(folder, seed=asked.seed, port=port, seconds=asked.seconds)
+        world = worlds.furnish(folder, seed=asked.seed, port=port, seconds=asked.seconds, receiver=receiver)
         tell(f"chaos: seed {asked.seed}, {folder}")
         stage.start(*SERVICES)
         stage.wait_for(f"http://127.0.0.1:{port}/readyz")
@@ -114,6 +116,7 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
     finally:
         stage.stop()
         google.stop()
+        receiver.stop()
         from django.db import connection  # noqa: PLC0415
 
         connection.close()

@@ -13,6 +13,7 @@ from django.db.models import Count as Number
 from kilit.lock.audit import acting_as
 from kilit.workers.sweeps import run, sweeps
 from ociqueue.models import Conversion
+from outbox import log_reader
 from tests.chaos import leaps
 from tests.chaos.clients import Client, ack, export
 from tests.chaos.invariants import QUEUES, rows
@@ -81,7 +82,7 @@ def is_alone() -> bool:
 def take_turn(world: dict[str, Any], client: Client) -> None:
     """Let waiting times pass, sweep, and have a script send what is left."""
     leaps.make_due()
-    for name in ("oci_recover_processing", "pdf_reap", "orchestrator_release_lapsed"):
+    for name in ("oci_recover_processing", "pdf_reap", "orchestrator_release_lapsed", "outbox_recover"):
         run(name)
     with acting_as("sweep:chaos"):
         Conversion.objects.cap()
@@ -96,8 +97,8 @@ def clean_up() -> None:
 
 
 def waiting() -> int:
-    """Return how many rows have not ended and wait for nobody."""
-    return sum(model.objects.exclude(status__in=ends).count() for _, model, _, ends in QUEUES)
+    """Return how many rows have not ended and wait for nobody; events that were not read count as one more."""
+    return log_reader.is_due() + sum(model.objects.exclude(status__in=ends).count() for _, model, _, ends in QUEUES)
 
 
 def states() -> dict[str, dict[str, int]]:

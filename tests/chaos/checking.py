@@ -34,6 +34,8 @@ def check(seed: int, folder: Path, storm: Storm, *, seconds: float) -> Report:
         saw_log=folder / "logs" / "machines.log",
         sent=Counter(row.order_id for call in calls for row in call.request.conversions),
         applied=set(storm.google.applied),
+        accepted=Counter(storm.receiver.accepted),
+        receiver=storm.receiver.summary(),
     )
     report = Report(seed, seconds, storm.struck, storm.missed, storm.stage.restarts, calm.states())
     report.findings = [finding(ask) for ask in INSIDE] + [finding(ask, world) for ask in OUTSIDE]
@@ -44,6 +46,11 @@ def check(seed: int, folder: Path, storm: Storm, *, seconds: float) -> Report:
     twice = sum(number > 1 for number in world.sent.values())
     received = f"Google received {len(world.sent)} conversions, {twice} of them more than once, counted once"
     report.notes.append(f"{received}{why_sent_again(world)}")
+    messages = world.receiver
+    report.notes.append(
+        f"the receiver accepted {len(world.accepted)} messages, {messages.get('repeated', 0)} times again, and failed"
+        f" {messages.get('failed', 0)} times"
+    )
     report.notes.append(f"{storm.missed} strikes found no target")
     return report
 

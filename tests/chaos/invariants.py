@@ -13,6 +13,8 @@ from ociqueue.models import Circuit, Conversion
 from ociqueue.states import CIRCUITS, CONVERSIONS
 from orchestrator.models import Job
 from orchestrator.states import JOBS
+from outbox.models import OutboxMessage
+from outbox.states import MESSAGES
 from pdfjobs.models import PdfJob
 from pdfjobs.states import PDF_JOBS
 
@@ -25,6 +27,7 @@ QUEUES: list[tuple[Lifecycle, Any, str, set[str]]] = [
     (JOBS, Job, "''", {"DONE", "FAILED", "HOLD"}),
     (BULK_ACTIONS, BulkAction, "''", {"DONE", "CANCELLED", "FAILED", "READY"}),
     (CIRCUITS, Circuit, "site_id::text", {"CLOSED", "OPEN"}),
+    (MESSAGES, OutboxMessage, "scope", {"DELIVERED", "FAILED"}),
 ]
 
 
@@ -47,6 +50,7 @@ def every_job_ended() -> list[str]:
         "pdfjobs_pdfjob": "claim_token",
         "orchestrator_job": "claim_token",
         "bulk_bulkaction": "claim_token",
+        "outbox_outboxmessage": "claim_token",
         "offline_conversion_queue": "open_batch_id",
     }
     for name, column in held.items():
@@ -117,7 +121,7 @@ def totals_are_exact() -> list[str]:
 
 
 CLAIMS = """
-    SELECT r.id, r.attempt_count, count(e.id) FROM offline_conversion_queue r
+    SELECT r.id, r.attempt_count, count(e.id) FROM {table} r
     LEFT JOIN lock_event e ON e.object_id = r.id AND e.details->>'verb' = 'claim'
     GROUP BY r.id HAVING r.attempt_count <> count(e.id)
 """
@@ -137,8 +141,12 @@ RETRIES = """
 
 
 def claims_equal_attempts() -> list[str]:
-    """A conversion's attempts equal its claims, a document's claims equal its results, and retries equal those made."""
-    found = [f"conversion {pk}: {attempts} attempts, {claims} claims" for pk, attempts, claims in rows(CLAIMS)]
+    """Attempts of conversions and messages equal their claims, a document's claims its results, retries those made."""
+    found = [
+        f"{table} {pk}: {attempts} attempts, {claims} claims"
+        for table in ("offline_conversion_queue", "outbox_outboxmessage")
+        for pk, attempts, claims in rows(CLAIMS.format(table=table))
+    ]
     found += [f"pdf {pk}: {claims} claims, {ends} ends" for pk, claims, ends in rows(PDF_CLAIMS)]
     for table in ("pdfjobs_pdfjob", "orchestrator_job"):
         recorded = rows(RETRIES.format(table=table))
@@ -194,6 +202,8 @@ GROUPS = """
         WHERE status = 'failed' AND error_group <> '' GROUP BY 3, 4
       UNION ALL SELECT 'cutting_job', '', status, error_group, count(*) FROM orchestrator_job
         WHERE status IN ('HOLD', 'FAILED') AND error_group <> '' GROUP BY 3, 4
+      UNION ALL SELECT 'message', scope, status, error_group, count(*) FROM outbox_outboxmessage
+        WHERE status = 'FAILED' AND error_group <> '' GROUP BY 2, 3, 4
     ) AS made ON (recorded.queue, recorded.scope, recorded.state, recorded.error_group)
       = (made.queue, made.scope, made.state, made.error_group)
     WHERE recorded.number IS DISTINCT FROM made.number

@@ -10,7 +10,7 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, connection
 
-LEASES = ("pdfjobs_pdfjob", "orchestrator_job", "bulk_bulkaction")
+LEASES = ("pdfjobs_pdfjob", "orchestrator_job", "bulk_bulkaction", "outbox_outboxmessage")
 AN_AGE = 3 * 3600  # seconds
 # How a database that was struck is met: on a connection that it ended, or on the way to one.
 AWAY = (Error, ImproperlyConfigured)
@@ -43,6 +43,10 @@ def make_due() -> None:
             "UPDATE orchestrator_job SET next_run_at = now() WHERE claim_token IS NULL AND next_run_at > now()"
             " AND status <> 'OPTI_IMPORTED'"
         )
+        cursor.execute(
+            "UPDATE outbox_outboxmessage SET next_try_at = now() WHERE status = 'RETRY' AND next_try_at > now()"
+        )
+        cursor.execute("UPDATE outbox_endpoint SET wait_until = NULL WHERE wait_until > now()")
         cursor.execute("UPDATE ociqueue_circuit SET next_probe_at = now() WHERE status = 'OPEN'")
 
 

@@ -4,10 +4,12 @@ import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ociqueue.models import Conversion
 from ociqueue.models.conversion import PREFIX
 from orchestrator.models import Job
+from outbox.models import OutboxMessage
 from pdfjobs.models import PdfJob
 from pdfjobs.storage import artifacts
 from tests.chaos import ledger
@@ -25,6 +27,8 @@ class World:
     saw_log: Path
     sent: Counter[str] = field(default_factory=Counter)  # order ids, as often as Google received them
     applied: set[str] = field(default_factory=set)  # order ids that Google counts
+    accepted: Counter[str] = field(default_factory=Counter)  # ids of webhooks, as often as the receiver accepted them
+    receiver: dict[str, Any] = field(default_factory=dict)
 
 
 def nothing_is_lost(world: World) -> list[str]:
@@ -103,6 +107,37 @@ def google_has_what_is_completed(world: World) -> list[str]:
     return found + [f"{number} rows share the order id {order_id}" for order_id, number in twice]
 
 
+# The moves that both endpoints of a run listen to. A failed document counts only if it is not retried at once.
+REPORTED = """
+    SELECT e.id, p.id FROM lock_event e JOIN outbox_endpoint p
+      ON p.scope = '' OR p.scope = (SELECT r.site_id::text FROM offline_conversion_queue r WHERE r.id = e.object_id)
+    WHERE (e.queue, e.event_type) IN (('conversion', 'STATE_COMPLETED'), ('conversion', 'STATE_FAILED'),
+      ('pdf', 'STATE_SUCCEEDED'), ('cutting_job', 'STATE_DONE'), ('cutting_job', 'STATE_FAILED'),
+      ('cutting_job', 'STATE_HOLD'))
+      OR (e.queue, e.event_type) = ('pdf', 'STATE_FAILED') AND NOT EXISTS (SELECT FROM lock_event n
+        WHERE n.object_id = e.object_id AND n.id > e.id AND n.created_at = e.created_at AND n.to_state = 'queued')
+    EXCEPT SELECT event_id, endpoint_id FROM outbox_outboxmessage
+"""
+INVENTED = """
+    SELECT m.id, m.event_id FROM outbox_outboxmessage m LEFT JOIN lock_event e ON e.id = m.event_id
+    WHERE e.object_id IS DISTINCT FROM m.object_id
+"""
+
+
+def each_event_is_reported(world: World) -> list[str]:
+    """Each committed move that an endpoint listens to has one message, delivered under its one id; no other has any."""
+    found = [f"event {event} has no message for endpoint {endpoint}" for event, endpoint in rows(REPORTED)]
+    found += [f"message {pk} reports event {event}, which does not exist" for pk, event in rows(INVENTED)]
+    delivered = {
+        f"msg_{pk.hex}" for pk in OutboxMessage.objects.filter(status="DELIVERED").values_list("pk", flat=True)
+    }
+    known = {f"msg_{pk.hex}" for pk in OutboxMessage.objects.values_list("pk", flat=True)}
+    found += [f"{name} is DELIVERED, but the receiver does not have it" for name in delivered - world.accepted.keys()]
+    found += [f"the receiver has {name}, which is no message" for name in world.accepted.keys() - known]
+    faults = {"invalid": "not signed properly", "changed": "sent with another body under the same id"}
+    return found + [f"{world.receiver[name]} were {text}" for name, text in faults.items() if world.receiver.get(name)]
+
+
 SENT_AGAIN = """
     SELECT before.verb, before.code, count(*) FROM (
       SELECT details->>'verb' AS verb, to_state, object_id,
@@ -133,4 +168,5 @@ OUTSIDE: list[Check] = [
     each_document_has_its_file,
     scripts_were_handed_what_they_claimed,
     google_has_what_is_completed,
+    each_event_is_reported,
 ]

@@ -21,6 +21,7 @@ from kilit.postgres.base import configured_server
 from kilit.postgres.place import DATA, home_of
 from kilit.postgres.postmaster import find_postmaster
 from simulators.googleads.server import Call, GoogleAdsServer, accept
+from simulators.webhooks.receiver import WebhookReceiver
 from tests.chaos import leaps
 from tests.chaos.stage import CLIENTS, SERVICES, Stage
 
@@ -39,6 +40,7 @@ WEIGHTS = {
     "expire leases": 4,  # under living holders
     "cut the connection to Google": 2,
     "Google returns errors": 2,
+    "the webhook receiver fails": 3,
 }
 # More often: processes that hold something.
 TARGETS = [*SERVICES, *CLIENTS, "worker-1", "worker-2", "runner-1", "runner-2"]
@@ -77,6 +79,7 @@ class Storm:
 
     stage: Stage
     google: GoogleAdsServer
+    receiver: WebhookReceiver
     disks: list[Path]  # small file systems of the run's own; none where they cannot be mounted
     floor: Path
     struck: Counter[str] = field(default_factory=Counter)
@@ -241,6 +244,20 @@ def ill(storm: Storm, strike: Strike) -> None:
     storm.google.replies.append(unavailable if strike.pick % 2 else forgetful)
 
 
+FAULTS: list[dict[str, Any]] = [
+    {"status": 500, "rate": 0.5},
+    {"status": 200, "delay": 2.0},
+    {"status": 429, "retry_after": "1"},
+    {"closes": True},
+]
+
+
+def fail_webhooks(storm: Storm, strike: Strike) -> Callable[[], None]:
+    """Let the receiver of webhooks fail at random, be slow, ask for a pause, or hang up."""
+    storm.receiver.behave(**FAULTS[strike.pick % len(FAULTS)])
+    return storm.receiver.behaviours.clear
+
+
 STRIKES: dict[str, Callable[[Storm, Strike], Callable[[], Any] | None]] = {
     "kill": kill,
     "kill a service": kill_all,
@@ -253,4 +270,5 @@ STRIKES: dict[str, Callable[[Storm, Strike], Callable[[], Any] | None]] = {
     "expire leases": lapse,
     "cut the connection to Google": cut,
     "Google returns errors": ill,
+    "the webhook receiver fails": fail_webhooks,
 }

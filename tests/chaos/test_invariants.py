@@ -10,16 +10,21 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models.functions import Now
 
+from kilit.api.webhooks import webhook_kinds
 from kilit.bulk import planning
 from kilit.bulk.models import BulkAction
 from kilit.bulk.running import work_due
 from kilit.lock.identity import uuid7
+from kilit.lock.leases import no_lease
 from ociqueue import acknowledge
 from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.models.per_row import PerRowValues
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
+from outbox import log_reader
+from outbox.models import OutboxMessage
 from pdfjobs.models import PdfJob
 from pdfjobs.storage import artifacts
 from tests.chaos import invariants, outside
@@ -29,6 +34,7 @@ from tests.support.cutting_jobs import make_job
 from tests.support.fixtures.conversions import make_conversion, make_site
 from tests.support.fixtures.pdf_jobs import _own_store
 from tests.support.fixtures.pdf_jobs import make_job as make_pdf
+from tests.support.outbox import make_endpoint
 from tests.support.pdf_jobs import PDF
 
 __all__ = ["_own_store", "make_conversion", "make_pdf", "make_site"]
@@ -51,6 +57,7 @@ def past_the_guards(sql) -> Callable[..., None]:
 @pytest.fixture
 def world(make_site, make_conversion, make_pdf, tmp_path: Path) -> World:
     """Return what is left after a good day: something in each queue, all of it ended."""
+    make_endpoint(kinds=sorted(webhook_kinds))
     script, api = make_site(), make_site(name="API", sync_method="api")
     sent, failed = make_conversion(script, gclid="a"), make_conversion(script, gclid="b")
     Conversion.objects.for_site(script).claim(limit=2)
@@ -74,7 +81,16 @@ def world(make_site, make_conversion, make_pdf, tmp_path: Path) -> World:
         tmp_path / "saw.log",
         sent=Counter([uploaded.order_id]),
         applied={uploaded.order_id},
+        accepted=Counter(deliver()),
     )
+
+
+def deliver() -> list[str]:
+    """Report all that happened, as the workers do; return the ids of the messages."""
+    log_reader.read_log()
+    messages = OutboxMessage.objects.claim(limit=1000)
+    OutboxMessage.objects.move("deliver", delivered_at=Now(), **no_lease())
+    return [message.webhook_id for message in messages]
 
 
 def upload(site: Site, row: Conversion) -> Conversion:
@@ -146,6 +162,7 @@ BROKEN_INSIDE: list[tuple[Any, str]] = [
     (invariants.totals_are_exact, "UPDATE lock_countdelta SET change = change + 1 WHERE change > 0"),
     (invariants.totals_are_exact, "DELETE FROM lock_countdelta WHERE queue = 'pdf'"),
     (invariants.claims_equal_attempts, "UPDATE offline_conversion_queue SET attempt_count = attempt_count + 1"),
+    (invariants.claims_equal_attempts, "UPDATE outbox_outboxmessage SET attempt_count = attempt_count + 1"),
     (invariants.claims_equal_attempts, "UPDATE orchestrator_job SET retry_count = 1"),
     (invariants.claims_equal_attempts, "DELETE FROM lock_event WHERE queue = 'pdf' AND to_state = 'running'"),
     (invariants.one_holder_at_a_time, "UPDATE lock_event SET from_state = to_state"),
@@ -187,6 +204,9 @@ BROKEN_OUTSIDE: list[tuple[Any, str]] = [
         "UPDATE offline_conversion_queue SET status = 'FAILED', uploaded_at = NULL, provider_error_code = 'X'",
     ),
     (outside.google_has_what_is_completed, "UPDATE offline_conversion_queue SET order_id = 'same'"),
+    (outside.each_event_is_reported, "DELETE FROM outbox_outboxmessage WHERE kind = 'conversion.completed'"),
+    (outside.each_event_is_reported, "UPDATE outbox_outboxmessage SET object_id = gen_random_uuid()"),
+    (outside.each_event_is_reported, "UPDATE outbox_outboxmessage SET id = gen_random_uuid()"),
 ]
 
 
@@ -229,6 +249,14 @@ def a_job_that_is_not_there(world: World) -> None:
     (world.ledger / "other.jsonl").write_text(f"{line}\n")
 
 
+def the_receiver_lost_one(world: World) -> None:
+    world.accepted.popitem()
+
+
+def signed_wrongly(world: World) -> None:
+    world.receiver["invalid"] = 1
+
+
 @pytest.mark.parametrize(
     ("check", "happen"),
     [
@@ -238,6 +266,8 @@ def a_job_that_is_not_there(world: World) -> None:
         (outside.scripts_were_handed_what_they_claimed, handed_twice),
         (outside.google_has_what_is_completed, sent_twice),
         (outside.google_has_what_is_completed, google_lost_it),
+        (outside.each_event_is_reported, the_receiver_lost_one),
+        (outside.each_event_is_reported, signed_wrongly),
         (outside.nothing_is_lost, a_job_that_is_not_there),
     ],
     ids=lambda value: value.__name__,

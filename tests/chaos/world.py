@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from simulators.webhooks.receiver import WebhookReceiver
 from tests.chaos.clients import conversion, order, pdf
 from tests.chaos.stage import ROOT
 from tests.support.commands import fresh_environment
 
+SECRET = "whsec_Y2hhb3MgY2hhb3MgY2hhb3MgY2hhb3MgY2hhb3M="
 DISK = "size=12m,mode=0755"
 # A run has no twenty minutes for a solution that never comes, nor five for a saw that does not answer.
 IMPATIENT = {"retry_count_max": 3, "retry_backoff_minutes": [0.02, 0.05, 0.1]}
@@ -37,6 +39,7 @@ def environment(folder: Path, *, port: int, settings: str, google: dict[str, str
         KILIT_OPTI_RULES=str(folder / "rules.json"),
         KILIT_RATE_PER_MINUTE="1000000",
         KILIT_LOG_LEVEL="WARNING",
+        KILIT_WEBHOOK_PRIVATE_ADDRESSES="true",
         KILIT_OPTI_COMMAND=json.dumps([*playing, str(floor / "export")]),
         PYTHONUNBUFFERED="1",
         **google,
@@ -65,7 +68,7 @@ def unmount(disks: list[Path]) -> None:
         subprocess.run(["umount", "--lazy", str(disk)], check=False)
 
 
-def furnish(folder: Path, *, seed: int, port: int, seconds: float) -> dict[str, Any]:
+def furnish(folder: Path, *, seed: int, port: int, seconds: float, receiver: WebhookReceiver) -> dict[str, Any]:
     """Make database, sites, people and keys, and write down what clients need to know."""
     from django.contrib.auth.models import Group, User  # noqa: PLC0415 - Django is set up by now
     from django.core.management import call_command  # noqa: PLC0415
@@ -88,6 +91,7 @@ def furnish(folder: Path, *, seed: int, port: int, seconds: float) -> dict[str, 
         "api_site": Site.objects.create(name="API", default_currency="TRY", sync_method=SyncMethod.API),
     }
     Credentials.objects.store(sites["api_site"], DEMO_ACCOUNT)
+    subscribe(receiver, str(sites["script_site"].pk))
     world: dict[str, Any] = {
         "seed": seed,
         "port": port,
@@ -109,6 +113,17 @@ def furnish(folder: Path, *, seed: int, port: int, seconds: float) -> dict[str, 
     (folder / "world.json").write_text(json.dumps(world))
     heap_up(world, sites, service, rng=random.Random(seed), seconds=seconds)
     return world
+
+
+def subscribe(receiver: WebhookReceiver, site: str) -> None:
+    """Make two endpoints that listen to everything: the installation's, and a site's."""
+    from kilit.access.encryption import encrypt  # noqa: PLC0415 - Django is set up by now
+    from kilit.api.webhooks import webhook_kinds  # noqa: PLC0415
+    from outbox.models import Endpoint  # noqa: PLC0415
+
+    for scope, path in {"": "all", site: "site"}.items():
+        address, secret = f"{receiver.url}/{path}", encrypt(SECRET)
+        Endpoint.objects.create(scope=scope, url=address, kinds=sorted(webhook_kinds), encrypted_secret=secret)
 
 
 def log_in() -> str:
