@@ -81,6 +81,7 @@ FLOOR_POLL = env.number("KILIT_FLOOR_POLL", default=2, least=1, most=60)  # seco
 
 # Webhooks go to public addresses only, and to these networks.
 WEBHOOK_PRIVATE_ADDRESSES = env.networks("KILIT_WEBHOOK_PRIVATE_ADDRESSES")
+KEEP_MESSAGES_DAYS = env.number("KILIT_KEEP_MESSAGES_DAYS", default=30, least=7, most=3660)
 
 # Database ------------------------------------------------------------------------------------------------------------
 

@@ -15,15 +15,22 @@ class OutboxConfig(AppConfig):
         from kilit.lock.pruning import register_prunable  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
-        from outbox import endpoints, log_reader, sweeps  # noqa: PLC0415
+        from outbox import endpoints, log_reader, sending, sweeps  # noqa: PLC0415
         from outbox.models import OutboxMessage  # noqa: PLC0415
 
         register_callback_hosts(endpoints.callback_hosts)
         register_prunable(OutboxMessage, finished=sweeps.finished)
         register_doorbell(log_reader.BELL, is_due=log_reader.is_due, answer=log_reader.read_log)
+        register_doorbell(sending.BELL, is_due=sending.is_due, answer=sending.send_due)
         register_sweep(
             "outbox_recover",
             every=timedelta(minutes=1),
             run=sweeps.recover,
             about=_("Takes messages back from workers that died or hang, and fails those that waited too long."),
+        )
+        register_sweep(
+            "outbox_prune",
+            every=timedelta(hours=1),
+            run=sweeps.prune,
+            about=_("Deletes old messages and attempts."),
         )

@@ -28,6 +28,8 @@ MESSAGES = Lifecycle(
         "retry_later": move(MessageStatus.SENDING, to=MessageStatus.RETRY),
         # The last attempt of the schedule failed.
         "fail": move(MessageStatus.SENDING, to=MessageStatus.FAILED),
+        # It was claimed and not sent: its endpoint has become slow, or wants no messages now.
+        "release": move(MessageStatus.SENDING, to=MessageStatus.RETRY),
         # The worker died or hangs. The receiver may have the message; it is sent again under the same id.
         "recover": move(MessageStatus.SENDING, to=MessageStatus.RETRY),
         # It waited too long for an endpoint that is switched off.

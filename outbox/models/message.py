@@ -55,7 +55,8 @@ class OutboxMessageQuerySet(LeasedQuerySet["OutboxMessage"]):
 
     def expire(self) -> int:
         """Fail what waited too long, for an endpoint that is off."""
-        old = self.waiting().filter(created_at__lt=Now() - EXPIRES_AFTER)
+        off = Endpoint.objects.filter(pk=OuterRef("endpoint"), is_on=False)
+        old = self.waiting().filter(Exists(off), updated_at__lt=Now() - EXPIRES_AFTER)
         error = {"error_code": "EXPIRED", "error_message": "It waited too long; its endpoint was switched off."}
         return old.move("expire", **error)
 

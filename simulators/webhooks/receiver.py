@@ -28,17 +28,21 @@ class WebhookReceiver:
 
     def __init__(self, secrets: Sequence[str], *, port: int = 0) -> None:
         self.port = port
-        self.verifiers = [Webhook(secret) for secret in secrets]
+        self.verifiers: list[Webhook] = []
         self.behaviours: dict[str, Behaviour] = {}
         self.counts: dict[str, Counter[str]] = defaultdict(Counter)
         self.accepted: Counter[str] = Counter()  # by message id
         self.digests: dict[str, bytes] = {}
         self.connections = 0
         self._open: set[asyncio.Transport] = set()
+        self.trust(*secrets)
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    def trust(self, *secrets: str) -> None:
+        self.verifiers += [Webhook(secret) for secret in secrets]
 
     def behave(self, path: str = "", **values: Any) -> None:
         self.behaviours[path] = Behaviour.read(values)

@@ -26,6 +26,7 @@ class TestMessages(LifecycleConformance):
             "deliver": lambda: {"delivered_at": Now(), **no_lease()},
             "retry_later": no_lease,
             "fail": lambda: {**ERROR, **no_lease()},
+            "release": no_lease,
             "recover": no_lease,
             "expire": lambda: ERROR,
             "mark_failed": lambda: ERROR,

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
+from django.db.models.functions import Now
+
 from kilit.api.webhooks import Described, WebhookKind
 from kilit.lock.models import Event
 from outbox.models import Endpoint, OutboxMessage
@@ -35,3 +37,15 @@ def make_message(**columns: Any) -> OutboxMessage:
     if "endpoint" not in columns:
         columns["endpoint"] = Endpoint.objects.first() or make_endpoint()
     return OutboxMessage.objects.create(**{"kind": PARCEL_CARRIED.name, "body": "{}", **columns})
+
+
+def queue_messages(endpoint: Endpoint, count: int) -> list[OutboxMessage]:
+    """Store messages with bodies of their own."""
+    bodies = [f'{{"type":"parcel.carried","data":{{"number":{number}}}}}' for number in range(count)]
+    rows = [OutboxMessage(endpoint=endpoint, kind=PARCEL_CARRIED.name, body=body) for body in bodies]
+    return OutboxMessage.objects.bulk_create(rows)
+
+
+def make_all_due() -> int:
+    """Move the clock: what waits for its next attempt is due now."""
+    return OutboxMessage.objects.waiting().update(next_try_at=Now())

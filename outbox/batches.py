@@ -1,0 +1,78 @@
+"""A batch: messages that a worker has claimed for one endpoint, sent one after the other over one connection.
+
+Batches are sent in threads, which never use the database. What a batch did not get to is given back.
+"""
+
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Self
+
+from standardwebhooks import Webhook
+
+from kilit.access.encryption import DecryptionError
+from kilit.outgoing.posting import Poster
+from kilit.outgoing.results import PostError, PostResult
+from outbox.models import Endpoint, OutboxMessage
+from outbox.retrying import requested_wait
+from outbox.signing import signed_headers, signers_of
+
+# After this the rest is given back: the endpoint has become slow, and the lease must not run out.
+STOP_AFTER = 2.0  # seconds
+SECRET_UNREADABLE = "SECRET_UNREADABLE"  # noqa: S105 - an error code
+
+
+@dataclass(frozen=True)
+class Try:
+    """One attempt to send a message."""
+
+    message: OutboxMessage
+    started_at: datetime
+    headers: dict[str, str]
+    result: PostResult
+
+
+@dataclass
+class Batch:
+    endpoint: Endpoint
+    messages: list[OutboxMessage]
+    signers: list[Webhook] = field(default_factory=list)
+    tries: list[Try] = field(default_factory=list)
+
+    def prepare(self) -> Self:
+        """Decrypt the secrets; without one nothing is sent, and every message counts as tried."""
+        try:
+            self.signers = signers_of(self.endpoint)
+        except DecryptionError as error:
+            result = PostResult(0.0, error=SECRET_UNREADABLE, detail=str(error))
+            now = datetime.now(UTC)
+            self.tries = [Try(message, now, {}, result) for message in self.messages]
+        return self
+
+    def send(self, poster: Poster) -> Self:
+        end = time.monotonic() + STOP_AFTER
+        for message in self.unsent:
+            started_at = datetime.now(UTC)
+            headers = signed_headers(message, self.signers, at=started_at)
+            result = poster.post(self.url_of(message), message.body.encode(), headers)
+            self.tries.append(Try(message, started_at, headers, result))
+            if time.monotonic() > end or self.ends_with(result):
+                break
+        return self
+
+    @staticmethod
+    def ends_with(result: PostResult) -> bool:
+        """Return whether the receiver wants no more messages now."""
+        return result.error == PostError.GONE or requested_wait(result) is not None
+
+    def url_of(self, message: OutboxMessage) -> str:
+        return message.url or self.endpoint.url
+
+    @property
+    def unsent(self) -> list[OutboxMessage]:
+        return self.messages[len(self.tries) :]
+
+    @property
+    def pace(self) -> float:
+        """Seconds that an attempt took, on average."""
+        return sum(one.result.seconds for one in self.tries) / len(self.tries)

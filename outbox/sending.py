@@ -1,0 +1,145 @@
+"""What a worker does with messages: claim, send, settle.
+
+The main thread claims and settles; a few threads send, a batch each (outbox.batches). No transaction is open while a
+message is sent. So that no endpoint holds up the others:
+
+- An endpoint has at most `IN_FLIGHT` claimed messages, over all workers, and `MOST_BATCHES` threads of a worker.
+- A batch has as many messages as the endpoint's pace allows in half a second: one, if the endpoint is slow.
+- Endpoints that are slow or failing use at most half of the threads together.
+"""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce, Now
+
+from kilit.lock.audit import acting_as
+from kilit.lock.models.queue_pause import is_not_paused
+from kilit.outgoing.posting import Poster
+from kilit.workers import doorbells
+from outbox.batches import Batch
+from outbox.models import Endpoint, OutboxMessage
+from outbox.settling import settle
+from outbox.states import MESSAGES, MessageStatus
+
+logger = logging.getLogger(__name__)
+
+BELL = MESSAGES.queue
+ACTOR = "worker:outbox"
+# After this a worker starts no more batches, rings again and returns, so that other tasks get their turn.
+TURN = 10.0  # seconds
+THREADS = 16
+IN_FLIGHT = 100  # claimed messages of one endpoint
+MOST_BATCHES = 8  # of one endpoint, in one worker
+MOST_MESSAGES = 50  # in one batch
+BATCH_SECONDS = 0.5
+SLOW = 1.0  # seconds for a message
+LOOK_AGAIN_AFTER = 0.25  # seconds; messages may have become due, or another worker's have been settled
+
+
+def is_due() -> bool:
+    return sendable_endpoints().exists()
+
+
+def sendable_endpoints() -> "QuerySet[Endpoint]":
+    """Return the endpoints with a message that may be sent now."""
+    messages = OutboxMessage.objects.filter(endpoint=OuterRef("pk"))
+    sending = messages.filter(status=MessageStatus.SENDING).order_by().values("endpoint")
+    in_flight = Coalesce(Subquery(sending.annotate(number=Count("pk")).values("number")), 0)
+    waited = Q(wait_until=None) | Q(wait_until__lte=Now())
+    ready = Endpoint.objects.on().filter(waited, Exists(messages.due()), is_not_paused(MESSAGES))
+    return ready.alias(in_flight=in_flight).filter(in_flight__lt=IN_FLIGHT)
+
+
+def claim(endpoint: Endpoint, *, limit: int) -> list[OutboxMessage]:
+    """Claim messages of an endpoint, as many as may be in flight.
+
+    The lock on the endpoint's row lets one worker at a time count and claim, so the limit holds over all workers. It is
+    none that messages about to be inserted would wait for.
+    """
+    with transaction.atomic():
+        list(Endpoint.objects.filter(pk=endpoint.pk).select_for_update(no_key=True).values_list("pk"))
+        mine = OutboxMessage.objects.filter(endpoint=endpoint.pk)
+        room = IN_FLIGHT - mine.filter(status=MessageStatus.SENDING).count()
+        return mine.claim(limit=min(limit, room)) if room > 0 else []
+
+
+def send_due() -> None:
+    """Send messages for a while. If more are due then, ring for another turn."""
+    with acting_as(ACTOR), Poster(settings.WEBHOOK_PRIVATE_ADDRESSES) as poster, ThreadPoolExecutor(THREADS) as pool:
+        _Turn(poster, pool).run(until=time.monotonic() + TURN)
+    if is_due():
+        doorbells.ring_now(BELL)
+
+
+# How long a message to an endpoint took lately, as this process has seen it.
+paces: dict[UUID, float] = {}
+
+
+class _Turn:
+    def __init__(self, poster: Poster, pool: ThreadPoolExecutor) -> None:
+        self.poster, self.pool = poster, pool
+        self.running: dict[Future[Batch], Endpoint] = {}
+
+    def run(self, *, until: float) -> None:
+        while True:
+            # While slow endpoints keep this turn from ending, the others are still served.
+            is_over = time.monotonic() > until
+            if not (is_over and self._all_are_quick()):
+                self._start_batches(only_quick=is_over)
+            if not self.running:
+                return
+            ended = wait(self.running, timeout=LOOK_AGAIN_AFTER, return_when=FIRST_COMPLETED).done
+            for future in ended:
+                self._end(future, self.running.pop(future))
+
+    def _end(self, future: Future[Batch], endpoint: Endpoint) -> None:
+        if error := future.exception():
+            # Its lease runs out, which counts as an attempt: a message that breaks the sender must end too.
+            logger.error("a batch for %s broke off", endpoint, exc_info=error)
+            return
+        batch = future.result()
+        paces[endpoint.pk] = batch.pace
+        settle(batch)
+
+    def _start_batches(self, *, only_quick: bool) -> None:
+        while started := list(self._start_one_each(only_quick=only_quick)):
+            if not any(started):
+                return
+
+    def _start_one_each(self, *, only_quick: bool) -> Iterator[bool]:
+        """Start a batch for each endpoint that may have another, those with the fewest first."""
+        batches = Counter(endpoint.pk for endpoint in self.running.values())
+        if len(self.running) >= THREADS:
+            return
+        for endpoint in sorted(sendable_endpoints(), key=lambda one: batches[one.pk]):
+            if len(self.running) >= THREADS:
+                return
+            # Until its pace is known, an endpoint has one batch.
+            most = MOST_BATCHES if endpoint.pk in paces else 1
+            if batches[endpoint.pk] < most and (is_quick(endpoint) or (not only_quick and self._has_slow_threads())):
+                yield self._start(endpoint)
+
+    def _start(self, endpoint: Endpoint) -> bool:
+        size = int(BATCH_SECONDS / max(paces.get(endpoint.pk, SLOW / 10), 0.001))
+        if messages := claim(endpoint, limit=min(max(size, 1), MOST_MESSAGES)):
+            batch = Batch(endpoint, messages).prepare()
+            self.running[self.pool.submit(batch.send, self.poster)] = endpoint
+        return bool(messages)
+
+    def _has_slow_threads(self) -> bool:
+        return sum(not is_quick(endpoint) for endpoint in self.running.values()) < THREADS // 2
+
+    def _all_are_quick(self) -> bool:
+        return all(is_quick(endpoint) for endpoint in self.running.values())
+
+
+def is_quick(endpoint: Endpoint) -> bool:
+    return endpoint.failing_since is None and paces.get(endpoint.pk, 0.0) < SLOW

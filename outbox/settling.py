@@ -1,0 +1,117 @@
+"""Stores how the attempts of a batch ended: in its messages, in attempts for the console, and in the endpoint.
+
+Each update matches the batch's claim, so a worker that lost its lease changes no message.
+"""
+
+from collections import defaultdict
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+from django.utils import translation
+
+from kilit.lock.leases import no_lease
+from kilit.lock.text import strip_control_chars
+from kilit.outgoing.results import PostError, PostResult
+from outbox.batches import SECRET_UNREADABLE, Batch, Try
+from outbox.models import Attempt, Endpoint, OutboxMessage
+from outbox.models.attempt import LONGEST_ANSWER
+from outbox.models.endpoint import OffReason
+from outbox.retrying import next_try, requested_wait, wait_of
+from outbox.signing import without_signature
+from outbox.states import SWITCH_OFF_AFTER
+
+LONGEST_ERROR = 500
+UNREADABLE = "The secret of the endpoint cannot be decrypted; rotate it."
+
+
+def settle(batch: Batch) -> None:
+    """Store what happened to each message of a batch, and what that says about its endpoint."""
+    groups: dict[tuple[str, Any], list[Try]] = defaultdict(list)
+    for one in batch.tries:
+        groups[_verb(batch, one), _key(one)].append(one)
+    with transaction.atomic():
+        for (verb, _), tries in groups.items():
+            ids = [one.message.pk for one in tries]
+            _held(batch, ids).move(verb, **_changes(verb, tries[0]), **no_lease())
+        if batch.unsent:
+            again = {"attempt_count": F("attempt_count") - 1, "next_try_at": Now()}
+            _held(batch, [message.pk for message in batch.unsent]).move("release", **again, **no_lease())
+        Attempt.objects.bulk_create([_attempt(batch, one) for one in batch.tries])
+        _note_endpoint(batch)
+
+
+def _held(batch: Batch, ids: list[UUID]) -> Any:
+    token = batch.messages[0].claim_token  # of all: they were claimed by one statement
+    return OutboxMessage.objects.filter(pk__any_of=ids, claim_token=token)
+
+
+def _verb(batch: Batch, one: Try) -> str:
+    if one.result.is_delivered:
+        return "deliver"
+    # A callback's own address is gone for good; an endpoint may be switched on again.
+    is_gone = bool(one.message.url) and one.result.error == PostError.GONE
+    return "fail" if is_gone or wait_of(one.message) is None else "retry_later"
+
+
+def _key(one: Try) -> Any:
+    """Messages with the same key change in the same way."""
+    return one.result.status, one.result.error, wait_of(one.message), requested_wait(one.result)
+
+
+def _changes(verb: str, one: Try) -> dict[str, Any]:
+    result = one.result
+    changes: dict[str, Any] = {"response_code": result.status, "error_code": result.error}
+    changes["error_message"] = _sentence(result.error)
+    if verb == "deliver":
+        changes["delivered_at"] = Now()
+    if verb == "retry_later" and (wait := wait_of(one.message)):
+        changes["next_try_at"] = next_try(wait, requested_wait(result))
+    return changes
+
+
+def _attempt(batch: Batch, one: Try) -> Attempt:
+    result = one.result
+    return Attempt(
+        message_id=one.message.pk,
+        number=one.message.attempt_count,
+        started_at=one.started_at,
+        seconds=result.seconds,
+        url=(Endpoint(url=one.message.url) if one.message.url else batch.endpoint).shown_url,
+        request_headers=without_signature(one.headers),
+        response_code=result.status,
+        answer=strip_control_chars(result.answer[:LONGEST_ANSWER]),
+        error_code=result.error,
+        error_message=strip_control_chars(result.detail or _sentence(result.error))[:LONGEST_ERROR],
+    )
+
+
+def _sentence(error: str) -> str:
+    if not error or error == SECRET_UNREADABLE:
+        return UNREADABLE if error else ""
+    with translation.override("en"):  # whatever the language of this process: error groups compare the sentences
+        return str(PostError(error).label)
+
+
+def _note_endpoint(batch: Batch) -> None:
+    """Note whether the endpoint works, and switch it off if it is gone or has failed for long.
+
+    Callbacks go to addresses of their own, so they say nothing about the endpoint's.
+    """
+    results: list[PostResult] = [one.result for one in batch.tries if not one.message.url]
+    if not results:
+        return
+    mine, last = Endpoint.objects.filter(pk=batch.endpoint.pk), results[-1]
+    if last.is_delivered:
+        # Without a failure that this worker knows of there is nothing to clear, as mostly.
+        if batch.endpoint.failing_since is not None or not all(result.is_delivered for result in results):
+            mine.filter(failing_since__isnull=False).update(failing_since=None)
+        return
+    mine.filter(failing_since=None).update(failing_since=Now())
+    if requested := requested_wait(last):
+        mine.update(wait_until=Now() + requested)
+    if last.error == PostError.GONE:
+        mine.switch_off(OffReason.GONE)
+    mine.filter(failing_since__lt=Now() - SWITCH_OFF_AFTER).switch_off(OffReason.FAILING)

@@ -1,0 +1,331 @@
+"""Messages are signed and sent, the same bytes under the same id each time, and what receivers answer decides."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.db.models import F
+from django.db.models.functions import Now
+from standardwebhooks import Webhook
+
+from kilit.lock.audit import acting_as
+from kilit.lock.models import QueuePause
+from kilit.outgoing import posting
+from outbox import batches, sending
+from outbox.models import Attempt, Endpoint, OutboxMessage
+from outbox.models.endpoint import OffReason
+from outbox.states import MAX_ATTEMPTS, MESSAGES, RETRY_AFTER, MessageStatus
+from simulators.webhooks.receiver import WebhookReceiver
+from tests.support.outbox import make_all_due, make_endpoint, make_message, queue_messages
+
+pytestmark = pytest.mark.django_db
+
+
+def waits(*messages: OutboxMessage) -> list[timedelta]:
+    """Return how long each waits from its last move to its next attempt, by the database's clock."""
+    rows = OutboxMessage.objects.filter(pk__in=[message.pk for message in messages])
+    return [row.next_try_at - row.updated_at for row in rows]
+
+
+def test_a_message_is_delivered_and_its_attempt_kept(receiver: WebhookReceiver, endpoint_at) -> None:
+    endpoint = endpoint_at("/hook?token=secret")
+    message = make_message(endpoint=endpoint, body='{"data":"ğ"}')
+    receiver.behave(body="thanks\0")
+    assert sending.is_due()
+
+    sending.send_due()
+
+    message.refresh_from_db()
+    assert (message.status, message.response_code, message.attempt_count) == (MessageStatus.DELIVERED, 200, 1)
+    assert message.delivered_at is not None
+    assert receiver.accepted == {message.webhook_id: 1}
+    (attempt,) = Attempt.objects.all()
+    assert (attempt.message_id, attempt.number, attempt.response_code) == (message.pk, 1, 200)
+    assert (attempt.answer, attempt.url) == ("thanks", f"{receiver.url}/hook?…")
+    assert attempt.request_headers["webhook-id"] == message.webhook_id
+    assert "webhook-signature" not in json.dumps(attempt.request_headers)
+    assert not sending.is_due()
+
+
+def test_a_failed_message_is_sent_again_with_the_same_id_and_bytes(receiver: WebhookReceiver, endpoint_at) -> None:
+    message = make_message(endpoint=endpoint_at())
+    receiver.behave(status=500, body="oops")
+    sending.send_due()
+    message.refresh_from_db()
+    assert (message.status, message.error_code, message.response_code) == (MessageStatus.RETRY, "HTTP_5XX", 500)
+    assert message.error_message == "The receiver failed to process the message."
+
+    receiver.behave()
+    make_all_due()
+    sending.send_due()
+
+    message.refresh_from_db()
+    assert (message.status, message.error_code, message.attempt_count) == (MessageStatus.DELIVERED, "", 2)
+    assert receiver.counts["/hook"] == {"received": 2, "failed": 1, "accepted": 1, "repeated": 0}
+    assert [attempt.answer for attempt in Attempt.objects.order_by("number")] == ["oops", ""]
+
+
+def test_both_secrets_sign_during_a_rotation(receiver: WebhookReceiver, endpoint_at) -> None:
+    endpoint = endpoint_at()
+    (old,) = endpoint.secrets(endpoint.created_at)
+    new = endpoint.rotate_secret()
+    for secret in (old, new):
+        receiver.verifiers = [Webhook(secret)]
+        make_message(endpoint=endpoint)
+        sending.send_due()
+    Endpoint.objects.update(previous_until=Now() - timedelta(seconds=1))
+    receiver.verifiers = [Webhook(old)]
+    make_message(endpoint=endpoint)
+
+    sending.send_due()
+
+    assert receiver.counts["/hook"]["accepted"] == 2
+    assert receiver.counts["/hook"]["invalid"] == 1  # the rotation is over
+
+
+def test_the_schedule_is_kept_and_the_last_attempt_fails_the_message(receiver: WebhookReceiver, endpoint_at) -> None:
+    message = make_message(endpoint=endpoint_at())
+    receiver.behave(status=500)
+    found = []
+    for _ in RETRY_AFTER:
+        make_all_due()
+        sending.send_due()
+        found += waits(message)
+
+    make_all_due()
+    sending.send_due()
+
+    expected = [timedelta(seconds=5), timedelta(minutes=5), timedelta(minutes=30)]
+    expected += [timedelta(hours=hours) for hours in (2, 5, 10, 14, 20, 24)]
+    for wait, scheduled in zip(found, expected, strict=True):
+        assert scheduled <= wait <= scheduled * 1.2 + timedelta(seconds=1), (wait, scheduled)
+    message.refresh_from_db()
+    assert (message.status, message.attempt_count) == (MessageStatus.FAILED, MAX_ATTEMPTS)
+    assert Attempt.objects.count() == MAX_ATTEMPTS
+
+
+def test_messages_that_fail_together_spread_out(receiver: WebhookReceiver, endpoint_at) -> None:
+    messages = queue_messages(endpoint_at(), 20)
+    receiver.behave(status=500)
+
+    sending.send_due()
+
+    assert len(set(waits(*messages))) == 20
+
+
+def test_an_operators_retry_starts_the_schedule_again(receiver: WebhookReceiver, endpoint_at) -> None:
+    message = make_message(endpoint=endpoint_at(), attempt_count=MAX_ATTEMPTS - 1)
+    receiver.behave(status=500)
+    sending.send_due()
+    assert OutboxMessage.objects.all().retry() == {message.pk}
+
+    sending.send_due()
+
+    (wait,) = waits(message)
+    assert timedelta(seconds=5) <= wait <= timedelta(seconds=7)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (301, "REDIRECTED"),
+        (308, "REDIRECTED"),
+        (400, "HTTP_4XX"),
+        (401, "HTTP_4XX"),
+        (404, "HTTP_4XX"),
+        (410, "GONE"),
+        (429, "RATE_LIMITED"),
+        (500, "HTTP_5XX"),
+        (503, "HTTP_5XX"),
+    ],
+)
+def test_every_other_answer_than_success_is_tried_again(receiver, endpoint_at, status: int, code: str) -> None:
+    message = make_message(endpoint=endpoint_at())
+    receiver.behave(status=status)
+
+    sending.send_due()
+
+    message.refresh_from_db()
+    assert (message.status, message.error_code, message.response_code) == (MessageStatus.RETRY, code, status)
+    endpoint = Endpoint.objects.get()
+    assert endpoint.failing_since is not None
+    assert endpoint.is_on == (status != 410)
+
+
+def test_what_never_answers_is_tried_again(receiver: WebhookReceiver, endpoint_at, monkeypatch, settings) -> None:
+    monkeypatch.setattr(posting, "TIME_LIMIT", 0.2)
+    endpoint_at("/slow")
+    receiver.behave("/slow", delay=30)
+    receiver.behave("/cut", closes=True)
+    endpoint_at("/cut")
+    make_endpoint(url="http://127.0.0.1:1/")
+    make_endpoint(url="http://127.0.0.2/")
+    messages = [make_message(endpoint=endpoint) for endpoint in Endpoint.objects.order_by("pk")]
+
+    sending.send_due()
+
+    found = [OutboxMessage.objects.get(pk=message.pk) for message in messages]
+    assert {message.status for message in found} == {MessageStatus.RETRY}
+    codes = [message.error_code for message in found]
+    assert codes == ["TIMED_OUT", "CONNECTION_FAILED", "CONNECTION_FAILED", "ADDRESS_NOT_ALLOWED"]
+
+
+def test_gone_switches_the_endpoint_off_and_the_rest_waits(receiver: WebhookReceiver, endpoint_at) -> None:
+    messages = queue_messages(endpoint_at(), 5)
+    receiver.behave(status=410)
+
+    sending.send_due()
+
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.is_on, endpoint.off_reason, endpoint.off_by) == (False, OffReason.GONE, "worker:outbox")
+    assert receiver.counts["/hook"]["received"] == 1
+    rest = OutboxMessage.objects.exclude(error_code="GONE")
+    assert [(row.status, row.attempt_count) for row in rest] == [(MessageStatus.RETRY, 0)] * (len(messages) - 1)
+    assert not sending.is_due()
+
+    receiver.behave()
+    Endpoint.objects.all().switch_on()
+    make_all_due()
+    sending.send_due()
+    assert OutboxMessage.objects.filter(status=MessageStatus.DELIVERED).count() == 5
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_retry_after_is_honoured_for_the_whole_endpoint(receiver: WebhookReceiver, endpoint_at, status: int) -> None:
+    queue_messages(endpoint_at(), 5)
+    receiver.behave(status=status, retry_after="600")
+
+    sending.send_due()
+
+    assert receiver.counts["/hook"]["received"] == 1
+    assert Endpoint.objects.filter(
+        wait_until__range=(Now() + timedelta(minutes=9), Now() + timedelta(minutes=11))
+    ).exists()
+    (tried,) = OutboxMessage.objects.filter(attempt_count=1)
+    assert tried.next_try_at - tried.updated_at >= timedelta(seconds=600)
+    make_all_due()
+    assert not sending.is_due()
+
+    receiver.behave()
+    Endpoint.objects.update(wait_until=Now())
+    sending.send_due()
+    assert OutboxMessage.objects.filter(status=MessageStatus.DELIVERED).count() == 5
+
+
+def test_retry_after_is_limited_and_ignored_on_other_answers(receiver: WebhookReceiver, endpoint_at) -> None:
+    endpoint_at("/busy")
+    endpoint_at("/broken")
+    messages = [make_message(endpoint=endpoint) for endpoint in Endpoint.objects.order_by("pk")]
+    receiver.behave("/busy", status=429, retry_after="99999999999")
+    receiver.behave("/broken", status=500, retry_after="600")
+
+    sending.send_due()
+
+    busy, broken = (waits(message)[0] for message in messages)
+    assert timedelta(hours=23) < busy <= timedelta(hours=24, minutes=1)
+    assert broken < timedelta(seconds=7)
+
+
+def test_success_ends_the_time_of_failing(receiver: WebhookReceiver, endpoint_at) -> None:
+    endpoint = endpoint_at(failing_since=Now() - timedelta(days=2))
+    make_message(endpoint=endpoint)
+
+    sending.send_due()
+
+    assert Endpoint.objects.get().failing_since is None
+
+
+@pytest.mark.parametrize(("days", "is_on"), [(2.9, True), (3.1, False)])
+def test_three_days_of_failing_switch_the_endpoint_off(receiver, endpoint_at, days: float, is_on) -> None:
+    since = Endpoint.objects.filter(pk=endpoint_at().pk)
+    since.update(failing_since=Now() - timedelta(days=days))
+    before = since.get().failing_since
+    make_message()
+    receiver.behave(status=500)
+
+    sending.send_due()
+
+    endpoint = since.get()
+    assert (endpoint.is_on, endpoint.failing_since) == (is_on, before)
+    assert endpoint.off_reason == ("" if is_on else OffReason.FAILING)
+
+
+def test_a_callback_goes_to_its_own_address_and_says_nothing_about_the_endpoint(receiver, endpoint_at) -> None:
+    endpoint = endpoint_at()
+    there = make_message(endpoint=endpoint, url=f"{receiver.url}/callback")
+    gone = make_message(endpoint=endpoint, url=f"{receiver.url}/gone")
+    receiver.behave("/gone", status=410)
+    receiver.behave("/hook", status=500)
+
+    sending.send_due()
+
+    there.refresh_from_db()
+    gone.refresh_from_db()
+    assert (there.status, gone.status, gone.error_code) == (MessageStatus.DELIVERED, MessageStatus.FAILED, "GONE")
+    endpoint.refresh_from_db()
+    assert (endpoint.is_on, endpoint.failing_since) == (True, None)
+
+
+def test_nothing_is_sent_while_the_queue_is_paused_or_the_endpoint_is_off(receiver, endpoint_at) -> None:
+    make_message(endpoint=endpoint_at())
+    with acting_as("operator:ayse"):
+        QueuePause.objects.pause(MESSAGES, reason="maintenance")
+    assert not sending.is_due()
+    sending.send_due()
+    QueuePause.objects.resume(MESSAGES)
+    Endpoint.objects.all().switch_off(OffReason.OPERATOR)
+    assert not sending.is_due()
+
+    sending.send_due()
+
+    assert receiver.counts == {}
+    assert OutboxMessage.objects.filter(status=MessageStatus.QUEUED, attempt_count=0).count() == 1
+
+
+def test_a_pause_between_the_look_and_the_claim_holds(endpoint_at) -> None:
+    """The claim itself asks."""
+    endpoint = endpoint_at()
+    make_message(endpoint=endpoint)
+    QueuePause.objects.pause(MESSAGES, reason="maintenance")
+
+    assert sending.claim(endpoint, limit=1) == []
+
+
+def test_a_worker_that_lost_its_lease_settles_nothing(receiver: WebhookReceiver, endpoint_at) -> None:
+    endpoint = endpoint_at()
+    message = make_message(endpoint=endpoint)
+    late = batches.Batch(endpoint, sending.claim(endpoint, limit=1)).prepare()
+    OutboxMessage.objects.update(lease_until=Now() - timedelta(seconds=1))
+    OutboxMessage.objects.all().recover()
+    (held,) = sending.claim(endpoint, limit=1)
+
+    with posting.Poster(sending.settings.WEBHOOK_PRIVATE_ADDRESSES) as poster:
+        sending.settle(late.send(poster))
+
+    message.refresh_from_db()
+    assert (message.status, message.claim_token) == (MessageStatus.SENDING, held.claim_token)
+
+
+def test_a_secret_that_cannot_be_decrypted_fails_the_attempt(receiver: WebhookReceiver, endpoint_at, settings) -> None:
+    message = make_message(endpoint=endpoint_at())
+    settings.CREDENTIAL_KEYS = ["another key"]
+
+    sending.send_due()
+
+    message.refresh_from_db()
+    assert (message.status, message.error_code) == (MessageStatus.RETRY, "SECRET_UNREADABLE")
+    assert receiver.counts == {}
+
+
+def test_what_waited_too_long_for_an_endpoint_that_is_off_expires() -> None:
+    off = make_endpoint()
+    Endpoint.objects.all().switch_off(OffReason.OPERATOR)
+    on = make_endpoint()
+    expired, young, tried = make_message(endpoint=off), make_message(endpoint=off), make_message(endpoint=on)
+    old = [expired.pk, tried.pk]
+    OutboxMessage.objects.filter(pk__in=old).update(updated_at=F("updated_at") - timedelta(days=5))
+
+    assert OutboxMessage.objects.expire() == 1
+
+    statuses = [OutboxMessage.objects.get(pk=message.pk).status for message in (expired, young, tried)]
+    assert statuses == [MessageStatus.FAILED, MessageStatus.QUEUED, MessageStatus.QUEUED]
