@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
+from config.logs import RedactingFilter
 from config.startup_errors import one_line_errors
 from kilit.workers.processes import die_with_parent
 
@@ -26,6 +27,7 @@ loglevel = "warning"
 
 def on_starting(server: Any) -> None:
     die_with_parent()  # under `manage.py up`
+    server.log.error_log.addFilter(RedactingFilter())  # it logs the address of a request that failed
 
 
 def when_ready(server: Any) -> None:

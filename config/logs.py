@@ -11,11 +11,12 @@ from pythonjsonlogger.json import JsonFormatter as BaseFormatter
 from kilit.api.request_id import request_id
 from kilit.lock.audit import current_context
 
-# What must never be logged, even by a library: keys, tokens, passwords in URLs, and PostgreSQL's DETAIL lines, which
-# quote whole rows.
+# What must never be logged, even by a library: keys, tokens, links to a PDF, passwords in URLs, and PostgreSQL's DETAIL
+# lines, which quote whole rows.
 SECRETS = [
     (re.compile(r"kilit_[A-Za-z0-9_-]{8,}"), "kilit_***"),
     (re.compile(r"(?i)(bearer|x-api-key:?|token)(\s+|=)[A-Za-z0-9._~+/-]{8,}=*"), r"\1 ***"),
+    (re.compile(r"(/pdf/links/)\s*(?:\\[^n]|[^\"\\\s])+"), r"\1***"),
     (re.compile(r"(://[^\s:/@]+):[^\s@/]+@"), r"\1:***@"),
     (re.compile(r"DETAIL:[^\n]*?(?=\\n|\n|$)"), "DETAIL: ***"),
 ]
@@ -25,6 +26,14 @@ class ContextFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         record.request_id = request_id.get()
         record.actor = current_context().actor
+        return True
+
+
+class RedactingFilter(logging.Filter):
+    """For loggers with a format of their own, as gunicorn's."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = redact(record.getMessage()), ()
         return True
 
 

@@ -15,8 +15,10 @@ from uuid import UUID
 from django.conf import settings
 from django.utils import timezone
 
+from kilit.lock.guard import MoveRefused
 from pdfjobs.models import PdfJob
 from pdfjobs.models.queryset import PdfJobQuerySet
+from pdfjobs.states import PdfStatus
 from pdfjobs.storage import artifacts
 
 logger = logging.getLogger(__name__)
@@ -24,6 +26,8 @@ logger = logging.getLogger(__name__)
 BATCH = 200
 # A worker stores the file before it updates the row; no claim is held this long.
 ORPHANED_AFTER = timedelta(hours=1)
+# Once for each state that the job may get between two looks: it may be claimed and finished only once.
+DELETE_ATTEMPTS = 3
 # Scheduled tasks are killed after a while; the next run continues.
 TIME_LIMIT = 60.0  # seconds
 
@@ -77,6 +81,22 @@ def expire(rows: PdfJobQuerySet, *, delete: Callable[[str], bool] | None = None)
     # The caller's condition is part of the UPDATE: a job that an operator has retried meanwhile is not old any more.
     # So is the key: a job that has finished meanwhile has a file that was not deleted.
     return rows.filter(pk__in=list(keys), artifact_key__in=["", *deleted]).expire()
+
+
+def delete_job(job: PdfJob) -> PdfJob:
+    """Expire a job for its owner, whatever it waits for; MoveRefused while a worker renders it.
+
+    The row decides: a job that a worker claims or finishes meanwhile stays as it is, and is looked at again.
+    """
+    rows = PdfJob.objects.filter(pk=job.pk)
+    for _ in range(DELETE_ATTEMPTS):
+        expire(rows)
+        job.refresh_from_db()
+        if job.status in (PdfStatus.EXPIRED, PdfStatus.RUNNING):
+            break
+    if job.status != PdfStatus.EXPIRED:
+        raise MoveRefused(job, "expire", job.status)
+    return job
 
 
 def clean(*, ttl: timedelta | None = None) -> CleanupRun:

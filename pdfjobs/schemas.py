@@ -1,10 +1,12 @@
 """The requests and responses of the PDF API. Each template declares its variables in documents/kinds."""
 
-from typing import Annotated, Any, Generic, TypeVar
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Generic, NotRequired, TypeVar
 
-from pydantic import Field, WithJsonSchema
+from pydantic import AwareDatetime, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
+from kilit.api.cursor import Cursor
 from kilit.api.messages import Expected, Id, Message, Time
 from kilit.lock.priorities import PriorityName
 from pdfjobs.documents.catalogue import KNOWN
@@ -14,8 +16,20 @@ from pdfjobs.rendering import PageOptions
 from pdfjobs.states import ErrorCode, FailSafe, PdfStatus
 
 VariablesT = TypeVar("VariablesT")
+STATES = WithJsonSchema({"type": "string", "enum": PdfStatus.values})
 LONGEST = int(LONGEST_TIMEOUT.total_seconds())
 Seconds = Annotated[int, Field(ge=1, le=LONGEST), Expected(f"whole seconds from 1 to {LONGEST}")]
+DEFAULT_LINK_LIFE, LONGEST_LINK_LIFE = timedelta(hours=1), timedelta(days=7)
+LONGEST_LINK = int(LONGEST_LINK_LIFE.total_seconds())
+LinkSeconds = Annotated[int, Field(ge=1, le=LONGEST_LINK), Expected(f"whole seconds from 1 to {LONGEST_LINK}")]
+
+# Ids, which carry the time, begin in 1970; Python's time ends with 9999.
+QueryTime = Annotated[
+    AwareDatetime,
+    Field(ge=datetime(1980, 1, 1, tzinfo=UTC), lt=datetime(9998, 1, 1, tzinfo=UTC)),
+    Expected("a time with its offset, such as 2026-11-15T12:00:00Z"),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
 
 
 class PdfOptions(PageOptions):
@@ -45,7 +59,7 @@ class PdfRequest(Message, Generic[VariablesT]):
 
 class PdfJobCreated(TypedDict):
     job_id: Id
-    status: Annotated[str, WithJsonSchema({"type": "string", "enum": PdfStatus.values})]
+    status: Annotated[str, STATES]
     created_at: Time
 
 
@@ -58,6 +72,40 @@ class PdfJobDetail(PdfJobCreated):
     download_url: str | None
     retry_count: int
     priority: PriorityName
+
+
+class PdfJobsQuery(Message):
+    model_config = ConfigDict(strict=False)
+
+    status: Annotated[PdfStatus, STATES] | None = None
+    created_after: QueryTime | None = Field(default=None, description="Created at this time or later.")
+    created_before: QueryTime | None = Field(default=None, description="Created before this time.")
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+    cursor: Cursor | None = None
+
+
+class PdfJobsPage(TypedDict):
+    """A page of your jobs, newest first; the last page has no `next_cursor`."""
+
+    jobs: list[PdfJobDetail]
+    next_cursor: NotRequired[str]
+
+
+class PdfLinkRequest(Message):
+    expiresIn: LinkSeconds = Field(  # noqa: N815 - the API's name
+        default=int(DEFAULT_LINK_LIFE.total_seconds()),
+        description="Seconds until the link stops working. It stops earlier if the file is deleted earlier.",
+    )
+
+    examples = {"a day": {"expiresIn": 86_400}}
+
+
+class PdfLink(TypedDict):
+    """A link to the PDF that needs no key."""
+
+    job_id: Id
+    url: str
+    expires_at: Time
 
 
 class PdfVariable(TypedDict):

@@ -19,5 +19,5 @@ class AccessConfig(AppConfig):
         user_logged_in.connect(lockout.record_login, dispatch_uid="kilit.access.logins")
         about = _("Deletes denied requests older than the retention period.")
         register_sweep("forget_denied_requests", every=timedelta(days=1), run=forget_denied_requests, about=about)
-        about = _("Deletes failed logins that no longer count towards a lockout.")
+        about = _("Deletes failed logins and wrong guesses of links that no longer count.")
         register_sweep("forget_login_attempts", every=timedelta(hours=1), run=lockout.forget_attempts, about=about)

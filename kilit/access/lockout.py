@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
+from kilit.access.models import RateWindow
 from kilit.access.roles import actor_of
 from kilit.lock.models import Activity, ActivityKind
 
@@ -56,4 +57,4 @@ def record_login(user: User, **_: Any) -> None:
 
 def forget_attempts() -> str:
     old = AccessAttempt.objects.filter(attempt_time__lt=timezone.now() - settings.AXES_COOLOFF_TIME)
-    return f"Deleted {old.delete()[0]}."
+    return f"Deleted {old.delete()[0] + RateWindow.forget_old()}."

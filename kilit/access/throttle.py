@@ -1,12 +1,17 @@
-"""A rate limit per API key, shared by all processes."""
+"""Rate limits, shared by all processes: of requests per API key, and of wrong guesses per client address."""
 
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
 
 from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
+from kilit.access.lockout import client_address
 from kilit.access.models import RateWindow
+
+WRONG_GUESSES_PER_MINUTE = 20
+IPV6_SITE = 64  # bits: what one customer of a provider has at least
 
 
 class KeyThrottle(BaseThrottle):
@@ -21,3 +26,31 @@ class KeyThrottle(BaseThrottle):
 
     def wait(self) -> int | None:
         return self.seconds
+
+
+class GuessThrottle(BaseThrottle):
+    """Refuses an address after too many wrong guesses of a secret in this minute, right ones included.
+
+    The view counts the wrong ones with `count_wrong_guess`.
+    """
+
+    seconds: int | None = None
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        hits, self.seconds = RateWindow.current(guesser(request))
+        return hits < WRONG_GUESSES_PER_MINUTE
+
+    def wait(self) -> int | None:
+        return self.seconds
+
+
+def count_wrong_guess(request: Request) -> None:
+    RateWindow.hit(guesser(request))
+
+
+def guesser(request: Request) -> str:
+    """Return the name of a client's window: its address, or its IPv6 network, which has addresses without end."""
+    address = ip_address(client_address(request._request))  # noqa: SLF001 - DRF's way to Django's request
+    if isinstance(address, IPv6Address) and not address.ipv4_mapped:
+        return f"guess:{ip_network((address, IPV6_SITE), strict=False)}"
+    return f"guess:{getattr(address, 'ipv4_mapped', None) or address}"

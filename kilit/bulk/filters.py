@@ -20,13 +20,11 @@ from django.utils.translation import gettext_lazy as _
 from django_stubs_ext import StrOrPromise
 
 from kilit.lock.failures import Failures
-from kilit.lock.identity import first_at
+from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
 from kilit.lock.models import ErrorGroup
 from kilit.lock.table import Lifecycle
 
 SEARCH = "q"
-# Ids carry the time they were made at; clocks of web nodes differ by less than this.
-CLOCKS_DIFFER_BY = timedelta(hours=1)
 OLDEST_YEAR = 1980  # ids count from 1970, and zones reach a day further back
 NEWEST_YEAR = 9998  # the end of a day is the next one's midnight, and Python's time ends with 9999
 

@@ -3,11 +3,13 @@
 import os
 import struct
 import time
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 PARTS = 1 << 12  # of a millisecond: a quarter of a microsecond each
 RANDOM = (1 << 62) - 1
+# Ids carry the time they were made at; clocks of web nodes differ by less than this.
+CLOCKS_DIFFER_BY = timedelta(hours=1)
 
 
 def uuid7() -> UUID:

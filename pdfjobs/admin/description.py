@@ -35,6 +35,7 @@ STORY = Story(
         **PRIORITY_SENTENCES,
         **PAUSE_SENTENCES,
         "expire": _("Expired by %(who)s"),
+        "LINK_CREATED": _("Link created by %(who)s"),
     },
     attempts="retry_count",
     first_attempt=0,

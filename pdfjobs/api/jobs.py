@@ -1,45 +1,43 @@
-"""The endpoints: templates, jobs and downloads."""
+"""The endpoints for templates and jobs."""
 
 import logging
-from http import HTTPStatus
 from typing import Any, cast
 
 from django.contrib.auth.models import User
-from django.http import HttpResponse, HttpResponseBase
+from django.http import HttpResponse
 from django.urls import reverse
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kilit.access.authentication import given_key
-from kilit.api import openapi
+from kilit.api.cursor import encode_cursor
 from kilit.api.errors import DATABASE_DOWN, ApiError
 from kilit.api.openapi import ApiResponse, endpoint
+from kilit.lock.audit import for_reason
 from kilit.lock.priorities import Priority
 from kilit.workers.models import Heartbeat
-from pdfjobs.api.views import RETRY_AFTER, OnePdfView, PdfView, fallback_response
+from pdfjobs import cleanup
+from pdfjobs.api.views import RETRY_AFTER, OnePdfView, PdfView, created_body, fallback_response
 from pdfjobs.documents import Document, documents
 from pdfjobs.documents.fields import walk
-from pdfjobs.enqueue import QueueFullError, enqueue, expire_missing
-from pdfjobs.file_response import ArtifactMissingError, file_response
+from pdfjobs.enqueue import QueueFullError, enqueue
 from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import RenderError
-from pdfjobs.schemas import PdfJobCreated, PdfJobDetail, PdfRequest, PdfTemplate, PdfTemplates
-from pdfjobs.states import UNFINISHED, ErrorCode, PdfStatus
+from pdfjobs.schemas import (
+    PdfJobCreated,
+    PdfJobDetail,
+    PdfJobsPage,
+    PdfJobsQuery,
+    PdfRequest,
+    PdfTemplate,
+    PdfTemplates,
+)
+from pdfjobs.states import ErrorCode, PdfStatus
 
 logger = logging.getLogger(__name__)
 
-POLL_AFTER = 2  # seconds
-FAILED = {True: "Failed after automatic retries: {}.", False: "Failed: {}."}
 WHERE = {"Location": "Where to check the job's status."}
-PDF = {"application/pdf": {"type": "string", "format": "binary"}}
-FILE = {
-    "ETag": "The digest of the file.",
-    "Accept-Ranges": "`bytes`.",
-    "Content-Disposition": "The file's name.",
-    "Cache-Control": "May be cached, but must be revalidated.",
-}
 
 
 class TemplatesView(PdfView):
@@ -53,6 +51,20 @@ class TemplatesView(PdfView):
 
 
 class PdfJobsView(PdfView):
+    @endpoint(PdfJobsPage, query=PdfJobsQuery)
+    def get(self, request: Request, asked: PdfJobsQuery) -> Response:
+        """List your jobs.
+
+        Newest first. Pass `next_cursor` as `cursor` for the next page; pages are stable while jobs move.
+        """
+        jobs = PdfJob.objects.listed_for(request.user, status=asked.status, cursor=asked.cursor)
+        jobs = jobs.created_between(asked.created_after, asked.created_before).defer("payload", "options")
+        found = list(jobs[: asked.limit + 1])
+        page: dict[str, Any] = {"jobs": [detail_body(request, job) for job in found[: asked.limit]]}
+        if len(found) > asked.limit:
+            page["next_cursor"] = encode_cursor(found[asked.limit - 1].pk)
+        return Response(page)
+
     @endpoint(
         answers={
             200: ApiResponse(
@@ -107,67 +119,20 @@ class PdfJobView(OnePdfView):
     @endpoint(PdfJobDetail)
     def get(self, request: Request, job_id: str) -> Response:
         """Get a job's status."""
-        job = self.job(request, job_id)
-        is_ready = job.status == PdfStatus.SUCCEEDED
-        url = request.build_absolute_uri(reverse("pdf-download", args=[job.job_id])) if is_ready else None
-        body = {
-            **created_body(job),
-            "started_at": job.started_at,
-            "finished_at": job.finished_at,
-            "error_code": job.error_code or None,
-            "download_url": url,
-            "retry_count": job.retry_count,
-            "priority": Priority(job.priority).api_name,
-        }
-        return Response(body)
+        return Response(detail_body(request, self.job(request, job_id)))
 
-
-class DownloadView(OnePdfView):
     @endpoint(
-        answers={
-            200: ApiResponse("The PDF.", media=PDF, headers=FILE),
-            202: ApiResponse("Not finished yet.", PdfJobCreated, headers={"Retry-After": openapi.RETRY_AFTER}),
-            206: ApiResponse("A part of the PDF.", media=PDF, headers={**FILE, "Content-Range": "Which part it is."}),
-            304: ApiResponse("Your copy is current.", headers={"ETag": FILE["ETag"]}),
-        },
-        parameters=[
-            OpenApiParameter("Range", str, OpenApiParameter.HEADER, description="One range, such as `bytes=0-1023`."),
-            OpenApiParameter("If-None-Match", str, OpenApiParameter.HEADER, description="The `ETag` of your copy."),
-        ],
-        errors={
-            409: {code.value: FAILED[code.retryable].format(code.label) for code in ErrorCode},
-            410: {"EXPIRED": "No longer available; request the document again."},
-            416: {"RANGE_NOT_SATISFIABLE": "The range is beyond the end of the file."},
-        },
+        PdfJobDetail,
+        errors={409: {"MOVE_REFUSED": "It is being rendered; `state` says so. Delete it when it is finished."}},
     )
-    def get(self, request: Request, job_id: str) -> Response | HttpResponseBase:
-        """Download the PDF.
+    def delete(self, request: Request, job_id: str) -> Response:
+        """Cancel or delete a job.
 
-        HEAD returns the same headers without the file.
+        A waiting job is not rendered; a finished one loses its file, and its links stop working. Either way it is
+        expired, and its variables and recipient are deleted. Deleting it again returns the same.
         """
-        job = self.job(request, job_id)
-        if job.status in UNFINISHED:
-            return Response(created_body(job), status=202, headers={"Retry-After": str(POLL_AFTER)})
-        if job.status == PdfStatus.FAILED:
-            message = f"The PDF could not be rendered: {ErrorCode(job.error_code).label}."
-            raise ApiError(409, job.error_code, message, job_id=job.job_id, state=job.status)
-        if job.status == PdfStatus.SUCCEEDED:
-            try:
-                return self.checked(file_response(request, job, as_attachment=True), job)
-            except ArtifactMissingError:
-                expire_missing(job)
-        message = "The PDF is no longer available; request the document again."
-        raise ApiError(410, "EXPIRED", message, job_id=job.job_id)
-
-    def checked(self, response: HttpResponseBase, job: PdfJob) -> HttpResponseBase:
-        """Give a range beyond the end the body of all API errors."""
-        if response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            self.headers["Content-Range"] = response["Content-Range"]
-            message = f"The PDF has {job.artifact_size:,} bytes; the range is beyond its end."
-            raise ApiError(response.status_code, "RANGE_NOT_SATISFIABLE", message, size=job.artifact_size)
-        return response
-
-    head = get
+        with for_reason("Deleted by its owner."):
+            return Response(detail_body(request, cleanup.delete_job(self.job(request, job_id))))
 
 
 def describe_template(document: Document) -> PdfTemplate:
@@ -182,5 +147,15 @@ def describe_template(document: Document) -> PdfTemplate:
     }
 
 
-def created_body(job: PdfJob) -> dict[str, Any]:
-    return {"job_id": job.job_id, "status": job.status, "created_at": job.created_at}
+def detail_body(request: Request, job: PdfJob) -> dict[str, Any]:
+    is_ready = job.status == PdfStatus.SUCCEEDED
+    url = request.build_absolute_uri(reverse("pdf-download", args=[job.job_id])) if is_ready else None
+    return {
+        **created_body(job),
+        "started_at": job.started_at,
+        "finished_at": job.finished_at,
+        "error_code": job.error_code or None,
+        "download_url": url,
+        "retry_count": job.retry_count,
+        "priority": Priority(job.priority).api_name,
+    }

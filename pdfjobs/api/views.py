@@ -49,10 +49,10 @@ class PdfView(APIView):
     content_negotiation_class = AnyAccept
 
     def check_permissions(self, request: Request) -> None:
-        """Require the operator role for requests: scripts and viewers may not fill the queue."""
+        """Require the operator role: scripts and viewers may not fill the queue, share documents or delete them."""
         super().check_permissions(request)
         if request.method not in SAFE_METHODS and not request.user.has_perm("pdfjobs.operate_pdfjob"):
-            raise PermissionDenied("Requesting documents needs the operator role.")
+            raise PermissionDenied("Requesting, sharing and deleting documents needs the operator role.")
 
     def job(self, request: Request, job_id: str) -> PdfJob:
         with suppress(ValueError):  # a malformed id is answered like an unknown one
@@ -85,3 +85,7 @@ def fallback_response(request: JobRequest) -> HttpResponse:
         logger.error("cannot render %s as HTML: %s", request.document.name, error)  # noqa: TRY400
         message = "The document cannot be rendered as requested; the server's log has the reason."
         raise ApiError(400, ErrorCode.TEMPLATE_ERROR, message) from None
+
+
+def created_body(job: PdfJob) -> dict[str, Any]:
+    return {"job_id": job.job_id, "status": job.status, "created_at": job.created_at}

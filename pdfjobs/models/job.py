@@ -135,6 +135,8 @@ class PdfJob(LeasedModel):
             models.Index(fields=["template_name", "id"], name="pdf_of_template"),
             models.Index(fields=["job_key"], name="pdf_by_key"),
             models.Index(fields=["owner", "id"], name="pdf_of_owner"),
+            # An owner's list of a state, in the API.
+            models.Index(fields=["owner", "status", "id"], name="pdf_of_owner_in_status"),
             # Operators search by the beginning of a document's number or its recipient.
             prefix_index("pdf_number_prefix", "document_number"),
             prefix_index("pdf_recipient_prefix", "recipient"),

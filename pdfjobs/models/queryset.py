@@ -1,7 +1,7 @@
 """Queries over PDF jobs, and their verbs in bulk."""
 
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import UUID
 
@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Now
 
+from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
 from kilit.lock.leases import LeasedQuerySet, new_lease, no_lease
 from kilit.lock.models.queue_pause import is_not_paused
 from kilit.lock.priorities import TurnTime
@@ -51,6 +52,25 @@ class FailResult(NamedTuple):
 class PdfJobQuerySet(LeasedQuerySet["PdfJob"]):
     def owned_by(self, user: "AbstractBaseUser | AnonymousUser") -> Self:
         return self.filter(owner=user.pk)
+
+    def listed_for(self, user: "AbstractBaseUser | AnonymousUser", *, status: str | None, cursor: UUID | None) -> Self:
+        """Return a user's jobs, newest first, perhaps of one state, after the last one of a page.
+
+        The leading column of the order is compared as a range, so that only the index that begins with it serves.
+        """
+        rows = self.filter(pk__lt=cursor) if cursor else self
+        if status is None:
+            return rows.filter(owner__gte=user.pk, owner__lte=user.pk).order_by("-owner_id", "-id")
+        return rows.owned_by(user).filter(status__gte=status, status__lte=status).order_by("-status", "-id")
+
+    def created_between(self, after: datetime | None, before: datetime | None) -> Self:
+        """Return jobs by their time; ids carry it, so the index of a list ends there, too."""
+        rows = self
+        if after is not None:
+            rows = rows.filter(created_at__gte=after, pk__gte=first_at(after - CLOCKS_DIFFER_BY))
+        if before is not None:
+            rows = rows.filter(created_at__lt=before, pk__lt=first_at(before + CLOCKS_DIFFER_BY))
+        return rows
 
     def live(self) -> Self:
         return self.filter(status__in=LIVE)

@@ -154,7 +154,7 @@ def test_every_example_is_accepted(world: dict[str, Any], path: str, example: di
     body = example | ({"siteId": world["siteId"]} if "siteId" in example else {})
     if "conversions" in example:
         body["conversions"] = [item | {"conversionTime": YESTERDAY} for item in example["conversions"]]
-    address = path.replace("{id}", world["jobs"][0])
+    address = path.replace("{id}", world["jobs"][0]).replace("{job_id}", world["pdfs"][0])
 
     answer = Client(headers=headers_for(world, path)).post(address, body, content_type="application/json")
 

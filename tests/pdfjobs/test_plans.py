@@ -5,6 +5,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
 
 from pdfjobs import cleanup, enqueue, work
 from pdfjobs.filters import FILTERS
@@ -17,11 +19,24 @@ from tests.support.plans import blocks, crowding, explained, statements, walked
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 FEW = 100
+NOW = timezone.now()
+
+
+def page(owner: int, *, status: str | None = None, after: Any = None, before: Any = None) -> list[PdfJob]:
+    rows = PdfJob.objects.listed_for(User(pk=owner), status=status, cursor=None)
+    return list(rows.created_between(after, before)[:51])
+
+
+def oldest_succeeded_to(user: User) -> int:
+    """Give a user the job that is found last when the table is walked from its newest row."""
+    PdfJob.objects.filter(pk=PdfJob.objects.order_by("id").values("pk")[:1]).update(owner=user)
+    return user.pk
 
 
 def test_nothing_that_runs_all_day_walks_the_finished_jobs(crowded: int, monkeypatch) -> None:  # noqa: F811
     monkeypatch.setattr(cleanup.artifacts, "delete", lambda _: None)
     rows = PdfJob.objects.order_by("-id")
+    rare = oldest_succeeded_to(some_user("rare"))
     chores: dict[str, Callable[[], Any]] = {
         "is due": work.is_due,
         "claim": PdfJob.objects.claim,
@@ -34,6 +49,11 @@ def test_nothing_that_runs_all_day_walks_the_finished_jobs(crowded: int, monkeyp
         "list of a state": lambda: list(rows.filter(status="failed")[:50]),
         "list of a code": lambda: list(rows.filter(status="failed", error_code="UNKNOWN")[:50]),
         "list of a template": lambda: list(rows.filter(template_name="offer")[:50]),
+        "own list": lambda: page(crowded),
+        "own list of a state": lambda: page(crowded, status="failed"),
+        "own list of a state that is rare": lambda: page(rare, status="succeeded"),
+        "own list of one with few": lambda: page(rare),
+        "own list of a time": lambda: page(crowded, status="expired", after=NOW - timedelta(days=1), before=NOW),
         "search by key": lambda: FILTERS.search.first(rows, f"{7:064}"),
         "search by number": lambda: FILTERS.search.first(rows, "n-77"),
         "search by recipient": lambda: FILTERS.search.first(rows, "ege mob"),

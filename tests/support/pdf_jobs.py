@@ -112,6 +112,16 @@ class Api:
     def download(self, job_id: Any, **headers: str) -> Any:
         return self.client.get(f"/pdf/jobs/{job_id}/download", headers={**self.headers, **headers})
 
+    def list(self, **query: Any) -> Any:
+        return self.client.get("/pdf/jobs", query, headers=self.headers)
+
+    def delete(self, job_id: Any) -> Any:
+        return self.client.delete(f"/pdf/jobs/{job_id}", headers=self.headers)
+
+    def link(self, job_id: Any, **content: Any) -> Any:
+        address = f"/pdf/jobs/{job_id}/link"
+        return self.client.post(address, content, content_type="application/json", headers=self.headers)
+
 
 def another_key() -> str:
     """Return a key that no other example has; Hypothesis makes `random` repeat itself."""

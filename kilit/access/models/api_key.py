@@ -5,6 +5,7 @@ A key is 256 random bits, so one round of SHA-256 is as safe as a slow hash, and
 
 import hashlib
 import secrets
+from datetime import timedelta
 from typing import Self
 
 from django.conf import settings
@@ -23,6 +24,11 @@ HIT = """
     ON CONFLICT (name) DO UPDATE SET
       hits = CASE WHEN rate.minute = excluded.minute THEN rate.hits + 1 ELSE 1 END, minute = excluded.minute
     RETURNING hits, ceil(extract(epoch FROM minute + interval '1 minute' - now()))::int
+"""
+CURRENT = """
+    SELECT coalesce(max(hits), 0),
+      ceil(extract(epoch FROM date_trunc('minute', now()) + interval '1 minute' - now()))::int
+    FROM access_ratewindow WHERE name = %s AND minute = date_trunc('minute', now())
 """
 
 
@@ -76,7 +82,7 @@ class ApiKey(models.Model):
 
 
 class RateWindow(models.Model):
-    """Requests of a key in the current minute, counted across all processes."""
+    """Requests of a key, or wrong guesses of an address, in the current minute, counted across all processes."""
 
     name = models.CharField(max_length=128, primary_key=True)
     minute = models.DateTimeField()
@@ -95,6 +101,19 @@ class RateWindow(models.Model):
             cursor.execute(HIT, [name, connection.in_atomic_block])  # a surrounding transaction keeps its durability
             hits, seconds = cursor.fetchone()
             return int(hits), int(seconds)
+
+    @classmethod
+    def current(cls, name: str) -> tuple[int, int]:
+        """Return what `hit` would, without counting."""
+        with connection.cursor() as cursor:
+            cursor.execute(CURRENT, [name])
+            hits, seconds = cursor.fetchone()
+            return int(hits), int(seconds)
+
+    @classmethod
+    def forget_old(cls) -> int:
+        """Delete what no longer counts: there is a row for each address that guessed."""
+        return cls.objects.filter(minute__lt=Now() - timedelta(hours=1)).delete()[0]
 
 
 def digest(text: str) -> str:

@@ -1,0 +1,180 @@
+"""The endpoints for PDF files: downloads with a key, and links that need none."""
+
+from datetime import timedelta
+from http import HTTPStatus
+from typing import ClassVar
+
+from django.http import HttpResponseBase
+from django.urls import reverse
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from kilit.access.throttle import GuessThrottle, count_wrong_guess
+from kilit.api import openapi
+from kilit.api.errors import ApiError
+from kilit.api.openapi import ApiResponse, endpoint
+from pdfjobs.api.views import OnePdfView, PdfView, created_body
+from pdfjobs.enqueue import expire_missing
+from pdfjobs.file_response import ArtifactMissingError, file_response
+from pdfjobs.links import DeadLinkError, UnknownLinkError, create_link, linked_job
+from pdfjobs.models import PdfJob
+from pdfjobs.schemas import PdfJobCreated, PdfLink, PdfLinkRequest
+from pdfjobs.states import UNFINISHED, ErrorCode, PdfStatus
+from pdfjobs.storage import artifacts
+
+POLL_AFTER = 2  # seconds
+FAILED = {True: "Failed after automatic retries: {}.", False: "Failed: {}."}
+EXPIRED = "The PDF is no longer available; request the document again."
+PDF = {"application/pdf": {"type": "string", "format": "binary"}}
+FILE = {
+    "ETag": "The digest of the file.",
+    "Accept-Ranges": "`bytes`.",
+    "Content-Disposition": "The file's name.",
+    "Cache-Control": "Whether it may be cached.",
+}
+TOKEN = {"type": "string", "pattern": r"^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$"}
+FILE_ANSWERS = {
+    200: ApiResponse("The PDF.", media=PDF, headers=FILE),
+    206: ApiResponse("A part of the PDF.", media=PDF, headers={**FILE, "Content-Range": "Which part it is."}),
+    304: ApiResponse("Your copy is current.", headers={"ETag": FILE["ETag"]}),
+}
+FILE_PARAMETERS = [
+    OpenApiParameter("Range", str, OpenApiParameter.HEADER, description="One range, such as `bytes=0-1023`."),
+    OpenApiParameter("If-None-Match", str, OpenApiParameter.HEADER, description="The `ETag` of your copy."),
+]
+FILE_ERRORS = {
+    410: {"EXPIRED": "No longer available; request the document again."},
+    416: {"RANGE_NOT_SATISFIABLE": "The range is beyond the end of the file."},
+}
+FAILURES = {code.value: FAILED[code.retryable].format(code.label) for code in ErrorCode}
+
+
+class FileView(PdfView):
+    def file(self, request: Request, job: PdfJob) -> HttpResponseBase:
+        """Return the file of a job that has succeeded; a range beyond the end gets the body of all API errors."""
+        try:
+            response = file_response(request, job, as_attachment=True)
+        except ArtifactMissingError:
+            expire_missing(job)
+            raise expired(job) from None
+        if response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            self.headers["Content-Range"] = response["Content-Range"]
+            message = f"The PDF has {job.artifact_size:,} bytes; the range is beyond its end."
+            raise ApiError(response.status_code, "RANGE_NOT_SATISFIABLE", message, size=job.artifact_size)
+        return response
+
+
+class DownloadView(OnePdfView, FileView):
+    @endpoint(
+        answers={
+            **FILE_ANSWERS,
+            202: ApiResponse("Not finished yet.", PdfJobCreated, headers={"Retry-After": openapi.RETRY_AFTER}),
+        },
+        parameters=FILE_PARAMETERS,
+        errors={**FILE_ERRORS, 409: FAILURES},
+    )
+    def get(self, request: Request, job_id: str) -> Response | HttpResponseBase:
+        """Download the PDF.
+
+        HEAD returns the same headers without the file.
+        """
+        job = self.job(request, job_id)
+        if job.status in UNFINISHED:
+            return Response(created_body(job), status=202, headers={"Retry-After": str(POLL_AFTER)})
+        return self.file(request, finished(job))
+
+    head = get
+
+
+class CreateLinkView(OnePdfView):
+    @endpoint(
+        answers={201: ApiResponse("A new link.", PdfLink)},
+        body=PdfLinkRequest,
+        errors={
+            409: {"NOT_FINISHED": "It is not finished yet; `state` says how far it is.", **FAILURES},
+            410: FILE_ERRORS[410],
+        },
+    )
+    def post(self, request: Request, asked: PdfLinkRequest, job_id: str) -> Response:
+        """Create a link that needs no key.
+
+        For this PDF only, until `expires_at`, and not after the file is deleted. Everyone who has the link can
+        download the PDF.
+        """
+        job = self.job(request, job_id)
+        if job.status in UNFINISHED:
+            message = f"The job is {job.status}; a link needs a finished PDF."
+            raise ApiError(409, "NOT_FINISHED", message, job_id=job.job_id, state=job.status)
+        if not artifacts.exists(finished(job).artifact_key):
+            expire_missing(job)
+            raise expired(job)
+        try:
+            link = create_link(job, life=timedelta(seconds=asked.expiresIn))
+        except DeadLinkError:
+            raise expired(job) from None
+        url = request.build_absolute_uri(reverse("pdf-link", args=[link.token]))
+        return Response({"job_id": job.job_id, "url": url, "expires_at": link.expires_at}, status=201)
+
+
+class LinkView(FileView):
+    """Serves a link to everyone who has it."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    throttle_classes = [GuessThrottle]
+    errors: ClassVar = {
+        **PdfView.errors,
+        404: {"NOT_FOUND": "There is no such link."},
+        429: {"TOO_MANY_REQUESTS": "Your address sent too many links that do not exist."},
+    }
+    parameters = (OpenApiParameter("token", TOKEN, OpenApiParameter.PATH, description="The end of the link."),)
+
+    @property
+    def default_response_headers(self) -> dict[str, str]:
+        """Keep the link and its document out of caches, search engines and the logs of other sites."""
+        return {
+            **super().default_response_headers,
+            "Cache-Control": "private, no-store",
+            "Referrer-Policy": "no-referrer",
+            "X-Robots-Tag": "noindex, nofollow, noarchive",
+        }
+
+    @endpoint(
+        answers=FILE_ANSWERS,
+        parameters=FILE_PARAMETERS,
+        errors={
+            **FILE_ERRORS,
+            410: {**FILE_ERRORS[410], "LINK_EXPIRED": "The link's time is over, or its PDF is gone."},
+        },
+    )
+    def get(self, request: Request, token: str) -> HttpResponseBase:
+        """Download the PDF of a link.
+
+        It needs no key. HEAD returns the same headers without the file.
+        """
+        try:
+            return self.file(request, linked_job(token))
+        except UnknownLinkError:
+            count_wrong_guess(request)
+            raise NotFound("There is no such link.") from None
+        except DeadLinkError:
+            message = "This link has expired, or its PDF was deleted. Ask its sender for a new one."
+            raise ApiError(410, "LINK_EXPIRED", message) from None
+
+    head = get
+
+
+def finished(job: PdfJob) -> PdfJob:
+    """Return a job that has succeeded, or raise why there is no file."""
+    if job.status == PdfStatus.FAILED:
+        message = f"The PDF could not be rendered: {ErrorCode(job.error_code).label}."
+        raise ApiError(409, job.error_code, message, job_id=job.job_id, state=job.status)
+    if job.status == PdfStatus.EXPIRED:
+        raise expired(job)
+    return job
+
+
+def expired(job: PdfJob) -> ApiError:
+    return ApiError(410, "EXPIRED", EXPIRED, job_id=job.job_id)
