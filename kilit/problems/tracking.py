@@ -83,7 +83,7 @@ def _columns(key: str, looks: Mapping[str, Mapping[str, Problem]]) -> dict[str, 
         # A problem that appeared between two looks has no text in the second language until the next minute.
         "texts": {language: _texts(look[key], language) for language, look in looks.items() if key in look},
         "scopes": [place.scope for place in problem.where if place.scope],
-        "has_more_scopes": problem.beyond > 0,
+        "has_more_scopes": problem.beyond > 0 and any(place.scope for place in problem.where),
         "link": problem.link,
         "since": problem.since,
     }

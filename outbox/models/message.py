@@ -14,6 +14,7 @@ from kilit.lock.failures import Failures, error_group_field
 from kilit.lock.leases import LeasedModel, LeasedQuerySet, new_lease, no_lease
 from kilit.lock.models.queue_pause import is_not_paused
 from kilit.lock.triggers import lifecycle_triggers
+from outbox.models.channel import Channel
 from outbox.models.endpoint import LONGEST_URL, Endpoint
 from outbox.states import ENDED, EXPIRES_AFTER, MAX_ATTEMPTS, MESSAGES, WAITING, MessageStatus
 
@@ -42,9 +43,20 @@ class OutboxMessageQuerySet(LeasedQuerySet["OutboxMessage"]):
         on = Endpoint.objects.on().filter(Q(wait_until=None) | Q(wait_until__lte=Now()), pk=OuterRef("endpoint"))
         return self.due().filter(Exists(on), is_not_paused(MESSAGES))
 
+    def claimable_alerts(self) -> Self:
+        """Return the alerts that a worker may claim now: nothing while the queue is paused or the channel is off."""
+        on = Channel.objects.on().filter(pk=OuterRef("channel"))
+        return self.due().filter(Exists(on), is_not_paused(MESSAGES), channel__isnull=False)
+
     def claim(self, *, limit: int) -> "list[OutboxMessage]":
+        return self.claimable().take_leased(limit=limit)
+
+    def claim_alerts(self, *, limit: int) -> "list[OutboxMessage]":
+        return self.claimable_alerts().take_leased(limit=limit)
+
+    def take_leased(self, *, limit: int) -> "list[OutboxMessage]":
         changes = {"attempt_count": F("attempt_count") + 1, **new_lease(LEASE)}
-        return self.claimable().take("claim", limit=limit, order=("next_try_at", "id"), **changes)
+        return self.take("claim", limit=limit, order=("next_try_at", "id"), **changes)
 
     def recover(self) -> int:
         """Take messages back from workers that died or hang; their receivers may get them twice, under one id."""
@@ -54,10 +66,11 @@ class OutboxMessageQuerySet(LeasedQuerySet["OutboxMessage"]):
         return used_up + lost.move("recover", next_try_at=Now(), **error)
 
     def expire(self) -> int:
-        """Fail what waited too long, for an endpoint that is off."""
-        off = Endpoint.objects.filter(pk=OuterRef("endpoint"), is_on=False)
-        old = self.waiting().filter(Exists(off), updated_at__lt=Now() - EXPIRES_AFTER)
-        error = {"error_code": "EXPIRED", "error_message": "It waited too long; its endpoint was switched off."}
+        """Fail what waited too long, for an endpoint or channel that is off."""
+        off = Exists(Endpoint.objects.filter(pk=OuterRef("endpoint"), is_on=False))
+        no_channel = Q(channel__isnull=False) & ~Exists(Channel.objects.on().filter(pk=OuterRef("channel")))
+        old = self.waiting().filter(off | no_channel, updated_at__lt=Now() - EXPIRES_AFTER)
+        error = {"error_code": "EXPIRED", "error_message": "It waited too long; its receiver was switched off."}
         return old.move("expire", **error)
 
     def retry(self) -> set[UUID]:
@@ -76,8 +89,22 @@ class OutboxMessageQuerySet(LeasedQuerySet["OutboxMessage"]):
 class OutboxMessage(LeasedModel):
     lifecycle = MESSAGES
 
+    # A message goes to an endpoint, or it is an alert and goes to a channel.
     endpoint = models.ForeignKey(
-        Endpoint, verbose_name=_("endpoint"), on_delete=models.PROTECT, related_name="messages", db_index=False
+        Endpoint,
+        verbose_name=_("endpoint"),
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="messages",
+        db_index=False,
+    )
+    channel = models.ForeignKey(
+        Channel,
+        verbose_name=_("channel"),
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="messages",
+        db_index=False,
     )
     status = models.CharField(max_length=10, choices=MessageStatus, default=MessageStatus.QUEUED, editable=False)
     kind = models.CharField(_("event"), max_length=64)
@@ -122,6 +149,8 @@ class OutboxMessage(LeasedModel):
                 | ~Q(status=MessageStatus.SENDING) & Q(claim_token=None, lease_until=None),
                 only_delivered_message_has_time=Q(status=MessageStatus.DELIVERED, delivered_at__isnull=False)
                 | ~Q(status=MessageStatus.DELIVERED) & Q(delivered_at=None),
+                message_has_one_receiver=Q(endpoint__isnull=False, channel=None)
+                | Q(endpoint=None, channel__isnull=False),
                 failed_message_has_error=~Q(status=MessageStatus.FAILED) | ~Q(error_code=""),
                 # Whatever the code does, no message is sent endlessly.
                 message_attempts_are_bounded=Q(attempt_count__lte=F("attempts_forgiven") + MAX_ATTEMPTS),
@@ -130,6 +159,14 @@ class OutboxMessage(LeasedModel):
         indexes = [
             # Claims: the messages of an endpoint whose turn it is.
             models.Index(fields=["endpoint", "next_try_at", "id"], condition=Q(status__in=WAITING), name="message_due"),
+            # Claims of alerts.
+            models.Index(
+                fields=["next_try_at", "id"],
+                condition=Q(status__in=WAITING, channel__isnull=False),
+                name="message_alert_due",
+            ),
+            # A channel's page.
+            models.Index(fields=["channel", "id"], condition=Q(channel__isnull=False), name="message_of_channel"),
             # Messages in flight, counted by endpoint.
             models.Index(fields=["endpoint"], condition=Q(status=MessageStatus.SENDING), name="message_in_flight"),
             # The sweep: leases that ran out.
@@ -150,4 +187,5 @@ class OutboxMessage(LeasedModel):
 
     @property
     def address(self) -> str:
-        return self.url or self.endpoint.url
+        """Return where a webhook goes; a channel's address is secret, and has no place here."""
+        return self.url or (self.endpoint.url if self.endpoint else "")

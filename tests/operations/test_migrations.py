@@ -21,10 +21,13 @@ APPS = {
     "ociqueue",
     "pdfjobs",
     "orchestrator",
+    "outbox",
 }
 # Why each of these may be what the rules forbid. A migration of a version that installations run is added here only
 # with a reason that holds for the largest of them.
-ALLOWED: dict[str, str] = {}
+ALLOWED: dict[str, str] = {
+    "outbox.0002_channels": "an endpoint may be null from now on, which changes the catalogue only",
+}
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
