@@ -1,10 +1,28 @@
-"""What other apps may know about endpoints."""
+"""Tests of endpoints, and what other apps may know about them."""
 
 from typing import Any
 
-from outbox.models import Endpoint
+from django.db import transaction
+from django.utils import timezone
+
+from kilit.api.webhooks import TEST, EndpointTestData
+from kilit.workers import doorbells
+from outbox.log_reader import webhook_body
+from outbox.models import Endpoint, OutboxMessage
+from outbox.states import MESSAGES
 
 
 def callback_hosts(user: Any) -> frozenset[str]:
     """Return the hosts that a caller may name in `callbackUrl`."""
     return frozenset(endpoint.host for endpoint in Endpoint.objects.usable_by(user))
+
+
+def send_test(endpoint: Endpoint) -> OutboxMessage:
+    """Queue a test message; it waits while the endpoint is off."""
+    data: EndpointTestData = {"endpoint_id": str(endpoint.pk)}
+    with transaction.atomic():
+        message = OutboxMessage.objects.create(
+            endpoint=endpoint, kind=TEST, scope=endpoint.scope, body=webhook_body(TEST, timezone.now(), data)
+        )
+        doorbells.ring(MESSAGES.queue)
+    return message

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db.models import Model
+from typing_extensions import TypedDict
 
 from kilit.lock.models import Event
 
@@ -16,6 +17,15 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
 TEST = "test"
+
+
+class EndpointTestData(TypedDict):
+    """Sent when someone tests an endpoint."""
+
+    endpoint_id: str
+
+
+TEST_EXAMPLE: EndpointTestData = {"endpoint_id": "01936f2e-5a0f-7a1c-8b3e-4f9d8c0a2e55"}
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def _schema() -> dict[str, Any]:
 
 
 @cache
-def _closed_components() -> dict[str, Any]:
+def closed_components() -> dict[str, Any]:
     """Return the components with every object closed: clients must bear new fields, but we describe them."""
     components = copy.deepcopy(schema()["components"])
     for name, component in components["schemas"].items():
@@ -38,7 +38,7 @@ def _closed_components() -> dict[str, Any]:
 @cache
 def _validator(path: str, method: str, status: str, media: str) -> Any:
     described = schema()["paths"][path][method]["responses"][status]["content"][media]["schema"]
-    return jsonschema_rs.validator_for({**described, "components": _closed_components()}, validate_formats=True)
+    return jsonschema_rs.validator_for({**described, "components": closed_components()}, validate_formats=True)
 
 
 def template_of(path: str) -> str | None:

@@ -1,0 +1,78 @@
+"""A real message of each kind: made by real moves, as the document describes it, and with nothing personal in it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kilit.api.webhooks import TEST, webhook_kinds
+from ociqueue.models import Circuit, Conversion, Site
+from ociqueue.states import Category
+from orchestrator.states import JobState
+from outbox import log_reader
+from outbox.endpoints import send_test
+from outbox.models import OutboxMessage
+from tests.support.conversions import make_failed, new_conversion
+from tests.support.cutting_jobs import CUTTING_JOBS
+from tests.support.outbox import make_endpoint
+from tests.support.webhook_schema import check_body
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PRIVATE = {"name": "Ayşe Yılmaz", "phone": "+905551234567", "mail": "ayse@example.com", "click": "Cj0KCQ-private_1"}
+ERROR = "Not for " + ", ".join(PRIVATE.values())
+
+
+def complete_conversion(site: Site) -> None:
+    new_conversion(site, gclid=PRIVATE["click"]).save()
+    Conversion.objects.claim(limit=1)
+    Conversion.objects.all().ack()
+
+
+def trip(site: Site) -> None:
+    Circuit.objects.trip(site, code="DENIED", category=Category.AUTH, reason=f"Ask {PRIVATE['mail']}")
+
+
+def cutting_job(state: JobState) -> Callable[[Site], Any]:
+    return lambda _site: CUTTING_JOBS.row_in(state)
+
+
+MAKERS: dict[str, Callable[[Site], Any]] = {
+    "conversion.completed": complete_conversion,
+    "conversion.failed": lambda site: make_failed(site, message=ERROR.replace("Ayşe", "A"), gclid=PRIVATE["click"]),
+    "site.paused": lambda site: Site.objects.filter(pk=site.pk).pause(reason=f"Call {PRIVATE['phone']}."),
+    "site.resumed": lambda site: Site.objects.filter(pk=site.pk).pause(reason="x") and Site.objects.resume(),
+    "circuit.opened": trip,
+    "circuit.closed": lambda site: trip(site) or Circuit.objects.close(),
+    "cutting.hold": cutting_job(JobState.HOLD),
+    "cutting.done": cutting_job(JobState.DONE),
+    "cutting.failed": cutting_job(JobState.FAILED),
+}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_a_message_of_a_kind_is_as_described(kind: str) -> None:
+    site = Site.objects.create(name="Mobilya", default_currency="TRY")
+    make_endpoint(kinds=[kind])
+
+    MAKERS[kind](site)
+    log_reader.read_log()
+
+    (message,) = OutboxMessage.objects.all()
+    assert message.kind == kind
+    check_body(message.body)
+    for private in (PRIVATE["phone"], PRIVATE["mail"], PRIVATE["click"]):
+        assert private not in message.body
+
+
+def test_a_test_is_as_described() -> None:
+    message = send_test(make_endpoint())
+
+    assert message.kind == TEST
+    check_body(message.body)
+
+
+def test_every_kind_of_these_queues_is_made_here() -> None:
+    elsewhere = {name for name in webhook_kinds if name.startswith("pdf.")}  # tests/pdfjobs
+
+    assert set(MAKERS) == set(webhook_kinds) - elsewhere
