@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from django.core.management.commands import flush
 from django.db import connection, connections
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test import Client
@@ -77,6 +78,8 @@ def _flush_past_the_guards() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DatabaseOperations, "sql_flush", flush_most)
         patch.setattr(DatabaseOperations, "execute_sql_flush", execute_unguarded)
+        # Permissions and groups are still there; to make them again would take longer than the flush.
+        patch.setattr(flush, "emit_post_migrate_signal", lambda *_, **__: None)
         yield
 
 
