@@ -1,0 +1,143 @@
+"""Several workers at once: the limit of messages in flight holds, and slow endpoints hold up no other."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db.models.functions import Now
+
+from outbox import batches, sending
+from outbox.models import Endpoint, OutboxMessage
+from outbox.states import MessageStatus
+from simulators.webhooks.receiver import WebhookReceiver
+from tests.support.outbox import make_all_due, queue_messages
+from tests.support.waiting import PATIENCE, wait_until
+
+SENDERS = 6
+
+
+def delivered(endpoint: Endpoint) -> int:
+    return OutboxMessage.objects.filter(endpoint=endpoint, status=MessageStatus.DELIVERED).count()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_more_than_the_limit_is_in_flight(endpoint_at, in_threads, monkeypatch) -> None:
+    monkeypatch.setattr(sending, "IN_FLIGHT", 25)
+    endpoint = endpoint_at()
+    queue_messages(endpoint, 200)
+    start = threading.Barrier(SENDERS)
+
+    def claim(_: int) -> int:
+        start.wait(timeout=PATIENCE)
+        return sum(len(sending.claim(endpoint, limit=2)) for _ in range(10))
+
+    assert sum(in_threads(claim, count=SENDERS)) == 25
+    assert OutboxMessage.objects.filter(status=MessageStatus.SENDING).count() == 25
+    assert not sending.is_due()  # nothing can be claimed, so supervisors do not ring
+
+
+@pytest.mark.django_db(transaction=True)
+def test_several_workers_send_each_message_once(receiver: WebhookReceiver, endpoint_at, in_threads) -> None:
+    ids = {message.webhook_id for message in queue_messages(endpoint_at(), 300)}
+
+    in_threads(lambda _: sending.send_due(), count=3)
+
+    assert receiver.accepted == dict.fromkeys(ids, 1)
+    assert not OutboxMessage.objects.exclude(status=MessageStatus.DELIVERED).exists()
+
+
+@pytest.mark.django_db
+def test_slow_endpoints_do_not_hold_up_others(receiver: WebhookReceiver, endpoint_at, monkeypatch) -> None:
+    """Ten endpoints are slow, and one gets all its messages before the first of them answers."""
+    quick, turns, quick_first = endpoint_at("/quick"), [], []
+    for number in range(10):
+        receiver.behave(f"/slow{number}", delay=3)
+        slow = endpoint_at(f"/slow{number}")
+        queue_messages(slow, 20)
+        sending.paces[slow.pk] = 3.0
+    queue_messages(quick, 100)
+    start, settle = sending._Turn._start, sending.settle
+
+    def start_and_count(turn, endpoint) -> bool:
+        result = start(turn, endpoint)
+        turns.append(sum(not sending.is_quick(one) for one in turn.running.values()))
+        return result
+
+    def settle_and_look(batch: sending.Batch) -> None:
+        settle(batch)
+        if batch.endpoint.pk != quick.pk:
+            quick_first.append(delivered(quick))
+
+    monkeypatch.setattr(sending._Turn, "_start", start_and_count)
+    monkeypatch.setattr(sending, "settle", settle_and_look)
+    monkeypatch.setattr(sending, "TURN", 0.1)  # a turn that is over still serves the quick one
+
+    sending.send_due()
+
+    assert max(turns) == sending.THREADS // 2
+    assert quick_first == [100] * (sending.THREADS // 2)
+
+
+@pytest.mark.django_db
+def test_a_batch_gives_back_what_a_slow_endpoint_keeps_it_from(receiver, endpoint_at, monkeypatch) -> None:
+    monkeypatch.setattr(batches, "STOP_AFTER", 0.05)
+    monkeypatch.setattr(sending, "TURN", 0.0)
+    endpoint = endpoint_at()
+    queue_messages(endpoint, 5)
+    receiver.behave(delay=0.1)
+
+    with sending.Poster(sending.settings.WEBHOOK_PRIVATE_ADDRESSES) as poster:
+        sending.settle(sending.Batch(endpoint, sending.claim(endpoint, limit=5)).prepare().send(poster))
+
+    assert delivered(endpoint) == 1
+    rest = OutboxMessage.objects.filter(status=MessageStatus.RETRY, attempt_count=0, next_try_at__lte=Now())
+    assert rest.count() == 4
+
+
+@pytest.mark.django_db
+def test_a_batch_that_breaks_leaves_its_messages_to_the_sweep(receiver, endpoint_at, monkeypatch) -> None:
+    broken, whole = endpoint_at("/broken"), endpoint_at("/whole")
+    queue_messages(broken, 1)
+    queue_messages(whole, 1)
+    send = batches.Batch.send
+
+    def fail_for_one(batch: batches.Batch, poster: sending.Poster) -> batches.Batch:
+        if batch.endpoint.pk == broken.pk:
+            raise RuntimeError
+        return send(batch, poster)
+
+    monkeypatch.setattr(batches.Batch, "send", fail_for_one)
+    sending.send_due()
+    assert delivered(whole) == 1
+    assert OutboxMessage.objects.filter(status=MessageStatus.SENDING).update(lease_until=Now() - timedelta(1)) == 1
+
+    assert OutboxMessage.objects.recover() == 1
+
+    assert OutboxMessage.objects.get(endpoint=broken).attempt_count == 1
+
+
+@pytest.mark.django_db
+def test_messages_reach_a_receiver_that_fails_at_random_is_slow_and_killed(receiver, endpoint_at) -> None:
+    """Each id is accepted once in the end, with a valid signature and the same bytes each time."""
+    ids = {message.webhook_id for message in queue_messages(endpoint_at(), 500)}
+    for behaviour in (
+        {"status": 500, "rate": 0.5},
+        {"closes": True, "rate": 0.3},
+        {"status": 503, "rate": 0.2, "retry_after": "30"},
+    ):
+        receiver.behave(**behaviour)
+        sending.send_due()
+        make_all_due()
+        Endpoint.objects.update(wait_until=None)
+    receiver.stop()  # it is down
+    sending.send_due()
+    receiver.start()  # on the same port
+    receiver.behave(delay=0.01)
+
+    wait_until(lambda: make_all_due() == 0 or sending.send_due())
+
+    assert set(receiver.accepted) == ids
+    counts = receiver.counts["/hook"]
+    assert (counts["accepted"], counts["invalid"], counts["changed"]) == (500, 0, 0)
+    assert counts["failed"] > 100
+    assert OutboxMessage.objects.filter(status=MessageStatus.DELIVERED, attempt_count__gt=1).count() > 100
