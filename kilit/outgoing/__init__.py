@@ -1,7 +1,7 @@
 """Requests to addresses that users choose: images of PDFs, and webhooks.
 
     addresses    which IP addresses may be connected to, and what a name resolves to
-    channels     a connection to a checked address, with one deadline for everything
+    sockets      a connection to a checked address, with one deadline for everything
     urls         which URLs a webhook may have
     posting      a POST over connections that are kept open, and how it ended
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from kilit.outgoing.addresses import AddressNotAllowed, Deadline, NameNotResolved, Network, public_or_in
-from kilit.outgoing.channels import Channel, http_connection, open_channel
 from kilit.outgoing.results import PostError, PostResult, parse_retry_after, status_error
+from kilit.outgoing.sockets import PinnedSocket, http_connection, open_socket
 from kilit.outgoing.urls import InvalidUrl, Target, parse_url
 
 TIME_LIMIT = 15.0  # seconds, for all of it
@@ -50,7 +50,7 @@ Server = tuple[str, str, int]  # scheme, host and port
 
 @dataclass
 class _Kept:
-    channel: Channel
+    pinned: PinnedSocket
     http: http.client.HTTPConnection
     until: float
 
@@ -69,7 +69,7 @@ class Poster:
             kept = [one for idle in self._idle.values() for one in idle]
             self._idle.clear()
         for one in kept:
-            one.channel.disconnect()
+            one.pinned.disconnect()
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> PostResult:
         """Send a body; never raises for what the network or the receiver does."""
@@ -95,7 +95,7 @@ class Poster:
     def _exchange(
         self, target: Target, kept: _Kept, body: bytes, headers: Mapping[str, str], deadline: Deadline
     ) -> tuple[int, str, float | None]:
-        kept.channel.deadline = deadline
+        kept.pinned.deadline = deadline
         is_reusable = False
         try:
             always = {"Host": target.authority, "Accept-Encoding": "identity"}
@@ -108,20 +108,20 @@ class Poster:
             if is_reusable:
                 self._keep(target.server, kept)
             else:
-                kept.channel.disconnect()
+                kept.pinned.disconnect()
         retry_after = parse_retry_after(response.getheader("Retry-After"))
         return response.status, answer.decode("utf-8", "replace"), retry_after
 
     def _open(self, target: Target, deadline: Deadline) -> _Kept:
-        channel = open_channel(
+        pinned = open_socket(
             target.host, target.port, tls=target.uses_tls, deadline=deadline, is_allowed=self._is_allowed
         )
         try:
-            channel.handshake()
+            pinned.handshake()
         except BaseException:
-            channel.disconnect()
+            pinned.disconnect()
             raise
-        return _Kept(channel, http_connection(target.host, channel), time.monotonic() + KEPT_FOR)
+        return _Kept(pinned, http_connection(target.host, pinned), time.monotonic() + KEPT_FOR)
 
     def _take(self, server: Server) -> _Kept | None:
         with self._lock:
@@ -130,7 +130,7 @@ class Poster:
                 kept = idle.pop()
                 if time.monotonic() < kept.until:
                     return kept
-                kept.channel.disconnect()
+                kept.pinned.disconnect()
         return None
 
     def _keep(self, server: Server, kept: _Kept) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from kilit.outgoing.addresses import AddressNotAllowed, Deadline, is_public
-from kilit.outgoing.channels import Channel, http_connection, open_channel
+from kilit.outgoing.sockets import PinnedSocket, http_connection, open_socket
 
 MOST_BYTES = 1024 * 1024
 TIME_LIMIT = 5.0  # seconds, for all of it
@@ -38,23 +38,23 @@ def fetch(address: str, *, allowed: Callable[[str], bool]) -> bytes:
 
 def _get(address: str, deadline: Deadline) -> tuple[bytes, str | None]:
     """Return the content, or the address it redirects to."""
-    channel = _connect(address, deadline)
+    connected = _connect(address, deadline)
     try:
-        return _ask(urlsplit(address), channel)
+        return _ask(urlsplit(address), connected)
     except TimeoutError:
         raise
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise FetchError(f"the response was interrupted ({type(error).__name__}).") from None
     finally:
-        channel.disconnect()
+        connected.disconnect()
 
 
-def _connect(address: str, deadline: Deadline) -> Channel:
+def _connect(address: str, deadline: Deadline) -> PinnedSocket:
     try:
         parts = urlsplit(address)
         tls = parts.scheme == "https"
         port = parts.port or (443 if tls else 80)
-        return open_channel(parts.hostname or "", port, tls=tls, deadline=deadline, is_allowed=is_public)
+        return open_socket(parts.hostname or "", port, tls=tls, deadline=deadline, is_allowed=is_public)
     except AddressNotAllowed as error:
         raise FetchError(str(error)) from None
     except TimeoutError:
@@ -63,9 +63,9 @@ def _connect(address: str, deadline: Deadline) -> Channel:
         raise FetchError(f"no connection ({error}).") from None
 
 
-def _ask(parts: SplitResult, channel: Channel) -> tuple[bytes, str | None]:
-    channel.handshake()
-    connection = http_connection(parts.hostname or "", channel)
+def _ask(parts: SplitResult, connected: PinnedSocket) -> tuple[bytes, str | None]:
+    connected.handshake()
+    connection = http_connection(parts.hostname or "", connected)
     # No compression, so that a small response cannot expand.
     headers = {"Host": parts.netloc, "Accept": "image/png, image/jpeg", "Accept-Encoding": "identity"}
     connection.request("GET", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), headers=headers)
@@ -75,7 +75,7 @@ def _ask(parts: SplitResult, channel: Channel) -> tuple[bytes, str | None]:
         if response.status != http.HTTPStatus.OK:
             raise FetchError(f"the status was {response.status}.")
         content = response.read(MOST_BYTES + 1)
-    channel.deadline.left()
+    connected.deadline.left()
     if len(content) > MOST_BYTES:
         raise FetchError(f"it has more than {MOST_BYTES:,} bytes.")
     if response.length:

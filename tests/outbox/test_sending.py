@@ -16,15 +16,9 @@ from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
 from outbox.states import MAX_ATTEMPTS, MESSAGES, RETRY_AFTER, MessageStatus
 from simulators.webhooks.receiver import WebhookReceiver
-from tests.support.outbox import make_all_due, make_endpoint, make_message, queue_messages
+from tests.support.outbox import make_all_due, make_endpoint, make_message, queue_messages, waits
 
 pytestmark = pytest.mark.django_db
-
-
-def waits(*messages: OutboxMessage) -> list[timedelta]:
-    """Return how long each waits from its last move to its next attempt, by the database's clock."""
-    rows = OutboxMessage.objects.filter(pk__in=[message.pk for message in messages])
-    return [row.next_try_at - row.updated_at for row in rows]
 
 
 def test_a_message_is_delivered_and_its_attempt_kept(receiver: WebhookReceiver, endpoint_at) -> None:
@@ -168,102 +162,6 @@ def test_what_never_answers_is_tried_again(receiver: WebhookReceiver, endpoint_a
     assert {message.status for message in found} == {MessageStatus.RETRY}
     codes = [message.error_code for message in found]
     assert codes == ["TIMED_OUT", "CONNECTION_FAILED", "CONNECTION_FAILED", "ADDRESS_NOT_ALLOWED"]
-
-
-def test_gone_switches_the_endpoint_off_and_the_rest_waits(receiver: WebhookReceiver, endpoint_at) -> None:
-    messages = queue_messages(endpoint_at(), 5)
-    receiver.behave(status=410)
-
-    sending.send_due()
-
-    endpoint = Endpoint.objects.get()
-    assert (endpoint.is_on, endpoint.off_reason, endpoint.off_by) == (False, OffReason.GONE, "worker:outbox")
-    assert receiver.counts["/hook"]["received"] == 1
-    rest = OutboxMessage.objects.exclude(error_code="GONE")
-    assert [(row.status, row.attempt_count) for row in rest] == [(MessageStatus.RETRY, 0)] * (len(messages) - 1)
-    assert not sending.is_due()
-
-    receiver.behave()
-    Endpoint.objects.all().switch_on()
-    make_all_due()
-    sending.send_due()
-    assert OutboxMessage.objects.filter(status=MessageStatus.DELIVERED).count() == 5
-
-
-@pytest.mark.parametrize("status", [429, 503])
-def test_retry_after_is_honoured_for_the_whole_endpoint(receiver: WebhookReceiver, endpoint_at, status: int) -> None:
-    queue_messages(endpoint_at(), 5)
-    receiver.behave(status=status, retry_after="600")
-
-    sending.send_due()
-
-    assert receiver.counts["/hook"]["received"] == 1
-    assert Endpoint.objects.filter(
-        wait_until__range=(Now() + timedelta(minutes=9), Now() + timedelta(minutes=11))
-    ).exists()
-    (tried,) = OutboxMessage.objects.filter(attempt_count=1)
-    assert tried.next_try_at - tried.updated_at >= timedelta(seconds=600)
-    make_all_due()
-    assert not sending.is_due()
-
-    receiver.behave()
-    Endpoint.objects.update(wait_until=Now())
-    sending.send_due()
-    assert OutboxMessage.objects.filter(status=MessageStatus.DELIVERED).count() == 5
-
-
-def test_retry_after_is_limited_and_ignored_on_other_answers(receiver: WebhookReceiver, endpoint_at) -> None:
-    endpoint_at("/busy")
-    endpoint_at("/broken")
-    messages = [make_message(endpoint=endpoint) for endpoint in Endpoint.objects.order_by("pk")]
-    receiver.behave("/busy", status=429, retry_after="99999999999")
-    receiver.behave("/broken", status=500, retry_after="600")
-
-    sending.send_due()
-
-    busy, broken = (waits(message)[0] for message in messages)
-    assert timedelta(hours=23) < busy <= timedelta(hours=24, minutes=1)
-    assert broken < timedelta(seconds=7)
-
-
-def test_success_ends_the_time_of_failing(receiver: WebhookReceiver, endpoint_at) -> None:
-    endpoint = endpoint_at(failing_since=Now() - timedelta(days=2))
-    make_message(endpoint=endpoint)
-
-    sending.send_due()
-
-    assert Endpoint.objects.get().failing_since is None
-
-
-@pytest.mark.parametrize(("days", "is_on"), [(2.9, True), (3.1, False)])
-def test_three_days_of_failing_switch_the_endpoint_off(receiver, endpoint_at, days: float, is_on) -> None:
-    since = Endpoint.objects.filter(pk=endpoint_at().pk)
-    since.update(failing_since=Now() - timedelta(days=days))
-    before = since.get().failing_since
-    make_message()
-    receiver.behave(status=500)
-
-    sending.send_due()
-
-    endpoint = since.get()
-    assert (endpoint.is_on, endpoint.failing_since) == (is_on, before)
-    assert endpoint.off_reason == ("" if is_on else OffReason.FAILING)
-
-
-def test_a_callback_goes_to_its_own_address_and_says_nothing_about_the_endpoint(receiver, endpoint_at) -> None:
-    endpoint = endpoint_at()
-    there = make_message(endpoint=endpoint, url=f"{receiver.url}/callback")
-    gone = make_message(endpoint=endpoint, url=f"{receiver.url}/gone")
-    receiver.behave("/gone", status=410)
-    receiver.behave("/hook", status=500)
-
-    sending.send_due()
-
-    there.refresh_from_db()
-    gone.refresh_from_db()
-    assert (there.status, gone.status, gone.error_code) == (MessageStatus.DELIVERED, MessageStatus.FAILED, "GONE")
-    endpoint.refresh_from_db()
-    assert (endpoint.is_on, endpoint.failing_since) == (True, None)
 
 
 def test_nothing_is_sent_while_the_queue_is_paused_or_the_endpoint_is_off(receiver, endpoint_at) -> None:

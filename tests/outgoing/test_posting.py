@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kilit.outgoing import channels, posting
+from kilit.outgoing import posting, sockets
 from kilit.outgoing.posting import Poster
 from kilit.outgoing.results import PostError, parse_retry_after
 from simulators.googleads.certificate import make_certificate
@@ -217,7 +217,7 @@ def test_the_certificate_must_be_for_the_host_name(tmp_path: Path, poster: Poste
     trusting = ssl.create_default_context(cafile=server.certificate)
 
     untrusted = poster.post(f"https://localhost:{server.port}/hook", BODY, signed())
-    monkeypatch.setattr(channels, "tls_context", lambda: trusting)
+    monkeypatch.setattr(sockets, "tls_context", lambda: trusting)
     trusted = poster.post(f"https://localhost:{server.port}/hook", BODY, signed())
     for_another = poster.post(f"https://other.example:{server.port}/hook", BODY, signed())
     server.door.close()

@@ -1,6 +1,7 @@
 """Endpoints, messages, and a kind of webhook that reports parcels."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, TypedDict
 
 from django.db.models.functions import Now
@@ -49,3 +50,9 @@ def queue_messages(endpoint: Endpoint, count: int) -> list[OutboxMessage]:
 def make_all_due() -> int:
     """Move the clock: what waits for its next attempt is due now."""
     return OutboxMessage.objects.waiting().update(next_try_at=Now())
+
+
+def waits(*messages: OutboxMessage) -> list[timedelta]:
+    """Return how long each waits from its last move to its next attempt, by the database's clock."""
+    rows = OutboxMessage.objects.filter(pk__in=[message.pk for message in messages])
+    return [row.next_try_at - row.updated_at for row in rows]

@@ -14,7 +14,7 @@ from kilit.outgoing.addresses import Deadline, is_public, resolve
 PIECE = 16_384  # bytes; TLS would start its timeout again for each part of a larger write
 
 
-class Channel:
+class PinnedSocket:
     """A socket for `http.client`: before each read and write its timeout is set to what is left of the deadline."""
 
     def __init__(self, connected: socket.socket, deadline: Deadline) -> None:
@@ -43,20 +43,20 @@ class Channel:
 
 
 class _Reader(io.RawIOBase):
-    def __init__(self, channel: Channel) -> None:
-        self.channel = channel
+    def __init__(self, pinned: PinnedSocket) -> None:
+        self.pinned = pinned
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        self.channel.socket.settimeout(self.channel.deadline.left())
-        return self.channel.socket.recv_into(buffer)
+        self.pinned.socket.settimeout(self.pinned.deadline.left())
+        return self.pinned.socket.recv_into(buffer)
 
 
-def open_channel(
+def open_socket(
     host: str, port: int, *, tls: bool, deadline: Deadline, is_allowed: Callable[[str], bool] = is_public
-) -> Channel:
+) -> PinnedSocket:
     """Connect to the first address of a host that answers; with TLS, `handshake` then checks its certificate."""
     host.encode("idna")  # TLS cannot send such a name, so do not connect
     addresses = resolve(host, port, deadline=deadline, is_allowed=is_allowed)
@@ -68,14 +68,14 @@ def open_channel(
     except BaseException:
         connected.close()
         raise
-    return Channel(connected, deadline)
+    return PinnedSocket(connected, deadline)
 
 
-def http_connection(host: str, channel: Channel) -> http.client.HTTPConnection:
-    """Speak HTTP over the channel only: by itself `http.client` would connect again, to an unchecked address."""
+def http_connection(host: str, pinned: PinnedSocket) -> http.client.HTTPConnection:
+    """Speak HTTP over the socket only: by itself `http.client` would connect again, to an unchecked address."""
     connection = http.client.HTTPConnection(host)
     connection.auto_open = 0
-    connection.sock = cast("socket.socket", channel)
+    connection.sock = cast("socket.socket", pinned)
     return connection
 
 
