@@ -37,7 +37,7 @@ def settle(batch: Batch) -> None:
             ids = [one.message.pk for one in tries]
             _held(batch, ids).move(verb, **_changes(verb, tries[0]), **no_lease())
         if batch.unsent:
-            again = {"attempt_count": F("attempt_count") - 1, "next_try_at": Now()}
+            again = {"attempts_forgiven": F("attempts_forgiven") + 1, "next_try_at": Now()}
             _held(batch, [message.pk for message in batch.unsent]).move("release", **again, **no_lease())
         Attempt.objects.bulk_create([_attempt(batch, one) for one in batch.tries])
         _note_endpoint(batch)

@@ -39,7 +39,7 @@ def environment(folder: Path, *, port: int, settings: str, google: dict[str, str
         KILIT_OPTI_RULES=str(folder / "rules.json"),
         KILIT_RATE_PER_MINUTE="1000000",
         KILIT_LOG_LEVEL="WARNING",
-        KILIT_WEBHOOK_PRIVATE_ADDRESSES="true",
+        KILIT_WEBHOOK_PRIVATE_ADDRESSES="127.0.0.0/8",
         KILIT_OPTI_COMMAND=json.dumps([*playing, str(floor / "export")]),
         PYTHONUNBUFFERED="1",
         **google,

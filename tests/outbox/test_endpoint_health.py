@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_gone_switches_the_endpoint_off_and_the_rest_waits(receiver: WebhookReceiver, endpoint_at) -> None:
-    messages = queue_messages(endpoint_at(), 5)
+    queue_messages(endpoint_at(), 5)
     receiver.behave(status=410)
 
     sending.send_due()
@@ -25,7 +25,7 @@ def test_gone_switches_the_endpoint_off_and_the_rest_waits(receiver: WebhookRece
     assert (endpoint.is_on, endpoint.off_reason, endpoint.off_by) == (False, OffReason.GONE, "worker:outbox")
     assert receiver.counts["/hook"]["received"] == 1
     rest = OutboxMessage.objects.exclude(error_code="GONE")
-    assert [(row.status, row.attempt_count) for row in rest] == [(MessageStatus.RETRY, 0)] * (len(messages) - 1)
+    assert {(row.status, row.attempt_count - row.attempts_forgiven) for row in rest} == {(MessageStatus.RETRY, 0)}
     assert not sending.is_due()
 
     receiver.behave()
@@ -46,7 +46,7 @@ def test_retry_after_is_honoured_for_the_whole_endpoint(receiver: WebhookReceive
     assert Endpoint.objects.filter(
         wait_until__range=(Now() + timedelta(minutes=9), Now() + timedelta(minutes=11))
     ).exists()
-    (tried,) = OutboxMessage.objects.filter(attempt_count=1)
+    (tried,) = OutboxMessage.objects.exclude(error_code="")
     assert tried.next_try_at - tried.updated_at >= timedelta(seconds=600)
     make_all_due()
     assert not sending.is_due()
