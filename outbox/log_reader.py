@@ -105,31 +105,43 @@ def _writers() -> list[str]:
 def _make_messages(first: int, last: int) -> int:
     """Store the messages about the events after `first` up to `last`."""
     endpoints = list(Endpoint.objects.on())
+    wanted = {name for endpoint in endpoints for name in endpoint.kinds}
+    kinds = [kind for kind in webhook_kinds.values() if kind.name in wanted or kind.has_callbacks]
+    if not endpoints:
+        return 0
     rows: list[dict[str, Any]] = []
-    for kind, events in _events(first, last, endpoints):
-        described = kind.describe(events)
-        for event in events:
-            if about := described.get(event.pk):
-                rows += _messages(kind, event, about, endpoints)
-    for row, pk in zip(rows, uuid7s(len(rows)), strict=True):
-        row["id"] = pk
-    bulk_insert(OutboxMessage, rows)
+    for kind, events in events_by_kind(kinds, first, last):
+        rows += message_rows(kind, events, endpoints)
+    store_messages(rows)
     return len(rows)
 
 
-def _events(first: int, last: int, endpoints: Sequence[Endpoint]) -> Iterator[tuple[WebhookKind, list[Event]]]:
-    """Return the events in this span that some endpoint listens to, or that may have callbacks, by kind."""
-    wanted = {name for endpoint in endpoints for name in endpoint.kinds}
-    kinds = [kind for kind in webhook_kinds.values() if kind.name in wanted or kind.has_callbacks]
+def events_by_kind(kinds: Sequence[WebhookKind], first: int, last: int) -> Iterator[tuple[WebhookKind, list[Event]]]:
+    """Return the events after `first` up to `last` that these kinds report."""
     matches = Q()
     for kind in kinds:
         matches |= Q(queue=kind.queue, event_type__in=kind.event_types)
-    if not kinds or not endpoints:
+    if not kinds:
         return
     events = list(Event.objects.filter(matches, id__gt=first, id__lte=last).order_by("id"))
     for kind in kinds:
         if mine := [event for event in events if event.queue == kind.queue and event.event_type in kind.event_types]:
             yield kind, mine
+
+
+def message_rows(kind: WebhookKind, events: Sequence[Event], endpoints: Sequence[Endpoint]) -> Iterator[dict[str, Any]]:
+    """Return the columns of the messages that report events to endpoints, and to callbacks."""
+    described = kind.describe(events)
+    for event in events:
+        if about := described.get(event.pk):
+            yield from _messages(kind, event, about, endpoints)
+
+
+def store_messages(rows: list[dict[str, Any]]) -> None:
+    """Store messages; one that exists already is left as it is."""
+    for row, pk in zip(rows, uuid7s(len(rows)), strict=True):
+        row["id"] = pk
+    bulk_insert(OutboxMessage, rows)
 
 
 def _messages(

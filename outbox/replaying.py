@@ -1,0 +1,142 @@
+"""Sends what happened in a time span to an endpoint again, and what it never received.
+
+Messages that have ended are sent again under their own ids. Events without a message, because the endpoint was off or
+did not exist, get one. Both are done in batches of a bounded size: who stops in between continues after the last batch.
+
+The event log has no index on time, so the ids of a span are found by bisection. An event has the time at which its
+transaction began, so times grow only nearly with ids: the search is wider by `SLACK`, and each event's time decides.
+"""
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from kilit.api.webhooks import webhook_kinds
+from kilit.lock.models import Event
+from kilit.workers import doorbells
+from outbox.log_reader import events_by_kind, message_rows, store_messages
+from outbox.models import Endpoint, OutboxMessage
+from outbox.models.endpoint import last_event_id
+from outbox.states import ENDED, MESSAGES, MessageStatus
+
+BATCH = 2_000  # ids of events in one transaction
+SLACK = timedelta(hours=1)  # longer than any transaction that writes events
+
+
+class ReplayRefused(Exception):  # noqa: N818 - an answer, not a fault of the program
+    """The message says why."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """From a time on, and before another."""
+
+    start: datetime
+    end: datetime
+
+    def __contains__(self, moment: datetime) -> bool:
+        return self.start <= moment < self.end
+
+
+@dataclass
+class ReplayResult:
+    replayed: int = 0  # messages that had ended, sent again
+    created: int = 0  # messages for events that had none
+    resume_after: int | None = None  # the last event that was looked at; None once all were
+
+
+def replay(
+    endpoint: Endpoint,
+    span: Span,
+    *,
+    failed_only: bool = False,
+    dry_run: bool = False,
+    after: int | None = None,
+    seconds: float | None = None,
+) -> ReplayResult:
+    """Send again what happened in a span, for some seconds or until it is done; `after` continues an earlier call.
+
+    With `failed_only`, only failed messages are sent again.
+    """
+    if not endpoint.is_on and not dry_run:
+        raise ReplayRefused(_("The endpoint is off. Switch it on first."))
+    statuses = [MessageStatus.FAILED] if failed_only else ENDED
+    end = time.monotonic() + seconds if seconds is not None else None
+    position = after if after is not None else id_before(span.start - SLACK)
+    last, result = id_before(span.end + SLACK), ReplayResult()
+    while (first := _next_id(position)) is not None and first <= last:
+        position = min(first + BATCH - 1, last)
+        with transaction.atomic():
+            known = _replay_messages(endpoint, span, (first - 1, position), statuses, result, dry_run=dry_run)
+            if not failed_only:
+                _create_missing(endpoint, span, (first - 1, position), known, result, dry_run=dry_run)
+            doorbells.ring(MESSAGES.queue)
+        if end is not None and time.monotonic() > end:
+            result.resume_after = position
+            break
+    return result
+
+
+def id_before(moment: datetime) -> int:
+    """Return an id that, but for `SLACK`, divides the events before a moment from those since."""
+    low, high = 0, last_event_id() + 1
+    while low < high:
+        middle = (low + high) // 2
+        event = Event.objects.filter(pk__gte=middle).order_by("pk").values_list("pk", "created_at").first()
+        if event is None or event[1] >= moment:
+            high = middle
+        else:
+            low = event[0] + 1
+    return low - 1
+
+
+def _next_id(position: int) -> int | None:
+    """Return the next id that an event or a message has: where rows were pruned, there are long gaps."""
+    event = Event.objects.filter(pk__gt=position).order_by("pk").values_list("pk", flat=True).first()
+    reported = OutboxMessage.objects.filter(event_id__gt=position).order_by("event_id")
+    message = reported.values_list("event_id", flat=True).first()
+    return min((pk for pk in (event, message) if pk is not None), default=None)
+
+
+def _replay_messages(
+    endpoint: Endpoint,
+    span: Span,
+    ids: tuple[int, int],
+    statuses: Collection[str],
+    result: ReplayResult,
+    *,
+    dry_run: bool,
+) -> set[int]:
+    """Send the messages of a batch again; return the ids of the events that the endpoint has a message about."""
+    mine = OutboxMessage.objects.filter(endpoint=endpoint, event_id__gt=ids[0], event_id__lte=ids[1])
+    found = list(mine.values_list("pk", "event_id", "url", "status", "created_at"))
+    events = Event.objects.filter(pk__in={event for _pk, event, *_rest in found})
+    happened = dict(events.values_list("pk", "created_at"))
+    # An event that was pruned has left no time but that of its message.
+    chosen = [
+        pk
+        for pk, event, _url, status, created_at in found
+        if status in statuses and happened.get(event, created_at) in span
+    ]
+    if not dry_run:
+        chosen = list(OutboxMessage.objects.filter(pk__any_of=chosen, status__in=statuses).replay())
+    result.replayed += len(chosen)
+    return {event for _pk, event, url, *_rest in found if not url}
+
+
+def _create_missing(
+    endpoint: Endpoint, span: Span, ids: tuple[int, int], known: set[int], result: ReplayResult, *, dry_run: bool
+) -> None:
+    kinds = [webhook_kinds[name] for name in endpoint.kinds if name in webhook_kinds]
+    rows = []
+    for kind, events in events_by_kind(kinds, *ids):
+        missing = [event for event in events if event.created_at in span and event.pk not in known]
+        # Callbacks belong to their jobs, not to the endpoint.
+        rows += [row for row in message_rows(kind, missing, [endpoint]) if not row["url"]]
+    if not dry_run:
+        store_messages(rows)
+    result.created += len(rows)
