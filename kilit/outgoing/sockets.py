@@ -19,6 +19,7 @@ class PinnedSocket:
 
     def __init__(self, connected: socket.socket, deadline: Deadline) -> None:
         self.socket, self.deadline = connected, deadline
+        self.unsent = b""
 
     def handshake(self) -> None:
         """Begin TLS and check that the certificate is valid for the host's name; without TLS there is nothing to do."""
@@ -27,11 +28,14 @@ class PinnedSocket:
             self.socket.do_handshake()
 
     def sendall(self, data: bytes) -> None:
+        """Keep what is written until the response is read: `http.client` writes headers and body separately."""
+        self.unsent += data
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        data, self.unsent = self.unsent, b""
         for start in range(0, len(data), PIECE):
             self.socket.settimeout(self.deadline.left())
             self.socket.sendall(data[start : start + PIECE])
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
         return io.BufferedReader(_Reader(self))
 
     def close(self) -> None:
