@@ -11,12 +11,13 @@ class PdfJobsConfig(AppConfig):
     verbose_name = _("PDF documents")
 
     def ready(self) -> None:
+        from kilit.api.webhooks import register_webhook_kinds  # noqa: PLC0415
         from kilit.backup.files import register_file_source  # noqa: PLC0415
         from kilit.bulk.queues import register_queue  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
         from kilit.workers.metrics import registry  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
-        from pdfjobs import checks, cleanup, operations, work  # noqa: PLC0415
+        from pdfjobs import checks, cleanup, operations, webhooks, work  # noqa: PLC0415
         from pdfjobs.backup import PdfFiles  # noqa: PLC0415
         from pdfjobs.metrics import PdfCollector  # noqa: PLC0415
 
@@ -37,3 +38,4 @@ class PdfJobsConfig(AppConfig):
         register_queue(operations.QUEUE)
         register_file_source(PdfFiles())
         registry.register(PdfCollector())
+        register_webhook_kinds(*webhooks.KINDS)

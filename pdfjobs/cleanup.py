@@ -16,7 +16,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from kilit.lock.guard import MoveRefused
-from pdfjobs.models import PdfJob
+from pdfjobs.models import PdfCallback, PdfJob
 from pdfjobs.models.queryset import PdfJobQuerySet
 from pdfjobs.states import PdfStatus
 from pdfjobs.storage import artifacts
@@ -101,6 +101,7 @@ def delete_job(job: PdfJob) -> PdfJob:
 
 def clean(*, ttl: timedelta | None = None) -> CleanupRun:
     run = CleanupRun()
+    PdfCallback.objects.forget_old()
     for order, rows in old_jobs(ttl):
         run.expire(rows, order)
         if run.is_over():

@@ -8,18 +8,24 @@ from django.db import transaction
 
 from kilit.lock.audit import for_reason
 from kilit.lock.guard import MoveRefused
+from kilit.lock.models import Event
 from kilit.workers import doorbells
 from pdfjobs.job_key import job_key
 from pdfjobs.job_request import JobRequest
-from pdfjobs.models import PdfJob
-from pdfjobs.states import PDF_JOBS, PdfStatus
+from pdfjobs.models import PdfCallback, PdfJob
+from pdfjobs.states import CALLBACK_REQUESTED, PDF_JOBS, UNFINISHED, PdfStatus
 from pdfjobs.storage import artifacts
 
 ATTEMPTS = 5
+MOST_CALLBACKS = 10  # of one job
 
 
 class QueueFullError(Exception):
     """More jobs wait than PDF_QUEUE_LIMIT allows, or other callers kept taking and freeing the key."""
+
+
+class TooManyCallbacksError(Exception):
+    """The job has MOST_CALLBACKS addresses already."""
 
 
 def enqueue(owner: User, request: JobRequest) -> tuple[PdfJob, bool]:
@@ -64,6 +70,24 @@ def insert_or_find(owner: User, request: JobRequest, key: str) -> tuple[PdfJob |
         (new.created_at,) = created
         return new, True
     return PdfJob.objects.owned_by(owner).live().filter(job_key=key).first(), False
+
+
+def request_callback(job: PdfJob, url: str) -> None:
+    """Have the result of a job sent to an address.
+
+    The row is locked: either the move that ends the job comes later and finds the address, or the job has ended. Then
+    the request itself is recorded, and leads to the call.
+    """
+    with transaction.atomic():
+        row = PdfJob.objects.select_for_update().only("status").get(pk=job.pk)
+        is_late = row.status not in UNFINISHED
+        callback = PdfCallback.objects.filter(job=row, url=url).first()
+        if callback is None:
+            if PdfCallback.objects.filter(job=row).count() >= MOST_CALLBACKS:
+                raise TooManyCallbacksError
+            callback = PdfCallback.objects.create(job=row, url=url, is_late=is_late)
+        if is_late:
+            Event.objects.record(row, CALLBACK_REQUESTED, details={"callback": callback.pk})
 
 
 def expire_missing(job: PdfJob) -> None:

@@ -23,6 +23,7 @@ class JobRequest:
     timeout: timedelta
     fail_safe: FailSafe
     priority: Priority = Priority.NORMAL
+    callback_url: str = ""
 
 
 def parse_job_request(body: Any) -> JobRequest:
@@ -39,6 +40,7 @@ def parse_job_request(body: Any) -> JobRequest:
         timedelta(seconds=options.timeout) if options.timeout else LONGEST_TIMEOUT,
         options.fail_safe or FailSafe(settings.PDF_FAIL_SAFE),
         Priority[(request.priority or "normal").upper()],
+        request.callbackUrl or "",
     )
 
 

@@ -3,12 +3,13 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Generic, NotRequired, TypeVar
 
-from pydantic import AwareDatetime, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
 from kilit.api.messages import Expected, Id, Message, Time
 from kilit.lock.priorities import PriorityName
+from kilit.outgoing.urls import MOST_CHARACTERS, parse_url
 from pdfjobs.documents.catalogue import KNOWN
 from pdfjobs.documents.fields import MOST_ERRORS
 from pdfjobs.models.job import LONGEST_TIMEOUT
@@ -32,6 +33,14 @@ QueryTime = Annotated[
 ]
 
 
+def check_url(url: str) -> str:
+    parse_url(url)
+    return url
+
+
+CallbackUrl = Annotated[str, Field(max_length=MOST_CHARACTERS), AfterValidator(check_url)]
+
+
 class PdfOptions(PageOptions):
     timeout: Seconds | None = Field(default=None, description="Seconds for one attempt.")
     fail_safe: Annotated[FailSafe, Field(strict=False)] | None = Field(
@@ -52,6 +61,12 @@ class PdfRequest(Message, Generic[VariablesT]):
         default=None,
         description="Who is served first while jobs wait; default: normal. It does not change the document, and a job "
         "that exists already keeps its own.",
+    )
+    callbackUrl: CallbackUrl | None = Field(  # noqa: N815 - the API's name
+        default=None,
+        description="Where the result is sent, signed as webhooks are. Its host must be one of your webhook "
+        "endpoints'. It does not change the document: everyone who requests it may name another.",
+        examples=["https://shop.example/pdf-results?order=1001"],
     )
 
     examples = {name: {"template_name": name, "variables": kind.sample} for name, kind in KNOWN.items()}

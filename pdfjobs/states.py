@@ -62,6 +62,9 @@ WAITING = (PdfStatus.QUEUED,)
 # The cleanup expires these when they are old.
 FINISHED = (PdfStatus.SUCCEEDED, PdfStatus.FAILED)
 
+# Recorded when a caller wants the result of a job that has one already.
+CALLBACK_REQUESTED = "CALLBACK_REQUESTED"
+
 PDF_JOBS = Lifecycle(
     "pdf",
     states=PdfStatus,

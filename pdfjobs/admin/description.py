@@ -14,7 +14,7 @@ from kilit.console.queue_pauses import PAUSE_SENTENCES
 from kilit.console.timeline import Story
 from pdfjobs.admin.columns import retry_can_help
 from pdfjobs.models import PdfJob
-from pdfjobs.states import ErrorCode, PdfStatus
+from pdfjobs.states import CALLBACK_REQUESTED, ErrorCode, PdfStatus
 
 LABELS = {
     PdfStatus.QUEUED: _("Waiting"),
@@ -35,6 +35,7 @@ STORY = Story(
         **PRIORITY_SENTENCES,
         **PAUSE_SENTENCES,
         "expire": _("Expired by %(who)s"),
+        CALLBACK_REQUESTED: _("Callback requested by %(who)s"),
         "LINK_CREATED": _("Link created by %(who)s"),
     },
     attempts="retry_count",

@@ -10,17 +10,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kilit.access.authentication import given_key
+from kilit.api.callbacks import callback_hosts
 from kilit.api.cursor import encode_cursor
 from kilit.api.errors import DATABASE_DOWN, ApiError
+from kilit.api.messages import InvalidMessage
 from kilit.api.openapi import ApiResponse, endpoint
 from kilit.lock.audit import for_reason
 from kilit.lock.priorities import Priority
+from kilit.outgoing.urls import parse_url
 from kilit.workers.models import Heartbeat
 from pdfjobs import cleanup
 from pdfjobs.api.views import RETRY_AFTER, OnePdfView, PdfView, created_body, fallback_response
 from pdfjobs.documents import Document, documents
 from pdfjobs.documents.fields import walk
-from pdfjobs.enqueue import QueueFullError, enqueue
+from pdfjobs.enqueue import MOST_CALLBACKS, QueueFullError, TooManyCallbacksError, enqueue, request_callback
 from pdfjobs.job_request import parse_job_request
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import RenderError
@@ -89,19 +92,25 @@ class PdfJobsView(PdfView):
     def post(self, request: Request) -> Response | HttpResponse:
         """Request a document.
 
-        While a job for the same document is queued, running or stored, that job is returned.
+        While a job for the same document is queued, running or stored, that job is returned; its result is sent to
+        your `callbackUrl`, too.
         """
         job_request = parse_job_request(request.data)
+        check_callback(request, job_request.callback_url)
         if not Heartbeat.objects.alive().exists():
             return fallback_response(job_request)
         try:
             job, is_new = enqueue(cast("User", request.user), job_request)
+            if job_request.callback_url:
+                request_callback(job, job_request.callback_url)
         except RenderError as error:
             logger.error("cannot render PDFs: %s", error)  # noqa: TRY400 - a missing browser needs no traceback
             raise ApiError(400, error.code, "This server cannot render PDFs.") from None
         except QueueFullError:
             message = "Too many jobs are waiting; try again later."
             raise ApiError(429, "QUEUE_FULL", message, retry_after=RETRY_AFTER) from None
+        except TooManyCallbacksError:
+            raise callback_error(f"This job has {MOST_CALLBACKS} other addresses already.") from None
         location = request.build_absolute_uri(reverse("pdf-job", args=[job.job_id]))
         return Response(created_body(job), status=201 if is_new else 200, headers={"Location": location})
 
@@ -133,6 +142,18 @@ class PdfJobView(OnePdfView):
         """
         with for_reason("Deleted by its owner."):
             return Response(detail_body(request, cleanup.delete_job(self.job(request, job_id))))
+
+
+def check_callback(request: Request, url: str) -> None:
+    """Refuse an address that none of the caller's webhook endpoints has: documents are reported to known receivers."""
+    if not url or parse_url(url).host in (hosts := callback_hosts(request.user)):
+        return
+    allowed = f"Expected one of these hosts: {', '.join(sorted(hosts))}." if hosts else "You have none yet."
+    raise callback_error(f"The host is not that of one of your webhook endpoints. {allowed}")
+
+
+def callback_error(message: str) -> InvalidMessage:
+    return InvalidMessage([{"field": "callbackUrl", "message": message}], 1)
 
 
 def describe_template(document: Document) -> PdfTemplate:

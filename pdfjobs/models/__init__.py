@@ -1,3 +1,4 @@
+from pdfjobs.models.callback import PdfCallback
 from pdfjobs.models.job import PdfJob, RenderTiming
 
-__all__ = ["PdfJob", "RenderTiming"]
+__all__ = ["PdfCallback", "PdfJob", "RenderTiming"]

@@ -13,7 +13,7 @@ from ociqueue.corrections import Correction, CorrectionResult, replace_rows
 from ociqueue.models import Conversion, Site
 from ociqueue.states import Category
 from tests.support.conversions import make_failed
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, has_waiter, wait_until
 
 pytestmark = pytest.mark.django_db
 
@@ -149,13 +149,6 @@ def one_after_the_other(first: Callable[[], Any], second: Callable[[], Any]) -> 
         wait_until(has_waiter, every=0.01)
     other.join(timeout=PATIENCE)
     return [done, *found]
-
-
-def has_waiter() -> bool:
-    with connection.cursor() as cursor:
-        # Not pg_stat_activity, which a transaction reads once.
-        cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))")
-        return cursor.fetchone() is not None
 
 
 @pytest.mark.django_db(transaction=True)

@@ -62,7 +62,7 @@ def test_faults_of_variables_and_options_are_named_together() -> None:
     )
     assert refused.value.lines[-2:] == [
         "options.tagged: Expected true or false.",
-        "x: Unknown field. Known fields: template_name, variables, options, priority.",
+        "x: Unknown field. Known fields: template_name, variables, options, priority, callbackUrl.",
     ]
 
 

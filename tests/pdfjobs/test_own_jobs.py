@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -14,7 +14,7 @@ from pdfjobs import cleanup
 from pdfjobs.models import PdfJob
 from pdfjobs.storage import artifacts
 from tests.support.pdf_jobs import Api, bring, files, new_job, some_user
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, has_waiter, wait_until
 
 
 def ids(answer: Any) -> list[str]:
@@ -211,16 +211,10 @@ def test_a_deletion_that_meets_a_claim_waits_for_it_and_is_refused(api, in_threa
         with transaction.atomic():
             claimed = PdfJob.objects.claim()
             is_claimed.set()
-            wait_until(something_waits_for_us, every=0.01)
+            wait_until(has_waiter, every=0.01)
         return [job.pk for job in claimed]
 
     assert in_threads(claim_or_delete, count=2) == [[job.pk], "running"]
-
-
-def something_waits_for_us() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))")
-        return cursor.fetchone() is not None
 
 
 @pytest.mark.django_db(transaction=True)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import psutil
+from django.db import connection
 
 PATIENCE = 180  # seconds
 
@@ -16,6 +17,14 @@ def wait_until(question: Callable[[], Any], *, every: float = 0.2) -> Any:
         assert time.monotonic() < end, f"not within {PATIENCE} s: {question}"
         time.sleep(every)
     return answer
+
+
+def has_waiter() -> bool:
+    """Tell whether another connection waits for a lock of this one."""
+    with connection.cursor() as cursor:
+        # Not pg_stat_activity, which a transaction reads once.
+        cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))")
+        return cursor.fetchone() is not None
 
 
 def runs(process: psutil.Process | int) -> bool:
