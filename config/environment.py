@@ -4,12 +4,14 @@ from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
 TRUE = {"1", "true", "yes", "on"}
 FALSE = {"0", "false", "no", "off"}
+MAIL_PORTS = {"smtp": 25, "smtp+tls": 587, "smtp+ssl": 465}
 
 
 class Environment:
@@ -76,3 +78,22 @@ class Environment:
                 if parsed.get("NAME"):
                     return parsed
         raise ImproperlyConfigured(f"{name} is not of the form postgres://user:password@host:5432/name.")
+
+    def mail(self, name: str) -> dict[str, Any]:
+        """Return Django's settings for the URL of a mail server; without one, the host is empty."""
+        nothing = {"EMAIL_HOST": "", "EMAIL_PORT": 25, "EMAIL_HOST_USER": "", "EMAIL_HOST_PASSWORD": ""}
+        address = self.text(name, "")
+        with suppress(ValueError):
+            parts = urlsplit(address)
+            if not address:
+                return {**nothing, "EMAIL_USE_TLS": False, "EMAIL_USE_SSL": False}
+            if parts.scheme in MAIL_PORTS and parts.hostname:
+                return {
+                    "EMAIL_HOST": parts.hostname,
+                    "EMAIL_PORT": parts.port or MAIL_PORTS[parts.scheme],
+                    "EMAIL_HOST_USER": unquote(parts.username or ""),
+                    "EMAIL_HOST_PASSWORD": unquote(parts.password or ""),
+                    "EMAIL_USE_TLS": parts.scheme == "smtp+tls",
+                    "EMAIL_USE_SSL": parts.scheme == "smtp+ssl",
+                }
+        raise ImproperlyConfigured(f"{name} is not of the form smtp+tls://user:password@host:587.")

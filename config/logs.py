@@ -72,7 +72,10 @@ def logging_to_stderr(level: str) -> dict[str, Any]:
             "exceptions_only": {"()": CallbackFilter, "callback": lambda record: record.exc_info},
         },
         "formatters": {"json": {"()": "config.logs.JsonFormatter"}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["context"]}},
+        "handlers": {
+            "stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["context"]},
+            "nowhere": {"class": "logging.NullHandler"},
+        },
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             # Without Django's own handlers, which would print a second, unstructured copy.
@@ -84,6 +87,9 @@ def logging_to_stderr(level: str) -> dict[str, Any]:
             "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
             # Google's client logs whole requests, including click ids, when one fails.
             "google.ads.googleads.client": {"level": "CRITICAL"},
+            # What they log may contain the tokens of alert channels.
+            "apprise": {"handlers": ["nowhere"], "propagate": False},
+            "urllib3.connectionpool": {"level": "INFO"},
             # It logs every step of every login.
             "axes": {"level": "WARNING"},
         },

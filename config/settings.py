@@ -4,12 +4,12 @@ docs/configuration.md lists the variables. Settings never write files: manage.py
 """
 
 from datetime import timedelta
-from math import ceil
 from pathlib import Path
 from typing import Any
 
 import django_stubs_ext
 
+from config.cluster import cluster
 from config.console import UNFOLD  # noqa: F401
 from config.environment import Environment
 from config.logs import logging_to_stderr
@@ -97,6 +97,15 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # Debugging -----------------------------------------------------------------------------------------------------------
 
 DEBUG = env.flag("KILIT_DEBUG", default=False)
+
+# Email ---------------------------------------------------------------------------------------------------------------
+
+email = env.mail("EMAIL_URL")
+EMAIL_HOST, EMAIL_PORT = email["EMAIL_HOST"], email["EMAIL_PORT"]  # without a host, alerts cannot be sent by e-mail
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = email["EMAIL_HOST_USER"], email["EMAIL_HOST_PASSWORD"]
+EMAIL_USE_TLS, EMAIL_USE_SSL = email["EMAIL_USE_TLS"], email["EMAIL_USE_SSL"]
+EMAIL_TIMEOUT = 15  # seconds for each step
+DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM", "Kilit <kilit@localhost>")
 
 # File uploads --------------------------------------------------------------------------------------------------------
 
@@ -270,29 +279,10 @@ STORAGES: dict[str, Any] = {
 }
 WHITENOISE_USE_FINDERS = not PRODUCTION
 
-# django-q2: docs/decisions/0003-doorbells.md explains each value ------------------------------------------------------
+# django-q2 -----------------------------------------------------------------------------------------------------------
 
 WORKERS = env.number("KILIT_WORKERS", default=2, least=1, most=64)
 TASK_TIMEOUT = env.number("KILIT_TASK_TIMEOUT", default=120, least=5, most=3600)  # seconds
 # Seconds for one upload to Google Ads; its task also claims rows before and records results after.
 GOOGLE_ADS_TIMEOUT = env.number("KILIT_GOOGLE_ADS_TIMEOUT", default=min(60, TASK_TIMEOUT // 2), least=1, most=300)
-Q_CLUSTER: dict[str, Any] = {
-    "name": "kilit",
-    "orm": "default",
-    "workers": WORKERS,
-    "timeout": TASK_TIMEOUT,
-    # The visibility timeout starts when a task is prefetched, so few are, and `retry` covers the wait.
-    "queue_limit": WORKERS,
-    "bulk": 1,
-    "retry": (ceil((WORKERS + 1) / WORKERS) + 1) * (TASK_TIMEOUT + 3) + 30,
-    "broker_class": "kilit.workers.broker.Broker",
-    "poll": 0.1,  # seconds between polls when no notification arrives
-    "ack_failures": True,
-    "max_attempts": 1,
-    "save_limit": -1,
-    "catch_up": False,
-    "scheduler": False,  # supervisors run scheduled tasks; one bad row would stop all of django-q2's schedules
-    "ALT_CLUSTERS": {},  # each supervisor's cluster has its own name
-    "guard_cycle": 0.5,
-    "recycle": 500,
-}
+Q_CLUSTER = cluster(workers=WORKERS, timeout=TASK_TIMEOUT)

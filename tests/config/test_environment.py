@@ -55,6 +55,10 @@ def test_booleans_have_few_words(env, monkeypatch, word: str, value) -> None:
         (lambda env: env.database("KILIT_X"), "mysql://a@b/c", "is not of the form postgres://"),
         (lambda env: env.database("KILIT_X"), "postgres://a:b@c:port/d", "is not of the form postgres://"),
         (lambda env: env.database("KILIT_X"), "nonsense", "is not of the form postgres://"),
+        (lambda env: env.mail("KILIT_X"), "mail.example.com", "is not of the form smtp+tls://"),
+        (lambda env: env.mail("KILIT_X"), "smtp://mail:port", "is not of the form smtp+tls://"),
+        (lambda env: env.mail("KILIT_X"), "smtp://[mail", "is not of the form smtp+tls://"),
+        (lambda env: env.mail("KILIT_X"), "imap://mail", "is not of the form smtp+tls://"),
     ],
 )
 def test_nonsense_is_named_with_what_is_allowed(env, monkeypatch, read, word: str, sentence: str) -> None:
@@ -104,3 +108,25 @@ def test_a_postgres_url_becomes_a_database(env, monkeypatch) -> None:
     database = env.database("KILIT_X")
 
     assert (database["HOST"], database["PORT"], database["NAME"]) == ("db", 5433, "kilit")
+
+
+@pytest.mark.parametrize(
+    ("address", "port", "uses"),
+    [("smtp", 25, ""), ("smtp+tls", 587, "EMAIL_USE_TLS"), ("smtp+ssl", 465, "EMAIL_USE_SSL")],
+)
+def test_the_url_of_a_mail_server_becomes_djangos_settings(
+    env, monkeypatch, address: str, port: int, uses: str
+) -> None:
+    monkeypatch.setenv("KILIT_X", f"{address}://kilit%40example.com:s%3Acret@mail.example.com")
+
+    read = env.mail("KILIT_X")
+
+    assert (read["EMAIL_HOST"], read["EMAIL_PORT"]) == ("mail.example.com", port)
+    assert (read["EMAIL_HOST_USER"], read["EMAIL_HOST_PASSWORD"]) == ("kilit@example.com", "s:cret")
+    assert [name for name in ("EMAIL_USE_TLS", "EMAIL_USE_SSL") if read[name]] == ([uses] if uses else [])
+
+
+def test_without_a_mail_server_there_is_no_host(env, monkeypatch) -> None:
+    monkeypatch.setenv("KILIT_X", "")
+
+    assert env.mail("KILIT_X")["EMAIL_HOST"] == ""

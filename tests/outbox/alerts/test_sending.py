@@ -1,0 +1,186 @@
+"""Alerts reach people: by a real mail server and a real HTTP receiver; failures are retried, and leak nothing."""
+
+import logging
+from datetime import timedelta
+
+import pytest
+from django.conf import settings as product_settings
+from django.db.models.functions import Now
+
+from kilit.problems.tracking import track_problems
+from outbox.alerts import delivery, making, sending
+from outbox.models import Attempt, Channel, OutboxMessage
+from outbox.models.channel import ChannelKind
+from outbox.states import MAX_ATTEMPTS
+from tests.support.alerts import held, make_channel, time_passes
+
+pytestmark = pytest.mark.django_db
+
+
+def is_sent(message: OutboxMessage) -> bool:
+    message.refresh_from_db()
+    return message.status == "DELIVERED"
+
+
+def test_the_life_of_an_alert(problems, mail_server, receiver, settings) -> None:
+    """It opens, grows, closes and opens again, in two languages, by e-mail and by HTTP."""
+    settings.PUBLIC_URL = "https://kilit.example.com"
+    make_channel("ops@example.com", language="tr")
+    make_channel(receiver.address, kind=ChannelKind.APPRISE)
+    for count in (1, 1, 10, 12, 0, 0, 3):
+        problems[:] = [held(count, link="/admin/orchestrator/job/")] if count else []
+        track_problems()
+        sending.send_alerts()
+        time_passes(timedelta(minutes=6))
+
+    titles = [received["title"] for received in receiver.received]
+    assert titles == [
+        "[Kilit] Warning: 1 jobs need approval",
+        "[Kilit] Grown: 10 jobs need approval",
+        "[Kilit] Over after 18 minutes: 12 jobs need approval",
+        "[Kilit] Warning: 3 jobs need approval",
+    ]
+    assert [received["type"] for received in receiver.received] == ["warning", "warning", "success", "warning"]
+    assert len(mail_server.mails) == 4
+    mail = mail_server.mails[0]
+    assert (mail["To"], mail["From"]) == ("ops@example.com", settings.DEFAULT_FROM_EMAIL)
+    assert mail["Subject"].endswith(": 1 jobs need approval")
+    text, html = (part.get_content() for part in mail.iter_parts())
+    assert "https://kilit.example.com/admin/orchestrator/job/" in text
+    assert 'href="https://kilit.example.com/admin/orchestrator/job/"' in html
+    assert len({mail["Message-ID"] for mail in mail_server.mails}) == 4
+    assert set(OutboxMessage.objects.values_list("status", flat=True)) == {"DELIVERED"}
+    assert Channel.objects.filter(sent_at__isnull=False, error="").count() == 2
+
+
+def test_a_test_is_sent_at_once_also_in_quiet_hours(mail_server, monkeypatch) -> None:
+    monkeypatch.setattr(Channel, "is_quiet", lambda _self, _now: True)
+
+    message = making.send_test(make_channel())
+    sending.send_alerts()
+
+    assert is_sent(message)
+    assert mail_server.mails[0]["Subject"] == "[Kilit] Test of the channel Operations"
+
+
+def test_a_rejected_mail_is_retried_as_webhooks_are_and_fails_in_the_end(mail_server) -> None:
+    channel = make_channel()
+    message = making.send_test(channel)
+    mail_server.refusal = "451 Try again later"
+    for number in range(1, MAX_ATTEMPTS + 1):
+        assert sending.is_due()
+        sending.send_alerts()
+        message.refresh_from_db()
+        assert (message.attempt_count, message.error_code, message.response_code) == (number, "REJECTED", 451)
+        OutboxMessage.objects.update(next_try_at=Now())
+
+    assert message.status == "FAILED"
+    assert Attempt.objects.filter(message_id=message.pk).count() == MAX_ATTEMPTS
+    channel.refresh_from_db()
+    assert channel.error == "The channel's server rejected the message."
+
+    mail_server.refusal = ""
+    OutboxMessage.objects.filter(pk=message.pk).retry()
+    sending.send_alerts()
+    assert is_sent(message)
+    channel.refresh_from_db()
+    assert (channel.error, channel.sent_at is not None) == ("", True)
+
+
+def test_a_retry_waits_for_its_time(receiver) -> None:
+    receiver.status = 500
+    message = making.send_test(make_channel(receiver.address, kind=ChannelKind.APPRISE))
+    sending.send_alerts()
+
+    message.refresh_from_db()
+    assert (message.status, message.error_code, message.response_code) == ("RETRY", "REJECTED", 500)
+    assert sending.send_alerts() == 0
+    assert len(receiver.received) == 1
+
+
+@pytest.mark.parametrize(
+    ("address", "kind", "error"),
+    [
+        ("json://127.0.0.1:9/secret-token", ChannelKind.APPRISE, "UNREACHABLE"),
+        ("nothing://secret-token", ChannelKind.APPRISE, "ADDRESS_INVALID"),
+        ("ops@example.com", ChannelKind.EMAIL, "UNREACHABLE"),
+    ],
+)
+def test_what_cannot_be_reached_is_explained(settings, address: str, kind: str, error: str) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
+    message = making.send_test(make_channel(address, kind=kind))
+
+    sending.send_alerts()
+
+    message.refresh_from_db()
+    assert (message.status, message.error_code) == ("RETRY", error)
+
+
+def test_an_address_that_cannot_be_decrypted_is_explained(mail_server) -> None:
+    message = making.send_test(make_channel())
+    Channel.objects.update(encrypted_address="gAAAAA")
+
+    sending.send_alerts()
+
+    message.refresh_from_db()
+    assert message.error_code == "ADDRESS_UNREADABLE"
+
+
+def test_a_channel_that_hangs_ends_in_time(receiver, monkeypatch) -> None:
+    receiver.answers.clear()
+    monkeypatch.setattr(delivery, "TIMEOUT", 0.2)
+    message = making.send_test(make_channel(receiver.address, kind=ChannelKind.APPRISE))
+
+    sending.send_alerts()
+
+    message.refresh_from_db()
+    assert (message.status, message.error_code) == ("RETRY", "TIMEOUT")
+
+
+def test_a_worker_that_lost_its_lease_changes_nothing(mail_server, monkeypatch) -> None:
+    message = making.send_test(make_channel())
+    deliver = sending.deliver
+
+    def lose_the_lease(*args: object) -> object:
+        result = deliver(*args)
+        OutboxMessage.objects.filter(pk=message.pk).update(lease_until=Now() - timedelta(seconds=1))
+        OutboxMessage.objects.recover()
+        OutboxMessage.objects.filter(pk=message.pk).update(next_try_at=Now() + timedelta(minutes=1))
+        return result
+
+    monkeypatch.setattr(sending, "deliver", lose_the_lease)
+    sending.send_alerts()
+
+    message.refresh_from_db()
+    assert (message.status, message.error_code) == ("RETRY", "WORKER_LOST")
+
+
+def test_nothing_is_sent_through_a_channel_that_is_off(mail_server) -> None:
+    message = making.send_test(make_channel())
+    Channel.objects.update(is_on=False)
+    assert not sending.is_due()
+    assert sending.send_alerts() == 0
+
+    OutboxMessage.objects.filter(pk=message.pk).update(updated_at=Now() - timedelta(days=5))
+    assert OutboxMessage.objects.expire() == 1
+
+
+def test_tokens_are_neither_logged_nor_stored(receiver, caplog, capfd) -> None:
+    caplog.set_level(logging.DEBUG)
+    receiver.status = 403
+    making.send_test(make_channel(receiver.address, kind=ChannelKind.APPRISE))
+
+    sending.send_alerts()
+
+    stored = [*OutboxMessage.objects.values(), *Attempt.objects.values(), *Channel.objects.values()]
+    assert "REJECTED" in str(stored)
+    seen = [caplog.text, *capfd.readouterr(), str(stored)]
+    assert not any("secret-token" in text for text in seen)
+
+
+def test_loggers_that_may_hold_tokens_are_kept_from_the_log() -> None:
+    loggers = product_settings.LOGGING["loggers"]
+
+    assert loggers["apprise"] == {"handlers": ["nowhere"], "propagate": False}
+    assert loggers["urllib3.connectionpool"]["level"] == "INFO"
