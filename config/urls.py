@@ -32,6 +32,7 @@ urlpatterns = [
     path("api/schema/", ApiSchemaView.as_view(), name="api-schema"),
     path("api/docs/", admin.site.admin_view(ApiPage.as_view()), name="api-docs"),
     path("api/", include("ociqueue.api.urls")),
+    path("api/outbox/", include("outbox.api.urls")),
     path("pdf/", include("pdfjobs.api.urls")),
     path("", include("orchestrator.api.urls")),
     path("healthz", probes.healthz),

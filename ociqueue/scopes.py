@@ -10,6 +10,9 @@ class SiteScopes:
     def names(self) -> dict[str, str]:
         return {str(pk): name for pk, name in Site.objects.values_list("pk", "name")}
 
+    def public_ids(self) -> dict[str, str]:
+        return {str(pk): public_id for pk, public_id in Site.objects.values_list("pk", "public_id")}
+
     def seen_by(self, user: Any) -> list[str] | None:
         return Site.objects.scopes_seen_by(user)
 

@@ -110,12 +110,12 @@ def _replay_messages(
     result: ReplayResult,
     *,
     dry_run: bool,
-) -> set[int]:
+) -> set[int | None]:
     """Send the messages of a batch again; return the ids of the events that the endpoint has a message about."""
     mine = OutboxMessage.objects.filter(endpoint=endpoint, event_id__gt=ids[0], event_id__lte=ids[1])
     found = list(mine.values_list("pk", "event_id", "url", "status", "created_at"))
     events = Event.objects.filter(pk__in={event for _pk, event, *_rest in found})
-    happened = dict(events.values_list("pk", "created_at"))
+    happened: dict[int | None, datetime] = dict(events.values_list("pk", "created_at"))
     # An event that was pruned has left no time but that of its message.
     chosen = [
         pk
@@ -129,7 +129,7 @@ def _replay_messages(
 
 
 def _create_missing(
-    endpoint: Endpoint, span: Span, ids: tuple[int, int], known: set[int], result: ReplayResult, *, dry_run: bool
+    endpoint: Endpoint, span: Span, ids: tuple[int, int], known: set[int | None], result: ReplayResult, *, dry_run: bool
 ) -> None:
     kinds = [webhook_kinds[name] for name in endpoint.kinds if name in webhook_kinds]
     rows = []

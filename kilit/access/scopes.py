@@ -15,6 +15,10 @@ class ScopeSource(Protocol):
         """Return the name of every scope by its id."""
         ...
 
+    def public_ids(self) -> Mapping[str, str]:
+        """Return the id by which callers of the API know each scope, by its id."""
+        ...
+
     def seen_by(self, user: Any) -> list[str] | None:
         """Return the scopes that a user sees; None means all."""
         ...
@@ -33,6 +37,10 @@ def register_scopes(source: ScopeSource) -> None:
 
 def scope_names() -> Mapping[str, str]:
     return _sources[0].names() if _sources else {}
+
+
+def scope_public_ids() -> Mapping[str, str]:
+    return _sources[0].public_ids() if _sources else {}
 
 
 def scopes_seen_by(user: Any) -> list[str] | None:

@@ -108,7 +108,9 @@ class ApiSchema(AutoSchema):
             errors[400] = {**errors[400], **VALIDATION}
         if operation.get("security"):
             errors[401] = {"UNAUTHENTICATED": "Credentials are missing, unknown, expired or revoked."}
-        if self.method in ("POST", "DELETE") and any(getattr(one, "checks_csrf", False) for one in authenticators):
+        if self.method in ("POST", "PATCH", "DELETE") and any(
+            getattr(one, "checks_csrf", False) for one in authenticators
+        ):
             errors[403] = {"FORBIDDEN": "The role does not allow it, or the CSRF token is missing."}
         if not hasattr(self.view.content_negotiation_class, "takes_any"):
             errors[406] = {"NOT_ACCEPTABLE": f"`Accept` does not allow {JSON}."}

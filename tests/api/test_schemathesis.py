@@ -29,6 +29,7 @@ from tests.support.api_conformance import schema as described
 from tests.support.conversions import YESTERDAY, new_conversion
 from tests.support.cutting_jobs import CUTTING_JOBS, make_job
 from tests.support.examples import few
+from tests.support.outbox import make_endpoint, make_message
 from tests.support.pdf_jobs import bring, new_job
 
 CHECKS = [
@@ -96,6 +97,8 @@ def world(settings: Any, tmp_path: Any) -> dict[str, Any]:
         "cookie": client.cookies["sessionid"].value,
         "siteId": site.public_id,
         "ids": [f"seal_{pk}" for pk in Conversion.objects.values_list("pk", flat=True)],
+        "endpoints": [str(make_endpoint().pk) for _ in range(3)],
+        "messages": [make_message().webhook_id for _ in range(3)],
         "jobs": [str(make_job(order_id=f"S-{number}").pk) for number in range(3)],
         "pdfs": [str(bring(new_job(user, n), state).pk) for n, state in enumerate(("succeeded", "queued", "failed"))],
     }
@@ -108,9 +111,13 @@ def headers_for(world: dict[str, Any], path: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {'cron-secret' if '/cron/' in path else world['key']}"}
 
 
+def ids_of(world: dict[str, Any], path: str) -> list[str]:
+    return next((world[name] for name in ("endpoints", "messages") if f"/outbox/{name}/" in path), world["jobs"])
+
+
 def make_real(case: Any, world: dict[str, Any], number: int) -> None:
     """Put ids of rows that there are where made-up ones stand, so that more than 404 is seen."""
-    for name, values in (("id", world["jobs"]), ("job_id", world["pdfs"])):
+    for name, values in (("id", ids_of(world, case.path)), ("job_id", world["pdfs"])):
         if name in (case.path_parameters or {}):
             case.path_parameters[name] = values[number % 3]
     if isinstance(case.body, dict) and "siteId" in case.body:
@@ -151,10 +158,10 @@ def test_every_example_is_accepted(world: dict[str, Any], path: str, example: di
     """What integrators copy must work as it is, but for the ids, and times that are too old one day."""
     if path in BEFORE:
         Job.objects.filter(pk=world["jobs"][0]).move(BEFORE[path], **CUTTING_JOBS.changes[BEFORE[path]]())
-    body = example | ({"siteId": world["siteId"]} if "siteId" in example else {})
+    body = example | {name: world["siteId"] for name in ("siteId", "site_id") if name in example}
     if "conversions" in example:
         body["conversions"] = [item | {"conversionTime": YESTERDAY} for item in example["conversions"]]
-    address = path.replace("{id}", world["jobs"][0]).replace("{job_id}", world["pdfs"][0])
+    address = path.replace("{id}", ids_of(world, path)[0]).replace("{job_id}", world["pdfs"][0])
 
     answer = Client(headers=headers_for(world, path)).post(address, body, content_type="application/json")
 

@@ -1,0 +1,109 @@
+"""Who sees and manages which endpoints: a site's key and its operators those of the site, admins all."""
+
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.exceptions import NotFound, PermissionDenied
+from rest_framework.permissions import SAFE_METHODS
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from kilit.access.scopes import INSTALLATION, scope_public_ids, scopes_run_by, scopes_seen_by
+from kilit.api.messages import InvalidMessage
+from outbox.models import Endpoint, OutboxMessage
+from outbox.schemas import read_message_id
+
+NO_ENDPOINT = {404: {"NOT_FOUND": "There is no such endpoint, or it belongs to another site."}}
+NO_MESSAGE = {404: {"NOT_FOUND": "There is no such message, or it belongs to another site."}}
+
+
+def is_admin(user: Any) -> bool:
+    return bool(user.has_perm("outbox.change_endpoint"))
+
+
+def visible_endpoints(user: Any) -> QuerySet[Endpoint]:
+    return _of_scopes(user, scopes_seen_by(user))
+
+
+def managed_endpoints(user: Any) -> QuerySet[Endpoint]:
+    return _of_scopes(user, scopes_run_by(user))
+
+
+def _of_scopes(user: Any, scopes: list[str] | None) -> QuerySet[Endpoint]:
+    """Memberships decide, not permissions: the user of a site's keys is in no group."""
+    if scopes is None or is_admin(user):
+        return Endpoint.objects.all()
+    return Endpoint.objects.filter(scope__in=scopes)
+
+
+def scope_for(user: Any, site_id: str | None) -> str:
+    """Return the scope of a new endpoint; the error names the field."""
+    public_ids = scope_public_ids()
+    runs = scopes_run_by(user)
+    managed = list(public_ids) if runs is None or is_admin(user) else runs
+    if site_id is not None:
+        found = [scope for scope in managed if site_id in (public_ids.get(scope), scope)]
+        if not found:
+            raise field_error("site_id", "There is no such site, or you do not manage it.")
+        return found[0]
+    if is_admin(user):
+        return INSTALLATION
+    if not managed:
+        raise PermissionDenied("Only operators of a site and admins manage endpoints.")
+    if len(managed) > 1:
+        raise field_error("site_id", "This is required: you manage several sites.")
+    return managed[0]
+
+
+def field_error(field: str, message: str) -> InvalidMessage:
+    return InvalidMessage([{"field": field, "message": message}], 1)
+
+
+def read_id(text: str) -> UUID:
+    """Return an id; a malformed one is answered like an unknown one."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise NotFound("There is nothing with this id.") from None
+
+
+class OutboxView(APIView):
+    tag = "Webhooks"
+    errors: ClassVar = {403: {"FORBIDDEN": "Viewers have read access only, or the CSRF token is missing."}}
+
+    def find_endpoint(self, request: Request, pk: str) -> Endpoint:
+        """Return an endpoint that the caller sees; to change it, the caller must manage it."""
+        found = visible_endpoints(request.user).filter(pk=read_id(pk)).first()
+        if found is None:
+            raise NotFound("There is no such endpoint.")
+        if request.method not in SAFE_METHODS:
+            self.require_manager(request, found)
+        return found
+
+    def find_message(self, request: Request, pk: str) -> OutboxMessage:
+        rows = OutboxMessage.objects.select_related("endpoint").filter(endpoint__in=visible_endpoints(request.user))
+        found = rows.filter(pk=read_id(read_message_id(pk))).first()
+        if found is None or found.endpoint is None:
+            raise NotFound("There is no such message.")
+        if request.method not in SAFE_METHODS:
+            self.require_manager(request, found.endpoint)
+        return found
+
+    @staticmethod
+    def require_manager(request: Request, endpoint: Endpoint) -> None:
+        if not managed_endpoints(request.user).filter(pk=endpoint.pk).exists():
+            raise PermissionDenied("Viewers have read access only.")
+
+
+class OneEndpointView(OutboxView):
+    parameters = (OpenApiParameter("id", str, OpenApiParameter.PATH, description="The endpoint's id."),)
+    errors: ClassVar = {**OutboxView.errors, **NO_ENDPOINT}
+
+
+class OneMessageView(OutboxView):
+    parameters = (
+        OpenApiParameter("id", str, OpenApiParameter.PATH, description="The message's id, as in `webhook-id`."),
+    )
+    errors: ClassVar = {**OutboxView.errors, **NO_MESSAGE}

@@ -1,0 +1,182 @@
+"""The endpoints of endpoints: addresses that webhooks are posted to."""
+
+from django.db import transaction
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from kilit.api.errors import ApiError
+from kilit.api.openapi import ApiResponse, endpoint
+from kilit.lock.models import Activity, ActivityKind
+from kilit.workers import doorbells
+from outbox import replaying, schemas
+from outbox.api.access import OneEndpointView, OutboxView, managed_endpoints, scope_for, visible_endpoints
+from outbox.api.presenters import present_endpoint, present_endpoints, present_message
+from outbox.endpoints import send_test
+from outbox.models import Endpoint
+from outbox.models.endpoint import OffReason
+from outbox.states import MESSAGES
+
+MOST_ENDPOINTS = 50  # of a site, or of the installation
+REPLAY_SECONDS = 10.0
+IS_OFF = {409: {"ENDPOINT_OFF": "The endpoint is off."}}
+
+
+class EndpointsView(OutboxView):
+    @endpoint(schemas.Endpoints)
+    def get(self, request: Request) -> Response:
+        """List endpoints."""
+        seen = visible_endpoints(request.user)
+        return Response({"endpoints": present_endpoints(seen, managed_endpoints(request.user))})
+
+    @endpoint(
+        answers={201: ApiResponse("The new endpoint, with its secret.", schemas.EndpointWithSecret)},
+        body=schemas.NewEndpoint,
+        errors={409: {"TOO_MANY_ENDPOINTS": f"A site, and the installation, has at most {MOST_ENDPOINTS} endpoints."}},
+    )
+    def post(self, request: Request, asked: schemas.NewEndpoint) -> Response:
+        """Create an endpoint.
+
+        The answer contains the secret that signs messages. It cannot be read again.
+        """
+        scope = scope_for(request.user, asked.site_id)
+        if Endpoint.objects.filter(scope=scope).count() >= MOST_ENDPOINTS:
+            raise ApiError(409, "TOO_MANY_ENDPOINTS", f"There are {MOST_ENDPOINTS} endpoints already.")
+        made = Endpoint(url=asked.url, kinds=asked.kinds, description=asked.description, scope=scope)
+        with transaction.atomic():
+            secret = made.make_secret()
+            made.save()
+            record(made, "added")
+        made.refresh_from_db()
+        return Response({**present_endpoint(made, is_manager=True), "secret": secret}, status=201)
+
+
+class EndpointView(OneEndpointView):
+    @endpoint(schemas.EndpointShown)
+    def get(self, request: Request, pk: str) -> Response:
+        """Get an endpoint."""
+        found = self.find_endpoint(request, pk)
+        is_manager = managed_endpoints(request.user).filter(pk=found.pk).exists()
+        return Response(present_endpoint(found, is_manager=is_manager))
+
+    @endpoint(schemas.EndpointShown, body=schemas.EndpointChanges)
+    def patch(self, request: Request, asked: schemas.EndpointChanges, pk: str) -> Response:
+        """Change an endpoint's URL, kinds or description.
+
+        Messages that wait go to the new URL.
+        """
+        found = self.find_endpoint(request, pk)
+        changes = asked.model_dump(exclude_none=True)
+        with transaction.atomic():
+            if changes and Endpoint.objects.filter(pk=found.pk).update(**changes):
+                record(found, "changed", f"Changed {', '.join(sorted(changes))}.")
+        found.refresh_from_db()
+        return Response(present_endpoint(found, is_manager=True))
+
+    @endpoint(
+        answers={204: ApiResponse("Deleted.")},
+        errors={409: {"ENDPOINT_HAS_MESSAGES": "Messages to it are kept; switch it off instead."}},
+    )
+    def delete(self, request: Request, pk: str) -> Response:
+        """Delete an endpoint that has no messages.
+
+        One with messages can be switched off; it can be deleted once they are pruned.
+        """
+        found = self.find_endpoint(request, pk)
+        with transaction.atomic():
+            Endpoint.objects.select_for_update().filter(pk=found.pk).first()  # no message is added meanwhile
+            if found.messages.exists():
+                raise ApiError(409, "ENDPOINT_HAS_MESSAGES", "Messages to it are kept; switch it off instead.")
+            record(found, "deleted")
+            found.delete()
+        return Response(status=204)
+
+
+class RotateSecretView(OneEndpointView):
+    @endpoint(schemas.EndpointWithSecret)
+    def post(self, request: Request, pk: str) -> Response:
+        """Make a new secret.
+
+        For 24 hours messages are signed with both, so a receiver can change its own in between.
+        """
+        found = self.find_endpoint(request, pk)
+        with transaction.atomic():
+            secret = found.rotate_secret()
+            record(found, "changed", "Made a new secret.", kind=ActivityKind.KEY)
+        return Response({**present_endpoint(found, is_manager=True), "secret": secret})
+
+
+class SwitchOnView(OneEndpointView):
+    @endpoint(schemas.EndpointShown)
+    def post(self, request: Request, pk: str) -> Response:
+        """Switch an endpoint on.
+
+        Messages that wait are sent. What happened while it was off is not sent by itself; replay it.
+        """
+        found = self.find_endpoint(request, pk)
+        with transaction.atomic():
+            if Endpoint.objects.filter(pk=found.pk).switch_on():
+                record(found, "changed", "Switched on.")
+                doorbells.ring(MESSAGES.queue)
+        found.refresh_from_db()
+        return Response(present_endpoint(found, is_manager=True))
+
+
+class SwitchOffView(OneEndpointView):
+    @endpoint(schemas.EndpointShown)
+    def post(self, request: Request, pk: str) -> Response:
+        """Switch an endpoint off.
+
+        Messages that wait are kept, and fail after four days.
+        """
+        found = self.find_endpoint(request, pk)
+        with transaction.atomic():
+            if Endpoint.objects.filter(pk=found.pk).switch_off(OffReason.OPERATOR):
+                record(found, "changed", "Switched off.")
+        found.refresh_from_db()
+        return Response(present_endpoint(found, is_manager=True))
+
+
+class SendTestView(OneEndpointView):
+    @endpoint(
+        answers={201: ApiResponse("The message; get it to see its attempts.", schemas.MessageShown)}, errors=IS_OFF
+    )
+    def post(self, request: Request, pk: str) -> Response:
+        """Send a test message."""
+        found = self.find_endpoint(request, pk)
+        if not found.is_on:
+            raise ApiError(409, "ENDPOINT_OFF", "The endpoint is off. Switch it on first.")
+        message = send_test(found)
+        message.refresh_from_db()
+        return Response(present_message(message), status=201)
+
+
+class ReplayView(OneEndpointView):
+    @endpoint(schemas.Replayed, body=schemas.ReplayRequest, errors=IS_OFF)
+    def post(self, request: Request, asked: schemas.ReplayRequest, pk: str) -> Response:
+        """Replay a time span.
+
+        Messages about what happened in it are sent again under their own ids, and events that the endpoint has no
+        message about get one. A request works for ten seconds; a long span takes several.
+        """
+        found = self.find_endpoint(request, pk)
+        span = replaying.Span(asked.start, asked.end)
+        try:
+            result = replaying.replay(
+                found, span, failed_only=asked.failed_only, after=asked.resume_after, seconds=REPLAY_SECONDS
+            )
+        except replaying.ReplayRefused as error:
+            raise ApiError(409, "ENDPOINT_OFF", str(error)) from None
+        return Response(vars(result))
+
+
+def record(row: Endpoint, verb: str, message: str = "", *, kind: ActivityKind = ActivityKind.SETTINGS) -> None:
+    """Record a change in the activity, for those who see the endpoint's site."""
+    Activity.objects.record(
+        kind,
+        verb,
+        model=Endpoint._meta.label_lower,
+        scope=row.scope,
+        object_id=str(row.pk),
+        object_name=str(row),
+        message=message,
+    )

@@ -1,0 +1,50 @@
+"""The endpoints of messages: lists, one with its attempts, and a retry."""
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from kilit.access.scopes import scopes_seen_by
+from kilit.api.openapi import endpoint
+from kilit.workers import doorbells
+from outbox import schemas
+from outbox.api.access import OneMessageView, OutboxView, is_admin, visible_endpoints
+from outbox.api.presenters import message_page, present_message, present_message_detail
+from outbox.models.message import NO_ERROR
+from outbox.states import MESSAGES
+
+
+class MessagesView(OutboxView):
+    @endpoint(schemas.MessagePage, query=schemas.MessagesQuery)
+    def get(self, request: Request, asked: schemas.MessagesQuery) -> Response:
+        """List messages.
+
+        Newest first. Pass `next_cursor` as `cursor` for the next page; pages are stable while messages move.
+        """
+        sees_all = is_admin(request.user) or scopes_seen_by(request.user) is None
+        seen = None if sees_all else visible_endpoints(request.user)
+        return Response(message_page(asked, seen))
+
+
+class MessageView(OneMessageView):
+    @endpoint(schemas.MessageDetail)
+    def get(self, request: Request, pk: str) -> Response:
+        """Get a message with its attempts."""
+        return Response(present_message_detail(self.find_message(request, pk)))
+
+
+class RetryMessageView(OneMessageView):
+    @endpoint(schemas.MessageShown, errors={409: {"MOVE_REFUSED": "Only a failed message can be retried."}})
+    def post(self, request: Request, pk: str) -> Response:
+        """Retry a failed message.
+
+        It gets all attempts of the schedule again, and keeps its id.
+        """
+        message = self.find_message(request, pk)
+        with transaction.atomic():
+            message.move("retry", next_try_at=Now(), attempts_forgiven=F("attempt_count"), **NO_ERROR)
+            doorbells.ring(MESSAGES.queue)
+        message.refresh_from_db()
+        return Response(present_message(message))

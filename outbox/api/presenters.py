@@ -1,0 +1,81 @@
+"""Endpoints and messages as the API shows them."""
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Any
+
+from django.db.models import QuerySet
+
+from kilit.access.scopes import scope_public_ids
+from kilit.api.cursor import encode_cursor
+from kilit.api.presenting import present
+from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
+from outbox.models import Attempt, Endpoint, OutboxMessage
+from outbox.models.message import OutboxMessageQuerySet
+from outbox.schemas import AttemptShown, EndpointShown, MessageDetail, MessageShown, MessagesQuery
+from outbox.states import WAITING
+
+MOST_ATTEMPTS = 100
+
+
+def present_endpoint(endpoint: Endpoint, *, is_manager: bool, public_ids: Mapping[str, str] | None = None) -> Any:
+    public_ids = scope_public_ids() if public_ids is None else public_ids
+    return present(
+        endpoint,
+        EndpointShown,
+        id=str(endpoint.pk),
+        site_id=public_ids.get(endpoint.scope, endpoint.scope) or None,
+        url=endpoint.url if is_manager else endpoint.shown_url,
+        previous_secret_until=endpoint.previous_until,
+    )
+
+
+def present_endpoints(endpoints: Iterable[Endpoint], managed: QuerySet[Endpoint]) -> list[Any]:
+    mine, public_ids = set(managed.values_list("pk", flat=True)), scope_public_ids()
+    return [present_endpoint(each, is_manager=each.pk in mine, public_ids=public_ids) for each in endpoints]
+
+
+def message_page(query: MessagesQuery, endpoints: QuerySet[Endpoint] | None) -> dict[str, Any]:
+    """Return a page of messages: of all endpoints, or of these."""
+    rows = OutboxMessage.objects.filter(endpoint__isnull=False).select_related("endpoint").defer("body")
+    rows = rows.filter(status=query.status.value) if query.status else rows
+    rows = rows.filter(kind=query.kind) if query.kind else rows
+    if query.since:
+        rows = rows.filter(pk__gte=first_at(query.since - CLOCKS_DIFFER_BY), created_at__gte=query.since)
+    rows = rows.filter(pk__lt=query.cursor) if query.cursor else rows
+    if query.endpoint:
+        rows = rows.filter(endpoint=query.endpoint)
+    ids = None if endpoints is None else list(endpoints.values_list("pk", flat=True))
+    found = _newest(rows, ids, limit=query.limit + 1)
+    page: dict[str, Any] = {"messages": [present_message(row) for row in found[: query.limit]]}
+    if len(found) > query.limit:
+        page["next_cursor"] = encode_cursor(found[query.limit - 1].pk)
+    return page
+
+
+def _newest(rows: OutboxMessageQuerySet, ids: list[Any] | None, *, limit: int) -> list[OutboxMessage]:
+    """Return the newest rows. Of some endpoints, each is asked by its own index: together they would be sorted."""
+    newest = rows.order_by("-pk")
+    if ids is None:
+        return list(newest[:limit])
+    each = chain.from_iterable(newest.filter(endpoint=pk)[:limit] for pk in ids)
+    return sorted(each, key=lambda row: row.pk, reverse=True)[:limit]
+
+
+def present_message(message: OutboxMessage) -> dict[str, Any]:
+    return present(message, MessageShown, **_values(message))
+
+
+def present_message_detail(message: OutboxMessage) -> dict[str, Any]:
+    newest = Attempt.objects.filter(message_id=message.pk).order_by("-pk")[:MOST_ATTEMPTS]
+    attempts = [present(attempt, AttemptShown) for attempt in reversed(newest)]
+    return present(message, MessageDetail, **_values(message), attempts=attempts)
+
+
+def _values(message: OutboxMessage) -> dict[str, Any]:
+    return {
+        "id": message.webhook_id,
+        "endpoint_id": str(message.endpoint_id),
+        "url": Endpoint(url=message.address).shown_url,
+        "next_try_at": message.next_try_at if message.status in WAITING else None,
+    }
