@@ -18,6 +18,8 @@ from kilit.lock.models import Event
 from pdfjobs.models import PdfJob
 from pdfjobs.states import PdfStatus
 
+LINK_CREATED = "LINK_CREATED"
+
 
 class Link(NamedTuple):
     token: str
@@ -44,7 +46,7 @@ def create_link(job: PdfJob, *, life: timedelta) -> Link:
         end = min(found.now + life, found.finished_at + settings.PDF_TTL).replace(microsecond=0)
         if end <= found.now:
             raise DeadLinkError
-        Event.objects.record(found, "LINK_CREATED", details={"expires_at": end.isoformat()})
+        Event.objects.record(found, LINK_CREATED, details={"expires_at": end.isoformat()})
     token = _signer().sign_object([found.pk.hex, _fingerprint(found), int(end.timestamp())])
     return Link(token, end)
 

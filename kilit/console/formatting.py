@@ -136,8 +136,12 @@ def column(
 
 def new_key(sentence: str, text: str) -> SafeString:
     """Return a message with a key that is shown once, and a button that copies it."""
-    context = {"text": text, "what": _("the new key")}
-    return format_html("{} <code>{}</code> {}", sentence, text, render_to_string("admin/console/copy.html", context))
+    return with_copy_button(sentence, text, what=_("the new key"))
+
+
+def with_copy_button(sentence: str, text: str, *, what: str) -> SafeString:
+    button = render_to_string("admin/console/copy.html", {"text": text, "what": what})
+    return format_html("{} <code>{}</code> {}", sentence, text, button)
 
 
 def button(*, icon: str, danger: bool = False, **options: Any) -> Callable[[Method], Method]:

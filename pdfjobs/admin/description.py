@@ -13,6 +13,7 @@ from kilit.console.priorities import PRIORITY_SENTENCES
 from kilit.console.queue_pauses import PAUSE_SENTENCES
 from kilit.console.timeline import Story
 from pdfjobs.admin.columns import retry_can_help
+from pdfjobs.links import LINK_CREATED
 from pdfjobs.models import PdfJob
 from pdfjobs.states import CALLBACK_REQUESTED, ErrorCode, PdfStatus
 
@@ -36,7 +37,7 @@ STORY = Story(
         **PAUSE_SENTENCES,
         "expire": _("Expired by %(who)s"),
         CALLBACK_REQUESTED: _("Callback requested by %(who)s"),
-        "LINK_CREATED": _("Link created by %(who)s"),
+        LINK_CREATED: _("Link created by %(who)s"),
     },
     attempts="retry_count",
     first_attempt=0,

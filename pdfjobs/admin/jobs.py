@@ -17,6 +17,7 @@ from kilit.console.queue_pauses import PausableQueueAdmin
 from kilit.masking import mask_personal_data
 from pdfjobs import operations
 from pdfjobs.admin import blockers, columns, description
+from pdfjobs.admin.links import PdfLinkAdmin
 from pdfjobs.file_response import ArtifactMissingError, file_response
 from pdfjobs.models import PdfJob
 from pdfjobs.models.job import FAILURES
@@ -60,7 +61,7 @@ EXPORT_FIELDS = {
 
 
 @admin.register(PdfJob)
-class PdfJobAdmin(PriorityAdmin, PausableQueueAdmin):
+class PdfJobAdmin(PdfLinkAdmin, PriorityAdmin, PausableQueueAdmin):
     queue = operations.QUEUE
     state_badge = staticmethod(columns.state_badge)
     description = description.PDF_JOB
