@@ -10,8 +10,6 @@ message is sent. So that no endpoint holds up the others:
 
 import logging
 import time
-from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from uuid import UUID
 
@@ -110,29 +108,29 @@ class _Turn:
         settle(batch)
 
     def _start_batches(self, *, only_quick: bool) -> None:
-        while started := list(self._start_one_each(only_quick=only_quick)):
-            if not any(started):
-                return
+        """Start batches, one for each endpoint in turns, until there are no more messages or threads."""
+        waiting = list(sendable_endpoints()) if len(self.running) < THREADS else []
+        waiting.sort(key=self._batches_of)  # those with the fewest first
+        while waiting:
+            waiting = [one for one in waiting if self._may_start(one, only_quick=only_quick) and self._start(one)]
 
-    def _start_one_each(self, *, only_quick: bool) -> Iterator[bool]:
-        """Start a batch for each endpoint that may have another, those with the fewest first."""
-        batches = Counter(endpoint.pk for endpoint in self.running.values())
-        if len(self.running) >= THREADS:
-            return
-        for endpoint in sorted(sendable_endpoints(), key=lambda one: batches[one.pk]):
-            if len(self.running) >= THREADS:
-                return
-            # Until its pace is known, an endpoint has one batch.
-            most = MOST_BATCHES if endpoint.pk in paces else 1
-            if batches[endpoint.pk] < most and (is_quick(endpoint) or (not only_quick and self._has_slow_threads())):
-                yield self._start(endpoint)
+    def _may_start(self, endpoint: Endpoint, *, only_quick: bool) -> bool:
+        # Until its pace is known, an endpoint has one batch.
+        most = MOST_BATCHES if endpoint.pk in paces else 1
+        has_room = len(self.running) < THREADS and self._batches_of(endpoint) < most
+        return has_room and (is_quick(endpoint) or (not only_quick and self._has_slow_threads()))
 
     def _start(self, endpoint: Endpoint) -> bool:
+        """Start a batch; return whether the endpoint may have messages for another."""
         size = int(BATCH_SECONDS / max(paces.get(endpoint.pk, SLOW / 10), 0.001))
-        if messages := claim(endpoint, limit=min(max(size, 1), MOST_MESSAGES)):
+        limit = min(max(size, 1), MOST_MESSAGES)
+        if messages := claim(endpoint, limit=limit):
             batch = Batch(endpoint, messages).prepare()
             self.running[self.pool.submit(batch.send, self.poster)] = endpoint
-        return bool(messages)
+        return len(messages) == limit
+
+    def _batches_of(self, endpoint: Endpoint) -> int:
+        return sum(one.pk == endpoint.pk for one in self.running.values())
 
     def _has_slow_threads(self) -> bool:
         return sum(not is_quick(endpoint) for endpoint in self.running.values()) < THREADS // 2

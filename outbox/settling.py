@@ -39,7 +39,7 @@ def settle(batch: Batch) -> None:
         if batch.unsent:
             again = {"attempts_forgiven": F("attempts_forgiven") + 1, "next_try_at": Now()}
             _held(batch, [message.pk for message in batch.unsent]).move("release", **again, **no_lease())
-        Attempt.objects.bulk_create([_attempt(batch, one) for one in batch.tries])
+        Attempt.objects.insert([_attempt(batch, one) for one in batch.tries])
         _note_endpoint(batch)
 
 
@@ -72,20 +72,20 @@ def _changes(verb: str, one: Try) -> dict[str, Any]:
     return changes
 
 
-def _attempt(batch: Batch, one: Try) -> Attempt:
+def _attempt(batch: Batch, one: Try) -> dict[str, Any]:
     result = one.result
-    return Attempt(
-        message_id=one.message.pk,
-        number=one.message.attempt_count,
-        started_at=one.started_at,
-        seconds=result.seconds,
-        url=(Endpoint(url=one.message.url) if one.message.url else batch.endpoint).shown_url,
-        request_headers=without_signature(one.headers),
-        response_code=result.status,
-        answer=strip_control_chars(result.answer[:LONGEST_ANSWER]),
-        error_code=result.error,
-        error_message=strip_control_chars(result.detail or _sentence(result.error))[:LONGEST_ERROR],
-    )
+    return {
+        "message_id": one.message.pk,
+        "number": one.message.attempt_count,
+        "started_at": one.started_at,
+        "seconds": result.seconds,
+        "url": (Endpoint(url=one.message.url) if one.message.url else batch.endpoint).shown_url,
+        "request_headers": without_signature(one.headers),
+        "response_code": result.status,
+        "answer": strip_control_chars(result.answer[:LONGEST_ANSWER]),
+        "error_code": result.error,
+        "error_message": strip_control_chars(result.detail or _sentence(result.error))[:LONGEST_ERROR],
+    }
 
 
 def _sentence(error: str) -> str:

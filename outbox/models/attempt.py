@@ -1,10 +1,28 @@
 """Attempts: what was sent and answered, for the console; pruned after some days."""
 
-from django.db import models
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import connection, models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
+from pydantic_core import to_json
 
 LONGEST_ANSWER = 4000
+# One parameter for all rows: bulk_create would take longer than sending them.
+INSERT = """
+    INSERT INTO outbox_attempt (message_id, number, started_at, seconds, url, request_headers, response_code, answer,
+      error_code, error_message)
+    SELECT * FROM json_to_recordset(%s) AS row (message_id uuid, number int, started_at timestamptz, seconds float,
+      url text, request_headers jsonb, response_code int, answer text, error_code text, error_message text)
+"""
+
+
+class AttemptQuerySet(models.QuerySet["Attempt"]):
+    def insert(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Store attempts, given as all their columns."""
+        with connection.cursor() as cursor:
+            cursor.execute(INSERT, [to_json(rows).decode()])
 
 
 class Attempt(models.Model):
@@ -19,6 +37,8 @@ class Attempt(models.Model):
     answer = models.TextField(_("answer"), blank=True)
     error_code = models.CharField(_("error code"), max_length=32, blank=True)
     error_message = models.CharField(_("error"), max_length=500, blank=True)
+
+    objects = AttemptQuerySet.as_manager()
 
     class Meta:
         default_permissions = ()
