@@ -3,12 +3,9 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
-from ipaddress import ip_network
 from typing import Any
 
 import pytest
@@ -18,9 +15,11 @@ from django.db.models.functions import Now
 from outbox import batches, sending, settling
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.states import MessageStatus
-from tests.support.commands import ROOT
+from tests.support.fixtures.outbox import endpoint
 from tests.support.outbox import queue_messages
 from tests.support.waiting import wait_until
+
+__all__ = ["endpoint"]
 
 MESSAGES = 40
 
@@ -47,20 +46,6 @@ POINTS = {
     "before it commits": (settling, "_note_endpoint", die),
     "after it committed": (sending, "settle", after(sending.settle)),
 }
-
-
-@pytest.fixture
-def endpoint(settings) -> Iterator[Endpoint]:
-    """An endpoint at a receiver of its own process."""
-    settings.WEBHOOK_PRIVATE_ADDRESSES = [ip_network("127.0.0.1")]
-    made = Endpoint(kinds=[])
-    command = [sys.executable, "-m", "simulators.webhooks", "--secret", made.make_secret()]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stdout
-        made.url = process.stdout.readline().split()[-1]
-        made.save()
-        yield made
-        process.terminate()
 
 
 def fork(place: Any, name: str, replacement: Any) -> int:
