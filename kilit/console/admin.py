@@ -24,11 +24,14 @@ from kilit.console.bulk_admin import BulkActionAdmin
 from kilit.console.formatting import breakable, column, exactly, link, new_key, number, two_lines, verbatim
 from kilit.console.key_owners import KeyChangeList, owner_name, owners_named
 from kilit.console.listing import CappedListAdmin, LongListAdmin, ReadOnlyAdmin
+from kilit.console.problem_admin import ProblemRecordAdmin
 from kilit.lock.models import Activity, Event, Pruning
 from kilit.masking import mask_personal_data
+from kilit.problems.models import ProblemRecord
 
 admin.site.register(BulkAction, BulkActionAdmin)
 admin.site.register(Activity, ActivityAdmin)
+admin.site.register(ProblemRecord, ProblemRecordAdmin)
 
 
 def _job(event: Event) -> str:

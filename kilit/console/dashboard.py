@@ -19,6 +19,7 @@ from kilit.console.charts import RANGES, Chart, midnights
 from kilit.console.panels import Panel, PanelItem, panels
 from kilit.console.workers_page import database_time, may_see_workers
 from kilit.lock.models import Count
+from kilit.problems.models import ProblemRecord
 from kilit.problems.registry import Problem, find_problems, register_problems
 
 if TYPE_CHECKING:
@@ -92,12 +93,21 @@ def dashboard_context(request: HttpRequest) -> dict[str, Any]:
         "now": now,
         "problems": problems[:MOST_SHOWN],
         "further_problems": problems[MOST_SHOWN:],
+        "records": records_to_mute(user) if problems else {},
         "healthy": healthy_parts(request, shown, problems),
         "strips": [fill_strip(panel, user, now=now, days=days) for panel in shown],
         "has_role": bool(shown) or may_see_workers(request),
         "days": days,
         "ranges": RANGES,
     }
+
+
+def records_to_mute(user: "User | AnonymousUser") -> dict[str, ProblemRecord]:
+    """Return the records of problems whose alerts a user may mute, by the problem's key."""
+    if not user.has_perm("problems.operate_problemrecord"):
+        return {}
+    rows = ProblemRecord.objects.open().seen_by(user).only("id", "key", "muted_until", "mute_reason")
+    return {record.key: record for record in rows}
 
 
 def healthy_parts(request: HttpRequest, shown: Sequence[Panel], problems: Sequence[Problem]) -> list[HealthyPart]:

@@ -11,7 +11,7 @@ from kilit.console.workers_page import may_see_workers
 
 # Apps and models that are not named here come last.
 APPS = ("ociqueue", "pdfjobs", "orchestrator", "operations", "auth", "axes")
-OPERATIONS = ("bulk", "lock", "access")  # shown as one group
+OPERATIONS = ("problems", "bulk", "lock", "access")  # shown as one group
 ICONS = {
     "conversion": "ads_click",
     "site": "storefront",
@@ -20,6 +20,8 @@ ICONS = {
     "job": "carpenter",
     "customer": "contacts",
     "rulesversion": "rule",
+    "channel": "notifications",
+    "problemrecord": "report",
     "activity": "manage_search",
     "bulkaction": "playlist_play",
     "pruning": "auto_delete",

@@ -6,6 +6,7 @@ from typing import Any, Self
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
@@ -35,7 +36,7 @@ class ProblemRecordQuerySet(LifecycleQuerySet["ProblemRecord"]):
     def close_unseen(self) -> int:
         return self.filter(seen_at__lt=Now() - CLOSE_AFTER).move("close", closed_at=Now())
 
-    def mute(self, *, reason: str, until: datetime) -> int:
+    def mute(self, *, reason: str, until: datetime | Combinable) -> int:
         """Send no alerts about these until then, and store who asked for it and why."""
         actor = strip_control_chars(current_context().actor)
         return self.open().update(muted_until=until, mute_reason=strip_control_chars(reason), muted_by=actor)
@@ -76,7 +77,6 @@ class ProblemRecord(LifecycleModel):
     class Meta(LifecycleModel.Meta):
         abstract = False
         verbose_name, verbose_name_plural = _("problem"), _("problems")
-        default_permissions = ("view",)  # type: ignore[assignment]
         triggers = lifecycle_triggers(PROBLEMS, facts=["key", "count"], finished=[ProblemState.CLOSED])
         constraints = [
             # Of two trackers that see a new problem at once, one opens its record.

@@ -1,5 +1,6 @@
 """Numbers, durations and badges for templates."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from django import template
@@ -20,6 +21,11 @@ SECOND = timedelta(seconds=1)
 @register.simple_tag
 def badge(word: object, colour: str = "", hint: object = "") -> SafeString:
     return formatting.badge(str(word), colour, title=str(hint))
+
+
+@register.filter
+def lookup(found: Mapping[str, object], key: str) -> object:
+    return found.get(key)
 
 
 @register.filter

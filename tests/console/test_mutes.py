@@ -1,0 +1,81 @@
+"""Problems are listed with their history, and their alerts can be muted from there and from the dashboard."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from kilit.problems import tracking
+from kilit.problems.models import ProblemRecord
+from tests.support.dashboard import make_conversions, make_site, text_of
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/problems/problemrecord/"
+
+
+@pytest.fixture
+def record(monkeypatch) -> ProblemRecord:
+    """Two conversions have failed, and the record of it."""
+    monkeypatch.setattr(tracking, "readers", [])
+    make_conversions(make_site("Ege"), badly=2)
+    tracking.track_problems()
+    return ProblemRecord.objects.get(kind="failures")
+
+
+def page_of(record: ProblemRecord) -> str:
+    return f"{LIST}{record.pk}/mute/"
+
+
+def test_the_dashboard_leads_to_the_mute_and_shows_it(record, admin_client) -> None:
+    assert page_of(record) in admin_client.get("/admin/").content.decode()
+    assert "Mute alerts" in text_of(admin_client)
+
+    answer = admin_client.post(page_of(record), {"reason": "maintenance", "hours": "4"})
+
+    assert answer.status_code == 302
+    record.refresh_from_db()
+    assert record.muted_until - timezone.now() == pytest.approx(timedelta(hours=4), abs=timedelta(minutes=1))
+    assert (record.mute_reason, record.muted_by) == ("maintenance", "admin:admin")
+    assert LogEntry.objects.get().change_message == "Muted for 4 hours: maintenance"
+    assert "Alerts muted until" in text_of(admin_client)
+    assert "maintenance" in text_of(admin_client, page_of(record))
+
+    admin_client.post(page_of(record), {"unmute": "1"})
+    record.refresh_from_db()
+    assert record.muted_until is None
+
+
+@pytest.mark.parametrize("given", [{"reason": "", "hours": "4"}, {"reason": "x", "hours": "5000"}, {"reason": "x"}])
+def test_a_mute_needs_a_reason_and_an_end(record, admin_client, given: dict) -> None:
+    assert admin_client.post(page_of(record), given).status_code == 200
+
+    record.refresh_from_db()
+    assert record.muted_until is None
+
+
+def test_others_see_and_mute_only_records_of_their_own(record, make_person) -> None:
+    operator, viewer = make_person("ayse"), make_person("can", role="viewer")
+    assert operator.post(page_of(record), {"reason": "x", "hours": "4"}).status_code == 404
+    assert "Mute alerts" not in text_of(operator)
+    ProblemRecord.objects.update(reader=User.objects.get(username="can"))
+
+    assert viewer.get(page_of(record)).status_code == 200
+    assert viewer.post(page_of(record), {"reason": "x", "hours": "4"}).status_code == 403
+    assert viewer.post(page_of(record), {"unmute": "1"}).status_code == 403
+    assert not ProblemRecord.objects.exclude(muted_until=None).exists()
+
+
+def test_the_list_shows_what_is_open_and_what_is_over(record, admin_client) -> None:
+    shown = text_of(admin_client, LIST)
+    assert "2 conversions failed" in shown
+    assert "open" in shown
+
+    ProblemRecord.objects.filter(pk=record.pk).move("close", closed_at=timezone.now())
+    assert "over" in text_of(admin_client, LIST)
+    assert "Mute the alerts" not in text_of(admin_client, page_of(record))
+    answer = admin_client.post(page_of(record), {"reason": "x", "hours": "4"}, follow=True)
+    assert "the problem is over" in answer.content.decode()
+    assert admin_client.get(f"{LIST}{record.pk}/change/").status_code == 302
