@@ -58,7 +58,8 @@ def linked_job(token: str) -> PdfJob:
     except BadSignature:
         raise UnknownLinkError from None
     ends_after_now = {"now__lt": datetime.fromtimestamp(end, UTC)}
-    job = PdfJob.objects.alias(now=Now()).filter(pk=UUID(job_id), **ends_after_now).first()
+    jobs = PdfJob.objects.alias(now=Now()).defer("payload", "options")
+    job = jobs.filter(pk=UUID(job_id), **ends_after_now).first()
     if job is None or job.status != PdfStatus.SUCCEEDED or _fingerprint(job) != fingerprint:
         raise DeadLinkError
     return job

@@ -122,7 +122,6 @@ class LinkView(FileView):
     """Serves a link to everyone who has it."""
 
     authentication_classes = ()
-    permission_classes = ()
     throttle_classes = [GuessThrottle]
     errors: ClassVar = {
         **PdfView.errors,
@@ -130,6 +129,9 @@ class LinkView(FileView):
         429: {"TOO_MANY_REQUESTS": "Your address sent too many links that do not exist."},
     }
     parameters = (OpenApiParameter("token", TOKEN, OpenApiParameter.PATH, description="The end of the link."),)
+
+    def check_permissions(self, request: Request) -> None:
+        """Require nothing but the link."""
 
     @property
     def default_response_headers(self) -> dict[str, str]:

@@ -6,7 +6,7 @@ import logging
 import pytest
 from django.test import Client
 
-from config.logs import ContextFilter, JsonFormatter, redact
+from config.logs import ContextFilter, JsonFormatter, RedactingFilter, redact
 from kilit.lock.audit import acting_as
 
 
@@ -40,12 +40,22 @@ def test_a_message_with_line_breaks_stays_one_line() -> None:
         ("key kilit_AbCdEfGh12345678 given", "key kilit_*** given"),
         ("Authorization: Bearer abc.def-123456", "Authorization: Bearer ***"),
         ("x-api-key: 0123456789abcdef", "x-api-key: ***"),
+        ("Error handling request GET /pdf/links/WyIw.4Aj-_x", "Error handling request GET /pdf/links/***"),
         ("postgres://kilit:hunter2@db/kilit", "postgres://kilit:***@db/kilit"),
         ("bad row\nDETAIL:  Failing row contains (Cj0KCQ, ayse@example.com).\nend", "bad row\nDETAIL: ***\nend"),
     ],
 )
 def test_secrets_are_taken_out(written: str, kept: str) -> None:
     assert redact(written) == kept
+
+
+def test_secrets_are_taken_out_of_the_lines_of_other_loggers() -> None:
+    record = logging.LogRecord(
+        "gunicorn.error", logging.ERROR, __file__, 1, "Error: %s", ("/pdf/links/WyIw.4Aj",), None
+    )
+
+    assert RedactingFilter().filter(record)
+    assert record.getMessage() == "Error: /pdf/links/***"
 
 
 @pytest.mark.django_db

@@ -14,7 +14,7 @@ from django.utils import timezone
 from config.logs import ContextFilter, JsonFormatter
 from kilit.access import throttle
 from kilit.access.lockout import forget_attempts
-from kilit.access.models import RateWindow
+from kilit.access.models import DeniedRequest, RateWindow
 from kilit.lock.models import Event
 from pdfjobs import cleanup, links
 from pdfjobs.models import PdfJob
@@ -261,6 +261,14 @@ def test_who_made_a_link_is_recorded_without_the_link(job, url) -> None:
     assert (event.event_type, event.actor, event.from_state) == ("LINK_CREATED", "key:shop", "succeeded")
     assert set(event.details) == {"expires_at"}
     assert url.rpartition("/")[2] not in str(event.__dict__)
+
+
+def test_a_link_takes_no_other_methods_and_is_not_recorded_as_denied(url, make_person) -> None:
+    operator = make_person()
+
+    for method in ("POST", "PUT", "DELETE"):
+        assert operator.generic(method, url.removeprefix("http://testserver")).status_code == 405
+    assert not DeniedRequest.objects.exists()
 
 
 def test_a_token_never_reaches_the_log(url, caplog) -> None:
