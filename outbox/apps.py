@@ -15,13 +15,16 @@ class OutboxConfig(AppConfig):
         from kilit.lock.pruning import register_prunable  # noqa: PLC0415
         from kilit.problems.tracking import problems_tracked, register_readers  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
+        from kilit.workers.metrics import registry  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
         from outbox import endpoints, log_reader, sending, sweeps  # noqa: PLC0415
         from outbox.alerts import making  # noqa: PLC0415
         from outbox.alerts import sending as alert_sending  # noqa: PLC0415
+        from outbox.metrics import OutboxCollector  # noqa: PLC0415
         from outbox.models import OutboxMessage  # noqa: PLC0415
 
         register_callback_hosts(endpoints.callback_hosts)
+        registry.register(OutboxCollector())
         register_prunable(OutboxMessage, finished=sweeps.finished)
         register_doorbell(log_reader.BELL, is_due=log_reader.is_due, answer=log_reader.read_log)
         register_doorbell(sending.BELL, is_due=sending.is_due, answer=sending.send_due)

@@ -13,25 +13,34 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.test import Client
 
+from kilit.lock.identity import uuid7
+from kilit.lock.models import Event
 from kilit.lock.table import Lifecycle
 from kilit.workers import sweeps
 from kilit.workers.models import Heartbeat, Runner, SweepRun
 from ociqueue.states import CIRCUITS, CONVERSIONS
 from orchestrator.states import JOBS
+from outbox.models import Endpoint, LogPosition, OutboxMessage
+from outbox.models.endpoint import OffReason
+from outbox.states import MESSAGES
 from pdfjobs.states import PDF_JOBS
 from tests.support import promtool
 from tests.support.commands import ROOT
+from tests.support.outbox import make_endpoint, make_message
 from tests.support.promql import Scrape, evaluate, selectors
 
 pytestmark = pytest.mark.django_db
 
 (GROUP,) = yaml.safe_load((ROOT / "deploy" / "alerts.yml").read_text())["groups"]
 ALERTS = {rule["alert"]: rule for rule in GROUP["rules"]}
-TABLES: dict[str, Lifecycle] = {table.queue: table for table in (CONVERSIONS, CIRCUITS, PDF_JOBS, JOBS)}
+TABLES: dict[str, Lifecycle] = {table.queue: table for table in (CONVERSIONS, CIRCUITS, PDF_JOBS, JOBS, MESSAGES)}
 EXPORTED = {
     "up": {"job"},
     "kilit_rows": {"queue", "state"},
     "kilit_moves_total": {"queue", "state"},
+    "kilit_outbox_endpoints": {"condition"},
+    "kilit_outbox_oldest_due_seconds": set(),
+    "kilit_outbox_reader_lag_seconds": set(),
     "kilit_heartbeat_age_seconds": {"supervisor"},
     "kilit_runner_age_seconds": {"runner"},
     "kilit_sweep_age_seconds": {"sweep"},
@@ -74,6 +83,8 @@ def well() -> Scrape:
     count("conversion", QUEUED=(5, 900), PROCESSING=(2, 890), COMPLETED=(700, 700), FAILED=(20, 20))
     count("circuit", CLOSED=(3, 5), OPEN=(0, 2))
     count("pdf", queued=(2, 500), running=(2, 498), succeeded=(400, 400), failed=(10, 10))
+    count("message", QUEUED=(1, 300), RETRY=(1, 20), DELIVERED=(290, 290), FAILED=(2, 2))
+    make_endpoint()
     count("cutting_job", NEW=(1, 60), PREPARED=(1, 59), DONE=(40, 40), HOLD=(0, 3))
     return scrape()
 
@@ -83,6 +94,7 @@ def work_on() -> None:
     count("conversion", PROCESSING=(2, 990), COMPLETED=(790, 790), FAILED=(30, 30))
     count("pdf", running=(2, 598), succeeded=(490, 490), failed=(15, 15))
     count("cutting_job", PREPARED=(1, 70), DONE=(50, 50))
+    count("message", DELIVERED=(350, 350), FAILED=(5, 5))
 
 
 def test_all_is_silent_when_all_is_well(well: Scrape) -> None:
@@ -105,6 +117,18 @@ def sweep_is(**columns: Any) -> Callable[[], None]:
     return lambda: SweepRun.objects.filter(name="pdf_cleanup").update(**columns) and None
 
 
+def message_is_due_since(**span: int) -> None:
+    make_message()
+    OutboxMessage.objects.update(next_try_at=Now() - timedelta(**span))
+
+
+def event_is_unread_since(**span: int) -> None:
+    make_message()
+    Event.objects.create(queue="parcel", object_id=uuid7(), event_type="X", created_at=Now() - timedelta(**span))
+    newest = Event.objects.latest("pk").pk
+    LogPosition.objects.update(event_id=newest - 1, horizon=newest)
+
+
 BAD: dict[str, dict[str, Callable[[], Any]]] = {
     "KilitNoWorkers": {"silent": everybody_is_silent, "never started": lambda: Heartbeat.objects.all().delete()},
     "KilitRunnersSilent": {"all": lambda: Runner.objects.update(alive_at=Now() - timedelta(minutes=5))},
@@ -121,6 +145,14 @@ BAD: dict[str, dict[str, Callable[[], Any]]] = {
     "KilitPdfFails": {"a third": lambda: count("pdf", succeeded=(440, 440), failed=(30, 30))},
     "KilitPdfQueueLong": {"nearly full": lambda: count("pdf", queued=(900, 1500))},
     "KilitPdfStandsStill": {"none begun": lambda: count("pdf", running=(0, 498))},
+    "KilitMessagesFail": {"many": lambda: count("message", FAILED=(2, 30))},
+    "KilitMessagesWait": {"one": lambda: message_is_due_since(hours=1)},
+    "KilitEventsUnread": {"one": lambda: event_is_unread_since(hours=1)},
+    "KilitEndpointFailing": {"one": lambda: Endpoint.objects.update(failing_since=Now())},
+    "KilitEndpointOff": {
+        "gone": lambda: Endpoint.objects.switch_off(OffReason.GONE),
+        "failing": lambda: Endpoint.objects.switch_off(OffReason.FAILING),
+    },
     "KilitCuttingOnHold": {"one": lambda: count("cutting_job", HOLD=(1, 4))},
     "KilitCuttingStandsStill": {"no runner": lambda: count("cutting_job", PREPARED=(1, 59), DONE=(40, 40))},
 }
@@ -139,6 +171,11 @@ FINE: dict[str, Callable[[], None]] = {
     "a few failures, though nothing else ended": lambda: ended(completed=0, failed=5),
     "many failures among very many": lambda: ended(completed=500, failed=40),
     "nearly a fifth": lambda: ended(completed=82, failed=18),
+    "an endpoint that an operator switched off": lambda: Endpoint.objects.switch_off(OffReason.OPERATOR) and None,
+    "a message that waits for its next attempt": lambda: message_is_due_since(hours=-1),
+    "a message to an endpoint that asked to wait": lambda: (
+        message_is_due_since(hours=1) or (Endpoint.objects.update(wait_until=Now() + timedelta(hours=1)) and None)
+    ),
 }
 
 

@@ -1,0 +1,75 @@
+"""Prometheus metrics of the outbox, read from the database; kilit_rows and kilit_moves_total count its messages."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.db import connection
+from django.db.models import OuterRef, Q, Subquery
+from django.db.models.functions import Now
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from kilit.lock.models import Event
+from outbox.models import Endpoint, LogPosition, OutboxMessage
+from outbox.models.endpoint import OffReason
+from outbox.models.position import WEBHOOKS
+
+# By what is wrong with it: Kilit switches an endpoint off by itself when it is gone or has failed for long.
+CONDITIONS = ("on", "failing", "off", "switched_off")
+
+
+class OutboxCollector(Collector):
+    def collect(self) -> Iterator[Metric]:
+        endpoints = GaugeMetricFamily("kilit_outbox_endpoints", "Endpoints in a condition", labels=["condition"])
+        found = [_condition(*row) for row in Endpoint.objects.values_list("is_on", "off_reason", "failing_since")]
+        for condition in CONDITIONS:
+            endpoints.add_metric([condition], found.count(condition))
+        now = _now()
+        yield endpoints
+        yield GaugeMetricFamily(
+            "kilit_outbox_oldest_due_seconds",
+            "How long the message that is due longest waits for a worker",
+            value=_age(oldest_due(), now),
+        )
+        yield GaugeMetricFamily(
+            "kilit_outbox_reader_lag_seconds",
+            "Age of the oldest event that no messages were made of",
+            value=_age(oldest_unread(), now),
+        )
+
+
+def oldest_due() -> datetime | None:
+    """Return since when a message could have been sent; endpoints are asked one by one, each by its index."""
+    waiting = OutboxMessage.objects.waiting().filter(endpoint=OuterRef("pk")).order_by("next_try_at")
+    ready = Endpoint.objects.on().filter(Q(wait_until=None) | Q(wait_until__lte=Now()))
+    first = ready.annotate(due_at=Subquery(waiting.values("next_try_at")[:1])).values_list("due_at", flat=True)
+    alerts = OutboxMessage.objects.waiting().filter(channel__isnull=False, channel__is_on=True)
+    alert = alerts.order_by("next_try_at").values_list("next_try_at", flat=True).first()
+    return min((moment for moment in (*first, alert) if moment), default=None)
+
+
+def oldest_unread() -> datetime | None:
+    """Return the time of the next event to read; without an endpoint that is on, none is read."""
+    position = LogPosition.objects.filter(name=WEBHOOKS).first()
+    if position is None or not Endpoint.objects.on().exists():
+        return None
+    unread = Event.objects.filter(pk__gt=position.event_id).order_by("pk")
+    return unread.values_list("created_at", flat=True).first()
+
+
+def _condition(is_on: bool, off_reason: str, failing_since: datetime | None) -> str:  # noqa: FBT001 - a row
+    if is_on:
+        return "failing" if failing_since else "on"
+    return "off" if off_reason == OffReason.OPERATOR else "switched_off"
+
+
+def _now() -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT now()")
+        moment: datetime = cursor.fetchone()[0]
+        return moment
+
+
+def _age(moment: datetime | None, now: datetime) -> float:
+    return max(0.0, (now - moment).total_seconds()) if moment else 0.0
