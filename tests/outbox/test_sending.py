@@ -4,7 +4,6 @@ import json
 from datetime import timedelta
 
 import pytest
-from django.db.models import F
 from django.db.models.functions import Now
 from standardwebhooks import Webhook
 
@@ -213,17 +212,3 @@ def test_a_secret_that_cannot_be_decrypted_fails_the_attempt(receiver: WebhookRe
     message.refresh_from_db()
     assert (message.status, message.error_code) == (MessageStatus.RETRY, "SECRET_UNREADABLE")
     assert receiver.counts == {}
-
-
-def test_what_waited_too_long_for_an_endpoint_that_is_off_expires() -> None:
-    off = make_endpoint()
-    Endpoint.objects.all().switch_off(OffReason.OPERATOR)
-    on = make_endpoint()
-    expired, young, tried = make_message(endpoint=off), make_message(endpoint=off), make_message(endpoint=on)
-    old = [expired.pk, tried.pk]
-    OutboxMessage.objects.filter(pk__in=old).update(updated_at=F("updated_at") - timedelta(days=5))
-
-    assert OutboxMessage.objects.expire() == 1
-
-    statuses = [OutboxMessage.objects.get(pk=message.pk).status for message in (expired, young, tried)]
-    assert statuses == [MessageStatus.FAILED, MessageStatus.QUEUED, MessageStatus.QUEUED]

@@ -1,12 +1,15 @@
 """Endpoints, messages, and a kind of webhook that reports parcels."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from random import randrange
 from typing import Any, TypedDict
+from uuid import UUID
 
 from django.db.models.functions import Now
 
 from kilit.api.webhooks import Described, WebhookKind
+from kilit.lock.identity import first_at
 from kilit.lock.models import Event
 from outbox.models import Endpoint, OutboxMessage
 
@@ -56,3 +59,10 @@ def waits(*messages: OutboxMessage) -> list[timedelta]:
     """Return how long each waits from its last move to its next attempt, by the database's clock."""
     rows = OutboxMessage.objects.filter(pk__in=[message.pk for message in messages])
     return [row.next_try_at - row.updated_at for row in rows]
+
+
+def make_old(*, days: float = 5, **columns: Any) -> OutboxMessage:
+    """Make a message as if it had been made days ago; ids carry their time."""
+    at = datetime.now(UTC) - timedelta(days=days)
+    pk = UUID(int=first_at(at).int | randrange(1 << 62))
+    return make_message(id=pk, created_at=at, updated_at=at, **columns)

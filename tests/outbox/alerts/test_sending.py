@@ -13,6 +13,7 @@ from outbox.models import Attempt, Channel, OutboxMessage
 from outbox.models.channel import ChannelKind
 from outbox.states import MAX_ATTEMPTS
 from tests.support.alerts import held, make_channel, time_passes
+from tests.support.outbox import make_old
 
 pytestmark = pytest.mark.django_db
 
@@ -157,13 +158,15 @@ def test_a_worker_that_lost_its_lease_changes_nothing(mail_server, monkeypatch) 
 
 
 def test_nothing_is_sent_through_a_channel_that_is_off(mail_server) -> None:
-    message = making.send_test(make_channel())
+    channel = make_channel()
+    making.send_test(channel)
     Channel.objects.update(is_on=False)
     assert not sending.is_due()
     assert sending.send_alerts() == 0
 
-    OutboxMessage.objects.filter(pk=message.pk).update(updated_at=Now() - timedelta(days=5))
+    old = make_old(endpoint=None, channel=channel)
     assert OutboxMessage.objects.expire() == 1
+    assert OutboxMessage.objects.get(status="FAILED") == old
 
 
 def test_tokens_are_neither_logged_nor_stored(receiver, caplog, capfd) -> None:

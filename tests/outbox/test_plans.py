@@ -1,0 +1,43 @@
+"""Query plans beside many messages: what runs all day reads only those that are due."""
+
+import pytest
+
+from outbox import sending, sweeps
+from outbox.models import Endpoint
+from outbox.models.endpoint import OffReason
+from tests.support.outbox import make_endpoint
+from tests.support.plans import blocks, crowding, explained, statements, walked
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+TABLE = "outbox_outboxmessage"
+ROWS = 100_000
+FILL = """
+    INSERT INTO outbox_outboxmessage (id, endpoint_id, status, kind, scope, url, body, attempt_count, attempts_forgiven,
+      next_try_at, error_code, error_message, delivered_at)
+    SELECT (lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(n), 19, '0'))::uuid,
+      %s, status, 'test', '', '', '{}', 1, 0, now() + interval '1 hour', '', '',
+      CASE WHEN status = 'DELIVERED' THEN now() END
+    FROM generate_series(%s, %s) n, (SELECT %s AS status) AS wanted
+"""
+
+
+def test_nothing_that_runs_all_day_walks_the_messages(sql) -> None:
+    with crowding("outbox_endpoint", TABLE):
+        endpoint, off = make_endpoint(), make_endpoint()
+        Endpoint.objects.filter(pk=off.pk).switch_off(OffReason.OPERATOR)
+        for place, (owner, status) in enumerate([(endpoint, "DELIVERED"), (endpoint, "RETRY"), (off, "RETRY")]):
+            sql(FILL, owner.pk, place * ROWS, (place + 1) * ROWS - 1, status)
+    chores = {
+        "is due": sending.is_due,
+        "claim": lambda: sending.claim(endpoint, limit=50),
+        "sweep": sweeps.recover,
+    }
+
+    for name, chore in chores.items():
+        ran = statements(chore, over=TABLE)
+        assert ran, name
+        for statement in ran:
+            plan = explained(statement)
+            assert walked(plan, TABLE) == [], name
+            assert blocks(plan) < 100, (name, statement)
