@@ -19,6 +19,7 @@ class OciQueueConfig(AppConfig):
     verbose_name = _("Offline conversions")
 
     def ready(self) -> None:
+        from kilit.access.encryption import register_encrypted  # noqa: PLC0415
         from kilit.access.scopes import register_scopes  # noqa: PLC0415
         from kilit.api.webhooks import register_webhook_kinds  # noqa: PLC0415
         from kilit.bulk.queues import register_queue  # noqa: PLC0415
@@ -34,6 +35,7 @@ class OciQueueConfig(AppConfig):
 
         register_queue(operations.QUEUE)
         register_scopes(SiteScopes())
+        register_encrypted(Credentials, "encrypted")
         register_webhook_kinds(*webhooks.KINDS)
         register_prunable(Conversion, finished=finished)
         register_doorbell("oci_upload", is_due=lambda: due_sites().exists(), answer=answer_bell)

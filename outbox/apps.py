@@ -11,6 +11,7 @@ class OutboxConfig(AppConfig):
     verbose_name = _("Webhooks and alerts")
 
     def ready(self) -> None:
+        from kilit.access.encryption import register_encrypted  # noqa: PLC0415
         from kilit.api.callbacks import register_callback_hosts  # noqa: PLC0415
         from kilit.lock.pruning import register_prunable  # noqa: PLC0415
         from kilit.problems.tracking import problems_tracked, register_readers  # noqa: PLC0415
@@ -21,10 +22,12 @@ class OutboxConfig(AppConfig):
         from outbox.alerts import making  # noqa: PLC0415
         from outbox.alerts import sending as alert_sending  # noqa: PLC0415
         from outbox.metrics import OutboxCollector  # noqa: PLC0415
-        from outbox.models import OutboxMessage  # noqa: PLC0415
+        from outbox.models import Channel, Endpoint, OutboxMessage  # noqa: PLC0415
 
         register_callback_hosts(endpoints.callback_hosts)
         registry.register(OutboxCollector())
+        register_encrypted(Endpoint, "encrypted_secret", "previous_secret")
+        register_encrypted(Channel, "encrypted_address")
         register_prunable(OutboxMessage, finished=sweeps.finished)
         register_doorbell(log_reader.BELL, is_due=log_reader.is_due, answer=log_reader.read_log)
         register_doorbell(sending.BELL, is_due=sending.is_due, answer=sending.send_due)

@@ -1,11 +1,18 @@
-"""Secrets at rest: the first key encrypts and any key decrypts, so that keys can be rotated."""
+"""Secrets at rest: the first key encrypts and any key decrypts, so that keys can be rotated.
+
+Apps register the columns that they encrypt; `manage.py reencrypt_secrets` encrypts them all with the first key.
+"""
 
 import base64
 import hashlib
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
+from django.db import transaction
+from django.db.models import Model
 from django.utils.translation import gettext
+
+_columns: dict[type[Model], tuple[str, ...]] = {}
 
 
 class DecryptionError(Exception):
@@ -22,6 +29,24 @@ def decrypt(encrypted: str) -> str:
     except InvalidToken:
         message = gettext("None of KILIT_CREDENTIAL_KEYS decrypts the stored credentials; enter them again.")
         raise DecryptionError(message) from None
+
+
+def register_encrypted(model: type[Model], *columns: str) -> None:
+    _columns[model] = columns
+
+
+def reencrypt_all() -> int:
+    """Encrypt all stored secrets with the first key; return how many. If one cannot be decrypted, none is changed."""
+    count = 0
+    with transaction.atomic():
+        for model, columns in _columns.items():
+            for row in model._default_manager.select_for_update().order_by("pk").only("pk", *columns):
+                stored = [name for name in columns if getattr(row, name)]
+                for name in stored:
+                    setattr(row, name, encrypt(decrypt(getattr(row, name))))
+                row.save(update_fields=stored)
+                count += len(stored)
+    return count
 
 
 def _keys() -> MultiFernet:

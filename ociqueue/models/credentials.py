@@ -77,14 +77,6 @@ class CredentialsQuerySet(models.QuerySet["Credentials"]):
             Circuit.objects.filter(site=site).probe_now()
         return stored
 
-    def reencrypt(self) -> int:
-        with transaction.atomic():
-            every = list(self.select_for_update().order_by("pk"))
-            for stored in every:
-                stored.encrypted = encrypt(decrypt(stored.encrypted))
-                stored.save(update_fields=["encrypted"])
-        return len(every)
-
     def awaiting_check(self) -> "CredentialsQuerySet":
         return self.filter(Q(checked_at=None) | Q(checked_at__lt=F("check_asked_at")), check_asked_at__isnull=False)
 
