@@ -22,6 +22,11 @@ from kilit.problems.states import PROBLEMS, ProblemState
 CLOSE_AFTER = timedelta(minutes=10)
 
 
+def sees_installation(user: Any) -> bool:
+    """Return whether problems of the whole installation are a user's business: that of admins."""
+    return bool(user.has_perm("problems.change_problemrecord"))
+
+
 class ProblemRecordQuerySet(LifecycleQuerySet["ProblemRecord"]):
     def open(self) -> Self:
         return self.filter(status=ProblemState.OPEN)
@@ -30,8 +35,8 @@ class ProblemRecordQuerySet(LifecycleQuerySet["ProblemRecord"]):
         return self.filter(status=ProblemState.CLOSED)
 
     def seen_by(self, user: Any) -> Self:
-        """Return the records made for a user: superusers read those of the whole installation."""
-        return self.filter(reader=None) if user.is_superuser else self.filter(reader=user.pk)
+        """Return the records made for a user: admins read those of the whole installation."""
+        return self.filter(reader=None if sees_installation(user) else user.pk)
 
     def close_unseen(self) -> int:
         return self.filter(seen_at__lt=Now() - CLOSE_AFTER).move("close", closed_at=Now())
@@ -77,6 +82,7 @@ class ProblemRecord(LifecycleModel):
     class Meta(LifecycleModel.Meta):
         abstract = False
         verbose_name, verbose_name_plural = _("problem"), _("problems")
+        default_permissions = ("view", "operate", "change")  # type: ignore[assignment]
         triggers = lifecycle_triggers(PROBLEMS, facts=["key", "count"], finished=[ProblemState.CLOSED])
         constraints = [
             # Of two trackers that see a new problem at once, one opens its record.

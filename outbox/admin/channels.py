@@ -1,4 +1,4 @@
-"""Alert channels in the console: users manage their own, superusers all."""
+"""Alert channels in the console: users manage their own, admins all."""
 
 from typing import Any
 
@@ -21,6 +21,10 @@ from outbox.admin.channel_forms import AlertRuleInline, ChannelForm
 from outbox.alerts.addresses import shown_address
 from outbox.alerts.making import send_test
 from outbox.models import Channel
+
+
+def is_admin(request: HttpRequest) -> bool:
+    return bool(request.user.has_perm("outbox.change_channel"))
 
 
 def _state(channel: Channel) -> SafeString:
@@ -54,6 +58,7 @@ class ChannelAdmin(ModelAdmin):
     list_per_page = 50
     form = ChannelForm
     inlines = [AlertRuleInline]
+    autocomplete_fields = ["owner"]
     actions = None
     actions_detail = ["test"]
 
@@ -80,19 +85,19 @@ class ChannelAdmin(ModelAdmin):
     # The form
 
     def get_fields(self, request: HttpRequest, obj: Channel | None = None) -> list[Any]:
-        owners = ["owner"] if request.user.is_superuser else []
+        owners = ["owner"] if is_admin(request) else []
         return ["name", *owners, ("kind", "address"), ("language", "time_zone"), ("quiet_from", "quiet_to"), "is_on"]
 
     def get_form(self, request: HttpRequest, obj: Channel | None = None, **options: Any) -> Any:
         form = super().get_form(request, obj, **options)
-        return type("RequestChannelForm", (form,), {"may_name_hosts": request.user.is_superuser})
+        return type("RequestChannelForm", (form,), {"may_name_hosts": is_admin(request)})
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         mine = {"owner": request.user.pk, "language": get_language(), "time_zone": str(zone_of(request))}
         return {**mine, **super().get_changeform_initial_data(request)}
 
     def save_model(self, request: HttpRequest, obj: Channel, form: Any, change: bool) -> None:  # noqa: FBT001
-        if not change and not request.user.is_superuser:
+        if not change and not is_admin(request):
             obj.owner = request.user  # type: ignore[assignment]
         super().save_model(request, obj, form, change)
 

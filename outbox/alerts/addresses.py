@@ -1,7 +1,7 @@
 """Which addresses a channel may have, and how they are shown.
 
 Addresses of apprise may lead to any host, also to private ones, and apprise connects to them without our checks. So
-only superusers enter those; everyone else may use the services below, whose hosts no one can point elsewhere.
+only admins enter those; everyone else may use the services below, whose hosts no one can point elsewhere.
 """
 
 import re

@@ -15,7 +15,7 @@ from kilit.access.encryption import decrypt, encrypt
 from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.models import ProblemRecord
+from kilit.problems.models import ProblemRecord, sees_installation
 from kilit.problems.registry import Severity
 
 
@@ -30,8 +30,8 @@ class ChannelQuerySet(models.QuerySet["Channel"]):
         return self.filter(Q(owner=None) | Q(owner__is_active=True), is_on=True)
 
     def managed_by(self, user: Any) -> Self:
-        """Return a user's own channels; superusers manage all."""
-        return self.all() if user.is_superuser else self.filter(owner=user.pk)
+        """Return a user's own channels; admins manage all."""
+        return self.all() if user.has_perm("outbox.change_channel") else self.filter(owner=user.pk)
 
 
 class Channel(models.Model):
@@ -44,7 +44,7 @@ class Channel(models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text=_("Alerts contain only what the owner may see. Without an owner: everything."),
+        help_text=_("Alerts contain only what the owner may see. Without an owner, and for admins: everything."),
     )
     kind = models.CharField(_("kind"), max_length=8, choices=ChannelKind, default=ChannelKind.EMAIL)
     encrypted_address = models.TextField(editable=False)
@@ -64,7 +64,7 @@ class Channel(models.Model):
 
     class Meta:
         verbose_name, verbose_name_plural = _("alert channel"), _("alert channels")
-        default_permissions = ("view", "operate")
+        default_permissions = ("view", "operate", "change")
         ordering = ["name"]
         constraints = [
             *checks(
@@ -88,7 +88,7 @@ class Channel(models.Model):
     @property
     def reader(self) -> Any:
         """Return whose problems it reports; None for those of the whole installation."""
-        return None if self.owner is None or self.owner.is_superuser else self.owner
+        return None if self.owner is None or sees_installation(self.owner) else self.owner
 
     def is_quiet(self, now: datetime) -> bool:
         if self.quiet_from is None or self.quiet_to is None:
@@ -112,7 +112,7 @@ class AlertRule(models.Model):
         blank=True,
         help_text=_("All if none is chosen."),
     )
-    min_count = models.PositiveIntegerField(_("from this size"), default=1)
+    min_count = models.PositiveIntegerField(_("from this count"), default=1)
     min_severity = models.PositiveSmallIntegerField(_("from this severity"), default=Severity.WARNING.value)
 
     class Meta:

@@ -100,13 +100,16 @@ def test_what_cannot_work_is_refused(values: dict, error: str) -> None:
     assert not Channel.objects.exists()
 
 
-def test_a_superuser_makes_channels_of_the_installation_and_names_servers(admin_client) -> None:
-    assert admin_client.post(ADD, form(owner="", address="json://10.0.0.1/")).status_code == 302
+def test_admins_make_channels_of_the_installation_and_name_servers() -> None:
+    _ayse, client = person("admin")
+
+    assert client.post(ADD, form(owner="", address="json://10.0.0.1/")).status_code == 302
 
     assert Channel.objects.get().owner is None
 
 
-def test_users_see_and_change_their_own_channels_only(admin_client) -> None:
+def test_users_see_and_change_their_own_channels_only() -> None:
+    _can, admin = person("admin", "can")
     ayse, client = person("operator")
     mine, other = make_channel(name="Mine", owner=ayse), make_channel(name="Not mine")
     page = reverse("admin:outbox_channel_change", args=[other.pk])
@@ -118,7 +121,7 @@ def test_users_see_and_change_their_own_channels_only(admin_client) -> None:
     assert client.post(page, form(name="Stolen")).status_code == 302
     assert client.post(reverse("admin:outbox_channel_test", args=[other.pk])).status_code == 404
     assert Channel.objects.filter(name="Not mine").exists()
-    assert "Not mine" in admin_client.get(LIST).content.decode()
+    assert "Not mine" in admin.get(LIST).content.decode()
     assert client.post(f"{LIST}{mine.pk}/delete/").status_code == 403
 
 

@@ -1,7 +1,7 @@
 """Rules say which problems a channel reports, and the owner which it may."""
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Place, Severity
@@ -61,7 +61,8 @@ def test_without_rules_old_failures_and_notices_are_not_reported(problems) -> No
 
 def test_alerts_contain_only_what_the_owner_may_see(monkeypatch) -> None:
     ayse = User.objects.create_user("ayse")
-    root = User.objects.create_superuser("root")
+    root = User.objects.create_user("root")
+    root.groups.set(Group.objects.filter(name="admin"))
     mine, everything = make_channel(owner=ayse), make_channel("root@example.com", owner=root)
 
     def found(user: object) -> list:
