@@ -13,12 +13,13 @@ class OutboxConfig(AppConfig):
     def ready(self) -> None:
         from kilit.access.encryption import register_encrypted  # noqa: PLC0415
         from kilit.api.callbacks import register_callback_hosts  # noqa: PLC0415
+        from kilit.bulk.queues import register_queue  # noqa: PLC0415
         from kilit.lock.pruning import register_prunable  # noqa: PLC0415
         from kilit.problems.tracking import problems_tracked, register_readers  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
         from kilit.workers.metrics import registry  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
-        from outbox import endpoints, log_reader, sending, sweeps  # noqa: PLC0415
+        from outbox import endpoints, log_reader, operations, sending, sweeps  # noqa: PLC0415
         from outbox.alerts import making  # noqa: PLC0415
         from outbox.alerts import sending as alert_sending  # noqa: PLC0415
         from outbox.metrics import OutboxCollector  # noqa: PLC0415
@@ -28,6 +29,7 @@ class OutboxConfig(AppConfig):
         registry.register(OutboxCollector())
         register_encrypted(Endpoint, "encrypted_secret", "previous_secret")
         register_encrypted(Channel, "encrypted_address")
+        register_queue(operations.QUEUE)
         register_prunable(OutboxMessage, finished=sweeps.finished)
         register_doorbell(log_reader.BELL, is_due=log_reader.is_due, answer=log_reader.read_log)
         register_doorbell(sending.BELL, is_due=sending.is_due, answer=sending.send_due)

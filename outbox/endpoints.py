@@ -6,6 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from kilit.api.webhooks import TEST, EndpointTestData
+from kilit.lock.models import Activity, ActivityKind
 from kilit.workers import doorbells
 from outbox.log_reader import webhook_body
 from outbox.models import Endpoint, OutboxMessage
@@ -26,3 +27,18 @@ def send_test(endpoint: Endpoint) -> OutboxMessage:
         )
         doorbells.ring(MESSAGES.queue)
     return message
+
+
+def record_change(
+    endpoint: Endpoint, verb: str, message: str = "", *, kind: ActivityKind = ActivityKind.SETTINGS
+) -> None:
+    """Record a change in the activity, for those who see the endpoint's site; values, which may be secret, are not."""
+    Activity.objects.record(
+        kind,
+        verb,
+        model=Endpoint._meta.label_lower,
+        scope=endpoint.scope,
+        object_id=str(endpoint.pk),
+        object_name=str(endpoint),
+        message=message,
+    )

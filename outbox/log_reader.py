@@ -151,7 +151,6 @@ def _messages(
     called = set()
     message = {
         "kind": kind.name,
-        "scope": about.scope,
         "event_id": event.pk,
         "object_id": event.object_id,
         "body": body,
@@ -160,12 +159,12 @@ def _messages(
         hears = kind.name in endpoint.kinds and endpoint.scope in ("", about.scope)
         if hears and not about.for_callbacks_only:
             called.add(endpoint.url)
-            yield {**message, "endpoint_id": endpoint.pk, "url": ""}
+            yield {**message, "endpoint_id": endpoint.pk, "scope": endpoint.scope, "url": ""}
     for callback in about.callbacks:
         owned = callback_endpoint(callback)
         if owned is not None and callback.url not in called:
             called.add(callback.url)
-            yield {**message, "endpoint_id": owned.pk, "url": callback.url}
+            yield {**message, "endpoint_id": owned.pk, "scope": owned.scope, "url": callback.url}
 
 
 def webhook_body(kind: str, at: Any, data: Any) -> str:

@@ -10,8 +10,8 @@ from typing_extensions import TypedDict
 from kilit.api.cursor import Cursor
 from kilit.api.messages import Expected, Id, Message, Time, invalid, text
 from kilit.api.webhooks import webhook_kinds
-from kilit.outgoing.urls import InvalidUrl, parse_url
-from outbox.models.endpoint import LONGEST_URL, OffReason
+from kilit.outgoing.urls import InvalidUrl
+from outbox.models.endpoint import LONGEST_URL, OffReason, check_url
 from outbox.states import MessageStatus
 
 PREFIX = "msg_"
@@ -19,9 +19,9 @@ SITE = "4f1d2c3b5a69788796a5b4c3d2e1f001"
 EXAMPLE_URL = "https://shop.example/webhooks/kilit"
 
 
-def check_url(url: str) -> str:
+def read_url(url: str) -> str:
     try:
-        parse_url(url)
+        check_url(url)
     except InvalidUrl as error:
         raise invalid(str(error)) from None
     return url
@@ -44,7 +44,7 @@ def read_message_id(value: Any) -> Any:
 Url = Annotated[
     str,
     Field(max_length=LONGEST_URL, description="An http or https URL with a public host.", examples=[EXAMPLE_URL]),
-    AfterValidator(check_url),
+    AfterValidator(read_url),
 ]
 Kind = Annotated[str, Field(max_length=64, examples=["conversion.failed"]), AfterValidator(check_kind)]
 Kinds = Annotated[

@@ -24,6 +24,10 @@ class BulkQueue:
         opts = self.model._meta
         return user.is_staff and user.has_perm(f"{opts.app_label}.operate_{opts.model_name}")
 
+    def may_pause(self, user: User | AnonymousUser) -> bool:
+        """Return whether a user may stop and resume the whole queue."""
+        return self.may_act(user)
+
     def scopes_seen_by(self, user: User | AnonymousUser) -> list[str] | None:
         """Return the scopes whose rows a user sees; None means all."""
         return None

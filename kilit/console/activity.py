@@ -107,12 +107,12 @@ def _page(label: str, row: Activity) -> str:
 
 def site_choices(user: Any) -> list[tuple[str, str]]:
     """Return the sites that a user sees, as the lists offer them."""
-    found: list[tuple[str, str]] = []
+    found: dict[str, str] = {}
     for queue in queues.values():
         if name := getattr(admin.site.get_model_admin(queue.model), "scope_filter", ""):
             choices: Any = queue.filters[name]
-            found += [(str(value), str(label)) for value, label in choices.choices_for(user)]
-    return found
+            found |= {str(value): str(label) for value, label in choices.choices_for(user)}
+    return list(found.items())
 
 
 def sees_all(user: Any) -> bool:

@@ -22,7 +22,7 @@ from kilit.console.queue_admin import QueueAdmin
 MOST_PER_KIND = 5
 FEWEST_LETTERS = 2
 # Short tables that are searched as their own lists are; the longest text is a click id.
-PLACES = ("ociqueue.site",)
+PLACES = ("ociqueue.site", "outbox.endpoint")
 LONGEST = 512
 
 

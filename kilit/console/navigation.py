@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from kilit.console.workers_page import may_see_workers
 
 # Apps and models that are not named here come last.
-APPS = ("ociqueue", "pdfjobs", "orchestrator", "operations", "auth", "axes")
+APPS = ("ociqueue", "pdfjobs", "orchestrator", "outbox", "operations", "auth", "axes")
 OPERATIONS = ("problems", "bulk", "lock", "access")  # shown as one group
 ICONS = {
     "conversion": "ads_click",
@@ -20,6 +20,8 @@ ICONS = {
     "job": "carpenter",
     "customer": "contacts",
     "rulesversion": "rule",
+    "outboxmessage": "outbox",
+    "endpoint": "webhook",
     "channel": "notifications",
     "problemrecord": "report",
     "activity": "manage_search",

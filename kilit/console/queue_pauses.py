@@ -48,7 +48,7 @@ def find_pauses(user: "User | AnonymousUser") -> Iterator[Problem]:
             cause=pause.reason,
             since=pause.paused_at,
             link=panel.list_address(),
-            action=resume if panel.queue.may_act(user) else None,
+            action=resume if panel.queue.may_pause(user) else None,
         )
 
 
@@ -71,6 +71,9 @@ class PausableQueueAdmin(QueueAdmin):
     pause_title: ClassVar["StrOrPromise"]  # a question
     pause_effect: ClassVar["StrOrPromise"]
 
+    def has_pause_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
+        return self.queue.may_pause(request.user)
+
     def get_actions_list(self, request: HttpRequest) -> list[Any]:
         """Offer Pause while the queue runs; the banner offers Resume while it is paused."""
         offered: list[Any] = super().get_actions_list(request)
@@ -82,11 +85,11 @@ class PausableQueueAdmin(QueueAdmin):
         context = {
             "queue_pause": pause,
             "paused_by": Story().who(pause.paused_by) if pause else "",
-            "resume_href": self.address("resume_queue") if self.has_operate_permission(request) else "",
+            "resume_href": self.address("resume_queue") if self.has_pause_permission(request) else "",
         }
         return super().changelist_view(request, {**context, **(extra_context or {})})
 
-    @button(description=gettext_lazy("Pause the queue"), icon="pause_circle", permissions=["operate"], url_path="pause")
+    @button(description=gettext_lazy("Pause the queue"), icon="pause_circle", permissions=["pause"], url_path="pause")
     def pause_queue(self, request: HttpRequest) -> HttpResponse:
         form = PauseForm(request.POST or None)
         if request.method == "POST" and form.is_valid():
@@ -107,7 +110,7 @@ class PausableQueueAdmin(QueueAdmin):
         )
 
     def resume_queue(self, request: HttpRequest) -> HttpResponse:
-        if not self.has_operate_permission(request):
+        if not self.has_pause_permission(request):
             raise PermissionDenied
         if request.method == "POST":  # logging in again leads here without the form
             if QueuePause.objects.resume(self.queue.table):

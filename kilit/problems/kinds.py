@@ -31,6 +31,7 @@ class ProblemKind(TextChoices):
 
     # Webhooks
     ENDPOINT_OFF = "endpoint-off", _("A webhook endpoint was switched off")
+    ENDPOINT_FAILING = "endpoint-failing", _("A webhook endpoint fails")
 
     # The installation
     NO_WORKER = "none-running", _("No worker is running")

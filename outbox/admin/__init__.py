@@ -1,5 +1,11 @@
 """The outbox in the console."""
 
+from kilit.console import panels
 from outbox.admin.channels import ChannelAdmin
+from outbox.admin.endpoints import EndpointAdmin
+from outbox.admin.messages import OutboxMessageAdmin
+from outbox.admin.panel import OutboxPanel
 
-__all__ = ["ChannelAdmin"]
+panels.register_panel(OutboxPanel())
+
+__all__ = ["ChannelAdmin", "EndpointAdmin", "OutboxMessageAdmin", "OutboxPanel"]

@@ -6,12 +6,12 @@ from rest_framework.response import Response
 
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
-from kilit.lock.models import Activity, ActivityKind
+from kilit.lock.models import ActivityKind
 from kilit.workers import doorbells
 from outbox import replaying, schemas
 from outbox.api.access import OneEndpointView, OutboxView, managed_endpoints, scope_for, visible_endpoints
 from outbox.api.presenters import present_endpoint, present_endpoints, present_message
-from outbox.endpoints import send_test
+from outbox.endpoints import record_change, send_test
 from outbox.models import Endpoint
 from outbox.models.endpoint import OffReason
 from outbox.states import MESSAGES
@@ -45,7 +45,7 @@ class EndpointsView(OutboxView):
         with transaction.atomic():
             secret = made.make_secret()
             made.save()
-            record(made, "added")
+            record_change(made, "added")
         made.refresh_from_db()
         return Response({**present_endpoint(made, is_manager=True), "secret": secret}, status=201)
 
@@ -68,7 +68,7 @@ class EndpointView(OneEndpointView):
         changes = asked.model_dump(exclude_none=True)
         with transaction.atomic():
             if changes and Endpoint.objects.filter(pk=found.pk).update(**changes):
-                record(found, "changed", f"Changed {', '.join(sorted(changes))}.")
+                record_change(found, "changed", f"Changed {', '.join(sorted(changes))}.")
         found.refresh_from_db()
         return Response(present_endpoint(found, is_manager=True))
 
@@ -86,7 +86,7 @@ class EndpointView(OneEndpointView):
             Endpoint.objects.select_for_update().filter(pk=found.pk).first()  # no message is added meanwhile
             if found.messages.exists():
                 raise ApiError(409, "ENDPOINT_HAS_MESSAGES", "Messages to it are kept; switch it off instead.")
-            record(found, "deleted")
+            record_change(found, "deleted")
             found.delete()
         return Response(status=204)
 
@@ -101,7 +101,7 @@ class RotateSecretView(OneEndpointView):
         found = self.find_endpoint(request, pk)
         with transaction.atomic():
             secret = found.rotate_secret()
-            record(found, "changed", "Made a new secret.", kind=ActivityKind.KEY)
+            record_change(found, "changed", "Made a new secret.", kind=ActivityKind.KEY)
         return Response({**present_endpoint(found, is_manager=True), "secret": secret})
 
 
@@ -115,7 +115,7 @@ class SwitchOnView(OneEndpointView):
         found = self.find_endpoint(request, pk)
         with transaction.atomic():
             if Endpoint.objects.filter(pk=found.pk).switch_on():
-                record(found, "changed", "Switched on.")
+                record_change(found, "changed", "Switched on.")
                 doorbells.ring(MESSAGES.queue)
         found.refresh_from_db()
         return Response(present_endpoint(found, is_manager=True))
@@ -131,7 +131,7 @@ class SwitchOffView(OneEndpointView):
         found = self.find_endpoint(request, pk)
         with transaction.atomic():
             if Endpoint.objects.filter(pk=found.pk).switch_off(OffReason.OPERATOR):
-                record(found, "changed", "Switched off.")
+                record_change(found, "changed", "Switched off.")
         found.refresh_from_db()
         return Response(present_endpoint(found, is_manager=True))
 
@@ -167,16 +167,3 @@ class ReplayView(OneEndpointView):
         except replaying.ReplayRefused as error:
             raise ApiError(409, "ENDPOINT_OFF", str(error)) from None
         return Response(vars(result))
-
-
-def record(row: Endpoint, verb: str, message: str = "", *, kind: ActivityKind = ActivityKind.SETTINGS) -> None:
-    """Record a change in the activity, for those who see the endpoint's site."""
-    Activity.objects.record(
-        kind,
-        verb,
-        model=Endpoint._meta.label_lower,
-        scope=row.scope,
-        object_id=str(row.pk),
-        object_name=str(row),
-        message=message,
-    )

@@ -11,6 +11,7 @@ from kilit.api.cursor import encode_cursor
 from kilit.api.presenting import present
 from kilit.lock.identity import CLOCKS_DIFFER_BY, first_at
 from outbox.models import Attempt, Endpoint, OutboxMessage
+from outbox.models.endpoint import hide_query
 from outbox.models.message import OutboxMessageQuerySet
 from outbox.schemas import AttemptShown, EndpointShown, MessageDetail, MessageShown, MessagesQuery
 from outbox.states import WAITING
@@ -68,7 +69,10 @@ def present_message(message: OutboxMessage) -> dict[str, Any]:
 
 def present_message_detail(message: OutboxMessage) -> dict[str, Any]:
     newest = Attempt.objects.filter(message_id=message.pk).order_by("-pk")[:MOST_ATTEMPTS]
-    attempts = [present(attempt, AttemptShown) for attempt in reversed(newest)]
+    attempts = [
+        present(attempt, AttemptShown, answer=hide_query(attempt.answer, message.address))
+        for attempt in reversed(newest)
+    ]
     return present(message, MessageDetail, **_values(message), attempts=attempts)
 
 

@@ -2,14 +2,17 @@
 
 import secrets
 from base64 import b64encode
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import connection, models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from kilit.access.encryption import decrypt, encrypt
@@ -17,10 +20,14 @@ from kilit.access.scopes import INSTALLATION, scopes_run_by, scopes_seen_by
 from kilit.lock.audit import current_context
 from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
+from kilit.outgoing.addresses import public_or_in
+from kilit.outgoing.urls import InvalidUrl, parse_url
 from outbox.models.position import WEBHOOKS, LogPosition
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - as Standard Webhooks has it
 SECRET_BYTES = 32
+SHORTEST_HIDDEN = 4  # characters of a value in a query: shorter ones are no secrets
+FOR_ALL = "outbox.change_endpoint"  # admins have it: they manage all endpoints
 LONGEST_URL = 2000
 # For this long after a rotation, messages are signed with the previous secret too.
 ROTATION = timedelta(hours=24)
@@ -37,11 +44,12 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         return self.filter(is_on=True)
 
     def visible_to(self, user: Any) -> Self:
-        return self._of_scopes(user, scopes_seen_by(user), "outbox.view_endpoint")
+        return self.of_scopes(endpoint_scopes_seen_by(user)) if user.has_perm("outbox.view_endpoint") else self.none()
 
     def managed_by(self, user: Any) -> Self:
         """Return the endpoints of the sites that a user runs, and for admins those of the installation too."""
-        return self._of_scopes(user, scopes_run_by(user), "outbox.operate_endpoint")
+        may_operate = user.has_perm("outbox.operate_endpoint")
+        return self.of_scopes(endpoint_scopes_run_by(user)) if may_operate else self.none()
 
     def usable_by(self, user: Any) -> Self:
         """Return the endpoints that a caller's callbacks may go to."""
@@ -59,12 +67,18 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         off = {"is_on": False, "off_reason": reason, "off_at": Now(), "off_by": current_context().actor}
         return self.on().update(**off)
 
-    def _of_scopes(self, user: Any, scopes: list[str] | None, permission: str) -> Self:
-        if not user.has_perm(permission):
-            return self.none()
-        if scopes is None or user.has_perm("outbox.change_endpoint"):
-            return self.all()
-        return self.filter(scope__in=scopes)
+    def of_scopes(self, scopes: list[str] | None) -> Self:
+        return self.all() if scopes is None else self.filter(scope__in=scopes)
+
+
+def endpoint_scopes_seen_by(user: Any) -> list[str] | None:
+    """Return the sites whose endpoints and messages a user sees; None means all, and the installation's."""
+    return None if user.has_perm(FOR_ALL) else scopes_seen_by(user)
+
+
+def endpoint_scopes_run_by(user: Any) -> list[str] | None:
+    """Return the sites whose endpoints a user manages; None means all, and the installation's."""
+    return None if user.has_perm(FOR_ALL) else scopes_run_by(user)
 
 
 class Endpoint(models.Model):
@@ -122,9 +136,7 @@ class Endpoint(models.Model):
 
     @property
     def shown_url(self) -> str:
-        """Return the address without what may be secret: its query."""
-        parts = urlsplit(self.url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" + ("?…" if parts.query else "")
+        return without_query(self.url)
 
     def make_secret(self) -> str:
         """Set a new secret and return its text; only the encrypted one is stored, and only when saved."""
@@ -149,6 +161,32 @@ class Endpoint(models.Model):
         if self.previous_until is not None and self.previous_until > now:
             valid.append(self.previous_secret)
         return [decrypt(each) for each in valid]
+
+
+def check_url(url: str) -> None:
+    """Raise InvalidUrl for an address that no endpoint may have; where a name leads is checked when it is called."""
+    target, is_allowed = parse_url(url), True
+    with suppress(ValueError):  # it is a name, not an address
+        is_allowed = public_or_in(settings.WEBHOOK_PRIVATE_ADDRESSES)(target.host)
+    if not is_allowed:
+        raise InvalidUrl(gettext("The host is in a private network, which is not allowed."))
+    if not (target.uses_tls or settings.DEBUG or settings.WEBHOOK_PRIVATE_ADDRESSES):
+        raise InvalidUrl(gettext("Enter an https URL: over http, others could read the messages."))
+
+
+def without_query(url: str) -> str:
+    """Return an address without what may be secret: its query."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" + ("?…" if parts.query else "")
+
+
+def hide_query(text: str, url: str) -> str:
+    """Return a text, such as a receiver's answer, without what it repeats of an address's query."""
+    query = urlsplit(url).query
+    values = (value for _name, value in parse_qsl(query))
+    for secret in (query, *sorted(values, key=len, reverse=True)):
+        text = text.replace(secret, "…") if len(secret) >= SHORTEST_HIDDEN else text
+    return text
 
 
 def new_secret() -> str:

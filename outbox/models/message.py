@@ -17,7 +17,13 @@ from kilit.lock.models.queue_pause import is_not_paused
 from kilit.lock.pruning import cutoff_of
 from kilit.lock.triggers import lifecycle_triggers
 from outbox.models.channel import Channel
-from outbox.models.endpoint import LONGEST_URL, Endpoint
+from outbox.models.endpoint import (
+    LONGEST_URL,
+    Endpoint,
+    endpoint_scopes_run_by,
+    endpoint_scopes_seen_by,
+    without_query,
+)
 from outbox.states import ENDED, EXPIRES_AFTER, MAX_ATTEMPTS, MESSAGES, WAITING, MessageStatus
 
 FAILURES = Failures(
@@ -34,6 +40,18 @@ NO_ERROR: dict[str, Any] = {"error_code": "", "error_message": "", "response_cod
 
 
 class OutboxMessageQuerySet(LeasedQuerySet["OutboxMessage"]):
+    def visible_to(self, user: Any) -> Self:
+        may_view = user.has_perm("outbox.view_outboxmessage")
+        return self.of_scopes(endpoint_scopes_seen_by(user)) if may_view else self.none()
+
+    def managed_by(self, user: Any) -> Self:
+        """Return the messages of the endpoints that a user manages."""
+        may_operate = user.has_perm("outbox.operate_outboxmessage")
+        return self.of_scopes(endpoint_scopes_run_by(user)) if may_operate else self.none()
+
+    def of_scopes(self, scopes: list[str] | None) -> Self:
+        return self.all() if scopes is None else self.filter(scope__in=scopes)
+
     def waiting(self) -> Self:
         return self.filter(status__in=WAITING)
 
@@ -181,6 +199,10 @@ class OutboxMessage(LeasedModel):
             models.Index(fields=["scope", "id"], name="message_of_scope"),
             models.Index(fields=["kind", "id"], name="message_of_kind"),
             models.Index(fields=["object_id", "id"], name="message_of_job"),
+            # The failed messages of an endpoint, counted on its page.
+            models.Index(
+                fields=["endpoint", "id"], condition=Q(status=MessageStatus.FAILED), name="message_failed_of_endpoint"
+            ),
             FAILURES.index("message_of_error_group"),
         ]
 
@@ -193,3 +215,11 @@ class OutboxMessage(LeasedModel):
     def address(self) -> str:
         """Return where a webhook goes; a channel's address is secret, and has no place here."""
         return self.url or (self.endpoint.url if self.endpoint else "")
+
+    @property
+    def shown_address(self) -> str:
+        return without_query(self.address) if self.address else ""
+
+    @property
+    def receiver(self) -> "Endpoint | Channel | None":
+        return self.endpoint or self.channel

@@ -12,7 +12,7 @@ from tests.support.dashboard import BOARD, make_conversions, make_site, text_of
 
 pytestmark = pytest.mark.django_db
 
-CONVERSIONS, PDF, CUTTING = panels
+CONVERSIONS, PDF, CUTTING, OUTBOX = panels
 
 
 def fresh(username: str) -> User:
@@ -78,6 +78,7 @@ def test_a_queue_that_a_user_may_not_see_has_no_panel(make_person) -> None:
     assert str(PDF.title) in text
     assert str(CONVERSIONS.title) not in text
     assert str(CUTTING.title) not in text
+    assert str(OUTBOX.title) not in text
     assert "Scheduled tasks" not in text
 
 

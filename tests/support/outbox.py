@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from random import randrange
-from typing import Any, TypedDict
+from typing import Any
 from uuid import UUID
 
 from django.db.models.functions import Now
+from typing_extensions import TypedDict
 
 from kilit.api.webhooks import Described, WebhookKind
 from kilit.lock.identity import first_at
+from kilit.lock.leases import no_lease
 from kilit.lock.models import Event
 from outbox.models import Endpoint, OutboxMessage
 
@@ -40,7 +42,27 @@ def make_endpoint(**columns: Any) -> Endpoint:
 def make_message(**columns: Any) -> OutboxMessage:
     if "endpoint" not in columns:
         columns["endpoint"] = Endpoint.objects.first() or make_endpoint()
-    return OutboxMessage.objects.create(**{"kind": PARCEL_CARRIED.name, "body": "{}", **columns})
+    scope = columns["endpoint"].scope
+    return OutboxMessage.objects.create(**{"kind": PARCEL_CARRIED.name, "scope": scope, "body": "{}", **columns})
+
+
+def make_failed_message(*, code: str = "HTTP_5XX", **columns: Any) -> OutboxMessage:
+    """Store a message whose attempts are used up."""
+    message = make_message(**columns)
+    mine = OutboxMessage.objects.filter(pk=message.pk)
+    mine.claim(limit=1)
+    mine.move("fail", error_code=code, error_message="It did not work.", response_code=500, **no_lease())
+    message.refresh_from_db()
+    return message
+
+
+def make_delivered_message(**columns: Any) -> OutboxMessage:
+    message = make_message(**columns)
+    mine = OutboxMessage.objects.filter(pk=message.pk)
+    mine.claim(limit=1)
+    mine.move("deliver", response_code=200, delivered_at=Now(), **no_lease())
+    message.refresh_from_db()
+    return message
 
 
 def queue_messages(endpoint: Endpoint, count: int) -> list[OutboxMessage]:

@@ -1,0 +1,75 @@
+"""Columns and fields of a message in the console; the query of an address, which may be secret, is in none of them."""
+
+from typing import Any
+
+from django.utils import timezone
+from django.utils.formats import number_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from kilit.access.scopes import scope_names
+from kilit.console.formatting import breakable, code_badge, column, distance, error_cell, exactly, since, two_lines
+from outbox.admin.error_meanings import explain_code
+from outbox.models import OutboxMessage
+from outbox.states import WAITING, MessageStatus
+
+COLOURS = {
+    MessageStatus.QUEUED: "info",
+    MessageStatus.SENDING: "primary",
+    MessageStatus.RETRY: "warning",
+    MessageStatus.DELIVERED: "success",
+    MessageStatus.FAILED: "danger",
+}
+
+
+def state_badge(status: str) -> SafeString:
+    return code_badge(status, COLOURS[MessageStatus(status)])
+
+
+def row_name(row: OutboxMessage) -> str:
+    return f"{row.kind} …{row.webhook_id[-8:]}"
+
+
+def site_name(row: Any) -> str:
+    """Return the name of the site that a message or an endpoint belongs to; lists have fetched it for all rows."""
+    if not row.scope:
+        return gettext("Installation")
+    name = getattr(row, "site_name", None)
+    return name if name is not None else scope_names().get(row.scope, row.scope)
+
+
+def _next_attempt(row: OutboxMessage) -> SafeString | str:
+    if row.status not in WAITING:
+        return "-"
+    if row.next_try_at <= timezone.now():
+        return gettext("now")
+    text = gettext("in %(span)s") % {"span": distance(row.next_try_at)}
+    return format_html('<span class="whitespace-nowrap" title="{}">{}</span>', exactly(row.next_try_at), text)
+
+
+def _attempts(row: OutboxMessage) -> str:
+    return number_format(row.attempt_count)
+
+
+name = column("name", _("event"), lambda row: two_lines(row.kind, f"…{row.webhook_id[-12:]}", title=row.webhook_id))
+state = column("state", _("state"), lambda row: state_badge(row.status))
+endpoint = column("endpoint", _("receiver"), lambda row: two_lines(str(row.receiver), site_name(row)))
+attempts = column("attempts", _("attempts"), _attempts)
+next_attempt = column("next_attempt", _("next attempt"), _next_attempt)
+error = column(
+    "error", _("error"), lambda row: error_cell(row.error_code, explain_code(row.error_code) or row.error_message)
+)
+age = column("age", _("age"), lambda row: since(row.created_at), order="id")
+site = column("site", _("site"), site_name)
+address = column("address", _("address"), lambda row: breakable(row.shown_address) or "-")
+webhook_id = column("webhook_id", _("message id"), lambda row: breakable(row.webhook_id))
+job = column("job", _("job"), lambda row: breakable(str(row.object_id)) if row.object_id else "-")
+# Columns are functions, so Django does not sort by them, which would read the whole table.
+COLUMNS = [name, state, endpoint, attempts, next_attempt, error, age]
+FIELDSETS: Any = [
+    (None, {"fields": ["kind", "endpoint", "channel", site, address, webhook_id, job]}),
+    (_("Last attempt"), {"fields": ["response_code", "error_code", "error_message"]}),
+    (_("Times"), {"fields": ["created_at", attempts, next_attempt, "delivered_at"]}),
+]

@@ -1,0 +1,163 @@
+"""What is done with an endpoint on its page: switch it on or off, rotate its secret, test it, replay a time span."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from kilit.console.blockers import moment
+from kilit.console.formatting import new_key, number, page
+from kilit.lock.models import ActivityKind
+from kilit.workers import doorbells
+from outbox.admin.endpoint_forms import SpanForm, SwitchForm
+from outbox.admin.endpoint_permissions import endpoint_of, may_manage
+from outbox.endpoints import record_change, send_test
+from outbox.models import Endpoint
+from outbox.models.endpoint import ROTATION, OffReason
+from outbox.replaying import Span, replay
+from outbox.states import EXPIRES_AFTER, MESSAGES
+
+REPLAY_SECONDS = 20.0  # of one request; the page offers to continue
+SUGGESTED_SPAN = timedelta(hours=24)
+
+
+def page_of(endpoint: Endpoint) -> str:
+    return reverse("admin:outbox_endpoint_change", args=[endpoint.pk])
+
+
+@transaction.atomic  # a switch and its record
+def switch_off(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
+    form = SwitchForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        if Endpoint.objects.filter(pk=endpoint.pk).switch_off(OffReason.OPERATOR):
+            record_change(endpoint, "changed", f"Switched off: {form.cleaned_data['reason']}")
+            messages.success(request, _("%(endpoint)s is switched off.") % {"endpoint": endpoint})
+        else:
+            messages.info(request, _("%(endpoint)s was off already.") % {"endpoint": endpoint})
+        return HttpResponseRedirect(page_of(endpoint))
+    sentences = [
+        _("Events are not reported to it while it is off."),
+        _("Messages that wait are kept for %(days)s days, then they fail.") % {"days": EXPIRES_AFTER.days},
+    ]
+    title = _("Switch off %(endpoint)s?") % {"endpoint": endpoint}
+    return _confirm(model_admin, request, endpoint, title=title, sentences=sentences, form=form, submit=_("Switch off"))
+
+
+@transaction.atomic
+def switch_on(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
+    form = SwitchForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        if Endpoint.objects.filter(pk=endpoint.pk).switch_on():
+            record_change(endpoint, "changed", f"Switched on: {form.cleaned_data['reason']}")
+            doorbells.ring(MESSAGES.queue)
+            messages.success(request, _("%(endpoint)s is switched on.") % {"endpoint": endpoint})
+        else:
+            messages.info(request, _("%(endpoint)s was on already.") % {"endpoint": endpoint})
+        return HttpResponseRedirect(page_of(endpoint))
+    sentences = [
+        _("Messages that wait are sent, and events are reported from now on."),
+        _("What happened while it was off is not sent automatically: replay that time span afterwards."),
+    ]
+    title = _("Switch on %(endpoint)s?") % {"endpoint": endpoint}
+    return _confirm(model_admin, request, endpoint, title=title, sentences=sentences, form=form, submit=_("Switch on"))
+
+
+@transaction.atomic
+def rotate_secret(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
+    if request.method == "POST":
+        Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)  # serializes two clicks
+        endpoint.refresh_from_db()
+        if request.POST.get("after", "") != _last_rotation(endpoint):
+            message = _("Nothing was changed: the secret was rotated after you opened the page.")
+            messages.error(request, message)
+            return HttpResponseRedirect(page_of(endpoint))
+        secret = endpoint.rotate_secret()
+        record_change(endpoint, "changed", "Rotated the signing secret.", kind=ActivityKind.KEY)
+        until = moment(endpoint.previous_until) if endpoint.previous_until else ""
+        sentence = _("Copy the new secret now; it cannot be viewed again. The old one signs too until %(time)s:")
+        messages.warning(request, new_key(sentence % {"time": until}, secret))
+        return HttpResponseRedirect(page_of(endpoint))
+    hours = {"hours": int(ROTATION.total_seconds() // 3600)}
+    sentences = [
+        _("Messages are signed with the new secret and the old one for %(hours)s hours.") % hours,
+        _("Give the receiver the new secret within that time. It is shown once, on the next page."),
+    ]
+    if endpoint.previous_until and endpoint.previous_until > timezone.now():
+        sentences.append(_("A rotation is under way: the secret before this one is not used any more from now on."))
+    title = _("Rotate the secret of %(endpoint)s?") % {"endpoint": endpoint}
+    kept = {"after": _last_rotation(endpoint)}
+    return _confirm(model_admin, request, endpoint, title=title, sentences=sentences, kept=kept, submit=_("Rotate"))
+
+
+def _last_rotation(endpoint: Endpoint) -> str:
+    return endpoint.previous_until.isoformat() if endpoint.previous_until else "none"
+
+
+@transaction.atomic
+def send_test_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    """Send a test, and lead to the message's page, which shows how it goes."""
+    endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
+    if request.method != "POST":  # logging in again leads here without the form
+        return HttpResponseRedirect(page_of(endpoint))
+    if not endpoint.is_on:
+        messages.error(request, _("Switch the endpoint on first."))
+        return HttpResponseRedirect(page_of(endpoint))
+    message = send_test(endpoint)
+    record_change(endpoint, "changed", "Sent a test.")
+    messages.success(request, _("The test is on its way. This page shows how it goes."))
+    return HttpResponseRedirect(reverse("admin:outbox_outboxmessage_change", args=[message.pk]))
+
+
+def replay_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
+    endpoint = endpoint_of(model_admin, request, object_id, allowed=may_manage)
+    form, kept = SpanForm(request.POST or None, initial=_suggested_span()), {}
+    if not endpoint.is_on:
+        messages.error(request, _("Switch the endpoint on first."))
+        return HttpResponseRedirect(page_of(endpoint))
+    if request.method == "POST" and form.is_valid():
+        span, after = Span(form.cleaned_data["start"], form.cleaned_data["end"]), request.POST.get("after", "")
+        result = replay(endpoint, span, after=int(after) if after.isdecimal() else None, seconds=REPLAY_SECONDS)
+        record_change(endpoint, "changed", f"Replayed {span.start.isoformat()} to {span.end.isoformat()}.")
+        values = {"replayed": number(result.replayed), "created": number(result.created)}
+        done = _("Sent again: %(replayed)s messages. New: %(created)s, about events that had no message.") % values
+        if result.resume_after is None:
+            messages.success(request, done)
+            return HttpResponseRedirect(page_of(endpoint))
+        messages.warning(request, f"{done} {_('There is more: replay again to continue.')}")
+        kept = {"after": str(result.resume_after)}
+    sentences = [
+        _("Messages of this time that were delivered or failed are sent again, under the same ids."),
+        _("Events of its kinds that were not reported to it, because it was off, are reported now."),
+    ]
+    title = _("Replay a time span for %(endpoint)s") % {"endpoint": endpoint}
+    return _confirm(
+        model_admin, request, endpoint, title=title, sentences=sentences, form=form, kept=kept, submit=_("Replay")
+    )
+
+
+def _suggested_span() -> dict[str, Any]:
+    now = timezone.now()
+    return {"start": now - SUGGESTED_SPAN, "end": now}
+
+
+def _confirm(
+    model_admin: Any, request: HttpRequest, endpoint: Endpoint, *, title: str, sentences: list[str], **context: Any
+) -> HttpResponse:
+    return page(
+        model_admin,
+        request,
+        "admin/console/confirm.html",
+        title=title,
+        original=endpoint,
+        sentences=sentences,
+        back=page_of(endpoint),
+        **context,
+    )

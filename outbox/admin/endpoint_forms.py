@@ -1,0 +1,102 @@
+"""The forms of an endpoint."""
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from kilit.access.scopes import INSTALLATION, scope_names
+from kilit.api.webhooks import webhook_kinds
+from kilit.outgoing.urls import InvalidUrl
+from outbox.models import Endpoint
+from outbox.models.endpoint import check_url, endpoint_scopes_run_by
+
+LOCAL_TIME = "%Y-%m-%dT%H:%M"
+
+
+class EndpointForm(forms.ModelForm[Endpoint]):
+    user: Any = None  # set by the admin, for each request
+
+    scope = forms.ChoiceField(
+        label=gettext_lazy("Site"),
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+        help_text=gettext_lazy("It reports what happens at this site. This cannot be changed later."),
+    )
+    kinds = forms.MultipleChoiceField(
+        label=gettext_lazy("Events"),
+        required=False,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        help_text=gettext_lazy("With none of them, it only receives the callbacks of PDF jobs."),
+    )
+
+    class Meta:
+        model = Endpoint
+        fields = ("url", "description", "kinds", "scope")
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        known = {name: format_html("<b>{}</b> {}", name, kind.about) for name, kind in webhook_kinds.items()}
+        kept: Any = self.instance.kinds  # also those that this version no longer has
+        fields: Any = self.fields
+        fields["kinds"].choices = [*known.items(), *((name, name) for name in kept if name not in known)]
+        if not self.instance._state.adding:  # noqa: SLF001 - new instances have ids, too
+            del self.fields["scope"]
+            return
+        run = endpoint_scopes_run_by(self.user)
+        sites = [(scope, name) for scope, name in scope_names().items() if run is None or scope in run]
+        everything = [(INSTALLATION, _("The whole installation"))] if run is None else []
+        fields["scope"].choices = [*everything, *sorted(sites, key=lambda site: site[1].casefold())]
+        fields["scope"].required = run is not None
+
+    def clean_url(self) -> str:
+        url: str = self.cleaned_data["url"].strip()
+        try:
+            check_url(url)
+        except InvalidUrl as why:
+            raise ValidationError(str(why)) from None
+        return url
+
+
+class SwitchForm(forms.Form):
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        max_length=200,
+        widget=UnfoldAdminTextInputWidget(attrs={"autofocus": True}),
+        help_text=gettext_lazy("Shown in the activity, with your name."),
+    )
+
+
+class MomentInput(UnfoldAdminTextInputWidget):
+    """A day and a time; the browser offers a calendar."""
+
+    input_type = "datetime-local"
+
+    def format_value(self, value: Any) -> str | None:
+        return timezone.localtime(value).strftime(LOCAL_TIME) if isinstance(value, datetime) else value
+
+
+class SpanForm(forms.Form):
+    start = forms.DateTimeField(
+        label=gettext_lazy("From"), input_formats=[LOCAL_TIME, "%Y-%m-%d %H:%M"], widget=MomentInput
+    )
+    end = forms.DateTimeField(
+        label=gettext_lazy("To"), input_formats=[LOCAL_TIME, "%Y-%m-%d %H:%M"], widget=MomentInput
+    )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        start, end = cleaned.get("start"), cleaned.get("end")
+        if start and end and start >= end:
+            raise ValidationError(_("The end has to be after the beginning."))
+        return cleaned

@@ -1,0 +1,182 @@
+"""Messages in the console: the list, the page, what blocks one, and what operators do with them."""
+
+from datetime import timedelta
+
+import pytest
+from django.db.models.functions import Now
+
+from kilit.lock.models import Event, QueuePause
+from kilit.workers.models import Heartbeat
+from outbox.models import Attempt, Endpoint, OutboxMessage
+from outbox.states import MESSAGES as TABLE
+from tests.support.dashboard import text_of
+from tests.support.outbox import make_delivered_message, make_endpoint, make_failed_message, make_message
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("parcel_kind")]
+
+MESSAGES = "/admin/outbox/outboxmessage/"
+
+
+@pytest.fixture
+def operator(make_person, site):
+    Heartbeat.objects.create(name="pc:1:a", alive_at=Now())
+    make_endpoint(scope=str(site.pk), description="Shop")
+    return make_person(role="operator", sites={site: "operator"})
+
+
+def page(message: OutboxMessage) -> str:
+    return f"{MESSAGES}{message.pk}/change/"
+
+
+def status_of(message: OutboxMessage) -> str:
+    return OutboxMessage.objects.get(pk=message.pk).status
+
+
+def test_the_list_names_event_endpoint_site_and_error(operator, site) -> None:
+    make_failed_message()
+    make_message(next_try_at=Now() + timedelta(minutes=5))
+
+    text = text_of(operator, MESSAGES)
+
+    for word in ("parcel.carried", "Shop", site.name, "FAILED", "HTTP_ 5XX", "in 4 minutes", "QUEUED"):
+        assert word in text, word
+
+
+@pytest.mark.parametrize("filters", ["status=FAILED", "kind=parcel.carried", "site={site}", "endpoint={endpoint}"])
+def test_the_list_is_filtered(operator, site, filters: str) -> None:
+    other = make_endpoint(url="https://other.example/")
+    message = make_failed_message(endpoint=Endpoint.objects.first())
+    make_message(endpoint=other, kind="test")
+    values = {"site": site.pk, "endpoint": message.endpoint_id}
+
+    text = operator.get(f"{MESSAGES}?{filters.format(**values)}").text
+
+    assert page(message) in text
+    assert text.count("/change/?_changelist_filters") >= 1
+
+
+def test_a_message_is_found_by_its_id_and_by_its_job(operator) -> None:
+    message = make_message(object_id="01990000-0000-7000-8000-000000000001")
+    make_message()
+
+    for text in (message.webhook_id, str(message.pk), str(message.object_id), "pdf_01990000000070008000000000000001"):
+        found = operator.get(MESSAGES, {"q": text}).text
+        assert page(message) in found, text
+        assert found.count("column-state") == 1
+        assert page(message) in operator.get("/admin/search/", {"s": text}).text, text
+
+
+def test_the_page_shows_body_attempts_and_answers(operator) -> None:
+    message = make_failed_message(body='{"type":"parcel.carried","data":{"id":"ş"}}')
+    Attempt.objects.create(
+        message_id=message.pk,
+        number=1,
+        seconds=0.25,
+        url=message.shown_address,
+        request_headers={"webhook-id": message.webhook_id},
+        response_code=500,
+        answer="<b>Oops</b>",
+        error_code="HTTP_5XX",
+        error_message="Internal Server Error",
+    )
+
+    text = operator.get(page(message)).text
+
+    assert "&quot;id&quot;: &quot;ş&quot;" in text
+    assert "The receiver failed to process the message." in text
+    assert "0.25 s" in text
+    assert "&lt;b&gt;Oops&lt;/b&gt;" in text
+    assert message.webhook_id in text
+
+
+def test_a_failed_message_is_retried_at_once(operator) -> None:
+    message = make_failed_message()
+
+    operator.post(f"{MESSAGES}act/retry/", {"ids": str(message.pk), "from_row": "1"})
+
+    assert status_of(message) == "QUEUED"
+    assert "Retried by ayse" in text_of(operator, page(message))
+
+
+def test_a_delivered_message_is_sent_again_under_its_id(operator) -> None:
+    message, failed = make_delivered_message(), make_failed_message()
+
+    operator.post(f"{MESSAGES}act/replay/", {"ids": f"{message.pk},{failed.pk}", "reason": "Lost there"})
+
+    assert (status_of(message), status_of(failed)) == ("QUEUED", "FAILED")
+    assert Event.objects.filter(object_id=message.pk).latest("id").message == "Lost there"
+
+
+def test_a_waiting_message_is_marked_failed(operator) -> None:
+    message = make_message()
+
+    operator.post(f"{MESSAGES}act/mark_failed/", {"ids": str(message.pk), "reason": "Not needed"})
+
+    assert status_of(message) == "FAILED"
+    assert "An operator marked it failed." in text_of(operator, page(message))
+
+
+def test_a_group_of_failures_is_retried_by_its_filter(operator) -> None:
+    message = make_failed_message()
+    message.refresh_from_db()
+
+    answer = operator.get(f"{MESSAGES}all/retry/?group={message.error_group}")
+
+    assert answer.status_code == 200
+    assert "Retry 1 message?" in answer.text
+
+
+def test_the_export_names_what_failed(operator) -> None:
+    message = make_failed_message()
+    make_delivered_message()
+
+    lines = operator.get(f"{MESSAGES}dead-letters/").getvalue().decode().splitlines()
+
+    assert len(lines) == 2
+    assert message.webhook_id in lines[1]
+    assert "https://shop.example/hook" in lines[1]
+
+
+# What blocks a message
+
+
+def test_a_message_that_is_due_has_no_blocker(operator) -> None:
+    assert "Nothing: it is due" in text_of(operator, page(make_message()))
+
+
+def test_a_later_attempt_says_when(operator) -> None:
+    message = make_message(next_try_at=Now() + timedelta(hours=2))
+
+    assert "Attempt 1 is made at" in text_of(operator, page(message))
+
+
+def test_an_endpoint_that_is_off_blocks_its_messages(operator) -> None:
+    message = make_message()
+    Endpoint.objects.all().switch_off("FAILING")
+
+    text = text_of(operator, page(message))
+
+    assert "The endpoint is switched off: it failed for three days." in text
+    assert "if the endpoint stays off" in text
+
+
+def test_a_receiver_may_ask_to_wait(operator) -> None:
+    message = make_message()
+    Endpoint.objects.update(wait_until=Now() + timedelta(minutes=30))
+
+    assert "The receiver asked to wait until" in text_of(operator, page(message))
+
+
+def test_a_paused_queue_blocks_its_messages(operator) -> None:
+    message = make_message()
+    QueuePause.objects.pause(TABLE, reason="Maintenance")
+
+    assert "The queue is paused by" in text_of(operator, page(message))
+
+
+def test_a_worker_that_does_not_report_is_named(operator) -> None:
+    message = make_message()
+    OutboxMessage.objects.claim(limit=1)
+    OutboxMessage.objects.update(lease_until=Now() - timedelta(minutes=3))
+
+    assert "the scheduled task outbox_recover takes it back" in text_of(operator, page(message))
