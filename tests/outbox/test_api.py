@@ -11,6 +11,7 @@ from kilit.lock.models import Activity
 from ociqueue.models import Site
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import OffReason
+from tests.support.denied_requests import refusals
 from tests.support.fixtures.outbox_api import Api, admin, api, make_site, make_user, site, viewer
 from tests.support.outbox import make_endpoint, make_message
 
@@ -118,7 +119,9 @@ def test_a_viewer_sees_a_site_s_endpoints_without_the_query_and_changes_none(
     assert seen.json()["url"] == "https://shop.example/hook?…"
     assert "token" not in viewer("GET", "endpoints").text
     assert {answer.status_code for answer in answers} == {403}
+    before = refusals()
     assert viewer("POST", "endpoints", NEW).status_code == 403
+    assert refusals() == before + 1
     endpoint.refresh_from_db()
     assert (endpoint.is_on, endpoint.previous_secret, OutboxMessage.objects.count()) == (True, "", 0)
 

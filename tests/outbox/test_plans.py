@@ -1,10 +1,16 @@
 """Query plans beside many messages: what runs all day reads only those that are due."""
 
+from datetime import UTC, datetime
+from typing import Any
+
 import pytest
 
-from outbox import sending, sweeps
+from outbox import metrics, sending, sweeps
+from outbox.api.presenters import message_page
 from outbox.models import Endpoint
 from outbox.models.endpoint import OffReason
+from outbox.replaying import Span, replay
+from outbox.schemas import MessagesQuery
 from tests.support.outbox import make_endpoint
 from tests.support.plans import blocks, crowding, explained, statements, walked
 
@@ -22,9 +28,13 @@ FILL = """
 """
 
 
+def listed(endpoints: Any, **query: str) -> dict[str, Any]:
+    return message_page(MessagesQuery.read(query), endpoints)
+
+
 def test_nothing_that_runs_all_day_walks_the_messages(sql) -> None:
     with crowding("outbox_endpoint", TABLE):
-        endpoint, off = make_endpoint(), make_endpoint()
+        endpoint, off, small = make_endpoint(), make_endpoint(), make_endpoint(scope="small")
         Endpoint.objects.filter(pk=off.pk).switch_off(OffReason.OPERATOR)
         for place, (owner, status) in enumerate([(endpoint, "DELIVERED"), (endpoint, "RETRY"), (off, "RETRY")]):
             sql(FILL, owner.pk, place * ROWS, (place + 1) * ROWS - 1, status)
@@ -32,6 +42,14 @@ def test_nothing_that_runs_all_day_walks_the_messages(sql) -> None:
         "is due": sending.is_due,
         "claim": lambda: sending.claim(endpoint, limit=50),
         "sweep": sweeps.recover,
+        "metrics": metrics.oldest_due,
+        "replay": lambda: replay(endpoint, Span(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC))),
+        "list": lambda: listed(None),
+        "list of a state": lambda: listed(None, status="FAILED"),
+        "list of a kind": lambda: listed(None, kind="site.paused"),
+        "list of an endpoint": lambda: listed(None, endpoint=str(off.pk)),
+        "list of an endpoint's failures": lambda: listed(None, endpoint=str(off.pk), status="FAILED"),
+        "list of a site": lambda: listed(Endpoint.objects.filter(scope=small.scope)),
     }
 
     for name, chore in chores.items():
