@@ -46,10 +46,6 @@ class MuteForm(forms.Form):
     )
 
 
-def mute_address(record: ProblemRecord) -> str:
-    return reverse("admin:problems_problemrecord_mute", args=[record.pk])
-
-
 def may_mute(user: Any) -> bool:
     return bool(user.has_perm("problems.operate_problemrecord"))
 
@@ -60,7 +56,7 @@ def is_muted(record: ProblemRecord) -> bool:
 
 def _title(record: ProblemRecord) -> SafeString:
     cause = str(record.text("cause"))
-    return two_lines(link(mute_address(record), record.title), cause)
+    return two_lines(record.title, cause)
 
 
 def _state(record: ProblemRecord) -> SafeString:
@@ -100,7 +96,6 @@ def _facts(record: ProblemRecord) -> Iterator[tuple[str, str]]:
 
 class ProblemRecordAdmin(CappedListAdmin):
     list_display = [title, severity, size, state, opened, lasted]
-    list_display_links = None
     list_filter = ["status"]
     list_before_template = "admin/console/problems_intro.html"
 

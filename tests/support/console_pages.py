@@ -53,6 +53,8 @@ def places(house: House) -> dict[str, str]:
         "rules": "/admin/orchestrator/rulesversion/",
         "preflight": "/admin/orchestrator/job/preflight/",
         "activity": "/admin/lock/activity/",
+        "problems": "/admin/problems/problemrecord/",
+        "add-channel": "/admin/outbox/channel/add/",
         "events": "/admin/lock/event/",
         "keys": "/admin/access/apikey/",
         "refusals": "/admin/access/deniedrequest/",
