@@ -5,7 +5,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("outbox", "0003_channel_indexes")]
+    dependencies = [("outbox", "0004_channel_admins")]
 
     operations = [
         AddIndexConcurrently(
