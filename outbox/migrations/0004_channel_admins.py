@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('outbox', '0004_failed_of_endpoint'),
+        ('outbox', '0003_channel_indexes'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
