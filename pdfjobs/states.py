@@ -82,7 +82,7 @@ PDF_JOBS = Lifecycle(
         "retry_selected": move(PdfStatus.FAILED, to=PdfStatus.QUEUED),
         # An operator takes a retry back, before a worker has claimed the job.
         "undo_retry": move(PdfStatus.QUEUED, to=PdfStatus.FAILED),
-        # Too old, ended by an operator, or its file is missing.
+        # Too old, ended by an operator or its owner, or its file is missing.
         "expire": move(PdfStatus.QUEUED, PdfStatus.SUCCEEDED, PdfStatus.FAILED, to=PdfStatus.EXPIRED),
     },
 )
