@@ -16,10 +16,13 @@ from standardwebhooks import Webhook
 from outbox.models import Endpoint, OutboxMessage
 from outbox.sending import send_due
 from outbox.states import MessageStatus
+from simulators.webhooks.receiver import WebhookReceiver
 from tests.benchmarks.harness import Figure
 from tests.benchmarks.servers import ROOT
+from tests.support.faulty_receiver import deliver_in_spite_of_faults
 
 MESSAGES = 3_000
+MANY = 10_000
 BODY = (
     '{"type":"conversion.completed","timestamp":"2026-11-16T12:00:00Z","data":{"id":"0190a5c2-7d0e-7a31-9a65-0d5d1a3f2b11",'
     '"siteId":"shop","orderId":"A-1001","state":"COMPLETED","attempts":1,"completedAt":"2026-11-16T12:00:00Z"}}'
@@ -82,6 +85,19 @@ def bare() -> float:
         return MESSAGES / (time.perf_counter() - start)
 
 
+def in_spite_of_faults() -> float:
+    """Send to a receiver that fails at random, is stopped and slow; every id must be accepted in the end."""
+    faulty = WebhookReceiver([]).start()
+    endpoint = Endpoint(url=f"{faulty.url}/hook", description="faulty")
+    faulty.trust(endpoint.make_secret())
+    endpoint.save()
+    start = time.perf_counter()
+    deliver_in_spite_of_faults(faulty, endpoint, MANY)
+    taken = time.perf_counter() - start
+    faulty.stop()
+    return MANY / taken
+
+
 FIGURES = [
     Figure(
         "outbox",
@@ -91,5 +107,6 @@ FIGURES = [
         against="a bare loop of httpx posts over one connection, with the same signature",
         at_least=0.5,
         on=receiver,
-    )
+    ),
+    Figure("outbox_faults", "messages/s", in_spite_of_faults, on=receiver, rounds=1, warm=False),
 ]
