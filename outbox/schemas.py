@@ -43,7 +43,7 @@ def read_message_id(value: Any) -> Any:
 
 Url = Annotated[
     str,
-    Field(max_length=LONGEST_URL, description="An http or https URL with a public host.", examples=[EXAMPLE_URL]),
+    Field(max_length=LONGEST_URL, description="An https URL with a public host.", examples=[EXAMPLE_URL]),
     AfterValidator(read_url),
 ]
 Kind = Annotated[str, Field(max_length=64, examples=["conversion.failed"]), AfterValidator(check_kind)]

@@ -3,53 +3,42 @@
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from kilit.access.scopes import INSTALLATION, scope_public_ids, scopes_run_by, scopes_seen_by
+from kilit.access.scopes import INSTALLATION, scope_public_ids
 from kilit.api.messages import InvalidMessage
 from outbox.models import Endpoint, OutboxMessage
+from outbox.models.endpoint import EndpointQuerySet, endpoint_scopes_run_by, endpoint_scopes_seen_by
 from outbox.schemas import read_message_id
 
 NO_ENDPOINT = {404: {"NOT_FOUND": "There is no such endpoint, or it belongs to another site."}}
 NO_MESSAGE = {404: {"NOT_FOUND": "There is no such message, or it belongs to another site."}}
 
 
-def is_admin(user: Any) -> bool:
-    return bool(user.has_perm("outbox.change_endpoint"))
+# Memberships decide, not permissions: the user of a site's keys is in no group.
+def visible_endpoints(user: Any) -> EndpointQuerySet:
+    return Endpoint.objects.of_scopes(endpoint_scopes_seen_by(user))
 
 
-def visible_endpoints(user: Any) -> QuerySet[Endpoint]:
-    return _of_scopes(user, scopes_seen_by(user))
-
-
-def managed_endpoints(user: Any) -> QuerySet[Endpoint]:
-    return _of_scopes(user, scopes_run_by(user))
-
-
-def _of_scopes(user: Any, scopes: list[str] | None) -> QuerySet[Endpoint]:
-    """Memberships decide, not permissions: the user of a site's keys is in no group."""
-    if scopes is None or is_admin(user):
-        return Endpoint.objects.all()
-    return Endpoint.objects.filter(scope__in=scopes)
+def managed_endpoints(user: Any) -> EndpointQuerySet:
+    return Endpoint.objects.of_scopes(endpoint_scopes_run_by(user))
 
 
 def scope_for(user: Any, site_id: str | None) -> str:
     """Return the scope of a new endpoint; the error names the field."""
-    public_ids = scope_public_ids()
-    runs = scopes_run_by(user)
-    managed = list(public_ids) if runs is None or is_admin(user) else runs
+    public_ids, runs = scope_public_ids(), endpoint_scopes_run_by(user)
+    if site_id is None and runs is None:
+        return INSTALLATION
+    managed = list(public_ids) if runs is None else runs
     if site_id is not None:
         found = [scope for scope in managed if site_id in (public_ids.get(scope), scope)]
         if not found:
             raise field_error("site_id", "There is no such site, or you do not manage it.")
         return found[0]
-    if is_admin(user):
-        return INSTALLATION
     if not managed:
         raise PermissionDenied("Only operators of a site and admins manage endpoints.")
     if len(managed) > 1:

@@ -6,12 +6,13 @@ from django.db.models.functions import Now
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kilit.access.scopes import scopes_seen_by
 from kilit.api.openapi import endpoint
 from kilit.workers import doorbells
 from outbox import schemas
-from outbox.api.access import OneMessageView, OutboxView, is_admin, visible_endpoints
+from outbox.api.access import OneMessageView, OutboxView
 from outbox.api.presenters import message_page, present_message, present_message_detail
+from outbox.models import Endpoint
+from outbox.models.endpoint import endpoint_scopes_seen_by
 from outbox.models.message import NO_ERROR
 from outbox.states import MESSAGES
 
@@ -23,9 +24,8 @@ class MessagesView(OutboxView):
 
         Newest first. Pass `next_cursor` as `cursor` for the next page; pages are stable while messages move.
         """
-        sees_all = is_admin(request.user) or scopes_seen_by(request.user) is None
-        seen = None if sees_all else visible_endpoints(request.user)
-        return Response(message_page(asked, seen))
+        scopes = endpoint_scopes_seen_by(request.user)
+        return Response(message_page(asked, None if scopes is None else Endpoint.objects.of_scopes(scopes)))
 
 
 class MessageView(OneMessageView):

@@ -80,6 +80,6 @@ def _values(message: OutboxMessage) -> dict[str, Any]:
     return {
         "id": message.webhook_id,
         "endpoint_id": str(message.endpoint_id),
-        "url": Endpoint(url=message.address).shown_url,
+        "url": message.shown_address,
         "next_try_at": message.next_try_at if message.status in WAITING else None,
     }

@@ -44,6 +44,8 @@ def test_an_admin_makes_one_of_the_installation_or_of_any_site(site: Site, admin
 BAD = {
     "no url": ({"kinds": []}, "url"),
     "another scheme": ({**NEW, "url": "ftp://shop.example/"}, "url"),
+    "no TLS": ({**NEW, "url": "http://shop.example/"}, "url"),
+    "a private address": ({**NEW, "url": "https://10.0.0.1/"}, "url"),
     "a password": ({**NEW, "url": "https://a:b@shop.example/"}, "url"),
     "an unknown kind": ({**NEW, "kinds": ["conversion.lost"]}, "kinds.0"),
     "a kind that is no text": ({**NEW, "kinds": [1]}, "kinds.0"),

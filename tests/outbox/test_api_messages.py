@@ -1,5 +1,6 @@
 """The API of messages, as a site's key, people and admins see it."""
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -59,17 +60,17 @@ def test_an_admin_sees_all_messages(admin: Api) -> None:
 
 def test_a_message_has_its_text_and_attempts(site: Site, api: Api) -> None:
     message = make_message(
-        endpoint=make_endpoint(scope=str(site.pk), url="https://shop.example/h?t=1"), body='{"a": 1}'
+        endpoint=make_endpoint(scope=str(site.pk), url="https://shop.example/h?t=secret"), body='{"a": 1}'
     )
     for number in (1, 2):
         Attempt.objects.create(
             message_id=message.pk,
             number=number,
             seconds=0.1,
-            url="https://shop.example/h?t=1",
+            url="https://shop.example/h?t=secret",
             request_headers={"webhook-id": message.webhook_id},
             response_code=500,
-            answer="no",
+            answer="no /h?t=secret",
             error_code="HTTP_500",
             error_message="500",
         )
@@ -78,6 +79,7 @@ def test_a_message_has_its_text_and_attempts(site: Site, api: Api) -> None:
         found = api("GET", f"messages/{name}").json()
         assert (found["body"], [attempt["number"] for attempt in found["attempts"]]) == ('{"a": 1}', [1, 2])
         assert found["url"] == "https://shop.example/h?…"
+        assert "secret" not in json.dumps(found)
 
 
 def test_a_failed_message_is_retried_and_no_other(site: Site, api: Api, viewer: Api) -> None:
