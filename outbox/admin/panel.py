@@ -19,7 +19,16 @@ from kilit.console.machine_errors import explain
 from kilit.console.panels import Panel, PanelItem, StuckRows
 from kilit.lock.models import ErrorGroup
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.registry import MOST_NAMED, Place, Problem, ProblemAction, Severity, name_or_fold, with_number
+from kilit.problems.registry import (
+    MOST_NAMED,
+    Place,
+    Problem,
+    ProblemAction,
+    Severity,
+    name_or_fold,
+    problem_key,
+    with_number,
+)
 from outbox.admin.columns import COLOURS
 from outbox.admin.error_meanings import explain_code
 from outbox.models import Endpoint, OutboxMessage
@@ -188,7 +197,8 @@ def _of_many(
     title: Callable[[int], str],
     cause: str,
 ) -> Problem:
-    count = rows.count()
+    names = [str(pk) for pk in rows.order_by().values_list("pk", flat=True)]
+    count = len(names)
     return Problem(
         part=MESSAGES.queue,
         kind=kind,
@@ -199,4 +209,5 @@ def _of_many(
         where=[_place(endpoint) for endpoint in first[:MOST_NAMED]],
         beyond=count - MOST_NAMED,
         link=reverse("admin:outbox_endpoint_changelist"),
+        stands_for=[problem_key(MESSAGES.queue, kind, name) for name in names],
     )

@@ -8,6 +8,8 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
+from outbox.alerts.making import send_test
+from outbox.alerts.sending import send_alerts
 from outbox.models import AlertRule, Channel, OutboxMessage
 from tests.support.alerts import make_channel
 
@@ -158,3 +160,17 @@ def test_a_test_is_sent_and_recorded() -> None:
     Channel.objects.update(is_on=False)
     client.post(page)
     assert OutboxMessage.objects.count() == 1
+
+
+def test_alerts_are_among_the_messages_for_admins_without_their_address(settings) -> None:
+    ayse, operator = person("operator")
+    _can, admin = person("admin", "can")
+    message = send_test(make_channel("json://127.0.0.1:9/secret-token", kind="apprise", owner=ayse))
+    send_alerts()  # no one is there
+    page = reverse("admin:outbox_outboxmessage_change", args=[message.pk])
+
+    for address in (reverse("admin:outbox_outboxmessage_changelist"), page):
+        shown = admin.get(address).content.decode()
+        assert "alert.test" in shown
+        assert "secret-token" not in shown
+    assert operator.get(page).status_code in (302, 403, 404)

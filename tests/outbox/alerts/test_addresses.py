@@ -12,6 +12,7 @@ SERVICES = [
     "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#general",
     "https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ",
     "discord://4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js",
+    "https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV_js",
     "ntfy://our-topic",
     "ntfys://ntfy.sh/our-topic",
     "workflows://prod-1.westeurope.logic.azure.com:443/643e69f83c8944/signature",
