@@ -1,13 +1,18 @@
 """Problems that belong to no queue, and the kinds that there are."""
 
 import shutil
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import pytest
+from django.db.models import F
 
 from kilit.console.failure_rates import FEWEST_ENDED
-from kilit.problems import disk
+from kilit.problems import disk, tracking
+from kilit.problems.kinds import ProblemKind
+from kilit.problems.models import CLOSE_AFTER, ProblemRecord
 from kilit.problems.registry import SeesEverything, find_problems
+from ociqueue.models import Site
 from tests.support.dashboard import make_conversions, make_site
 
 pytestmark = pytest.mark.django_db
@@ -64,3 +69,26 @@ def test_few_jobs_or_few_failures_are_no_rate(well: int, badly: int) -> None:
     make_conversions(make_site(), well=well, badly=badly)
 
     assert [each for each in find_problems(SeesEverything()) if each.kind == "failure-rate"] == []
+
+
+def test_sites_that_are_folded_into_one_line_keep_their_records(monkeypatch) -> None:
+    monkeypatch.setattr(tracking, "readers", [])
+    sites = [make_site(f"Site {number}") for number in range(5)]
+    for site in sites[:3]:
+        Site.objects.filter(pk=site.pk).pause(reason="Audit")
+    tracking.track_problems()
+    Site.objects.all().pause(reason="Audit")
+    ProblemRecord.objects.update(seen_at=F("seen_at") - CLOSE_AFTER - timedelta(minutes=1))
+
+    tracking.track_problems()
+
+    paused = ProblemRecord.objects.open().filter(kind="paused")
+    assert {*paused.values_list("count", flat=True)} == {1, 5}
+    assert paused.count() == 4
+
+
+def test_the_kinds_of_problems_are_those_that_rules_offer() -> None:
+    """A kind that the table does not have could be chosen in no rule."""
+    make_site("Ege", is_paused=True, pause_reason="Audit")
+
+    assert {problem.kind for problem in find_problems(SeesEverything())} <= set(ProblemKind)
