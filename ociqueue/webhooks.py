@@ -191,7 +191,9 @@ CIRCUIT_CLOSED: CircuitEventData = {
 
 def _kind(name: str, queue: str, event_type: str, about: Any, example: Mapping[str, Any]) -> WebhookKind:
     data, describe = KINDS_OF[queue]
-    return WebhookKind(name, queue, (event_type,), about=about, data=data, example=example, describe=describe)
+    return WebhookKind(
+        name, queue, (event_type,), about=about, data=data, example=example, describe=describe, is_of_sites=True
+    )
 
 
 KINDS_OF = {

@@ -3,7 +3,7 @@
 Each queue registers its kinds from its app's `ready()`. The outbox makes messages from them, and OpenAPI lists them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,7 @@ class WebhookKind:
     data: Any  # a TypedDict, for OpenAPI
     example: Mapping[str, Any]
     describe: Describe = field(repr=False)
+    is_of_sites: bool = False  # its events belong to a site, so endpoints of that site may listen
     has_callbacks: bool = False  # callers may name an address for a job, besides the endpoints that listen
 
 
@@ -67,6 +68,11 @@ webhook_kinds: dict[str, WebhookKind] = {}
 
 def register_webhook_kinds(*kinds: WebhookKind) -> None:
     webhook_kinds.update({kind.name: kind for kind in kinds})
+
+
+def kinds_beyond(scope: str, kinds: Iterable[str]) -> list[str]:
+    """Return the kinds that an endpoint of a scope would never hear of."""
+    return [name for name in kinds if scope and name in webhook_kinds and not webhook_kinds[name].is_of_sites]
 
 
 def console_url(model: type[Model], pk: Any) -> str:

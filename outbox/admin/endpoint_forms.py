@@ -16,7 +16,7 @@ from unfold.widgets import (
 )
 
 from kilit.access.scopes import INSTALLATION, scope_names
-from kilit.api.webhooks import webhook_kinds
+from kilit.api.webhooks import kinds_beyond, webhook_kinds
 from kilit.outgoing.urls import InvalidUrl
 from outbox.models import Endpoint
 from outbox.models.endpoint import check_url, endpoint_scopes_run_by
@@ -47,6 +47,8 @@ class EndpointForm(forms.ModelForm[Endpoint]):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         known = {name: format_html("<b>{}</b> {}", name, kind.about) for name, kind in webhook_kinds.items()}
+        for name in kinds_beyond(self.instance.scope, webhook_kinds):  # of a site
+            del known[name]
         kept: Any = self.instance.kinds  # also those that this version no longer has
         fields: Any = self.fields
         fields["kinds"].choices = [*known.items(), *((name, name) for name in kept if name not in known)]
@@ -66,6 +68,14 @@ class EndpointForm(forms.ModelForm[Endpoint]):
         except InvalidUrl as why:
             raise ValidationError(str(why)) from None
         return url
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        scope = cleaned.get("scope", self.instance.scope)
+        if beyond := kinds_beyond(scope, cleaned.get("kinds", ())):
+            message = _("These are not reported to endpoints of a site: %(kinds)s.") % {"kinds": ", ".join(beyond)}
+            self.add_error("kinds", message)
+        return cleaned
 
 
 class SwitchForm(forms.Form):

@@ -1,5 +1,6 @@
 """Who sees and manages which endpoints: a site's key and its operators those of the site, admins all."""
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from rest_framework.views import APIView
 
 from kilit.access.scopes import INSTALLATION, scope_public_ids
 from kilit.api.messages import InvalidMessage
+from kilit.api.webhooks import kinds_beyond
 from outbox.models import Endpoint, OutboxMessage
 from outbox.models.endpoint import EndpointQuerySet, endpoint_scopes_run_by, endpoint_scopes_seen_by
 from outbox.schemas import read_message_id
@@ -44,6 +46,11 @@ def scope_for(user: Any, site_id: str | None) -> str:
     if len(managed) > 1:
         raise field_error("site_id", "This is required: you manage several sites.")
     return managed[0]
+
+
+def check_kinds(scope: str, kinds: Iterable[str]) -> None:
+    if beyond := kinds_beyond(scope, kinds):
+        raise field_error("kinds", f"These are not reported to endpoints of a site: {', '.join(beyond)}.")
 
 
 def field_error(field: str, message: str) -> InvalidMessage:

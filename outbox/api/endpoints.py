@@ -9,7 +9,14 @@ from kilit.api.openapi import ApiResponse, endpoint
 from kilit.lock.models import ActivityKind
 from kilit.workers import doorbells
 from outbox import replaying, schemas
-from outbox.api.access import OneEndpointView, OutboxView, managed_endpoints, scope_for, visible_endpoints
+from outbox.api.access import (
+    OneEndpointView,
+    OutboxView,
+    check_kinds,
+    managed_endpoints,
+    scope_for,
+    visible_endpoints,
+)
 from outbox.api.presenters import present_endpoint, present_endpoints, present_message
 from outbox.endpoints import record_change, send_test
 from outbox.models import Endpoint
@@ -41,6 +48,7 @@ class EndpointsView(OutboxView):
         scope = scope_for(request.user, asked.site_id)
         if Endpoint.objects.filter(scope=scope).count() >= MOST_ENDPOINTS:
             raise ApiError(409, "TOO_MANY_ENDPOINTS", f"There are {MOST_ENDPOINTS} endpoints already.")
+        check_kinds(scope, asked.kinds)
         made = Endpoint(url=asked.url, kinds=asked.kinds, description=asked.description, scope=scope)
         with transaction.atomic():
             secret = made.make_secret()
@@ -66,6 +74,7 @@ class EndpointView(OneEndpointView):
         """
         found = self.find_endpoint(request, pk)
         changes = asked.model_dump(exclude_none=True)
+        check_kinds(found.scope, changes.get("kinds", ()))
         with transaction.atomic():
             if changes and Endpoint.objects.filter(pk=found.pk).update(**changes):
                 record_change(found, "changed", f"Changed {', '.join(sorted(changes))}.")

@@ -48,6 +48,7 @@ BAD = {
     "a private address": ({**NEW, "url": "https://10.0.0.1/"}, "url"),
     "a password": ({**NEW, "url": "https://a:b@shop.example/"}, "url"),
     "an unknown kind": ({**NEW, "kinds": ["conversion.lost"]}, "kinds.0"),
+    "a kind that no site has": ({**NEW, "kinds": ["pdf.failed"]}, "kinds"),
     "a kind that is no text": ({**NEW, "kinds": [1]}, "kinds.0"),
     "a long description": ({**NEW, "description": "x" * 201}, "description"),
     "an unknown name": ({**NEW, "secret": "mine"}, "secret"),

@@ -32,6 +32,7 @@ PARCEL_CARRIED = WebhookKind(
     data=ParcelData,
     example={"id": "0190a5c2"},
     describe=describe,
+    is_of_sites=True,
 )
 
 

@@ -108,6 +108,14 @@ def test_the_form_names_each_kind_with_its_sentence(operator) -> None:
     assert "parcel.carried A parcel was taken." in text
 
 
+def test_an_endpoint_of_a_site_listens_to_what_happens_at_sites(operator, site, endpoint) -> None:
+    refused = operator.post(f"{ENDPOINTS}add/", form(site, kinds=["parcel.carried", "pdf.failed"])).text
+
+    assert "These are not reported to endpoints of a site: pdf.failed." in refused
+    assert "pdf.failed" not in operator.get(page(endpoint, "settings")).text
+    assert Endpoint.objects.count() == 1
+
+
 def test_an_edit_keeps_the_site_and_records_no_values(operator, endpoint, make_site) -> None:
     other = make_site(name="Other")
 
