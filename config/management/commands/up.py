@@ -13,6 +13,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
+import outbox.demo
 from config.demo import load_demo
 from config.stack import Stack
 from orchestrator.demo import plays_here, simulators_command
@@ -22,6 +23,7 @@ READY_WITHIN = 60  # seconds
 
 class Command(BaseCommand):
     help = "Set up and run everything on this machine; Ctrl-C stops it."
+    receiver = ""  # of webhooks, in the demo
 
     def handle(self, *args: Any, **options: Any) -> None:
         stack = Stack(settings.BASE_DIR, lock=settings.KILIT_VAR / "run" / "up.pid")
@@ -31,7 +33,10 @@ class Command(BaseCommand):
             check_port(settings.PORT)
             call_command("browser")
             call_command("migrate", verbosity=0, interactive=False)
-            logins = {} if settings.PRODUCTION else load_demo()
+            logins = {}
+            if not settings.PRODUCTION:
+                self.receive_webhooks(stack)
+                logins = load_demo()
             if plays_here():
                 stack.extra["simulator"] = "python -m simulators.optiplanning"
                 stack.environment["KILIT_OPTI_SIMULATED"] = "true"
@@ -39,6 +44,14 @@ class Command(BaseCommand):
             connection.close()
             threading.Thread(target=self.greet, args=(logins,), daemon=True).start()
             sys.exit(stack.run())
+
+    def receive_webhooks(self, stack: Stack) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        self.receiver = f"http://127.0.0.1:{port}/"
+        secrets = " ".join(f"--secret {secret}" for secret in outbox.demo.load_demo(self.receiver))
+        stack.extra["receiver"] = f"python -m simulators.webhooks --port {port} {secrets}"
+        stack.environment["KILIT_WEBHOOK_PRIVATE_ADDRESSES"] = outbox.demo.private_addresses()
 
     def greet(self, logins: dict[str, Any]) -> None:
         address = f"http://localhost:{settings.PORT}"
@@ -52,6 +65,8 @@ class Command(BaseCommand):
         lines += [
             f"  {role:<9} {who['username']:<14} {who['password']}" for role, who in logins.items() if "password" in who
         ]
+        if self.receiver:
+            lines += ["", f"Webhooks are received at {self.receiver}"]
         self.stdout.write("\n".join([*lines, "", "Ctrl-C stops it."]))
         self.stdout.flush()
 

@@ -143,6 +143,12 @@ def wait_for_a_cut_order(installation: Installation) -> None:
     wait_until(lambda: json.load(urllib.request.urlopen(jobs, timeout=PATIENCE))["jobs"][0]["state"] == "DONE")
 
 
+def wait_for_a_webhook(installation: Installation) -> None:
+    """Wait until the simulated receiver has verified a message about a demo order."""
+    receiver = re.search(r"Webhooks are received at (\S+)", installation.log.read_text())[1]
+    wait_until(lambda: json.load(urllib.request.urlopen(receiver, timeout=PATIENCE)).get("accepted"))
+
+
 def test_an_empty_folder_becomes_a_running_product_and_ctrl_c_ends_it(first_time: Installation) -> None:
     first_time.up()
 
@@ -151,6 +157,7 @@ def test_an_empty_folder_becomes_a_running_product_and_ctrl_c_ends_it(first_time
     with urllib.request.urlopen(first_time.address("/static/admin/css/base.css"), timeout=PATIENCE) as static:
         assert static.status == 200
     wait_for_a_cut_order(first_time)
+    wait_for_a_webhook(first_time)
 
     first_time.process.send_signal(signal.SIGINT)
 
