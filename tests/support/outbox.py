@@ -43,7 +43,7 @@ def make_endpoint(**columns: Any) -> Endpoint:
 def make_message(**columns: Any) -> OutboxMessage:
     if "endpoint" not in columns:
         columns["endpoint"] = Endpoint.objects.first() or make_endpoint()
-    scope = columns["endpoint"].scope
+    scope = columns["endpoint"].scope if columns["endpoint"] else ""
     return OutboxMessage.objects.create(**{"kind": PARCEL_CARRIED.name, "scope": scope, "body": "{}", **columns})
 
 
