@@ -5,6 +5,7 @@ lock on the channel's row admits one maker at a time. So a maker that is killed 
 alert is lost or made twice.
 """
 
+import logging
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -23,9 +24,15 @@ from outbox.models import AlertedProblem, Channel, OutboxMessage
 if TYPE_CHECKING:
     from uuid import UUID
 
+logger = logging.getLogger(__name__)
+
 BELL = "alerts"
 MOST_SINGLE = 3  # more than these at once become a digest
 DIGEST, TEST = "alert.digest", "alert.test"
+
+
+class AlertsNotMade(Exception):  # noqa: N818 - the scheduled task shows it as its result
+    """Some channels got no alerts this time; the next look tries again."""
 
 
 def channel_owners() -> Iterable[User]:
@@ -39,8 +46,15 @@ def make_alerts(**_: Any) -> None:
     # A channel that is switched on again begins with what is open then.
     AlertedProblem.objects.exclude(channel__in=on).delete()
     Channel.objects.exclude(pk__in=on).update(looked_at=Now())
+    failed = 0
     for pk in on:
-        make_for_channel(pk)
+        try:
+            make_for_channel(pk)
+        except Exception:  # one channel must not silence the others
+            logger.exception("the alerts of channel %s were not made", pk)
+            failed += 1
+    if failed:
+        raise AlertsNotMade(f"The alerts of {failed} channels were not made; the log says why.")
 
 
 def make_for_channel(pk: "UUID") -> int:

@@ -73,7 +73,7 @@ class JsonReceiver(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), JsonHandler)
         self.received: list[dict[str, Any]] = []
-        self.status = 200
+        self.status, self.location = 200, ""
         self.answers = threading.Event()
         self.answers.set()
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
@@ -92,11 +92,15 @@ class JsonHandler(BaseHTTPRequestHandler):
     server: JsonReceiver
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.received.append(json.loads(body))
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.server.received.append(json.loads(body or "{}"))
         self.server.answers.wait(60)
         self.send_response(self.server.status)
+        if self.server.location:
+            self.send_header("Location", self.server.location)
         self.end_headers()
+
+    do_GET = do_POST  # noqa: N815 - as a client that follows a redirect asks
 
     def log_message(self, *_: object) -> None:
         """Stay silent."""

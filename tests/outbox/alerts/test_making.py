@@ -208,3 +208,15 @@ def test_two_makers_at_once_make_one_message(problems, in_threads) -> None:
     in_threads(lambda _number: making.make_for_channel(channel.pk), count=4)
 
     assert kinds() == ["alert.opened"]
+
+
+def test_a_channel_that_fails_does_not_silence_the_others(problems, caplog) -> None:
+    make_channel(name="broken", time_zone="Mars/Base")
+    make_channel(name="works")
+    problems.append(held())
+
+    with pytest.raises(making.AlertsNotMade, match="1 channels"):
+        track_problems()
+
+    assert OutboxMessage.objects.get().channel.name == "works"
+    assert "were not made" in caplog.text

@@ -12,7 +12,7 @@ from outbox.alerts import delivery, making, sending
 from outbox.models import Attempt, Channel, OutboxMessage
 from outbox.models.channel import ChannelKind
 from outbox.states import MAX_ATTEMPTS
-from tests.support.alerts import held, make_channel, time_passes
+from tests.support.alerts import JsonReceiver, held, make_channel, time_passes
 from tests.support.outbox import make_old
 
 pytestmark = pytest.mark.django_db
@@ -187,3 +187,16 @@ def test_loggers_that_may_hold_tokens_are_kept_from_the_log() -> None:
 
     assert loggers["apprise"] == {"handlers": ["nowhere"], "propagate": False}
     assert loggers["urllib3.connectionpool"]["level"] == "INFO"
+
+
+def test_a_redirect_is_not_followed(receiver) -> None:
+    inside = JsonReceiver()
+    receiver.status, receiver.location = 307, f"http://127.0.0.1:{inside.server_port}/"
+    message = making.send_test(make_channel(receiver.address, kind=ChannelKind.APPRISE))
+
+    sending.send_alerts()
+    inside.stop()
+
+    message.refresh_from_db()
+    assert (message.error_code, message.response_code) == ("REJECTED", 307)
+    assert (len(receiver.received), inside.received) == (1, [])

@@ -2,7 +2,7 @@
 
 from tests.support.commands import run_python
 
-WORKERS_ALONE = ("google.ads", "google.api_core", "grpc", "openpyxl", "playwright")
+WORKERS_ALONE = ("google.ads", "google.api_core", "grpc", "openpyxl", "playwright", "apprise")
 
 
 def test_the_web_process_never_loads_what_only_workers_need() -> None:
