@@ -79,7 +79,7 @@ class OutboxView(APIView):
         return found
 
     def find_message(self, request: Request, pk: str) -> OutboxMessage:
-        rows = OutboxMessage.objects.select_related("endpoint").filter(endpoint__in=visible_endpoints(request.user))
+        rows = OutboxMessage.objects.of_scopes(endpoint_scopes_seen_by(request.user)).select_related("endpoint")
         found = rows.filter(pk=read_id(read_message_id(pk))).first()
         if found is None or found.endpoint is None:
             raise NotFound("There is no such message.")

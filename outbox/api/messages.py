@@ -11,7 +11,6 @@ from kilit.workers import doorbells
 from outbox import schemas
 from outbox.api.access import OneMessageView, OutboxView
 from outbox.api.presenters import message_page, present_message, present_message_detail
-from outbox.models import Endpoint
 from outbox.models.endpoint import endpoint_scopes_seen_by
 from outbox.models.message import NO_ERROR
 from outbox.states import MESSAGES
@@ -24,8 +23,7 @@ class MessagesView(OutboxView):
 
         Newest first. Pass `next_cursor` as `cursor` for the next page; pages are stable while messages move.
         """
-        scopes = endpoint_scopes_seen_by(request.user)
-        return Response(message_page(asked, None if scopes is None else Endpoint.objects.of_scopes(scopes)))
+        return Response(message_page(asked, endpoint_scopes_seen_by(request.user)))
 
 
 class MessageView(OneMessageView):

@@ -36,8 +36,8 @@ def present_endpoints(endpoints: Iterable[Endpoint], managed: QuerySet[Endpoint]
     return [present_endpoint(each, is_manager=each.pk in mine, public_ids=public_ids) for each in endpoints]
 
 
-def message_page(query: MessagesQuery, endpoints: QuerySet[Endpoint] | None) -> dict[str, Any]:
-    """Return a page of messages: of all endpoints, or of these."""
+def message_page(query: MessagesQuery, scopes: list[str] | None) -> dict[str, Any]:
+    """Return a page of messages: of all endpoints, or of those of some sites."""
     rows = OutboxMessage.objects.filter(endpoint__isnull=False).select_related("endpoint").defer("body")
     rows = rows.filter(status=query.status.value) if query.status else rows
     rows = rows.filter(kind=query.kind) if query.kind else rows
@@ -46,20 +46,19 @@ def message_page(query: MessagesQuery, endpoints: QuerySet[Endpoint] | None) -> 
     rows = rows.filter(pk__lt=query.cursor) if query.cursor else rows
     if query.endpoint:
         rows = rows.filter(endpoint=query.endpoint)
-    ids = None if endpoints is None else list(endpoints.values_list("pk", flat=True))
-    found = _newest(rows, ids, limit=query.limit + 1)
+    found = _newest(rows, scopes, limit=query.limit + 1)
     page: dict[str, Any] = {"messages": [present_message(row) for row in found[: query.limit]]}
     if len(found) > query.limit:
         page["next_cursor"] = encode_cursor(found[query.limit - 1].pk)
     return page
 
 
-def _newest(rows: OutboxMessageQuerySet, ids: list[Any] | None, *, limit: int) -> list[OutboxMessage]:
-    """Return the newest rows. Of some endpoints, each is asked by its own index: together they would be sorted."""
+def _newest(rows: OutboxMessageQuerySet, scopes: list[str] | None, *, limit: int) -> list[OutboxMessage]:
+    """Return the newest rows. Of several sites, each is asked by its own index: together they would be sorted."""
     newest = rows.order_by("-pk")
-    if ids is None:
+    if scopes is None:
         return list(newest[:limit])
-    each = chain.from_iterable(newest.filter(endpoint=pk)[:limit] for pk in ids)
+    each = chain.from_iterable(newest.filter(scope=scope)[:limit] for scope in scopes)
     return sorted(each, key=lambda row: row.pk, reverse=True)[:limit]
 
 
