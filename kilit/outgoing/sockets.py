@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from kilit.outgoing.addresses import Deadline, is_public, resolve
 
+PORT = 80
 PIECE = 16_384  # bytes; TLS would start its timeout again for each part of a larger write
 
 
@@ -77,7 +78,8 @@ def open_socket(
 
 def http_connection(host: str, pinned: PinnedSocket) -> http.client.HTTPConnection:
     """Speak HTTP over the socket only: by itself `http.client` would connect again, to an unchecked address."""
-    connection = http.client.HTTPConnection(host)
+    # With a port, or it would look for one in an IPv6 address. Neither is used: the socket is connected.
+    connection = http.client.HTTPConnection(host, PORT)
     connection.auto_open = 0
     connection.sock = cast("socket.socket", pinned)
     return connection

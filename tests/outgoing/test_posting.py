@@ -109,6 +109,11 @@ def test_retry_after_as_a_date() -> None:
     assert parse_retry_after(format_datetime(now + timedelta(hours=1))) == pytest.approx(3600, abs=30)
     assert parse_retry_after(format_datetime(now - timedelta(hours=1))) == 0
     assert parse_retry_after("Mon, 99 Nov 2026 99:00:00 GMT") is None
+    assert parse_retry_after("Fri, 31 Dec 9999 23:59:59 -2359") > 1e9
+
+
+def test_an_ipv6_address_is_no_name_with_a_port() -> None:
+    assert sockets.http_connection("2001:db8::abcd", None).host == "2001:db8::abcd"
 
 
 def trickle(channel: socket.socket) -> None:
