@@ -58,6 +58,7 @@ def run(document: str, live_server, folder: Path, settings) -> subprocess.Comple
         ("docs/oci-operators.md", "Recovered 0."),
         ("docs/orchestrator-integrators.md", "E_CANCELLED"),
         ("docs/orchestrator-operators.md", "Would release 0."),
+        ("docs/webhooks.md", "Would send 0 again and 0 that it has not received."),
     ],
 )
 def test_every_command_of(document: str, word: str, live_server, tmp_path, settings) -> None:
