@@ -33,7 +33,7 @@ class Try:
 
 
 @dataclass
-class Batch:
+class MessageBatch:
     endpoint: Endpoint
     messages: list[OutboxMessage]
     signers: list[Webhook] = field(default_factory=list)

@@ -22,7 +22,7 @@ from kilit.lock.audit import acting_as
 from kilit.lock.models.queue_pause import is_not_paused
 from kilit.outgoing.posting import Poster
 from kilit.workers import doorbells
-from outbox.batches import Batch
+from outbox.batches import MessageBatch
 from outbox.models import Endpoint, OutboxMessage
 from outbox.settling import settle
 from outbox.states import MESSAGES, MessageStatus
@@ -84,7 +84,7 @@ paces: dict[UUID, float] = {}
 class _Turn:
     def __init__(self, poster: Poster, pool: ThreadPoolExecutor) -> None:
         self.poster, self.pool = poster, pool
-        self.running: dict[Future[Batch], Endpoint] = {}
+        self.running: dict[Future[MessageBatch], Endpoint] = {}
 
     def run(self, *, until: float) -> None:
         while True:
@@ -98,7 +98,7 @@ class _Turn:
             for future in ended:
                 self._end(future, self.running.pop(future))
 
-    def _end(self, future: Future[Batch], endpoint: Endpoint) -> None:
+    def _end(self, future: Future[MessageBatch], endpoint: Endpoint) -> None:
         if error := future.exception():
             # Its lease runs out, which counts as an attempt: a message that breaks the sender must end too.
             logger.error("a batch for %s broke off", endpoint, exc_info=error)
@@ -125,7 +125,7 @@ class _Turn:
         size = int(BATCH_SECONDS / max(paces.get(endpoint.pk, SLOW / 10), 0.001))
         limit = min(max(size, 1), MOST_MESSAGES)
         if messages := claim(endpoint, limit=limit):
-            batch = Batch(endpoint, messages).prepare()
+            batch = MessageBatch(endpoint, messages).prepare()
             self.running[self.pool.submit(batch.send, self.poster)] = endpoint
         return len(messages) == limit
 

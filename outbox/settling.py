@@ -15,7 +15,7 @@ from django.utils import translation
 from kilit.lock.leases import no_lease
 from kilit.lock.text import strip_control_chars
 from kilit.outgoing.results import PostError, PostResult
-from outbox.batches import SECRET_UNREADABLE, Batch, Try
+from outbox.batches import SECRET_UNREADABLE, MessageBatch, Try
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from outbox.models.attempt import LONGEST_ANSWER
 from outbox.models.endpoint import OffReason
@@ -27,7 +27,7 @@ LONGEST_ERROR = 500
 UNREADABLE = "The secret of the endpoint cannot be decrypted; rotate it."
 
 
-def settle(batch: Batch) -> None:
+def settle(batch: MessageBatch) -> None:
     """Store what happened to each message of a batch, and what that says about its endpoint."""
     groups: dict[tuple[str, Any], list[Try]] = defaultdict(list)
     for one in batch.tries:
@@ -43,12 +43,12 @@ def settle(batch: Batch) -> None:
         _note_endpoint(batch)
 
 
-def _held(batch: Batch, ids: list[UUID]) -> Any:
+def _held(batch: MessageBatch, ids: list[UUID]) -> Any:
     token = batch.messages[0].claim_token  # of all: they were claimed by one statement
     return OutboxMessage.objects.filter(pk__any_of=ids, claim_token=token)
 
 
-def _verb(batch: Batch, one: Try) -> str:
+def _verb(batch: MessageBatch, one: Try) -> str:
     if one.result.is_delivered:
         return "deliver"
     # A callback's own address is gone for good; an endpoint may be switched on again.
@@ -72,7 +72,7 @@ def _changes(verb: str, one: Try) -> dict[str, Any]:
     return changes
 
 
-def _attempt(batch: Batch, one: Try) -> dict[str, Any]:
+def _attempt(batch: MessageBatch, one: Try) -> dict[str, Any]:
     result = one.result
     return {
         "message_id": one.message.pk,
@@ -95,7 +95,7 @@ def _sentence(error: str) -> str:
         return str(PostError(error).label)
 
 
-def _note_endpoint(batch: Batch) -> None:
+def _note_endpoint(batch: MessageBatch) -> None:
     """Note whether the endpoint works, and switch it off if it is gone or has failed for long.
 
     Callbacks go to addresses of their own, so they say nothing about the endpoint's.

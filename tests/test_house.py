@@ -9,7 +9,7 @@ from kilit.lock.management.commands.lifecycle_docs import document, lifecycle_mo
 from tests.support import durations
 from tests.support.commands import ROOT
 
-PACKAGES = ["config", "kilit", "ociqueue", "pdfjobs", "orchestrator", "simulators"]
+PACKAGES = ["config", "kilit", "ociqueue", "pdfjobs", "orchestrator", "outbox", "simulators"]
 SOURCES = sorted(
     path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if "migrations" not in path.parts
 )

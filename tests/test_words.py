@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.support.commands import ROOT
 
-PRODUCT = ["config", "kilit", "ociqueue", "pdfjobs", "orchestrator", "simulators"]
+PRODUCT = ["config", "kilit", "ociqueue", "pdfjobs", "orchestrator", "outbox", "simulators"]
 READ = {".py", ".html", ".md", ".txt", ".js", ".css", ".toml", ".yml", ".yaml", ".service", ""}
 # A dialect of our own, which readers of other job queues do not know.
 DIALECT = re.compile(r"\b(told|spoken|stillness|anew|mend)\b", re.IGNORECASE)

@@ -54,7 +54,7 @@ class ApiResponse:
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class ApiEndpoint:
     """What a method of a view takes and answers; its summary and description are its docstring, or its class's."""
 
     answers: Mapping[int, ApiResponse]
@@ -72,7 +72,7 @@ def endpoint(answer: Any = None, *, reads: bool = True, **described: Any) -> Cal
     """
     if answer is not None:
         described["answers"] = {200: answer if isinstance(answer, ApiResponse) else ApiResponse(answer.__doc__, answer)}
-    found = Endpoint(**described)
+    found = ApiEndpoint(**described)
 
     def decorate(method: Method) -> Method:
         @wraps(method)

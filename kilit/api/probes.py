@@ -14,7 +14,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from typing_extensions import TypedDict
 
 from kilit.api.errors import NO_DATABASE, error_body
-from kilit.api.openapi import ApiResponse, Endpoint
+from kilit.api.openapi import ApiEndpoint, ApiResponse
 from kilit.workers.metrics import registry
 from kilit.workers.models import Heartbeat
 
@@ -40,17 +40,17 @@ class Readiness(TypedDict):
     checks: Checks
 
 
-HEALTH = Endpoint({200: ApiResponse("The process is running.", Health)})
+HEALTH = ApiEndpoint({200: ApiResponse("The process is running.", Health)})
 NOT_READY = ApiResponse("Not ready; `checks` says why.", Readiness)
-READINESS = Endpoint({200: ApiResponse("Ready.", Readiness), 503: NOT_READY})
-METRICS = Endpoint(
+READINESS = ApiEndpoint({200: ApiResponse("Ready.", Readiness), 503: NOT_READY})
+METRICS = ApiEndpoint(
     {200: ApiResponse("Metrics in Prometheus' text format.", media={"text/plain": {"type": "string"}})},
     {
         401: {"UNAUTHENTICATED": "`KILIT_METRICS_TOKEN` is set and was not sent."},
         503: {"UNAVAILABLE": "The database is not responding."},
     },
 )
-PROBES: dict[str, tuple[str, list[dict[str, list[str]]], Endpoint]] = {
+PROBES: dict[str, tuple[str, list[dict[str, list[str]]], ApiEndpoint]] = {
     "/healthz": ("Liveness: is the process running?", [], HEALTH),
     "/readyz": ("Readiness: can it serve requests and process jobs?", [], READINESS),
     "/metrics": ("Prometheus metrics", [{}, {"metricsToken": []}], METRICS),

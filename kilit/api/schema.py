@@ -11,7 +11,7 @@ from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.utils import OpenApiExample
 
 from kilit.api.json_schema import Schema, Store, schema_of
-from kilit.api.openapi import RETRY_AFTER, VALIDATION, ApiResponse, Codes, Endpoint, Refusal, query_parameters
+from kilit.api.openapi import RETRY_AFTER, VALIDATION, ApiEndpoint, ApiResponse, Codes, Refusal, query_parameters
 from kilit.api.probes import PROBES
 
 REQUEST_ID = {"description": "Identifies the request in the log.", "schema": {"type": "string"}}
@@ -43,8 +43,8 @@ class ApiSchema(AutoSchema):
     """Reads a method's endpoint; its view has a `tag`, and may have `errors`, `parameters` and `schemes` for all."""
 
     @property
-    def endpoint(self) -> Endpoint:
-        found: Endpoint = getattr(self.view, self.method.lower()).endpoint
+    def endpoint(self) -> ApiEndpoint:
+        found: ApiEndpoint = getattr(self.view, self.method.lower()).endpoint
         return found
 
     def get_operation(self, *args: Any, **options: Any) -> Schema | None:
@@ -128,7 +128,7 @@ class ApiSchema(AutoSchema):
         self.registry.register_on_missing(component)
 
 
-def responses(endpoint: Endpoint, shared: Mapping[int, Codes], store: Store) -> Schema:
+def responses(endpoint: ApiEndpoint, shared: Mapping[int, Codes], store: Store) -> Schema:
     found = {status: success(response, store) for status, response in endpoint.answers.items()}
     for status in {*shared, *endpoint.errors}:
         codes = {**shared.get(status, {}), **endpoint.errors.get(status, {})}

@@ -11,7 +11,6 @@ from django.template.response import TemplateResponse
 from django.utils.formats import date_format, number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.timesince import timesince
 from django.utils.timezone import localtime, now
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -20,6 +19,7 @@ from unfold.enums import ActionVariant
 
 from kilit.console.machine_errors import explain, in_words
 from kilit.masking import mask_personal_data
+from kilit.spans import format_span
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -92,13 +92,6 @@ def exactly(time: datetime) -> str:
 def distance(time: datetime) -> str:
     """Return how far off a time is, past or future; Django would call seconds "0 minutes"."""
     return format_span(abs(now() - time))
-
-
-def format_span(span: timedelta) -> str:
-    if span < timedelta(minutes=1):
-        return _("less than a minute")
-    end = now()
-    return timesince(end - span, end, depth=1)
 
 
 def since(time: datetime) -> SafeString:

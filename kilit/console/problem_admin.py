@@ -21,12 +21,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from kilit.console.formatting import ago, badge, column, exactly, format_span, link, number, page, two_lines
+from kilit.console.formatting import ago, badge, column, exactly, link, number, page, two_lines
 from kilit.console.listing import CappedListAdmin
 from kilit.console.timeline import Story
 from kilit.problems.models import ProblemRecord
 from kilit.problems.registry import Severity
 from kilit.problems.states import ProblemState
+from kilit.spans import format_span
 
 SPANS = {
     "1": gettext_lazy("1 hour"),

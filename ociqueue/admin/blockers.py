@@ -8,9 +8,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from kilit.console.blockers import Blocker, blocked, ended, held, moment, no_worker, overdue, ready, waiting
-from kilit.console.formatting import distance, format_span
+from kilit.console.formatting import distance
 from kilit.console.machine_errors import explain
 from kilit.lock.models import Event
+from kilit.spans import format_span
 from kilit.workers.sweeps import sweeps
 from ociqueue.admin.columns import UNKNOWN, upload
 from ociqueue.corrections import why_not

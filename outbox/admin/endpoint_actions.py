@@ -131,7 +131,8 @@ def replay_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
         if result.resume_after is None:
             messages.success(request, done)
             return HttpResponseRedirect(page_of(endpoint))
-        messages.warning(request, f"{done} {_('There is more: replay again to continue.')}")
+        more = _("There is more: replay again to continue.")
+        messages.warning(request, f"{done} {more}")
         kept = {"after": str(result.resume_after)}
     sentences = [
         _("Messages of this time that were delivered or failed are sent again, under the same ids."),

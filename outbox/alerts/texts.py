@@ -3,18 +3,17 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils import timezone, translation
 from django.utils.formats import date_format, number_format
-from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from kilit.problems.registry import Severity
+from kilit.spans import format_span
 from outbox.alerts.changes import Change, ChangeKind
 from outbox.models import Channel
 
@@ -96,7 +95,10 @@ def _subject(change: Change) -> str:
     if change.kind == ChangeKind.GREW:
         return _("Grown: %(title)s") % {"title": title}
     if change.is_over:
-        return _("Over after %(span)s: %(title)s") % {"span": _span(change.record.lasted), "title": title}
+        return _("Over after %(span)s: %(title)s") % {
+            "span": format_span(change.record.lasted, units=2),
+            "title": title,
+        }
     return f"{Severity(change.record.severity).word}: {title}"
 
 
@@ -120,7 +122,7 @@ def _line(change: Change) -> AlertLine:
 
 
 def _heading(change: Change) -> str:
-    span = {"span": _span(change.record.lasted)}
+    span = {"span": format_span(change.record.lasted, units=2)}
     match change.kind:
         case ChangeKind.OPENED:
             return Severity(change.record.severity).word
@@ -149,10 +151,3 @@ def _record_text(change: Change, name: str) -> str:
 
 def _number(value: int) -> str:
     return number_format(value, force_grouping=True)
-
-
-def _span(span: timedelta) -> str:
-    if span < timedelta(minutes=1):
-        return _("less than a minute")
-    end = timezone.now()
-    return timesince(end - span, end)

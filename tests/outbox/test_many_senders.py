@@ -64,7 +64,7 @@ def test_slow_endpoints_do_not_hold_up_others(receiver: WebhookReceiver, endpoin
         turns.append(sum(not sending.is_quick(one) for one in turn.running.values()))
         return result
 
-    def settle_and_look(batch: sending.Batch) -> None:
+    def settle_and_look(batch: sending.MessageBatch) -> None:
         settle(batch)
         if batch.endpoint.pk != quick.pk:
             quick_first.append(delivered(quick))
@@ -88,7 +88,7 @@ def test_a_batch_gives_back_what_a_slow_endpoint_keeps_it_from(receiver, endpoin
     receiver.behave(delay=0.1)
 
     with sending.Poster(sending.settings.WEBHOOK_PRIVATE_ADDRESSES) as poster:
-        sending.settle(sending.Batch(endpoint, sending.claim(endpoint, limit=5)).prepare().send(poster))
+        sending.settle(sending.MessageBatch(endpoint, sending.claim(endpoint, limit=5)).prepare().send(poster))
 
     assert delivered(endpoint) == 1
     rest = OutboxMessage.objects.filter(status=MessageStatus.RETRY, attempts_forgiven=1, next_try_at__lte=Now())
@@ -100,14 +100,14 @@ def test_a_batch_that_breaks_leaves_its_messages_to_the_sweep(receiver, endpoint
     broken, whole = endpoint_at("/broken"), endpoint_at("/whole")
     queue_messages(broken, 1)
     queue_messages(whole, 1)
-    send = batches.Batch.send
+    send = batches.MessageBatch.send
 
-    def fail_for_one(batch: batches.Batch, poster: sending.Poster) -> batches.Batch:
+    def fail_for_one(batch: batches.MessageBatch, poster: sending.Poster) -> batches.MessageBatch:
         if batch.endpoint.pk == broken.pk:
             raise RuntimeError
         return send(batch, poster)
 
-    monkeypatch.setattr(batches.Batch, "send", fail_for_one)
+    monkeypatch.setattr(batches.MessageBatch, "send", fail_for_one)
     sending.send_due()
     assert delivered(whole) == 1
     assert OutboxMessage.objects.filter(status=MessageStatus.SENDING).update(lease_until=Now() - timedelta(1)) == 1

@@ -191,7 +191,7 @@ def test_a_pause_between_the_look_and_the_claim_holds(endpoint_at) -> None:
 def test_a_worker_that_lost_its_lease_settles_nothing(receiver: WebhookReceiver, endpoint_at) -> None:
     endpoint = endpoint_at()
     message = make_message(endpoint=endpoint)
-    late = batches.Batch(endpoint, sending.claim(endpoint, limit=1)).prepare()
+    late = batches.MessageBatch(endpoint, sending.claim(endpoint, limit=1)).prepare()
     OutboxMessage.objects.update(lease_until=Now() - timedelta(seconds=1))
     OutboxMessage.objects.all().recover()
     (held,) = sending.claim(endpoint, limit=1)

@@ -9,7 +9,7 @@ from django.utils.translation.template import templatize
 
 from tests.support.commands import ROOT
 
-APPS = ("config", "kilit", "ociqueue", "orchestrator", "pdfjobs")
+APPS = ("config", "kilit", "ociqueue", "orchestrator", "outbox", "pdfjobs")
 MODULE = "django.utils.translation"
 # How many of a function's first arguments are sentences.
 SENTENCES = {"gettext": 1, "gettext_lazy": 1, "gettext_noop": 1, "ngettext": 2, "ngettext_lazy": 2}

@@ -40,8 +40,8 @@ def after(function: Callable[..., Any]) -> Callable[..., Any]:
 
 POINTS = {
     "before it claims": (sending, "claim", die),
-    "before it sends": (batches.Batch, "send", die),
-    "between two messages": (batches.Batch, "ends_with", staticmethod(die)),
+    "before it sends": (batches.MessageBatch, "send", die),
+    "between two messages": (batches.MessageBatch, "ends_with", staticmethod(die)),
     "before it settles": (sending, "settle", die),
     "before it commits": (settling, "_note_endpoint", die),
     "after it committed": (sending, "settle", after(sending.settle)),
