@@ -10,10 +10,12 @@ from django.contrib.auth.models import Group, User
 
 import ociqueue.demo
 import orchestrator.demo
+import outbox.demo
 import pdfjobs.demo
 from kilit.access.models import ApiKey
 from kilit.access.roles import Role
 from kilit.files import write_atomically
+from ociqueue.models import Site
 
 
 def load_demo() -> dict[str, Any]:
@@ -28,6 +30,7 @@ def load_demo() -> dict[str, Any]:
     service, logins["service"] = demo_service(kept)
     pdfjobs.demo.load_demo(owner=service)
     orchestrator.demo.load_demo()
+    outbox.demo.load_failed_messages(scope=str(Site.objects.get(name=ociqueue.demo.SHOWCASE).pk))
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, f"{json.dumps(kept, indent=2)}\n".encode(), mode=0o600)
     return logins

@@ -1,13 +1,26 @@
-"""Demo data: an endpoint at the simulated receiver, which `manage.py up` starts."""
+"""Demo data: an endpoint at the simulated receiver, which `manage.py up` starts, and one whose messages failed."""
 
-from datetime import UTC, datetime
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.conf import settings
+from django.db.models.functions import Now
+from django.utils import timezone
 
 from kilit.api.webhooks import webhook_kinds
-from outbox.models import Endpoint
+from kilit.lock.audit import acting_as
+from kilit.lock.leases import new_lease, no_lease
+from kilit.outgoing.results import PostError
+from outbox.log_reader import webhook_body
+from outbox.models import Attempt, Endpoint, OutboxMessage
+from outbox.models.endpoint import OffReason
+from outbox.models.message import LEASE
 
-DESCRIPTION = "Demo receiver"
+DESCRIPTION, FAILED_DESCRIPTION = "Demo receiver", "Warehouse (demo)"
+KINDS = ["conversion.completed", "conversion.failed"]
+FAILED, DELIVERED = 4, 2  # messages
+OFF_FOR = timedelta(hours=5)
 
 
 def load_demo(url: str) -> list[str]:
@@ -23,3 +36,56 @@ def load_demo(url: str) -> list[str]:
 def private_addresses() -> str:
     """Return the value of KILIT_WEBHOOK_PRIVATE_ADDRESSES that also allows this machine."""
     return ",".join([*(str(network) for network in settings.WEBHOOK_PRIVATE_ADDRESSES), "127.0.0.1"])
+
+
+def load_failed_messages(scope: str) -> None:
+    """Create once an endpoint of a site that was switched off; its host does not exist, and nothing is sent."""
+    if Endpoint.objects.filter(scope=scope, description=FAILED_DESCRIPTION).exists():
+        return
+    with acting_as("demo"):
+        fill(_make_endpoint(scope))
+
+
+def _make_endpoint(scope: str) -> Endpoint:
+    return Endpoint.objects.create(
+        url="https://warehouse.invalid/kilit?tenant=ege",
+        scope=scope,
+        kinds=KINDS,
+        description=FAILED_DESCRIPTION,
+        is_on=False,
+        off_reason=OffReason.FAILING,
+        off_at=timezone.now() - OFF_FOR,
+    )
+
+
+def fill(endpoint: Endpoint) -> None:
+    message: dict[str, Any] = {"endpoint": endpoint, "scope": endpoint.scope}
+    for number in range(FAILED + DELIVERED):
+        kind = webhook_kinds[KINDS[number % len(KINDS)]]
+        body = webhook_body(kind.name, timezone.now(), kind.example)
+        end(OutboxMessage.objects.create(kind=kind.name, body=body, **message), is_delivered=number < DELIVERED)
+    OutboxMessage.objects.create(kind=kind.name, body=body, **message)
+
+
+def end(message: OutboxMessage, *, is_delivered: bool) -> None:
+    """Let a message be delivered or fail, as a worker does, without sending anything."""
+    error = "" if is_delivered else PostError.HTTP_5XX
+    status = 200 if is_delivered else 503
+    mine = OutboxMessage.objects.filter(pk=message.pk)
+    mine.move("claim", attempt_count=1, **new_lease(LEASE))
+    if is_delivered:
+        mine.move("deliver", response_code=status, delivered_at=Now(), **no_lease())
+    else:
+        text = "The receiver failed to process the message."
+        mine.move("fail", response_code=status, error_code=error, error_message=text, **no_lease())
+    Attempt.objects.create(
+        message_id=message.pk,
+        number=1,
+        seconds=0.21,
+        url=message.shown_address,
+        request_headers={"content-type": "application/json", "webhook-id": message.webhook_id},
+        response_code=status,
+        answer="" if is_delivered else json.dumps({"message": "Maintenance until Monday"}),
+        error_code=error,
+        error_message="" if is_delivered else "503 Service Unavailable",
+    )

@@ -6,6 +6,7 @@ from typing import Any
 from kilit.bulk.models import BulkAction
 from ociqueue.models import Circuit, Conversion, Site
 from orchestrator.models import Job
+from outbox.models import OutboxMessage
 from pdfjobs.models import PdfJob
 
 
@@ -19,6 +20,7 @@ class House:
     broken: PdfJob
     bulk: BulkAction
     circuit: Circuit
+    unsent: OutboxMessage
     logins: dict[str, Any]
 
 
@@ -52,6 +54,7 @@ def places(house: House) -> dict[str, str]:
         "customers": "/admin/orchestrator/customer/",
         "rules": "/admin/orchestrator/rulesversion/",
         "preflight": "/admin/orchestrator/job/preflight/",
+        **outbox_places(house),
         "activity": "/admin/lock/activity/",
         "problems": "/admin/problems/problemrecord/",
         "add-channel": "/admin/outbox/channel/add/",
@@ -61,4 +64,18 @@ def places(house: House) -> dict[str, str]:
         "lockouts": "/admin/axes/accessattempt/",
         "people": "/admin/auth/user/",
         "preferences": "/admin/preferences/",
+    }
+
+
+def outbox_places(house: House) -> dict[str, str]:
+    endpoint = f"/admin/outbox/endpoint/{house.unsent.endpoint_id}/"
+    return {
+        "messages": "/admin/outbox/outboxmessage/",
+        "message": f"/admin/outbox/outboxmessage/{house.unsent.pk}/change/",
+        "endpoints": "/admin/outbox/endpoint/",
+        "endpoint": f"{endpoint}change/",
+        "add-endpoint": "/admin/outbox/endpoint/add/",
+        "edit-endpoint": f"{endpoint}settings/",
+        "rotate-secret": f"{endpoint}rotate-secret/",
+        "switch-on-endpoint": f"{endpoint}switch-on/",
     }

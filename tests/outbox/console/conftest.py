@@ -13,7 +13,7 @@ __all__ = ["house", "make_person", "make_site", "site"]
 
 
 @dataclass
-class House:
+class TwoSites:
     mine: Site
     theirs: Site
     of_mine: Endpoint
@@ -22,10 +22,10 @@ class House:
 
 
 @pytest.fixture
-def house(make_site) -> House:
+def house(make_site) -> TwoSites:
     mine, theirs = make_site(name="Mine"), make_site(name="Theirs")
     url = "https://{}.example/hook?token=abcd1234"
-    return House(
+    return TwoSites(
         mine,
         theirs,
         make_endpoint(url=url.format("mine"), scope=str(mine.pk)),
