@@ -13,11 +13,14 @@ from kilit.api.webhooks import TEST, webhook_kinds
 from kilit.bulk.filters import CREATED_BETWEEN, AgeFilter, ChoiceFilter, ErrorGroupFilter, FilterSet, state_filter
 from kilit.bulk.item_filter import BulkFilter
 from kilit.bulk.search import Found, PrefixSearch
+from kilit.outgoing.results import PostError
 from outbox.models import Endpoint
 from outbox.models.endpoint import endpoint_scopes_seen_by
 from outbox.models.message import FAILURES
-from outbox.states import MESSAGES
+from outbox.states import MESSAGES, MessageStatus
 
+# Besides those of a POST.
+OTHER_CODES = ("SECRET_UNREADABLE", "WORKER_LOST", "EXPIRED", "MARKED_FAILED")
 MOST_FOUND = 500  # messages about one job
 # What ids of messages and jobs begin with, such as msg_ and pdf_.
 PREFIX = re.compile(r"^[a-z]+_", re.IGNORECASE)
@@ -59,6 +62,13 @@ FILTERS = FilterSet(
             name="endpoint", title=_("endpoint"), column="endpoint", index="message_of_endpoint", choices=_endpoints_of
         ),
         ChoiceFilter(name="site", title=_("site"), column="scope", index="message_of_scope", choices=_sites_of),
+        ChoiceFilter(
+            name="code",
+            title=_("error code"),
+            column="error_code",
+            where=Q(status=MessageStatus.FAILED),
+            choices=[(code, code) for code in (*PostError.values, *OTHER_CODES)],
+        ),
         AgeFilter(),
         *CREATED_BETWEEN,
         ErrorGroupFilter(failures=FAILURES, scopes_seen_by=endpoint_scopes_seen_by, index="message_of_error_group"),

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.utils import timezone
 from django.utils.formats import number_format
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -40,24 +39,25 @@ def site_name(row: Any) -> str:
     return name if name is not None else scope_names().get(row.scope, row.scope)
 
 
-def _next_attempt(row: OutboxMessage) -> SafeString | str:
+def _next_attempt(row: OutboxMessage) -> str:
     if row.status not in WAITING:
-        return "-"
+        return ""
     if row.next_try_at <= timezone.now():
         return gettext("now")
-    text = gettext("in %(span)s") % {"span": distance(row.next_try_at)}
-    return format_html('<span class="whitespace-nowrap" title="{}">{}</span>', exactly(row.next_try_at), text)
+    return gettext("in %(span)s") % {"span": distance(row.next_try_at)}
 
 
-def _attempts(row: OutboxMessage) -> str:
-    return number_format(row.attempt_count)
+def _attempts(row: OutboxMessage) -> SafeString:
+    when = _next_attempt(row)
+    following = gettext("next: %(when)s") % {"when": when} if when else ""
+    return two_lines(number_format(row.attempt_count), following, title=exactly(row.next_try_at) if when else "")
 
 
 name = column("name", _("event"), lambda row: two_lines(row.kind, f"…{row.webhook_id[-12:]}", title=row.webhook_id))
 state = column("state", _("state"), lambda row: state_badge(row.status))
 endpoint = column("endpoint", _("receiver"), lambda row: two_lines(str(row.receiver), site_name(row)))
 attempts = column("attempts", _("attempts"), _attempts)
-next_attempt = column("next_attempt", _("next attempt"), _next_attempt)
+next_attempt = column("next_attempt", _("next attempt"), lambda row: _next_attempt(row) or "-")
 error = column(
     "error", _("error"), lambda row: error_cell(row.error_code, explain_code(row.error_code) or row.error_message)
 )
@@ -67,9 +67,9 @@ address = column("address", _("address"), lambda row: breakable(row.shown_addres
 webhook_id = column("webhook_id", _("message id"), lambda row: breakable(row.webhook_id))
 job = column("job", _("job"), lambda row: breakable(str(row.object_id)) if row.object_id else "-")
 # Columns are functions, so Django does not sort by them, which would read the whole table.
-COLUMNS = [name, state, endpoint, attempts, next_attempt, error, age]
+COLUMNS = [name, state, endpoint, attempts, error, age]
 FIELDSETS: Any = [
     (None, {"fields": ["kind", "endpoint", "channel", site, address, webhook_id, job]}),
     (_("Last attempt"), {"fields": ["response_code", "error_code", "error_message"]}),
-    (_("Times"), {"fields": ["created_at", attempts, next_attempt, "delivered_at"]}),
+    (_("Times"), {"fields": ["created_at", "attempt_count", next_attempt, "delivered_at"]}),
 ]

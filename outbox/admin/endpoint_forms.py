@@ -5,7 +5,6 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -31,13 +30,16 @@ class EndpointForm(forms.ModelForm[Endpoint]):
         label=gettext_lazy("Site"),
         required=False,
         widget=UnfoldAdminSelectWidget,
-        help_text=gettext_lazy("It reports what happens at this site. This cannot be changed later."),
+        help_text=gettext_lazy("Events of this site are reported. This cannot be changed later."),
     )
     kinds = forms.MultipleChoiceField(
         label=gettext_lazy("Events"),
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
-        help_text=gettext_lazy("With none of them, it only receives the callbacks of PDF jobs."),
+        help_text=gettext_lazy(
+            "PDF and cutting jobs belong to no site: their events go to endpoints of the whole installation. With none "
+            "chosen, it only receives the callbacks of PDF jobs."
+        ),
     )
 
     class Meta:
@@ -93,7 +95,7 @@ class MomentInput(UnfoldAdminTextInputWidget):
     input_type = "datetime-local"
 
     def format_value(self, value: Any) -> str | None:
-        return timezone.localtime(value).strftime(LOCAL_TIME) if isinstance(value, datetime) else value
+        return value.strftime(LOCAL_TIME) if isinstance(value, datetime) else value
 
 
 class SpanForm(forms.Form):

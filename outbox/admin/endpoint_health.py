@@ -50,6 +50,10 @@ def capped(count: int) -> str:
     return number(count) if count <= MOST_COUNTED else _("more than %(most)s") % {"most": number(MOST_COUNTED)}
 
 
-def count_link(endpoint: Endpoint, count: int, status: str = "") -> SafeString | str:
+def list_address(endpoint: Endpoint, status: str = "") -> str:
     filters = {"endpoint": str(endpoint.pk), **({"status": status} if status else {})}
-    return link(reverse("admin:outbox_outboxmessage_changelist", query=filters), capped(count)) if count else "0"
+    return reverse("admin:outbox_outboxmessage_changelist", query=filters)
+
+
+def count_link(endpoint: Endpoint, count: int, status: str = "") -> SafeString | str:
+    return link(list_address(endpoint, status), capped(count)) if count else "0"

@@ -15,7 +15,7 @@ from kilit.console.blockers import Blocker, blocked, ended, moment, paused, wait
 from kilit.console.formatting import badge, breakable, exactly, page
 from kilit.console.timeline import Story
 from outbox.admin import columns
-from outbox.admin.endpoint_health import capped, fetch_health
+from outbox.admin.endpoint_health import capped, fetch_health, list_address
 from outbox.admin.endpoint_permissions import may_manage
 from outbox.admin.error_meanings import explain_code
 from outbox.models import Endpoint, OutboxMessage
@@ -54,6 +54,7 @@ def overview(model_admin: Any, request: HttpRequest, endpoint: Endpoint) -> Http
         status=list(status_of(endpoint, newest.first())),
         tiles=_tiles(endpoint, health),
         delivered_at=health.delivered_at,
+        delivered_href=list_address(endpoint, MessageStatus.DELIVERED),
         facts=list(_facts(endpoint, manages=manages)),
         kinds=[(name, webhook_kinds[name].about if name in webhook_kinds else "") for name in endpoint.kinds],
         newest=[_message(message) for message in newest],
@@ -88,13 +89,10 @@ def status_of(endpoint: Endpoint, last: OutboxMessage | None) -> Iterator[Blocke
 
 
 def _tiles(endpoint: Endpoint, health: Any) -> list[tuple[str, str, str, bool]]:
-    def listed(status: str = "") -> str:
-        filters = {"endpoint": str(endpoint.pk), **({"status": status} if status else {})}
-        return reverse("admin:outbox_outboxmessage_changelist", query=filters)
-
+    failed = list_address(endpoint, MessageStatus.FAILED)
     return [
-        (_("Waiting"), capped(health.waiting), listed(), bool(health.waiting)),
-        (_("Failed"), capped(health.failed), listed(MessageStatus.FAILED), bool(health.failed)),
+        (_("Waiting"), capped(health.waiting), list_address(endpoint), bool(health.waiting)),
+        (_("Failed"), capped(health.failed), failed, bool(health.failed)),
     ]
 
 
@@ -114,6 +112,7 @@ def _message(message: OutboxMessage) -> dict[str, Any]:
         "href": reverse("admin:outbox_outboxmessage_change", args=[message.pk]),
         "state": columns.state_badge(message.status),
         "attempts": message.attempt_count,
-        "error": explain_code(message.error_code) or message.error_code,
+        "error": message.error_code,
+        "meaning": explain_code(message.error_code),
         "at": message.created_at,
     }

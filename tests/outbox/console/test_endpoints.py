@@ -202,10 +202,12 @@ def test_an_endpoint_that_is_off_is_not_tested_or_replayed(operator, endpoint) -
 
 def test_a_time_span_is_replayed_and_recorded(operator, endpoint) -> None:
     span = {"start": "2026-11-16T10:00", "end": "2026-11-16T11:00"}
+    offered = operator.get(page(endpoint, "replay")).text
     reversed_span = operator.post(page(endpoint, "replay"), {"start": span["end"], "end": span["start"]})
 
     answer = operator.post(page(endpoint, "replay"), span, follow=True)
 
+    assert offered.count('type="datetime-local"') == offered.count(f'value="{timezone.localdate():%Y}') == 2
     assert "The end has to be after the beginning." in reversed_span.text
     assert "Sent again: 0 messages. New: 0" in answer.text
     assert "Replayed 2026-11-16T" in Activity.objects.get(model="outbox.endpoint").message

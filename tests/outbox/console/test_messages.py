@@ -38,11 +38,13 @@ def test_the_list_names_event_endpoint_site_and_error(operator, site) -> None:
 
     text = text_of(operator, MESSAGES)
 
-    for word in ("parcel.carried", "Shop", site.name, "FAILED", "HTTP_ 5XX", "in 4 minutes", "QUEUED"):
+    for word in ("parcel.carried", "Shop", site.name, "FAILED", "HTTP_ 5XX", "next: in 4 minutes", "QUEUED"):
         assert word in text, word
 
 
-@pytest.mark.parametrize("filters", ["status=FAILED", "kind=parcel.carried", "site={site}", "endpoint={endpoint}"])
+@pytest.mark.parametrize(
+    "filters", ["status=FAILED", "code=HTTP_5XX", "kind=parcel.carried", "site={site}", "endpoint={endpoint}"]
+)
 def test_the_list_is_filtered(operator, site, filters: str) -> None:
     other = make_endpoint(url="https://other.example/")
     message = make_failed_message(endpoint=Endpoint.objects.first())
