@@ -57,7 +57,6 @@ def places(house: House) -> dict[str, str]:
         **outbox_places(house),
         "activity": "/admin/lock/activity/",
         "problems": "/admin/problems/problemrecord/",
-        "add-channel": "/admin/outbox/channel/add/",
         "events": "/admin/lock/event/",
         "keys": "/admin/access/apikey/",
         "refusals": "/admin/access/deniedrequest/",
@@ -77,5 +76,6 @@ def outbox_places(house: House) -> dict[str, str]:
         "add-endpoint": "/admin/outbox/endpoint/add/",
         "edit-endpoint": f"{endpoint}settings/",
         "rotate-secret": f"{endpoint}rotate-secret/",
+        "add-channel": "/admin/outbox/channel/add/",
         "switch-on-endpoint": f"{endpoint}switch-on/",
     }
