@@ -11,13 +11,16 @@ from django.utils.translation import gettext_lazy as _
 from kilit.access.scopes import scope_names
 from kilit.console.actions import Action
 from kilit.console.blockers import lease_holdings
+from kilit.console.error_groups import ErrorGroupRow
 from kilit.console.job_page import ShownError
 from kilit.console.listing import CappedChangeList
 from kilit.console.queue_pauses import PausableQueueAdmin
+from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_personal_data
 from outbox import operations
 from outbox.admin import blockers, columns, description
 from outbox.admin.attempts import attempts_of, pretty_body
+from outbox.admin.error_meanings import explain_code
 from outbox.models import OutboxMessage
 from outbox.models.endpoint import hide_query
 from outbox.models.message import FAILURES, OutboxMessageQuerySet
@@ -110,6 +113,9 @@ class OutboxMessageAdmin(PausableQueueAdmin):
         """Show what the code means in the reader's language; the stored sentence is the same in English."""
         error = super()._error(row)
         return replace(error, message="") if error and error.meaning else error
+
+    def _shown(self, group: Group, *args: Any, **options: Any) -> ErrorGroupRow:
+        return super()._shown(group._replace(shape=explain_code(group.code) or group.shape), *args, **options)
 
     def acted_on_by(self, request: HttpRequest) -> OutboxMessageQuerySet:
         return OutboxMessage.objects.managed_by(request.user)
