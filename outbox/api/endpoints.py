@@ -110,7 +110,7 @@ class RotateSecretView(OneEndpointView):
         found = self.find_endpoint(request, pk)
         with transaction.atomic():
             secret = found.rotate_secret()
-            record_change(found, "changed", "Made a new secret.", kind=ActivityKind.KEY)
+            record_change(found, "changed", "Rotated the signing secret.", kind=ActivityKind.KEY)
         return Response({**present_endpoint(found, is_manager=True), "secret": secret})
 
 
@@ -154,7 +154,9 @@ class SendTestView(OneEndpointView):
         found = self.find_endpoint(request, pk)
         if not found.is_on:
             raise ApiError(409, "ENDPOINT_OFF", "The endpoint is off. Switch it on first.")
-        message = send_test(found)
+        with transaction.atomic():
+            message = send_test(found)
+            record_change(found, "changed", "Sent a test.")
         message.refresh_from_db()
         return Response(present_message(message), status=201)
 
@@ -175,4 +177,5 @@ class ReplayView(OneEndpointView):
             )
         except replaying.ReplayRefused as error:
             raise ApiError(409, "ENDPOINT_OFF", str(error)) from None
+        record_change(found, "changed", f"Replayed {span.start.isoformat()} to {span.end.isoformat()}.")
         return Response(vars(result))

@@ -187,7 +187,9 @@ def test_a_span_that_ends_before_it_begins_is_refused(site: Site, api: Api) -> N
 
     assert "before" in api("POST", path, {"from": SPAN["to"], "to": SPAN["from"]}).json()["error"]["message"]
     assert api("POST", path, {**SPAN, "from": "2026-11-16T09:00:00"}).status_code == 400  # no offset
+    assert not Activity.objects.filter(model="outbox.endpoint").exists()
     assert api("POST", path, SPAN).json() == {"replayed": 0, "created": 0, "resume_after": None}
+    assert Activity.objects.get(model="outbox.endpoint").message.startswith("Replayed 2026-11-16T09:00")
 
 
 def test_a_switched_off_endpoint_keeps_why(site: Site, api: Api) -> None:
