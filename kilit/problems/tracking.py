@@ -113,4 +113,5 @@ def _place(place: Place) -> str:
 
 
 def _masked(text: str) -> str:
-    return Truncator(mask_personal_data(text)).chars(LONGEST_TEXT)
+    # Labels of choices are translated only now.
+    return Truncator(mask_personal_data(str(text))).chars(LONGEST_TEXT)

@@ -12,8 +12,12 @@ from kilit.problems import disk, tracking
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.models import CLOSE_AFTER, ProblemRecord
 from kilit.problems.registry import SeesEverything, find_problems
+from kilit.problems.tracking import track_problems
 from ociqueue.models import Site
+from outbox.models import Endpoint
+from outbox.models.endpoint import OffReason
 from tests.support.dashboard import make_conversions, make_site
+from tests.support.outbox import make_endpoint
 
 pytestmark = pytest.mark.django_db
 
@@ -92,3 +96,15 @@ def test_the_kinds_of_problems_are_those_that_rules_offer() -> None:
     make_site("Ege", is_paused=True, pause_reason="Audit")
 
     assert {problem.kind for problem in find_problems(SeesEverything())} <= set(ProblemKind)
+
+
+@pytest.mark.django_db
+def test_an_endpoint_that_was_switched_off_is_recorded_in_each_language() -> None:
+    make_endpoint(description="Shop")
+    Endpoint.objects.all().switch_off(OffReason.GONE)
+
+    track_problems()
+
+    record = ProblemRecord.objects.get(kind=ProblemKind.ENDPOINT_OFF)
+    assert record.text("cause", "en") == "the receiver answered 410 Gone"
+    assert record.text("cause", "tr") == "alıcı 410 Gone yanıtını verdi"
