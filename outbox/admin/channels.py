@@ -14,7 +14,7 @@ from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 from unfold.admin import ModelAdmin
 
-from kilit.console.formatting import ago, badge, button, column, page
+from kilit.console.formatting import ago, badge, button, column, joined, page
 from kilit.console.preferences import zone_of
 from kilit.workers.models import Heartbeat
 from outbox.admin.channel_forms import AlertRuleInline, ChannelForm
@@ -48,6 +48,7 @@ owner = column("of", gettext_lazy("owner"), lambda channel: str(channel.owner or
 state = column("state", gettext_lazy("state"), _state)
 quiet = column("quiet", gettext_lazy("quiet hours"), _quiet)
 result = column("result", gettext_lazy("last result"), _result)
+outcome = column("outcome", gettext_lazy("last result"), lambda channel: joined(_result(channel), channel.error))
 
 
 @admin.register(Channel)
@@ -86,7 +87,12 @@ class ChannelAdmin(ModelAdmin):
 
     def get_fields(self, request: HttpRequest, obj: Channel | None = None) -> list[Any]:
         owners = ["owner"] if is_admin(request) else []
-        return ["name", *owners, ("kind", "address"), ("language", "time_zone"), ("quiet_from", "quiet_to"), "is_on"]
+        last = [outcome] if obj else []
+        times = [("language", "time_zone"), ("quiet_from", "quiet_to")]
+        return ["name", *owners, ("kind", "address"), *times, "is_on", *last]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Channel | None = None) -> list[Any]:
+        return [outcome] if obj else []
 
     def get_form(self, request: HttpRequest, obj: Channel | None = None, **options: Any) -> Any:
         form = super().get_form(request, obj, **options)

@@ -76,6 +76,9 @@ def test_an_address_is_kept_unless_another_is_entered_and_is_never_shown() -> No
     shown = client.get(page).content.decode() + client.get(LIST).content.decode()
     assert "tgram://…" in shown
     assert "AAEabc" not in shown
+    assert "nothing sent yet" in client.get(page).content.decode()
+    Channel.objects.update(error="The channel did not answer in time.")
+    assert "The channel did not answer in time." in client.get(page).content.decode()
 
     assert client.post(page, form(name="Renamed", address="")).status_code == 302
     channel.refresh_from_db()
