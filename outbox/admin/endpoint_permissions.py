@@ -2,14 +2,11 @@
 
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID
 
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 
-from kilit.access.models import DenialCode
-from kilit.access.models.denied_request import mark_denied
 from outbox.models import Endpoint
 from outbox.models.endpoint import endpoint_scopes_run_by
 
@@ -26,19 +23,10 @@ def may_manage_any(user: Any) -> bool:
 def endpoint_of(
     model_admin: Any, request: HttpRequest, object_id: str, *, allowed: Callable[[Any, Endpoint], bool] | None = None
 ) -> Endpoint:
-    """Return an endpoint that the user may see, or manage; those of others are not found, and that is recorded."""
+    """Return an endpoint that the user may see, or manage; those of others are not found."""
     endpoint: Endpoint | None = model_admin.get_object(request, unquote(object_id))
     if endpoint is None:
-        if _exists(unquote(object_id)):
-            mark_denied(request, DenialCode.NOT_YOURS)
         raise Http404
     if not (allowed(request.user, endpoint) if allowed else model_admin.has_view_permission(request, endpoint)):
         raise PermissionDenied
     return endpoint
-
-
-def _exists(text: str) -> bool:
-    try:
-        return Endpoint.objects.filter(pk=UUID(text)).exists()
-    except ValueError:
-        return False

@@ -152,5 +152,6 @@ def test_endpoints_of_a_site_hear_of_their_own_site_only(monkeypatch, parcel_kin
 
     read_all()
 
-    assert set(OutboxMessage.objects.values_list("endpoint", flat=True)) == {whole.pk, mine.pk}
+    # Each belongs to the site of its endpoint: members of a site see nothing of the installation's.
+    assert dict(OutboxMessage.objects.values_list("endpoint", "scope")) == {whole.pk: "", mine.pk: "site-1"}
     assert not other.messages.exists()
