@@ -131,8 +131,10 @@ def _site(event: Event, site: Site) -> Described:
 
 
 def moved(events: Iterable[Event]) -> list[Event]:
-    """Return the events that changed a state; a verb may leave it as it is."""
-    return [event for event in events if event.from_state != event.to_state]
+    """Return the events that changed a state, without failures that were reported before a retry was taken back."""
+    return [
+        event for event in events if event.from_state != event.to_state and event.details.get("verb") != "undo_retry"
+    ]
 
 
 def ids_of(events: Iterable[Event]) -> set[Any]:

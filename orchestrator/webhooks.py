@@ -31,7 +31,10 @@ class CuttingEventData(TypedDict):
 
 
 def describe_jobs(events: Sequence[Event]) -> dict[int, Described]:
-    moves = [event for event in events if event.from_state != event.to_state]
+    # A retry that is taken back leads to a failure that was reported before.
+    moves = [
+        event for event in events if event.from_state != event.to_state and event.details.get("verb") != "undo_retry"
+    ]
     columns = ("order_id", "retry_count", "customer_phone", "customer_snapshot_name", "customer__name")
     rows = Job.objects.filter(pk__any_of={event.object_id for event in moves}).select_related("customer").only(*columns)
     found = {row.pk: row for row in rows}

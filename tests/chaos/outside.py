@@ -111,11 +111,12 @@ def google_has_what_is_completed(world: World) -> list[str]:
 REPORTED = """
     SELECT e.id, p.id FROM lock_event e JOIN outbox_endpoint p
       ON p.scope = '' OR p.scope = (SELECT r.site_id::text FROM offline_conversion_queue r WHERE r.id = e.object_id)
-    WHERE (e.queue, e.event_type) IN (('conversion', 'STATE_COMPLETED'), ('conversion', 'STATE_FAILED'),
+    WHERE e.details->>'verb' IS DISTINCT FROM 'undo_retry' AND (
+      (e.queue, e.event_type) IN (('conversion', 'STATE_COMPLETED'), ('conversion', 'STATE_FAILED'),
       ('pdf', 'STATE_SUCCEEDED'), ('cutting_job', 'STATE_DONE'), ('cutting_job', 'STATE_FAILED'),
       ('cutting_job', 'STATE_HOLD'))
       OR (e.queue, e.event_type) = ('pdf', 'STATE_FAILED') AND NOT EXISTS (SELECT FROM lock_event n
-        WHERE n.object_id = e.object_id AND n.id > e.id AND n.created_at = e.created_at AND n.to_state = 'queued')
+        WHERE n.object_id = e.object_id AND n.id > e.id AND n.created_at = e.created_at AND n.to_state = 'queued'))
     EXCEPT SELECT event_id, endpoint_id FROM outbox_outboxmessage
 """
 INVENTED = """

@@ -62,6 +62,16 @@ def test_a_failure_is_reported_as_it_was_though_the_row_has_moved_on(site) -> No
     assert data["error_category"] == "VALIDATION"
 
 
+def test_a_retry_that_is_taken_back_is_not_reported_as_another_failure(site) -> None:
+    (row,) = make_failed(site)
+    Conversion.objects.filter(pk=row.pk).retry_selected()
+    Conversion.objects.filter(pk=row.pk).move("undo_retry", provider_error_code="BAD")
+
+    events = list(Event.objects.filter(event_type="STATE_FAILED"))
+
+    assert (len(events), len(webhook_kinds["conversion.failed"].describe(events))) == (2, 1)
+
+
 PLANTED = {
     "gclid": "Cj0KCQiA-planted_click",
     "wbraid": "CmIKCQplanted",
