@@ -15,7 +15,6 @@ import pdfjobs.demo
 from kilit.access.models import ApiKey
 from kilit.access.roles import Role
 from kilit.files import write_atomically
-from ociqueue.models import Site
 
 
 def load_demo() -> dict[str, Any]:
@@ -30,7 +29,7 @@ def load_demo() -> dict[str, Any]:
     service, logins["service"] = demo_service(kept)
     pdfjobs.demo.load_demo(owner=service)
     orchestrator.demo.load_demo()
-    outbox.demo.load_failed_messages(scope=str(Site.objects.get(name=ociqueue.demo.SHOWCASE).pk))
+    outbox.demo.load_failed_messages()
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, f"{json.dumps(kept, indent=2)}\n".encode(), mode=0o600)
     return logins

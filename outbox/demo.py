@@ -38,18 +38,17 @@ def private_addresses() -> str:
     return ",".join([*(str(network) for network in settings.WEBHOOK_PRIVATE_ADDRESSES), "127.0.0.1"])
 
 
-def load_failed_messages(scope: str) -> None:
-    """Create once an endpoint of a site that was switched off; its host does not exist, and nothing is sent."""
-    if Endpoint.objects.filter(scope=scope, description=FAILED_DESCRIPTION).exists():
+def load_failed_messages() -> None:
+    """Create once an endpoint that was switched off; its host does not exist, and nothing is sent."""
+    if Endpoint.objects.filter(description=FAILED_DESCRIPTION).exists():
         return
     with acting_as("demo"):
-        fill(_make_endpoint(scope))
+        fill(_make_endpoint())
 
 
-def _make_endpoint(scope: str) -> Endpoint:
+def _make_endpoint() -> Endpoint:
     return Endpoint.objects.create(
-        url="https://warehouse.invalid/kilit?tenant=ege",
-        scope=scope,
+        url="https://warehouse.invalid/kilit?tenant=7",
         kinds=KINDS,
         description=FAILED_DESCRIPTION,
         is_on=False,
@@ -59,7 +58,7 @@ def _make_endpoint(scope: str) -> Endpoint:
 
 
 def fill(endpoint: Endpoint) -> None:
-    message: dict[str, Any] = {"endpoint": endpoint, "scope": endpoint.scope}
+    message: dict[str, Any] = {"endpoint": endpoint}
     for number in range(FAILED + DELIVERED):
         kind = webhook_kinds[KINDS[number % len(KINDS)]]
         body = webhook_body(kind.name, timezone.now(), kind.example)

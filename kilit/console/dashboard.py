@@ -19,6 +19,7 @@ from kilit.console.charts import RANGES, Chart, midnights
 from kilit.console.panels import Panel, PanelItem, panels
 from kilit.console.workers_page import database_time, may_see_workers
 from kilit.lock.models import Count
+from kilit.problems.kinds import ProblemKind
 from kilit.problems.models import ProblemRecord
 from kilit.problems.registry import Problem, find_problems, register_problems
 
@@ -87,8 +88,9 @@ def dashboard_context(request: HttpRequest) -> dict[str, Any]:
     user, live = request.user, getattr(request, "live", None)
     now = live.now if live else database_time()
     days = next((each for each in RANGES if str(each) == request.GET.get("days")), RANGES[0])
-    shown = [panel for panel in panels if panel.is_for(user)]
-    problems = find_problems(user)
+    shown = [panel for panel in panels if panel.is_for(user) and panel.is_in_use(user)]
+    # The rate of failures is a badge of each strip; the lines name its causes.
+    problems = [problem for problem in find_problems(user) if problem.kind != ProblemKind.FAILURE_RATE]
     return {
         "now": now,
         "problems": problems[:MOST_SHOWN],

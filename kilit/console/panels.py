@@ -68,6 +68,10 @@ class Panel(ABC):
     def is_for(self, user: "User | AnonymousUser") -> bool:
         return user.has_perm(f"{self.model._meta.app_label}.view_{self.model._meta.model_name}")
 
+    def is_in_use(self, user: "User | AnonymousUser") -> bool:
+        """Return whether there is something to show; a queue that no one has set up takes no place."""
+        return True
+
     def state_label(self, state: str) -> Text:
         """Return what people call a state."""
         model_admin: Any = admin.site.get_model_admin(self.model)

@@ -9,7 +9,6 @@ from django.conf import settings
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from kilit.postgres.place import home_of
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import Problem, Severity
 
@@ -38,6 +37,8 @@ def _folders() -> dict[str, Path]:
     """Return the folders to look at, one for each disk."""
     folders = {"data": settings.KILIT_VAR}
     if settings.DATABASES["default"]["ENGINE"] == "kilit.postgres":
+        from kilit.postgres.place import home_of  # noqa: PLC0415 - not on Windows, where nothing is embedded
+
         folders["database"] = home_of(settings.KILIT_VAR / "postgres")
     found = {name: folder for name, folder in folders.items() if folder.exists()}
     by_disk = {folder.stat().st_dev: name for name, folder in reversed(found.items())}

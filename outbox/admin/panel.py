@@ -51,6 +51,9 @@ class OutboxPanel(Panel):
     oldest_means = gettext_lazy("Since the message that has been due longest could have been sent.")
     paused_title = gettext_lazy("Webhooks paused by %(person)s")
 
+    def is_in_use(self, user: User | AnonymousUser) -> bool:
+        return Endpoint.objects.visible_to(user).exists() or self.queue.visible_to(user).exists()
+
     def oldest(self, user: User | AnonymousUser) -> PanelItem | None:
         """Ask each endpoint for its own first message, which an index has; together they may have millions."""
         first = OutboxMessage.objects.due().filter(endpoint=OuterRef("pk")).order_by("next_try_at", "id")
@@ -100,7 +103,7 @@ class OutboxPanel(Panel):
             return _of_endpoint(
                 endpoint,
                 ProblemKind.ENDPOINT_OFF,
-                Severity.SERIOUS,
+                Severity.WARNING,
                 title=_("%(endpoint)s is switched off") % {"endpoint": endpoint},
                 cause=OffReason(endpoint.off_reason).label,
                 since=endpoint.off_at,
@@ -114,7 +117,7 @@ class OutboxPanel(Panel):
                 rows,
                 first,
                 ProblemKind.ENDPOINT_OFF,
-                Severity.SERIOUS,
+                Severity.WARNING,
                 title=lambda count: with_number(
                     ngettext("%(number)s endpoint is switched off", "%(number)s endpoints are switched off", count),
                     count,

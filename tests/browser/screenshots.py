@@ -57,6 +57,8 @@ SHOTS = [
     Shot("activity", "/admin/lock/activity/?kind=action", role="admin"),
     Shot("cutting-jobs-turkish", "/admin/orchestrator/job/", language="tr"),
     Shot("workers", "/admin/workers/"),
+    Shot("endpoint", "/admin/outbox/endpoint/", click="#result_list a[href*='/change/']", role="admin"),
+    Shot("message", "/admin/outbox/outboxmessage/?status=FAILED", click=FIRST_ROW, role="admin"),
 ]
 
 

@@ -23,6 +23,7 @@ from orchestrator.models import Job
 from pdfjobs.models import PdfJob
 from tests.support.cutting_jobs import make_job
 from tests.support.dashboard import BOARD, make_conversions, make_site, text_of
+from tests.support.outbox import make_endpoint
 
 pytestmark = pytest.mark.django_db
 
@@ -37,7 +38,27 @@ def found(user: User, kind: str) -> list[Problem]:
     return [problem for problem in find_problems(user) if problem.kind == kind]
 
 
+def test_webhooks_take_no_place_before_there_is_an_endpoint(admin_client) -> None:
+    strip = 'href="/admin/outbox/outboxmessage/?status=QUEUED"'
+
+    assert strip not in admin_client.get("/admin/").text
+    make_endpoint()
+    assert strip in admin_client.get("/admin/").text
+
+
+def test_the_rate_of_failures_is_a_badge_and_no_line(admin_client, admin_user) -> None:
+    make_conversions(make_site(), well=20, badly=40)
+
+    html = admin_client.get("/admin/").text
+
+    assert found(admin_user, "failure-rate")
+    assert "failed in 24 hours" not in html
+    assert "errors 67" in html
+
+
 def test_each_queue_has_a_strip_with_its_states(admin_client) -> None:
+    make_endpoint()
+
     html = admin_client.get("/admin/").content.decode()
 
     for panel in panels:

@@ -37,8 +37,8 @@ def test_this_machine_is_allowed_besides_what_is_configured(settings, monkeypatc
 
 @pytest.mark.django_db
 def test_the_endpoint_whose_messages_failed_is_made_once_and_sends_nothing() -> None:
-    demo.load_failed_messages(scope="7")
-    demo.load_failed_messages(scope="7")
+    demo.load_failed_messages()
+    demo.load_failed_messages()
 
     endpoint = Endpoint.objects.get()
     statuses = Counter(endpoint.messages.values_list("status", flat=True))
