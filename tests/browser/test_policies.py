@@ -3,22 +3,11 @@
 from typing import Any
 
 import pytest
-from playwright.sync_api import ConsoleMessage, Page
 
 from pdfjobs.models import PdfJob
-from tests.support.browsing import NARROW, WIDE, open_page
-from tests.support.console_pages import places
+from tests.support.browsing import NARROW, WIDE, open_page, stopped, watched
 from tests.support.pdf_jobs import bring
-from tests.support.waiting import PATIENCE
 
-LONG = PATIENCE * 1000  # milliseconds, for a page on a busy machine
-# Runs in every page before its own scripts: what the policy has stopped.
-WATCH = """
-window.stopped = [];
-document.addEventListener("securitypolicyviolation", (event) => {
-  window.stopped.push(`${event.effectiveDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`);
-});
-"""
 # What an attacker would inject; each sets `hacked`, or sends the reader elsewhere.
 INJECTED = """
 <script>window.hacked = "script"</script>
@@ -49,30 +38,13 @@ def complaints() -> list[str]:
     return []
 
 
-def watched(page: Page, complaints: list[str]) -> Page:
-    """Return the page, with all that the policy stops written down."""
-
-    def note(message: ConsoleMessage) -> None:
-        if message.type == "error" and "Content Security Policy" in message.text:
-            complaints.append(f"{page.url}: {message.text}")
-
-    page.on("console", note)
-    page.context.add_init_script(WATCH)
-    page.set_default_timeout(LONG)
-    return page
-
-
-def stopped(page: Page) -> list[str]:
-    return [f"{page.url}: {fault}" for fault in page.evaluate("window.stopped")]
-
-
 def test_no_page_of_the_console_breaks_its_own_policy(visitor, house, made_pdf, complaints) -> None:
-    """At both widths in one visit, as pages take longer to come than to be looked over."""
+    """These are not in the list of `test_access`, which looks at the others."""
     page = watched(visitor.enter(width=NARROW), complaints)
     found = stopped(open_page(page, "/admin/login/"))
 
     page = watched(visitor.enter("demo-admin"), complaints)
-    more = {
+    pages = {
         "api": "/api/docs/",
         "missing": "/admin/nothing/",
         "person": "/admin/auth/user/add/",
@@ -82,7 +54,7 @@ def test_no_page_of_the_console_breaks_its_own_policy(visitor, house, made_pdf, 
         "pdf": f"/admin/pdfjobs/pdfjob/{made_pdf.pk}/change/",
         "events": "/admin/lock/event/",
     }
-    for address in (places(house) | more).values():
+    for address in pages.values():
         open_page(page, address)
         page.set_viewport_size({"width": NARROW, "height": 900})
         found += stopped(page)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from pdfjobs.browser import find_browser
 from tests.support import waiting
@@ -26,6 +26,14 @@ SETTLED = """async () => {
   const ending = document.getAnimations().filter((each) => each.effect.getComputedTiming().endTime !== Infinity);
   await Promise.allSettled([document.fonts.ready, ...ending.map((each) => each.finished)]);
 }"""
+
+# Runs in every page before its own scripts: what the policy has stopped.
+WATCH = """
+window.stopped = [];
+document.addEventListener("securitypolicyviolation", (event) => {
+  window.stopped.push(`${event.effectiveDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`);
+});
+"""
 
 expect.set_options(timeout=PATIENCE)
 
@@ -126,3 +134,20 @@ def violations(page: Page, *, rules: tuple[str, ...] = EVERY_RULE) -> list[str]:
 def overflow(page: Page) -> int:
     """Return by how many pixels a page is wider than its window."""
     return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+
+def watched(page: Page, complaints: list[str]) -> Page:
+    """Return the page, with all that the policy stops written down."""
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type == "error" and "Content Security Policy" in message.text:
+            complaints.append(f"{page.url}: {message.text}")
+
+    page.on("console", note)
+    page.context.add_init_script(WATCH)
+    page.set_default_timeout(PATIENCE)
+    return page
+
+
+def stopped(page: Page) -> list[str]:
+    return [f"{page.url}: {fault}" for fault in page.evaluate("window.stopped")]
