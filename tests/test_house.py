@@ -8,8 +8,8 @@ from pathlib import Path
 from kilit.lock.management.commands.lifecycle_docs import document, lifecycle_models
 from tests.support import durations
 from tests.support.commands import ROOT
+from tests.support.packages import PACKAGES
 
-PACKAGES = ["config", "kilit", "ociqueue", "pdfjobs", "orchestrator", "outbox", "simulators"]
 SOURCES = sorted(
     path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if "migrations" not in path.parts
 )

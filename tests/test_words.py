@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support.commands import ROOT
+from tests.support.packages import PACKAGES
 
-PRODUCT = ["config", "kilit", "ociqueue", "pdfjobs", "orchestrator", "outbox", "simulators"]
 READ = {".py", ".html", ".md", ".txt", ".js", ".css", ".toml", ".yml", ".yaml", ".service", ""}
 # A dialect of our own, which readers of other job queues do not know.
 DIALECT = re.compile(r"\b(told|spoken|stillness|anew|mend)\b", re.IGNORECASE)
@@ -38,18 +38,18 @@ def lines_with(pattern: re.Pattern[str], paths: Iterator[Path]) -> list[str]:
 def test_product_templates_and_documents_are_in_plain_words() -> None:
     documents = ["docs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "pyproject.toml", "deploy"]
 
-    assert lines_with(DIALECT, files(*PRODUCT, "templates", *documents)) == []
+    assert lines_with(DIALECT, files(*PACKAGES, "templates", *documents)) == []
 
 
 def test_code_and_tests_name_no_requirements() -> None:
-    ours = (path for path in files(*PRODUCT, "templates", "tests") if path.name != Path(__file__).name)
+    ours = (path for path in files(*PACKAGES, "templates", "tests") if path.name != Path(__file__).name)
 
     assert lines_with(REQUIREMENT, ours) == []
 
 
 def test_each_class_of_the_product_has_a_name_of_its_own() -> None:
     defined = defaultdict(list)
-    for path in files(*PRODUCT):
+    for path in files(*PACKAGES):
         if path.suffix == ".py" and "migrations" not in path.parts:
             for node in ast.parse(path.read_text()).body:
                 if isinstance(node, ast.ClassDef) and node.name not in NAMED_BY_DJANGO:

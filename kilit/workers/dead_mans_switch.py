@@ -64,7 +64,7 @@ class DeadMansSwitch:
         self.has_failed = False
 
     def _note_failure(self, error: Exception) -> None:
-        """Log the first failure of a series, without the address: whoever knows it could call in our place."""
+        """Log the first failure of a series, without the address: anyone who has it could call in our place."""
         if not self.has_failed:
             detail = error.code if isinstance(error, urllib.error.HTTPError) else type(error).__name__
             logger.warning("the outside watch (KILIT_HEARTBEAT_URL) was not reached: %s", detail)

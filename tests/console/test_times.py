@@ -9,6 +9,7 @@ from kilit.console.blockers import moment
 from kilit.console.formatting import ago, distance, duration, since
 from kilit.spans import format_span
 from tests.support.commands import ROOT
+from tests.support.packages import PRODUCT
 
 
 @pytest.mark.parametrize("seconds", [-59, -1, 0, 1, 59])
@@ -33,8 +34,9 @@ def test_longer_spans_are_in_one_unit() -> None:
 
 
 def test_no_page_formats_spans_in_another_way() -> None:
-    folders = ("config", "kilit", "ociqueue", "pdfjobs", "orchestrator", "outbox", "templates")
-    files = [path for name in folders for path in (ROOT / name).rglob("*") if path.suffix in (".py", ".html")]
+    files = [
+        path for name in (*PRODUCT, "templates") for path in (ROOT / name).rglob("*") if path.suffix in (".py", ".html")
+    ]
     users = {path.relative_to(ROOT).as_posix() for path in files if "timesince" in path.read_text()}
 
     assert users == {"kilit/spans.py"}

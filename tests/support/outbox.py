@@ -1,5 +1,7 @@
 """Endpoints, messages, and a kind of webhook that reports parcels."""
 
+import json
+import urllib.request
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from random import randrange
@@ -89,3 +91,10 @@ def make_old(*, days: float = 5, **columns: Any) -> OutboxMessage:
     at = datetime.now(UTC) - timedelta(days=days)
     pk = UUID(int=first_at(at).int | randrange(1 << 62))
     return make_message(id=pk, created_at=at, updated_at=at, **columns)
+
+
+def ask_receiver(endpoint: Endpoint, path: str = "/", **behaviour: Any) -> Any:
+    """Ask the simulated receiver what it got, or say how it answers from now on."""
+    data = json.dumps(behaviour).encode() if behaviour else None
+    with urllib.request.urlopen(endpoint.url.rstrip("/") + path, data) as response:
+        return json.load(response)

@@ -8,8 +8,8 @@ from pathlib import Path
 from django.utils.translation.template import templatize
 
 from tests.support.commands import ROOT
+from tests.support.packages import PRODUCT
 
-APPS = ("config", "kilit", "ociqueue", "orchestrator", "outbox", "pdfjobs")
 MODULE = "django.utils.translation"
 # How many of a function's first arguments are sentences.
 SENTENCES = {"gettext": 1, "gettext_lazy": 1, "gettext_noop": 1, "ngettext": 2, "ngettext_lazy": 2}
@@ -19,7 +19,7 @@ IN_TEMPLATE = re.compile(rf"(?:\bn?gettext|\b_)\({LITERAL}(?:,\s*{LITERAL})?")
 
 def sentences() -> dict[str, str]:
     """Return each sentence with the file it is in."""
-    code = (path for app in APPS for path in (ROOT / app).rglob("*.py") if "migrations" not in path.parts)
+    code = (path for app in PRODUCT for path in (ROOT / app).rglob("*.py") if "migrations" not in path.parts)
     pages = (path for path in (ROOT / "templates").rglob("*.html") if "pdf" not in path.relative_to(ROOT).parts)
     found = {text: str(path.relative_to(ROOT)) for path in code for text in in_code(path)}
     return found | {text: str(path.relative_to(ROOT)) for path in pages for text in in_page(path)}

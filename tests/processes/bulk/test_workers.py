@@ -25,7 +25,7 @@ from kilit.bulk.running import work_due
 work_due()
 BulkAction.objects.start(count=None)
 work_due()
-ours = ("config", "kilit", "ociqueue", "pdfjobs", "orchestrator", "outbox")
+from tests.support.packages import PRODUCT as ours
 pages = ("admin", "console")
 loaded = [name for name in sys.modules if name.split(".")[0] in ours and set(name.split(".")[1:]) & set(pages)]
 print(*sorted(set(loaded) - {"config.console", "kilit.console", "kilit.console.apps", "kilit.console.models"}))

@@ -1,39 +1,24 @@
 """A reader of the event log that is killed at any point loses no event and reports none twice."""
 
-import os
 import signal
 
 import pytest
-from django.db import connections
 
 from kilit.api.webhooks import webhook_kinds
 from outbox import log_reader
 from outbox.models import OutboxMessage
 from tests.parcels.models import Parcel
+from tests.support.killed_process import die, die_after, fork
 from tests.support.outbox import PARCEL_CARRIED, make_endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def die(*_: object, **__: object) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def after(function):
-    """Let a function do its work, and then die."""
-
-    def run(*args, **options):
-        function(*args, **options)
-        die()
-
-    return run
-
-
 POINTS = {
     "before it reads": lambda: ("_settle", die),
     "before it stores messages": lambda: ("bulk_insert", die),
-    "before it commits": lambda: ("_make_messages", after(log_reader._make_messages)),
-    "after it committed": lambda: ("_read_span", after(log_reader._read_span)),
+    "before it commits": lambda: ("_make_messages", die_after(log_reader._make_messages)),
+    "after it committed": lambda: ("_read_span", die_after(log_reader._read_span)),
 }
 
 
@@ -44,23 +29,9 @@ def test_a_reader_killed_at_any_point_resumes_where_it_stopped(point: str, monke
     Parcel.objects.bulk_create(Parcel() for _ in range(20))
     Parcel.objects.claim(limit=20)
 
-    assert fork(*POINTS[point]()) == -signal.SIGKILL
+    assert fork(log_reader.read_log, log_reader, *POINTS[point]()) == -signal.SIGKILL
     while log_reader.read_log():
         pass
 
     reported = list(OutboxMessage.objects.order_by("object_id").values_list("object_id", flat=True))
     assert reported == sorted(Parcel.objects.values_list("pk", flat=True))
-
-
-def fork(name: str, replacement) -> int:
-    """Read in a process of its own, with one function replaced; return how it ended."""
-    child = os.fork()
-    if child == 0:
-        try:
-            for connection in connections.all():
-                connection.connection = None  # the parent's; closing it here would end it there
-            setattr(log_reader, name, replacement)
-            log_reader.read_log()
-        finally:
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -1,8 +1,4 @@
-"""Ten thousand conversions are acknowledged, and a receiver that fails at random is told of each under one id."""
-
-import json
-import urllib.request
-from typing import Any
+"""Ten thousand conversions are acknowledged, and a receiver that fails at random gets one message about each."""
 
 import pytest
 
@@ -14,7 +10,7 @@ from outbox.models import Endpoint, OutboxMessage
 from outbox.states import MessageStatus
 from tests.benchmarks.conversions import fill
 from tests.support.fixtures.outbox import endpoint
-from tests.support.outbox import make_all_due
+from tests.support.outbox import ask_receiver, make_all_due
 from tests.support.waiting import wait_until
 
 __all__ = ["endpoint"]
@@ -23,31 +19,27 @@ CONVERSIONS = 10_000
 PAGE = 2_000
 
 
-def ask(endpoint: Endpoint, path: str = "/", **behaviour: Any) -> Any:
-    data = json.dumps(behaviour).encode() if behaviour else None
-    with urllib.request.urlopen(endpoint.url.rstrip("/") + path, data) as response:
-        return json.load(response)
-
-
 @pytest.mark.django_db
 def test_each_of_ten_thousand_acknowledged_conversions_is_delivered_under_one_id(endpoint: Endpoint) -> None:
     Endpoint.objects.filter(pk=endpoint.pk).update(kinds=["conversion.completed"])
     site = Site.objects.create(name="Shop", default_currency="TRY")
     fill(Conversion._meta.db_table, site, CONVERSIONS)
-    ask(endpoint, "/control", status=500, rate=0.05)
+    ask_receiver(endpoint, "/control", status=500, rate=0.05)
 
     while claimed := Conversion.objects.for_site(site).claim(limit=PAGE):
         acknowledge.ack(site, [row.pk for row in claimed])
     wait_until(lambda: not log_reader.is_due() or log_reader.read_log() < 0)
     wait_until(lambda: not sending.is_due() or sending.send_due())
-    ask(endpoint, "/control", status=200)
+    ask_receiver(endpoint, "/control", status=200)
     make_all_due()
     wait_until(lambda: not sending.is_due() or sending.send_due())
 
     completed = Event.objects.filter(event_type="STATE_COMPLETED").values_list("pk", flat=True)
     assert set(OutboxMessage.objects.values_list("event_id", flat=True)) == set(completed)
     assert OutboxMessage.objects.filter(status=MessageStatus.DELIVERED).count() == CONVERSIONS
-    assert ask(endpoint, "/ids") == {f"msg_{pk.hex}": 1 for pk in OutboxMessage.objects.values_list("pk", flat=True)}
-    counts = ask(endpoint)
+    assert ask_receiver(endpoint, "/ids") == {
+        f"msg_{pk.hex}": 1 for pk in OutboxMessage.objects.values_list("pk", flat=True)
+    }
+    counts = ask_receiver(endpoint)
     assert counts["failed"] > 0
     assert not counts.keys() & {"invalid", "changed"}
