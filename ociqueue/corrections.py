@@ -196,7 +196,7 @@ def _fields(row: Conversion) -> dict[str, str]:
         "conversionTime": row.conversion_time.isoformat(),
         "conversionValue": str(row.value),
         "conversionCurrency": row.currency,
-        "consent": row.consent,
+        "consent": row.consent_ad_user_data,
     }
 
 

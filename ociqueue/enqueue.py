@@ -17,7 +17,7 @@ from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.answers import ConversionResult
 from ociqueue.schemas.conversions import EMPTY, NewConversion
-from ociqueue.states import SyncMethod
+from ociqueue.states import UPLOADED_HERE
 
 Columns = dict[str, Any]
 
@@ -27,7 +27,7 @@ def enqueue(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[Co
     inputs = [read_columns(site, item, now=now) for item in raw]
     valid = identify(site, [columns for columns in inputs if isinstance(columns, dict)])
     known = known_ids(site, valid) if dry_run else store(site, valid)
-    if valid and not dry_run and site.sync_method == SyncMethod.API:
+    if valid and not dry_run and site.sync_method in UPLOADED_HERE:
         doorbells.ring("oci_upload")
     return [
         {"index": index, "status": "invalid", "errors": columns}
@@ -52,7 +52,8 @@ def read_columns(site: Site, raw: Any, *, now: datetime) -> Columns | list[Field
         "conversion_time": given.conversionTime,
         "value": given.conversionValue,
         "currency": given.conversionCurrency,
-        "consent": given.consent,
+        "consent_ad_user_data": given.consent,
+        "consent_ad_personalization": given.consent,
         "source_key": given.sourceKey,
     }
 

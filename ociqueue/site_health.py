@@ -14,7 +14,7 @@ from kilit.lock.models import Count
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.site import SILENT_AFTER, SiteQuerySet
-from ociqueue.states import CONVERSIONS, ENDED, WAITING, ConversionStatus, SyncMethod
+from ociqueue.states import CONVERSIONS, ENDED, UPLOADED_HERE, WAITING, ConversionStatus, SyncMethod
 
 ALARMING = 0.2  # share of failures among recently finished rows
 
@@ -76,12 +76,12 @@ def site_health(sites: Sequence[Site]) -> dict[UUID, SiteHealth]:
 
 def open_circuits(sites: Collection[UUID]) -> CircuitQuerySet:
     """Return the open circuits of sites that use the API; scripts ignore circuits."""
-    circuits: CircuitQuerySet = Circuit.objects.filter(site__in=sites, site__sync_method=SyncMethod.API)
+    circuits: CircuitQuerySet = Circuit.objects.filter(site__in=sites, site__sync_method__in=UPLOADED_HERE)
     return circuits.open()
 
 
 def without_credentials(sites: SiteQuerySet) -> SiteQuerySet:
-    return sites.filter(sync_method=SyncMethod.API, credentials=None)
+    return sites.filter(sync_method__in=UPLOADED_HERE, credentials=None)
 
 
 def with_failed_test(sites: SiteQuerySet) -> SiteQuerySet:

@@ -12,7 +12,9 @@ class ConversionStatus(TextChoices):
     RETRY = "RETRY"
     # Claimed by the site's script or by an upload; the result is not known yet.
     PROCESSING = "PROCESSING"
-    # Uploaded: confirmed by Google on the API path, reported by the script on the script path. Final.
+    # Google has it and has not given its verdict yet; only on the Data Manager API.
+    UPLOADED = "UPLOADED"
+    # Uploaded: confirmed by Google on the API paths, reported by the script on the script path. Final.
     COMPLETED = "COMPLETED"
     # Not uploaded. It is not retried automatically, except TRANSIENT failures on sites that ask for it.
     FAILED = "FAILED"
@@ -36,6 +38,7 @@ class SyncMethod(TextChoices):
 
     SCRIPT = "script", "Google Ads Script"
     API = "api", "Google Ads API"
+    DATA_MANAGER = "datamanager", "Data Manager API"
 
 
 class CircuitStatus(TextChoices):
@@ -47,6 +50,10 @@ class CircuitStatus(TextChoices):
 
 WAITING = (ConversionStatus.QUEUED, ConversionStatus.RETRY)
 LIVE = (*WAITING, ConversionStatus.PROCESSING)
+# Rows in these may belong to an upload.
+IN_UPLOAD = (ConversionStatus.PROCESSING, ConversionStatus.UPLOADED)
+# The senders whose rows our own uploader sends.
+UPLOADED_HERE = (SyncMethod.API, SyncMethod.DATA_MANAGER)
 # A row in one of these that has an error belongs to an error group.
 FAILING = (ConversionStatus.FAILED, ConversionStatus.RETRY)
 # Old rows in these may be pruned.
@@ -63,8 +70,16 @@ CONVERSIONS = Lifecycle(
         "ack": move(ConversionStatus.PROCESSING, to=ConversionStatus.COMPLETED),
         # The holder reports a failure.
         "ack_failed": move(ConversionStatus.PROCESSING, to=ConversionStatus.FAILED),
-        # The uploader schedules another attempt.
-        "defer": move(ConversionStatus.PROCESSING, to=ConversionStatus.RETRY),
+        # Google took the row and gives its verdict later.
+        "receive": move(ConversionStatus.PROCESSING, to=ConversionStatus.UPLOADED),
+        # Google's verdict: it has the row.
+        "confirm": move(ConversionStatus.UPLOADED, to=ConversionStatus.COMPLETED),
+        # Google's verdict: it rejects the row.
+        "reject": move(ConversionStatus.UPLOADED, to=ConversionStatus.FAILED),
+        # The uploader schedules another attempt, after an answer or after a verdict.
+        "defer": move(*IN_UPLOAD, to=ConversionStatus.RETRY),
+        # The verdict cannot be known any more, so the row is sent again.
+        "lose": move(ConversionStatus.UPLOADED, to=ConversionStatus.RETRY),
         # The sweep takes rows back from a holder that never reported.
         "recover": move(ConversionStatus.PROCESSING, to=ConversionStatus.RETRY),
         # The sweep fails rows that used up their attempts.
@@ -74,9 +89,9 @@ CONVERSIONS = Lifecycle(
         # An operator takes a retry back, before anything has claimed the row.
         "undo_retry": move(ConversionStatus.QUEUED, to=ConversionStatus.FAILED),
         # An operator queues rows again whatever their state, unless COMPLETED.
-        "reset_to_queued": move(*LIVE, ConversionStatus.FAILED, to=ConversionStatus.QUEUED),
+        "reset_to_queued": move(*LIVE, ConversionStatus.UPLOADED, ConversionStatus.FAILED, to=ConversionStatus.QUEUED),
         # An operator fails rows permanently.
-        "mark_failed": move(*LIVE, to=ConversionStatus.FAILED),
+        "mark_failed": move(*LIVE, ConversionStatus.UPLOADED, to=ConversionStatus.FAILED),
         # The sweep retries TRANSIENT failures on sites that ask for it.
         "requeue_transient": move(ConversionStatus.FAILED, to=ConversionStatus.RETRY),
     },

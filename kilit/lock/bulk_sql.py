@@ -80,9 +80,9 @@ def pick_and_update(
 
 
 def bulk_insert(model: type[models.Model], rows: Sequence[Mapping[str, Any]]) -> set[UUID]:
-    """Insert rows, given as columns and values, in their order; return the ids of those that a unique index rejected.
+    """Insert rows, given as fields and values, in their order; return the ids of those that a unique index rejected.
 
-    All rows name the same columns; the others take the defaults of their fields. The rows travel as one JSON document,
+    All rows name the same fields; the others take the defaults of their fields. The rows travel as one JSON document,
     because instances and a parameter for each value would cost more than the insert; what all rows share travels once.
     Constraints and triggers see them as they see any other row.
     """
@@ -92,9 +92,9 @@ def bulk_insert(model: type[models.Model], rows: Sequence[Mapping[str, Any]]) ->
     first, count = rows[0], len(rows)
     shared = {name for name in first if name != "id" and [row[name] for row in rows].count(first[name]) == count}
     once = {name: first[name] for name in shared} | {
-        str(field.column): field.get_db_prep_save(field.get_default(), connection)
+        str(field.attname): field.get_db_prep_save(field.get_default(), connection)
         for field in model._meta.concrete_fields
-        if field.column not in first and field.db_default is NOT_PROVIDED and (field.has_default() or not field.null)
+        if field.attname not in first and field.db_default is NOT_PROVIDED and (field.has_default() or not field.null)
     }
     each = [name for name in first if name not in shared]
     document = to_json([{name: row[name] for name in each} for row in rows]).decode()
@@ -110,10 +110,11 @@ def bulk_insert(model: type[models.Model], rows: Sequence[Mapping[str, Any]]) ->
 
 
 def _insert(model: type[models.Model], each: Iterable[str], once: Iterable[str]) -> bytes:
-    """Return the statement for a document of the columns `each`, and a parameter for each of the columns `once`."""
+    """Return the statement for a document of the fields `each`, and a parameter for each of the fields `once`."""
     connection = connections[model._default_manager.db]
-    types = {str(field.column): field.db_type(connection) for field in model._meta.concrete_fields}
-    columns = ", ".join(f'"{name}"' for name in (*each, *once))
+    fields = {field.attname: field for field in model._meta.concrete_fields}
+    types = {name: field.db_type(connection) for name, field in fields.items()}
+    columns = ", ".join(f'"{fields[name].column}"' for name in (*each, *once))
     values = ", ".join([*(f'row."{name}"' for name in each), *(f"%s::{types[name]}" for name in once)])
     typed = ", ".join(f'"{name}" {types[name]}' for name in each)
     return (  # its names and types are the model's own

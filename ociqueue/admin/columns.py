@@ -25,6 +25,7 @@ COLOURS = {
     ConversionStatus.QUEUED: "info",
     ConversionStatus.RETRY: "warning",
     ConversionStatus.PROCESSING: "primary",
+    ConversionStatus.UPLOADED: "primary",
     ConversionStatus.COMPLETED: "success",
     ConversionStatus.FAILED: "danger",
 }
@@ -129,7 +130,7 @@ def replaced_by(row: Conversion) -> SafeString | str:
 whole_error = column("last_error", gettext_lazy("last error"), lambda row: in_words(row.last_error) or "-")
 site = column("site", gettext_lazy("site"), lambda row: two_lines(row.site.name, row.action))
 age = column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id")
-consent = column("consent", gettext_lazy("consent"), lambda row: row.consent)
+consent = column("consent", gettext_lazy("consent"), lambda row: row.consent_ad_user_data)
 order_id = column("order_id", gettext_lazy("order id"), lambda row: breakable(row.order_id))
 source_key = column("source_key", gettext_lazy("source key"), lambda row: breakable(row.source_key or "-"))
 

@@ -19,6 +19,7 @@ LABELS = {
     ConversionStatus.QUEUED: _("Waiting"),
     ConversionStatus.RETRY: _("Waiting for another attempt"),
     ConversionStatus.PROCESSING: _("Being sent"),
+    ConversionStatus.UPLOADED: _("Waiting for Google's verdict"),
     ConversionStatus.COMPLETED: _("Sent"),
     ConversionStatus.FAILED: _("Failed"),
 }

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
 from ociqueue.models.site import Site
+from ociqueue.states import SyncMethod
 
 
 class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
@@ -39,6 +40,9 @@ class UploadBatch(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     site = models.ForeignKey(Site, verbose_name=_("site"), on_delete=models.PROTECT, related_name="upload_batches")
+    sender = models.CharField(
+        _("sent by"), max_length=20, choices=SyncMethod, db_default=SyncMethod.API, editable=False
+    )
     size = models.PositiveIntegerField(_("size"), help_text=_("Rows claimed for it."))
     is_probe = models.BooleanField(
         _("is probe"), default=False, help_text=_("One row, sent to test whether the circuit can close.")
@@ -48,6 +52,9 @@ class UploadBatch(models.Model):
     sent_at = models.DateTimeField(_("sent at"), null=True)
     answered_at = models.DateTimeField(_("answered at"), null=True)
     accepted = models.PositiveIntegerField(_("accepted"), default=0)
+    received = models.PositiveIntegerField(
+        _("received"), db_default=0, help_text=_("Google has them; its verdict comes later.")
+    )
     failed = models.PositiveIntegerField(_("failed"), default=0)
     put_off = models.PositiveIntegerField(_("deferred"), default=0)
     late = models.PositiveIntegerField(

@@ -91,6 +91,9 @@ class Circuit(LifecycleModel):
     next_probe_at = models.DateTimeField(null=True)
     wait = models.DurationField(default=timedelta(0))
     probes = models.PositiveIntegerField(default=0)
+    needs_verdict = models.BooleanField(
+        db_default=False, help_text="A verdict opened it: only the verdict on a probe closes it, not its receipt."
+    )
 
     objects = CircuitQuerySet.as_manager()
 

@@ -16,7 +16,7 @@ from ociqueue.models.batch import UploadBatch
 from ociqueue.models.limits import ATTEMPTS
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.models.site import Site
-from ociqueue.states import CONVERSIONS, ENDED, FAILING, LIVE, WAITING, Category, ConversionStatus
+from ociqueue.states import CONVERSIONS, ENDED, FAILING, IN_UPLOAD, LIVE, WAITING, Category, ConversionStatus
 
 PREFIX = "seal_"
 FAILURES = Failures(
@@ -60,7 +60,16 @@ class Conversion(LifecycleModel):
     value = models.DecimalField(max_digits=15, decimal_places=3)
     currency = models.CharField(max_length=3)
     order_id = models.CharField(max_length=64, help_text=_("It never changes, so Google counts the conversion once."))
-    consent = models.CharField(max_length=11, choices=Consent, default=Consent.UNSPECIFIED)
+    consent_ad_user_data = models.CharField(
+        _("consent: ad user data"),
+        max_length=11,
+        choices=Consent,
+        default=Consent.UNSPECIFIED,
+        db_column="consent",  # the name it had when one consent meant both
+    )
+    consent_ad_personalization = models.CharField(
+        _("consent: ad personalization"), max_length=11, choices=Consent, db_default=Consent.UNSPECIFIED
+    )
     source_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001 - unique only when given
     replaces = models.OneToOneField(
         "self", verbose_name=_("replaces"), null=True, blank=True, on_delete=models.PROTECT, related_name="replacement"
@@ -95,6 +104,12 @@ class Conversion(LifecycleModel):
         db_default=False, help_text=_("It was sent and no answer came: Google may have it.")
     )
 
+    send_alone = models.BooleanField(
+        db_default=False,
+        editable=False,
+        help_text=_("It is sent in a request of its own, so that the verdict on the request is its own."),
+    )
+
     objects = ConversionQuerySet.as_manager()
 
     class Meta(LifecycleModel.Meta):
@@ -124,7 +139,8 @@ class Conversion(LifecycleModel):
                 queued_is_free=~Q(status=ConversionStatus.QUEUED) | Q(claimed_at=None, next_retry_at=None),
                 failed_has_error_code=~Q(status=ConversionStatus.FAILED) | ~Q(provider_error_code=""),
                 only_completed_is_uploaded=Q(uploaded_at=None) | Q(status=ConversionStatus.COMPLETED),
-                only_processing_has_batch=Q(open_batch=None) | Q(status=ConversionStatus.PROCESSING),
+                only_upload_has_batch=Q(open_batch=None) | Q(status__in=IN_UPLOAD),
+                uploaded_has_batch=~Q(status=ConversionStatus.UPLOADED) | Q(open_batch__isnull=False),
                 # The copy is sent in its place, so it never comes back.
                 replaced_has_ended=Q(is_replaced=False) | Q(status__in=ENDED),
                 forgiven_attempts_were_made=Q(attempts_forgiven__lte=F("attempt_count")),
@@ -141,6 +157,12 @@ class Conversion(LifecycleModel):
             Index(fields=["site", "created_at", "id"], condition=Q(status__in=WAITING), name="conversion_due"),
             # The doorbell asks every second whether a row is due, however many wait for their retry time.
             Index(fields=["site", "next_retry_at"], condition=Q(status__in=WAITING), name="conversion_due_by_time"),
+            # Rows that are sent alone are few, and claimed separately.
+            Index(
+                fields=["site", "created_at", "id"],
+                condition=Q(send_alone=True, status__in=WAITING),
+                name="conversion_due_alone",
+            ),
             # Recover takes old claims.
             Index(fields=["claimed_at"], condition=Q(status=ConversionStatus.PROCESSING), name="conversion_claimed"),
             # An answer settles the rows of its upload.

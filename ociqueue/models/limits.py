@@ -7,10 +7,10 @@ from django.db.models import Case, DurationField, ExpressionWrapper, F, IntegerF
 from django.db.models.functions import Least, Now, Power
 from django.db.models.lookups import GreaterThanOrEqual
 
-from ociqueue.states import SyncMethod
+from ociqueue.states import UPLOADED_HERE, SyncMethod
 
 STUCK_AFTER = timedelta(minutes=15)
-# A script may run for 30 minutes: rows it holds when its site moves to the API stay with it until it must have ended.
+# A script may run for 30 minutes: rows it holds when its site moves to an API stay with it until it must have ended.
 SCRIPT_DEAD_AFTER = timedelta(minutes=45)
 FIRST_BACKOFF = timedelta(minutes=5)
 LONGEST_BACKOFF = timedelta(hours=24)
@@ -27,18 +27,18 @@ BACKOFF = Least(
 
 
 def max_attempts_of(path: SyncMethod) -> int:
-    return settings.API_MAX_ATTEMPTS if path == SyncMethod.API else settings.SCRIPT_MAX_ATTEMPTS
+    return settings.API_MAX_ATTEMPTS if path in UPLOADED_HERE else settings.SCRIPT_MAX_ATTEMPTS
 
 
 def attempt_cap() -> Case:
     """Return a row's cap: that of its site's path, as the API reports more about a failure than a script can."""
-    api = When(site__sync_method=SyncMethod.API, then=Value(max_attempts_of(SyncMethod.API)))
+    api = When(site__sync_method__in=UPLOADED_HERE, then=Value(max_attempts_of(SyncMethod.API)))
     return Case(api, default=Value(max_attempts_of(SyncMethod.SCRIPT)), output_field=IntegerField())
 
 
 def claim_duration(min_age: timedelta = STUCK_AFTER) -> Case:
-    """Return how long a claim lasts: longer for what a script still holds after its site moved to the API."""
-    with_old_script = Q(open_batch=None, site__sync_method=SyncMethod.API)
+    """Return how long a claim lasts: longer for what a script still holds after its site moved to an API."""
+    with_old_script = Q(open_batch=None, site__sync_method__in=UPLOADED_HERE)
     longer = When(with_old_script, then=Value(max(min_age, SCRIPT_DEAD_AFTER)))
     return Case(longer, default=Value(min_age), output_field=DurationField())
 

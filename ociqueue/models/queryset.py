@@ -34,7 +34,8 @@ RELEASED: Changes = {"open_batch": None}
 # The columns that an upload sends, and those that settling needs; the others are loaded on access.
 SENT = (
     *("id", "site", "status", "action", "gclid", "wbraid", "gbraid", "conversion_time", "value", "currency"),
-    *("order_id", "consent", "attempt_count", "outcome_unknown", "open_batch"),
+    *("order_id", "consent_ad_user_data", "consent_ad_personalization", "attempt_count", "outcome_unknown"),
+    *("open_batch", "send_alone"),
 )
 CLAIMED: Changes = {"claimed_at": Now(), "attempt_count": F("attempt_count") + 1}
 FREE: Changes = {"claimed_at": None, "next_retry_at": None, **RELEASED}
@@ -115,23 +116,30 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
         """Return what an upload still holds; settling only these proves its claim."""
         return self.filter(open_batch=batch, status=ConversionStatus.PROCESSING)
 
+    def received_in(self, batch: UUID) -> Self:
+        """Return rows of an upload that wait for the verdict."""
+        return self.filter(open_batch=batch, status=ConversionStatus.UPLOADED)
+
     def claim(
-        self, *, limit: int, batch: UUID | None = None, order: tuple[str, ...] = OLDEST_FIRST
+        self,
+        *,
+        limit: int,
+        batch: UUID | None = None,
+        sender: SyncMethod = SyncMethod.SCRIPT,
+        order: tuple[str, ...] = OLDEST_FIRST,
     ) -> list["Conversion"]:
         """Claim due rows for an upload, or without a batch for a script.
 
         One statement claims, and nothing else counts an attempt.
         """
         claimed = {**CLAIMED, "open_batch": batch}
-        return self._due_by(batch).take("claim", limit=limit, order=order, only=SENT, **claimed)
+        return self.due().sent_by(sender).take("claim", limit=limit, order=order, only=SENT, **claimed)
 
     def claim_values(self, *columns: str, limit: int) -> list[tuple[Any, ...]]:
         """Claim for a script, returning a few columns of each row instead of instances."""
         claimed = {**CLAIMED, **RELEASED}
-        return self._due_by(None).take_values("claim", *columns, limit=limit, order=OLDEST_FIRST, **claimed)
-
-    def _due_by(self, batch: UUID | None) -> Self:
-        return self.due().sent_by(SyncMethod.API if batch else SyncMethod.SCRIPT)
+        due = self.due().sent_by(SyncMethod.SCRIPT)
+        return due.take_values("claim", *columns, limit=limit, order=OLDEST_FIRST, **claimed)
 
     def ack(self) -> set[UUID]:
         """Complete what the script uploaded; only the API path learns when Google took it."""
@@ -153,10 +161,30 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
             provider_request_id=values.text("provider_request_id"),
         )
 
+    def receive(self, values: PerRowValues) -> set[UUID]:
+        """Store that the provider took rows: they stay with their upload until the verdict."""
+        request_id = values.text("provider_request_id")
+        return values.rows_of(self).move_each(
+            "receive", next_retry_at=None, send_alone=False, provider_request_id=request_id
+        )
+
+    def confirm(self, values: PerRowValues) -> set[UUID]:
+        done: Changes = {**NO_ERROR, **RELEASED, "uploaded_at": Now(), "outcome_unknown": False}
+        return values.rows_of(self).move_each("confirm", **done)
+
+    def reject(self, values: PerRowValues) -> set[UUID]:
+        return values.rows_of(self).move_each("reject", **RELEASED, **self._error_columns(values))
+
+    def lose(self, values: PerRowValues) -> set[UUID]:
+        """Retry rows whose verdict cannot be known any more; Google may have them."""
+        unknown: Changes = {**self._error_columns(values), "outcome_unknown": True}
+        later = Now() + limits.BACKOFF
+        return values.rows_of(self).move_each("lose", **RELEASED, **unknown, claimed_at=None, next_retry_at=later)
+
     def refuse(self, values: PerRowValues) -> set[UUID]:
         return values.rows_of(self).move_each("ack_failed", **RELEASED, **self._error_columns(values))
 
-    def put_off(self, values: PerRowValues) -> set[UUID]:
+    def put_off(self, values: PerRowValues, *, alone: bool = False) -> set[UUID]:
         """Retry after the provider's delay, or a doubling backoff, or at once if the row is not at fault."""
         wait = Coalesce(values.duration("wait"), limits.BACKOFF)
         spread = ExpressionWrapper(wait * (Value(1.0) + Value(JITTER) * Random()), output_field=models.DurationField())
@@ -164,6 +192,7 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
             "defer",
             **RELEASED,
             **self._error_columns(values),
+            **({"send_alone": True} if alone else {}),
             claimed_at=None,
             next_retry_at=Now() + spread,
             attempts_forgiven=F("attempts_forgiven") + Case(When(values.is_true("forgiven"), then=1), default=0),

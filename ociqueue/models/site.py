@@ -116,7 +116,7 @@ class Site(models.Model):
         validators=[known_currency],
         help_text=_("For conversions without a currency; if it is empty, they are rejected."),
     )
-    sync_method = models.CharField(_("sync method"), max_length=10, choices=SyncMethod, default=SyncMethod.SCRIPT)
+    sync_method = models.CharField(_("sync method"), max_length=20, choices=SyncMethod, default=SyncMethod.SCRIPT)
     is_paused = models.BooleanField(
         _("is paused"), default=False, help_text=_("Nothing is exported or sent while the site is paused.")
     )

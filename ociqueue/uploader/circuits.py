@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from kilit.access.encryption import DecryptionError
 from ociqueue.models import Circuit, Conversion, Credentials, Site
-from ociqueue.states import Category, SyncMethod
+from ociqueue.states import UPLOADED_HERE, Category
 from ociqueue.uploader.results import GATES, Disposition, RowResult
 
 
@@ -50,7 +50,7 @@ def affected_circuits(site: Site, row: Conversion, result: RowResult, *, outage:
     if result.disposition == Disposition.GATE_ACTION:
         yield site, row.action
     elif result.disposition == Disposition.GATE_ALL:
-        yield from ((each, Circuit.EVERY_ACTION) for each in Site.objects.filter(sync_method=SyncMethod.API))
+        yield from ((each, Circuit.EVERY_ACTION) for each in Site.objects.filter(sync_method=site.sync_method))
     elif result.disposition in GATES or stops_site(result, outage=outage):
         yield site, Circuit.EVERY_ACTION
         if result.everywhere:
@@ -75,7 +75,7 @@ def probe_passed(result: RowResult, probe: Circuit) -> bool:
 
 def sites_sharing_project(site: Site) -> Iterator[Site]:
     clients = {}
-    for stored in Credentials.objects.filter(site__sync_method=SyncMethod.API).select_related("site"):
+    for stored in Credentials.objects.filter(site__sync_method__in=UPLOADED_HERE).select_related("site"):
         with suppress(DecryptionError):
             clients[stored.site] = stored.account().client_id
     yield from (each for each, client in clients.items() if client == clients.get(site) and each != site)

@@ -9,8 +9,8 @@ from django.conf import settings
 
 from kilit.access.encryption import DecryptionError
 from ociqueue.models import Credentials
-from ociqueue.uploader.googleads import GoogleAds
-from ociqueue.uploader.responses import reported_errors
+from ociqueue.uploader.googleads.provider import GoogleAds
+from ociqueue.uploader.googleads.responses import reported_errors
 from ociqueue.uploader.results import CredentialsRejected
 
 logger = logging.getLogger(__name__)

@@ -12,6 +12,7 @@ from ociqueue.states import Category
 
 class Disposition(StrEnum):
     ACCEPTED = "ACCEPTED"  # the provider has it
+    RECEIVED = "RECEIVED"  # the provider took it and gives its verdict later
     FATAL = "FATAL"  # fails now
     RETRY = "RETRY"  # retried after a backoff, or after the provider's delay
     DEFER = "DEFER"  # too early: retried hours later
@@ -49,6 +50,7 @@ class RowResult:
     request_id: str = ""
     whole_request: bool = False  # the request failed, not the row
     everywhere: bool = False  # a limit of the project, which several sites may share
+    warnings: tuple[str, ...] = ()  # the provider has the row, but ignored parts of it
 
 
 class CredentialsRejected(Exception):  # noqa: N818 - an answer of the provider, not an error of ours
@@ -59,12 +61,45 @@ class CredentialsRejected(Exception):  # noqa: N818 - an answer of the provider,
         self.code, self.is_temporary = code, is_temporary
 
 
+class VerdictStatus(StrEnum):
+    PENDING = "PENDING"  # the provider is still processing the request
+    SETTLED = "SETTLED"  # there is a result for each row
+    UNPROVEN = "UNPROVEN"  # the request was processed, but its status does not say which rows failed
+    LOST = "LOST"  # the provider does not know the request any more
+    UNKNOWN = "UNKNOWN"  # the status could not be read
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a request that the provider took earlier."""
+
+    status: VerdictStatus
+    results: Sequence[RowResult] = ()  # for SETTLED: one for each row, in the order that was sent
+    answer: str = ""  # the provider's own name for it, such as PARTIAL_SUCCESS
+    note: str = ""
+
+
 class Provider(Protocol):
+    """A way to send rows. One that answers at once returns no RECEIVED; one that answers later returns no ACCEPTED."""
+
     def refresh(self) -> None:
         """Log in, so that revoked credentials are known before rows are claimed; raise CredentialsRejected."""
 
     def upload(self, batch: Sequence[Conversion], *, dry_run: bool) -> list[RowResult]:
-        """Send rows and return one result for each, in their order; never raise for an answer of the provider."""
+        """Send rows and return one result for each, in their order; never raise for an answer of the provider.
+
+        Rows with the same `request_id` were in one request, in the order of `batch`.
+        """
 
     def identities(self, row: Conversion) -> set[tuple[Hashable, ...]]:
         """Return what the provider identifies a row by: rows that share one must not be in the same request."""
+
+
+class LaterProvider(Provider, Protocol):
+    """A provider that takes requests and gives its verdict on their rows later."""
+
+    def can_ask(self) -> bool:
+        """Return whether a question for a verdict fits into the provider's quota now, and count it."""
+
+    def verdict(self, request_id: str, rows: Sequence[Conversion]) -> Verdict:
+        """Ask what became of a request with these rows, in the order that was sent; never raise for an answer."""

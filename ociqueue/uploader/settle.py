@@ -9,17 +9,19 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F
+from django.db.models.functions import Now
 
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 from kilit.lock.text import strip_control_chars
-from ociqueue.models import Conversion, UploadBatch
+from ociqueue.models import Conversion, Receipt, UploadBatch
 from ociqueue.models.per_row import PerRowValues
-from ociqueue.models.queryset import failure
+from ociqueue.models.queryset import ConversionQuerySet, failure
 from ociqueue.states import Category
 from ociqueue.uploader.results import GATES, UPLOADER_ERROR, Disposition, RowResult
 
 TOO_EARLY_AFTER = timedelta(hours=6)  # what Google asks for when a click or an action is too recent
+FIRST_CHECK_AFTER = timedelta(minutes=30)  # what Google asks for before the first question for a verdict
 ALREADY_THERE = "Google has it already: the answer to an earlier upload was lost."
 ATTEMPT_FORGIVEN = (*GATES, Disposition.UNSENT)
 PUT_OFF = (Disposition.RETRY, Disposition.DEFER, *ATTEMPT_FORGIVEN)
@@ -29,6 +31,7 @@ RowResults = list[tuple[Conversion, RowResult]]
 @dataclass
 class UploadTally:
     accepted: int = 0
+    received: int = 0
     failed: int = 0
     put_off: int = 0
     late: int = 0
@@ -37,11 +40,12 @@ class UploadTally:
 
     def __str__(self) -> str:
         batches = "1 batch" if self.batches == 1 else f"{self.batches} batches"
-        summary = f"Uploaded {self.accepted}, failed {self.failed}, deferred {self.put_off} in {batches}."
+        taken = f"{self.accepted}, waiting for the verdict {self.received}" if self.received else f"{self.accepted}"
+        summary = f"Uploaded {taken}, failed {self.failed}, deferred {self.put_off} in {batches}."
         return " ".join([summary, *([f"Too late for {self.late}."] if self.late else []), *self.notes])
 
     def add(self, other: "UploadTally") -> None:
-        for name in ("accepted", "failed", "put_off", "late", "batches", "notes"):
+        for name in ("accepted", "received", "failed", "put_off", "late", "batches", "notes"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
@@ -58,6 +62,7 @@ def settle(
         is_first = UploadBatch.objects.mark_answered(
             batch,
             accepted=tally.accepted,
+            received=tally.received,
             failed=tally.failed,
             put_off=F("put_off") + tally.put_off,
             late=tally.late,
@@ -68,7 +73,7 @@ def settle(
         if not is_first:
             transaction.set_rollback(True)
     stored = UploadBatch.objects.get(pk=batch)
-    return UploadTally(stored.accepted, stored.failed, stored.put_off, stored.late, batches=1)
+    return UploadTally(stored.accepted, stored.received, stored.failed, stored.put_off, stored.late, batches=1)
 
 
 def put_back(batch: UUID, rows: Sequence[Conversion], result: RowResult) -> None:
@@ -87,26 +92,56 @@ def _move(batch: UUID, rows: Sequence[Conversion], results: Sequence[RowResult],
     for row, result in zip(rows, results, strict=True):
         by_kind[_kind(row, result)].append((row, result))
     accepted, already_there = by_kind["accepted"], by_kind["already_there"]
-    rejected, put_off = by_kind["rejected"], by_kind["put_off"]
-    if len(accepted) < len(rows):  # a single statement locks its rows in order anyway
+    received, rejected, put_off = by_kind["received"], by_kind["rejected"], by_kind["put_off"]
+    if max(len(accepted), len(received)) < len(rows):  # a single statement locks its rows in order anyway
         held.lock_in_order()
     moved = held.accept(_request_ids(accepted)) if accepted else set()
     if already_there:
         with for_reason(ALREADY_THERE):
             moved |= held.accept(_request_ids(already_there))
+    taken = _receive(batch, held, received) if received else set()
     failed = held.refuse(_errors(rejected, is_probe=is_probe)) if rejected else set()
     waiting = held.put_off(_errors(put_off, is_probe=is_probe)) if put_off else set()
     capped = Conversion.objects.filter(pk__any_of=waiting).cap() if waiting else 0
-    late = len(rows) - len(moved) - len(failed) - len(waiting)
+    settled = moved | taken | failed | waiting
+    late = len(rows) - len(settled)
     if late:
-        settled = moved | failed | waiting
         _note_late(batch, {row.pk: result for row, result in zip(rows, results, strict=True) if row.pk not in settled})
-    return UploadTally(len(moved), len(failed) + capped, len(waiting) - capped, late, batches=1)
+    return UploadTally(len(moved), len(taken), len(failed) + capped, len(waiting) - capped, late, batches=1)
+
+
+def _receive(batch: UUID, held: ConversionQuerySet, received: RowResults) -> set[UUID]:
+    """Store a receipt for each request, also with rows that were taken back: the verdict names places in it."""
+    requests: dict[str, list[UUID]] = defaultdict(list)
+    for row, result in received:
+        requests[result.request_id[:64]].append(row.pk)
+    first_check = Now() + FIRST_CHECK_AFTER
+    Receipt.objects.bulk_create(
+        Receipt(batch_id=batch, request_id=request_id, row_ids=ids, next_check_at=first_check)
+        for request_id, ids in requests.items()
+    )
+    taken = held.receive(_request_ids(received))
+    warned = [(row.pk, result.warnings) for row, result in received if result.warnings]
+    if warned:
+        note_warnings(batch, dict(warned))
+    return taken
+
+
+def note_warnings(batch: UUID, warnings: Mapping[UUID, tuple[str, ...]]) -> None:
+    """Record what the provider ignored in rows that it took."""
+    by_text: dict[tuple[str, ...], list[UUID]] = defaultdict(list)
+    for pk, texts in warnings.items():
+        by_text[texts].append(pk)
+    for texts, ids in by_text.items():
+        details = {"batch": str(batch), "warnings": list(texts)}
+        Event.objects.record_each(Conversion.objects.filter(pk__any_of=ids), "PROVIDER_WARNING", details=details)
 
 
 def _kind(row: Conversion, result: RowResult) -> str:
     if result.disposition == Disposition.ACCEPTED:
         return "accepted"
+    if result.disposition == Disposition.RECEIVED:
+        return "received"
     # As it was when the row was claimed: since then it is unknown for every row of the batch.
     if result.disposition == Disposition.DUPLICATE and row.outcome_unknown:
         return "already_there"

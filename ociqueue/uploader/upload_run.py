@@ -17,18 +17,20 @@ from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as, current_context
 from kilit.lock.identity import uuid7
-from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
+from ociqueue.models import Circuit, Conversion, Site, UploadBatch
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.queryset import LEAST_TRIED_FIRST, OLDEST_FIRST, ConversionQuerySet
-from ociqueue.states import Category, SyncMethod
+from ociqueue.states import UPLOADED_HERE, Category, SyncMethod
 from ociqueue.uploader.circuits import update_circuits
-from ociqueue.uploader.googleads import MOST_ROWS, GoogleAds
+from ociqueue.uploader.providers import PROVIDERS, provider_for, sender_of
 from ociqueue.uploader.results import UPLOADER_ERROR, CredentialsRejected, Disposition, Provider, RowResult
 from ociqueue.uploader.settle import UploadTally, put_back, settle
 
 logger = logging.getLogger(__name__)
 
 ACTOR = "uploader"
+MOST_ROWS = 2000  # Google's limit for one request, in both of its APIs
+MOST_ALONE = 20  # requests of a single row in one upload
 OUTAGE = 2  # uploads lost in a row; a single one may be an accident
 TRY_AGAIN_AFTER = 0.5  # seconds
 DUPLICATE_IN_BATCH = RowResult(
@@ -45,7 +47,7 @@ def due_sites() -> QuerySet[Site]:
     found = Site.objects.filter(
         ~Exists(blocking.filter(site=OuterRef("pk"), action=Circuit.EVERY_ACTION)),
         Exists(rows),
-        sync_method=SyncMethod.API,
+        sync_method__in=UPLOADED_HERE,
         is_paused=False,
         credentials__isnull=False,
     )
@@ -78,7 +80,7 @@ class UploadRun:
 
     def __init__(self, sites: QuerySet[Site]) -> None:
         self.sites = sites
-        self.providers: dict[UUID, Provider] = {}
+        self.providers: dict[tuple[UUID, SyncMethod], Provider] = {}
         self.tally = UploadTally()
 
     def upload(self, *, seconds: float | None = None) -> UploadTally:
@@ -127,8 +129,9 @@ class UploadRun:
     def _logged_in(self, site: Site) -> Provider | None:
         """Return the site's provider, logged in; rejected credentials open the circuit before rows are claimed."""
         try:
-            provider = self.providers.get(site.pk) or google_ads(site)
-            self.providers[site.pk] = provider
+            used = (site.pk, sender_of(site))  # the site may get another sender while the run goes on
+            provider = self.providers.get(used) or provider_for(site)
+            self.providers[used] = provider
             provider.refresh()
         except (CredentialsRejected, DecryptionError) as error:
             code = getattr(error, "code", "CREDENTIALS_UNREADABLE")
@@ -141,16 +144,12 @@ class UploadRun:
 
 def dry_run_upload(site: Site, provider: Provider, *, limit: int = MOST_ROWS) -> Iterator[tuple[Conversion, RowResult]]:
     """Yield each due row with the answer to a validation; raise CredentialsRejected if the login fails."""
-    rows = list(Conversion.objects.for_site(site).due().sent_by(SyncMethod.API).order_by(*OLDEST_FIRST)[:limit])
+    rows = list(Conversion.objects.for_site(site).due().sent_by(sender_of(site)).order_by(*OLDEST_FIRST)[:limit])
     if rows:
         provider.refresh()
         rows, duplicates = split_duplicates(provider, rows)
         yield from zip(rows, provider.upload(rows, dry_run=True), strict=True)
         yield from ((row, DUPLICATE_IN_BATCH) for row in duplicates)
-
-
-def google_ads(site: Site) -> Provider:
-    return GoogleAds(Credentials.objects.get(site=site).account())
 
 
 def next_turn(site: Site) -> SiteTurn | None:
@@ -183,13 +182,23 @@ def split_duplicates(provider: Provider, rows: Sequence[Conversion]) -> tuple[li
 
 
 def claim(site: Site, turn: SiteTurn) -> tuple[UUID, list[Conversion]]:
-    batch = uuid7()
+    batch, sender = uuid7(), sender_of(site)
     order = LEAST_TRIED_FIRST if turn.probe else OLDEST_FIRST
     with transaction.atomic():
-        rows = turn.rows.claim(limit=turn.limit, batch=batch, order=order)
+        rows = claim_rows(turn, batch=batch, sender=sender, order=order)
         if rows:
-            UploadBatch.objects.create(pk=batch, site=site, size=len(rows), is_probe=turn.probe is not None)
+            is_probe = turn.probe is not None
+            UploadBatch.objects.create(pk=batch, site=site, sender=sender, size=len(rows), is_probe=is_probe)
     return batch, rows
+
+
+def claim_rows(turn: SiteTurn, *, batch: UUID, sender: SyncMethod, order: tuple[str, ...]) -> list[Conversion]:
+    """Claim what is sent together, and a few rows that are sent alone; the claim checks that the sender is the same."""
+    if not PROVIDERS[sender].answers_later or turn.probe:
+        return turn.rows.claim(limit=turn.limit, batch=batch, sender=sender, order=order)
+    alone = turn.rows.filter(send_alone=True).claim(limit=MOST_ALONE, batch=batch, sender=sender)
+    together = turn.rows.filter(send_alone=False)
+    return together.claim(limit=turn.limit, batch=batch, sender=sender, order=order) + alone
 
 
 def mark_sent(batch: UUID, rows: Sequence[Conversion]) -> list[Conversion]:

@@ -16,8 +16,8 @@ from django.db import connection
 
 from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.states import SyncMethod
-from ociqueue.uploader.googleads import MOST_ROWS, GoogleAds
-from ociqueue.uploader.upload_run import upload_due
+from ociqueue.uploader.googleads.provider import GoogleAds
+from ociqueue.uploader.upload_run import MOST_ROWS, upload_due
 from tests.benchmarks.conversions import BARE, fill, make_bare_table
 from tests.benchmarks.harness import Figure
 from tests.benchmarks.servers import ROOT

@@ -21,6 +21,7 @@ from kilit.lock.leases import no_lease
 from ociqueue import acknowledge
 from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.models.per_row import PerRowValues
+from ociqueue.states import SyncMethod
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
 from outbox import log_reader
@@ -96,7 +97,7 @@ def deliver() -> list[str]:
 def upload(site: Site, row: Conversion) -> Conversion:
     """Have Google take a row."""
     batch = UploadBatch.objects.create(pk=uuid7(), site=site, size=1)
-    Conversion.objects.for_site(site).claim(limit=1, batch=batch.pk)
+    Conversion.objects.for_site(site).claim(limit=1, batch=batch.pk, sender=SyncMethod.API)
     Conversion.objects.in_batch(batch.pk).accept(PerRowValues({row.pk: {"provider_request_id": "r-1"}}))
     return row
 

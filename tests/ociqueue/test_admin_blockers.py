@@ -10,7 +10,7 @@ from django.test import Client
 from kilit.workers import sweeps
 from kilit.workers.models import Heartbeat, SweepRun
 from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
-from ociqueue.states import Category
+from ociqueue.states import Category, SyncMethod
 
 pytestmark = pytest.mark.django_db
 
@@ -131,7 +131,7 @@ def test_a_claim_says_who_holds_it_and_until_when(reported, worker_lives, site, 
 def test_an_upload_that_holds_a_row_is_linked(admin_client, make_site, make_conversion) -> None:
     site = api_site(make_site)
     row, batch = make_conversion(site), UploadBatch.objects.create(site=site, size=1)
-    claim(row, batch=batch.pk)
+    claim(row, batch=batch.pk, sender=SyncMethod.API)
 
     page = admin_client.get(f"{LIST}{row.pk}/change/").content.decode()
 

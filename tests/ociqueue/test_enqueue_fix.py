@@ -59,7 +59,17 @@ def test_a_copy_is_queued_and_the_original_stays_as_it_is(fix, site, make_report
     assert reported == [f"{original}: replaced by {copy}", "Replaced 1 of 1."]
     assert (copy.status, copy.replaces, copy.source_key, copy.attempt_count) == ("QUEUED", original, None, 0)
     assert copy.order_id == original.order_id
-    same = ["action", "gclid", "wbraid", "gbraid", "conversion_time", "value", "currency", "consent", "site"]
+    same = [
+        "action",
+        "gclid",
+        "wbraid",
+        "gbraid",
+        "conversion_time",
+        "value",
+        "currency",
+        "consent_ad_user_data",
+        "site",
+    ]
     assert model_to_dict(copy, same) == model_to_dict(original, same)
     assert columns(Conversion.objects.get(pk=original.pk)) == {**columns(original), "is_replaced": True}
 

@@ -2,8 +2,8 @@
 
 from django.db.models.functions import Now
 
-from ociqueue.models import Conversion, Site
-from ociqueue.models.queryset import FREE, failure
+from ociqueue.models import Conversion, Site, UploadBatch
+from ociqueue.models.queryset import FREE, RELEASED, failure
 from tests.support.conversions import new_conversion
 from tests.support.lifecycle_conformance import LifecycleConformance, Specimen
 
@@ -18,6 +18,11 @@ def fail() -> dict[str, object]:
     return failure("E", "VALIDATION", "no")
 
 
+def upload() -> dict[str, object]:
+    site = Site.objects.create(name="Mobilya")
+    return {"open_batch": UploadBatch.objects.create(site=site, size=1)}
+
+
 class TestConversions(LifecycleConformance):
     specimen = Specimen(
         Conversion,
@@ -26,9 +31,13 @@ class TestConversions(LifecycleConformance):
             "claim": lambda: {"claimed_at": Now()},
             "ack_failed": fail,
             "cap": fail,
-            "mark_failed": fail,
+            "mark_failed": lambda: {**fail(), **RELEASED},
             "recover": lambda: FREE,
-            "defer": lambda: {"claimed_at": None},
+            "receive": upload,
+            "confirm": lambda: RELEASED,
+            "reject": lambda: {**fail(), **RELEASED},
+            "defer": lambda: {"claimed_at": None, **RELEASED},
+            "lose": lambda: {"claimed_at": None, **RELEASED},
             "undo_retry": fail,
             "retry_selected": lambda: FREE,
             "reset_to_queued": lambda: FREE,

@@ -180,7 +180,12 @@ def test_what_was_sent_is_what_is_stored(api, site) -> None:
     post(api, site, item(gclid="  Cj0K-_Q==  ", conversionValue="7.125", conversionCurrency="kwd", consent="DENIED"))
 
     row = Conversion.objects.get()
-    assert (row.gclid, str(row.value), row.currency, row.consent) == ("Cj0K-_Q==", "7.125", "KWD", "DENIED")
+    assert (row.gclid, str(row.value), row.currency, row.consent_ad_user_data) == (
+        "Cj0K-_Q==",
+        "7.125",
+        "KWD",
+        "DENIED",
+    )
 
 
 @pytest.mark.parametrize("offset", ["+16:00", "-23:59", "+03:00:00.5"])

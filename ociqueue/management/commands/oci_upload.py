@@ -8,14 +8,14 @@ from kilit.lock.audit import acting_as
 from kilit.lock.management.arguments import whole_number
 from ociqueue.management.sites import find_site
 from ociqueue.models import Circuit, Credentials, Site
-from ociqueue.states import SyncMethod
-from ociqueue.uploader.googleads import MOST_ROWS
+from ociqueue.states import UPLOADED_HERE
+from ociqueue.uploader.providers import provider_for
 from ociqueue.uploader.results import CredentialsRejected, Disposition
-from ociqueue.uploader.upload_run import dry_run_upload, due_sites, google_ads, upload_due
+from ociqueue.uploader.upload_run import MOST_ROWS, dry_run_upload, due_sites, upload_due
 
 
 class Command(BaseCommand):
-    help = "Upload conversions of sites that send through the Google Ads API."
+    help = "Upload conversions of sites that send through the Google Ads API or the Data Manager API."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--site", help="A site's public id or uuid; without it, every due site.")
@@ -29,8 +29,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         chosen = find_site(options["site"]) if options["site"] else None
-        if chosen and chosen.sync_method != SyncMethod.API:
-            raise CommandError(f"{chosen} uses a script; set it to the Google Ads API first.")
+        if chosen and chosen.sync_method not in UPLOADED_HERE:
+            raise CommandError(f"{chosen} uses a script; set it to one of Google's APIs first.")
         if chosen and not Credentials.objects.filter(site=chosen).exists():
             raise CommandError(f"{chosen} has no credentials; store them on its page in the console.")
         blocking = list(Circuit.objects.blocking().filter(site=chosen).order_by("action")) if chosen else []
@@ -50,7 +50,7 @@ class Command(BaseCommand):
     def dry_run(self, site: Site, *, limit: int) -> None:
         accepted = rejected = 0
         try:
-            for row, result in dry_run_upload(site, google_ads(site), limit=limit):
+            for row, result in dry_run_upload(site, provider_for(site), limit=limit):
                 if result.disposition == Disposition.ACCEPTED:
                     accepted += 1
                     self.stdout.write(f"{row} would be accepted")

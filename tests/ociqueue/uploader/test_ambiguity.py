@@ -26,7 +26,7 @@ def due_again() -> None:
 
 
 def test_after_a_timeout_the_same_bytes_go_out_and_a_duplicate_is_success(google, api_site, make_rows) -> None:
-    make_rows(api_site, count=3, value="12.50", consent="GRANTED")
+    make_rows(api_site, count=3, value="12.50", consent_ad_user_data="GRANTED")
     google.replies.append(applied_but_late)
     upload_due()
     assert {row.outcome_unknown for row in Conversion.objects.all()} == {True}
@@ -180,7 +180,11 @@ def test_twins_are_what_google_takes_for_twins(google, api_site, make_rows) -> N
 
 def test_what_google_is_reported_of_a_row(google, api_site, make_rows) -> None:
     (row,) = make_rows(
-        api_site, "Cj0-abc_1", value="12.500", consent="DENIED", conversion_time="2026-11-14T10:00:00.9+03:00"
+        api_site,
+        "Cj0-abc_1",
+        value="12.500",
+        consent_ad_user_data="DENIED",
+        conversion_time="2026-11-14T10:00:00.9+03:00",
     )
 
     upload_due()
@@ -196,6 +200,6 @@ def test_what_google_is_reported_of_a_row(google, api_site, make_rows) -> None:
     assert sent.conversion_date_time == "2026-11-14 07:00:00+00:00"
     assert (sent.conversion_value, sent.currency_code, sent.order_id) == (12.5, "TRY", row.order_id)
     assert sent.conversion_action == "customers/1234567890/conversionActions/7"
-    assert sent.consent.ad_user_data == sent.consent.ad_personalization == 3
+    assert (sent.consent.ad_user_data, sent.consent.ad_personalization) == (3, 0)
     assert "developer-token" not in call.metadata
     assert call.metadata["authorization"] == "Bearer a-token"

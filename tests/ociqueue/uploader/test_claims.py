@@ -12,7 +12,7 @@ from ociqueue.models import Conversion, UploadBatch
 from ociqueue.models.batch import UploadBatchQuerySet
 from ociqueue.states import Category
 from ociqueue.uploader import upload_run
-from ociqueue.uploader.googleads import GoogleAds
+from ociqueue.uploader.googleads.provider import GoogleAds
 from ociqueue.uploader.results import Disposition, RowResult
 from ociqueue.uploader.upload_run import due_sites, upload_due
 from simulators.googleads.server import accept

@@ -4,8 +4,9 @@ import pytest
 from google.ads.googleads.v26.errors.types.errors import ErrorCode
 
 from ociqueue.states import Category
-from ociqueue.uploader.errors import TABLE, classify, worst
-from ociqueue.uploader.responses import read_response, reported_errors
+from ociqueue.uploader.googleads.errors import TABLE, classify
+from ociqueue.uploader.googleads.responses import read_response, reported_errors
+from ociqueue.uploader.meanings import worst
 from ociqueue.uploader.results import Disposition
 from simulators.googleads.responses import failure, response
 

@@ -6,7 +6,7 @@ import pytest
 
 from ociqueue.models import Circuit, Conversion
 from ociqueue.states import Category
-from ociqueue.uploader.googleads import GoogleAds
+from ociqueue.uploader.googleads.provider import GoogleAds
 from ociqueue.uploader.upload_run import upload_due
 from tests.support.uploads import states
 

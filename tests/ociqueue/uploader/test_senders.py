@@ -18,6 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def change_sender(site: Site, sender: SyncMethod) -> None:
     Site.objects.filter(pk=site.pk).update(sync_method=sender)
+    site.sync_method = sender
 
 
 def claimed_ago(**span: int) -> None:
@@ -83,7 +84,7 @@ def test_a_late_script_cannot_settle_what_an_upload_holds(google, moving_site, m
         body = {"siteId": moving_site.public_id, "queueIds": [item["id"]], "errorCategory": "VALIDATION"}
         reported = script.post(path, body).json()
         assert (reported["updated"], reported["ignored"]) == (0, [{"id": item["id"], "status": "PROCESSING"}])
-    results = upload_run.send(upload_run.google_ads(moving_site), upload_run.mark_sent(batch, rows))
+    results = upload_run.send(upload_run.provider_for(moving_site), upload_run.mark_sent(batch, rows))
     upload_run.settle(batch, rows, results)
 
     row.refresh_from_db()
@@ -97,10 +98,11 @@ def test_what_an_upload_holds_stays_with_it_when_its_site_moves_to_a_script(
     make_rows(api_site, count=2)
     script = Api(site_key(api_site))
 
+    provider = upload_run.provider_for(api_site)
     batch, rows = upload_run.claim(api_site, upload_run.next_turn(api_site))
     change_sender(api_site, SyncMethod.SCRIPT)
     handed_out = script.claim(api_site)
-    results = upload_run.send(upload_run.google_ads(api_site), upload_run.mark_sent(batch, rows))
+    results = upload_run.send(provider, upload_run.mark_sent(batch, rows))
     upload_run.settle(batch, rows, results)
 
     assert handed_out == []
@@ -116,7 +118,9 @@ def test_the_claim_itself_knows_the_sender(google, make_site, make_rows) -> None
 
     by_script = Conversion.objects.all().claim(limit=10)
     assert [row.gclid for row in by_script] == ["one"]
-    assert not Conversion.objects.filter(site=script).claim(limit=10, batch=UploadBatch(site=api).pk)
+    assert not Conversion.objects.filter(site=script).claim(
+        limit=10, batch=UploadBatch(site=api).pk, sender=SyncMethod.API
+    )
 
 
 def test_a_paused_site_is_not_claimed(google, make_site, make_rows) -> None:

@@ -3,8 +3,7 @@
 import gc
 import os
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Sequence
 from datetime import UTC
 from functools import cache, cached_property, partial
 from typing import Any
@@ -13,20 +12,14 @@ from django.conf import settings
 
 from ociqueue.models import Conversion
 from ociqueue.models.credentials import GoogleAdsAccount
-from ociqueue.states import Category
-from ociqueue.uploader import responses
-from ociqueue.uploader.results import CredentialsRejected, Disposition, RowResult
-
-Send = Callable[[list[Conversion]], list[RowResult]]
-Part = tuple[list[Conversion], list[RowResult]]
+from ociqueue.uploader.bisecting import bisect_rejected
+from ociqueue.uploader.googleads import responses
+from ociqueue.uploader.results import CredentialsRejected, RowResult
 
 VERSION = "v26"
-MOST_ROWS = 2000  # Google's limit for one request
 SHORTEST_CALL = 0.5  # seconds
 LOGIN_TIMEOUT = 20.0
 TOKEN_EXPIRED = "OAUTH_TOKEN_EXPIRED"  # noqa: S105 - an error code
-# When each of eight parts is rejected, a row is hardly the cause: then only one part is bisected, down to a single row.
-ENOUGH_PARTS = 8
 
 
 @cache
@@ -133,8 +126,9 @@ class GoogleAds:
             conversion.conversion_value = float(row.value)
             conversion.currency_code = row.currency
             conversion.order_id = row.order_id
-            if row.consent != row.Consent.UNSPECIFIED:
-                conversion.consent.ad_user_data = conversion.consent.ad_personalization = getattr(consents, row.consent)
+            if row.consent_ad_user_data != row.Consent.UNSPECIFIED:
+                # The API takes personalization only with lists of users.
+                conversion.consent.ad_user_data = getattr(consents, row.consent_ad_user_data)
         return request
 
     @cached_property
@@ -173,57 +167,3 @@ def request_ids() -> Any:
             return call
 
     return RequestIds()
-
-
-def bisect_rejected(rows: list[Conversion], send: Send) -> list[RowResult]:
-    """Send all rows at once, then halves of what is rejected as a whole, until each row has its own result."""
-    parts: list[Part] = [(rows, send(rows))]
-    while any(can_be_halved(results) for _, results in parts):
-        if len(parts) < ENOUGH_PARTS or any_validated(parts) or any(is_too_large(results) for _, results in parts):
-            parts = [smaller for part in parts for smaller in _halves(part, send)]
-        elif any(is_rejected(results) and len(results) == 1 for _, results in parts):
-            break  # rejected even for a single row: the request itself is the cause
-        else:
-            at = next(number for number, (_, results) in enumerate(parts) if can_be_halved(results))
-            parts = [*parts[:at], *_halves(parts[at], send), *parts[at + 1 :]]
-    validated = any_validated(parts)
-    return [_final(result, validated=validated) for _, results in parts for result in results]
-
-
-def any_validated(parts: Sequence[Part]) -> bool:
-    """Return whether Google validated the rows of any part; a lost request or a fault of the account proves nothing."""
-    return any(not results[0].whole_request for _, results in parts)
-
-
-def is_rejected(results: Sequence[RowResult]) -> bool:
-    """Return whether a request was rejected as a whole: for a row that Google does not name, or for itself."""
-    return results[0].whole_request and results[0].disposition == Disposition.FATAL
-
-
-def is_too_large(results: Sequence[RowResult]) -> bool:
-    return len(results) > 1 and results[0].disposition == Disposition.SPLIT
-
-
-def can_be_halved(results: Sequence[RowResult]) -> bool:
-    return is_too_large(results) or (len(results) > 1 and is_rejected(results))
-
-
-def _halves(part: Part, send: Send) -> Iterator[Part]:
-    rows, results = part
-    if not can_be_halved(results):
-        yield part
-        return
-    middle = len(rows) // 2
-    for half in (rows[:middle], rows[middle:]):
-        yield half, send(half)
-
-
-def _final(result: RowResult, *, validated: bool) -> RowResult:
-    """Fail a single row that was rejected while others passed; if none passed, the account is at fault."""
-    if result.disposition == Disposition.SPLIT:
-        return replace(result, disposition=Disposition.FATAL, whole_request=False)
-    if not is_rejected([result]):
-        return result
-    if validated:
-        return replace(result, whole_request=False)
-    return replace(result, disposition=Disposition.GATE, category=Category.VALIDATION)

@@ -6,7 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from ociqueue.states import Category
-from ociqueue.uploader.errors import Meaning, classify, worst
+from ociqueue.uploader.googleads.errors import classify
+from ociqueue.uploader.meanings import Meaning, worst
 from ociqueue.uploader.results import GATES, CredentialsRejected, Disposition, RowResult
 
 UNPROVEN = "UNPROVEN_ANSWER"

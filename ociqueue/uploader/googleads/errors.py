@@ -4,26 +4,17 @@ A name is looked up in its family, then the family's own meaning applies, then t
 any other error is taken for invalid data.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import partial
 
 from ociqueue.states import Category
-from ociqueue.uploader.results import WORST_FIRST, Disposition
+from ociqueue.uploader.meanings import Meaning
+from ociqueue.uploader.results import Disposition
 
 FATAL, RETRY, DEFER, DUPLICATE = Disposition.FATAL, Disposition.RETRY, Disposition.DEFER, Disposition.DUPLICATE
 SPLIT, GATE, GATE_ACTION, GATE_ALL = Disposition.SPLIT, Disposition.GATE, Disposition.GATE_ACTION, Disposition.GATE_ALL
 VALIDATION, TRANSIENT = Category.VALIDATION, Category.TRANSIENT
 AUTH, RATE_LIMIT = Category.AUTH, Category.RATE_LIMIT
-
-
-@dataclass(frozen=True)
-class Meaning:
-    """What happens to a row with this error, and a hint for the operator who has to fix it."""
-
-    disposition: Disposition
-    category: Category
-    hint: str = ""
 
 
 invalid = partial(Meaning, FATAL, VALIDATION)
@@ -157,8 +148,3 @@ def classify(name: str, *, family: str = "") -> Meaning:
     if found := TABLE.get(family, {}).get(name):
         return found
     return FAMILIES.get(family) or OLD_NAMES.get(name) or UNLISTED
-
-
-def worst(meanings: Iterable[Meaning]) -> Meaning:
-    """Return the meaning that decides for a row with several errors: a duplicate only if all of them are."""
-    return min(meanings, key=lambda found: WORST_FIRST.index(found.disposition))

@@ -1,0 +1,1 @@
+"""Uploads through the Google Ads API, which answers for each row at once."""
