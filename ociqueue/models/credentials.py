@@ -19,14 +19,16 @@ CUSTOMER = re.compile(r"[0-9]{10}")
 ACTION = re.compile(r"customers/([0-9]{10})/conversionActions/[0-9]+")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GoogleAdsAccount:
-    """What an upload for a site needs; secrets stay out of `repr`."""
+    """What an upload for a site needs: an OAuth client's login or a service account's. Secrets stay out of `repr`."""
 
     customer_id: str
-    client_id: str = field(repr=False)
-    client_secret: str = field(repr=False)
-    refresh_token: str = field(repr=False)
+    client_id: str = field(repr=False, default="")
+    client_secret: str = field(repr=False, default="")
+    refresh_token: str = field(repr=False, default="")
+    # What `normalize_service_account` returns; when it is set, it is the login.
+    service_account: str = field(repr=False, default="")
     conversion_action: str
     login_customer_id: str = ""
     developer_token: str = field(repr=False, default="")
@@ -34,6 +36,17 @@ class GoogleAdsAccount:
 
     def action_of(self, conversion_name: str) -> str:
         return self.conversion_actions.get(conversion_name, self.conversion_action)
+
+    @property
+    def project(self) -> str:
+        """Return what Google counts requests by: the OAuth client, or the service account's project."""
+        if self.service_account:
+            return f"project:{json.loads(self.service_account)['project_id']}"
+        return f"client:{self.client_id}"
+
+    @property
+    def service_account_email(self) -> str:
+        return str(json.loads(self.service_account)["client_email"]) if self.service_account else ""
 
 
 def normalize_customer_id(text: str) -> str:

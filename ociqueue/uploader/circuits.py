@@ -74,8 +74,8 @@ def probe_passed(result: RowResult, probe: Circuit) -> bool:
 
 
 def sites_sharing_project(site: Site) -> Iterator[Site]:
-    clients = {}
+    projects = {}
     for stored in Credentials.objects.filter(site__sync_method__in=UPLOADED_HERE).select_related("site"):
         with suppress(DecryptionError):
-            clients[stored.site] = stored.account().client_id
-    yield from (each for each, client in clients.items() if client == clients.get(site) and each != site)
+            projects[stored.site] = stored.account().project
+    yield from (each for each, project in projects.items() if project == projects.get(site) and each != site)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 
 from ociqueue.states import Category
 from ociqueue.uploader.results import WORST_FIRST, Disposition
@@ -15,6 +16,7 @@ class Meaning:
     category: Category
     hint: str = ""
     if_all: Disposition | None = None  # what it means when every row of an answer has it
+    retry_after: timedelta | None = None  # when to try again, if not after the usual wait
 
 
 def worst(meanings: Iterable[Meaning]) -> Meaning:

@@ -1,0 +1,82 @@
+"""A service account's key: what people paste, and what is kept of it."""
+
+import json
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from ociqueue.models import Credentials
+from ociqueue.models.credentials import GoogleAdsAccount
+from ociqueue.models.service_account import normalize_service_account
+from tests.support.service_accounts import service_account
+from tests.support.uploads import CUSTOMER, account
+
+
+def test_only_what_a_login_needs_is_kept() -> None:
+    """A pasted `token_uri` would choose where we post a signed login."""
+    kept = json.loads(normalize_service_account(service_account(token_uri="https://evil.example/token")))
+
+    assert set(kept) == {"type", "project_id", "private_key_id", "private_key", "client_email"}
+    assert "evil" not in str(kept)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "Paste the whole JSON"),
+        ("[]", "Paste the whole JSON"),
+        ("[" * 15_000, "Paste the whole JSON"),
+        ('"' + "x" * 30_000 + '"', "Paste the whole JSON"),
+        ('{"type": "authorized_user"}', "type must be service_account"),
+        (service_account(client_email=""), "no client_email"),
+        (service_account(project_id=7), "no project_id"),
+        (service_account(private_key=None), "no private_key"),
+        (service_account(client_email="nobody"), "not an e-mail address"),
+        (service_account(private_key="-----BEGIN PRIVATE KEY-----\nx\n-----END PRIVATE KEY-----"), "cannot be read"),
+    ],
+)
+def test_anything_else_is_refused_with_a_sentence(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        normalize_service_account(text)
+
+
+def test_a_key_of_another_kind_is_refused() -> None:
+    key = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    with pytest.raises(ValueError, match="cannot be read"):
+        normalize_service_account(service_account(private_key=key.decode()))
+
+
+def test_an_account_has_one_of_two_logins() -> None:
+    robot = GoogleAdsAccount(
+        customer_id=CUSTOMER,
+        service_account=normalize_service_account(service_account()),
+        conversion_action=f"customers/{CUSTOMER}/conversionActions/7",
+    )
+
+    assert robot.project == "project:a-project"
+    assert robot.service_account_email == "kilit@a-project.iam.gserviceaccount.com"
+    assert account().project == "client:client"
+    assert "PRIVATE KEY" not in repr(robot)
+    assert "gserviceaccount" not in repr(robot)
+
+
+@pytest.mark.django_db
+def test_credentials_stored_by_an_earlier_version_still_load(make_site) -> None:
+    from kilit.access.encryption import encrypt  # noqa: PLC0415
+
+    earlier = {
+        "customer_id": CUSTOMER,
+        "client_id": "client",
+        "client_secret": "client-secret-word",
+        "refresh_token": "refresh-token-word",
+        "conversion_action": f"customers/{CUSTOMER}/conversionActions/7",
+        "login_customer_id": "",
+        "developer_token": "",
+        "conversion_actions": {},
+    }
+    stored = Credentials.objects.create(site=make_site(), encrypted=encrypt(json.dumps(earlier)))
+
+    assert stored.account() == account()
