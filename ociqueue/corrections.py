@@ -25,7 +25,8 @@ from ociqueue.csv_import import CsvLine
 from ociqueue.enqueue import database_now, read_columns
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import FAILURES, PREFIX
-from ociqueue.states import CONVERSIONS, ENDED, Category, ConversionStatus, SyncMethod
+from ociqueue.schemas.conversions import CONSENTS, format_consent
+from ociqueue.states import CONVERSIONS, ENDED, UPLOADED_HERE, Category, ConversionStatus
 
 BATCH = 1000
 # What stays: a second delivery by the source must find the original, and Google counts an order id once.
@@ -163,7 +164,7 @@ def _store(site: Site, copies: list[Conversion]) -> None:
         rows=len(copies),
         object_id=str(copies[0].replaces_id) if len(copies) == 1 else "",
     )
-    if site.sync_method == SyncMethod.API:
+    if site.sync_method in UPLOADED_HERE:
         doorbells.ring("oci_upload")
 
 
@@ -177,17 +178,26 @@ def _fixed(original: Conversion, changes: Mapping[str, str]) -> list[FieldError]
 
 def _differing(original: Conversion, changes: Mapping[str, str]) -> dict[str, str]:
     """Return what differs from the row; the click ids of a line are one value, whichever it fills in."""
-    own = _fields(original)
+    # The old name of both consents; a row may have two that differ.
+    both = original.consent_ad_user_data
+    own = _fields(original) | {"consent": both if both == original.consent_ad_personalization else ""}
     found = {
         name: text for name, text in changes.items() if name in own and _read(name, text) != _read(name, own[name])
     }
     clicks = {name: changes[name] for name in Conversion.CLICK_IDS if changes.get(name)}
-    return found | clicks if clicks and clicks != _click_ids(original) else found
+    if clicks and clicks != _click_ids(original):
+        found |= clicks
+    # All that a line says about consent, so that two cells that contradict each other are noticed.
+    consents = {name: changes[name] for name in ("consent", *CONSENTS) if changes.get(name)}
+    return found | consents if found.keys() & consents.keys() else found
 
 
 def _corrected(original: Conversion, changes: Mapping[str, str]) -> dict[str, str]:
     is_new_click = bool(changes.keys() & set(Conversion.CLICK_IDS))
-    return _fields(original) | ({} if is_new_click else _click_ids(original)) | dict(changes)
+    own = _fields(original) | ({} if is_new_click else _click_ids(original))
+    if "consent" in changes:
+        own = {name: text for name, text in own.items() if name not in CONSENTS}
+    return own | dict(changes)
 
 
 def _fields(row: Conversion) -> dict[str, str]:
@@ -196,7 +206,8 @@ def _fields(row: Conversion) -> dict[str, str]:
         "conversionTime": row.conversion_time.isoformat(),
         "conversionValue": str(row.value),
         "conversionCurrency": row.currency,
-        "consent": row.consent_ad_user_data,
+        "consentAdUserData": format_consent(row.consent_ad_user_data),
+        "consentAdPersonalization": format_consent(row.consent_ad_personalization),
     }
 
 

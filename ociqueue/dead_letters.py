@@ -5,6 +5,7 @@ from typing import Any
 
 from ociqueue.currencies import MINOR_UNITS
 from ociqueue.models import Conversion
+from ociqueue.schemas.conversions import format_consent
 
 FIELDS: dict[str, str | Callable[[Conversion], Any]] = {
     "id": str,
@@ -14,6 +15,8 @@ FIELDS: dict[str, str | Callable[[Conversion], Any]] = {
     "conversionTime": "conversion_time",
     "conversionValue": lambda row: f"{row.value:.{MINOR_UNITS.get(row.currency, 2)}f}",
     "conversionCurrency": "currency",
+    "consentAdUserData": lambda row: format_consent(row.consent_ad_user_data),
+    "consentAdPersonalization": lambda row: format_consent(row.consent_ad_personalization),
     "orderId": "order_id",
     "sourceKey": "source_key",
     "attemptCount": "attempt_count",

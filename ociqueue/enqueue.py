@@ -52,8 +52,8 @@ def read_columns(site: Site, raw: Any, *, now: datetime) -> Columns | list[Field
         "conversion_time": given.conversionTime,
         "value": given.conversionValue,
         "currency": given.conversionCurrency,
-        "consent_ad_user_data": given.consent,
-        "consent_ad_personalization": given.consent,
+        "consent_ad_user_data": given.consentAdUserData or given.consent,
+        "consent_ad_personalization": given.consentAdPersonalization or given.consent,
         "source_key": given.sourceKey,
     }
 

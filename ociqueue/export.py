@@ -14,7 +14,11 @@ from ociqueue.models.queryset import OLDEST_FIRST
 from ociqueue.schemas.answers import Item
 
 # In the order that `item` unpacks.
-COLUMNS = ("id", "order_id", *Conversion.CLICK_IDS, "action", "conversion_time", "value", "currency")
+COLUMNS = (
+    *("id", "order_id", *Conversion.CLICK_IDS, "action", "conversion_time", "value", "currency"),
+    *("consent_ad_user_data", "consent_ad_personalization"),
+)
+NO_CONSENT = Conversion.Consent.UNSPECIFIED.value
 
 
 def claim_items(site: Site, *, limit: int) -> list[Item]:
@@ -52,8 +56,8 @@ def _warnings(site: Site, *, later: int, over_cap: int) -> Iterator[str]:
 
 
 def item(row: tuple[Any, ...], zone: ZoneInfo) -> Item:
-    pk, order_id, gclid, wbraid, gbraid, action, time, value, currency = row
-    return {
+    pk, order_id, gclid, wbraid, gbraid, action, time, value, currency, user_data, personalization = row
+    found: Item = {
         "id": f"{PREFIX}{pk}",
         "orderId": order_id,
         "gclid": gclid,
@@ -64,6 +68,11 @@ def item(row: tuple[Any, ...], zone: ZoneInfo) -> Item:
         "conversionValue": float(value),
         "conversionCurrency": currency,
     }
+    if user_data != NO_CONSENT:
+        found["consentAdUserData"] = user_data
+    if personalization != NO_CONSENT:
+        found["consentAdPersonalization"] = personalization
+    return found
 
 
 def format_time(time: datetime, zone: ZoneInfo) -> str:

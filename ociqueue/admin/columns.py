@@ -15,6 +15,7 @@ from kilit.console.machine_errors import explain, in_words
 from ociqueue.currencies import MINOR_UNITS
 from ociqueue.models import Conversion
 from ociqueue.presenters import outcome_unknown
+from ociqueue.schemas.conversions import format_consent
 from ociqueue.states import WAITING, ConversionStatus
 
 UNKNOWN = gettext_lazy(
@@ -130,14 +131,29 @@ def replaced_by(row: Conversion) -> SafeString | str:
 whole_error = column("last_error", gettext_lazy("last error"), lambda row: in_words(row.last_error) or "-")
 site = column("site", gettext_lazy("site"), lambda row: two_lines(row.site.name, row.action))
 age = column("age", gettext_lazy("age"), lambda row: since(row.created_at), order="id")
-consent = column("consent", gettext_lazy("consent"), lambda row: row.consent_ad_user_data)
+ad_user_data = column(
+    "ad_user_data", gettext_lazy("consent: ad user data"), lambda row: format_consent(row.consent_ad_user_data) or "-"
+)
+ad_personalization = column(
+    "ad_personalization",
+    gettext_lazy("consent: ad personalization"),
+    lambda row: format_consent(row.consent_ad_personalization) or "-",
+)
 order_id = column("order_id", gettext_lazy("order id"), lambda row: breakable(row.order_id))
 source_key = column("source_key", gettext_lazy("source key"), lambda row: breakable(row.source_key or "-"))
 
 # Columns are functions, so that Django offers no sorting by them, which would read the whole table.
 COLUMNS = [name, state, site, amount, attempts, error, age]
 FIELDSETS: Any = [
-    (None, {"fields": [source_key, order_id, whole_click_id, "site", "action", amount, "conversion_time", consent]}),
+    (
+        None,
+        {
+            "fields": [
+                *(source_key, order_id, whole_click_id, "site", "action", amount, "conversion_time"),
+                *(ad_user_data, ad_personalization),
+            ]
+        },
+    ),
     (
         gettext_lazy("Answer"),
         {"fields": ["provider_error_code", whole_error, "provider_request_id", "uploaded_at", upload]},

@@ -1,6 +1,6 @@
 """Correct and resend: a form with a row's own values, whose changes are sent as a copy in the row's place."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from django import forms
 from django.contrib import messages
@@ -19,12 +19,18 @@ from kilit.lock.audit import for_reason
 from ociqueue.corrections import Correction, replace_rows, why_not
 from ociqueue.currencies import MINOR_UNITS
 from ociqueue.models import Conversion
+from ociqueue.schemas.conversions import CONSENTS, ConsentGiven, format_consent
 from ociqueue.states import ConversionStatus
 
 
 def _text(label: Any, most: int, **options: Any) -> forms.CharField:
     widget = UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "spellcheck": "false"})
     return forms.CharField(label=label, max_length=most, widget=widget, **options)
+
+
+def _consent(label: Any) -> forms.ChoiceField:
+    choices = [("", gettext_lazy("not given")), *((name, name) for name in get_args(ConsentGiven))]
+    return forms.ChoiceField(label=label, choices=choices, required=False, widget=UnfoldAdminSelectWidget)
 
 
 class CorrectionForm(forms.Form):
@@ -41,6 +47,8 @@ class CorrectionForm(forms.Form):
     )
     conversionValue = _text(gettext_lazy("Value"), 20)  # noqa: N815
     conversionCurrency = _text(gettext_lazy("Currency"), 3)  # noqa: N815
+    consentAdUserData = _consent(gettext_lazy("Consent: ad user data"))  # noqa: N815
+    consentAdPersonalization = _consent(gettext_lazy("Consent: ad personalization"))  # noqa: N815
     reason = _text(
         gettext_lazy("Reason (optional)"),
         1000,
@@ -48,7 +56,7 @@ class CorrectionForm(forms.Form):
         help_text=gettext_lazy("Shown in the timeline of both conversions, with your name."),
     )
 
-    VALUES: ClassVar = ("conversionTime", "conversionValue", "conversionCurrency")
+    VALUES: ClassVar = ("conversionTime", "conversionValue", "conversionCurrency", *CONSENTS)
 
     def changes(self) -> dict[str, str]:
         given = self.cleaned_data
@@ -104,4 +112,6 @@ def _values(row: Conversion) -> dict[str, str]:
         "conversionTime": timezone.localtime(row.conversion_time).isoformat(timespec="seconds"),
         "conversionValue": f"{row.value:.{MINOR_UNITS.get(row.currency, 2)}f}",
         "conversionCurrency": row.currency,
+        "consentAdUserData": format_consent(row.consent_ad_user_data),
+        "consentAdPersonalization": format_consent(row.consent_ad_personalization),
     }

@@ -24,7 +24,7 @@ from ociqueue.correction_files import COLUMNS as CORRECTION_COLUMNS
 from ociqueue.correction_files import CorrectionTally, correct_from_file, is_of_corrections
 from ociqueue.csv_import import REASON, CsvError, ImportTally, RejectedLine, import_file
 from ociqueue.models import Site
-from ociqueue.schemas.conversions import FIELDS
+from ociqueue.schemas.conversions import FIELDS, TEMPLATE_FIELDS
 
 MEGABYTES = 5  # about 50,000 lines, half a minute; larger files go through the command
 MOST_SHOWN = 200  # rejected lines on the page
@@ -93,7 +93,7 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         submit=_submit(tally) if tally else "",
         is_correction=isinstance(tally, CorrectionTally),
         proof=form.proof() if tally and tally.created and not stored else "",
-        fields=", ".join(FIELDS),
+        fields=", ".join(TEMPLATE_FIELDS),
         template_address=reverse("admin:ociqueue_conversion_import_template"),
         megabytes=MEGABYTES,
     )
@@ -153,10 +153,11 @@ def _data_address(text: str) -> str:
 def template_file() -> StreamingHttpResponse:
     """Return a file with two lines that can be imported as they are."""
     time = timezone.now() - timedelta(days=1)
+    consents = {"consentAdUserData": "GRANTED", "consentAdPersonalization": "DENIED"}
     examples = [
-        {"gclid": "EXAMPLE-click-id", "conversionValue": "1250.50", "sourceKey": "example-1", "consent": "GRANTED"},
+        {"gclid": "EXAMPLE-click-id", "conversionValue": "1250.50", "sourceKey": "example-1", **consents},
         {"wbraid": "EXAMPLE-wbraid", "conversionValue": "99.90", "sourceKey": "example-2"},
     ]
     shared = {"conversionName": "Example purchase", "conversionTime": time, "conversionCurrency": "TRY"}
-    rows = [[(shared | example).get(name, "") for name in FIELDS] for example in examples]
-    return csv_response("conversions-template", csv_lines(FIELDS, rows))
+    rows = [[(shared | example).get(name, "") for name in TEMPLATE_FIELDS] for example in examples]
+    return csv_response("conversions-template", csv_lines(TEMPLATE_FIELDS, rows))

@@ -35,6 +35,9 @@ const REPORTING = {attempts: 8, leaveIfAsked: Infinity, until: () => CONFIG.give
 
 const CLICK_ID_COLUMNS = {gclid: 'Google Click ID', wbraid: 'WBRAID', gbraid: 'GBRAID'};
 const SHARED_COLUMNS = ['Conversion Name', 'Conversion Time', 'Conversion Value', 'Conversion Currency', 'Order ID'];
+// Only in uploads of which some row has them; an empty cell means that no consent was given.
+const CONSENT_COLUMNS = {consentAdUserData: 'Ad User Data', consentAdPersonalization: 'Ad Personalization'};
+const CONSENT_WORDS = {GRANTED: 'Granted', DENIED: 'Denied'};
 
 const TIME = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}[+-]\d{2}:\d{2}$/;
 // The server returns valid rows only. If one is invalid all the same, its first error is reported and it is not
@@ -47,6 +50,7 @@ const CHECKS = [
   ['INVALID_CURRENCY', 'Expected three capital letters', row => /^[A-Z]{3}$/.test(row.conversionCurrency)],
   ['MISSING_CONVERSION_NAME', 'Expected a conversion name', row => isText(row.conversionName)],
   ['MISSING_ORDER_ID', 'Expected an order id', row => isText(row.orderId)],
+  ['INVALID_CONSENT', 'Expected GRANTED or DENIED', row => hasKnownConsents(row)],
 ];
 
 /** Google Ads calls this. */
@@ -147,17 +151,18 @@ function uploadEachKind(uploadable, failures, tally) {
 }
 
 function upload(kind, rows) {
-  const csv = AdsApp.bulkUploads().newCsvUpload(
-    [CLICK_ID_COLUMNS[kind], ...SHARED_COLUMNS], {moneyInMicros: false, timeZone: CONFIG.timeZone});
+  const consents = Object.keys(CONSENT_COLUMNS).filter(name => rows.some(row => CONSENT_WORDS[row[name]]));
+  const columns = [CLICK_ID_COLUMNS[kind], ...SHARED_COLUMNS, ...consents.map(name => CONSENT_COLUMNS[name])];
+  const csv = AdsApp.bulkUploads().newCsvUpload(columns, {moneyInMicros: false, timeZone: CONFIG.timeZone});
   csv.forOfflineConversions();
-  rows.forEach(row => csv.append({
+  rows.forEach(row => csv.append(Object.assign({
     [CLICK_ID_COLUMNS[kind]]: row[kind],
     'Conversion Name': row.conversionName,
     'Conversion Time': row.conversionTime,
     'Conversion Value': row.conversionValue,
     'Conversion Currency': row.conversionCurrency,
     'Order ID': row.orderId,
-  }));
+  }, ...consents.map(name => ({[CONSENT_COLUMNS[name]]: CONSENT_WORDS[row[name]] || ''})))));
   // Returns nothing: a script cannot learn the result of a row. Rejected rows are listed in Google Ads only.
   csv.apply();
 }
@@ -252,6 +257,10 @@ function clickIdKinds(row) {
 function hasOneRealClickId(row) {
   const [kind, ...others] = clickIdKinds(row);
   return others.length === 0 && isText(row[kind]) && !/^\s*(null|undefined)\s*$/i.test(row[kind]);
+}
+
+function hasKnownConsents(row) {
+  return Object.keys(CONSENT_COLUMNS).every(name => row[name] === undefined || CONSENT_WORDS[row[name]] !== undefined);
 }
 
 function isText(value) {

@@ -7,6 +7,7 @@ from typing_extensions import TypedDict
 
 from kilit.api.messages import FieldError, Time
 from ociqueue.models.conversion import PREFIX
+from ociqueue.schemas.conversions import ConsentGiven
 from ociqueue.states import Category, ConversionStatus
 
 ConversionId = Annotated[
@@ -29,7 +30,7 @@ class ConversionResult(TypedDict):
 
 
 class Item(TypedDict):
-    """A conversion as the script reads it; missing click ids are empty strings."""
+    """A conversion as the script reads it; missing click ids are empty strings, missing consents are left out."""
 
     id: str
     orderId: str
@@ -40,6 +41,8 @@ class Item(TypedDict):
     conversionTime: str
     conversionValue: float
     conversionCurrency: str
+    consentAdUserData: NotRequired[ConsentGiven]
+    consentAdPersonalization: NotRequired[ConsentGiven]
 
 
 class Enqueued(TypedDict):

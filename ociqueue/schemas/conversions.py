@@ -84,6 +84,9 @@ ClickId = Annotated[
 ]
 
 
+ConsentGiven = Literal["GRANTED", "DENIED"]
+
+
 class NewConversion(Message):
     """A conversion as it is sent; null and the empty string are the same as leaving a field out."""
 
@@ -114,7 +117,12 @@ class NewConversion(Message):
     sourceKey: Annotated[str, line(200)] | None = Field(
         None, description="Your own id: the same key with the same conversion name is the same conversion."
     )
-    consent: Literal["UNSPECIFIED", "GRANTED", "DENIED"] = "UNSPECIFIED"
+    consentAdUserData: ConsentGiven | None = Field(None, description="Whether Google may use the data for ads.")
+    consentAdPersonalization: ConsentGiven | None = Field(None, description="Whether Google may personalize ads.")
+    # After the two, so that it is checked beside them.
+    consent: Literal["UNSPECIFIED", "GRANTED", "DENIED"] = Field(
+        "UNSPECIFIED", description="The old name: it sets both consents.", json_schema_extra={"deprecated": True}
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -134,7 +142,22 @@ class NewConversion(Message):
             raise invalid("Exactly one of gclid, wbraid and gbraid is required.")
         return gclid
 
+    @field_validator("consent")  # only called for conversions that have it
+    @classmethod
+    def _says_the_same(cls, consent: str, info: ValidationInfo) -> str:
+        for name in CONSENTS:
+            if consent != "UNSPECIFIED" and info.data.get(name, consent) not in (None, consent):
+                raise invalid(f"consent is {consent}, but {name} is {info.data[name]}. Leave consent out.")
+        return consent
 
+
+CONSENTS = ("consentAdUserData", "consentAdPersonalization")
 FIELDS = tuple(NewConversion.model_fields)
 REQUIRED = tuple(name for name, field in NewConversion.model_fields.items() if field.is_required())
+TEMPLATE_FIELDS = tuple(name for name in FIELDS if name != "consent")  # what a new file uses
 EMPTY = (None, "")
+
+
+def format_consent(stored: str) -> str:
+    """Return a stored consent as it is sent: nothing if none was given."""
+    return "" if stored == "UNSPECIFIED" else stored

@@ -65,8 +65,47 @@ def test_a_second_click_id_takes_the_place_of_the_first_only_alone(site) -> None
 
 
 @pytest.mark.parametrize(
+    ("changes", "consents"),
+    [
+        ({"consentAdUserData": "GRANTED"}, ("GRANTED", "DENIED")),
+        (
+            {"consentAdPersonalization": ""},
+            ("DENIED", "UNSPECIFIED"),
+        ),  # from the form; empty cells of a file are absent
+        ({"consent": "GRANTED"}, ("GRANTED", "GRANTED")),
+        ({"consent": "UNSPECIFIED"}, ("UNSPECIFIED", "UNSPECIFIED")),
+        ({"conversionValue": "12"}, ("DENIED", "DENIED")),
+    ],
+)
+def test_consent_is_corrected(site, changes, consents) -> None:
+    (row,) = make_failed(site, consent_ad_user_data="DENIED", consent_ad_personalization="DENIED")
+
+    copy = correct(row, **changes).copy
+
+    assert (copy.consent_ad_user_data, copy.consent_ad_personalization) == consents
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"consent": "DENIED"},
+        {"consentAdUserData": "DENIED", "consentAdPersonalization": "DENIED"},
+    ],
+)
+def test_the_same_consent_is_no_correction(site, changes) -> None:
+    (row,) = make_failed(site, consent_ad_user_data="DENIED", consent_ad_personalization="DENIED")
+
+    assert correct(row, **changes).is_unchanged
+
+
+@pytest.mark.parametrize(
     ("changes", "message"),
     [
+        (
+            {"consent": "GRANTED", "consentAdUserData": "DENIED"},
+            "consent: consent is GRANTED, but consentAdUserData is DENIED. Leave consent out.",
+        ),
+        ({"consentAdUserData": "yes"}, "consentAdUserData: Expected one of GRANTED, DENIED."),
         ({"orderId": "other"}, "orderId: It cannot be corrected."),
         ({"sourceKey": "other"}, "sourceKey: It cannot be corrected."),
         ({"gclid": "Cj0K…Q-xy"}, "gclid: It is masked; use an operator's export."),

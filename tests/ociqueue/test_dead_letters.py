@@ -66,6 +66,14 @@ def test_times_are_in_the_readers_zone_and_state_it(make_person, site) -> None:
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+09:00", reported[name]), name
 
 
+def test_consent_is_reported_as_the_api_takes_it(make_person, site) -> None:
+    make_failed(site, consent_ad_user_data="GRANTED")
+
+    (reported,) = downloaded(make_person(sites={site: "viewer"}))
+
+    assert (reported["consentAdUserData"], reported["consentAdPersonalization"]) == ("GRANTED", "")
+
+
 @pytest.mark.parametrize(("currency", "value"), [("TRY", "120.00"), ("JPY", "120"), ("KWD", "120.000")])
 def test_a_value_has_the_digits_of_its_currency(make_person, site, currency: str, value: str) -> None:
     """Where a dot parts thousands, 120.000 lira would be read as many more."""

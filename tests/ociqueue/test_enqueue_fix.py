@@ -51,7 +51,8 @@ def columns(row: Conversion) -> dict[str, Any]:
 
 
 def test_a_copy_is_queued_and_the_original_stays_as_it_is(fix, site, make_reported) -> None:
-    original = make_reported(site, source_key="order-1")
+    consents = {"consent_ad_user_data": "GRANTED", "consent_ad_personalization": "DENIED"}
+    original = make_reported(site, source_key="order-1", **consents)
 
     reported = fix(site, original)
 
@@ -68,6 +69,7 @@ def test_a_copy_is_queued_and_the_original_stays_as_it_is(fix, site, make_report
         "value",
         "currency",
         "consent_ad_user_data",
+        "consent_ad_personalization",
         "site",
     ]
     assert model_to_dict(copy, same) == model_to_dict(original, same)

@@ -30,6 +30,23 @@ def test_an_item_has_all_fields_and_strings_where_click_ids_are_absent(api, site
     }
 
 
+def test_consent_is_handed_out_only_where_it_was_given(api, site, make_conversion) -> None:
+    given = {"consent_ad_user_data": "GRANTED", "consent_ad_personalization": "DENIED"}
+    make_conversion(site)
+    make_conversion(site, **given)
+    make_conversion(site, consent_ad_personalization="GRANTED")
+
+    preview = api.get("oci/google-ads-export", siteId=site.public_id).json()
+    items = api.claim(site)
+
+    assert preview["items"] == items
+    assert [{name: text for name, text in item.items() if name.startswith("consent")} for item in items] == [
+        {},
+        {"consentAdUserData": "GRANTED", "consentAdPersonalization": "DENIED"},
+        {"consentAdPersonalization": "GRANTED"},
+    ]
+
+
 def test_nothing_to_hand_out_is_an_empty_array(api, site) -> None:
     assert api.claim(site) == []
 

@@ -155,6 +155,18 @@ def test_order_ids_are_stable_and_never_depend_on_value_or_time(site) -> None:
         ({"conversionCurrency": "ınr"}, "conversionCurrency", "not an ISO 4217 currency"),
         ({"consent": "yes"}, "consent", "GRANTED"),
         ({"consent": []}, "consent", "GRANTED"),
+        ({"consentAdUserData": "granted"}, "consentAdUserData", "GRANTED"),
+        ({"consentAdPersonalization": "UNSPECIFIED"}, "consentAdPersonalization", "GRANTED"),
+        (
+            {"consent": "GRANTED", "consentAdPersonalization": "DENIED"},
+            "consent",
+            "consent is GRANTED, but consentAdPersonalization is DENIED. Leave consent out.",
+        ),
+        (
+            {"consent": "DENIED", "consentAdUserData": "GRANTED", "consentAdPersonalization": "DENIED"},
+            "consent",
+            "consent is DENIED, but consentAdUserData is GRANTED.",
+        ),
         ({"sourceKey": "x" * 201}, "sourceKey", "At most 200"),
         ({"sourcekey": "1"}, "sourcekey", "Unknown field. Known fields"),
     ],
@@ -186,6 +198,27 @@ def test_what_was_sent_is_what_is_stored(api, site) -> None:
         "KWD",
         "DENIED",
     )
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
+        ({}, ("UNSPECIFIED", "UNSPECIFIED")),
+        ({"consent": "GRANTED"}, ("GRANTED", "GRANTED")),
+        ({"consent": "UNSPECIFIED"}, ("UNSPECIFIED", "UNSPECIFIED")),
+        ({"consentAdUserData": "GRANTED"}, ("GRANTED", "UNSPECIFIED")),
+        ({"consentAdPersonalization": "DENIED"}, ("UNSPECIFIED", "DENIED")),
+        ({"consentAdUserData": "GRANTED", "consentAdPersonalization": "DENIED"}, ("GRANTED", "DENIED")),
+        ({"consentAdUserData": None, "consentAdPersonalization": ""}, ("UNSPECIFIED", "UNSPECIFIED")),
+        ({"consent": "DENIED", "consentAdUserData": "DENIED"}, ("DENIED", "DENIED")),
+        ({"consent": "UNSPECIFIED", "consentAdUserData": "DENIED"}, ("DENIED", "UNSPECIFIED")),
+    ],
+)
+def test_consent_is_stored_in_two_columns(api, site, sent: dict, stored: tuple) -> None:
+    post(api, site, item(**sent))
+
+    row = Conversion.objects.get()
+    assert (row.consent_ad_user_data, row.consent_ad_personalization) == stored
 
 
 @pytest.mark.parametrize("offset", ["+16:00", "-23:59", "+03:00:00.5"])
