@@ -1,12 +1,175 @@
-"""Reads the status of a request that the Data Manager API took earlier."""
+"""Reads the status of a request that Google took earlier: a row is ACCEPTED only if the whole status proves it.
 
-from collections.abc import Sequence
+Every number must agree: the rows that were sent, the rows that Google processed, and the count and the places of each
+reason. A status that contradicts itself is UNPROVEN, and none of it is used.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from kilit.lock.text import strip_control_chars
 from ociqueue.models import Conversion
-from ociqueue.uploader.results import Verdict, VerdictStatus
+from ociqueue.uploader.datamanager.later_reasons import UNSPECIFIED, LaterMeaning, classify_later, reason_name
+from ociqueue.uploader.meanings import worst
+from ociqueue.uploader.results import Disposition, RowResult, Verdict, VerdictStatus
+
+SUCCESS, PARTIAL_SUCCESS = "SUCCESS", "PARTIAL_SUCCESS"
+FAILED = ("FAILED", "FAILURE")  # the reference and the guide name it differently
+WARNING_PREFIX = "PROCESSING_WARNING_REASON_"
+CODE = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 
 
-def read_status(answer: dict[str, Any], rows: Sequence[Conversion]) -> Verdict:
-    """Return the verdict on a request with these rows, in the order that was sent."""
-    return Verdict(VerdictStatus.UNKNOWN, note="The status is not read yet.")
+class ContradictoryStatus(Exception):  # noqa: N818 - an answer of the provider, not an error of ours
+    """The status does not prove what became of the rows."""
+
+
+@dataclass(frozen=True)
+class ReasonCount:
+    """A reason, how many rows have it, and their places; without places it is known only how many."""
+
+    name: str
+    count: int
+    places: tuple[int, ...]
+
+    def rows(self, sent: int) -> frozenset[int]:
+        """Return the places of the rows with this reason, if the count proves them."""
+        if not self.places and self.count == sent:
+            return frozenset(range(sent))
+        is_ascending = all(before < after for before, after in zip(self.places, self.places[1:], strict=False))
+        if len(self.places) != self.count or not self.places or not is_ascending or self.places[-1] >= sent:
+            raise ContradictoryStatus(f"{self.count} rows have {self.name}, and their places do not say which.")
+        return frozenset(self.places)
+
+
+def read_status(answer: Any, rows: Sequence[Conversion]) -> Verdict:
+    """Return what a status says about the rows of its request, in the order that was sent; never raise for any JSON."""
+    destinations = answer.get("requestStatusPerDestination") if isinstance(answer, dict) else None
+    if not isinstance(destinations, list) or not destinations:
+        return Verdict(VerdictStatus.PENDING, note="Google's status names no destination.")
+    if len(destinations) != 1 or not isinstance(destinations[0], dict):
+        return Verdict(VerdictStatus.UNPROVEN, note="Google's status has not exactly one destination.")
+    status = destinations[0]
+    name = status.get("requestStatus")
+    if name not in (SUCCESS, PARTIAL_SUCCESS, *FAILED):
+        return Verdict(VerdictStatus.PENDING, answer=_label(name))
+    try:
+        results = _results(status, name, len(rows))
+    except ContradictoryStatus as contradiction:
+        return Verdict(VerdictStatus.UNPROVEN, answer=name, note=str(contradiction))
+    results, note = _with_warnings(status, results)
+    return Verdict(VerdictStatus.SETTLED, results, answer=name, note=note)
+
+
+def _results(status: Mapping[str, Any], name: str, sent: int) -> list[RowResult]:
+    processed = _number(_object(status, "eventsIngestionStatus").get("recordCount"))
+    if not sent or processed != sent:
+        raise ContradictoryStatus(f"Google processed {processed} rows of {sent}.")
+    reasons = _counts(_object(status, "errorInfo"), "errorCounts")
+    by_row = _by_row(reasons, sent)
+    expected = {SUCCESS: not reasons, PARTIAL_SUCCESS: 0 < len(by_row) < sent}.get(name, len(by_row) == sent)
+    if not expected:
+        raise ContradictoryStatus(f"{name} with errors for {len(by_row)} of {sent} rows.")
+    accepted = RowResult(Disposition.ACCEPTED)
+    results = [_row_result(by_row[at]) if at in by_row else accepted for at in range(sent)]
+    if accepted not in results:
+        return results
+    # An account that accepts some rows is not at fault: then the row is, which is retried up to its cap.
+    return [
+        replace(result, disposition=Disposition.RETRY) if result.disposition == Disposition.GATE else result
+        for result in results
+    ]
+
+
+def _by_row(reasons: Sequence[ReasonCount], sent: int) -> dict[int, dict[str, LaterMeaning]]:
+    """Return the meanings of each failed row's reasons by their names."""
+    if len({reason.name for reason in reasons}) != len(reasons):
+        raise ContradictoryStatus("A reason is listed twice.")
+    by_row: dict[int, dict[str, LaterMeaning]] = {}
+    for reason in reasons:
+        places, meaning = reason.rows(sent), classify_later(reason.name)
+        if meaning.if_all and len(places) == sent > 1:
+            meaning = replace(meaning, disposition=meaning.if_all)
+        for at in places:
+            by_row.setdefault(at, {})[reason.name] = meaning
+    return by_row
+
+
+def _row_result(meanings: Mapping[str, LaterMeaning]) -> RowResult:
+    found = worst(meanings.values())
+    name, meaning = next((name, meaning) for name, meaning in meanings.items() if meaning == found)
+    return RowResult(
+        meaning.disposition,
+        code=name[:64],
+        category=meaning.category,
+        message=" ".join(filter(None, (meaning.hint, f"Google's verdict: {', '.join(meanings)}."))),
+        retry_after=meaning.retry_after,
+        ambiguous=any(each.ambiguous for each in meanings.values()),
+    )
+
+
+def _with_warnings(status: Mapping[str, Any], results: list[RowResult]) -> tuple[list[RowResult], str]:
+    """Add warnings to the rows that they name; a warning never fails a row, so one that cannot be read is a note."""
+    warned: dict[int, tuple[str, ...]] = {}
+    notes = []
+    try:
+        warnings = _counts(_object(status, "warningInfo"), "warningCounts")
+    except ContradictoryStatus as contradiction:
+        return results, str(contradiction)
+    for warning in warnings:
+        text = warning.name.removeprefix(WARNING_PREFIX)
+        try:
+            places = warning.rows(len(results))
+        except ContradictoryStatus:
+            notes.append(f"{warning.count} rows have the warning {text}; Google does not say which.")
+            continue
+        for at in places:
+            warned[at] = (*warned.get(at, ()), text)
+    return [replace(result, warnings=warned.get(at, ())) for at, result in enumerate(results)], " ".join(notes)
+
+
+def _counts(info: Mapping[str, Any], key: str) -> list[ReasonCount]:
+    listed = info.get(key)
+    if listed is None:
+        return []
+    if not isinstance(listed, list):
+        raise ContradictoryStatus(f"Google's {key} is not a list.")
+    return [_count(entry) for entry in listed]
+
+
+def _count(entry: Any) -> ReasonCount:
+    if not isinstance(entry, dict):
+        raise ContradictoryStatus("Google's status has an error that cannot be read.")
+    # Google leaves out what is zero or empty: a reason that is missing is UNSPECIFIED.
+    reason, count = entry.get("reason", UNSPECIFIED), _number(entry.get("recordCount"))
+    indices = entry.get("recordIndices", [])
+    if not isinstance(reason, str) or not count or not isinstance(indices, list):
+        raise ContradictoryStatus("Google's status has an error that cannot be read.")
+    places = [_number(index) for index in indices]
+    if None in places:
+        raise ContradictoryStatus("Google's status has a place that is not a number.")
+    return ReasonCount(_label(reason_name(reason)), count, tuple(place for place in places if place is not None))
+
+
+def _object(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = parent.get(key)
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise ContradictoryStatus(f"Google's {key} cannot be read.")
+    return found
+
+
+def _number(value: Any) -> int | None:
+    """Return a whole number of zero or more, given as a number or as JSON writes 64 bits; else None."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value):
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _label(name: Any) -> str:
+    """Return a name that is safe to store, whatever Google calls it."""
+    if isinstance(name, str) and CODE.match(name):
+        return name[:100]
+    return strip_control_chars(f"UNKNOWN ({name!r})")[:40] if name else "UNKNOWN"
