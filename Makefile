@@ -16,8 +16,8 @@ help: ## Show this list
 up: .venv/runtime ## Install and start everything, and print the address and the demo logins; Ctrl-C stops it (PORT=, KILIT_VAR=)
 	@$(BIN)/python manage.py up
 
-up-google: .venv/runtime ## The same, with a simulated Google Ads server for the demo site that uses the API
-	@$(BIN)/python -m simulators.googleads
+up-google: .venv/runtime ## The same, with simulated Google servers for the demo sites that upload
+	@$(BIN)/python -m simulators.google
 
 down: ## Stop everything `make up` started, including the embedded PostgreSQL
 	@test ! -x $(BIN)/python || $(BIN)/python manage.py down

@@ -47,6 +47,7 @@ API_MAX_ATTEMPTS = env.number("KILIT_API_MAX_ATTEMPTS", default=8, least=1)
 
 # The uploader; the addresses are only changed to use a simulated Google.
 GOOGLE_ADS_ENDPOINT = env.text("KILIT_GOOGLE_ADS_ENDPOINT", "")
+DATA_MANAGER_ENDPOINT = env.text("KILIT_DATA_MANAGER_ENDPOINT", "https://datamanager.googleapis.com")
 GOOGLE_TOKEN_URI = env.text("KILIT_GOOGLE_TOKEN_URI", "https://oauth2.googleapis.com/token")
 # The first encrypts stored credentials; the others can still decrypt them.
 CREDENTIAL_KEYS = env.words("KILIT_CREDENTIAL_KEYS", default=[])

@@ -1,14 +1,12 @@
 """The server: uploads, queries and the login, each as scripted; it records requests and applied conversions."""
 
-import json
 import os
 import threading
-import urllib.parse
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import grpc
 from google.ads.googleads.v26.services.types.conversion_upload_service import UploadClickConversionsRequest
 from google.ads.googleads.v26.services.types.google_ads_service import SearchGoogleAdsRequest, SearchGoogleAdsResponse
 
+from simulators.google.login import login_handler
 from simulators.googleads.certificate import make_certificate
 from simulators.googleads.proxy import Proxy
 from simulators.googleads.responses import FAILURE_KEY, failure, response
@@ -89,7 +88,7 @@ class GoogleAdsServer:
         behind = self._grpc.add_secure_port("localhost:0", tls)
         self._grpc.start()
         self.proxy = Proxy(behind, port=port)
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _login_handler(self))
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), login_handler(self))
         threading.Thread(target=self._http.serve_forever, daemon=True).start()
         return self
 
@@ -166,30 +165,3 @@ class GoogleAdsServer:
 
 def _handler(method: Callable[[bytes, Any], bytes]) -> Any:
     return grpc.unary_unary_rpc_method_handler(method)
-
-
-def _login_handler(server: GoogleAdsServer) -> type[BaseHTTPRequestHandler]:
-    class Login(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            server.logins += 1
-            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            asked = urllib.parse.parse_qs(body)
-            if server.login == "ok" and asked.get("refresh_token"):
-                self._send(200, {"access_token": "a-token", "expires_in": 3600, "token_type": "Bearer"})
-            elif server.login == "down":
-                self._send(503, {"error": "backend_error"})
-            else:
-                self._send(400, {"error": server.login, "error_description": "Token has been expired or revoked."})
-
-        def _send(self, status: int, answer: dict[str, Any]) -> None:
-            body = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            """Log nothing."""
-
-    return Login

@@ -1,0 +1,188 @@
+"""The server: uploads, questions for verdicts, and the login, each as scripted; it keeps books of what it took.
+
+A row's click id may name its fate: REFUSE-INVALID_FORMAT-7 is refused at once, REFUSE-UNNAMED-7 without saying which
+row is meant, FAIL-CLICK_NOT_FOUND-7 fails later, and WARN-NAME-7 is taken with a warning.
+"""
+
+import json
+import threading
+import uuid
+from collections import deque
+from dataclasses import dataclass, field
+from http.server import ThreadingHTTPServer
+from typing import Any
+
+from simulators.datamanager.calls import Answer, DataManagerCall, Reply, accept
+from simulators.datamanager.handler import handler
+from simulators.datamanager.refusals import Violation, exhausted, invalid, unknown_action
+from simulators.datamanager.statuses import Change, TakenRequest, changed
+from simulators.datamanager.validation import check_request, event_violations, is_in_future
+
+
+@dataclass
+class Entry:
+    """What came for one transaction id; a second upload adjusts the first, and the count stays 1."""
+
+    events: list[str] = field(default_factory=list)  # as JSON, in the order in which they came
+    request_ids: list[str] = field(default_factory=list)
+    is_applied: bool = False
+
+
+@dataclass
+class DataManagerServer:
+    """A scriptable server; `reset` restores its initial state."""
+
+    calls: list[DataManagerCall] = field(default_factory=list)
+    replies: deque[Reply] = field(default_factory=deque)  # to the next uploads
+    question_replies: deque[Reply] = field(default_factory=deque)  # to the next questions for a verdict
+    entries: dict[str, Entry] = field(default_factory=dict)  # by transaction id
+    requests: dict[str, TakenRequest] = field(default_factory=dict)  # by request id
+    holding: threading.Event = field(default_factory=threading.Event)
+    patience = 60.0
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._restore()
+
+    def _restore(self) -> None:
+        self.upload_reply: Reply = accept  # when no other is scripted
+        self.question_reply: Reply = accept
+        self.refusals: dict[str, Violation] = {}  # by click id; `field` is the path inside the event
+        self.verdicts: dict[str, list[str]] = {}  # later reasons, by click id
+        self.most_violations: int | None = None  # how many rows a refusal names
+        self.processing: float = 0  # how many questions about a request are answered PROCESSING
+        self.change: Change | None = None  # made to each status
+        self.reports_duplicates = False
+        self.unknown_actions: set[str] = set()
+        self.quota: int | None = None  # requests per minute and client
+        self.login, self.logins = "ok", 0
+
+    def start(self, *, port: int = 0) -> "DataManagerServer":
+        self._http = ThreadingHTTPServer(("127.0.0.1", port), handler(self))
+        self._http.daemon_threads = True
+        threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def stop(self) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+    def reset(self) -> None:
+        for kept in (self.calls, self.replies, self.question_replies, self.entries, self.requests):
+            kept.clear()
+        self.holding.clear()
+        self._restore()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_port}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment variables that point an uploader to this server."""
+        return {"KILIT_DATA_MANAGER_ENDPOINT": self.address, "KILIT_GOOGLE_TOKEN_URI": f"{self.address}/token"}
+
+    @property
+    def uploads(self) -> list[DataManagerCall]:
+        return [call for call in self.calls if call.is_upload]
+
+    @property
+    def questions(self) -> list[DataManagerCall]:
+        return [call for call in self.calls if not call.is_upload]
+
+    @property
+    def applied(self) -> set[str]:
+        """Return the transaction ids that count as conversions."""
+        return {name for name, entry in self.entries.items() if entry.is_applied}
+
+    def answer(self, call: DataManagerCall) -> Answer:
+        with self._lock:
+            self.calls.append(call)
+            # Two concurrent calls must not both see the last reply.
+            scripted = self.replies if call.is_upload else self.question_replies
+            usual = self.upload_reply if call.is_upload else self.question_reply
+            reply = scripted.popleft() if scripted else usual
+            recent = [one for one in self.calls if one.client == call.client and one.at > call.at - 60]
+        if self.quota is not None and len(recent) > self.quota:
+            raise exhausted()
+        return reply(call)
+
+    def ingest(self, raw: bytes) -> Answer:
+        """Refuse the request for any bad event, or take all of them."""
+        body = json.loads(raw)
+        check_request(body)
+        events, validate_only = body["events"], body.get("validateOnly", False)
+        for destination in body["destinations"]:
+            if destination["productDestinationId"] in self.unknown_actions:
+                raise unknown_action(destination["productDestinationId"])
+        violations = event_violations(body) + self._scripted(events)
+        if not validate_only:  # Google finds these only in earnest
+            violations += [
+                Violation(f"events[{number}]", "", "Invalid transaction id.")
+                for number, event in enumerate(events)
+                if str(event.get("transactionId", "")).isdigit()
+            ]
+        if violations:
+            raise invalid(*violations[: self.most_violations])
+        if any(is_in_future(event) or click_id(event).startswith("REFUSE-UNNAMED") for event in events):
+            raise invalid()
+        return self._take(raw, body, validate_only=validate_only)
+
+    def retrieve(self, query: dict[str, str]) -> Answer:
+        with self._lock:
+            request = self.requests.get(query.get("requestId", ""))
+            if request is None or request.validate_only:
+                raise invalid(Violation("request_id", "INVALID_REQUEST_ID"))
+            request.questions += 1
+            if request.questions <= self.processing:
+                return request.processing()
+            return changed(request.status(), self.change)
+
+    def _take(self, raw: bytes, body: dict[str, Any], *, validate_only: bool) -> Answer:
+        request_id = str(uuid.uuid4())
+        events = body["events"]
+        with self._lock:
+            errors = [self._later(event) for event in events]
+            warnings = [_named(event, "WARN") for event in events]
+            taken = TakenRequest(raw, body["destinations"][0], events, errors, warnings, validate_only)
+            self.requests[request_id] = taken
+            if not validate_only:
+                for event, reasons in zip(events, errors, strict=True):
+                    entry = self.entries.setdefault(event["transactionId"], Entry())
+                    entry.events.append(json.dumps(event))
+                    entry.request_ids.append(request_id)
+                    entry.is_applied |= not reasons
+        found = [
+            Violation(f"events.events[{number}].ad_identifiers", names[0]).json()
+            for number, names in enumerate(warnings)
+            if names
+        ]
+        return {"requestId": request_id, **({"fieldWarnings": found} if found else {})}
+
+    def _later(self, event: dict[str, Any]) -> list[str]:
+        reasons = self.verdicts.get(click_id(event), []) + _named(event, "FAIL")
+        came_before = self.entries.get(event["transactionId"])
+        if not reasons and self.reports_duplicates and came_before and came_before.is_applied:
+            return ["DUPLICATE_TRANSACTION_ID"]
+        return reasons
+
+    def _scripted(self, events: list[dict[str, Any]]) -> list[Violation]:
+        found = []
+        for number, event in enumerate(events):
+            place = f"events.events[{number}]"
+            if given := self.refusals.get(click_id(event)):
+                path = f"{place}.{given.field}" if given.field else place
+                found.append(Violation(path, given.reason, given.description))
+            names = [name for name in _named(event, "REFUSE") if name != "UNNAMED"]
+            found += [Violation(f"{place}.ad_identifiers", name) for name in names]
+        return found
+
+
+def click_id(event: dict[str, Any]) -> str:
+    identifiers = event.get("adIdentifiers") or {}
+    return str(identifiers.get("gclid") or identifiers.get("wbraid") or identifiers.get("gbraid") or "")
+
+
+def _named(event: dict[str, Any], fate: str) -> list[str]:
+    parts = click_id(event).split("-")
+    return [parts[1]] if parts[0] == fate and len(parts) > 1 else []
