@@ -20,6 +20,7 @@ NOT_FOUND = "NOT_FOUND"
 class MoveResult:
     moved: int
     skipped: list[tuple[UUID, str]]
+    ids: frozenset[UUID] = frozenset()  # of those that moved, by one verb
 
     def skipped_rows(self) -> list[dict[str, str]]:
         return [{"id": f"{PREFIX}{pk}", "status": status} for pk, status in self.skipped]
@@ -42,7 +43,8 @@ def move_rows(
         found = {row.pk: row for row in rows.filter(pk__any_of=rest).only("pk", "status")} if rest else {}
         if late and found:
             Event.objects.record_each([row for row in found.values() if row.status != ends], late)
-    return MoveResult(moved=len(moved), skipped=[(pk, found[pk].status if pk in found else NOT_FOUND) for pk in rest])
+    skipped = [(pk, found[pk].status if pk in found else NOT_FOUND) for pk in rest]
+    return MoveResult(moved=len(moved), skipped=skipped, ids=frozenset(moved))
 
 
 def ack(site: Site, ids: Iterable[UUID], *, skipped: Iterable[UUID] = ()) -> MoveResult:

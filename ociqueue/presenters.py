@@ -10,7 +10,7 @@ from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.schemas.answers import ConversionRow, OpenCircuit, SiteStats
 from ociqueue.site_health import SiteHealth, site_health
-from ociqueue.states import CONVERSIONS
+from ociqueue.states import CONVERSIONS, ConversionStatus
 
 
 def stats(site: Site) -> dict[str, Any]:
@@ -74,5 +74,10 @@ def with_upload(rows: ConversionQuerySet) -> ConversionQuerySet:
 
 
 def outcome_unknown(conversion: Conversion) -> bool:
-    """Return whether a row may have reached Google: by an earlier upload, or by the one that holds it."""
+    """Return whether a row may have reached Google: by an earlier upload, or by the one that holds it.
+
+    Not in UPLOADED: Google has said that it has the row.
+    """
+    if conversion.status == ConversionStatus.UPLOADED:
+        return False
     return conversion.outcome_unknown or bool(conversion.open_batch and conversion.open_batch.sent_at)

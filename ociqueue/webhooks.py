@@ -157,6 +157,7 @@ COMPLETED: ConversionEventData = {
     "error_message": None,
     "console_url": f"{CONSOLE}/conversion/{CONVERSION_ID}/change/",
 }
+UPLOADED: ConversionEventData = {**COMPLETED, "status": ConversionStatus.UPLOADED}
 FAILED: ConversionEventData = {
     **COMPLETED,
     "status": ConversionStatus.FAILED,
@@ -204,6 +205,13 @@ KINDS_OF = {
     CIRCUITS.queue: (CircuitEventData, describe_circuits),
 }
 KINDS = (
+    _kind(
+        "conversion.uploaded",
+        CONVERSIONS.queue,
+        "STATE_UPLOADED",
+        _("Google has a conversion; its verdict comes later (Data Manager API only)."),
+        UPLOADED,
+    ),
     _kind("conversion.completed", CONVERSIONS.queue, "STATE_COMPLETED", _("A conversion was uploaded."), COMPLETED),
     _kind("conversion.failed", CONVERSIONS.queue, "STATE_FAILED", _("A conversion failed."), FAILED),
     _kind("site.paused", SITES, PAUSED, _("A site was paused: nothing is exported or sent."), SITE_PAUSED),

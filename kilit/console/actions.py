@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -55,6 +55,8 @@ class Action:
     done: "StrOrPromise"
     effect: "StrOrPromise"
     icon: str
+    # By state: what to know before it is done to rows in it, with a place for their %(number)s.
+    cautions: Mapping[Any, "StrOrPromise"] = field(default_factory=dict)
     form: type[ReasonForm] = ReasonForm
     is_dangerous: bool = False
     is_done_at_once: bool = False  # on one row: without a confirmation, and the reason may be left out
@@ -116,7 +118,7 @@ class Action:
         eligible = sum(found[Skip(state)] for state in self.sources)
         first = gettext("%(title)s: %(eligible)s of %(asked)s selected.")
         sentences = [first % {"title": self.title, "eligible": grouped(eligible), "asked": grouped(len(ids))}]
-        sentences += [str(self.effect)] if eligible else []
+        sentences += self.effects({state: found[Skip(state)] for state in self.sources})
         sentences += self.unchanged(found)
         if unreachable := len(ids) - found.total():
             sentences.append(gettext("%(these)s and will not change.") % {"these": self.out_of_reach(unreachable)})
@@ -133,6 +135,15 @@ class Action:
         if unreachable := len(ids) - len(result.moved) - len(result.skipped):
             more.append(self.out_of_reach(unreachable))
         return self.report(len(ids), len(result.moved), *more)
+
+    def effects(self, eligible: Mapping[str, int]) -> list[str]:
+        """Say what it does to the rows that it applies to, by their state."""
+        said = [
+            str(self.cautions[state]) % {"number": grouped(number)}
+            for state, number in eligible.items()
+            if number and state in self.cautions
+        ]
+        return [str(self.effect), *said] if any(eligible.values()) else []
 
     def unchanged(self, found: Mapping[Skip, int]) -> list[str]:
         """Say which rows will not change, in the order of the table."""

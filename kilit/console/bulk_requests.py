@@ -158,7 +158,7 @@ def preview_text(action: Action, dry_run: Mapping[str, Any], *, is_capped: bool 
         first = ngettext("%(title)s: %(number)s matches%(states)s.", "%(title)s: %(number)s match%(states)s.", total)
         states = f" ({by_state})" if by_state else ""
         sentences = [first % {"title": action.title, "number": grouped(total), "states": states}]
-    sentences += [str(action.effect)] if eligible else []
+    sentences += action.effects(eligible)
     sentences += action.unchanged(skips_from_json(dry_run.get("skipped", [])))
     if dry_run.get("others_capped"):
         text = _("More than %(number)s others match and will not change.")

@@ -8,7 +8,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget, 
 
 from kilit.console.actions import Action, ReasonForm
 from ociqueue import operations
-from ociqueue.states import Category
+from ociqueue.states import Category, ConversionStatus
 
 
 class ResetForm(ReasonForm):
@@ -63,6 +63,13 @@ RESET = Action(
         "twice; Google counts it once."
     ),
     icon="restart_alt",
+    cautions={
+        ConversionStatus.UPLOADED: _(
+            "UPLOADED: %(number)s. Google has them and has not given its verdict. They are sent again under the same "
+            "order id, which Google counts once. Until then their outcome is unknown; a verdict that still comes is "
+            "recorded, but changes nothing."
+        )
+    },
     form=ResetForm,
 )
 MARK_FAILED = Action(
@@ -71,6 +78,12 @@ MARK_FAILED = Action(
     done=_("Marked failed"),
     effect=_("They go to FAILED and are not retried automatically."),
     icon="block",
+    cautions={
+        ConversionStatus.UPLOADED: _(
+            "UPLOADED: %(number)s. Google has them and may count them all the same: this takes nothing back at Google. "
+            "Their outcome stays unknown; a verdict that still comes is recorded, but changes nothing."
+        )
+    },
     form=MarkFailedForm,
     is_dangerous=True,
 )

@@ -8,18 +8,18 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from kilit.console.blockers import Blocker, blocked, ended, held, moment, no_worker, overdue, ready, waiting
-from kilit.console.formatting import distance
+from kilit.console.formatting import distance, number
 from kilit.console.machine_errors import explain
 from kilit.lock.models import Event
 from kilit.spans import format_span
 from kilit.workers.sweeps import sweeps
 from ociqueue.admin.columns import UNKNOWN, upload
 from ociqueue.corrections import why_not
-from ociqueue.models import Conversion, Credentials
+from ociqueue.models import Conversion, Credentials, Receipt
 from ociqueue.models.site import SILENT_AFTER
 from ociqueue.presenters import outcome_unknown
 from ociqueue.site_health import open_circuits
-from ociqueue.states import LIVE, Category, ConversionStatus, SyncMethod
+from ociqueue.states import LIVE, UPLOADED_HERE, Category, ConversionStatus, SyncMethod
 
 
 def reasons(row: Conversion, timeline: list[Event]) -> list[Blocker]:
@@ -36,6 +36,8 @@ def _reasons(row: Conversion, timeline: list[Event]) -> Iterator[Blocker]:
             yield from _failed(row, limits)
         case ConversionStatus.PROCESSING:
             yield from _processing(row, limits, timeline)
+        case ConversionStatus.UPLOADED:
+            yield from _uploaded(row)
         case _:
             yield from _waiting(row, limits)
 
@@ -81,10 +83,32 @@ def _processing(row: Conversion, limits: Any, timeline: list[Event]) -> Iterator
         yield from overdue("oci_recover_processing") or no_worker()
 
 
+def _uploaded(row: Conversion) -> Iterator[Blocker]:
+    where = {"link": _("The upload"), "href": reverse("admin:ociqueue_uploadbatch_change", args=[row.open_batch_id])}
+    receipts = Receipt.objects.filter(batch=row.open_batch_id, request_id=row.provider_request_id)
+    receipt = receipts.open().defer("row_ids").first()
+    if receipt is None:
+        yield waiting(_("Google has it, and has not given its verdict yet."), **where)
+        return
+    due = receipt.next_check_at or timezone.now()
+    values = {"taken": moment(receipt.received_at), "next": moment(due), "number": number(receipt.checks)}
+    if receipt.checks:
+        sentence = _(
+            "Google has had it since %(taken)s and is still processing it. We asked for its verdict %(number)s times; "
+            "the next question is at %(next)s."
+        )
+    else:
+        sentence = _("Google has had it since %(taken)s. Its verdict is asked for at %(next)s.")
+    yield waiting(sentence % values, **where)
+    yield waiting(_("The verdict usually comes within 24 hours. If there is none after 72 hours, it is sent again."))
+    if due < timezone.now():
+        yield from no_worker()
+
+
 def _waiting(row: Conversion, limits: Any) -> Iterator[Blocker]:
     if found := [*_blocked_by_pause_or_limits(row, limits), *_blocked_by_sender(row)]:
         yield from found
-    elif row.site.sync_method == SyncMethod.API:
+    elif row.site.sync_method in UPLOADED_HERE:
         yield ready(_("seconds"))
     else:
         yield waiting(_("It is due: the site's script takes it on its next run."), **_site_link(row))
@@ -105,7 +129,8 @@ def _blocked_by_sender(row: Conversion) -> Iterator[Blocker]:
         yield from _blocked_by_script(row)
         return
     if not Credentials.objects.filter(site=row.site).exists():
-        yield blocked(_("The site uses the Google Ads API and has no credentials."), **_site_link(row))
+        sender = {"sender": row.site.get_sync_method_display()}
+        yield blocked(_("The site uses the %(sender)s and has no credentials.") % sender, **_site_link(row))
     for circuit in open_circuits([row.site_id]).filter(action__in=["", row.action]):
         context = {
             "name": circuit.action,
@@ -140,6 +165,8 @@ def holdings(row: Conversion) -> list[tuple[str, Any]]:
         holder = _("an upload") if row.open_batch_id else _("the site's script")
         shown += [(_("Claimed by"), holder), (_("Claimed at"), moment(row.claimed_at))]
         shown += [(_("Upload"), upload(row))] if row.open_batch_id else []
+    if row.status == ConversionStatus.UPLOADED:
+        shown.append((_("Upload"), upload(row)))
     if row.status in LIVE:
         limits = _limits(row)
         left = {"left": max(0, limits.attempts_left), "most": limits.max_attempts}

@@ -26,7 +26,7 @@ COLOURS = {
     ConversionStatus.QUEUED: "info",
     ConversionStatus.RETRY: "warning",
     ConversionStatus.PROCESSING: "primary",
-    ConversionStatus.UPLOADED: "primary",
+    ConversionStatus.UPLOADED: "pending",
     ConversionStatus.COMPLETED: "success",
     ConversionStatus.FAILED: "danger",
 }

@@ -14,6 +14,7 @@ from ociqueue.admin.columns import state_notes
 from ociqueue.models import Conversion
 from ociqueue.models.conversion import PREFIX
 from ociqueue.states import Category, ConversionStatus
+from ociqueue.uploader.results import Disposition
 
 LABELS = {
     ConversionStatus.QUEUED: _("Waiting"),
@@ -22,6 +23,13 @@ LABELS = {
     ConversionStatus.UPLOADED: _("Waiting for Google's verdict"),
     ConversionStatus.COMPLETED: _("Sent"),
     ConversionStatus.FAILED: _("Failed"),
+}
+# What Google said, as the uploader names it.
+ANSWERS = {
+    Disposition.ACCEPTED: _("It has the conversion."),
+    Disposition.RECEIVED: _("It has the conversion, and gives its verdict later."),
+    Disposition.FATAL: _("It rejects the conversion."),
+    Disposition.DUPLICATE: _("It had the conversion already."),
 }
 MEANINGS = {
     Category.VALIDATION: _("The data is wrong; another attempt would fail too."),
@@ -42,6 +50,12 @@ def linked_row(name: str) -> Callable[[Event], SafeString]:
     return show
 
 
+def late_answer(event: Event) -> str:
+    """Return what Google said about a row that had been taken back: its answer, or later its verdict."""
+    said = event.details.get("answer", "")
+    return f"{ANSWERS.get(said, said)}"
+
+
 STORY = Story(
     {
         "JOB_CREATED": _("Added by %(who)s"),
@@ -49,7 +63,11 @@ STORY = Story(
         "claim": _("Claimed by %(who)s"),
         "ack": _("Sent, as reported by %(who)s"),
         "ack_failed": _("Failed, as reported by %(who)s"),
+        "receive": _("Uploaded by %(who)s: Google has it, and gives its verdict later"),
+        "confirm": _("Confirmed: Google's verdict, asked for by %(who)s"),
+        "reject": _("Rejected: Google's verdict, asked for by %(who)s"),
         "defer": _("Scheduled for another attempt by %(who)s"),
+        "lose": _("Scheduled to be sent again by %(who)s, because Google's verdict cannot be known any more"),
         "recover": _("Taken back by %(who)s, because no result was reported"),
         "cap": _("Failed by %(who)s, because no attempts were left"),
         "retry_selected": _("Retried by %(who)s"),
@@ -59,13 +77,19 @@ STORY = Story(
         "requeue_transient": _("Retried by %(who)s"),
         "REPLACED": _("Replaced by %(who)s with a corrected copy"),
         "REPLACES": _("Made by %(who)s as a corrected copy"),
+        "PROVIDER_WARNING": _("Google has it, but ignored a part of it"),
         "LATE_ANSWER": _("Google answered late; nothing was changed"),
         "LATE_ACK": _("Success reported late by %(who)s; nothing was changed"),
         "LATE_ACK_FAILED": _("Failure reported late by %(who)s; nothing was changed"),
     },
     actors={"key": _("the script"), "uploader": _("the uploader")},
     attempts="attempt_count",
-    links={"REPLACED": linked_row("replaced_by"), "REPLACES": linked_row("replaces")},
+    links={
+        "REPLACED": linked_row("replaced_by"),
+        "REPLACES": linked_row("replaces"),
+        "PROVIDER_WARNING": lambda event: "; ".join(event.details.get("warnings", [])),
+        "LATE_ANSWER": late_answer,
+    },
 )
 
 

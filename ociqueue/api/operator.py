@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from uuid import UUID
 
+from django.db import transaction
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,7 +14,7 @@ from kilit.api.openapi import ApiResponse, endpoint
 from kilit.lock.audit import for_reason
 from ociqueue import acknowledge, presenters
 from ociqueue.api.script import NO_SITE, find_site
-from ociqueue.models import Site
+from ociqueue.models import Conversion, Site
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.schemas import answers
 from ociqueue.schemas.requests import ActionRequest, RowsQuery, StatsQuery
@@ -55,13 +56,19 @@ class RowsView(OperatorView):
 class ActionsView(OperatorView):
     @endpoint(answers.Acted, body=ActionRequest)
     def post(self, request: Request, asked: ActionRequest) -> Response:
-        """Act on conversions."""
+        """Act on conversions.
+
+        Rows that Google has or may have can be reset and marked failed, too: they keep `outcomeUnknown`, and the answer
+        counts them. That takes nothing back at Google; sent again, a row has the same order id, which counts once.
+        """
         site = self.site(request, asked.siteId)
         if not Site.objects.run_by(request.user).filter(pk=site.pk).exists():
             raise PermissionDenied("Viewers have read access only.")
-        with for_reason(asked.reason):
+        with transaction.atomic(), for_reason(asked.reason):
             result = acknowledge.move_rows(site, asked.ids, verb_of(asked))
-        return Response({"ok": True, "affected": result.moved, "skipped": result.skipped_rows()})
+            in_doubt = Conversion.objects.filter(pk__any_of=result.ids, outcome_unknown=True).count()
+        answer = {"ok": True, "affected": result.moved, "skipped": result.skipped_rows()}
+        return Response({**answer, "outcomeUnknown": in_doubt})
 
 
 def verb_of(asked: ActionRequest) -> Callable[[ConversionQuerySet], set[UUID]]:

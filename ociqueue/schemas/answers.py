@@ -91,6 +91,7 @@ class Acted(TypedDict):
 
     ok: Literal[True]
     affected: int
+    outcomeUnknown: Annotated[int, Field(description="How many of the affected rows Google may have.")]
     skipped: list[LeftAlone]
 
 
@@ -105,6 +106,7 @@ class Totals(TypedDict):
     QUEUED: int
     RETRY: int
     PROCESSING: int
+    UPLOADED: int
     COMPLETED: int
     FAILED: int
 

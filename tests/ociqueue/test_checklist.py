@@ -58,7 +58,7 @@ def test_retry_selected_clears_claim_and_retry_time_and_keeps_the_error(operator
     """Lock 3."""
     row = failed(make_conversion, site)
 
-    assert act(operator, site, row, "RETRY_SELECTED") == {"ok": True, "affected": 1, "skipped": []}
+    assert act(operator, site, row, "RETRY_SELECTED") == {"ok": True, "affected": 1, "outcomeUnknown": 0, "skipped": []}
 
     assert (row.status, row.claimed_at, row.next_retry_at) == ("QUEUED", None, None)
     assert (row.provider_error_code, row.last_error) == ("INVALID_TIME_FORMAT", "bad time")

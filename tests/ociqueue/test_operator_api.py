@@ -22,7 +22,7 @@ def stats(operator: Api, site: Site) -> dict:
     return operator.get("oci/queue-stats", siteId=site.public_id).json()
 
 
-def test_totals_name_all_five_states_and_what_recover_would_take(operator, site, make_conversion) -> None:
+def test_totals_name_all_six_states_and_what_recover_would_take(operator, site, make_conversion) -> None:
     for _ in range(3):
         make_conversion(site)
     claimed = Conversion.objects.claim(limit=2)
@@ -31,7 +31,7 @@ def test_totals_name_all_five_states_and_what_recover_would_take(operator, site,
     reported = stats(operator, site)
 
     assert reported["siteId"] == site.public_id
-    assert reported["totals"] == {"QUEUED": 1, "RETRY": 0, "PROCESSING": 2, "COMPLETED": 0, "FAILED": 0}
+    assert reported["totals"] == {"QUEUED": 1, "RETRY": 0, "PROCESSING": 2, "UPLOADED": 0, "COMPLETED": 0, "FAILED": 0}
     assert reported["stuckProcessing"] == 1 == Conversion.objects.recover()
     assert reported["lastUpdatedAt"] is not None
     Count.objects.fold()

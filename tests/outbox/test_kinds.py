@@ -8,7 +8,7 @@ import pytest
 
 from kilit.api.webhooks import TEST, webhook_kinds
 from ociqueue.models import Circuit, Conversion, Site
-from ociqueue.states import Category
+from ociqueue.states import Category, SyncMethod
 from orchestrator.states import JobState
 from outbox import log_reader
 from outbox.endpoints import send_test
@@ -18,6 +18,7 @@ from tests.support.conversions import make_failed, new_conversion
 from tests.support.cutting_jobs import CUTTING_JOBS
 from tests.support.outbox import make_endpoint
 from tests.support.pdf_jobs import bring, new_job
+from tests.support.uploads import received
 from tests.support.webhook_schema import check_body
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,6 +31,12 @@ def complete_conversion(site: Site) -> None:
     new_conversion(site, gclid=PRIVATE["click"]).save()
     Conversion.objects.claim(limit=1)
     Conversion.objects.all().ack()
+
+
+def receive_conversion(site: Site) -> None:
+    Site.objects.update(sync_method=SyncMethod.DATA_MANAGER)
+    site.refresh_from_db()
+    received(site, gclid=PRIVATE["click"])
 
 
 def trip(site: Site) -> None:
@@ -45,6 +52,7 @@ def cutting_job(state: JobState) -> Callable[[Site], Any]:
 
 
 MAKERS: dict[str, Callable[[Site], Any]] = {
+    "conversion.uploaded": receive_conversion,
     "conversion.completed": complete_conversion,
     "conversion.failed": lambda site: make_failed(site, message=ERROR.replace("Ayşe", "A"), gclid=PRIVATE["click"]),
     "site.paused": lambda site: Site.objects.filter(pk=site.pk).pause(reason=f"Call {PRIVATE['phone']}."),

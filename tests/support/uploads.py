@@ -7,6 +7,8 @@ from django.test import Client
 from ociqueue.models import Circuit, Conversion, Site, UploadBatch
 from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.states import Category
+from ociqueue.uploader.results import Disposition, RowResult
+from ociqueue.uploader.settle import settle
 from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent
 from tests.support.conversions import new_conversion
 
@@ -20,12 +22,23 @@ def trip(site: Site, **columns: Any) -> Circuit:
     return Circuit.objects.trip(site, **values)
 
 
-def sent(site: Site, *, count: int = 1) -> tuple[UploadBatch, list[Conversion]]:
+def sent(site: Site, *, count: int = 1, **columns: Any) -> tuple[UploadBatch, list[Conversion]]:
     """Return an upload that went out and was not answered."""
-    Conversion.objects.bulk_create([new_conversion(site, gclid=f"click-{number}") for number in range(count)])
+    each = ({"gclid": f"click-{number}", **columns} for number in range(count))
+    Conversion.objects.bulk_create([new_conversion(site, **values) for values in each])
     pk, rows = claim(site, SiteTurn(Conversion.objects.for_site(site)))
     mark_sent(pk, rows)
     return UploadBatch.objects.get(pk=pk), rows
+
+
+def received(
+    site: Site, *, count: int = 1, request_id: str = "request-1", **columns: Any
+) -> tuple[UploadBatch, list[Conversion]]:
+    """Return an upload that Google took, and the rows that wait for its verdict, in the order that was sent."""
+    batch, rows = sent(site, count=count, **columns)
+    settle(batch.pk, rows, [RowResult(Disposition.RECEIVED, request_id=request_id)] * count)
+    batch.refresh_from_db()
+    return batch, rows
 
 
 def html(client: Client, address: str) -> str:

@@ -1,0 +1,209 @@
+"""Conversions that wait for Google's verdict, as people and API callers see them."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from kilit.api.webhooks import webhook_kinds
+from kilit.lock.models import Event
+from ociqueue.models import Conversion, Receipt, Site
+from ociqueue.models.per_row import PerRowValues
+from ociqueue.states import ConversionStatus, SyncMethod
+from ociqueue.uploader.settle import note_warnings
+from tests.support.conversions import Api
+from tests.support.uploads import CONVERSIONS, html, received, row_page
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def data_manager_site(make_site) -> Site:
+    return make_site(name="Marmara", sync_method=SyncMethod.DATA_MANAGER)
+
+
+@pytest.fixture
+def operator(make_person, data_manager_site) -> Client:
+    return make_person(sites={data_manager_site: "operator"})
+
+
+def confirmed(client: Client, action: str, row: Conversion) -> str:
+    """Return the page that asks before an action on one row."""
+    return html(client, f"{CONVERSIONS}{row.pk}/{action}/")
+
+
+# Totals, lists and pages
+
+
+def test_rows_that_wait_for_the_verdict_are_a_state_of_their_own(operator, data_manager_site) -> None:
+    _batch, rows = received(data_manager_site, count=2)
+
+    stats = Api(client=operator).get("oci/queue-stats", siteId=data_manager_site.public_id).json()
+    listed = html(operator, f"{CONVERSIONS}?status=UPLOADED")
+
+    assert (stats["totals"]["UPLOADED"], stats["totals"]["COMPLETED"], stats["stuckProcessing"]) == (2, 0, 0)
+    assert all(row_page(row) in listed for row in rows)
+    assert "kilit-badge-pending" in listed
+    assert "outcome unknown" not in listed
+
+
+def test_a_rows_page_says_when_google_is_asked_and_leads_to_the_upload(operator, data_manager_site) -> None:
+    batch, (row,) = received(data_manager_site)
+
+    answer = operator.get(row_page(row))
+    first, second, *_rest = answer.context["blockers"]
+
+    assert answer.context["state_label"] == "Waiting for Google's verdict"
+    assert re.search(r"has had it since .+ Its verdict is asked for at .+ \(in (29|30)\sminutes\)", first.sentence)
+    assert first.href == f"/admin/ociqueue/uploadbatch/{batch.pk}/change/"
+    assert "If there is none after 72 hours, it is sent again." in second.sentence
+
+
+def test_a_rows_page_says_how_often_google_was_asked(operator, data_manager_site) -> None:
+    _batch, (row,) = received(data_manager_site)
+    Receipt.objects.update(checks=3, next_check_at=timezone.now() - timedelta(minutes=1))
+
+    blockers = operator.get(row_page(row)).context["blockers"]
+
+    assert "We asked for its verdict 3 times" in blockers[0].sentence
+    assert any("No worker is running" in blocker.sentence for blocker in blockers)
+
+
+# Operators' actions
+
+
+def test_retry_is_not_offered_and_reset_and_mark_failed_say_that_google_has_it(operator, data_manager_site) -> None:
+    _batch, (row,) = received(data_manager_site)
+
+    offers = {str(offer.title) for offer in operator.get(row_page(row)).context["offers"]}
+
+    assert offers == {"Reset to queued", "Mark failed"}
+    assert "UPLOADED: 1. Google has them and has not given its verdict." in confirmed(operator, "reset", row)
+    assert "this takes nothing back at Google" in confirmed(operator, "mark-failed", row)
+
+
+def test_everything_that_matches_is_confirmed_with_the_number_that_google_has(
+    operator, data_manager_site, make_conversion
+) -> None:
+    received(data_manager_site, count=3)
+    make_conversion(data_manager_site)
+
+    page = html(operator, f"{CONVERSIONS}all/mark-failed/?site={data_manager_site.pk}")
+
+    assert "Mark failed: 4 match (1 QUEUED, 3 UPLOADED)." in page
+    assert "UPLOADED: 3. Google has them and may count them all the same" in page
+
+
+def test_rows_that_google_does_not_have_are_confirmed_without_a_word_of_it(
+    operator, data_manager_site, make_conversion
+) -> None:
+    assert "Google has them" not in confirmed(operator, "mark-failed", make_conversion(data_manager_site))
+
+
+@pytest.mark.parametrize("verb", ["reset_to_queued", "mark_failed"])
+def test_a_row_that_was_taken_back_keeps_that_its_outcome_is_unknown(operator, data_manager_site, verb: str) -> None:
+    _batch, (row,) = received(data_manager_site)
+
+    operator.post(f"{CONVERSIONS}act/{verb}/", {"ids": str(row.pk), "reason": "wrong value"})
+
+    row.refresh_from_db()
+    assert row.status == {"reset_to_queued": "QUEUED", "mark_failed": "FAILED"}[verb]
+    assert row.outcome_unknown
+    assert "outcome unknown" in html(operator, row_page(row))
+
+
+def test_the_api_counts_the_rows_that_google_has(operator, data_manager_site, make_conversion) -> None:
+    _batch, rows = received(data_manager_site, count=2)
+    waiting = make_conversion(data_manager_site)
+    asked = {"siteId": data_manager_site.public_id, "action": "MARK_FAILED", "ids": [str(r) for r in (*rows, waiting)]}
+
+    answer = Api(client=operator).post("oci/queue-actions", asked).json()
+
+    assert answer == {"ok": True, "affected": 3, "outcomeUnknown": 2, "skipped": []}
+
+
+def test_viewers_are_offered_nothing(make_person, data_manager_site) -> None:
+    _batch, (row,) = received(data_manager_site)
+    viewer = make_person("ali", role="viewer", sites={data_manager_site: "viewer"})
+
+    assert not viewer.get(row_page(row)).context["offers"]
+    assert viewer.get(f"{CONVERSIONS}{row.pk}/reset/").status_code == 403
+    assert viewer.post(f"{CONVERSIONS}act/mark_failed/", {"ids": str(row.pk), "reason": "no"}).status_code == 403
+
+
+# The story
+
+
+def settle_verdict(row: Conversion, verb: str) -> None:
+    error = {
+        "last_error": "Google does not know the click.",
+        "provider_error_code": "CLICK_NOT_FOUND",
+        "provider_error_category": "VALIDATION",
+        "provider_request_id": "request-1",
+        "outcome_unknown": False,
+    }
+    getattr(Conversion.objects, verb)(PerRowValues({row.pk: error}))
+
+
+@pytest.mark.parametrize(
+    ("verb", "sentence"),
+    [
+        ("confirm", "Confirmed: Google's verdict"),
+        ("reject", "Rejected: Google's verdict"),
+        ("lose", "because Google's verdict cannot be known any more"),
+        ("put_off", "Scheduled for another attempt"),
+    ],
+)
+def test_the_timeline_tells_the_receipt_and_the_verdict(operator, data_manager_site, verb: str, sentence: str) -> None:
+    _batch, (row,) = received(data_manager_site)
+    settle_verdict(row, verb)
+
+    steps = [step.sentence for step in operator.get(row_page(row)).context["timeline"]]
+
+    assert sentence in steps[0]
+    assert "Google has it, and gives its verdict later" in steps[1]
+
+
+def test_the_timeline_quotes_what_google_ignored(operator, data_manager_site) -> None:
+    batch, (row,) = received(data_manager_site)
+    note_warnings(batch.pk, {row.pk: ("The user agent was ignored.",)})
+
+    shown = html(operator, row_page(row))
+
+    assert "Google has it, but ignored a part of it" in shown
+    assert "The user agent was ignored." in shown
+
+
+def test_the_timeline_quotes_a_late_answer(operator, data_manager_site) -> None:
+    _batch, (row,) = received(data_manager_site)
+    Event.objects.record_each(Conversion.objects.filter(pk=row.pk), "LATE_ANSWER", details={"answer": "FATAL"})
+
+    shown = html(operator, row_page(row))
+
+    assert "Google answered late; nothing was changed" in shown
+    assert "It rejects the conversion." in shown
+
+
+# Webhooks
+
+
+@pytest.mark.parametrize(
+    ("verb", "kind", "status"),
+    [
+        ("", "conversion.uploaded", ConversionStatus.UPLOADED),
+        ("confirm", "conversion.completed", ConversionStatus.COMPLETED),
+        ("reject", "conversion.failed", ConversionStatus.FAILED),
+    ],
+)
+def test_webhooks_report_the_receipt_and_the_verdict(data_manager_site, verb: str, kind: str, status: str) -> None:
+    _batch, (row,) = received(data_manager_site)
+    if verb:
+        settle_verdict(row, verb)
+
+    described = webhook_kinds[kind]
+    events = Event.objects.filter(queue="conversion", event_type__in=described.event_types)
+    (found,) = described.describe(list(events)).values()
+
+    assert (found.data["id"], found.data["status"]) == (str(row), status)
