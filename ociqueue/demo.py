@@ -1,4 +1,4 @@
-"""Demo data: a site for a script, one for the API, and one with something in every state."""
+"""Demo data: a site for each sender, and one with something in nearly every state."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,15 +14,22 @@ from kilit.access.encryption import DecryptionError
 from kilit.access.models import ApiKey
 from kilit.lock.audit import acting_as
 from ociqueue.enqueue import enqueue
-from ociqueue.models import Conversion, Credentials, Site, SiteMembership
+from ociqueue.models import Conversion, Credentials, Receipt, Site, SiteMembership
 from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.models.queryset import failure
 from ociqueue.states import SyncMethod
+from ociqueue.uploader.results import Disposition, RowResult
+from ociqueue.uploader.settle import FIRST_CHECK_AFTER, settle
+from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent
 
 SHOWCASE = "Ege Mobilya (demo)"
 ROWS = 40
 # The simulator answers with the error that a click id names, and accepts the others.
 UPLOADS = [*(f"demo-upload-{number}" for number in range(6)), "FAIL-EXPIRED_EVENT-1", "FAIL-TOO_RECENT_EVENT-2"]
+# On the Data Manager API a row is refused at once, or its verdict comes half an hour later.
+EVENTS = [*(f"demo-event-{number}" for number in range(4)), "REFUSE-INVALID_FORMAT-1", "FAIL-EXPIRED_CLICK-2"]
+# The simulator reads from this id that it took six events, and what is wrong with the last two.
+TAKEN, TAKEN_EVENTS = "TAKEN-6-CLICK_NOT_FOUND-TOO_RECENT_CLICK", 6
 DEMO_ACCOUNT = GoogleAdsAccount(
     customer_id="1234567890",
     client_id="demo",
@@ -39,6 +46,7 @@ def load_demo(*, people: dict[str, str], kept: dict[str, str]) -> Any:
     sites = {
         "script_site": demo_site("Script site (demo)"),
         "api_site": demo_site("API site (demo)", sync_method=SyncMethod.API),
+        "data_manager_site": demo_site("Data Manager site (demo)", sync_method=SyncMethod.DATA_MANAGER),
     }
     showcase = demo_site(SHOWCASE)
     for site in (*sites.values(), showcase):
@@ -50,7 +58,11 @@ def load_demo(*, people: dict[str, str], kept: dict[str, str]) -> Any:
             fill(showcase)
         showcase.note_export()
         showcase.note_ack()
-    prepare_uploads(sites["api_site"])
+    ads, data_manager = sites["api_site"], sites["data_manager_site"]
+    prepare_uploads(ads, UPLOADS, is_simulated=settings.GOOGLE_ADS_ENDPOINT.startswith("localhost:"))
+    prepare_receipt(data_manager)
+    is_simulated = settings.DATA_MANAGER_ENDPOINT.startswith("http://127.0.0.1:")
+    prepare_uploads(data_manager, EVENTS, is_simulated=is_simulated, first=TAKEN_EVENTS)
     return {name: {"public_id": site.public_id, "api_key": demo_key(name, site, kept)} for name, site in sites.items()}
 
 
@@ -58,19 +70,30 @@ def demo_site(name: str, **columns: Any) -> Site:
     return Site.objects.get_or_create(name=name, defaults={"default_currency": "TRY", **columns})[0]
 
 
-def prepare_uploads(site: Site) -> None:
-    """Let the API site send, but only to the simulator: no demo ever calls Google."""
+def prepare_uploads(site: Site, click_ids: Sequence[str], *, is_simulated: bool, first: int = 0) -> None:
+    """Let a site send, but only to the simulator: no demo ever calls Google."""
     credentials = Credentials.objects.filter(site=site).first()
-    if not settings.GOOGLE_ADS_ENDPOINT.startswith("localhost:"):
+    if not is_simulated:
         with suppress(DecryptionError):
             if credentials and credentials.account() == DEMO_ACCOUNT:
                 credentials.delete()
         return
     if credentials is None:
         Credentials.objects.store(site, DEMO_ACCOUNT)
-    if not site.conversions.exists():
-        with acting_as("demo"):
-            enqueue(site, demo_items(UPLOADS))
+    with acting_as("demo"):
+        enqueue(site, demo_items(click_ids, first=first))  # once: the rows have source keys
+
+
+def prepare_receipt(site: Site) -> None:
+    """Store an upload of half an hour ago, so that its verdict is due at once."""
+    if site.conversions.exists():
+        return
+    with acting_as("demo"):
+        enqueue(site, demo_items([f"demo-taken-{number}" for number in range(TAKEN_EVENTS)]))
+        batch, rows = claim(site, SiteTurn(Conversion.objects.for_site(site)))
+        mark_sent(batch, rows)
+        settle(batch, rows, [RowResult(Disposition.RECEIVED, request_id=TAKEN)] * len(rows))
+    Receipt.objects.filter(batch=batch).update(received_at=Now() - FIRST_CHECK_AFTER, next_check_at=Now())
 
 
 def demo_key(name: str, site: Site, kept: dict[str, str]) -> str:
@@ -80,7 +103,7 @@ def demo_key(name: str, site: Site, kept: dict[str, str]) -> str:
     return text
 
 
-def demo_items(click_ids: Sequence[str]) -> list[dict[str, Any]]:
+def demo_items(click_ids: Sequence[str], *, first: int = 0) -> list[dict[str, Any]]:
     now = timezone.now()
     return [
         {
@@ -90,7 +113,7 @@ def demo_items(click_ids: Sequence[str]) -> list[dict[str, Any]]:
             "conversionValue": 250 + 75 * (number % 9),
             "sourceKey": f"demo-{number}",
         }
-        for number, click_id in enumerate(click_ids)
+        for number, click_id in enumerate(click_ids, first)
     ]
 
 

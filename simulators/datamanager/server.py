@@ -1,7 +1,8 @@
 """The server: uploads, questions for verdicts, and the login, each as scripted; it keeps books of what it took.
 
 A row's click id may name its fate: REFUSE-INVALID_FORMAT-7 is refused at once, REFUSE-UNNAMED-7 without saying which
-row is meant, FAIL-CLICK_NOT_FOUND-7 fails later, and WARN-NAME-7 is taken with a warning.
+row is meant, FAIL-CLICK_NOT_FOUND-7 fails later, and WARN-NAME-7 is taken with a warning. So may a request id that this
+server did not give: TAKEN-6-CLICK_NOT_FOUND is a request of six events, the last of which fails.
 """
 
 import json
@@ -15,7 +16,7 @@ from typing import Any
 from simulators.datamanager.calls import Answer, DataManagerCall, Reply, accept
 from simulators.datamanager.handler import handler
 from simulators.datamanager.refusals import Violation, exhausted, invalid, unknown_action
-from simulators.datamanager.statuses import Change, TakenRequest, changed
+from simulators.datamanager.statuses import Change, TakenRequest, changed, taken_elsewhere
 from simulators.datamanager.validation import check_request, event_violations, is_in_future
 
 
@@ -130,9 +131,11 @@ class DataManagerServer:
 
     def retrieve(self, query: dict[str, str]) -> Answer:
         with self._lock:
-            request = self.requests.get(query.get("requestId", ""))
+            request_id = query.get("requestId", "")
+            request = self.requests.get(request_id) or taken_elsewhere(request_id)
             if request is None or request.validate_only:
                 raise invalid(Violation("request_id", "INVALID_REQUEST_ID"))
+            self.requests[request_id] = request
             request.questions += 1
             if request.questions <= self.processing:
                 return request.processing()

@@ -54,6 +54,17 @@ def _counts(reasons: list[list[str]], prefix: str) -> list[dict[str, Any]]:
     return [{"reason": name, "recordCount": str(len(found)), "recordIndices": found} for name, found in places.items()]
 
 
+def taken_elsewhere(request_id: str) -> TakenRequest | None:
+    """Return the request that an id such as TAKEN-6-CLICK_NOT_FOUND describes: the last of six events fails."""
+    kind, _, described = request_id.partition("-")
+    if kind != "TAKEN":
+        return None
+    number, *reasons = described.split("-")
+    events = [{"transactionId": f"{request_id}-{place}"} for place in range(int(number))]
+    errors: list[list[str]] = [[] for _ in range(len(events) - len(reasons))]
+    return TakenRequest(b"", {}, events, errors + [[reason] for reason in reasons])
+
+
 def changed(status: Status, change: Change | None) -> Status:
     """Return a status with a change made to its only destination."""
     if change is None:

@@ -1,4 +1,4 @@
-"""`make up-google`: like `make up`, with this simulator instead of Google for the demo's API site."""
+"""`make up-google`: like `make up`, with simulators instead of Google for the demo's sites that upload."""
 
 import os
 import signal
@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from simulators.datamanager.server import DataManagerServer
 from simulators.googleads.server import GoogleAdsServer
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -15,14 +16,16 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 def main() -> int:
     """Serve until `manage.py up` ends; it gets Ctrl-C from the terminal, and SIGTERM from here."""
     with tempfile.TemporaryDirectory(prefix="kilit-google-") as folder:
-        server = GoogleAdsServer(Path(folder)).start()
-        up = subprocess.Popen([sys.executable, "manage.py", "up"], cwd=ROOT, env={**os.environ, **server.environment})
+        ads, data_manager = GoogleAdsServer(Path(folder)).start(), DataManagerServer().start()
+        simulated = {**data_manager.environment, **ads.environment}  # one login serves both
+        up = subprocess.Popen([sys.executable, "manage.py", "up"], cwd=ROOT, env={**os.environ, **simulated})
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda *_: up.terminate())
         try:
             return up.wait()
         finally:
-            server.stop()
+            ads.stop()
+            data_manager.stop()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Demo data is repeatable, and never reaches a production installation."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from django.core.management import CommandError, call_command
 from kilit.access.models import ApiKey
 from kilit.access.roles import Role, role_of
 from ociqueue.demo import DEMO_ACCOUNT
-from ociqueue.models import Conversion, Credentials, Site
+from ociqueue.models import Conversion, Credentials, Receipt, Site
 from ociqueue.states import CONVERSIONS
 from orchestrator.demo import ORDERS, plays_here
 from orchestrator.models import Customer, Job
@@ -137,6 +138,22 @@ def test_the_demo_uploads_to_a_server_on_loopback_only(capsys, settings, tmp_pat
     assert site.conversions.exists()
 
     settings.GOOGLE_ADS_ENDPOINT = ""
+    demo(capsys, settings, tmp_path)
+
+    assert not Credentials.objects.exists()
+
+
+def test_the_data_manager_site_waits_for_verdicts_and_uploads_to_loopback_only(capsys, settings, tmp_path) -> None:
+    settings.DATA_MANAGER_ENDPOINT = "http://127.0.0.1:1"
+    shown = demo(capsys, settings, tmp_path)
+    demo(capsys, settings, tmp_path)
+    site = Site.objects.get(public_id=shown["data_manager_site"]["public_id"])
+
+    assert Counter(site.conversions.values_list("status", flat=True)) == {"UPLOADED": 6, "QUEUED": 6}
+    assert Receipt.objects.due().get(batch__site=site).request_id.startswith("TAKEN-6-")
+    assert Credentials.objects.get(site=site).account() == DEMO_ACCOUNT
+
+    settings.DATA_MANAGER_ENDPOINT = "https://datamanager.googleapis.com"
     demo(capsys, settings, tmp_path)
 
     assert not Credentials.objects.exists()

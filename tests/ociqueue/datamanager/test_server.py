@@ -202,3 +202,11 @@ def test_refusals_by_click_id(data_manager, ingest) -> None:
     answer = ingest(event(0), event(1), event(2, adIdentifiers={"gclid": "click-1"}))
 
     assert reasons(answer) == [("events.events[1].conversion_value", "INVALID_NUMBER_FORMAT")]
+
+
+def test_a_request_id_can_describe_a_request_that_was_taken_elsewhere(ask) -> None:
+    status = outcome(ask("TAKEN-4-CLICK_NOT_FOUND-TOO_RECENT_CLICK"))
+
+    assert status["requestStatus"] == "PARTIAL_SUCCESS"
+    assert status["eventsIngestionStatus"] == {"recordCount": "4"}
+    assert [count["recordIndices"] for count in status["errorInfo"]["errorCounts"]] == [[2], [3]]
