@@ -69,11 +69,24 @@ def note(batch: UploadBatch) -> SafeString | str:
     return format_html('<span title="{}">{}</span>', batch.note, shown) if batch.note else "-"
 
 
+@admin.display(description=gettext_lazy("job id"))
+def job(batch: UploadBatch) -> str:
+    """Return our number for the upload, and Google's if it answered another one."""
+    if batch.job_id is None:
+        return "-"
+    if batch.answered_job_id in (None, batch.job_id):
+        return f"{batch.job_id}"
+    return _("%(sent)s; Google answered %(answered)s") % {"sent": batch.job_id, "answered": batch.answered_job_id}
+
+
 site = column("site", gettext_lazy("site"), lambda batch: batch.site.name)
 whole_id = column("whole_id", gettext_lazy("id"), lambda batch: breakable(str(batch.pk)))
 
 FIELDSETS: Any = [
-    (None, {"fields": [(answer, "site"), (size, whole_id), ("created_at", "sent_at"), ("answered_at", "request_id")]}),
+    (
+        None,
+        {"fields": [(answer, "site"), (size, whole_id), ("created_at", "sent_at"), ("answered_at", "request_id"), job]},
+    ),
     (gettext_lazy("Results"), {"fields": [("accepted", "failed"), ("put_off", "late"), "note"]}),
 ]
 READ_ONLY: Any = [field for field in flatten_fieldsets(FIELDSETS) if callable(field)]

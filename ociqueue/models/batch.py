@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.contrib.postgres.fields import ArrayField
-from django.db import models
+from django.db import connection, models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
@@ -14,6 +14,8 @@ from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
 from ociqueue.models.site import Site
 from ociqueue.states import SyncMethod
+
+JOB_IDS = "ociqueue_upload_job_id"  # a sequence from 1 to 2³¹ − 1, which Google takes, that starts over
 
 
 class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
@@ -24,6 +26,12 @@ class UploadBatchQuerySet(models.QuerySet["UploadBatch"]):
         """Lock uploads until the transaction ends: none of them can be marked as sent meanwhile."""
         if batches:
             list(self.filter(pk__in=batches).order_by("pk").select_for_update(no_key=True).values_list("pk"))
+
+    def next_job_id(self) -> int:
+        """Return a new number for an upload, under which Google reports what it counted."""
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT nextval(%s)", [JOB_IDS])
+            return int(cursor.fetchone()[0])
 
     def mark_sent(self, batch: UUID, *, rows: "models.QuerySet[Any]") -> bool:
         """Record that these rows are being sent; false if the upload was marked before."""
@@ -60,6 +68,14 @@ class UploadBatch(models.Model):
     late = models.PositiveIntegerField(
         _("late"), default=0, help_text=_("Rows that a sweep or an operator had taken back.")
     )
+    unsent = models.PositiveIntegerField(db_default=0, help_text="Of those deferred: rows that were not sent.")
+    by_action = models.JSONField(
+        null=True, help_text="What the provider answered, counted by conversion name; empty while no answer is known."
+    )
+    job_id = models.PositiveIntegerField(
+        _("job id"), null=True, help_text=_("Our number for the upload; Google reports its counts under it.")
+    )
+    answered_job_id = models.PositiveBigIntegerField(_("job id that Google answered"), null=True)
     is_lost = models.BooleanField(default=False, help_text="No answer came; two in a row count as an outage.")
     request_id = models.CharField(_("request id"), max_length=64, blank=True)
     note = models.CharField(_("note"), max_length=1000, blank=True)

@@ -50,6 +50,7 @@ class RowResult:
     request_id: str = ""
     whole_request: bool = False  # the request failed, not the row
     everywhere: bool = False  # a limit of the project, which several sites may share
+    job_id: int | None = None  # as the provider answered; None if no row of the request was processed
     warnings: tuple[str, ...] = ()  # the provider has the row, but ignored parts of it
 
 
@@ -85,8 +86,10 @@ class Provider(Protocol):
     def refresh(self) -> None:
         """Log in, so that revoked credentials are known before rows are claimed; raise CredentialsRejected."""
 
-    def upload(self, batch: Sequence[Conversion], *, dry_run: bool) -> list[RowResult]:
+    def upload(self, batch: Sequence[Conversion], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
         """Send rows and return one result for each, in their order; never raise for an answer of the provider.
+
+        `job_id` is our number for the upload; a provider without such numbers ignores it.
 
         Rows with the same `request_id` were in one request, in the order of `batch`.
         """

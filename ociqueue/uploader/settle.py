@@ -1,6 +1,6 @@
 """Writes the answer to an upload: one statement for each kind of result, matched on the claim."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -66,6 +66,8 @@ def settle(
             failed=tally.failed,
             put_off=F("put_off") + tally.put_off,
             late=tally.late,
+            by_action=count_by_action(rows, results),
+            answered_job_id=next((result.job_id for result in results if result.job_id is not None), None),
             is_lost=is_lost(results),
             request_id=next((result.request_id for result in results if result.request_id), "")[:64],
             note=_note(results),
@@ -83,7 +85,30 @@ def put_back(batch: UUID, rows: Sequence[Conversion], result: RowResult) -> None
     with transaction.atomic():
         errors = _errors([(row, result) for row in rows], is_probe=False)
         released = Conversion.objects.in_batch(batch).put_off(errors)
-        UploadBatch.objects.filter(pk=batch).update(put_off=F("put_off") + len(released))
+        count = len(released)
+        UploadBatch.objects.filter(pk=batch).update(put_off=F("put_off") + count, unsent=F("unsent") + count)
+
+
+def count_by_action(rows: Sequence[Conversion], results: Sequence[RowResult]) -> dict[str, dict[str, int]]:
+    """Count what the provider answered by conversion name, as the provider counts it in its own summaries.
+
+    This is not what became of the rows: one that is too recent fails at Google and is deferred here.
+    """
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for row, result in zip(rows, results, strict=True):
+        if kind := _counted_as(result):
+            counts[row.action][kind] += 1
+    return {action: dict(found) for action, found in counts.items()}
+
+
+def _counted_as(result: RowResult) -> str:
+    if result.disposition == Disposition.RECEIVED:
+        return "received"
+    if result.ambiguous:
+        return "unknown"
+    if result.job_id is None:
+        return ""  # the request was refused as a whole: no row of it was processed
+    return "accepted" if result.disposition == Disposition.ACCEPTED else "failed"
 
 
 def _move(batch: UUID, rows: Sequence[Conversion], results: Sequence[RowResult], *, is_probe: bool) -> UploadTally:

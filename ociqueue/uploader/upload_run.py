@@ -118,7 +118,7 @@ class UploadRun:
         rows = mark_sent(batch, rows)
         if not rows:
             return False
-        results = send(provider, rows)
+        results = send(provider, rows, job_id=job_of(batch))
         tally = settle_answer(batch, rows, results, is_probe=turn.probe is not None)
         self.tally.add(tally)
         logger.info("upload for site %s: %s", site.public_id, tally)
@@ -188,8 +188,15 @@ def claim(site: Site, turn: SiteTurn) -> tuple[UUID, list[Conversion]]:
         rows = claim_rows(turn, batch=batch, sender=sender, order=order)
         if rows:
             is_probe = turn.probe is not None
-            UploadBatch.objects.create(pk=batch, site=site, sender=sender, size=len(rows), is_probe=is_probe)
+            job_id = UploadBatch.objects.next_job_id() if sender == SyncMethod.API else None
+            UploadBatch.objects.create(
+                pk=batch, site=site, sender=sender, size=len(rows), is_probe=is_probe, job_id=job_id
+            )
     return batch, rows
+
+
+def job_of(batch: UUID) -> int | None:
+    return UploadBatch.objects.values_list("job_id", flat=True).get(pk=batch)
 
 
 def claim_rows(turn: SiteTurn, *, batch: UUID, sender: SyncMethod, order: tuple[str, ...]) -> list[Conversion]:
@@ -217,10 +224,10 @@ def mark_sent(batch: UUID, rows: Sequence[Conversion]) -> list[Conversion]:
     return still_held if sent else []
 
 
-def send(provider: Provider, rows: Sequence[Conversion]) -> list[RowResult]:
+def send(provider: Provider, rows: Sequence[Conversion], *, job_id: int | None = None) -> list[RowResult]:
     """Call the provider; an exception of its library becomes a result, so that rows do not stay claimed."""
     try:
-        results = provider.upload(rows, dry_run=False)
+        results = provider.upload(rows, dry_run=False, **({} if job_id is None else {"job_id": job_id}))
         if len(results) != len(rows):
             raise ValueError(f"{len(results)} results for {len(rows)} rows")  # noqa: TRY301
         return results  # noqa: TRY300

@@ -42,6 +42,7 @@ def response(request: Any, errors: list[dict[str, Any]], *, results: int | None 
         answer.partial_failure_error.CopyFrom(Status(code=3, message="Multiple errors", details=[detail]))
     if request.validate_only:
         return answer
+    answer.job_id = request.job_id
     for index in range(len(request.conversions) if results is None else results):
         result = answer.results.add()
         if index in failed or index >= len(request.conversions):

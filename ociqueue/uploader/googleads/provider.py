@@ -69,11 +69,13 @@ class GoogleAds:
         except GoogleAuthError as error:
             raise login_error(error) from None
 
-    def upload(self, batch: Sequence[Conversion], *, dry_run: bool) -> list[RowResult]:
+    def upload(self, batch: Sequence[Conversion], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
         """Send rows in one request, or in parts if it is too large or Google does not say which row is invalid."""
         # All requests of a batch end by then, so that the task has time to settle before a sweep takes the rows back.
         end = time.monotonic() + settings.GOOGLE_ADS_TIMEOUT
-        return bisect_rejected(list(batch), lambda rows: self._request(rows, dry_run=dry_run, end=end))
+        return bisect_rejected(
+            list(batch), lambda rows: self._request(rows, dry_run=dry_run, job_id=None if dry_run else job_id, end=end)
+        )
 
     def identities(self, row: Conversion) -> set[tuple[Hashable, ...]]:
         """Return the order id, and the click with its action and time: Google rejects rows that share either."""
@@ -82,7 +84,9 @@ class GoogleAds:
             ("click", row.click_id, self.account.action_of(row.action), row.conversion_time.timestamp() // 1),
         }
 
-    def _request(self, rows: list[Conversion], *, dry_run: bool, end: float, again: bool = True) -> list[RowResult]:
+    def _request(
+        self, rows: list[Conversion], *, dry_run: bool, job_id: int | None, end: float, again: bool = True
+    ) -> list[RowResult]:
         """Send one request; whatever comes back becomes a result for each row."""
         from google.ads.googleads.errors import GoogleAdsException  # noqa: PLC0415
         from google.api_core.exceptions import GoogleAPICallError  # noqa: PLC0415
@@ -91,7 +95,7 @@ class GoogleAds:
         left = end - time.monotonic()
         if left < SHORTEST_CALL:
             return responses.no_time_left(len(rows))
-        request = self.build(rows, dry_run=dry_run)
+        request = self.build(rows, dry_run=dry_run, job_id=job_id)
         try:
             response = self.service.upload_click_conversions(request=request, timeout=left, retry=None)
         except GoogleAdsException as error:
@@ -106,15 +110,17 @@ class GoogleAds:
             # Nothing was applied, and a new token may be enough.
             self.credentials.expiry = None
             self.credentials.token = None
-            return self._request(rows, dry_run=dry_run, end=end, again=False)
+            return self._request(rows, dry_run=dry_run, job_id=job_id, end=end, again=False)
         return results
 
-    def build(self, rows: Sequence[Conversion], *, dry_run: bool) -> Any:
-        """Return the request; the same rows always give the same bytes."""
+    def build(self, rows: Sequence[Conversion], *, dry_run: bool, job_id: int | None = None) -> Any:
+        """Return the request; but for the job id, the same rows always give the same bytes."""
         request = self.client.get_type("UploadClickConversionsRequest")
         request.customer_id = self.account.customer_id
         request.partial_failure = True
         request.validate_only = dry_run
+        if job_id is not None:
+            request.job_id = job_id
         consents = self.client.enums.ConsentStatusEnum
         for row in rows:
             conversion = request.conversions.add()

@@ -40,6 +40,13 @@ class ReportedError:
 
 def read_response(response: Any, rows: int, *, request_id: str, dry_run: bool) -> list[RowResult]:
     """Read a successful response row by row, because any of them may have failed."""
+    results = _read_rows(response, rows, request_id=request_id, dry_run=dry_run)
+    # Most rows share one result.
+    numbered = {id(result): replace(result, job_id=response.job_id) for result in results}
+    return [numbered[id(result)] for result in results]
+
+
+def _read_rows(response: Any, rows: int, *, request_id: str, dry_run: bool) -> list[RowResult]:
     status = response.partial_failure_error
     failures = [parse_failure(one.value) for one in status.details if one.type_url.endswith("GoogleAdsFailure")]
     errors = list(reported_errors(failures))
