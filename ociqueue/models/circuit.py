@@ -1,7 +1,7 @@
 """A site's circuit breaker: it opens when the account is at fault, so that rows wait instead of failing."""
 
 from datetime import timedelta
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from django.db import models
 from django.db.models import DurationField, ExpressionWrapper, F, Q, Value
@@ -43,12 +43,19 @@ class CircuitQuerySet(LifecycleQuerySet["Circuit"]):
         category: Category,
         reason: str,
         retry_after: timedelta | None = None,
+        needs_verdict: bool = False,
     ) -> "Circuit":
         """Open the circuit of a site, or of one conversion name; one that is open already gets the newer reason."""
         circuit, _ = self.get_or_create(site=site, action=action)
         mine = self.filter(pk=circuit.pk)
         wait = retry_after or FIRST_PROBE_AFTER[category]
-        error = {"code": code[:64], "category": category, "reason": strip_control_chars(reason)[:1000]}
+        error: dict[str, Any] = {
+            "code": code[:64],
+            "category": category,
+            "reason": strip_control_chars(reason)[:1000],
+            # Once set it stays until the circuit closes: a later fault of another kind does not disprove the verdict.
+            **({"needs_verdict": True} if needs_verdict else {}),
+        }
         tripped = mine.move("trip", **error, wait=wait, probes=0, opened_at=Now(), next_probe_at=Now() + wait)
         if not tripped:
             # The next probe was scheduled when the last was taken; only the provider's own delay can postpone it.
@@ -70,7 +77,8 @@ class CircuitQuerySet(LifecycleQuerySet["Circuit"]):
         return self.open().update(next_probe_at=Now())
 
     def close(self) -> int:
-        return self.move("close", code="", category="", reason="", opened_at=None, next_probe_at=None)
+        cleared = {"code": "", "category": "", "reason": "", "needs_verdict": False}
+        return self.move("close", **cleared, opened_at=None, next_probe_at=None)
 
 
 class Circuit(LifecycleModel):

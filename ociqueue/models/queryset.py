@@ -175,9 +175,10 @@ class ConversionQuerySet(LifecycleQuerySet["Conversion"]):
     def reject(self, values: PerRowValues) -> set[UUID]:
         return values.rows_of(self).move_each("reject", **RELEASED, **self._error_columns(values))
 
-    def lose(self, values: PerRowValues) -> set[UUID]:
+    def lose(self, values: PerRowValues, *, alone: bool = False) -> set[UUID]:
         """Retry rows whose verdict cannot be known any more; Google may have them."""
         unknown: Changes = {**self._error_columns(values), "outcome_unknown": True}
+        unknown |= {"send_alone": True} if alone else {}
         later = Now() + limits.BACKOFF
         return values.rows_of(self).move_each("lose", **RELEASED, **unknown, claimed_at=None, next_retry_at=later)
 

@@ -1,17 +1,35 @@
 """A request that the provider took and has not given its verdict on: the proof that it has the rows."""
 
+from datetime import timedelta
 from typing import Any, Self
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
-from django.db import models
-from django.db.models import Q
-from django.db.models.functions import Now
+from django.db import models, transaction
+from django.db.models import Case, ExpressionWrapper, F, Q, Value, When
+from django.db.models.functions import Least, Now, Power
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
 from ociqueue.models.batch import UploadBatch
+
+# Google asks for the first question after half an hour, and for hourly ones at most.
+FIRST_CHECK_AFTER = timedelta(minutes=30)
+LONGEST_WAIT = timedelta(hours=1)
+GROWTH = 1.3
+OVERDUE_AFTER = timedelta(hours=24)  # Google's own schedule ends here; the console warns from now on
+LOST_AFTER = timedelta(hours=72)
+NO_QUOTA_WAIT = timedelta(minutes=1)
+# The wait after the first question, the second, and so on; more doublings would overflow an interval.
+NEXT_WAIT = Least(
+    ExpressionWrapper(
+        Value(FIRST_CHECK_AFTER) * Power(Value(GROWTH), Least(F("checks") + Value(1), Value(10))),
+        output_field=models.DurationField(),
+    ),
+    Value(LONGEST_WAIT),
+    output_field=models.DurationField(),
+)
 
 
 class ReceiptQuerySet(models.QuerySet["Receipt"]):
@@ -21,6 +39,27 @@ class ReceiptQuerySet(models.QuerySet["Receipt"]):
 
     def due(self) -> Self:
         return self.open().filter(next_check_at__lte=Now())
+
+    def overdue(self) -> Self:
+        return self.open().filter(received_at__lte=Now() - OVERDUE_AFTER)
+
+    def take_due(self) -> "Receipt | None":
+        """Take the receipt that is due longest and schedule its next check, so that a crash only delays the question.
+
+        Receipts that another worker is taking are skipped. `is_last` says that there was no verdict for 72 hours.
+        """
+        is_last = Case(When(received_at__lte=Now() - LOST_AFTER, then=Value(True)), default=Value(False))  # noqa: FBT003
+        due = self.due().order_by("next_check_at").select_related("batch__site").annotate(is_last=is_last)
+        with transaction.atomic():
+            receipt = due.select_for_update(skip_locked=True, of=("self",)).first()
+            if receipt:
+                ahead = {"next_check_at": Now() + NEXT_WAIT, "checked_at": Now(), "checks": F("checks") + 1}
+                self.filter(pk=receipt.pk).update(**ahead)
+        return receipt
+
+    def postpone(self, receipt: UUID) -> None:
+        """Schedule a question again that did not fit into the quota; it does not count."""
+        self.open().filter(pk=receipt).update(next_check_at=Now() + NO_QUOTA_WAIT, checks=F("checks") - 1)
 
     def mark_settled(self, receipt: UUID, **columns: Any) -> bool:
         """Record that the verdict was settled, and its counts; false if it was settled before."""

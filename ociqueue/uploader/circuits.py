@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from uuid import UUID
 
 from kilit.access.encryption import DecryptionError
-from ociqueue.models import Circuit, Conversion, Credentials, Site
+from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
 from ociqueue.states import UPLOADED_HERE, Category
+from ociqueue.uploader.providers import PROVIDERS, sender_of
 from ociqueue.uploader.results import GATES, Disposition, RowResult
 
 
@@ -13,13 +15,49 @@ def update_circuits(
     site: Site, rows: Sequence[Conversion], results: Sequence[RowResult], *, probe: Circuit | None, outage: bool
 ) -> list[str]:
     """Open and close circuits; return notes if the site as a whole has to stop, else nothing."""
-    notes = []
-    tripped = set()
+    tripped = trip_circuits(site, rows, results, outage=outage)
+    if probe and (site.pk, probe.action) not in tripped and probe_passed(results[0], probe):
+        closable = Circuit.objects.filter(pk=probe.pk)
+        if PROVIDERS[sender_of(site)].answers_later:
+            # Asked in the statement itself, because a verdict may have set it since the probe was taken.
+            closable = closable.filter(needs_verdict=False)
+        closable.close()
+    # The site goes on when only one of its conversion names is blocked.
+    return list(tripped.values()) if (site.pk, Circuit.EVERY_ACTION) in tripped else []
+
+
+def update_circuits_by_verdict(
+    batch: UploadBatch, rows: Sequence[Conversion], results: Sequence[RowResult]
+) -> list[str]:
+    """Open circuits that only the verdict on a probe closes, and close them when such a verdict passes."""
+    site = Site.objects.get(pk=batch.site_id)
+    tripped = {}
+    # A fault of the account at a sender that the site does not use any more stops nothing.
+    if site.sync_method == batch.sender:
+        tripped = trip_circuits(site, rows, results, outage=False, needs_verdict=True)
+    if batch.is_probe and not results[0].ambiguous:
+        # A circuit that opened after the probe was sent has newer evidence.
+        probed = Circuit.objects.open().filter(site=site, needs_verdict=True, opened_at__lte=batch.created_at)
+        for circuit in probed.filter(action__in=(Circuit.EVERY_ACTION, rows[0].action)):
+            if (site.pk, circuit.action) not in tripped and probe_passed(results[0], circuit):
+                Circuit.objects.filter(pk=circuit.pk).close()
+    return list(tripped.values())
+
+
+def trip_circuits(
+    site: Site,
+    rows: Sequence[Conversion],
+    results: Sequence[RowResult],
+    *,
+    outage: bool,
+    needs_verdict: bool = False,
+) -> dict[tuple[UUID, str], str]:
+    """Open the circuits that an answer or a verdict concerns; return a note for each."""
+    tripped: dict[tuple[UUID, str], str] = {}
     for row, result in distinct_results(rows, results):
         for at, action in affected_circuits(site, row, result, outage=outage):
             if (at.pk, action) in tripped:
                 continue
-            tripped.add((at.pk, action))
             Circuit.objects.trip(
                 at,
                 action=action,
@@ -27,12 +65,10 @@ def update_circuits(
                 category=result.category or Category.TRANSIENT,
                 reason=result.message or result.code,
                 retry_after=result.retry_after,
+                needs_verdict=needs_verdict,
             )
-            notes.append(f"{at}{f' ({action})' if action else ''}: circuit opened, {result.code}.")
-    if probe and (site.pk, probe.action) not in tripped and probe_passed(results[0], probe):
-        Circuit.objects.filter(pk=probe.pk).close()
-    # The site goes on when only one of its conversion names is blocked.
-    return notes if (site.pk, Circuit.EVERY_ACTION) in tripped else []
+            tripped[at.pk, action] = f"{at}{f' ({action})' if action else ''}: circuit opened, {result.code}."
+    return tripped
 
 
 def distinct_results(rows: Sequence[Conversion], results: Sequence[RowResult]) -> list[tuple[Conversion, RowResult]]:

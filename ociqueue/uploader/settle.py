@@ -17,12 +17,13 @@ from kilit.lock.text import strip_control_chars
 from ociqueue.models import Conversion, Receipt, UploadBatch
 from ociqueue.models.per_row import PerRowValues
 from ociqueue.models.queryset import ConversionQuerySet, failure
+from ociqueue.models.receipt import FIRST_CHECK_AFTER
 from ociqueue.states import Category
 from ociqueue.uploader.results import GATES, UPLOADER_ERROR, Disposition, RowResult
 
 TOO_EARLY_AFTER = timedelta(hours=6)  # what Google asks for when a click or an action is too recent
-FIRST_CHECK_AFTER = timedelta(minutes=30)  # what Google asks for before the first question for a verdict
 ALREADY_THERE = "Google has it already: the answer to an earlier upload was lost."
+HAS_IT = "Google has it."
 ATTEMPT_FORGIVEN = (*GATES, Disposition.UNSENT)
 PUT_OFF = (Disposition.RETRY, Disposition.DEFER, *ATTEMPT_FORGIVEN)
 RowResults = list[tuple[Conversion, RowResult]]
@@ -83,7 +84,7 @@ def put_back(batch: UUID, rows: Sequence[Conversion], result: RowResult) -> None
     if not rows:
         return
     with transaction.atomic():
-        errors = _errors([(row, result) for row in rows], is_probe=False)
+        errors = error_values([(row, result) for row in rows], is_probe=False)
         released = Conversion.objects.in_batch(batch).put_off(errors)
         count = len(released)
         UploadBatch.objects.filter(pk=batch).update(put_off=F("put_off") + count, unsent=F("unsent") + count)
@@ -115,7 +116,7 @@ def _move(batch: UUID, rows: Sequence[Conversion], results: Sequence[RowResult],
     held = Conversion.objects.in_batch(batch)
     by_kind: dict[str, RowResults] = defaultdict(list)
     for row, result in zip(rows, results, strict=True):
-        by_kind[_kind(row, result)].append((row, result))
+        by_kind[kind_of(row, result)].append((row, result))
     accepted, already_there = by_kind["accepted"], by_kind["already_there"]
     received, rejected, put_off = by_kind["received"], by_kind["rejected"], by_kind["put_off"]
     if max(len(accepted), len(received)) < len(rows):  # a single statement locks its rows in order anyway
@@ -125,13 +126,13 @@ def _move(batch: UUID, rows: Sequence[Conversion], results: Sequence[RowResult],
         with for_reason(ALREADY_THERE):
             moved |= held.accept(_request_ids(already_there))
     taken = _receive(batch, held, received) if received else set()
-    failed = held.refuse(_errors(rejected, is_probe=is_probe)) if rejected else set()
-    waiting = held.put_off(_errors(put_off, is_probe=is_probe)) if put_off else set()
+    failed = held.refuse(error_values(rejected, is_probe=is_probe)) if rejected else set()
+    waiting = held.put_off(error_values(put_off, is_probe=is_probe)) if put_off else set()
     capped = Conversion.objects.filter(pk__any_of=waiting).cap() if waiting else 0
     settled = moved | taken | failed | waiting
     late = len(rows) - len(settled)
     if late:
-        _note_late(batch, {row.pk: result for row, result in zip(rows, results, strict=True) if row.pk not in settled})
+        note_late(batch, {row.pk: result for row, result in zip(rows, results, strict=True) if row.pk not in settled})
     return UploadTally(len(moved), len(taken), len(failed) + capped, len(waiting) - capped, late, batches=1)
 
 
@@ -162,7 +163,7 @@ def note_warnings(batch: UUID, warnings: Mapping[UUID, tuple[str, ...]]) -> None
         Event.objects.record_each(Conversion.objects.filter(pk__any_of=ids), "PROVIDER_WARNING", details=details)
 
 
-def _kind(row: Conversion, result: RowResult) -> str:
+def kind_of(row: Conversion, result: RowResult) -> str:
     if result.disposition == Disposition.ACCEPTED:
         return "accepted"
     if result.disposition == Disposition.RECEIVED:
@@ -182,11 +183,11 @@ def _request_ids(results: RowResults) -> PerRowValues:
     return PerRowValues({row.pk: {"provider_request_id": result.request_id[:64]} for row, result in results})
 
 
-def _errors(results: RowResults, *, is_probe: bool) -> PerRowValues:
-    return PerRowValues({row.pk: _columns(row, result, is_probe=is_probe) for row, result in results})
+def error_values(results: RowResults, *, is_probe: bool) -> PerRowValues:
+    return PerRowValues({row.pk: error_columns(row, result, is_probe=is_probe) for row, result in results})
 
 
-def _columns(row: Conversion, result: RowResult, *, is_probe: bool) -> dict[str, Any]:
+def error_columns(row: Conversion, result: RowResult, *, is_probe: bool) -> dict[str, Any]:
     wait = _wait(result)
     return {
         **failure(result.code, result.category or "", strip_control_chars(result.message)),
@@ -220,11 +221,18 @@ def _wait(result: RowResult) -> timedelta | None:
     return result.retry_after
 
 
-def _note_late(batch: UUID, results: Mapping[UUID, RowResult]) -> None:
-    for disposition in {result.disposition for result in results.values()}:
-        rows = [pk for pk, result in results.items() if result.disposition == disposition]
-        details = {"batch": str(batch), "answer": disposition, "request_id": results[rows[0]].request_id}
-        Event.objects.record_each(Conversion.objects.filter(pk__any_of=rows), "LATE_ANSWER", details=details)
+def note_late(batch: UUID, results: Mapping[UUID, RowResult]) -> None:
+    """Record what the provider answered for rows that were taken back meanwhile."""
+    by_answer: dict[tuple[str, str, str], list[UUID]] = defaultdict(list)
+    for pk, result in results.items():
+        text = HAS_IT if result.disposition == Disposition.ACCEPTED else result.message
+        by_answer[result.disposition, result.code, text].append(pk)
+    for (disposition, code, text), ids in by_answer.items():
+        details = {"batch": str(batch), "answer": disposition, "request_id": results[ids[0]].request_id}
+        rows = Conversion.objects.filter(pk__any_of=ids)
+        Event.objects.record_each(
+            rows, "LATE_ANSWER", message=text, details={**details, **({"code": code} if code else {})}
+        )
 
 
 def _note(results: Sequence[RowResult]) -> str:

@@ -5,7 +5,6 @@ unknown, so that "already exists" can still complete it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
@@ -18,14 +17,8 @@ PREFIXES = ("PROCESSING_ERROR_REASON_", "PROCESSING_ERROR_")
 UNSPECIFIED = "UNSPECIFIED"
 
 
-@dataclass(frozen=True)
-class LaterMeaning(Meaning):
-    ambiguous: bool = False  # Google may have the row all the same
-    retry_after: timedelta | None = None
-
-
-invalid = partial(LaterMeaning, Disposition.FATAL, Category.VALIDATION)
-known = partial(LaterMeaning, Disposition.DUPLICATE, Category.VALIDATION)
+invalid = partial(Meaning, Disposition.FATAL, Category.VALIDATION)
+known = partial(Meaning, Disposition.DUPLICATE, Category.VALIDATION)
 
 OTHER_ACCOUNT = invalid(
     "The click is from ads of another account: the customer id must be the account that owns the conversion action.",
@@ -36,11 +29,10 @@ UNREADABLE_ID = invalid("Google cannot read the click id: it was cut or changed 
 EXPIRED = invalid("The click or the conversion is too old; Google does not count it any more.")
 CUSTOM_VARIABLE = invalid("A custom variable is wrong, or not enabled in the Google Ads account.")
 # Google has not said whether it has the row.
-AMBIGUOUS = LaterMeaning(
+AMBIGUOUS = Meaning(
     Disposition.RETRY,
     Category.TRANSIENT,
     "Google could not process it, and may have it all the same; it is sent again.",
-    ambiguous=True,
 )
 # Reasons that concern data or products that are never sent from here.
 IMPOSSIBLE = """
@@ -50,7 +42,7 @@ USER_ID_NOT_FOUND_FOR_MATCH_ID USER_ID_NOT_FOUND_FOR_DCLID USER_ID_NOT_FOUND_FOR
 INVALID_MOBILE_ID_FORMAT EVENT_ID_DECODE_ERROR TOO_RECENT_CALL EXPIRED_CALL INVALID_CALL
 """
 
-LATER: Mapping[str, LaterMeaning] = {
+LATER: Mapping[str, Meaning] = {
     **dict.fromkeys(("INVALID_GCLID", "INVALID_GBRAID", "INVALID_WBRAID", "INVALID_AD_IDENTIFIERS"), UNREADABLE_ID),
     "CONVERSION_PRECEDES_CLICK": invalid(
         "The conversion is older than its click, usually because of a wrong time zone at the source."
@@ -60,10 +52,10 @@ LATER: Mapping[str, LaterMeaning] = {
     **dict.fromkeys(("CLICK_NOT_FOUND", "MATCH_ID_NOT_FOUND"), NOT_FOUND),
     "INVALID_OPERATING_ACCOUNT_FOR_CLICK": OTHER_ACCOUNT,
     "OPERATING_ACCOUNT_MISMATCH_FOR_AD_IDENTIFIER": OTHER_ACCOUNT,
-    "TOO_RECENT_CLICK": LaterMeaning(
+    "TOO_RECENT_CLICK": Meaning(
         Disposition.DEFER, Category.TRANSIENT, "The click is too recent; it is sent again in six hours."
     ),
-    "DESTINATION_TOO_RECENTLY_CREATED": LaterMeaning(
+    "DESTINATION_TOO_RECENTLY_CREATED": Meaning(
         Disposition.GATE_ACTION,
         Category.TRANSIENT,
         "The conversion action is too new; the next probe is sent in six hours.",
@@ -80,7 +72,7 @@ LATER: Mapping[str, LaterMeaning] = {
         " set a default in the Google Ads account.",
         if_all=Disposition.GATE,
     ),
-    "DESTINATION_ACCOUNT_ENHANCED_CONVERSIONS_TERMS_NOT_SIGNED": LaterMeaning(
+    "DESTINATION_ACCOUNT_ENHANCED_CONVERSIONS_TERMS_NOT_SIGNED": Meaning(
         Disposition.GATE,
         Category.AUTH,
         "A user of the Google Ads account has to accept the terms of enhanced conversions, under Conversions.",
@@ -95,7 +87,7 @@ LATER: Mapping[str, LaterMeaning] = {
     **dict.fromkeys(("INVALID_CUSTOM_VARIABLE", "CUSTOM_VARIABLE_NOT_ENABLED"), CUSTOM_VARIABLE),
     **dict.fromkeys(("INVALID_EVENT", "INVALID_FORMAT", "INVALID_MERCHANT_ID"), invalid("Google rejects the data.")),
     # For adjustments: the original may still be on its way.
-    "ORIGINAL_CONVERSIONS_NOT_FOUND": LaterMeaning(
+    "ORIGINAL_CONVERSIONS_NOT_FOUND": Meaning(
         Disposition.DEFER, Category.TRANSIENT, "Google does not have the original conversion yet."
     ),
     **dict.fromkeys(IMPOSSIBLE.split(), invalid("Google rejects the data.")),
@@ -111,5 +103,5 @@ def reason_name(name: str) -> str:
     return name
 
 
-def classify_later(name: str) -> LaterMeaning:
+def classify_later(name: str) -> Meaning:
     return LATER.get(name, AMBIGUOUS)

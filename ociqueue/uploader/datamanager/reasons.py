@@ -1,7 +1,7 @@
-"""The tables of Data Manager reasons: what each means for a row.
+"""The table of Data Manager reasons that come at once: what each means for a row.
 
-`AT_ONCE` has the reasons of a refused request, and the statuses of refusals without one. `LATER` has the reasons of a
-verdict. Google may add names at any time: `at_once` and `LATER`'s reader have a rule for those that are not listed.
+`AT_ONCE` has the reasons of a refused request, and the statuses of refusals without one. Google may add names at any
+time: `at_once` has a rule for those that are not listed. The reasons of a verdict are in `later_reasons.py`.
 """
 
 from collections.abc import Mapping
@@ -125,8 +125,6 @@ AT_ONCE: Mapping[str, Meaning] = {
     # Only on questions for a verdict: the receipt is worthless.
     **dict.fromkeys(("INVALID_REQUEST_ID", "REQUEST_TOO_OLD"), TEMPORARY),
 }
-
-LATER: Mapping[str, Meaning] = {}
 
 # With a row's name such a reason is about its data, without one about the account.
 UNLISTED_ROW = invalid()

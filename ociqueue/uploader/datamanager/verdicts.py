@@ -11,8 +11,8 @@ from typing import Any
 
 from kilit.lock.text import strip_control_chars
 from ociqueue.models import Conversion
-from ociqueue.uploader.datamanager.later_reasons import UNSPECIFIED, LaterMeaning, classify_later, reason_name
-from ociqueue.uploader.meanings import worst
+from ociqueue.uploader.datamanager.later_reasons import AMBIGUOUS, UNSPECIFIED, classify_later, reason_name
+from ociqueue.uploader.meanings import Meaning, worst
 from ociqueue.uploader.results import Disposition, RowResult, Verdict, VerdictStatus
 
 SUCCESS, PARTIAL_SUCCESS = "SUCCESS", "PARTIAL_SUCCESS"
@@ -82,11 +82,11 @@ def _results(status: Mapping[str, Any], name: str, sent: int) -> list[RowResult]
     ]
 
 
-def _by_row(reasons: Sequence[ReasonCount], sent: int) -> dict[int, dict[str, LaterMeaning]]:
+def _by_row(reasons: Sequence[ReasonCount], sent: int) -> dict[int, dict[str, Meaning]]:
     """Return the meanings of each failed row's reasons by their names."""
     if len({reason.name for reason in reasons}) != len(reasons):
         raise ContradictoryStatus("A reason is listed twice.")
-    by_row: dict[int, dict[str, LaterMeaning]] = {}
+    by_row: dict[int, dict[str, Meaning]] = {}
     for reason in reasons:
         places, meaning = reason.rows(sent), classify_later(reason.name)
         if meaning.if_all and len(places) == sent > 1:
@@ -96,7 +96,7 @@ def _by_row(reasons: Sequence[ReasonCount], sent: int) -> dict[int, dict[str, La
     return by_row
 
 
-def _row_result(meanings: Mapping[str, LaterMeaning]) -> RowResult:
+def _row_result(meanings: Mapping[str, Meaning]) -> RowResult:
     found = worst(meanings.values())
     name, meaning = next((name, meaning) for name, meaning in meanings.items() if meaning == found)
     return RowResult(
@@ -105,7 +105,7 @@ def _row_result(meanings: Mapping[str, LaterMeaning]) -> RowResult:
         category=meaning.category,
         message=" ".join(filter(None, (meaning.hint, f"Google's verdict: {', '.join(meanings)}."))),
         retry_after=meaning.retry_after,
-        ambiguous=any(each.ambiguous for each in meanings.values()),
+        ambiguous=AMBIGUOUS in meanings.values(),
     )
 
 
