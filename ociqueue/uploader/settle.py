@@ -23,7 +23,6 @@ from ociqueue.uploader.results import GATES, UPLOADER_ERROR, Disposition, RowRes
 
 TOO_EARLY_AFTER = timedelta(hours=6)  # what Google asks for when a click or an action is too recent
 ALREADY_THERE = "Google has it already: the answer to an earlier upload was lost."
-HAS_IT = "Google has it."
 ATTEMPT_FORGIVEN = (*GATES, Disposition.UNSENT)
 PUT_OFF = (Disposition.RETRY, Disposition.DEFER, *ATTEMPT_FORGIVEN)
 RowResults = list[tuple[Conversion, RowResult]]
@@ -225,8 +224,7 @@ def note_late(batch: UUID, results: Mapping[UUID, RowResult]) -> None:
     """Record what the provider answered for rows that were taken back meanwhile."""
     by_answer: dict[tuple[str, str, str], list[UUID]] = defaultdict(list)
     for pk, result in results.items():
-        text = HAS_IT if result.disposition == Disposition.ACCEPTED else result.message
-        by_answer[result.disposition, result.code, text].append(pk)
+        by_answer[result.disposition, result.code, result.message].append(pk)
     for (disposition, code, text), ids in by_answer.items():
         details = {"batch": str(batch), "answer": disposition, "request_id": results[ids[0]].request_id}
         rows = Conversion.objects.filter(pk__any_of=ids)

@@ -1,6 +1,16 @@
 """A Data Manager site with a login at a server on loopback, and the real HTTP in between."""
 
 from tests.support.fixtures.datamanager import _data_manager, data_manager, dm_site, let_time_pass, make_dm_site
+from tests.support.fixtures.later import later, uploaded
 from tests.support.fixtures.uploads import make_rows
 
-__all__ = ["_data_manager", "data_manager", "dm_site", "let_time_pass", "make_dm_site", "make_rows"]
+__all__ = [
+    "_data_manager",
+    "data_manager",
+    "dm_site",
+    "later",
+    "let_time_pass",
+    "make_dm_site",
+    "make_rows",
+    "uploaded",
+]

@@ -1,0 +1,102 @@
+"""A stand-in for a provider that gives its verdict later: no HTTP, the real reading of statuses."""
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.db.models.functions import Now
+
+from ociqueue.models import Conversion, Receipt
+from ociqueue.uploader.datamanager.verdicts import read_status
+from ociqueue.uploader.results import Disposition, RowResult, Verdict
+
+Status = dict[str, Any]
+
+
+@dataclass
+class LaterGoogle:
+    """What the stand-in was sent, and what it answers; click ids name rows."""
+
+    requests: dict[str, list[str]] = field(default_factory=dict)  # click ids by request id
+    reasons: dict[str, list[str]] = field(default_factory=dict)  # of a click id, in the verdict
+    at_once: dict[str, RowResult] = field(default_factory=dict)  # for a click id, instead of a receipt
+    change: Callable[[Status], None] | None = None  # made to the only destination of every status
+    answer: Callable[[str], Verdict] | None = None  # instead of a status
+    asked: list[str] = field(default_factory=list)
+    quota: int = 1_000_000
+    login: Exception | None = None
+    lock: Any = field(default_factory=threading.Lock)
+
+    @property
+    def sent(self) -> list[str]:
+        return [click for clicks in self.requests.values() for click in clicks]
+
+    def status(self, request_id: str) -> Status:
+        clicks = self.requests[request_id]
+        places: dict[str, list[int]] = defaultdict(list)
+        for place, click in enumerate(clicks):
+            for reason in self.reasons.get(click, []):
+                places[reason].append(place)
+        failed = len({place for found in places.values() for place in found})
+        one: Status = {
+            "requestStatus": "SUCCESS" if not failed else "FAILED" if failed == len(clicks) else "PARTIAL_SUCCESS",
+            "eventsIngestionStatus": {"recordCount": str(len(clicks))},
+        }
+        if failed:
+            counts = [{"reason": name, "recordCount": len(at), "recordIndices": at} for name, at in places.items()]
+            one["errorInfo"] = {"errorCounts": counts}
+        if self.change:
+            self.change(one)
+        return {"requestStatusPerDestination": [one]}
+
+
+GOOGLE = LaterGoogle()
+
+
+class LaterStandIn:
+    """Registered in place of the Data Manager provider."""
+
+    def __init__(self, account: Any) -> None:
+        self.account = account
+
+    def refresh(self) -> None:
+        if GOOGLE.login:
+            raise GOOGLE.login
+
+    def identities(self, row: Conversion) -> set[tuple[Hashable, ...]]:
+        return {(row.order_id,)}
+
+    def upload(self, batch: Sequence[Conversion], *, dry_run: bool) -> list[RowResult]:
+        with GOOGLE.lock:
+            return [GOOGLE.at_once.get(row.gclid) or self._take(row, batch) for row in batch]
+
+    def _take(self, row: Conversion, batch: Sequence[Conversion]) -> RowResult:
+        request_id = f"{batch[0].open_batch_id}"[-20:] + f"-{row.gclid if row.send_alone else row.action}"
+        GOOGLE.requests.setdefault(request_id, []).append(row.gclid)
+        return RowResult(Disposition.RECEIVED, request_id=request_id)
+
+    def can_ask(self) -> bool:
+        with GOOGLE.lock:
+            GOOGLE.quota -= 1
+            return GOOGLE.quota >= 0
+
+    def verdict(self, request_id: str, rows: Sequence[Conversion]) -> Verdict:
+        with GOOGLE.lock:
+            GOOGLE.asked.append(request_id)
+            if GOOGLE.answer:
+                return GOOGLE.answer(request_id)
+            assert [row.gclid for row in rows] == GOOGLE.requests[request_id], "the order that was sent"
+            return read_status(GOOGLE.status(request_id), rows)
+
+
+def without_places(status: Status) -> None:
+    for count in status.get("errorInfo", {}).get("errorCounts", []):
+        del count["recordIndices"]
+
+
+def make_due(**age: int) -> None:
+    """Make every open receipt due now, and so old."""
+    Receipt.objects.open().update(received_at=Now() - timedelta(**(age or {"minutes": 31})), next_check_at=Now())
