@@ -14,18 +14,19 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.activity import ActivitySource, register_activity
-from kilit.console.formatting import badge, distance, page, two_lines
+from kilit.console.formatting import badge, distance, number, page, two_lines
 from kilit.console.machine_errors import explain
 from kilit.console.timeline import Story, TimelineStep
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
-from ociqueue.admin.permissions import may_run, site_of
+from ociqueue.admin.permissions import may_administer, may_run, site_of
 from ociqueue.admin.site_header import header_context
+from ociqueue.admin.switching import is_shut_out
 from ociqueue.models import Circuit, Conversion, Credentials, Site
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.site_health import SiteHealth, open_circuits
-from ociqueue.states import CIRCUITS, CircuitStatus, SyncMethod
+from ociqueue.states import CIRCUITS, UPLOADED_HERE, CircuitStatus, ConversionStatus, SyncMethod
 
 MOST_EVENTS = 50
 STORY = Story(
@@ -69,11 +70,12 @@ def _shown(circuit: Circuit) -> dict[str, Any]:
 
 
 def sending_context(site: Site, request: HttpRequest) -> dict[str, Any]:
-    """Return what keeps an API site from sending, for its pages."""
-    if site.sync_method != SyncMethod.API:
-        return {"is_api_site": False}
+    """Return what keeps a site that we upload for from sending, for its pages."""
+    if site.sync_method not in UPLOADED_HERE:
+        return {"is_uploaded_here": False}
     return {
-        "is_api_site": True,
+        "is_uploaded_here": True,
+        "may_switch": is_shut_out(site) and may_administer(request.user, site),
         "needs_credentials": not Credentials.objects.filter(site=site).exists(),
         "open_circuits": [_shown(circuit) for circuit in open_circuits([site.pk]).order_by("action")],
         "may_run": may_run(request.user, site),
@@ -126,16 +128,21 @@ def next_probe(circuit: Circuit) -> str:
     return _("in %(span)s") % {"span": distance(circuit.next_probe_at)}
 
 
-def sender_cell(health: SiteHealth) -> SafeString:
+def sender_cell(site: Site, health: SiteHealth) -> SafeString:
+    sender = {"sender": _("Data Manager") if site.sync_method == SyncMethod.DATA_MANAGER else _("API")}
     if circuit := health.circuit:
         lasting = distance(circuit.opened_at)  # type: ignore[arg-type]
         below = _("%(code)s, probe %(when)s") % {"code": Truncator(circuit.code).chars(20), "when": next_probe(circuit)}
-        return two_lines(_("API, circuit open for %(span)s") % {"span": lasting}, below, title=explain(circuit.reason))
+        opened = _("%(sender)s, circuit open for %(span)s") % {**sender, "span": lasting}
+        return two_lines(opened, below, title=explain(circuit.reason))
     if health.needs_credentials:
-        return two_lines(_("API, no credentials"), "")
+        return two_lines(_("%(sender)s, no credentials") % sender, "")
+    closed = _("%(sender)s, circuit closed") % sender
     if health.circuits:
-        return two_lines(_("API, circuit closed"), _("except %(names)s") % {"names": ", ".join(health.circuits)})
-    return two_lines(_("API, circuit closed"), "")
+        return two_lines(closed, _("except %(names)s") % {"names": ", ".join(health.circuits)})
+    if pending := health.totals[ConversionStatus.UPLOADED]:
+        return two_lines(closed, _("verdict pending: %(number)s") % {"number": number(pending)})
+    return two_lines(closed, "")
 
 
 def alarms(site: Site, health: SiteHealth) -> Iterator[SafeString]:

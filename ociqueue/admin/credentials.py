@@ -19,7 +19,7 @@ from ociqueue.admin.permissions import may_administer, may_run, site_of
 from ociqueue.admin.site_header import header_context
 from ociqueue.models import Credentials, Site
 from ociqueue.models.credentials import GoogleAdsAccount
-from ociqueue.states import SyncMethod
+from ociqueue.states import UPLOADED_HERE
 
 
 def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -50,7 +50,7 @@ def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> 
         parts=[(label, bool(getattr(account, name))) for name, label in LABELS.items()] if account else [],
         is_waiting=stored is not None and Credentials.objects.awaiting_check().filter(pk=stored.pk).exists(),
         no_worker=not Heartbeat.objects.alive().exists(),
-        is_api_site=site.sync_method == SyncMethod.API,
+        is_uploaded_here=site.sync_method in UPLOADED_HERE,
         **header_context(request, site, tab="credentials"),
     )
 

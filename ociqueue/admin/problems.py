@@ -1,8 +1,8 @@
 """What is wrong with conversions and their sites: failures, pauses, open circuits, no credentials, silent scripts."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -16,23 +16,25 @@ from kilit.console.panels import Panel, StuckRows
 from kilit.console.timeline import Story
 from kilit.lock.models import ErrorGroup
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.registry import MOST_NAMED, Place, Problem, ProblemAction, Severity, problem_key, with_number
+from kilit.problems.registry import MOST_NAMED, Problem, ProblemAction, Severity, with_number
 from ociqueue.admin.circuits import next_probe, scope_label
+from ociqueue.admin.permissions import may_administer
+from ociqueue.admin.site_problems import UPLOADED, SiteProblems
+from ociqueue.admin.switching import NOT_ALLOWLISTED
 from ociqueue.corrections import groups_of_wrong_data
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.site import SiteQuerySet
 from ociqueue.site_health import with_failed_test, with_silent_script, without_credentials
-from ociqueue.states import CONVERSIONS, ConversionStatus, SyncMethod
+from ociqueue.states import CONVERSIONS, UPLOADED_HERE, ConversionStatus, SyncMethod
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
-SITES_COUNTED = 1000
 BY_HAND = "MANUAL_FAIL"  # an operator decided it
 
 
 @dataclass(frozen=True)
-class ConversionProblems:
+class ConversionProblems(SiteProblems):
     panel: Panel
     user: "User | AnonymousUser"
 
@@ -56,6 +58,15 @@ class ConversionProblems:
         return set(
             Site.objects.run_by(self.user).filter(pk__in=[site.pk for site in sites]).values_list("pk", flat=True)
         )
+
+    def _switchable(self, sites: list[Site]) -> set[UUID]:
+        """Return the ids of those sites whose sender the user may change."""
+        of_api = [site for site in sites if site.sync_method == SyncMethod.API]
+        return {site.pk for site in of_api if self.user.is_staff and may_administer(self.user, site)}
+
+    @staticmethod
+    def _switch(site: Site) -> ProblemAction:
+        return ProblemAction(_("Switch to Data Manager"), reverse("admin:ociqueue_site_switch", args=[site.pk]))
 
     def _failures(self) -> list[Problem]:
         scopes = Site.objects.scopes_seen_by(self.user)
@@ -113,7 +124,10 @@ class ConversionProblems:
         )
 
     def _open_circuits(self) -> Iterator[Problem]:
-        circuits = Circuit.objects.open().filter(site__in=self._sites, site__sync_method=SyncMethod.API)
+        circuits = Circuit.objects.open().filter(site__in=self._sites, site__sync_method__in=UPLOADED_HERE)
+        rows = circuits.select_related("site").order_by("opened_at")
+        first = self._first(rows)
+        switchable = self._switchable([circuit.site for circuit in first if circuit.code == NOT_ALLOWLISTED])
 
         def problem(circuit: Circuit) -> Problem:
             cause = _("%(code)s; next probe %(when)s") % {"code": circuit.code, "when": next_probe(circuit)}
@@ -125,11 +139,11 @@ class ConversionProblems:
                 title=_("%(site)s: Google rejects the account") % {"site": circuit.site.name},
                 cause=f"{cause} · {scope_label(circuit)}" if circuit.action else cause,
                 since=circuit.opened_at,
+                action=self._switch(circuit.site) if circuit.site_id in switchable else None,
             )
 
-        rows = circuits.select_related("site").order_by("opened_at")
         yield from self._each(
-            self._first(rows),
+            first,
             rows,
             problem,
             kind=ProblemKind.OPEN_CIRCUIT,
@@ -137,7 +151,7 @@ class ConversionProblems:
                 ngettext("%(number)s circuit is open", "%(number)s circuits are open", count), count
             ),
             cause=_("Google rejects the account, so rows wait; a probe is sent automatically"),
-            sync_method__exact=SyncMethod.API,
+            sync_method__in=UPLOADED,
         )
 
     def _without_credentials(self) -> Iterator[Problem]:
@@ -160,7 +174,7 @@ class ConversionProblems:
                 ngettext("%(number)s site has no credentials", "%(number)s sites have no credentials", count), count
             ),
             cause=_("nothing is sent until they are stored"),
-            sync_method__exact=SyncMethod.API,
+            sync_method__in=UPLOADED,
         )
 
     def _failed_tests(self) -> Iterator[Problem]:
@@ -170,7 +184,7 @@ class ConversionProblems:
                 ProblemKind.FAILED_TEST,
                 page="credentials",
                 # A script does not use the credentials.
-                severity=Severity.SERIOUS if site.sync_method == SyncMethod.API else Severity.NOTICE,
+                severity=Severity.SERIOUS if site.sync_method in UPLOADED_HERE else Severity.NOTICE,
                 title=_("%(site)s: the connection test failed") % {"site": site.name},
                 since=site.credentials.checked_at,
             )
@@ -227,65 +241,6 @@ class ConversionProblems:
                 since=stuck.worst[0].claimed_at,
                 link=everything,
             )
-
-    # Sites, a few by name
-
-    @staticmethod
-    def _first(rows: QuerySet[Any]) -> list[Any]:
-        return list(rows[: MOST_NAMED + 1])
-
-    def _each(
-        self,
-        first: list[Any],
-        rows: QuerySet[Any],
-        problem: Callable[[Any], Problem],
-        *,
-        kind: ProblemKind,
-        title: Callable[[int], str],
-        cause: str,
-        severity: Severity = Severity.SERIOUS,
-        **filters: str,
-    ) -> Iterator[Problem]:
-        """Return a line for each of a few rows, or one line for many."""
-        if len(first) <= MOST_NAMED:
-            yield from map(problem, first)
-            return
-        names = [str(pk) for pk in rows.order_by().values_list("pk", flat=True)[:SITES_COUNTED]]
-        count = len(names)
-        everything = reverse("admin:ociqueue_site_changelist", query=filters)
-        yield Problem(
-            part=CONVERSIONS.queue,
-            kind=kind,
-            severity=severity,
-            title=title(count),
-            cause=cause,
-            count=count,
-            where=[place for row in first[:MOST_NAMED] for place in problem(row).where],
-            beyond=count - MOST_NAMED,
-            link=everything,
-            stands_for=[problem_key(CONVERSIONS.queue, kind, name) for name in names],
-        )
-
-    def _of_site(
-        self,
-        site: Site,
-        kind: ProblemKind,
-        *,
-        page: str = "change",
-        name: str = "",
-        severity: Severity = Severity.SERIOUS,
-        **columns: Any,
-    ) -> Problem:
-        link = reverse(f"admin:ociqueue_site_{page}", args=[site.pk])
-        return Problem(
-            part=CONVERSIONS.queue,
-            kind=kind,
-            name=name or str(site.pk),
-            severity=severity,
-            where=[Place(site.name, link=link, scope=str(site.pk))],
-            link=link,
-            **columns,
-        )
 
 
 def stuck_conversions(user: "User | AnonymousUser") -> QuerySet[Conversion]:

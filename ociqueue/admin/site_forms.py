@@ -8,16 +8,26 @@ from django.db.models import F, QuerySet, Value
 from django.db.models.functions import Concat
 from django.forms import ModelForm
 from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.admin import TabularInline
 
 from ociqueue.admin.permissions import may_administer
+from ociqueue.admin.switching import SENDERS, rows_in_flight
 from ociqueue.models import Site, SiteMembership
 from ociqueue.models.site import KEYS_USER_PREFIX
+from ociqueue.states import SyncMethod
 
 SENDER = "sync_method"
+
+
+def sender_choices() -> list[tuple[str, Any]]:
+    """Return the senders, each with what helps to choose it."""
+    text = '<b>{}</b> <span class="text-subtle">{}</span>'
+    return [(sender, format_html(text, sender.label, SENDERS[sender])) for sender in SyncMethod]
 
 
 class SiteForm(ModelForm[Site]):
@@ -27,6 +37,9 @@ class SiteForm(ModelForm[Site]):
         super().__init__(*args, **options)
         for field in self.fields.values():
             field.show_hidden_initial = True
+        if SENDER in self.fields:
+            said = [(_("If you change it:"),), *((sentence,) for sentence in rows_in_flight(self.instance))]
+            self.fields[SENDER].help_text = format_html_join(SafeString("<br>"), "{}", said)
 
     def clean(self) -> dict[str, Any] | None:
         """Reject a change of the sender if another user changed it since the page was opened."""

@@ -23,7 +23,7 @@ from ociqueue.admin.site_header import header_context, site_address
 from ociqueue.admin.site_setup import setup_steps
 from ociqueue.models import Site
 from ociqueue.site_health import SiteHealth, site_health
-from ociqueue.states import CONVERSIONS, ConversionStatus, SyncMethod
+from ociqueue.states import CONVERSIONS, UPLOADED_HERE, ConversionStatus, SyncMethod
 
 PANEL = ConversionPanel()
 
@@ -63,8 +63,8 @@ def _faults(site: Site, health: SiteHealth) -> Iterator[Blocker]:
         unknown = _("Paused: %(why)s. Nothing is exported or sent until the pause ends.")
         yield blocked((sentence if who else unknown) % {"why": site.pause_reason.rstrip("."), **who})
     if health.needs_credentials:
-        sentence = _("The site uses the Google Ads API and has no credentials: its conversions wait.")
-        yield blocked(sentence, **google)
+        sentence = _("The site uses the %(sender)s and has no credentials: its conversions wait.")
+        yield blocked(sentence % {"sender": site.get_sync_method_display()}, **google)
     if health.circuit:
         sentence = _("Google rejects the account (%(code)s): conversions wait, and nothing is sent.")
         circuit = {"link": _("Circuit"), "href": site_address(site, "circuit")}
@@ -87,11 +87,17 @@ def _works(site: Site, health: SiteHealth) -> Blocker:
     wait = _("nothing waits")
     if health.waiting:
         wait = ngettext("%(number)s conversion waits", "%(number)s conversions wait", health.waiting) % number_of
-    if site.sync_method == SyncMethod.API:
+    if pending := health.totals[ConversionStatus.UPLOADED]:
+        sentence = _(
+            "The site works: conversions are sent as they arrive, and %(wait)s. Google's verdict is pending for "
+            "%(pending)s."
+        )
+        number_of["pending"] = number(pending)
+    elif site.sync_method in UPLOADED_HERE:
         sentence = _("The site works: conversions are sent as they arrive, and %(wait)s.")
     else:
         sentence = _("The site works: its script exported %(when)s, and %(wait)s.")
-    return Blocker(BlockerKind.READY, sentence % {"wait": wait, "when": ago(site.last_export_at)})
+    return Blocker(BlockerKind.READY, sentence % {**number_of, "wait": wait, "when": ago(site.last_export_at)})
 
 
 def _states(site: Site, health: SiteHealth) -> Iterator[tuple[StateCount, Any]]:

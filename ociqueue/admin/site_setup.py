@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
@@ -24,10 +25,18 @@ class SetupStep:
 
 def setup_steps(site: Site) -> list[SetupStep]:
     """Return the steps of a new site; none once it has exported or sent something."""
-    if site.last_export_at or site.upload_batches.filter(sent_at__isnull=False).exists():
+    if _is_in_use(site):
         return []
-    steps = _steps_of_api_site(site) if site.sync_method == SyncMethod.API else _steps_of_script_site(site)
+    steps = _steps_of_script_site(site) if site.sync_method == SyncMethod.SCRIPT else _steps_of_upload_site(site)
     return [SetupStep(_("Settings"), is_done=True, href=site_address(site, "settings")), *steps]
+
+
+def _is_in_use(site: Site) -> bool:
+    sent = site.upload_batches.filter(sent_at__isnull=False)
+    if site.sync_method == SyncMethod.DATA_MANAGER:
+        # Only a verdict shows that it works, unless the site was switched.
+        sent = sent.filter(~Q(sender=site.sync_method) | Q(receipts__settled_at__isnull=False))
+    return bool(site.last_export_at) or sent.exists()
 
 
 def _steps_of_script_site(site: Site) -> Iterator[SetupStep]:
@@ -39,12 +48,16 @@ def _steps_of_script_site(site: Site) -> Iterator[SetupStep]:
     yield SetupStep(_("First export"), is_done=False, href=_list_of(site))
 
 
-def _steps_of_api_site(site: Site) -> Iterator[SetupStep]:
+def _steps_of_upload_site(site: Site) -> Iterator[SetupStep]:
     stored, google = Credentials.objects.filter(site=site).first(), site_address(site, "credentials")
     yield SetupStep(_("Store the credentials"), is_done=stored is not None, href=google)
     yield SetupStep(_("Pass the connection test"), is_done=bool(stored and stored.check_passed), href=google)
     yield SetupStep(_("First conversion"), is_done=site.conversions.exists(), href=_list_of(site))
-    yield SetupStep(_("First upload"), is_done=False, href=reverse("admin:ociqueue_uploadbatch_changelist"))
+    uploads = reverse("admin:ociqueue_uploadbatch_changelist", query={"site": site.pk})
+    is_sent = site.upload_batches.filter(sent_at__isnull=False).exists()
+    yield SetupStep(_("First upload"), is_done=is_sent, href=uploads)
+    if site.sync_method == SyncMethod.DATA_MANAGER:
+        yield SetupStep(_("First verdict of Google"), is_done=False, href=uploads)
 
 
 def is_copied(site: Site) -> bool:

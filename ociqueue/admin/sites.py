@@ -20,14 +20,14 @@ from unfold.views import ChangeList
 from kilit.access.roles import Role
 from kilit.console.formatting import ago, badge, column, link, number, two_lines
 from kilit.postgres.collation import NameOrder
-from ociqueue.admin import circuits, credentials, keys, pauses
+from ociqueue.admin import circuits, credentials, keys, pauses, switching
 from ociqueue.admin.permissions import may_administer, site_of
-from ociqueue.admin.site_forms import MembershipInline, SiteForm
+from ociqueue.admin.site_forms import SENDER, MembershipInline, SiteForm, sender_choices
 from ociqueue.admin.site_header import header_context, site_address
 from ociqueue.admin.site_page import overview
 from ociqueue.models import Site, SiteMembership
 from ociqueue.site_health import SiteHealth, site_health
-from ociqueue.states import ConversionStatus, SyncMethod
+from ociqueue.states import UPLOADED_HERE, ConversionStatus
 
 SETTINGS = ("name", "time_zone", "default_currency", "sync_method", "requeue_transient")
 KNOWN = ("public_id", "last_export_at", "last_ack_at", "created_at")
@@ -66,6 +66,7 @@ class SiteAdmin(ModelAdmin):
     ]
     add_fieldsets = [(None, {"fields": list(SETTINGS)})]
     readonly_fields = KNOWN
+    radio_fields = {SENDER: admin.VERTICAL}
     actions = None
     change_form_template = "admin/ociqueue/site_form.html"
 
@@ -98,8 +99,8 @@ class SiteAdmin(ModelAdmin):
 
     @admin.display(description=gettext_lazy("sent by"), ordering="sync_method")
     def sender(self, site: Site) -> SafeString:
-        if site.sync_method == SyncMethod.API:
-            return circuits.sender_cell(health(site))
+        if site.sync_method in UPLOADED_HERE:
+            return circuits.sender_cell(site, health(site))
         export = _("script, export %(when)s") % {"when": ago(site.last_export_at)}
         return two_lines(export, _("ack %(when)s") % {"when": ago(site.last_ack_at)})
 
@@ -150,6 +151,7 @@ class SiteAdmin(ModelAdmin):
             ("check_credentials", "credentials/check/", credentials.request_check),
             ("circuit", "circuit/", circuits.circuit_page),
             ("probe", "circuit/probe/", circuits.probe_now),
+            ("switch", "switch/", switching.switch_page),
         ]
         wrap = self.admin_site.admin_view
         own = [
@@ -157,6 +159,11 @@ class SiteAdmin(ModelAdmin):
             for name, route, view in pages
         ]
         return own + super().get_urls()  # type: ignore[no-any-return]
+
+    def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **options: Any) -> Any:
+        """Explain the senders where one is chosen."""
+        own = {"choices": sender_choices()} if db_field.name == SENDER else {}
+        return super().formfield_for_choice_field(db_field, request, **(options | own))
 
     # What may be changed
 
@@ -184,13 +191,15 @@ class SiteAdmin(ModelAdmin):
         """Save only what was changed on the page; the user who adds a site becomes its admin."""
         if change:
             obj.save(update_fields=form.changed_data)
+            if SENDER in form.changed_data:
+                switching.after_switch(obj)
             return
         super().save_model(request, obj, form, change)
         SiteMembership.objects.create(site=obj, user=request.user, role=Role.ADMIN)  # type: ignore[misc]
 
     def response_post_save_add(self, request: HttpRequest, obj: Site) -> HttpResponse:
         """Go on with what a new site needs next."""
-        page = "credentials" if obj.sync_method == SyncMethod.API else "ads_script"
+        page = "credentials" if obj.sync_method in UPLOADED_HERE else "ads_script"
         return HttpResponseRedirect(site_address(obj, page))
 
     def response_post_save_change(self, request: HttpRequest, obj: Site) -> HttpResponse:

@@ -60,7 +60,7 @@ class ExportView(ScriptView):
         ApiResponse("What was or would be claimed.", list[answers.Item] | answers.Preview),
         query=requests.ExportQuery,
         errors={
-            409: {"NOT_A_SCRIPT_SITE": "The site uses the Google Ads API."},
+            409: {"NOT_A_SCRIPT_SITE": "The site uses the Google Ads API or the Data Manager API."},
             503: {"SITE_PAUSED": "An operator paused the site; the message contains the reason."},
         },
     )
@@ -72,7 +72,8 @@ class ExportView(ScriptView):
         """
         site = self.site(request, asked.siteId)
         if site.sync_method != SyncMethod.SCRIPT:
-            raise ApiError(409, "NOT_A_SCRIPT_SITE", "This site uses the Google Ads API; remove its script.")
+            sender = SyncMethod(site.sync_method).label
+            raise ApiError(409, "NOT_A_SCRIPT_SITE", f"This site uses the {sender}; remove its script.")
         if asked.markAsExported != "true":
             return Response(export.preview(site, limit=asked.limit))
         if site.is_paused:

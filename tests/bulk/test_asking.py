@@ -28,7 +28,7 @@ def test_all_that_match_is_offered_once_something_is_filtered(make_person, site)
     assert offers(operator, "status=COMPLETED") == []
     assert offers(operator, "status=FAILED") == [
         "Retry — FAILED and RETRY only",
-        "Reset to queued — RETRY, PROCESSING and FAILED only",
+        "Reset to queued — RETRY, PROCESSING, UPLOADED and FAILED only",
     ]
     assert len(offers(operator, "code=X")) == 3
     assert offers(make_person("can", role="viewer", sites={site: "operator"}), "status=FAILED") == []

@@ -31,7 +31,7 @@ FILL_HOURS = """
     INSERT INTO lock_hourcount (queue, scope, state, hour, entered)
     SELECT 'conversion', site.id, state, date_trunc('hour', now()) - make_interval(hours => ago), 3
     FROM generate_series(%s, 0, -1) AS ago, ociqueue_site AS site,
-      unnest(ARRAY['QUEUED', 'RETRY', 'PROCESSING', 'COMPLETED', 'FAILED']) AS state
+      unnest(ARRAY['QUEUED', 'RETRY', 'PROCESSING', 'UPLOADED', 'COMPLETED', 'FAILED']) AS state
 """
 
 FILL_GROUPS = """

@@ -8,6 +8,7 @@ from kilit.console import dashboard
 from kilit.console.panels import panels
 from kilit.lock.models import Count
 from kilit.problems.registry import find_problems
+from ociqueue.states import ConversionStatus
 from tests.support.dashboard import BOARD, make_conversions, make_site, text_of
 
 pytestmark = pytest.mark.django_db
@@ -64,7 +65,7 @@ def test_a_member_of_no_site_sees_no_number_of_any(make_person) -> None:
 
     content = dashboard.fill_strip(CONVERSIONS, fresh("ayse"), now=timezone.now())
 
-    assert [state.rows for state in content.states] == [0] * 5
+    assert [state.rows for state in content.states] == [0] * len(ConversionStatus)
     assert (content.chart.well, content.oldest) == (0, None)
     assert "Theirs" not in text_of(client)
 

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.django_db
 LIST = "/admin/ociqueue/conversion/"
 LABELS = {
     "retry": "Retry — FAILED and RETRY only",
-    "reset": "Reset to queued — RETRY, PROCESSING and FAILED only",
-    "mark_failed": "Mark failed — QUEUED, RETRY and PROCESSING only",
+    "reset": "Reset to queued — RETRY, PROCESSING, UPLOADED and FAILED only",
+    "mark_failed": "Mark failed — QUEUED, RETRY, PROCESSING and UPLOADED only",
 }
 
 
@@ -99,7 +99,7 @@ def test_reset_clears_errors_only_when_reported(make_person, site, make_in_state
 
     answer = confirm(make_person(sites={site: "operator"}), "reset_to_queued", *rows, **clear)
 
-    assert said(answer) == ["Reset 3 of 5; 1 was COMPLETED; 1 was QUEUED."]
+    assert said(answer) == ["Reset 4 of 6; 1 was COMPLETED; 1 was QUEUED."]
     assert sorted(states(*rows)) == ["COMPLETED", *["QUEUED"] * 4]
     assert Conversion.objects.get(pk=rows[ConversionStatus.values.index("FAILED")].pk).provider_error_code == code
 
