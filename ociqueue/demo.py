@@ -17,9 +17,10 @@ from ociqueue.enqueue import enqueue
 from ociqueue.models import Conversion, Credentials, Receipt, Site, SiteMembership
 from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.models.queryset import failure
-from ociqueue.models.receipt import FIRST_CHECK_AFTER, settle
+from ociqueue.models.receipt import FIRST_CHECK_AFTER
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.results import Disposition, RowResult
+from ociqueue.uploader.settle import settle
 from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent
 
 SHOWCASE = "Ege Mobilya (demo)"
