@@ -86,6 +86,9 @@ class Provider(Protocol):
     def refresh(self) -> None:
         """Log in, so that revoked credentials are known before rows are claimed; raise CredentialsRejected."""
 
+    def can_send(self) -> bool:
+        """Return whether a request fits into the provider's quota now; the run asks before it claims rows."""
+
     def upload(self, batch: Sequence[Conversion], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
         """Send rows and return one result for each, in their order; never raise for an answer of the provider.
 

@@ -127,11 +127,16 @@ class UploadRun:
         return not notes
 
     def _logged_in(self, site: Site) -> Provider | None:
-        """Return the site's provider, logged in; rejected credentials open the circuit before rows are claimed."""
+        """Return the site's provider, logged in, unless its quota is used up for now.
+
+        Rejected credentials open the circuit before rows are claimed.
+        """
         try:
             used = (site.pk, sender_of(site))  # the site may get another sender while the run goes on
             provider = self.providers.get(used) or provider_for(site)
             self.providers[used] = provider
+            if not provider.can_send():
+                return None
             provider.refresh()
         except (CredentialsRejected, DecryptionError) as error:
             code = getattr(error, "code", "CREDENTIALS_UNREADABLE")

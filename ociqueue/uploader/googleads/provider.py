@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Hashable, Sequence
 from datetime import UTC
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from typing import Any
 
 from django.conf import settings
@@ -13,12 +13,12 @@ from django.conf import settings
 from ociqueue.models import Conversion
 from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.uploader.bisecting import bisect_rejected
+from ociqueue.uploader.google_login import google_credentials, login_error, login_rejected, refresh
 from ociqueue.uploader.googleads import responses
-from ociqueue.uploader.results import CredentialsRejected, RowResult
+from ociqueue.uploader.results import RowResult
 
 VERSION = "v26"
 SHORTEST_CALL = 0.5  # seconds
-LOGIN_TIMEOUT = 20.0
 TOKEN_EXPIRED = "OAUTH_TOKEN_EXPIRED"  # noqa: S105 - an error code
 
 
@@ -36,17 +36,10 @@ class GoogleAds:
     def __init__(self, account: GoogleAdsAccount) -> None:
         load_client()
         from google.ads.googleads.client import GoogleAdsClient  # noqa: PLC0415
-        from google.oauth2.credentials import Credentials  # noqa: PLC0415
 
         self.account = account
         # Built by hand: the client's own loaders log in at once, and ignore our token address.
-        self.credentials = Credentials(  # type: ignore[no-untyped-call]
-            None,
-            refresh_token=account.refresh_token,
-            client_id=account.client_id,
-            client_secret=account.client_secret,
-            token_uri=settings.GOOGLE_TOKEN_URI,
-        )
+        self.credentials = google_credentials(account)
         self.client = GoogleAdsClient(
             credentials=self.credentials,
             developer_token=account.developer_token or None,
@@ -59,15 +52,11 @@ class GoogleAds:
 
     def refresh(self) -> None:
         """Log in, so that revoked credentials are noticed before rows are claimed, and not taken for an outage."""
-        from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415
-        from google.auth.transport.requests import Request  # noqa: PLC0415
+        refresh(self.credentials)
 
-        if self.credentials.valid:
-            return
-        try:
-            self.credentials.refresh(partial(Request(), timeout=LOGIN_TIMEOUT))  # type: ignore[no-untyped-call]
-        except GoogleAuthError as error:
-            raise login_error(error) from None
+    def can_send(self) -> bool:
+        """Return true: Google counts requests of this API by developer token, and says when to wait."""
+        return True
 
     def upload(self, batch: Sequence[Conversion], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
         """Send rows in one request, or in parts if it is too large or Google does not say which row is invalid."""
@@ -103,7 +92,7 @@ class GoogleAds:
         except GoogleAPICallError as error:
             results = responses.read_transport_error(error, len(rows))
         except GoogleAuthError as error:
-            return responses.login_rejected(login_error(error), len(rows))
+            return login_rejected(login_error(error), len(rows))
         else:
             return responses.read_response(response, len(rows), request_id=self._request_ids.last, dry_run=dry_run)
         if again and results[0].code == TOKEN_EXPIRED:
@@ -140,22 +129,6 @@ class GoogleAds:
     @cached_property
     def service(self) -> Any:
         return self.client.get_service("ConversionUploadService", interceptors=[self._request_ids])
-
-
-def login_error(error: Any) -> CredentialsRejected:
-    """Distinguish rejected credentials from a login that could not be reached."""
-    from google.auth.exceptions import RefreshError  # noqa: PLC0415
-
-    message = f"{error.args[0] if error.args else error}"
-    named = next((name for name in responses.LOGIN_REJECTIONS if name in message), None)
-    # Only an answer rejects; a name that does not resolve or a broken connection is temporary.
-    if named is None and (error.retryable or not isinstance(error, RefreshError)):
-        return CredentialsRejected(
-            "LOGIN_UNREACHABLE", f"Google's login cannot be reached: {message}", is_temporary=True
-        )
-    code = (named or "login_refused").upper()
-    hint = "Google rejects the credentials: create a new refresh token and store it."
-    return CredentialsRejected(code, f"{hint} Google's answer: {message}", is_temporary=False)
 
 
 def request_ids() -> Any:

@@ -6,17 +6,16 @@ from datetime import timedelta
 from typing import Any
 
 from ociqueue.states import Category
+from ociqueue.uploader.google_login import LOGIN_REJECTIONS
 from ociqueue.uploader.googleads.errors import classify
 from ociqueue.uploader.meanings import Meaning, worst
-from ociqueue.uploader.results import GATES, CredentialsRejected, Disposition, RowResult
+from ociqueue.uploader.results import GATES, Disposition, RowResult
 
 UNPROVEN = "UNPROVEN_ANSWER"
 LONGEST_DELAY = 24 * 60 * 60  # seconds; a probe is sent once a day, whatever delay Google asks for
 QUOTA_OF_PROJECT = 3  # QuotaErrorDetails.QuotaRateScope.DEVELOPER
 UNSENDABLE = ("Invalid metadata", "Illegal header")
 PLUGIN_FAILED = "Getting metadata from plugin failed"
-# Login errors that waiting does not fix.
-LOGIN_REJECTIONS = ("invalid_grant", "unauthorized_client", "invalid_client", "invalid_scope", "deleted_client")
 
 
 @dataclass(frozen=True)
@@ -167,12 +166,6 @@ def no_time_left(rows: int) -> list[RowResult]:
     """Return results for rows that were not sent in time; the attempt counts, so that this ends."""
     message = "Earlier requests of the batch used up its time."
     return [RowResult(Disposition.RETRY, "NO_TIME_LEFT", Category.TRANSIENT, message, whole_request=True)] * rows
-
-
-def login_rejected(rejection: CredentialsRejected, rows: int) -> list[RowResult]:
-    """Return results for rows that were not sent because the credentials were rejected during the run."""
-    category = Category.TRANSIENT if rejection.is_temporary else Category.AUTH
-    return [RowResult(Disposition.GATE, rejection.code, category, str(rejection), whole_request=True)] * rows
 
 
 def _row_result(errors: list[ReportedError], request_id: str) -> RowResult:

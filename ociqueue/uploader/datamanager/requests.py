@@ -1,0 +1,64 @@
+"""Builds the bodies of requests; the same rows always give the same bytes."""
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import UTC
+from typing import Any
+
+from ociqueue.models import Conversion
+from ociqueue.models.credentials import GoogleAdsAccount
+
+MOST_EVENTS = 2000
+
+
+def split_requests(account: GoogleAdsAccount, rows: Sequence[Conversion]) -> Iterator[list[Conversion]]:
+    """Yield the rows of each request in their order: one conversion action, and single rows that go alone."""
+    together: dict[str, list[Conversion]] = {}
+    for row in rows:
+        key = f"alone {row.pk}" if row.send_alone else account.action_of(row.action)
+        together.setdefault(key, []).append(row)
+    for group in together.values():
+        for start in range(0, len(group), MOST_EVENTS):
+            yield group[start : start + MOST_EVENTS]
+
+
+def ingest_body(account: GoogleAdsAccount, rows: Sequence[Conversion], *, validate_only: bool) -> bytes:
+    """Return the body for rows of one conversion action."""
+    body = {
+        "destinations": [destination(account, account.action_of(rows[0].action))],
+        "events": [event(row) for row in rows],
+        **({"validateOnly": True} if validate_only else {}),
+    }
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
+def destination(account: GoogleAdsAccount, action: str) -> dict[str, Any]:
+    login = account.login_customer_id
+    return {
+        "operatingAccount": {"accountType": "GOOGLE_ADS", "accountId": account.customer_id},
+        **({"loginAccount": {"accountType": "GOOGLE_ADS", "accountId": login}} if login else {}),
+        "productDestinationId": action.rpartition("/")[2],
+    }
+
+
+def event(row: Conversion) -> dict[str, Any]:
+    click_id = next(name for name in row.CLICK_IDS if getattr(row, name))
+    consent = {
+        name: f"CONSENT_{value}"
+        for name, value in (
+            ("adUserData", row.consent_ad_user_data),
+            ("adPersonalization", row.consent_ad_personalization),
+        )
+        if value in (row.Consent.GRANTED, row.Consent.DENIED)
+    }
+    # In UTC: the site's zone may be changed between two attempts.
+    time = row.conversion_time.astimezone(UTC).isoformat("T", "seconds").replace("+00:00", "Z")
+    return {
+        "transactionId": row.order_id,
+        "eventTimestamp": time,
+        "adIdentifiers": {click_id: row.click_id},
+        "conversionValue": float(row.value),
+        "currency": row.currency,
+        "eventSource": "WEB",
+        **({"consent": consent} if consent else {}),
+    }
