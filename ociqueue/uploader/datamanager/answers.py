@@ -18,6 +18,7 @@ LONGEST_ID = 64
 REFUSED = "REQUEST_REFUSED"  # the code of a row that was in a refused request and was not named
 UNPROVEN = "UNPROVEN_ANSWER"
 UNREADABLE = "UNREADABLE_ANSWER"
+INVALID = "INVALID_ARGUMENT"
 OTHERS_REFUSED = "Google refused the request for other rows."
 FAILED_AT_GOOGLE = 500
 # `events[3]`, `events.events[3].currency`
@@ -110,19 +111,20 @@ def violations_of(answer: Answer, error: Mapping[str, Any]) -> list[Violation]:
     if answer.status >= FAILED_AT_GOOGLE:
         # Whatever else it says: the request may have been processed.
         return [Violation(reason if AT_ONCE.get(reason) == TEMPORARY else "UNAVAILABLE", message)]
-    found = [one for detail in details for one in violations_in(detail.get("fieldViolations"), reason=reason)]
+    found = [one for detail in details for one in violations_in(detail.get("fieldViolations"))]
+    if len(found) == 1 and not found[0].reason:
+        return [replace(found[0], reason=reason or INVALID)]
     if found:
-        return found
+        return [one if one.reason else replace(one, reason=INVALID) for one in found]
     if by_status and reason not in AT_ONCE:
         return [Violation(by_status, f"{reason}: {message}" if reason else message)]
     return [Violation(reason or text_of(error.get("status")) or UNREADABLE, message)]
 
 
-def violations_in(entries: object, *, reason: str = "") -> Iterator[Violation]:
+def violations_in(entries: object) -> Iterator[Violation]:
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict):
-            name = text_of(entry.get("reason")) or reason or "INVALID_ARGUMENT"
-            yield Violation(name, text_of(entry.get("description")), text_of(entry.get("field")))
+            yield Violation(*(text_of(entry.get(name)) for name in ("reason", "description", "field")))
 
 
 def result_of(violations: Sequence[Violation], request_id: str) -> RowResult:

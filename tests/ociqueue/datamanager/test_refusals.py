@@ -1,0 +1,250 @@
+"""Requests that the Data Manager API refuses: each reason ends as its table says, over real HTTP."""
+
+import json
+
+import pytest
+
+from kilit.lock.models import Event
+from ociqueue.models import Circuit, Conversion, Credentials, UploadBatch
+from ociqueue.uploader.datamanager.reasons import AT_ONCE
+from ociqueue.uploader.results import GATES, Disposition
+from ociqueue.uploader.upload_run import upload_due
+from simulators.datamanager import refusals
+from simulators.datamanager.calls import cut_after, cut_before, refuse
+from simulators.datamanager.refusals import GoogleRefusal, Violation
+from tests.support.uploads import account, states
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ON_ROWS = [name for name, meaning in AT_ONCE.items() if meaning.disposition == Disposition.FATAL]
+ON_ACCOUNTS = [name for name, meaning in AT_ONCE.items() if meaning.disposition in GATES]
+TEMPORARY = [name for name, meaning in AT_ONCE.items() if meaning.disposition == Disposition.RETRY]
+
+
+def test_the_table_has_no_other_kinds() -> None:
+    others = {name for name in AT_ONCE if name not in (*ON_ROWS, *ON_ACCOUNTS, *TEMPORARY)}
+    assert others == {"TOO_MANY_EVENTS"}
+    assert all(AT_ONCE[name].hint for name in (*ON_ROWS, *ON_ACCOUNTS) if name != "INVALID_ARGUMENT")
+
+
+@pytest.mark.parametrize("reason", [*ON_ROWS, "A_NEW_NAME"])
+def test_a_reason_that_names_a_row_fails_that_row_alone(data_manager, dm_site, make_rows, reason) -> None:
+    make_rows(dm_site, "good", "bad", "fine")
+    data_manager.refusals["bad"] = Violation("", reason, "Google's words.")
+
+    upload_due()
+
+    assert states(dm_site) == ["UPLOADED", "FAILED", "UPLOADED"]
+    bad = Conversion.objects.get(gclid="bad")
+    assert (bad.provider_error_code, bad.provider_error_category) == (reason, "VALIDATION")
+    assert "Google's words." in bad.last_error
+    assert [len(call.events) for call in data_manager.uploads] == [3, 2]
+    assert not Circuit.objects.open().exists()
+
+
+@pytest.mark.parametrize("reason", [*ON_ACCOUNTS, "A_NEW_NAME", "INVALID_FORMAT"])
+def test_a_reason_that_names_the_destination_opens_a_circuit(data_manager, dm_site, make_rows, reason) -> None:
+    make_rows(dm_site, count=3)
+    fault = GoogleRefusal(reason=reason, violations=[Violation("destinations[0].operating_account", reason)])
+    data_manager.replies.append(refuse(fault))
+
+    upload_due()
+
+    assert states(dm_site) == ["RETRY"] * 3
+    assert set(Conversion.objects.values_list("attempts_forgiven", "outcome_unknown")) == {(1, False)}
+    circuit = Circuit.objects.open().get()
+    wanted = AT_ONCE.get(reason)
+    only_action = wanted is not None and wanted.disposition == Disposition.GATE_ACTION
+    assert circuit.action == (Conversion.objects.first().action if only_action else Circuit.EVERY_ACTION)
+    assert circuit.code == reason
+    assert len(data_manager.uploads) == 1, "nothing is bisected"
+
+
+@pytest.mark.parametrize("reason", TEMPORARY)
+def test_a_temporary_reason_leaves_rows_for_another_attempt(data_manager, dm_site, make_rows, reason) -> None:
+    make_rows(dm_site, count=2)
+    status = "RESOURCE_EXHAUSTED" if AT_ONCE[reason].category == "RATE_LIMIT" else "UNAVAILABLE"
+    data_manager.replies.append(refuse(GoogleRefusal(status, reason)))
+
+    upload_due()
+
+    is_limit = AT_ONCE[reason].category == "RATE_LIMIT"
+    assert states(dm_site) == ["RETRY"] * 2
+    assert set(Conversion.objects.values_list("outcome_unknown", flat=True)) == {not is_limit}
+    assert set(Conversion.objects.values_list("provider_error_code", flat=True)) == {reason}
+    assert Circuit.objects.open().exists() == is_limit
+
+
+def test_a_request_that_is_too_large_is_sent_in_halves(data_manager, dm_site, make_rows) -> None:
+    make_rows(dm_site, count=4)
+
+    def at_most_one(call):
+        if len(call.events) > 1:
+            raise refusals.invalid(Violation("events", "TOO_MANY_EVENTS"))
+        return call.accept()
+
+    data_manager.upload_reply = at_most_one
+
+    upload_due()
+
+    assert states(dm_site) == ["UPLOADED"] * 4
+    assert len(data_manager.requests) == 4
+
+
+def test_rows_that_google_does_not_name_are_found_by_halving(data_manager, dm_site, make_rows) -> None:
+    make_rows(dm_site, *[f"row-{number}" for number in range(6)], "REFUSE-UNNAMED-1", "last")
+
+    upload_due()
+
+    assert states(dm_site) == ["UPLOADED"] * 6 + ["FAILED", "UPLOADED"]
+    assert not Circuit.objects.open().exists()
+
+
+def test_named_and_unnamed_rows_in_one_request(data_manager, dm_site, make_rows) -> None:
+    make_rows(dm_site, "a", "REFUSE-UNNAMED-1", "b", "REFUSE-INVALID_FORMAT-1", "c", "d")
+
+    upload_due()
+
+    ended = dict(Conversion.objects.values_list("gclid", "status"))
+    assert {name for name, status in ended.items() if status == "FAILED"} == {
+        "REFUSE-UNNAMED-1",
+        "REFUSE-INVALID_FORMAT-1",
+    }
+    assert list(ended.values()).count("UPLOADED") == 4
+
+
+def test_what_is_left_after_the_last_round_keeps_its_attempt(data_manager, dm_site, make_rows, monkeypatch) -> None:
+    """Google may name one row at a time: the rest of the batch is sent by the next one."""
+    monkeypatch.setattr("ociqueue.uploader.datamanager.provider.MOST_ROUNDS", 2)
+    data_manager.most_violations = 1
+    make_rows(dm_site, *[f"REFUSE-INVALID_FORMAT-{number}" for number in range(3)], "good")
+
+    upload_due()
+
+    assert states(dm_site) == ["FAILED"] * 3 + ["UPLOADED"]
+    assert Conversion.objects.get(gclid="good").attempts_forgiven == 1
+    assert list(UploadBatch.objects.order_by("created_at").values_list("size", "failed")) == [(4, 2), (2, 1)]
+
+
+def test_a_place_outside_the_request_is_never_used(data_manager, dm_site, make_rows) -> None:
+    make_rows(dm_site, "a", "b")
+    data_manager.replies.append(refuse(refusals.invalid(Violation("events[2].currency", "INVALID_CURRENCY_CODE"))))
+
+    upload_due()
+
+    assert states(dm_site) == ["UPLOADED"] * 2, "halves of it pass"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "wanted"),
+    [
+        (refusals.unauthenticated(), ("UNAUTHENTICATED", "store a new refresh token")),
+        (refusals.service_disabled(), ("SERVICE_DISABLED", "Enable the Data Manager API")),
+        (refusals.scope_insufficient(), ("ACCESS_TOKEN_SCOPE_INSUFFICIENT", "consent again with both scopes")),
+        (refusals.permission_denied(), ("PERMISSION_DENIED", "Access and security")),
+        (GoogleRefusal("PERMISSION_DENIED", "SOMETHING_NEW"), ("PERMISSION_DENIED", "SOMETHING_NEW")),
+    ],
+)
+def test_each_fault_of_the_login_says_what_to_do(data_manager, dm_site, make_rows, refusal, wanted) -> None:
+    code, hint = wanted
+    make_rows(dm_site, "one")
+    data_manager.replies.append(refuse(refusal))
+
+    upload_due()
+
+    circuit = Circuit.objects.open().get()
+    assert (circuit.code, circuit.category) == (code, "AUTH")
+    assert hint in circuit.reason
+    assert states(dm_site) == ["RETRY"]
+
+
+def test_a_rejected_token_is_replaced_before_the_next_attempt(data_manager, dm_site, make_rows) -> None:
+    make_rows(dm_site, "one")
+    data_manager.replies.append(refuse(refusals.unauthenticated()))
+    upload_due()
+    assert (data_manager.logins, len(data_manager.uploads)) == (1, 1), "no retries of the client's own"
+
+    Circuit.objects.all().probe_now()
+    upload_due()
+
+    assert states(dm_site) == ["UPLOADED"]
+    assert not Circuit.objects.open().exists()
+
+
+def test_a_wrong_action_stops_its_conversion_name_alone(data_manager, make_dm_site, make_rows) -> None:
+    site = make_dm_site(login={"conversion_actions": {"Teklif": "customers/1234567890/conversionActions/404"}})
+    make_rows(site, "a", action="Teklif")
+    make_rows(site, "b", action="Satış")
+    data_manager.unknown_actions.add("404")
+
+    upload_due()
+
+    assert states(site) == ["RETRY", "UPLOADED"]
+    assert Circuit.objects.open().get().action == "Teklif"
+
+
+def test_a_rate_limit_stops_all_sites_of_the_project(data_manager, make_dm_site, make_rows) -> None:
+    one, two, other = (make_dm_site(name=name) for name in ("one", "two", "other"))
+    Credentials.objects.store(other, account(client_id="another"))
+    make_rows(one, "a")
+    data_manager.replies.append(refuse(refusals.exhausted(retry_after=120)))
+
+    upload_due()
+
+    assert {circuit.site for circuit in Circuit.objects.open()} == {one, two}
+    assert {circuit.wait.total_seconds() for circuit in Circuit.objects.open()} == {120}
+
+
+@pytest.mark.parametrize("reply", [cut_before, cut_after])
+def test_no_answer_leaves_the_outcome_unknown_and_the_same_bytes_go_again(
+    data_manager, dm_site, make_rows, reply
+) -> None:
+    make_rows(dm_site, count=3)
+    data_manager.replies.append(reply)
+    upload_due()
+    assert set(Conversion.objects.values_list("status", "outcome_unknown")) == {("RETRY", True)}
+    assert "did not answer" in Conversion.objects.first().last_error
+
+    Conversion.objects.update(next_retry_at=None)
+    upload_due()
+
+    assert states(dm_site) == ["UPLOADED"] * 3
+    assert data_manager.uploads[0].body == data_manager.uploads[1].body
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [({}, "UNPROVEN_ANSWER"), ({"requestId": ""}, "UNPROVEN_ANSWER"), ({"requestId": "x" * 65}, "UNPROVEN_ANSWER")],
+)
+def test_an_answer_without_a_receipt_proves_nothing(data_manager, dm_site, make_rows, answer, code) -> None:
+    make_rows(dm_site, count=2)
+    data_manager.replies.append(lambda _: answer)
+
+    upload_due()
+
+    assert set(Conversion.objects.values_list("status", "outcome_unknown", "provider_error_code")) == {
+        ("RETRY", True, code)
+    }
+
+
+def test_two_requests_with_the_same_receipt_are_not_believed(data_manager, make_dm_site, make_rows) -> None:
+    """Their rows would be taken for one request's, and a verdict's places would mean other rows."""
+    site = make_dm_site(login={"conversion_actions": {"Teklif": "customers/1234567890/conversionActions/8"}})
+    make_rows(site, "a", action="Teklif")
+    make_rows(site, "b", action="Satış")
+    data_manager.replies.extend([lambda _: {"requestId": "same"}] * 2)
+
+    upload_due()
+
+    assert states(site) == ["UPLOADED", "RETRY"]
+
+
+def test_warnings_are_noted_on_the_rows_that_they_name(data_manager, dm_site, make_rows) -> None:
+    make_rows(dm_site, "a", "WARN-INVALID_FORMAT-1")
+
+    upload_due()
+
+    assert states(dm_site) == ["UPLOADED"] * 2
+    noted = Event.objects.of(Conversion.objects.get(gclid__startswith="WARN")).get(event_type="PROVIDER_WARNING")
+    assert "INVALID_FORMAT" in json.dumps(noted.details)
+    assert Event.objects.filter(event_type="PROVIDER_WARNING").count() == 1
