@@ -35,7 +35,7 @@ STATUSES: Mapping[int, str] = {
 
 
 @dataclass(frozen=True)
-class Violation:
+class FieldViolation:
     """One error of a refusal: a reason, and the field that it is about."""
 
     reason: str
@@ -79,7 +79,7 @@ def read_refusal(answer: Answer, rows: int) -> list[RowResult]:
     error = error_of(answer)
     request_id = request_id_of(error)
     found = violations_of(answer, error)
-    named: dict[int, list[Violation]] = defaultdict(list)
+    named: dict[int, list[FieldViolation]] = defaultdict(list)
     for violation in found:
         at = violation.index(rows)
         if at is not None:
@@ -102,7 +102,7 @@ def read_refusal(answer: Answer, rows: int) -> list[RowResult]:
     return [result] * rows
 
 
-def violations_of(answer: Answer, error: Mapping[str, Any]) -> list[Violation]:
+def violations_of(answer: Answer, error: Mapping[str, Any]) -> list[FieldViolation]:
     """Return what a refusal says: its field violations, or the reason or status of the whole."""
     message = text_of(error.get("message")) or f"Google answered with HTTP status {answer.status} and no reason."
     details = details_of(error)
@@ -110,24 +110,24 @@ def violations_of(answer: Answer, error: Mapping[str, Any]) -> list[Violation]:
     by_status = STATUSES.get(answer.status)
     if answer.status >= FAILED_AT_GOOGLE:
         # Whatever else it says: the request may have been processed.
-        return [Violation(reason if AT_ONCE.get(reason) == TEMPORARY else "UNAVAILABLE", message)]
+        return [FieldViolation(reason if AT_ONCE.get(reason) == TEMPORARY else "UNAVAILABLE", message)]
     found = [one for detail in details for one in violations_in(detail.get("fieldViolations"))]
     if len(found) == 1 and not found[0].reason:
         return [replace(found[0], reason=reason or INVALID)]
     if found:
         return [one if one.reason else replace(one, reason=INVALID) for one in found]
     if by_status and reason not in AT_ONCE:
-        return [Violation(by_status, f"{reason}: {message}" if reason else message)]
-    return [Violation(reason or text_of(error.get("status")) or UNREADABLE, message)]
+        return [FieldViolation(by_status, f"{reason}: {message}" if reason else message)]
+    return [FieldViolation(reason or text_of(error.get("status")) or UNREADABLE, message)]
 
 
-def violations_in(entries: object) -> Iterator[Violation]:
+def violations_in(entries: object) -> Iterator[FieldViolation]:
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict):
-            yield Violation(*(text_of(entry.get(name)) for name in ("reason", "description", "field")))
+            yield FieldViolation(*(text_of(entry.get(name)) for name in ("reason", "description", "field")))
 
 
-def result_of(violations: Sequence[Violation], request_id: str) -> RowResult:
+def result_of(violations: Sequence[FieldViolation], request_id: str) -> RowResult:
     found = worst(violation.meaning for violation in violations)
     first = next(violation for violation in violations if violation.meaning == found)
     message = " ".join(filter(None, (found.hint, *(describe(violation) for violation in violations[:10]))))
@@ -141,7 +141,7 @@ def result_of(violations: Sequence[Violation], request_id: str) -> RowResult:
     )
 
 
-def describe(violation: Violation) -> str:
+def describe(violation: FieldViolation) -> str:
     """Return Google's own words; the row's place in the request means nothing to a reader."""
     path = EVENT.sub("", violation.field).lstrip(".")
     where = f" ({path[:200]})" if path else ""

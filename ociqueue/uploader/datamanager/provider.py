@@ -56,7 +56,7 @@ class DataManager:
         batch: Sequence[Conversion],
         *,
         dry_run: bool,
-        job_id: int | None = None,  # noqa: ARG002 - Google numbers these requests itself
+        job_id: int | None = None,
     ) -> list[RowResult]:
         """Send rows in as many requests as they need; after a fault of the account or an outage the rest waits."""
         sending = Sending(self, dry_run=dry_run)

@@ -39,6 +39,7 @@ def test_a_login_is_stored_sealed_and_the_probe_is_rung_for(admin, site) -> None
         **{name: FULL[name] for name in ("client_id", "client_secret", "refresh_token", "developer_token")},
         "customer_id": MINE,
         "login_customer_id": "1112223333",
+        "service_account": "",
         "conversion_action": f"customers/{MINE}/conversionActions/7654321",
         "conversion_actions": {
             "Teklif": f"customers/{MINE}/conversionActions/7654322",
