@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 UPLOAD = _("Uploads due conversions to Google Ads, in case a doorbell was lost.")
 RECOVER = _("Takes conversions back from scripts and workers that never reported.")
 CAP = _("Fails conversions that used up their attempts.")
+RECONCILE = _("Compares what was sent with what Google counted.")
 REQUEUE = _("Retries TRANSIENT failures on sites that ask for it.")
 
 
@@ -28,6 +29,7 @@ class OciQueueConfig(AppConfig):
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
         from ociqueue import operations, webhooks  # noqa: PLC0415
         from ociqueue.models import Conversion, Credentials  # noqa: PLC0415
+        from ociqueue.reconcile import run as reconcile  # noqa: PLC0415
         from ociqueue.scopes import SiteScopes  # noqa: PLC0415
         from ociqueue.sweeps import CAP_MIN_AGE, attempt_cap, finished, recover_processing, requeue_transient  # noqa: PLC0415
         from ociqueue.uploader.connection_test import check_requested  # noqa: PLC0415
@@ -41,6 +43,9 @@ class OciQueueConfig(AppConfig):
         register_doorbell("oci_upload", is_due=lambda: due_sites().exists(), answer=answer_bell)
         checks_due = Credentials.objects.awaiting_check
         register_doorbell("oci_check_credentials", is_due=lambda: checks_due().exists(), answer=check_requested)
+        compare, compares_due = reconcile.answer_bell, reconcile.due_sites
+        register_doorbell("oci_reconcile", is_due=lambda: compares_due().exists(), answer=compare)
+        register_sweep("oci_reconcile", every=timedelta(hours=1), run=compare, about=RECONCILE)
         cap = partial(attempt_cap, min_age=CAP_MIN_AGE)
         register_sweep("oci_upload", every=timedelta(minutes=10), run=answer_bell, about=UPLOAD)
         register_sweep("oci_recover_processing", every=timedelta(minutes=5), run=recover_processing, about=RECOVER)

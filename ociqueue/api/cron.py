@@ -83,3 +83,9 @@ class UploadView(BellView):
     """Upload due conversions through the Google Ads API."""
 
     task = "oci_upload"
+
+
+class ReconcileView(BellView):
+    """Compare what was sent with what Google counted."""
+
+    task = "oci_reconcile"

@@ -17,6 +17,7 @@ urlpatterns = [
     path("cron/oci/upload", cron.UploadView.as_view()),
     # The name that older schedulers use.
     path("cron/oci/process-offline-conversions", cron.UploadView.as_view()),
+    path("cron/oci/reconcile", cron.ReconcileView.as_view()),
     path("cron/oci/attempt-cap", cron.CapView.as_view()),
     path("cron/oci/requeue-transient", cron.RequeueView.as_view()),
 ]

@@ -1,11 +1,23 @@
-"""Sites and their members, conversions, upload batches, receipts, circuits, credentials and quotas."""
+"""Sites and their members, conversions, upload batches, receipts, circuits, credentials, quotas and Google's counts."""
 
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.circuit import Circuit
 from ociqueue.models.conversion import Conversion
 from ociqueue.models.credentials import Credentials
 from ociqueue.models.quota import RequestQuota
+from ociqueue.models.readback import ReadBack, UploadSummary
 from ociqueue.models.receipt import Receipt
 from ociqueue.models.site import Site, SiteMembership
 
-__all__ = ["Circuit", "Conversion", "Credentials", "Receipt", "RequestQuota", "Site", "SiteMembership", "UploadBatch"]
+__all__ = [
+    "Circuit",
+    "Conversion",
+    "Credentials",
+    "ReadBack",
+    "Receipt",
+    "RequestQuota",
+    "Site",
+    "SiteMembership",
+    "UploadBatch",
+    "UploadSummary",
+]

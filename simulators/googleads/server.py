@@ -15,6 +15,7 @@ from google.ads.googleads.v26.services.types.conversion_upload_service import Up
 from google.ads.googleads.v26.services.types.google_ads_service import SearchGoogleAdsRequest, SearchGoogleAdsResponse
 
 from simulators.google.login import login_handler
+from simulators.googleads.books import BY_ACTION, BY_CLIENT, Books
 from simulators.googleads.certificate import make_certificate
 from simulators.googleads.proxy import Proxy
 from simulators.googleads.responses import FAILURE_KEY, failure, response
@@ -44,6 +45,8 @@ class Call:
                 found.append({"family": "conversion_upload_error", "name": "ORDER_ID_ALREADY_IN_USE", "index": index})
             elif not self.request.validate_only:
                 self.server.applied[row.order_id] = self.raw
+        if not self.request.validate_only:
+            self.server.books.record(self.request, {error.get("index") for error in found})
         return response(self.request, found, results=results)
 
     def refuse(self, code: str, *errors: dict[str, Any], details: str = "") -> Any:
@@ -69,6 +72,7 @@ class GoogleAdsServer:
     replies: deque[Reply] = field(default_factory=deque)
     applied: dict[str, bytes] = field(default_factory=dict)
     errors: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # by click id
+    books: Books = field(default_factory=Books)
     search: Callable[[Any], list[dict[str, Any]]] | None = None
     login: str = "ok"
     logins: int = 0
@@ -103,6 +107,7 @@ class GoogleAdsServer:
         self.replies.clear()
         self.applied.clear()
         self.errors.clear()
+        self.books = Books()
         self.search, self.login, self.logins = None, "ok", 0
 
     @property
@@ -148,6 +153,9 @@ class GoogleAdsServer:
     def _account(self, asked: Any) -> list[dict[str, Any]]:
         """Return a healthy account with one action that accepts uploads, number 7."""
         customer = f"customers/{asked.customer_id}"
+        for resource in (BY_CLIENT, BY_ACTION):
+            if f"FROM {resource}" in asked.query:
+                return self.books.summaries(asked.customer_id, resource)
         if "FROM customer" in asked.query:
             setting = {"google_ads_conversion_customer": customer, "accepted_customer_data_terms": True}
             return [
@@ -155,6 +163,7 @@ class GoogleAdsServer:
                     "customer": {
                         "id": int(asked.customer_id),
                         "descriptive_name": "Demo",
+                        "time_zone": self.books.zone,
                         "conversion_tracking_setting": setting,
                     }
                 }

@@ -1,0 +1,119 @@
+"""Google's upload summaries: read through the Google Ads API, or sent by a site's script."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+
+from ociqueue.models import ReadBack, Site, UploadSummary
+
+if TYPE_CHECKING:
+    from ociqueue.uploader.googleads.provider import GoogleAds
+
+CUSTOMER = "SELECT customer.id, customer.time_zone FROM customer"
+CLIENTS = """
+    SELECT offline_conversion_upload_client_summary.client,
+      offline_conversion_upload_client_summary.alerts
+    FROM offline_conversion_upload_client_summary
+"""
+ACTIONS = """
+    SELECT offline_conversion_upload_conversion_action_summary.client,
+      offline_conversion_upload_conversion_action_summary.conversion_action_id,
+      offline_conversion_upload_conversion_action_summary.conversion_action_name,
+      offline_conversion_upload_conversion_action_summary.daily_summaries,
+      offline_conversion_upload_conversion_action_summary.alerts
+    FROM offline_conversion_upload_conversion_action_summary
+"""
+
+
+@dataclass(frozen=True)
+class DaySummary:
+    upload_date: date
+    action_id: int
+    action_name: str
+    client: str
+    successful: int
+    failed: int
+    pending: int
+
+
+@dataclass(frozen=True)
+class GoogleAlert:
+    """An error in the uploads of the most recent day, and its share of them."""
+
+    error: str
+    share: float
+    client: str
+    action: str = ""
+
+
+@dataclass(frozen=True)
+class Reading:
+    customer_id: str
+    time_zone: str
+    summaries: list[DaySummary]
+    alerts: list[GoogleAlert] = field(default_factory=list)
+
+
+def read_account(provider: "GoogleAds") -> Reading:
+    """Ask Google for the account's summaries; only workers call this."""
+    from ociqueue.uploader.connection_test import query  # noqa: PLC0415
+
+    customer = next(iter(query(provider, CUSTOMER))).customer
+    clients = [row.offline_conversion_upload_client_summary for row in query(provider, CLIENTS)]
+    actions = [row.offline_conversion_upload_conversion_action_summary for row in query(provider, ACTIONS)]
+    return Reading(
+        customer_id=provider.account.customer_id,
+        time_zone=customer.time_zone,
+        summaries=[day for action in actions for day in _days(action)],
+        alerts=[
+            *_alerts(clients, lambda _summary: ""),
+            *_alerts(actions, lambda summary: summary.conversion_action_name),
+        ],
+    )
+
+
+def store(site: Site, reading: Reading, *, read_at: datetime) -> None:
+    """Store what Google says for a site; the same answer may be stored again."""
+    rows = [UploadSummary(site=site, read_at=read_at, **asdict(day)) for day in reading.summaries]
+    with transaction.atomic():
+        UploadSummary.objects.store(site, rows, read_at=read_at)
+        ReadBack.objects.note(
+            site,
+            customer_id=reading.customer_id,
+            time_zone=reading.time_zone,
+            read_at=read_at,
+            alerts=[asdict(alert) for alert in reading.alerts],
+            error="",
+        )
+
+
+def _days(action: Any) -> Iterator[DaySummary]:
+    for day in action.daily_summaries:
+        if day.upload_date:
+            yield DaySummary(
+                upload_date=date.fromisoformat(day.upload_date),
+                action_id=action.conversion_action_id,
+                action_name=action.conversion_action_name[:200],
+                client=_enum_name(action, "client"),
+                successful=day.successful_count,
+                failed=day.failed_count,
+                pending=day.pending_count,
+            )
+
+
+def _alerts(summaries: Iterable[Any], action: Callable[[Any], str]) -> Iterator[GoogleAlert]:
+    for summary in summaries:
+        for alert in summary.alerts:
+            family = alert.error.WhichOneof("error_code")
+            name = _enum_name(alert.error, family) if family else "UNKNOWN"
+            yield GoogleAlert(name, alert.error_percentage, _enum_name(summary, "client"), action(summary)[:200])
+
+
+def _enum_name(message: Any, name: str) -> str:
+    """Return the name of an enum's value; one that this version does not know is named by its number."""
+    number = getattr(message, name)
+    known = message.DESCRIPTOR.fields_by_name[name].enum_type.values_by_number.get(number)
+    return str(known.name) if known else f"{name}_{number}"
