@@ -20,7 +20,7 @@ from kilit.bulk.item_filter import BulkFilter
 from kilit.bulk.search import PrefixSearch, by
 from kilit.lock.identity import first_at
 from kilit.postgres.collation import NameOrder
-from ociqueue.models import Site
+from ociqueue.models import Receipt, Site
 from ociqueue.models.conversion import CLICK_ID, FAILURES
 from ociqueue.states import CONVERSIONS, Category
 
@@ -32,9 +32,11 @@ def _sites_of(user: Any) -> list[tuple[str, str]]:
 
 
 class UnansweredFilter(ChoiceFilter):
-    """Sent and not answered; there is no index for it, so only recent days are searched."""
+    """Without a verdict; or sent and not answered, for which there is no index, so only recent days are searched."""
 
     def condition(self, value: str, *, as_of: datetime | None = None) -> Q:
+        if value == "verdict":
+            return Q(pk__in=Receipt.objects.open().values("batch"))
         since = (as_of or timezone.now()) - UNANSWERED_WITHIN
         return Q(sent_at__isnull=False, answered_at=None, pk__gte=first_at(since))
 
@@ -74,7 +76,10 @@ UPLOAD_FILTERS = FilterSet(
     (
         ChoiceFilter(name="site", title=_("site"), column="site", choices=_sites_of, index="batch_of_site"),
         UnansweredFilter(
-            name="answer", title=_("answer"), column="answered_at", choices=[("none", _("No answer, last 30 days"))]
+            name="answer",
+            title=_("answer"),
+            column="answered_at",
+            choices=[("verdict", _("Waiting for the verdict")), ("none", _("No answer, last 30 days"))],
         ),
         AgeFilter(),
     )

@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy
 from kilit.console.formatting import badge, breakable, column, number, since, two_lines
 from kilit.console.listing import LongListAdmin
 from ociqueue.admin.columns import error, name, state
+from ociqueue.admin.receipts import IN_ORDER, RECEIPTS, SIZE, receipt_line, settled_counts, verdict_badge
 from ociqueue.filters import UPLOAD_FILTERS
 from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.presenters import with_upload
@@ -45,6 +46,8 @@ def sent(batch: UploadBatch) -> SafeString | str:
 def answer(batch: UploadBatch) -> SafeString:
     if batch.answered_at and batch.note and not batch.request_id:
         return badge(_("call failed"), "warning", title=batch.note)
+    if batch.received:
+        return verdict_badge(batch)
     if batch.answered_at:
         return badge(_("answered"), "success")
     if not batch.sent_at:
@@ -58,8 +61,14 @@ def answer(batch: UploadBatch) -> SafeString:
 def result(batch: UploadBatch) -> SafeString | str:
     if not batch.answered_at:
         return "-"
-    late = _("too late for %(number)s") % {"number": number(batch.late)} if batch.late else ""
-    return two_lines(" / ".join(map(number, (batch.accepted, batch.failed, batch.put_off))), late)
+    settled = settled_counts(batch)
+    late = batch.late + settled.late
+    below = [
+        _("verdict pending: %(number)s") % {"number": number(settled.pending)} if settled.pending else "",
+        _("too late for %(number)s") % {"number": number(late)} if late else "",
+    ]
+    counts = (batch.accepted + settled.confirmed, batch.failed + settled.rejected, batch.put_off + settled.put_off)
+    return two_lines(" / ".join(map(number, counts)), ", ".join(filter(None, below)))
 
 
 @admin.display(description=gettext_lazy("note"))
@@ -79,15 +88,24 @@ def job(batch: UploadBatch) -> str:
     return _("%(sent)s; Google answered %(answered)s") % {"sent": batch.job_id, "answered": batch.answered_job_id}
 
 
-site = column("site", gettext_lazy("site"), lambda batch: batch.site.name)
+site = column("site", gettext_lazy("site"), lambda batch: two_lines(batch.site.name, batch.get_sender_display()))
 whole_id = column("whole_id", gettext_lazy("id"), lambda batch: breakable(str(batch.pk)))
 
 FIELDSETS: Any = [
     (
         None,
-        {"fields": [(answer, "site"), (size, whole_id), ("created_at", "sent_at"), ("answered_at", "request_id"), job]},
+        {
+            "fields": [
+                (answer, "site"),
+                ("sender", size),
+                whole_id,
+                ("created_at", "sent_at"),
+                ("answered_at", "request_id"),
+                job,
+            ]
+        },
     ),
-    (gettext_lazy("Results"), {"fields": [("accepted", "failed"), ("put_off", "late"), "note"]}),
+    (gettext_lazy("Results"), {"fields": [("accepted", "received"), ("failed", "put_off"), "late", "note"]}),
 ]
 READ_ONLY: Any = [field for field in flatten_fieldsets(FIELDSETS) if callable(field)]
 
@@ -105,22 +123,33 @@ class UploadBatchAdmin(LongListAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[UploadBatch]:
         """Show uploads of the user's sites; the list of rows is loaded only on an upload's own page."""
         sites = list(Site.objects.seen_by(request.user).values_list("pk", flat=True))
-        return super().get_queryset(request).filter(site__in=sites).defer("row_ids")  # type: ignore[no-any-return]
+        return super().get_queryset(request).filter(site__in=sites).defer("row_ids").prefetch_related(RECEIPTS)  # type: ignore[no-any-return]
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         batch = self.get_object(request, unquote(object_id))
-        options["extra_context"] = {**(rows_of(batch) if batch else {}), "show_history": False}
+        chosen = request.GET.get("receipt", "")
+        options["extra_context"] = {**(rows_of(batch, chosen) if batch else {}), "show_history": False}
         return super().change_view(request, object_id, *args, **options)  # type: ignore[no-any-return]
 
 
-def rows_of(batch: UploadBatch) -> dict[str, Any]:
+def rows_of(batch: UploadBatch, chosen: str) -> dict[str, Any]:
+    """Return an upload's receipts, and its rows: those of one receipt in the order that was sent, or all."""
+    receipts = list(IN_ORDER.filter(batch=batch).annotate(size=SIZE))
+    receipt = next((each for each in receipts if str(each.pk) == chosen or len(receipts) == 1), None)
+    if receipt:
+        receipt.refresh_from_db(fields=["row_ids"])
     # An upload that was not sent yet has no list; then the rows that it claimed are shown.
     claimed = Conversion.objects.in_batch(batch.pk).order_by("pk").values_list("pk", flat=True)
-    ids = batch.row_ids or list(claimed)
+    ids = receipt.row_ids if receipt else batch.row_ids or list(claimed)
     mine = with_upload(Conversion.objects.filter(pk__in=ids[:MOST_ROWS], site=batch.site_id))
     found = {row.pk: row for row in mine}
-    rows = [found[pk] for pk in ids[:MOST_ROWS] if pk in found]
-    shown = [(row, name(row), state(row), error(row)) for row in rows]
-    context = {"shown": number(MOST_ROWS), "all": number(len(ids))}
+    rows = [(place, found[pk]) for place, pk in enumerate(ids[:MOST_ROWS]) if pk in found]
+    context = {"shown": number(MOST_ROWS), "all": number(len(ids)), "request": receipt.request_id if receipt else ""}
     title = _("The first %(shown)s of %(all)s rows") if len(ids) > MOST_ROWS else _("Rows (%(all)s)")
-    return {"batch_rows": shown, "batch_rows_title": title % context}
+    of_request = _("Rows of request %(request)s in the order sent") if receipt else ""
+    return {
+        "receipts": [receipt_line(each) for each in receipts],
+        "receipt": receipt,
+        "batch_rows": [(place, row, name(row), state(row), error(row)) for place, row in rows],
+        "batch_rows_title": ": ".join(filter(None, (of_request, title))) % context,
+    }

@@ -101,6 +101,8 @@ def _uploaded(row: Conversion) -> Iterator[Blocker]:
         sentence = _("Google has had it since %(taken)s. Its verdict is asked for at %(next)s.")
     yield waiting(sentence % values, **where)
     yield waiting(_("The verdict usually comes within 24 hours. If there is none after 72 hours, it is sent again."))
+    if receipt.note:
+        yield blocked(explain(receipt.note), **_site_link(row))
     if due < timezone.now():
         yield from no_worker()
 

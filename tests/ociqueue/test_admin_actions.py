@@ -5,11 +5,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.db.models.functions import Now
 from django.test import Client
 
 from kilit.lock.models import Event
 from ociqueue.admin import ConversionAdmin
-from ociqueue.models import Conversion, Site
+from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.states import Category, ConversionStatus
 
 pytestmark = pytest.mark.django_db
@@ -33,6 +34,8 @@ def make_in_state(make_conversion) -> Callable[..., Conversion]:
             rows.claim(limit=1)
         if status == "RETRY":
             rows.move("recover", claimed_at=None)
+        if status == "UPLOADED":
+            rows.move("receive", open_batch=UploadBatch.objects.create(site=site, size=1, sent_at=Now()))
         if status == "COMPLETED":
             rows.ack()
         if status == "FAILED":
@@ -100,7 +103,7 @@ def test_reset_clears_errors_only_when_reported(make_person, site, make_in_state
     answer = confirm(make_person(sites={site: "operator"}), "reset_to_queued", *rows, **clear)
 
     assert said(answer) == ["Reset 4 of 6; 1 was COMPLETED; 1 was QUEUED."]
-    assert sorted(states(*rows)) == ["COMPLETED", *["QUEUED"] * 4]
+    assert sorted(states(*rows)) == ["COMPLETED", *["QUEUED"] * 5]
     assert Conversion.objects.get(pk=rows[ConversionStatus.values.index("FAILED")].pk).provider_error_code == code
 
 
@@ -150,6 +153,7 @@ def test_a_reason_is_asked_for(make_person, site, make_in_state, verb: str, numb
         ("QUEUED", ["Mark failed"]),
         ("RETRY", ["Retry", "Reset to queued", "Mark failed"]),
         ("PROCESSING", ["Reset to queued", "Mark failed"]),
+        ("UPLOADED", ["Reset to queued", "Mark failed"]),
         ("COMPLETED", ["Correct and resend"]),
         ("FAILED", ["Correct and resend", "Retry", "Reset to queued"]),
     ],
