@@ -1,30 +1,16 @@
-"""Tests a site's credentials: does the login work, do the conversion actions exist, do they accept uploads."""
+"""Tests a site's credentials by what its sender needs. Only a worker loads the modules that call Google."""
 
 import logging
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
-
-from django.conf import settings
 
 from kilit.access.encryption import DecryptionError
 from ociqueue.models import Credentials
-from ociqueue.uploader.googleads.provider import GoogleAds
-from ociqueue.uploader.googleads.responses import reported_errors
-from ociqueue.uploader.results import CredentialsRejected
+from ociqueue.models.credentials import GoogleAdsAccount
+from ociqueue.states import SyncMethod
+from ociqueue.uploader.results import CredentialsRejected, Provider
 
 logger = logging.getLogger(__name__)
-
-CUSTOMER = """
-    SELECT customer.id, customer.descriptive_name,
-      customer.conversion_tracking_setting.google_ads_conversion_customer,
-      customer.conversion_tracking_setting.accepted_customer_data_terms
-    FROM customer
-"""
-ACTIONS = """
-    SELECT conversion_action.resource_name, conversion_action.name, conversion_action.type, conversion_action.status
-    FROM conversion_action
-"""
 
 
 @dataclass(frozen=True)
@@ -53,57 +39,24 @@ def check(credentials: Credentials) -> list[CheckFinding]:
 
 def check_account(credentials: Credentials) -> Iterator[CheckFinding]:
     """Yield findings until one makes the rest pointless."""
+    from ociqueue.uploader.datamanager import account_check as data_manager  # noqa: PLC0415
+    from ociqueue.uploader.googleads import account_check as google_ads  # noqa: PLC0415
+
     try:
-        provider = GoogleAds(credentials.account())
-        provider.refresh()
-    except (DecryptionError, CredentialsRejected) as error:
+        account = credentials.account()
+    except DecryptionError as error:
         yield CheckFinding("Login", str(error), passed=False)
         return
-    yield CheckFinding("Login", "Google accepts the refresh token.")
+    if credentials.site.sync_method == SyncMethod.DATA_MANAGER:
+        yield from data_manager.check_account(account)
+    else:
+        yield from google_ads.check_account(account)
+
+
+def check_login(provider: Provider, account: GoogleAdsAccount) -> CheckFinding:
     try:
-        customer = next(iter(query(provider, CUSTOMER))).customer
-        actions = {row.conversion_action.resource_name: row.conversion_action for row in query(provider, ACTIONS)}
-    except Exception as error:  # noqa: BLE001 - whatever Google's client raises is the finding
-        yield CheckFinding("Customer", describe(error), passed=False)
-        return
-    yield from check_customer(provider, customer)
-    yield from check_actions(provider, actions)
-
-
-def query(provider: GoogleAds, text: str) -> Any:
-    service = provider.client.get_service("GoogleAdsService")
-    request = {"customer_id": provider.account.customer_id, "query": text}
-    return service.search(request=request, timeout=settings.GOOGLE_ADS_TIMEOUT, retry=None)
-
-
-def check_customer(provider: GoogleAds, customer: Any) -> Iterator[CheckFinding]:
-    yield CheckFinding("Customer", f"{customer.descriptive_name} ({customer.id})")
-    setting = customer.conversion_tracking_setting
-    owner = setting.google_ads_conversion_customer.removeprefix("customers/")
-    if owner and owner != provider.account.customer_id:
-        message = f"Upload to {owner}: Google rejects this account's clicks elsewhere."
-        yield CheckFinding("Another account owns the conversions", message, passed=False)
-    if not setting.accepted_customer_data_terms:
-        yield CheckFinding("Customer data terms", "Not accepted; required only for enhanced conversions.")
-
-
-def check_actions(provider: GoogleAds, actions: dict[str, Any]) -> Iterator[CheckFinding]:
-    account, enums = provider.account, provider.client.enums
-    accepts_uploads = (enums.ConversionActionTypeEnum.UPLOAD_CLICKS, enums.ConversionActionStatusEnum.ENABLED)
-    for resource in sorted({account.conversion_action, *account.conversion_actions.values()}):
-        action = actions.get(resource)
-        if action is None:
-            passed, message = False, f"{resource} is not in this account."
-        elif (action.type_, action.status) != accepts_uploads:
-            passed, message = False, f"{action.name} must be an enabled action for click imports."
-        else:
-            passed, message = True, f"{action.name} accepts uploads."
-        yield CheckFinding("Conversion action", message, passed)
-
-
-def describe(error: Exception) -> str:
-    failure = getattr(error, "failure", None)
-    if failure is None:
-        return str(getattr(error, "message", None) or error)[:500]
-    errors = reported_errors([failure])
-    return " ".join(f"{error.meaning.hint} {error.name}: {error.message}".strip() for error in errors)[:500]
+        provider.refresh()
+    except CredentialsRejected as error:
+        return CheckFinding("Login", str(error), passed=False)
+    login = f"the key of {account.service_account_email}" if account.service_account else "the refresh token"
+    return CheckFinding("Login", f"Google accepts {login}.")

@@ -2,12 +2,14 @@
 
 from tests.support.fixtures.datamanager import _data_manager, data_manager, dm_site, let_time_pass, make_dm_site
 from tests.support.fixtures.later import later, uploaded
-from tests.support.fixtures.uploads import make_rows
+from tests.support.fixtures.uploads import _google, google, make_rows
 
 __all__ = [
     "_data_manager",
+    "_google",
     "data_manager",
     "dm_site",
+    "google",
     "later",
     "let_time_pass",
     "make_dm_site",

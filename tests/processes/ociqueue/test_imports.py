@@ -2,7 +2,18 @@
 
 from tests.support.commands import run_python
 
-WORKERS_ALONE = ("google.ads", "google.api_core", "grpc", "openpyxl", "playwright", "apprise")
+WORKERS_ALONE = (
+    "google.ads",
+    "google.api_core",
+    "google.auth",
+    "google.oauth2",
+    "grpc",
+    "openpyxl",
+    "playwright",
+    "apprise",
+    "ociqueue.uploader.googleads.provider",
+    "ociqueue.uploader.datamanager.provider",
+)
 
 
 def test_the_web_process_never_loads_what_only_workers_need() -> None:
