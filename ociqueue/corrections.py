@@ -24,9 +24,9 @@ from kilit.workers import doorbells
 from ociqueue.csv_import import CsvLine
 from ociqueue.enqueue import database_now, read_columns
 from ociqueue.models import Conversion, Site
-from ociqueue.models.conversion import FAILURES, PREFIX
+from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.conversions import CONSENTS, format_consent
-from ociqueue.states import CONVERSIONS, ENDED, UPLOADED_HERE, Category, ConversionStatus
+from ociqueue.states import CONVERSIONS, ENDED, UPLOADED_HERE, ConversionStatus
 
 BATCH = 1000
 # What stays: a second delivery by the source must find the original, and Google counts an order id once.
@@ -108,17 +108,6 @@ def why_not(original: Conversion) -> str:
 def _refusal(original: Conversion) -> list[FieldError]:
     reason = why_not(original)
     return [{"field": "", "message": reason}] if reason else []
-
-
-def groups_of_wrong_data(names: Iterable[str]) -> set[str]:
-    """Return which error groups a correction helps, by one row of each: a group has one code and one message."""
-    # By a range and in this order, so that only the index of the groups serves (kilit.bulk.filters).
-    rows = Conversion.objects.filter(FAILURES.condition).order_by("error_group", "id")
-    each = (rows.filter(error_group__gte=name, error_group__lte=name) for name in names)
-    found = [group.values_list("error_group", "provider_error_category")[:1] for group in each]
-    if not found:
-        return set()
-    return {name for name, category in found[0].union(*found[1:], all=True) if category == Category.VALIDATION}
 
 
 def read_id(text: str) -> UUID | None:

@@ -1,5 +1,7 @@
 """The lifecycles of a conversion and of a site's circuit."""
 
+from collections.abc import Mapping
+
 from django.db.models import TextChoices
 
 from kilit.lock.table import Lifecycle, move
@@ -56,6 +58,19 @@ IN_UPLOAD = (ConversionStatus.PROCESSING, ConversionStatus.UPLOADED)
 UPLOADED_HERE = (SyncMethod.API, SyncMethod.DATA_MANAGER)
 # A row in one of these that has an error belongs to an error group.
 FAILING = (ConversionStatus.FAILED, ConversionStatus.RETRY)
+# Failures that leave nothing to do, with the states in which they are found. They are not in failure rates, and a group
+# of them is not retried. A row can also come back to them from QUEUED, when a retry is undone.
+EXPECTED_FAILURES: Mapping[str, ConversionStatus] = {
+    # The script left the row out on purpose.
+    "SKIPPED_BY_SCRIPT": ConversionStatus.PROCESSING,
+    # The Google Ads API says it only of rows with user data, and that it can be ignored. In a verdict of the Data
+    # Manager API it means something else: the click id is unknown.
+    "CLICK_NOT_FOUND": ConversionStatus.PROCESSING,
+    # The visitor did not agree.
+    "DENIED_CONSENT": ConversionStatus.UPLOADED,
+    "NO_CONSENT": ConversionStatus.UPLOADED,
+}
+UNEXPECTED_IN_VERDICTS = ("CLICK_NOT_FOUND",)
 # Old rows in these may be pruned.
 ENDED = (ConversionStatus.COMPLETED, ConversionStatus.FAILED)
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from kilit.lock.models.counts import Period
+from kilit.lock.models.counts import Period, failure_rate
 
 RANGES = (1, 7, 30)  # days
 HEIGHT = 100
@@ -43,9 +43,12 @@ class Chart:
 
     @property
     def error_rate(self) -> float | None:
-        """The share of failures in what ended, or None when nothing ended."""
-        ended = self.well + self.badly
-        return self.badly / ended if ended else None
+        """The share of failures in what ended, without expected ones; None if nothing is left."""
+        return failure_rate(well=self.well, badly=self.badly, expected=self.expected)
+
+    @property
+    def expected(self) -> int:
+        return sum(period.expected for period in self.periods)
 
     @property
     def width(self) -> int:

@@ -1,7 +1,7 @@
 """Error groups: failures by code and message, how many, since when, and actions on a whole group."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from django.http import HttpRequest, HttpResponse
@@ -67,6 +67,7 @@ class ErrorGroupRow:
     actions: list[tuple[str, str]]  # a label and an address
     states: list[tuple[Any, int]]  # a badge for each, and how many
     advice: str = ""
+    is_expected: bool = False
 
 
 class ErrorGroupsAdmin(FollowUpAdmin):
@@ -85,12 +86,21 @@ class ErrorGroupsAdmin(FollowUpAdmin):
         trends = ErrorGroup.objects.trend([group.name for group in shown], queue=queue, scopes=scopes)
         may_act = self.has_operate_permission(request)
         advice = self.group_advice([group.name for group in shown]) if may_act else {}
+        expected = self.expected_groups(shown)
+        advice = {name: text for name, text in advice.items() if name not in expected}
         return page(
             self,
             request,
             "admin/console/error_groups.html",
             title=_("Error groups of %(name)s") % {"name": self.opts.verbose_name_plural},
-            groups=[self._shown(group, trends[group.name], advice, may_act=may_act) for group in shown],
+            groups=[
+                replace(
+                    self._shown(group, trends[group.name], may_act=may_act and group.name not in expected),
+                    advice=advice.get(group.name, ""),
+                    is_expected=group.name in expected,
+                )
+                for group in shown
+            ],
             are_more=len(found) > MOST_GROUPS,
             most=MOST_GROUPS,
             list_href=self.address("changelist"),
@@ -101,7 +111,11 @@ class ErrorGroupsAdmin(FollowUpAdmin):
         """Return what helps the rows of a group, by its name, where that is known."""
         return {}
 
-    def _shown(self, group: Group, hours: list[int], advice: Mapping[str, str], *, may_act: bool) -> ErrorGroupRow:
+    def expected_groups(self, groups: list[Group]) -> set[str]:
+        """Return the names of groups that leave nothing to do: no action is offered for them."""
+        return set()
+
+    def _shown(self, group: Group, hours: list[int], *, may_act: bool) -> ErrorGroupRow:
         filters, actions = {"group": group.name}, []
         for action in self.operator_actions:
             reach = sum(group.states.get(state, 0) for state in action.sources)
@@ -110,7 +124,7 @@ class ErrorGroupsAdmin(FollowUpAdmin):
         states = [(self.state_badge(state), number) for state, number in sorted(group.states.items())]
         listed = f"{self.address('changelist')}?{encode(filters)}"
         actions = actions if may_act else []
-        return ErrorGroupRow(group, Trend(hours), listed, actions, states, advice.get(group.name, ""))
+        return ErrorGroupRow(group, Trend(hours), listed, actions, states)
 
     @staticmethod
     def _label(title: str, reach: int) -> str:

@@ -24,7 +24,8 @@ def find(user: "User | AnonymousUser") -> Iterator[Problem]:
             continue
         scopes = panel.queue.scopes_seen_by(user)
         hours = Count.objects.last_day(queue=panel.table.queue, well=panel.well, badly=panel.badly, scopes=scopes)
-        well, failed = sum(hour.well for hour in hours), sum(hour.badly for hour in hours)
+        # Without those that were expected to fail.
+        well, failed = sum(hour.well for hour in hours), sum(hour.badly - hour.expected for hour in hours)
         ended = well + failed
         if ended >= FEWEST_ENDED and failed / ended > ALARMING:
             yield Problem(

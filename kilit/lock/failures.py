@@ -6,7 +6,7 @@ entered a group and what left it. Rows without an error cost little: the first t
 and the second looks once through the rows of a statement.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import pgtrigger
@@ -17,6 +17,8 @@ from kilit.lock.table import Lifecycle
 from kilit.lock.triggers import after_statement, listed, quote, scope_of
 
 GROUP_LENGTH = 16
+# Counted beside the states, only as entered: how many of the rows that entered a failed state were expected to.
+EXPECTED_FAILURE = "EXPECTED_FAILURE"
 
 NAME_GROUP = """
     NEW.error_group = CASE WHEN {without_group} THEN ''
@@ -36,7 +38,7 @@ RECORD = """
             o.{code} AS old_code, o.{message} AS old_message
           FROM new_rows n JOIN old_rows o ON o.id = n.id
           WHERE (n.status, n.error_group, {new_scope}) IS DISTINCT FROM (o.status, o.error_group, {old_scope})
-        )
+        ){count_expected}
         INSERT INTO lock_errordelta
           (queue, scope, state, error_group, code, shape, change, entered, created_at)
         SELECT {queue}, scope, state, error_group, min(code), lock_error_shape(min(message)),
@@ -54,6 +56,12 @@ RECORD = """
     RETURN NULL;
 """
 
+# Counted as the recorder counts moves into a state (kilit.lock.triggers), so that a rate can subtract them.
+COUNT_EXPECTED = """, expected AS (
+          INSERT INTO lock_countdelta (queue, scope, state, change, entered, created_at)
+          SELECT {queue}, new_scope, {counted_as}, 0, count(*), now() FROM changed
+          WHERE comes AND (old_state, new_state, new_code) IN ({expected}) GROUP BY new_scope
+        )"""
 
 # Pruned rows leave their group.
 FORGET = """
@@ -78,6 +86,8 @@ class Failures:
     scope: str | None = None
     prunable: bool = False
     settled: str = ""  # a column that is true once a failed row needs no one any more: it leaves its group
+    # Failures that leave nothing to do: the state before, the state after, and the code.
+    expected: Collection[tuple[str, str, str]] = ()
 
     def __post_init__(self) -> None:
         if initial := set(self.states) & set(self.table.initial):  # no trigger looks at inserted rows
@@ -98,6 +108,7 @@ class Failures:
             "new_scope": scope_of("n", self.scope),
             "old_scope": scope_of("o", self.scope),
         }
+        columns["count_expected"] = self._count_expected()
         return [
             self._name_group("name_error_on_insert", pgtrigger.Insert, "NEW.{code} <> '' OR NEW.error_group <> ''"),
             self._name_group(
@@ -108,6 +119,11 @@ class Failures:
             after_statement("record_errors", pgtrigger.Update, RECORD.format(**columns)),
             *([after_statement("forget_errors", pgtrigger.Delete, FORGET.format(**columns))] if self.prunable else []),
         ]
+
+    def _count_expected(self) -> str:
+        arrows = ", ".join(f"({listed(arrow)})" for arrow in self.expected)
+        values = {"queue": quote(self.table.queue), "counted_as": quote(EXPECTED_FAILURE), "expected": arrows}
+        return COUNT_EXPECTED.format(**values) if self.expected else ""
 
     def index(self, name: str) -> models.Index:
         """Return the index by which a list finds a group, newest first."""

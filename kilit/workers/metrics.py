@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from kilit.lock.failures import EXPECTED_FAILURE
 from kilit.lock.models import Count
 from kilit.workers.models import Heartbeat, Runner, SweepRun
 
@@ -20,14 +21,22 @@ class CountsCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         rows = GaugeMetricFamily("kilit_rows", "Rows in a state now", labels=["queue", "state"])
         moves = CounterMetricFamily("kilit_moves", "Moves into a state, new rows included", labels=["queue", "state"])
+        expected = CounterMetricFamily("kilit_expected_failures", "Failures that were expected", labels=["queue"])
         sums: dict[tuple[str, str], tuple[int, int]] = {}
+        expectations: dict[str, int] = {}
         for total in Count.objects.totals():
+            expectations.setdefault(total.queue, 0)
+            if total.state == EXPECTED_FAILURE:
+                expectations[total.queue] += total.entered
+                continue
             now, entered = sums.get((total.queue, total.state), (0, 0))
             sums[total.queue, total.state] = now + total.now, entered + total.entered
         for labels, (now, entered) in sums.items():
             rows.add_metric(labels, now)
             moves.add_metric(labels, entered)
-        yield from (rows, moves)
+        for queue, entered in expectations.items():
+            expected.add_metric([queue], entered)
+        yield from (rows, moves, expected)
 
 
 class WorkersCollector(Collector):

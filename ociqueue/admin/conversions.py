@@ -15,12 +15,14 @@ from kilit.console.formatting import button
 from kilit.console.job_page import JobOffer
 from kilit.console.listing import CappedChangeList
 from kilit.console.queue_admin import QueueAdmin
+from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_personal_data
 from ociqueue import dead_letters
 from ociqueue.admin import blockers, columns, description, imports
 from ociqueue.admin.actions import MARK_FAILED, RESET, RETRY
 from ociqueue.admin.correcting import correct_page
-from ociqueue.corrections import groups_of_wrong_data, read_id, why_not
+from ociqueue.corrections import read_id, why_not
+from ociqueue.failure_groups import expected_groups, groups_of_wrong_data
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.conversion import FAILURES
 from ociqueue.models.queryset import ConversionQuerySet
@@ -105,6 +107,9 @@ class ConversionAdmin(QueueAdmin):
             "the file and import it."
         )
         return dict.fromkeys(groups_of_wrong_data(names), str(text))
+
+    def expected_groups(self, groups: list[Group]) -> set[str]:
+        return expected_groups({group.name: group.code for group in groups})
 
     # Pages of the list
 

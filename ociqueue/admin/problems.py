@@ -21,7 +21,7 @@ from ociqueue.admin.circuits import next_probe, scope_label
 from ociqueue.admin.permissions import may_administer
 from ociqueue.admin.site_problems import UPLOADED, SiteProblems
 from ociqueue.admin.switching import NOT_ALLOWLISTED
-from ociqueue.corrections import groups_of_wrong_data
+from ociqueue.failure_groups import expected_groups, groups_of_wrong_data
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.site import SiteQuerySet
 from ociqueue.site_health import with_failed_test, with_silent_script, without_credentials
@@ -77,6 +77,8 @@ class ConversionProblems(SiteProblems):
             without=[BY_HAND],
             named=MOST_NAMED,
         )
+        expected = expected_groups({cause.name: cause.code for cause in causes})
+        causes = [cause for cause in causes if cause.name not in expected]
         named = {scope for cause in causes for scope, _total in cause.scopes}
         names = Site.objects.filter(pk__in=named).values_list("pk", "name") if named else ()
         may_act = self.panel.queue.may_act(self.user)

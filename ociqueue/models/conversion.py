@@ -16,7 +16,17 @@ from ociqueue.models.batch import UploadBatch
 from ociqueue.models.limits import ATTEMPTS
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.models.site import Site
-from ociqueue.states import CONVERSIONS, ENDED, FAILING, IN_UPLOAD, LIVE, WAITING, Category, ConversionStatus
+from ociqueue.states import (
+    CONVERSIONS,
+    ENDED,
+    EXPECTED_FAILURES,
+    FAILING,
+    IN_UPLOAD,
+    LIVE,
+    WAITING,
+    Category,
+    ConversionStatus,
+)
 
 PREFIX = "seal_"
 FAILURES = Failures(
@@ -27,6 +37,11 @@ FAILURES = Failures(
     scope="site_id",
     prunable=True,
     settled="is_replaced",
+    expected=[
+        (source, ConversionStatus.FAILED, code)
+        for code, found_in in EXPECTED_FAILURES.items()
+        for source in (found_in, ConversionStatus.QUEUED)
+    ],
 )
 CLICK_ID = Concat("gclid", "wbraid", "gbraid")  # exactly one of them is set; this is what the index holds
 SITE = ("site",)

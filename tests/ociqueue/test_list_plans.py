@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from kilit.bulk.models import BulkAction, BulkItem
-from ociqueue.corrections import groups_of_wrong_data
+from ociqueue.failure_groups import groups_of_wrong_data
 from ociqueue.models import Conversion, Site
 from tests.support.crowded_conversions import TABLE
 from tests.support.plans import blocks, crowding, explained, statements

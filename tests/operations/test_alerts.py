@@ -38,6 +38,7 @@ EXPORTED = {
     "up": {"job"},
     "kilit_rows": {"queue", "state"},
     "kilit_moves_total": {"queue", "state"},
+    "kilit_expected_failures_total": {"queue"},
     "kilit_outbox_endpoints": {"condition"},
     "kilit_outbox_oldest_due_seconds": set(),
     "kilit_outbox_reader_lag_seconds": set(),
@@ -139,7 +140,12 @@ BAD: dict[str, dict[str, Callable[[], Any]]] = {
             finished_at=Now() - timedelta(hours=2)
         ),
     },
-    "KilitConversionsFail": {"a third": lambda: count("conversion", COMPLETED=(740, 740), FAILED=(40, 40))},
+    "KilitConversionsFail": {
+        "a third": lambda: count("conversion", COMPLETED=(740, 740), FAILED=(40, 40)),
+        "a third beside expected ones": lambda: count(
+            "conversion", COMPLETED=(740, 740), FAILED=(140, 140), EXPECTED_FAILURE=(0, 100)
+        ),
+    },
     "KilitConversionsWait": {"no claim": lambda: count("conversion", PROCESSING=(0, 890))},
     "KilitCircuitOpen": {"one": lambda: count("circuit", CLOSED=(2, 5), OPEN=(1, 3))},
     "KilitPdfFails": {"a third": lambda: count("pdf", succeeded=(440, 440), failed=(30, 30))},
@@ -171,6 +177,9 @@ FINE: dict[str, Callable[[], None]] = {
     "a few failures, though nothing else ended": lambda: ended(completed=0, failed=5),
     "many failures among very many": lambda: ended(completed=500, failed=40),
     "nearly a fifth": lambda: ended(completed=82, failed=18),
+    "many failures, most of them expected": lambda: count(
+        "conversion", COMPLETED=(772, 772), FAILED=(48, 48), EXPECTED_FAILURE=(0, 20)
+    ),
     "an endpoint that an operator switched off": lambda: Endpoint.objects.switch_off(OffReason.OPERATOR) and None,
     "a message that waits for its next attempt": lambda: message_is_due_since(hours=-1),
     "a message to an endpoint that asked to wait": lambda: (

@@ -21,7 +21,10 @@ COMPARES: dict[str, Callable[[float, float], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-COUNTS: dict[str, Callable[[float, float], float]] = {"/": lambda left, right: left / right if right else float("nan")}
+COUNTS: dict[str, Callable[[float, float], float]] = {
+    "/": lambda left, right: left / right if right else float("nan"),
+    "-": operator.sub,
+}
 AGGREGATES: dict[str, Callable[[list[float]], float]] = {"sum": sum, "min": min, "max": max}
 
 

@@ -1,13 +1,14 @@
 """Exact totals per queue, scope and state, and how many rows entered each state by the hour."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.db import connection, models
 from django.db.models.functions import Now
 
+from kilit.lock.failures import EXPECTED_FAILURE
 from kilit.lock.models.rollup import Rollup, RollupChange, RollupHour, RollupTotal
 
 KEEP_HOURS_FOR = timedelta(days=30)
@@ -69,11 +70,18 @@ class Total(NamedTuple):
 
 
 class Period(NamedTuple):
-    """An hour or a day: how many rows ended well and badly."""
+    """An hour or a day: how many rows ended well and badly, and how many of the latter were expected to."""
 
     began_at: datetime
     well: int
     badly: int
+    expected: int = 0
+
+
+def failure_rate(*, well: int, badly: int, expected: int) -> float | None:
+    """Return the share of failures in what ended, without those that were expected; None if nothing is left."""
+    ended = well + badly - expected
+    return (badly - expected) / ended if ended > 0 else None
 
 
 class CountQuerySet(models.QuerySet["Count"]):
@@ -93,10 +101,11 @@ class CountQuerySet(models.QuerySet["Count"]):
         self, *, queue: str, well: Collection[str], badly: Collection[str], scopes: Collection[str] | None = None
     ) -> list[Period]:
         """Return how rows ended in each of the last 24 hours, of all scopes or of some."""
-        hours: dict[datetime, Counter[bool]] = defaultdict(Counter)
-        for hour, state, entered in ROLLUP.last_day("state", [*well, *badly], queue=queue, scopes=scopes):
-            hours[hour][state in well] += entered or 0
-        return [Period(hour, well=ended[True], badly=ended[False]) for hour, ended in hours.items()]
+        hours: dict[datetime, Counter[str | None]] = defaultdict(Counter)
+        states = [*well, *badly, EXPECTED_FAILURE]
+        for hour, state, entered in ROLLUP.last_day("state", states, queue=queue, scopes=scopes):
+            hours[hour][state] += entered or 0
+        return [_period(hour, ended, well=well, badly=badly) for hour, ended in hours.items()]
 
     def last_days(
         self,
@@ -108,15 +117,16 @@ class CountQuerySet(models.QuerySet["Count"]):
         scopes: Collection[str] | None = None,
     ) -> list[Period]:
         """Return how rows ended on days, given by their midnights; the last is today."""
-        ended: dict[datetime, Counter[bool]] = {day: Counter() for day in days}
-        asked = {"queue": queue, "states": [*well, *badly], "scopes": None if scopes is None else list(scopes)}
+        ended: dict[datetime, Counter[str | None]] = {day: Counter() for day in days}
+        states = [*well, *badly, EXPECTED_FAILURE]
+        asked = {"queue": queue, "states": states, "scopes": None if scopes is None else list(scopes)}
         is_few = scopes is not None and len(scopes) <= FEW_SCOPES
         statement = ENTERED_BY_DAY.format(scope="scope" if is_few else "(scope || '')")
         with connection.cursor() as cursor:
             cursor.execute(statement, {**asked, "since": days[0], "zone": str(days[0].tzinfo)})
             for day, state, entered in cursor.fetchall():
-                ended.setdefault(day, Counter())[state in well] += entered
-        return [Period(day, well=ended[day][True], badly=ended[day][False]) for day in days]
+                ended.setdefault(day, Counter())[state] += entered
+        return [_period(day, ended[day], well=well, badly=badly) for day in days]
 
     def entered_last_day(
         self, *, queue: str, states: Collection[str], scopes: Collection[str]
@@ -130,6 +140,17 @@ class CountQuerySet(models.QuerySet["Count"]):
         folded = ROLLUP.fold(limit=limit)
         HourCount.objects.filter(hour__lt=Now() - KEEP_HOURS_FOR).delete()
         return folded
+
+
+def _period(
+    began_at: datetime, ended: Mapping[str | None, int], *, well: Collection[str], badly: Collection[str]
+) -> Period:
+    return Period(
+        began_at,
+        well=sum(ended.get(state, 0) for state in well),
+        badly=sum(ended.get(state, 0) for state in badly),
+        expected=ended.get(EXPECTED_FAILURE, 0),
+    )
 
 
 class Count(RollupTotal):

@@ -1,0 +1,31 @@
+"""What can be done about error groups; one row is enough to know, because a group has one code and one message."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ociqueue.models import Conversion
+from ociqueue.models.conversion import FAILURES
+from ociqueue.states import EXPECTED_FAILURES, UNEXPECTED_IN_VERDICTS, Category, SyncMethod
+
+
+def groups_of_wrong_data(names: Iterable[str]) -> set[str]:
+    """Return which error groups a correction helps."""
+    found = _one_of_each(names, "provider_error_category")
+    return {name for name, category in found if category == Category.VALIDATION}
+
+
+def expected_groups(codes: Mapping[str, str]) -> set[str]:
+    """Return which error groups leave nothing to do; `codes` are their codes by their names."""
+    shared = [name for name, code in codes.items() if code in UNEXPECTED_IN_VERDICTS]
+    in_verdicts = {
+        name for name, sender in _one_of_each(shared, "site__sync_method") if sender == SyncMethod.DATA_MANAGER
+    }
+    return {name for name, code in codes.items() if code in EXPECTED_FAILURES} - in_verdicts
+
+
+def _one_of_each(names: Iterable[str], column: str) -> list[tuple[str, Any]]:
+    # By a range and in this order, so that only the index of the groups serves (kilit.bulk.filters).
+    rows = Conversion.objects.filter(FAILURES.condition).order_by("error_group", "id")
+    each = (rows.filter(error_group__gte=name, error_group__lte=name) for name in names)
+    found = [group.values_list("error_group", column)[:1] for group in each]
+    return list(found[0].union(*found[1:], all=True)) if found else []
