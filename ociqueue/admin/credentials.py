@@ -14,7 +14,7 @@ from kilit.access.encryption import DecryptionError
 from kilit.console.formatting import page
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
-from ociqueue.admin.login_form import LABELS, LoginForm
+from ociqueue.admin.login_form import LABELS, OAUTH, SERVICE_ACCOUNT, LoginForm
 from ociqueue.admin.permissions import may_administer, may_run, site_of
 from ociqueue.admin.site_header import header_context
 from ociqueue.models import Credentials, Site
@@ -33,7 +33,7 @@ def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> 
         rows = Credentials.objects.select_for_update() if is_change else Credentials.objects.all()
         stored = rows.filter(site=site).first()
         account, error = _decrypt(stored)
-        form = LoginForm(request.POST if is_change else None, stored=account)
+        form = LoginForm(*((request.POST, request.FILES) if is_change else ()), stored=account)
         if form.is_valid():
             _store(model_admin, request, site, form)
             return HttpResponseRedirect(_address(site))
@@ -41,13 +41,15 @@ def credentials_page(model_admin: Any, request: HttpRequest, object_id: str) -> 
         model_admin,
         request,
         "admin/ociqueue/credentials.html",
-        title=_("Google Ads credentials of %(site)s") % {"site": site},
+        title=_("Google credentials of %(site)s") % {"site": site},
         original=site,
         form=form,
         to_enter_again=[LABELS[name] for name in form.entered] if form.errors else [],
         stored=stored,
         error=error,
-        parts=[(label, bool(getattr(account, name))) for name, label in LABELS.items()] if account else [],
+        groups=form.groups(),
+        parts=_parts(account) if account else [],
+        service_account_email=account.service_account_email if account else "",
         is_waiting=stored is not None and Credentials.objects.awaiting_check().filter(pk=stored.pk).exists(),
         no_worker=not Heartbeat.objects.alive().exists(),
         is_uploaded_here=site.sync_method in UPLOADED_HERE,
@@ -85,6 +87,12 @@ def _decrypt(stored: Credentials | None) -> tuple[GoogleAdsAccount | None, str]:
         return (stored.account(), "") if stored else (None, "")
     except DecryptionError as error:
         return None, str(error)
+
+
+def _parts(account: GoogleAdsAccount) -> list[tuple[Any, bool]]:
+    """Return which parts are stored; of the two kinds of login only the one in use is listed."""
+    unused = OAUTH if account.service_account else (SERVICE_ACCOUNT,)
+    return [(label, bool(getattr(account, name))) for name, label in LABELS.items() if name not in unused]
 
 
 def _address(site: Site) -> str:

@@ -1,4 +1,6 @@
-"""The form for Google Ads credentials: it never contains stored values, and empty fields keep them.
+"""The form for Google credentials: it never contains stored values, and empty fields keep them.
+
+There are two kinds of login, an OAuth client's and a service account's; storing one removes the other.
 
 A secret is not sent back to the page either, so after a fault its field is empty although it was filled in. The form
 remembers which, and asks for them: an empty field would keep the old secret, unnoticed.
@@ -13,17 +15,22 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminFileFieldWidget,
     UnfoldAdminPasswordWidget,
     UnfoldAdminTextareaWidget,
     UnfoldAdminTextInputWidget,
 )
 
 from ociqueue.models.credentials import GoogleAdsAccount, normalize_action, normalize_customer_id
+from ociqueue.models.service_account import LONGEST, normalize_service_account
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
-REQUIRED = ("customer_id", "client_id", "client_secret", "refresh_token", "conversion_action")
+REQUIRED = ("customer_id", "conversion_action")
+OAUTH = ("client_id", "client_secret", "refresh_token")
+SERVICE_ACCOUNT = "service_account"
+FILE = "service_account_file"
 LONGEST_NAME = 100
 
 
@@ -43,6 +50,13 @@ def _secret(label: "StrOrPromise", help_text: "StrOrPromise") -> forms.CharField
     )
 
 
+class SecretTextarea(UnfoldAdminTextareaWidget):
+    """A text of several lines that is not sent back to the page."""
+
+    def format_value(self, value: Any) -> str:
+        return ""
+
+
 class LoginForm(forms.Form):
     customer_id = _text(
         gettext_lazy("Customer id"),
@@ -58,7 +72,19 @@ class LoginForm(forms.Form):
         gettext_lazy("Refresh token"),
         gettext_lazy("Issued by Google when the client was granted access to the account."),
     )
-    developer_token = _secret(gettext_lazy("Developer token"), gettext_lazy("Only if Google requires it."))
+    service_account = forms.CharField(
+        label=gettext_lazy("Service account"),
+        required=False,
+        max_length=LONGEST,
+        widget=SecretTextarea(attrs={"rows": 3, "autocomplete": "off", "spellcheck": "false"}),
+        help_text=gettext_lazy("The whole JSON of its key, as Google created it."),
+    )
+    service_account_file = forms.FileField(
+        label=gettext_lazy("Or its file"), required=False, widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".json"})
+    )
+    developer_token = _secret(
+        gettext_lazy("Developer token"), gettext_lazy("Only for the Google Ads API, and only if Google requires it.")
+    )
     conversion_action = _text(
         gettext_lazy("Conversion action"),
         gettext_lazy("Its number, or customers/1234567890/conversionActions/NUMBER. Enter the customer id as well."),
@@ -80,14 +106,24 @@ class LoginForm(forms.Form):
     def __init__(self, *args: Any, stored: GoogleAdsAccount | None, **options: Any) -> None:
         super().__init__(*args, **options)
         self.stored = asdict(stored) if stored else {}
-        removable = [(name, LABELS[name]) for name in LABELS if name not in REQUIRED and self.stored.get(name)]
+        needed = (*REQUIRED, *OAUTH, SERVICE_ACCOUNT)
+        removable = [(name, LABELS[name]) for name in LABELS if name not in needed and self.stored.get(name)]
         self.fields["forget"].choices = removable  # type: ignore[attr-defined]
         if not removable:
             del self.fields["forget"]
         given = self.data.get("entered", "").split(",")
-        self.entered = [name for name in SECRETS if self.data.get(name, "").strip() or name in given]
+        pasted = {name for name in SECRETS if self.data.get(name, "").strip()}
+        pasted |= {SERVICE_ACCOUNT} if self.files.get(FILE) else set()
+        self.entered = [name for name in SECRETS if name in pasted or name in given]
         for name in REQUIRED:
             self.fields[name].widget.attrs["aria-required"] = "false" if stored else "true"
+
+    def groups(self) -> dict[str, list[forms.BoundField]]:
+        """Return the fields by what they are about, for the page."""
+        logins = {"oauth": list(OAUTH), SERVICE_ACCOUNT: [SERVICE_ACCOUNT, FILE]}
+        rest = ["developer_token", *(["forget"] if "forget" in self.fields else [])]
+        names = {"account": ["customer_id", "login_customer_id", "conversion_action", "conversion_actions"]}
+        return {group: [self[name] for name in fields] for group, fields in (names | logins | {"rest": rest}).items()}
 
     def clean_customer_id(self) -> str:
         return self._customer("customer_id")
@@ -97,10 +133,11 @@ class LoginForm(forms.Form):
 
     def clean(self) -> None:
         """Require what is not stored, and check the actions against their customer."""
+        self._clean_service_account()
         given = self.changes()
         if not given and not self.errors:
             self.add_error(None, _("Nothing was entered, so nothing was changed."))
-        for name in REQUIRED if given or self.errors else ():
+        for name in (*REQUIRED, *self._login()) if given or self.errors else ():
             if not self.stored.get(name) and not self.cleaned_data.get(name) and name not in self.errors:
                 self.add_error(name, _("This field is required: no value is stored."))
         customer = self.cleaned_data.get("customer_id")
@@ -113,6 +150,25 @@ class LoginForm(forms.Form):
             # Checked against what was entered, so that no message shows stored values.
             self.add_error("customer_id", _("Enter the customer id as well: conversion actions belong to a customer."))
         self._ask_for_secrets()
+
+    def _clean_service_account(self) -> None:
+        text, file = self.cleaned_data.get(SERVICE_ACCOUNT), self.cleaned_data.pop(FILE, None)
+        if file:
+            text = file.read(LONGEST + 1).decode("utf-8-sig", errors="replace")
+        if text and any(self.cleaned_data.get(name) for name in OAUTH):
+            self.add_error(SERVICE_ACCOUNT, _("Enter one login: an OAuth client's or a service account's, not both."))
+        elif text:
+            try:
+                self.cleaned_data[SERVICE_ACCOUNT] = normalize_service_account(text)
+            except ValueError as error:
+                self.add_error(SERVICE_ACCOUNT, str(error))
+
+    def _login(self) -> tuple[str, ...]:
+        """Return the parts of the kind of login that was entered, or else is stored."""
+        if any(self.cleaned_data.get(name) for name in OAUTH):
+            return OAUTH
+        is_service_account = SERVICE_ACCOUNT in self.entered or self.stored.get(SERVICE_ACCOUNT)
+        return (SERVICE_ACCOUNT,) if is_service_account else OAUTH
 
     def _ask_for_secrets(self) -> None:
         """Ask again for secrets whose fields a fault has emptied, or will."""
@@ -127,8 +183,10 @@ class LoginForm(forms.Form):
         return entered + [_("%(part)s removed") % {"part": str(LABELS[name]).lower()} for name in self._forgotten()]
 
     def account(self) -> GoogleAdsAccount:
-        kept = {name: value for name, value in self.stored.items() if name not in self._forgotten()}
-        entered = {name: self.cleaned_data[name] for name in LABELS if self.cleaned_data[name]}
+        other = OAUTH if self._login() == (SERVICE_ACCOUNT,) else (SERVICE_ACCOUNT,)
+        gone = (*self._forgotten(), *other)
+        kept = {name: value for name, value in self.stored.items() if name not in gone}
+        entered = {name: self.cleaned_data[name] for name in LABELS if self.cleaned_data.get(name)}
         return GoogleAdsAccount(**{**kept, **entered})
 
     def _forgotten(self) -> list[str]:
@@ -165,9 +223,9 @@ class LoginForm(forms.Form):
 
 
 # Their fields are empty when the page is shown again.
-SECRETS = ("client_secret", "refresh_token", "developer_token")
+SECRETS = ("client_secret", "refresh_token", SERVICE_ACCOUNT, "developer_token")
 # In the order of the form.
-LABELS = {name: field.label or "" for name, field in LoginForm.base_fields.items() if name != "forget"}
+LABELS = {name: field.label or "" for name, field in LoginForm.base_fields.items() if name not in ("forget", FILE)}
 
 
 def read_actions(text: str, *, customer_id: str) -> dict[str, str]:
