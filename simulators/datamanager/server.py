@@ -21,7 +21,7 @@ from simulators.datamanager.validation import check_request, event_violations, i
 
 
 @dataclass
-class Entry:
+class TransactionEntry:
     """What came for one transaction id; a second upload adjusts the first, and the count stays 1."""
 
     events: list[str] = field(default_factory=list)  # as JSON, in the order in which they came
@@ -36,7 +36,7 @@ class DataManagerServer:
     calls: list[DataManagerCall] = field(default_factory=list)
     replies: deque[Reply] = field(default_factory=deque)  # to the next uploads
     question_replies: deque[Reply] = field(default_factory=deque)  # to the next questions for a verdict
-    entries: dict[str, Entry] = field(default_factory=dict)  # by transaction id
+    entries: dict[str, TransactionEntry] = field(default_factory=dict)  # by transaction id
     requests: dict[str, TakenRequest] = field(default_factory=dict)  # by request id
     holding: threading.Event = field(default_factory=threading.Event)
     patience = 60.0
@@ -151,7 +151,7 @@ class DataManagerServer:
             self.requests[request_id] = taken
             if not validate_only:
                 for event, reasons in zip(events, errors, strict=True):
-                    entry = self.entries.setdefault(event["transactionId"], Entry())
+                    entry = self.entries.setdefault(event["transactionId"], TransactionEntry())
                     entry.events.append(json.dumps(event))
                     entry.request_ids.append(request_id)
                     entry.is_applied |= not reasons

@@ -1,0 +1,168 @@
+"""From the queue to Google's verdict and back, with the real provider and a server whose books we compare with ours."""
+
+import math
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+from django.db.models.functions import Now
+
+from ociqueue.models import Conversion, Receipt, UploadBatch
+from ociqueue.models.quota import RequestQuota
+from ociqueue.uploader import quota
+from ociqueue.uploader.upload_run import upload_due
+from ociqueue.uploader.verdict_run import ask_for_verdicts
+from simulators.datamanager import statuses
+from simulators.datamanager.calls import cut_after, cut_before, refuse
+from simulators.datamanager.refusals import GoogleRefusal
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+AT_ONCE = ("INVALID_FORMAT", "EVENT_TIME_INVALID", "INVALID_CURRENCY_CODE")
+LATER = ("CLICK_NOT_FOUND", "EXPIRED_CLICK", "INVALID_GCLID", "CONVERSION_PRECEDES_CLICK")
+
+
+@pytest.fixture
+def until_settled(let_time_pass, monkeypatch):
+    """Upload and ask in turns until nothing waits; between two turns as much time passes as each of them needs."""
+    for name in ("can_send", "wait_to_send", "can_ask"):
+        monkeypatch.setattr(quota, name, lambda *_, **__: True)
+
+    def run(*, most: int = 10) -> None:
+        for _ in range(most):
+            Conversion.objects.filter(status="RETRY").update(next_retry_at=Now())
+            upload_due()
+            let_time_pass()
+            ask_for_verdicts()
+            if not Conversion.objects.exclude(status__in=("COMPLETED", "FAILED")).exists():
+                return
+        raise AssertionError(Counter(Conversion.objects.values_list("status", flat=True)))
+
+    return run
+
+
+@pytest.fixture
+def mixed_site(dm_site, make_rows):
+    """A site with good rows, among them some that are bad at once and some whose verdict is bad."""
+
+    def make(good: int, at_once: int, later: int):
+        bad = [f"REFUSE-{AT_ONCE[number % 3]}-{number}" for number in range(at_once)]
+        bad += [f"FAIL-{LATER[number % 4]}-{number}" for number in range(later)]
+        clicks = [f"click-{number}" for number in range(good)]
+        for number, click_id in enumerate(bad):
+            clicks.insert(number * 19 % (good + number), click_id)
+        make_rows(dm_site, *clicks)
+        return dm_site
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("change", "size"),
+    [
+        (None, (1900, 40, 60)),
+        # Each row of these goes alone in the second round: fewer, because each needs a request.
+        (statuses.without_indices, (190, 4, 6)),
+        (statuses.without_error_counts, (30, 0, 4)),
+        (statuses.out_of_range, (30, 0, 8)),
+        (statuses.descending, (30, 0, 8)),
+        (statuses.success_with_errors, (30, 0, 4)),
+    ],
+)
+def test_exactly_the_bad_rows_fail_each_with_its_reason(data_manager, mixed_site, until_settled, change, size) -> None:
+    site = mixed_site(*size)
+
+    def only_together(status):
+        if change and int(status["eventsIngestionStatus"]["recordCount"]) > 1:
+            change(status)
+
+    data_manager.change = only_together
+    until_settled()
+
+    ended = {row.gclid: row for row in Conversion.objects.for_site(site)}
+    assert len(ended) == sum(size)
+    for row in ended.values():
+        kind, _, rest = row.gclid.partition("-")
+        reason = rest.rpartition("-")[0] if kind in ("REFUSE", "FAIL") else ""
+        assert (row.status, row.provider_error_code) == ("FAILED" if reason else "COMPLETED", reason), row.gclid
+        entry = data_manager.entries.get(row.order_id)
+        assert (row.order_id in data_manager.applied) == (row.status == "COMPLETED")
+        # At most two rounds, the second with the same bytes.
+        assert not entry or (len(entry.events) <= 2 and len(set(entry.events)) == 1)
+        assert row.status == "FAILED" or row.provider_request_id in entry.request_ids
+    assert all(row.uploaded_at for row in ended.values() if row.status == "COMPLETED")
+    if change is None:
+        assert len(data_manager.uploads) == 2, "one that was refused, and one without the bad rows"
+    assert not Receipt.objects.open().exists()
+
+
+@pytest.mark.parametrize("lost", [cut_before, cut_after, refuse(GoogleRefusal("INTERNAL"))])
+def test_without_an_answer_the_same_bytes_go_again(data_manager, dm_site, make_rows, until_settled, lost) -> None:
+    make_rows(dm_site, count=3)
+    data_manager.reports_duplicates = True  # as one of Google's documents says; the other one says nothing comes
+    data_manager.replies.append(lost)
+
+    upload_due()
+    assert set(dm_site.conversions.values_list("status", "outcome_unknown")) == {("RETRY", True)}
+    until_settled()
+
+    first, second = data_manager.uploads
+    assert first.body == second.body
+    assert set(dm_site.conversions.values_list("status", "outcome_unknown")) == {("COMPLETED", False)}
+    assert data_manager.applied == set(dm_site.conversions.values_list("order_id", flat=True))
+
+
+def test_a_verdict_that_never_comes_is_lost_after_three_days(data_manager, dm_site, make_rows, let_time_pass) -> None:
+    make_rows(dm_site, count=2)
+    data_manager.processing = math.inf
+    upload_due()
+
+    for _ in range(71 // 5):
+        let_time_pass(timedelta(hours=5))
+        RequestQuota.objects.all().delete()
+        ask_for_verdicts()
+    assert set(dm_site.conversions.values_list("status", flat=True)) == {"UPLOADED"}
+    assert Receipt.objects.get().checks == 71 // 5
+    let_time_pass(timedelta(hours=5))
+    ask_for_verdicts()
+
+    assert set(dm_site.conversions.values_list("status", "outcome_unknown")) == {("RETRY", True)}
+    assert not Receipt.objects.open().exists()
+
+
+def test_sites_of_one_client_share_its_quota(data_manager, make_dm_site, make_rows, settings) -> None:
+    settings.GOOGLE_ADS_TIMEOUT = 1
+    names = [f"Action {number}" for number in range(50)]
+    actions = {name: f"customers/1234567890/conversionActions/{number + 10}" for number, name in enumerate(names)}
+    sites = [
+        make_dm_site(name=client + str(number), login={"client_id": client, "conversion_actions": actions})
+        for number, client in enumerate(("shared", "shared", "other"))
+    ]
+    for site in sites:
+        for name in names:
+            make_rows(site, f"click-{name}", action=name)
+
+    upload_due()
+    upload_due()
+    upload_due()
+
+    calls = Counter(call.client for call in data_manager.uploads)
+    span = data_manager.uploads[-1].at - data_manager.uploads[0].at
+    assert calls["other"] == 50
+    assert calls["shared"] <= 60 + 4 * span + 1
+    unsent = Conversion.objects.filter(site__in=sites[:2]).exclude(status="UPLOADED")
+    assert unsent.count() == 100 - calls["shared"]
+    assert set(unsent.values_list("outcome_unknown", flat=True)) == {False}
+
+
+def test_two_sites_never_meet_in_a_request(data_manager, make_dm_site, make_rows, until_settled) -> None:
+    sites = [make_dm_site(name=name) for name in ("One", "Two")]
+    for site in sites:
+        make_rows(site, count=5)
+
+    until_settled()
+
+    assert UploadBatch.objects.count() == len(data_manager.uploads) == 2
+    for site in sites:
+        ours = set(site.conversions.values_list("order_id", flat=True))
+        assert sum(ours == set(request.transaction_ids) for request in data_manager.requests.values()) == 1
