@@ -7,6 +7,7 @@ from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
 UPLOAD = _("Uploads due conversions to Google Ads, in case a doorbell was lost.")
+VERDICTS = _("Asks Google for the verdict on conversions that it took.")
 RECOVER = _("Takes conversions back from scripts and workers that never reported.")
 CAP = _("Fails conversions that used up their attempts.")
 RECONCILE = _("Compares what was sent with what Google counted.")
@@ -26,21 +27,26 @@ class OciQueueConfig(AppConfig):
         from kilit.bulk.queues import register_queue  # noqa: PLC0415
         from kilit.lock.pruning import register_prunable  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
+        from kilit.workers.metrics import registry  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
         from ociqueue import operations, webhooks  # noqa: PLC0415
-        from ociqueue.models import Conversion, Credentials  # noqa: PLC0415
+        from ociqueue.metrics import VerdictCollector  # noqa: PLC0415
+        from ociqueue.models import Conversion, Credentials, Receipt  # noqa: PLC0415
         from ociqueue.reconcile import run as reconcile  # noqa: PLC0415
         from ociqueue.scopes import SiteScopes  # noqa: PLC0415
         from ociqueue.sweeps import CAP_MIN_AGE, attempt_cap, finished, recover_processing, requeue_transient  # noqa: PLC0415
         from ociqueue.uploader.connection_test import check_requested  # noqa: PLC0415
         from ociqueue.uploader.upload_run import answer_bell, due_sites  # noqa: PLC0415
+        from ociqueue.uploader.verdict_run import answer_verdict_bell  # noqa: PLC0415
 
         register_queue(operations.QUEUE)
         register_scopes(SiteScopes())
         register_encrypted(Credentials, "encrypted")
         register_webhook_kinds(*webhooks.KINDS)
+        registry.register(VerdictCollector())
         register_prunable(Conversion, finished=finished)
         register_doorbell("oci_upload", is_due=lambda: due_sites().exists(), answer=answer_bell)
+        register_doorbell("oci_verdicts", is_due=lambda: Receipt.objects.due().exists(), answer=answer_verdict_bell)
         checks_due = Credentials.objects.awaiting_check
         register_doorbell("oci_check_credentials", is_due=lambda: checks_due().exists(), answer=check_requested)
         compare, compares_due = reconcile.answer_bell, reconcile.due_sites
@@ -48,6 +54,7 @@ class OciQueueConfig(AppConfig):
         register_sweep("oci_reconcile", every=timedelta(hours=1), run=compare, about=RECONCILE)
         cap = partial(attempt_cap, min_age=CAP_MIN_AGE)
         register_sweep("oci_upload", every=timedelta(minutes=10), run=answer_bell, about=UPLOAD)
+        register_sweep("oci_verdicts", every=timedelta(minutes=5), run=answer_verdict_bell, about=VERDICTS)
         register_sweep("oci_recover_processing", every=timedelta(minutes=5), run=recover_processing, about=RECOVER)
         register_sweep("oci_attempt_cap", every=timedelta(minutes=15), run=cap, about=CAP)
         register_sweep("oci_requeue_transient", every=timedelta(minutes=15), run=requeue_transient, about=REQUEUE)

@@ -18,6 +18,7 @@ class ProblemKind(TextChoices):
     NO_CREDENTIALS = "no-credentials", _("A site has no credentials")
     FAILED_TEST = "failed-test", _("A connection test failed")
     SILENT_SCRIPT = "silent-script", _("A script does not call")
+    VERDICT_OVERDUE = "verdict-overdue", _("Google gives no verdict on conversions")
 
     # Panel cutting
     HOLD = "hold", _("Cutting jobs need approval (HOLD)")

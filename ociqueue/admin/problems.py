@@ -21,6 +21,7 @@ from ociqueue.admin.circuits import next_probe, scope_label
 from ociqueue.admin.permissions import may_administer
 from ociqueue.admin.site_problems import UPLOADED, SiteProblems
 from ociqueue.admin.switching import NOT_ALLOWLISTED
+from ociqueue.admin.verdict_problems import OverdueVerdicts
 from ociqueue.failure_groups import expected_groups, groups_of_wrong_data
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.models.site import SiteQuerySet
@@ -45,6 +46,7 @@ class ConversionProblems(SiteProblems):
         yield from self._without_credentials()
         yield from self._failed_tests()
         yield from self._silent_scripts()
+        yield from OverdueVerdicts(self._sites).find()
         yield from self._stuck()
 
     @property

@@ -89,3 +89,9 @@ class ReconcileView(BellView):
     """Compare what was sent with what Google counted."""
 
     task = "oci_reconcile"
+
+
+class VerdictsView(BellView):
+    """Ask Google for the verdict on conversions that it took."""
+
+    task = "oci_verdicts"

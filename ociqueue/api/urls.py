@@ -18,6 +18,7 @@ urlpatterns = [
     # The name that older schedulers use.
     path("cron/oci/process-offline-conversions", cron.UploadView.as_view()),
     path("cron/oci/reconcile", cron.ReconcileView.as_view()),
+    path("cron/oci/verdicts", cron.VerdictsView.as_view()),
     path("cron/oci/attempt-cap", cron.CapView.as_view()),
     path("cron/oci/requeue-transient", cron.RequeueView.as_view()),
 ]

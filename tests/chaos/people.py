@@ -40,7 +40,7 @@ BULK = [
     ("pdf", "expire", "failed"),
 ]
 # What talks to others is rung, not run here.
-CHORES = sorted(set(sweeps) - {"oci_upload"})
+CHORES = sorted(set(sweeps) - {"oci_upload", "oci_verdicts"})
 
 
 def act_on_conversions(rng: random.Random, _: Any) -> None:

@@ -18,7 +18,8 @@ from kilit.lock.models import Event
 from kilit.lock.table import Lifecycle
 from kilit.workers import sweeps
 from kilit.workers.models import Heartbeat, Runner, SweepRun
-from ociqueue.states import CIRCUITS, CONVERSIONS
+from ociqueue.models import Receipt, Site
+from ociqueue.states import CIRCUITS, CONVERSIONS, SyncMethod
 from orchestrator.states import JOBS
 from outbox.models import Endpoint, LogPosition, OutboxMessage
 from outbox.models.endpoint import OffReason
@@ -28,6 +29,7 @@ from tests.support import promtool
 from tests.support.commands import ROOT
 from tests.support.outbox import make_endpoint, make_message
 from tests.support.promql import Scrape, evaluate, selectors
+from tests.support.uploads import received
 
 pytestmark = pytest.mark.django_db
 
@@ -39,6 +41,8 @@ EXPORTED = {
     "kilit_rows": {"queue", "state"},
     "kilit_moves_total": {"queue", "state"},
     "kilit_expected_failures_total": {"queue"},
+    "kilit_verdicts_open": set(),
+    "kilit_verdict_oldest_seconds": set(),
     "kilit_outbox_endpoints": {"condition"},
     "kilit_outbox_oldest_due_seconds": set(),
     "kilit_outbox_reader_lag_seconds": set(),
@@ -130,6 +134,12 @@ def event_is_unread_since(**span: int) -> None:
     LogPosition.objects.update(event_id=newest - 1, horizon=newest)
 
 
+def verdict_is_open_since(**span: int) -> None:
+    site = Site.objects.create(name="Marmara", sync_method=SyncMethod.DATA_MANAGER)
+    received(site)
+    Receipt.objects.update(received_at=Now() - timedelta(**span))
+
+
 BAD: dict[str, dict[str, Callable[[], Any]]] = {
     "KilitNoWorkers": {"silent": everybody_is_silent, "never started": lambda: Heartbeat.objects.all().delete()},
     "KilitRunnersSilent": {"all": lambda: Runner.objects.update(alive_at=Now() - timedelta(minutes=5))},
@@ -148,6 +158,7 @@ BAD: dict[str, dict[str, Callable[[], Any]]] = {
     },
     "KilitConversionsWait": {"no claim": lambda: count("conversion", PROCESSING=(0, 890))},
     "KilitCircuitOpen": {"one": lambda: count("circuit", CLOSED=(2, 5), OPEN=(1, 3))},
+    "KilitVerdictOverdue": {"one": lambda: verdict_is_open_since(hours=25)},
     "KilitPdfFails": {"a third": lambda: count("pdf", succeeded=(440, 440), failed=(30, 30))},
     "KilitPdfQueueLong": {"nearly full": lambda: count("pdf", queued=(900, 1500))},
     "KilitPdfStandsStill": {"none begun": lambda: count("pdf", running=(0, 498))},

@@ -66,6 +66,9 @@ class LaterStandIn:
         if GOOGLE.login:
             raise GOOGLE.login
 
+    def can_send(self) -> bool:
+        return True
+
     def identities(self, row: Conversion) -> set[tuple[Hashable, ...]]:
         return {(row.order_id,)}
 
