@@ -87,6 +87,9 @@ def logging_to_stderr(level: str) -> dict[str, Any]:
             "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
             # Google's client logs whole requests, including click ids, when one fails.
             "google.ads.googleads.client": {"level": "CRITICAL"},
+            # At DEBUG its login logs requests and tokens.
+            "google.auth": {"level": "INFO"},
+            "google.oauth2": {"level": "INFO"},
             # What they log may contain the tokens of alert channels.
             "apprise": {"handlers": ["nowhere"], "propagate": False},
             "urllib3.connectionpool": {"level": "INFO"},

@@ -50,6 +50,7 @@ def sample_event(name: str) -> Conversion:
         value=Decimal(0),
         currency="USD",
         order_id="kilit_connection_test",
+        send_alone=True,
     )
 
 
