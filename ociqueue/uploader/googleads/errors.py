@@ -32,8 +32,9 @@ REJECTED = gate("Google rejects the credentials: renew the refresh token.")
 NO_ACCESS = gate("These credentials have no access to this customer.")
 
 DATA_MANAGER = (
-    "In June 2026 Google closed offline conversion uploads over the Google Ads API to new integrations, and this"
-    " account is not on its list. New integrations need Google's Data Manager API; until then use the script."
+    "In June 2026 Google closed offline conversion uploads over the Google Ads API to new integrations. Its list of"
+    " those who may go on has developer tokens, not accounts, and this one is not on it. Switch the site to the Data"
+    " Manager API, or use the script."
 )
 TERMS = "A user of the Google Ads account has to accept or enable this there, under Conversions."
 

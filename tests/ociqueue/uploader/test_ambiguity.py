@@ -190,6 +190,7 @@ def test_what_google_is_reported_of_a_row(google, api_site, make_rows) -> None:
         "Cj0-abc_1",
         value="12.500",
         consent_ad_user_data="DENIED",
+        consent_ad_personalization="GRANTED",  # Google takes it only with lists of users
         conversion_time="2026-11-14T10:00:00.9+03:00",
     )
 

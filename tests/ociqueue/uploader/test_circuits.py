@@ -104,7 +104,9 @@ def test_an_account_that_is_not_on_googles_list_is_reported_in_plain_words(googl
 
     upload_due()
 
-    assert "Data Manager API" in Circuit.objects.open().get().reason
+    reason = Circuit.objects.open().get().reason
+    assert "developer tokens, not accounts" in reason
+    assert "Switch the site to the Data Manager API, or use the script." in reason
     assert states(api_site) == ["RETRY"]
 
 

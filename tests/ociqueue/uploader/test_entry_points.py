@@ -50,6 +50,20 @@ def test_a_rehearsal_reports_each_row_and_writes_nothing(google, api_site, make_
     assert not Circuit.objects.exists()
 
 
+def test_a_rehearsal_reports_that_the_developer_token_is_not_on_googles_list(google, api_site, make_rows) -> None:
+    """Google says so under `validate_only`, too."""
+    (row,) = make_rows(api_site, "good")
+    refusal = {"family": "not_allowlisted_error", "name": "CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE"}
+    google.replies.append(lambda call: call.refuse("PERMISSION_DENIED", refusal))
+
+    said = upload("--dry-run")
+
+    assert google.calls[0].request.validate_only
+    assert f"{row} would not: CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE (AUTH, GATE)" in said
+    assert "Switch the site to the Data Manager API" in said
+    assert not Circuit.objects.exists(), "a rehearsal writes nothing"
+
+
 def test_a_rehearsal_leaves_twins_out_as_an_upload_does(google, api_site, make_rows) -> None:
     """Together Google would refuse both; an upload sends the second one later."""
     first, second = make_rows(api_site, "twin", "twin", conversion_time="2026-11-14T10:00:00+00:00")
