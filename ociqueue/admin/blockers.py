@@ -167,8 +167,6 @@ def holdings(row: Conversion) -> list[tuple[str, Any]]:
         holder = _("an upload") if row.open_batch_id else _("the site's script")
         shown += [(_("Claimed by"), holder), (_("Claimed at"), moment(row.claimed_at))]
         shown += [(_("Upload"), upload(row))] if row.open_batch_id else []
-    if row.status == ConversionStatus.UPLOADED:
-        shown.append((_("Upload"), upload(row)))
     if row.status in LIVE:
         limits = _limits(row)
         left = {"left": max(0, limits.attempts_left), "most": limits.max_attempts}

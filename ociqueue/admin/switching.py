@@ -80,7 +80,7 @@ def switch_page(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
         title=_("Send %(site)s through the Data Manager API?") % {"site": site},
         original=site,
         sentences=[
-            _("Google closed click uploads over the Ads API to this developer token; the Data Manager API takes them."),
+            _("Google closed click uploads over the Ads API to new developer tokens; the Data Manager API takes them."),
             *rows_in_flight(site),
             _(
                 "The login needs the scope datamanager, and the Data Manager API must be enabled in its Google Cloud "
