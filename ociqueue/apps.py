@@ -10,6 +10,7 @@ UPLOAD = _("Uploads due conversions to Google Ads, in case a doorbell was lost."
 VERDICTS = _("Asks Google for the verdict on conversions that it took.")
 RECOVER = _("Takes conversions back from scripts and workers that never reported.")
 CAP = _("Fails conversions that used up their attempts.")
+SELF_CHECK = _("Checks that what became of each upload's rows is what was sent.")
 RECONCILE = _("Compares what was sent with what Google counted.")
 REQUEUE = _("Retries TRANSIENT failures on sites that ask for it.")
 
@@ -33,6 +34,7 @@ class OciQueueConfig(AppConfig):
         from ociqueue.metrics import VerdictCollector  # noqa: PLC0415
         from ociqueue.models import Conversion, Credentials, Receipt  # noqa: PLC0415
         from ociqueue.reconcile import run as reconcile  # noqa: PLC0415
+        from ociqueue.reconcile.self_check import check_uploads  # noqa: PLC0415
         from ociqueue.scopes import SiteScopes  # noqa: PLC0415
         from ociqueue.sweeps import CAP_MIN_AGE, attempt_cap, finished, recover_processing, requeue_transient  # noqa: PLC0415
         from ociqueue.uploader.connection_test import check_requested  # noqa: PLC0415
@@ -52,6 +54,7 @@ class OciQueueConfig(AppConfig):
         compare, compares_due = reconcile.answer_bell, reconcile.due_sites
         register_doorbell("oci_reconcile", is_due=lambda: compares_due().exists(), answer=compare)
         register_sweep("oci_reconcile", every=timedelta(hours=1), run=compare, about=RECONCILE)
+        register_sweep("oci_self_check", every=timedelta(days=1), run=check_uploads, about=SELF_CHECK)
         cap = partial(attempt_cap, min_age=CAP_MIN_AGE)
         register_sweep("oci_upload", every=timedelta(minutes=10), run=answer_bell, about=UPLOAD)
         register_sweep("oci_verdicts", every=timedelta(minutes=5), run=answer_verdict_bell, about=VERDICTS)

@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce, Now
 from kilit.lock.failures import EXPECTED_FAILURE
 from kilit.lock.models import Count
 from kilit.lock.models.counts import failure_rate
-from ociqueue.models import Circuit, Conversion, Site
+from ociqueue.models import Circuit, Conversion, ReadBack, Site
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.site import SILENT_AFTER, SiteQuerySet
 from ociqueue.states import CONVERSIONS, ENDED, UPLOADED_HERE, WAITING, ConversionStatus, SyncMethod
@@ -29,6 +29,7 @@ class SiteHealth:
     is_silent: bool = False
     needs_credentials: bool = False
     is_test_failed: bool = False
+    google_differs: bool = False
     circuits: dict[str, Circuit] = field(default_factory=dict)  # open ones, by conversion name
     changed_at: datetime | None = None
 
@@ -78,6 +79,8 @@ def site_health(sites: Sequence[Site]) -> dict[UUID, SiteHealth]:
         found[pk].needs_credentials = True
     for pk in with_failed_test(Site.objects.filter(pk__in=found)).values_list("pk", flat=True):
         found[pk].is_test_failed = True
+    for pk in ReadBack.objects.differing().filter(site__in=found).values_list("pk", flat=True):
+        found[pk].google_differs = True
     return found
 
 

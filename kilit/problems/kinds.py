@@ -19,6 +19,8 @@ class ProblemKind(TextChoices):
     FAILED_TEST = "failed-test", _("A connection test failed")
     SILENT_SCRIPT = "silent-script", _("A script does not call")
     VERDICT_OVERDUE = "verdict-overdue", _("Google gives no verdict on conversions")
+    READ_BACK_DIFFERS = "read-back-differs", _("Google's counts differ from ours")
+    UPLOAD_MISCOUNTED = "upload-miscounted", _("An upload does not add up")
 
     # Panel cutting
     HOLD = "hold", _("Cutting jobs need approval (HOLD)")

@@ -18,6 +18,7 @@ from kilit.lock.models import ErrorGroup
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import MOST_NAMED, Problem, ProblemAction, Severity, with_number
 from ociqueue.admin.circuits import next_probe, scope_label
+from ociqueue.admin.count_problems import CountProblems
 from ociqueue.admin.permissions import may_administer
 from ociqueue.admin.site_problems import UPLOADED, SiteProblems
 from ociqueue.admin.switching import NOT_ALLOWLISTED
@@ -47,6 +48,7 @@ class ConversionProblems(SiteProblems):
         yield from self._failed_tests()
         yield from self._silent_scripts()
         yield from OverdueVerdicts(self._sites).find()
+        yield from CountProblems(self._sites).find()
         yield from self._stuck()
 
     @property

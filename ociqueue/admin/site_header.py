@@ -24,6 +24,7 @@ def header_context(request: HttpRequest, site: Site, *, tab: str) -> dict[str, A
         "change": _("Overview"),
         "ads_script": _("Keys and script"),
         "credentials": _("Google"),
+        "google_counts": _("Google's counts"),
         "members": _("Members"),
         "settings": _("Settings"),
     }

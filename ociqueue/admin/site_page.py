@@ -76,6 +76,9 @@ def _faults(site: Site, health: SiteHealth) -> Iterator[Blocker]:
         sentence = _("%(share)s of the conversions that finished in the last 24 hours failed.")
         failed = {"link": _("Failed conversions"), "href": list_of(site, ConversionStatus.FAILED)}
         yield blocked(sentence % {"share": percent(health.error_rate or 0)}, **failed)
+    if health.google_differs:
+        counts = {"link": _("Google's counts"), "href": site_address(site, "google_counts")}
+        yield blocked(_("Google counted fewer conversions than it accepted."), **counts)
     if health.is_test_failed:
         yield blocked(_("The last connection test failed."), **google)
     if not site.last_export_at and site.sync_method == SyncMethod.SCRIPT:

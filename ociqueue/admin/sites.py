@@ -20,7 +20,7 @@ from unfold.views import ChangeList
 from kilit.access.roles import Role
 from kilit.console.formatting import ago, badge, column, link, number, two_lines
 from kilit.postgres.collation import NameOrder
-from ociqueue.admin import circuits, credentials, keys, pauses, switching
+from ociqueue.admin import circuits, credentials, google_counts, keys, pauses, switching
 from ociqueue.admin.permissions import may_administer, site_of
 from ociqueue.admin.site_forms import SENDER, MembershipInline, SiteForm, sender_choices
 from ociqueue.admin.site_header import header_context, site_address
@@ -115,6 +115,8 @@ class SiteAdmin(ModelAdmin):
             alarms.append(badge(_("script silent"), "danger", title=why))
         if shown.is_test_failed:
             alarms.append(badge(_("connection test failed"), "danger", href=site_address(site, "credentials")))
+        if shown.google_differs:
+            alarms.append(badge(_("Google's counts differ"), "danger", href=site_address(site, "google_counts")))
         alarms += circuits.alarms(site, shown)
         return format_html_join(" ", "{}", ((alarm,) for alarm in alarms)) or SafeString("-")
 
@@ -149,6 +151,8 @@ class SiteAdmin(ModelAdmin):
             ("copied_script", "ads-script/copied/", keys.note_copied),
             ("credentials", "credentials/", credentials.credentials_page),
             ("check_credentials", "credentials/check/", credentials.request_check),
+            ("google_counts", "google-counts/", google_counts.counts_page),
+            ("read_counts", "google-counts/read/", google_counts.request_reading),
             ("circuit", "circuit/", circuits.circuit_page),
             ("probe", "circuit/probe/", circuits.probe_now),
             ("switch", "switch/", switching.switch_page),

@@ -33,11 +33,18 @@ const CLAIMING = {
 // A report follows the upload, and repeating one is harmless. So reports are retried for longer.
 const REPORTING = {attempts: 8, leaveIfAsked: Infinity, until: () => CONFIG.giveUpAfterSeconds, ifLost: ''};
 
+// Repeating it is harmless, and the next run sends it again.
+const COUNTING = {attempts: 2, leaveIfAsked: 10, until: () => CONFIG.giveUpAfterSeconds, ifLost: ''};
+
 const CLICK_ID_COLUMNS = {gclid: 'Google Click ID', wbraid: 'WBRAID', gbraid: 'GBRAID'};
 const SHARED_COLUMNS = ['Conversion Name', 'Conversion Time', 'Conversion Value', 'Conversion Currency', 'Order ID'];
 // Only in uploads of which some row has them; an empty cell means that no consent was given.
 const CONSENT_COLUMNS = {consentAdUserData: 'Ad User Data', consentAdPersonalization: 'Ad Personalization'};
 const CONSENT_WORDS = {GRANTED: 'Granted', DENIED: 'Denied'};
+
+const COUNTS = 'offline_conversion_upload_conversion_action_summary';
+const COUNTS_QUERY = `SELECT ${['client', 'conversion_action_id', 'conversion_action_name', 'daily_summaries', 'alerts']
+  .map(name => `${COUNTS}.${name}`).join(', ')} FROM ${COUNTS}`;
 
 const TIME = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}[+-]\d{2}:\d{2}$/;
 // The server returns valid rows only. If one is invalid all the same, its first error is reported and it is not
@@ -64,6 +71,7 @@ function main() {
   try {
     refuseUnfinishedConfig();
     drainQueue(tally);
+    sendGoogleCounts();
   } catch (error) {
     log(`Stopped: ${error.message}`);
     // Google then lists the run as failed and notifies the account's users.
@@ -198,6 +206,38 @@ function report(path, body, tally) {
       'rows that were uploaded count once, by their Order ID.');
     return error;
   }
+}
+
+/**
+ * Send what Google counted in this account, for comparing it with what was uploaded.
+ *
+ * An account that cannot answer must never stop uploads, so errors are only logged.
+ */
+function sendGoogleCounts() {
+  try {
+    const account = AdsApp.currentAccount();
+    const body = {siteId: CONFIG.siteId, customerId: account.getCustomerId(), timeZone: account.getTimeZone(),
+      days: [], alerts: []};
+    const found = AdsApp.search(COUNTS_QUERY);
+    while (found.hasNext()) addCounts(body, found.next().offlineConversionUploadConversionActionSummary);
+    // An account without summaries proves nothing about what was uploaded.
+    if (body.days.length > 0) call('post', '/api/oci/upload-summary', body, COUNTING);
+  } catch (error) {
+    log(`Google's counts were not sent: ${error && error.message || error}`);
+  }
+}
+
+function addCounts({days, alerts}, summary) {
+  const {client, conversionActionName: name} = summary;
+  const number = value => Number(value || 0); // Google leaves zeros out and sends large numbers as text
+  (summary.dailySummaries || []).forEach(daily => days.push({
+    day: daily.uploadDate, actionId: number(summary.conversionActionId), actionName: name, client,
+    successful: number(daily.successfulCount), failed: number(daily.failedCount), pending: number(daily.pendingCount),
+  }));
+  (summary.alerts || []).forEach(alert => alerts.push({
+    error: String(Object.values(alert.error || {})[0] || 'UNKNOWN'), share: number(alert.errorPercentage), client,
+    action: name,
+  }));
 }
 
 /** Call the server and return its JSON; retry after 429, 5xx and lost responses. */

@@ -2,13 +2,14 @@
 
 from django.urls import path
 
-from ociqueue.api import cron, operator, script
+from ociqueue.api import cron, operator, script, summaries
 
 urlpatterns = [
     path("oci/conversions", script.EnqueueView.as_view()),
     path("oci/google-ads-export", script.ExportView.as_view()),
     path("oci/ack", script.AckView.as_view()),
     path("oci/ack-failed", script.AckFailedView.as_view()),
+    path("oci/upload-summary", summaries.UploadSummaryView.as_view()),
     path("oci/v2/verify", script.VerifyView.as_view()),
     path("oci/queue-stats", operator.StatsView.as_view()),
     path("oci/queue-rows", operator.RowsView.as_view()),

@@ -80,6 +80,11 @@ class ReadBack(models.Model):
     is_shared = models.BooleanField(default=False, help_text="Other sites upload to the same account.")
     differs = models.BooleanField(default=False)
     differs_since = models.DateTimeField(null=True)
+    miscounted = models.JSONField(
+        default=list,
+        db_default=models.Value([], output_field=models.JSONField()),
+        help_text="Uploads of the last days that do not add up.",
+    )
 
     objects = ReadBackQuerySet.as_manager()
 

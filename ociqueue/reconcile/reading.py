@@ -59,7 +59,7 @@ class Reading:
 
 def read_account(provider: "GoogleAds") -> Reading:
     """Ask Google for the account's summaries; only workers call this."""
-    from ociqueue.uploader.connection_test import query  # noqa: PLC0415
+    from ociqueue.uploader.googleads.account_check import query  # noqa: PLC0415
 
     customer = next(iter(query(provider, CUSTOMER))).customer
     clients = [row.offline_conversion_upload_client_summary for row in query(provider, CLIENTS)]

@@ -79,7 +79,7 @@ def reconcile(site: Site) -> list[DayComparison] | None:
 
 
 def read(site: Site) -> bool:
-    from ociqueue.uploader.connection_test import describe  # noqa: PLC0415
+    from ociqueue.uploader.googleads.account_check import describe  # noqa: PLC0415
     from ociqueue.uploader.googleads.provider import GoogleAds  # noqa: PLC0415
     from ociqueue.uploader.results import CredentialsRejected  # noqa: PLC0415
 
@@ -145,6 +145,6 @@ def by_day(summaries: Iterable[UploadSummary]) -> dict[tuple[date, str], dict[st
 
 def database_time() -> datetime:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT now()")
+        cursor.execute("SELECT clock_timestamp()")
         moment: datetime = cursor.fetchone()[0]
         return moment

@@ -95,6 +95,13 @@ class Acted(TypedDict):
     skipped: list[LeftAlone]
 
 
+class SummaryStored(TypedDict):
+    """How many days were stored."""
+
+    ok: Literal[True]
+    stored: int
+
+
 class Session(TypedDict):
     """A temporary token for one site."""
 

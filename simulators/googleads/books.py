@@ -13,7 +13,7 @@ BY_CLIENT, BY_ACTION = "offline_conversion_upload_client_summary", "offline_conv
 
 
 @dataclass
-class Entry:
+class BookEntry:
     """Rows of one request and one action; tests change entries to plant differences."""
 
     at: datetime
@@ -28,7 +28,7 @@ class Entry:
 
 @dataclass
 class Books:
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[BookEntry] = field(default_factory=list)
     zone: str = "Europe/Istanbul"
     names: dict[str, str] = field(default_factory=lambda: {"7": "Satış"})  # of actions, by number
     alerts: list[tuple[str, float]] = field(default_factory=list)  # conversion upload errors and their share
@@ -40,22 +40,22 @@ class Books:
             counts[row.conversion_action]["failed" if index in failed else "successful"] += 1
         for action, count in counts.items():
             self.entries.append(
-                Entry(self.clock(), request.customer_id, action.rpartition("/")[2], **count, job_id=request.job_id)
+                BookEntry(self.clock(), request.customer_id, action.rpartition("/")[2], **count, job_id=request.job_id)
             )
 
     def summaries(self, customer: str, resource: str) -> list[dict[str, Any]]:
         """Return the rows of one of the two resources for an account."""
-        groups: dict[tuple[str, ...], list[Entry]] = defaultdict(list)
+        groups: dict[tuple[str, ...], list[BookEntry]] = defaultdict(list)
         for entry in self.entries:
             if entry.customer == customer:
                 groups[(entry.client, entry.action) if resource == BY_ACTION else (entry.client,)].append(entry)
         return [{resource: self._summary(key, entries)} for key, entries in groups.items()]
 
-    def _summary(self, key: tuple[str, ...], entries: list[Entry]) -> dict[str, Any]:
+    def _summary(self, key: tuple[str, ...], entries: list[BookEntry]) -> dict[str, Any]:
         client, *action = key
         today = self._day(self.clock())
         days = {today - timedelta(days=age) for age in range(KEPT)}
-        by_day: dict[date, list[Entry]] = defaultdict(list)
+        by_day: dict[date, list[BookEntry]] = defaultdict(list)
         for entry in entries:
             by_day[self._day(entry.at)].append(entry)
         jobs = sorted((entry for entry in entries if entry.job_id), key=lambda entry: entry.at)[-KEPT:]
@@ -83,7 +83,7 @@ class Books:
         return moment.astimezone(ZoneInfo(self.zone)).date()
 
 
-def _sums(entries: Iterable[Entry]) -> dict[str, int]:
+def _sums(entries: Iterable[BookEntry]) -> dict[str, int]:
     sums: Counter[str] = Counter()
     for entry in entries:
         sums.update(successful_count=entry.successful, failed_count=entry.failed, pending_count=entry.pending)

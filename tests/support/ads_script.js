@@ -1,13 +1,14 @@
 /**
  * Runs a Google Ads Script under Node, with stand-ins for the globals of Google's runtime.
  *
- * Reads from stdin {source, config, preview, answers, applyThrows, spoiled, secondsPerCall} and writes to stdout
- * {uploads, requests, logs, sleeps, error}. Calls are real HTTP unless `answers` says otherwise:
+ * Reads from stdin {source, config, preview, answers, applyThrows, spoiled, summaries, secondsPerCall} and writes to stdout
+ * {queries, uploads, requests, logs, sleeps, error}. Calls are real HTTP unless `answers` says otherwise:
  *
  * answers: [{path, times, reaches, throws, status, headers, body}], the first fitting one is used `times` times (once).
  *   With `reaches` the server gets the call and only its answer is replaced. `throws` is a network error's message.
  * applyThrows: {column: message} for uploads with that column.
  * spoiled: {row id: {field: value}} changes rows on their way from the export to the script.
+ * summaries: the rows that AdsApp.search() finds; with null it throws, as in an account that cannot answer.
  * secondsPerCall: {path: seconds} is how long the script's clock runs during each call.
  */
 'use strict';
@@ -28,7 +29,7 @@ if (isMainThread) {
 }
 
 function runScript(circumstances) {
-  const seen = {uploads: [], requests: [], logs: [], sleeps: [], error: null};
+  const seen = {queries: [], uploads: [], requests: [], logs: [], sleeps: [], error: null};
   const clock = {skipped: 0};
   // A context has the language and nothing else, so a script that reaches for more than these four fails.
   const context = vm.createContext({
@@ -54,9 +55,16 @@ function runScript(circumstances) {
   process.stdout.write(JSON.stringify(seen));
 }
 
-function standInAdsApp({preview = false, applyThrows = {}}, seen) {
+function standInAdsApp({preview = false, applyThrows = {}, summaries = []}, seen) {
   return {
     getExecutionInfo: () => ({isPreview: () => preview}),
+    currentAccount: () => ({getCustomerId: () => '123-456-7890', getTimeZone: () => 'Europe/Istanbul'}),
+    search(query) {
+      seen.queries.push(query);
+      if (summaries === null) throw new Error('This account has no upload summaries.');
+      const left = [...summaries];
+      return {hasNext: () => left.length > 0, next: () => left.shift()};
+    },
     bulkUploads: () => ({
       newCsvUpload(columns, options = {}) {
         const record = {columns, options, offline: false, rows: [], outcome: 'open'};

@@ -25,6 +25,7 @@ NOT_TAKEN = ("FAILED", "UPLOAD_EXCEPTION", "TRANSIENT", "Service unavailable, tr
 class Run:
     """What a script did, as its surroundings saw it."""
 
+    queries: list[str]
     uploads: list[dict[str, Any]]
     requests: list[dict[str, Any]]
     logs: list[str]

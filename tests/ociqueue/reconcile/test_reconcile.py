@@ -1,66 +1,18 @@
 """Ours beside Google's: real uploads, the simulator's books, and differences that were planted in them."""
 
 from datetime import UTC, datetime, timedelta
-from io import StringIO
-from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 import pytest
-from django.core.management import call_command
-from django.db.models import F
 
-from kilit.workers import doorbells, sweeps
-from ociqueue.models import Conversion, Credentials, ReadBack, Site, UploadBatch, UploadSummary
+from ociqueue.models import Credentials, ReadBack, UploadBatch
 from ociqueue.reconcile import run
 from ociqueue.reconcile.compare import Finding
-from ociqueue.reconcile.reading import DaySummary, Reading, store
-from ociqueue.uploader.upload_run import upload_due
-from simulators.googleads.books import Entry
+from simulators.googleads.books import BookEntry
+from tests.support.readback import OTHER_CLIENT, found, noon
 from tests.support.uploads import CUSTOMER, account
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-ISTANBUL = ZoneInfo("Europe/Istanbul")
-DAY = timedelta(days=1)
-OTHER_CLIENT = "GOOGLE_ADS_WEB_CLIENT"
-
-
-def noon(age: int, zone: ZoneInfo = ISTANBUL) -> datetime:
-    return datetime.now(zone).replace(hour=12, minute=0, second=0, microsecond=0) - DAY * age
-
-
-@pytest.fixture
-def upload(google, make_rows):
-    """Return a function that uploads rows and moves the upload to a time, here and in Google's books."""
-
-    def make(site: Site, at: datetime, *, count: int = 3, failing: int = 0, **columns: object) -> Entry:
-        good = [f"click-{uuid4()}" for _ in range(count)]
-        bad = [f"FAIL-UNPARSEABLE_GCLID-{uuid4().hex}" for _ in range(failing)]
-        make_rows(site, *good, *bad, **columns)
-        before = len(google.books.entries)
-        upload_due()
-        for entry in google.books.entries[before:]:
-            entry.at = at
-        newest = UploadBatch.objects.order_by("-pk").first()
-        UploadBatch.objects.filter(pk=newest.pk).update(created_at=at, sent_at=at, answered_at=at)
-        # The site has had its actions since before.
-        Credentials.objects.update(changed_at=at - 30 * DAY)
-        return google.books.entries[-1]
-
-    return make
-
-
-def found(site: Site) -> list[tuple[int, list[str]]]:
-    """Return the findings of a site with their days, as so many days ago."""
-    run.reconcile_due(sites=[site])
-    stored = ReadBack.objects.get(site=site)
-    assert not stored.error
-    today = datetime.now(ZoneInfo(stored.time_zone)).date()
-    return [
-        ((today - datetime.fromisoformat(row["day"]).date()).days, row["findings"])
-        for row in stored.days
-        if row["findings"]
-    ]
 
 
 def test_seven_days_without_a_difference(api_site, upload) -> None:
@@ -76,28 +28,28 @@ def test_seven_days_without_a_difference(api_site, upload) -> None:
     assert {row["name"] for row in stored.days} == {"Satış"}
 
 
-def lose_rows(entry: Entry, books) -> None:
+def lose_rows(entry: BookEntry, books) -> None:
     entry.successful -= 1
 
 
-def lose_the_request(entry: Entry, books) -> None:
+def lose_the_request(entry: BookEntry, books) -> None:
     books.entries.remove(entry)
 
 
-def add_rows(entry: Entry, books) -> None:
+def add_rows(entry: BookEntry, books) -> None:
     entry.successful += 2
 
 
-def leave_pending(entry: Entry, books) -> None:
+def leave_pending(entry: BookEntry, books) -> None:
     entry.successful, entry.pending = 0, entry.successful
 
 
-def fail_later(entry: Entry, books) -> None:
+def fail_later(entry: BookEntry, books) -> None:
     entry.successful, entry.failed = 0, entry.successful
 
 
-def add_another_client(entry: Entry, books) -> None:
-    books.entries.append(Entry(entry.at, CUSTOMER, "7", successful=4, client=OTHER_CLIENT))
+def add_another_client(entry: BookEntry, books) -> None:
+    books.entries.append(BookEntry(entry.at, CUSTOMER, "7", successful=4, client=OTHER_CLIENT))
 
 
 PLANTS = {
@@ -225,99 +177,3 @@ def test_an_error_that_was_never_seen_here_is_noted(google, api_site, upload) ->
 
     alerts = {alert["error"]: (alert["share"], alert["seen"]) for alert in ReadBack.objects.get().alerts}
     assert alerts == {"UNPARSEABLE_GCLID": (0.25, True), "CLICK_NOT_FOUND": (0.5, False)}
-
-
-# Script sites
-
-
-def post(site: Site, *days: tuple[int, int, int], name: str = "Sale") -> None:
-    """Store what a script sends: so many days ago, so many successful and failed."""
-    today = datetime.now(ISTANBUL).date()
-    rows = [DaySummary(today - DAY * age, 7, name, OTHER_CLIENT, good, bad, 0) for age, good, bad in days]
-    store(site, Reading("9876543210", "Europe/Istanbul", rows), read_at=run.database_time())
-
-
-def acknowledge(site: Site, rows: list[Conversion], at: datetime) -> None:
-    mine = Conversion.objects.filter(pk__in=[row.pk for row in rows])
-    Conversion.objects.for_site(site).claim(limit=1000)
-    mine.ack()
-    mine.update(claimed_at=at, updated_at=at)
-
-
-def test_what_a_script_reported_is_compared_by_day(site, make_rows) -> None:
-    acknowledge(site, make_rows(site, count=3, action="Sale"), noon(3))
-    acknowledge(site, make_rows(site, "a", "b", action="Sale"), noon(2))
-
-    post(site, (3, 3, 0), (2, 2, 0))
-    assert found(site) == []
-
-    post(site, (3, 2, 0), (2, 1, 1))
-    assert found(site) == [(2, [Finding.MORE_FAILED]), (3, [Finding.MISSING])]
-
-
-def test_a_row_that_was_claimed_twice_may_have_been_uploaded_twice(site, make_rows) -> None:
-    rows = make_rows(site, count=3, action="Sale")
-    acknowledge(site, rows, noon(3))
-    Conversion.objects.update(attempt_count=F("attempt_count") + 1)
-
-    post(site, (3, 3, 3))
-    assert found(site) == []
-
-    post(site, (3, 4, 3))
-    assert found(site) == [(3, [Finding.MORE])]
-
-
-# When
-
-
-def test_a_site_is_read_hourly_while_it_uploads_and_daily_otherwise(google, api_site, make_rows) -> None:
-    def is_due(*, tried: timedelta) -> bool:
-        ReadBack.objects.update(tried_at=run.database_time() - tried)
-        return run.due_sites().filter(pk=api_site.pk).exists()
-
-    assert run.due_sites().filter(pk=api_site.pk).exists()
-    run.answer_bell()
-    assert not run.due_sites().exists()
-    assert not is_due(tried=timedelta(hours=23))
-    assert is_due(tried=timedelta(hours=25))
-
-    make_rows(api_site, "a")
-    upload_due()
-    assert is_due(tried=timedelta(minutes=61))
-    assert not is_due(tried=timedelta(minutes=59))
-    ReadBack.objects.request(api_site)
-    assert run.due_sites().filter(pk=api_site.pk).exists()
-
-
-def test_an_account_that_cannot_be_read_is_not_due_again_at_once(google, api_site) -> None:
-    google.login = "invalid_grant"
-
-    assert run.answer_bell() == "Compared 0, differing 0, not read 1."
-
-    assert "create a new refresh token" in ReadBack.objects.get().error
-    assert not run.due_sites().exists()
-
-
-def test_an_answer_replaces_the_one_before(google, api_site, upload) -> None:
-    upload(api_site, noon(6))
-    found(api_site)
-    google.books.entries[0].at = noon(5)
-    found(api_site)
-    found(api_site)
-
-    assert [row.upload_date for row in UploadSummary.objects.all()] == [noon(5).date()]
-
-
-def test_command_sweep_and_bell(google, api_site, upload) -> None:
-    upload(api_site, noon(3))
-    out = StringIO()
-
-    call_command("oci_reconcile", "--dry-run", stdout=out)
-    call_command("oci_reconcile", "--site", api_site.public_id, stdout=out)
-
-    assert out.getvalue().splitlines() == [
-        "Would compare 1 site.",
-        "Compared 1, differing 0, not read 0.",
-    ]
-    assert sweeps.run("oci_reconcile") == "Compared 0, differing 0, not read 0."
-    assert not doorbells.doorbells["oci_reconcile"].is_due()
