@@ -78,7 +78,8 @@ class DataManager:
         if answer.ok and answer.body is not None:
             return read_status(dict(answer.body), rows)
         result = answers.read_refusal(answer, 1)[0]
-        status = VerdictStatus.LOST if result.code in WORTHLESS else VerdictStatus.UNKNOWN
+        is_refused = answer.status < answers.FAILED_AT_GOOGLE
+        status = VerdictStatus.LOST if is_refused and result.code in WORTHLESS else VerdictStatus.UNKNOWN
         if result.code == UNAUTHENTICATED:
             self.forget_token()
         return Verdict(status, answer=result.code[:40], note=result.message[:1000])
