@@ -104,7 +104,7 @@ def _uploaded(row: Conversion) -> Iterator[Blocker]:
     if receipt.note:
         yield blocked(explain(receipt.note), **_site_link(row))
     if due < timezone.now():
-        yield from no_worker()
+        yield from overdue("oci_verdicts") or no_worker()
 
 
 def _waiting(row: Conversion, limits: Any) -> Iterator[Blocker]:

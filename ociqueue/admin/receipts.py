@@ -58,7 +58,7 @@ def verdict_badge(batch: UploadBatch) -> SafeString:
         "Google has its rows; the verdicts on %(number)s requests are pending.",
         pending,
     )
-    return badge(_("waiting for the verdict"), "pending", title=text % {"number": number(pending)})
+    return badge(_("verdict pending"), "pending", title=text % {"number": number(pending)})
 
 
 def receipt_line(receipt: Any) -> dict[str, Any]:

@@ -42,13 +42,13 @@ def test_an_upload_waits_for_its_verdict_until_all_have_come(viewer, data_manage
     settle_verdict(receipt, rows, Verdict(VerdictStatus.SETTLED, [CONFIRMED, CONFIRMED, REJECTED], "PARTIAL_SUCCESS"))
     after = html(viewer, LIST)
 
-    assert "waiting for the verdict" in before
+    assert ">verdict pending<" in before
     assert "verdict pending: 3" in before
     assert "answered" not in before
     assert "Data Manager API" in before
     assert "verdict received" in after
     assert "2 / 1 / 0" in after
-    assert "verdict pending" not in after
+    assert "verdict pending" not in after.split("result_list")[1]
 
 
 def test_an_uploads_page_lists_the_requests_that_google_took(viewer, data_manager_site) -> None:
