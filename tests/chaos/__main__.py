@@ -70,15 +70,17 @@ def tell(words: str) -> None:
 
 def run(asked: argparse.Namespace, folder: Path) -> int:
     """Set the stage, let the storm rage, let it calm down, and check."""
+    from simulators.datamanager.server import DataManagerServer  # noqa: PLC0415
     from simulators.googleads.server import GoogleAdsServer  # noqa: PLC0415 - Google's messages take a while to load
     from simulators.webhooks.receiver import WebhookReceiver  # noqa: PLC0415
 
     begun = time.monotonic()
     disks = worlds.mount_disks(folder)
-    google = GoogleAdsServer(folder).start()
+    google, data_manager = GoogleAdsServer(folder).start(), DataManagerServer().start()
     receiver = WebhookReceiver([worlds.SECRET]).start()
     port = int(os.environ.get("PORT") or free_port())
-    environment = worlds.environment(folder, port=port, settings=SETTINGS[asked.without], google=google.environment)
+    simulated = {**data_manager.environment, **google.environment}
+    environment = worlds.environment(folder, port=port, settings=SETTINGS[asked.without], google=simulated)
     os.environ.clear()
     os.environ.update(environment)
     import django  # noqa: PLC0415 - its settings read the environment made above
@@ -88,7 +90,7 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
     from tests.chaos import calm, checking, strikes  # noqa: PLC0415
 
     stage = Stage(environment, folder / "logs")
-    storm = strikes.Storm(stage, google, receiver, disks, folder / "floor")
+    storm = strikes.Storm(stage, google, data_manager, receiver, disks, folder / "floor")
     try:
         world = worlds.furnish(folder, seed=asked.seed, port=port, seconds=asked.seconds, receiver=receiver)
         tell(f"chaos: seed {asked.seed}, {folder}")
@@ -109,14 +111,14 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
         else:
             calm.settle(stage, world, folder, end=max(begun + asked.limit - 15, calm_at + 20))
             report = checking.check(asked.seed, folder, storm, seconds=asked.seconds)
-        report.notes.append(f"{time.monotonic() - begun:.0f} s in all, {stage.restarts} services started again")
-        report.notes.append(
-            "the full disk was a tmpfs of 12 MB" if disks else "no mounts: the full disk was RLIMIT_FSIZE of 0"
-        )
+        report.notes += [
+            f"{time.monotonic() - begun:.0f} s in all, {stage.restarts} services started again",
+            "the full disk was a tmpfs of 12 MB" if disks else "no mounts: the full disk was RLIMIT_FSIZE of 0",
+        ]
     finally:
         stage.stop()
-        google.stop()
-        receiver.stop()
+        for server in (google, data_manager, receiver):
+            server.stop()
         from django.db import connection  # noqa: PLC0415
 
         connection.close()

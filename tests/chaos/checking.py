@@ -34,6 +34,12 @@ def check(seed: int, folder: Path, storm: Storm, *, seconds: float) -> Report:
         saw_log=folder / "logs" / "machines.log",
         sent=Counter(row.order_id for call in calls for row in call.request.conversions),
         applied=set(storm.google.applied),
+        requests={
+            request_id: request.transaction_ids
+            for request_id, request in storm.data_manager.requests.items()
+            if not request.validate_only
+        },
+        confirmed=storm.data_manager.applied,
         accepted=Counter(storm.receiver.accepted),
         receiver=storm.receiver.summary(),
     )
@@ -46,6 +52,10 @@ def check(seed: int, folder: Path, storm: Storm, *, seconds: float) -> Report:
     twice = sum(number > 1 for number in world.sent.values())
     received = f"Google received {len(world.sent)} conversions, {twice} of them more than once, counted once"
     report.notes.append(f"{received}{why_sent_again(world)}")
+    report.notes.append(
+        f"Data Manager took {len(world.requests)} requests, answered {len(storm.data_manager.questions)} questions, and"
+        f" counts {len(world.confirmed)} conversions"
+    )
     messages = world.receiver
     report.notes.append(
         f"the receiver accepted {len(world.accepted)} messages, {messages.get('repeated', 0)} times again, and failed"

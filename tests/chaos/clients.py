@@ -22,6 +22,12 @@ from tests.chaos.ledger import Ledger
 
 NO_ANSWER = 0
 STRANGER = "+905360001122"
+SITES = ["script_site", "api_site", "data_manager_site"]
+# What becomes of a tenth of the conversions at Google.
+FATES = {
+    "api_site": ["FAIL-UNPARSEABLE_GCLID", "FAIL-EXPIRED_EVENT"],
+    "data_manager_site": ["REFUSE-INVALID_FORMAT", "REFUSE-UNNAMED", "FAIL-CLICK_NOT_FOUND", "FAIL-TOO_RECENT_CLICK"],
+}
 # What becomes of an order at OptiPlanning and at the saw; most go well.
 WISHES = ["", "", "", "", "sim:half", "sim:saw-failed", "sim:crash", "sim:invalid"]
 
@@ -54,8 +60,8 @@ class Client:
 
 
 def produce(world: dict[str, Any], rng: random.Random, ledger: Ledger) -> Callable[[], None]:
-    """Return the producer's turn: conversions for both sites, now and then a PDF or an order."""
-    clients = {site: Client(world, world[site]["api_key"], ledger) for site in ("script_site", "api_site")}
+    """Return the producer's turn: conversions for each site, now and then a PDF or an order."""
+    clients = {site: Client(world, world[site]["api_key"], ledger) for site in SITES}
     service = Client(world, world["service_key"], ledger)
     left = {"pdf": world["most_pdfs"], "order": world["most_orders"]}
     again: list[tuple[Callable[..., bool], Any]] = []
@@ -82,7 +88,7 @@ def produce(world: dict[str, Any], rng: random.Random, ledger: Ledger) -> Callab
     def turn() -> None:
         todo = again[:]
         again.clear()
-        site = rng.choice(["script_site", "api_site"])
+        site = rng.choice(SITES)
         todo.append((conversions, (site, [conversion(rng, site) for _ in range(rng.randint(1, 6))])))
         if (rng.random() < 0.35 or left["pdf"] == world["most_pdfs"]) and left["pdf"]:
             left["pdf"] -= 1
@@ -98,12 +104,10 @@ def produce(world: dict[str, Any], rng: random.Random, ledger: Ledger) -> Callab
 
 def conversion(rng: random.Random, site: str) -> dict[str, Any]:
     """Return a conversion with a source key of its own; some of those for Google it will refuse."""
-    click = f"click-{uuid4()}"
-    if site == "api_site" and rng.random() < 0.1:
-        click = f"FAIL-{rng.choice(['UNPARSEABLE_GCLID', 'EXPIRED_EVENT'])}-{uuid4()}"
+    fate = rng.choice(FATES.get(site, ["click"])) if rng.random() < 0.1 else "click"
     return {
         "conversionName": "Satış",
-        "gclid": click,
+        "gclid": f"{fate}-{uuid4()}",
         "conversionTime": (datetime.now(UTC) - timedelta(hours=1)).isoformat(),
         "conversionValue": rng.randint(1, 500),
         "sourceKey": str(uuid4()),

@@ -165,7 +165,7 @@ UPLOAD_CLAIMS = """
       SELECT count(*) FROM lock_event e JOIN offline_conversion_queue r ON r.id = e.object_id
       WHERE r.site_id = s.id AND e.details->>'verb' = 'claim')
     FROM ociqueue_site s LEFT JOIN ociqueue_uploadbatch b ON b.site_id = s.id
-    WHERE s.sync_method = 'api' GROUP BY s.id
+    WHERE s.sync_method <> 'script' GROUP BY s.id
 """
 
 

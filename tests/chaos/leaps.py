@@ -34,7 +34,7 @@ def lapse(*, share: float = 1.0) -> None:
 
 
 def make_due() -> None:
-    """Let the time come that rows wait for: retries, the next look into a folder, probes."""
+    """Let the time come that rows wait for: retries, the next look into a folder, probes, verdicts."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE offline_conversion_queue SET next_retry_at = now() WHERE status = 'RETRY' AND next_retry_at > now()"
@@ -48,6 +48,8 @@ def make_due() -> None:
         )
         cursor.execute("UPDATE outbox_endpoint SET wait_until = NULL WHERE wait_until > now()")
         cursor.execute("UPDATE ociqueue_circuit SET next_probe_at = now() WHERE status = 'OPEN'")
+        cursor.execute("UPDATE ociqueue_receipt SET next_check_at = now() WHERE next_check_at > now()")
+        cursor.execute("DELETE FROM ociqueue_requestquota")  # a minute has passed
 
 
 def age_files(folder: Path) -> None:

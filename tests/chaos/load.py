@@ -43,13 +43,17 @@ def main() -> int:
 
 def run(asked: argparse.Namespace, folder: Path) -> int:
     """Set the stage, send everybody, and look at what is left."""
+    from simulators.datamanager.server import DataManagerServer  # noqa: PLC0415
     from simulators.googleads.server import GoogleAdsServer  # noqa: PLC0415 - Google's messages take a while to load
+    from simulators.webhooks.receiver import WebhookReceiver  # noqa: PLC0415
 
     os.environ.pop("CHAOS_OWN_MOUNTS", None)
     worlds.mount_disks(folder)
-    google = GoogleAdsServer(folder).start()
+    google, data_manager = GoogleAdsServer(folder).start(), DataManagerServer().start()
+    receiver = WebhookReceiver([worlds.SECRET]).start()
     port, cron_secret = int(os.environ.get("PORT") or free_port()), secrets.token_hex()
-    environment = worlds.environment(folder, port=port, settings="config.settings", google=google.environment)
+    simulated = {**data_manager.environment, **google.environment}
+    environment = worlds.environment(folder, port=port, settings="config.settings", google=simulated)
     environment |= {"WEB_CONCURRENCY": "2", "KILIT_PDF_QUEUE_LIMIT": "100000", "KILIT_CRON_SECRET": cron_secret}
     os.environ.clear()
     os.environ.update(environment)
@@ -63,7 +67,7 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
 
     stage = Stage(environment, folder / "logs")
     try:
-        world = worlds.furnish(folder, seed=0, port=port, seconds=asked.seconds)
+        world = worlds.furnish(folder, seed=0, port=port, seconds=asked.seconds, receiver=receiver)
         crowd = Crowd(world, folder, cron_secret=cron_secret, session=worlds.log_in())
         stage.start("web", "worker-1", "runner-1", "machines")
         stage.wait_for(f"http://127.0.0.1:{port}/readyz")
@@ -83,6 +87,8 @@ def run(asked: argparse.Namespace, folder: Path) -> int:
     finally:
         stage.stop()
         google.stop()
+        data_manager.stop()
+        receiver.stop()
         connection.close()
         configured_server().stop()
     return tell(asked, crowd, took=took, early=early, late=late, lost=lost)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ociqueue.models import Conversion
+from ociqueue.models import Conversion, Receipt
 from ociqueue.models.conversion import PREFIX
 from orchestrator.models import Job
 from outbox.models import OutboxMessage
@@ -27,6 +27,8 @@ class World:
     saw_log: Path
     sent: Counter[str] = field(default_factory=Counter)  # order ids, as often as Google received them
     applied: set[str] = field(default_factory=set)  # order ids that Google counts
+    requests: dict[str, list[str]] = field(default_factory=dict)  # order ids that Data Manager took, by request id
+    confirmed: set[str] = field(default_factory=set)  # order ids that Data Manager counts
     accepted: Counter[str] = field(default_factory=Counter)  # ids of webhooks, as often as the receiver accepted them
     receiver: dict[str, Any] = field(default_factory=dict)
 
@@ -107,14 +109,37 @@ def google_has_what_is_completed(world: World) -> list[str]:
     return found + [f"{number} rows share the order id {order_id}" for order_id, number in twice]
 
 
+def data_manager_has_what_is_completed(world: World) -> list[str]:
+    """Data Manager counts what is COMPLETED and nothing else that is known, and receipts are as it took the rows."""
+    found = []
+    taken = Counter(order_id for order_ids in world.requests.values() for order_id in order_ids)
+    for row in Conversion.objects.filter(site__sync_method="datamanager"):
+        if row.status == "COMPLETED" and row.order_id not in world.confirmed:
+            found.append(f"{row} is COMPLETED, but Data Manager does not count it")
+        if row.status != "COMPLETED" and row.order_id in world.confirmed and not row.outcome_unknown:
+            found.append(f"{row} is {row.status}, but Data Manager counts it and the outcome is not marked as unknown")
+        if taken[row.order_id] > row.attempt_count:
+            found.append(f"{row} was taken {taken[row.order_id]} times, claimed {row.attempt_count} times")
+        if row.order_id in world.sent:
+            found.append(f"{row} was sent by two senders")
+    order_ids = dict(Conversion.objects.values_list("pk", "order_id"))
+    for receipt in Receipt.objects.all():
+        if [order_ids.get(pk, "") for pk in receipt.row_ids] != world.requests.get(receipt.request_id):
+            found.append(f"{receipt} does not list its rows in the order that Data Manager took them")
+        settled = receipt.confirmed + receipt.rejected + receipt.put_off + receipt.late
+        if receipt.settled_at and settled != len(receipt.row_ids):
+            found.append(f"{receipt} has {len(receipt.row_ids)} rows, and {settled} verdicts")
+    return found
+
+
 # The moves that both endpoints of a run listen to. A failed document counts only if it is not retried at once.
 REPORTED = """
     SELECT e.id, p.id FROM lock_event e JOIN outbox_endpoint p
       ON p.scope = '' OR p.scope = (SELECT r.site_id::text FROM offline_conversion_queue r WHERE r.id = e.object_id)
     WHERE e.details->>'verb' IS DISTINCT FROM 'undo_retry' AND (
-      (e.queue, e.event_type) IN (('conversion', 'STATE_COMPLETED'), ('conversion', 'STATE_FAILED'),
-      ('pdf', 'STATE_SUCCEEDED'), ('cutting_job', 'STATE_DONE'), ('cutting_job', 'STATE_FAILED'),
-      ('cutting_job', 'STATE_HOLD'))
+      (e.queue, e.event_type) IN (('conversion', 'STATE_UPLOADED'), ('conversion', 'STATE_COMPLETED'),
+      ('conversion', 'STATE_FAILED'), ('pdf', 'STATE_SUCCEEDED'), ('cutting_job', 'STATE_DONE'),
+      ('cutting_job', 'STATE_FAILED'), ('cutting_job', 'STATE_HOLD'))
       OR (e.queue, e.event_type) = ('pdf', 'STATE_FAILED') AND NOT EXISTS (SELECT FROM lock_event n
         WHERE n.object_id = e.object_id AND n.id > e.id AND n.created_at = e.created_at AND n.to_state = 'queued'))
     EXCEPT SELECT event_id, endpoint_id FROM outbox_outboxmessage
@@ -169,5 +194,6 @@ OUTSIDE: list[Check] = [
     each_document_has_its_file,
     scripts_were_handed_what_they_claimed,
     google_has_what_is_completed,
+    data_manager_has_what_is_completed,
     each_event_is_reported,
 ]

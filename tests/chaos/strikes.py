@@ -20,9 +20,10 @@ from django.db import connection
 from kilit.postgres.base import configured_server
 from kilit.postgres.place import DATA, home_of
 from kilit.postgres.postmaster import find_postmaster
-from simulators.googleads.server import Call, GoogleAdsServer, accept
+from simulators.datamanager.server import DataManagerServer
+from simulators.googleads.server import GoogleAdsServer
 from simulators.webhooks.receiver import WebhookReceiver
-from tests.chaos import leaps
+from tests.chaos import google_faults, leaps
 from tests.chaos.stage import CLIENTS, SERVICES, Stage
 
 logger = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ WEIGHTS = {
     "expire leases": 4,  # under living holders
     "cut the connection to Google": 2,
     "Google returns errors": 2,
+    "Data Manager fails": 3,
     "the webhook receiver fails": 3,
 }
 # More often: processes that hold something.
@@ -79,6 +81,7 @@ class Storm:
 
     stage: Stage
     google: GoogleAdsServer
+    data_manager: DataManagerServer
     receiver: WebhookReceiver
     disks: list[Path]  # small file systems of the run's own; none where they cannot be mounted
     floor: Path
@@ -226,24 +229,6 @@ def lapse(*_: Any) -> None:
     leaps.lapse(share=0.5)
 
 
-def cut(storm: Storm, _: Strike) -> None:
-    """Cut every connection to Google, whatever is on its way."""
-    storm.google.proxy.cut()
-
-
-def ill(storm: Storm, strike: Strike) -> None:
-    """Let Google answer the next uploads badly: not at all, or after it took them."""
-
-    def unavailable(call: Call) -> Any:
-        return call.refuse("UNAVAILABLE")
-
-    def forgetful(call: Call) -> Any:
-        accept(call)
-        return call.refuse("INTERNAL")
-
-    storm.google.replies.append(unavailable if strike.pick % 2 else forgetful)
-
-
 FAULTS: list[dict[str, Any]] = [
     {"status": 500, "rate": 0.5},
     {"status": 200, "delay": 2.0},
@@ -268,7 +253,8 @@ STRIKES: dict[str, Callable[[Storm, Strike], Callable[[], Any] | None]] = {
     "fill the disk": fill,
     "remove the saw's folder": take_away,
     "expire leases": lapse,
-    "cut the connection to Google": cut,
-    "Google returns errors": ill,
+    "cut the connection to Google": lambda storm, _: google_faults.cut(storm.google, storm.data_manager),
+    "Google returns errors": lambda storm, strike: google_faults.return_errors(storm.google, strike.pick),
+    "Data Manager fails": lambda storm, strike: google_faults.fail_data_manager(storm.data_manager, strike.pick),
     "the webhook receiver fails": fail_webhooks,
 }

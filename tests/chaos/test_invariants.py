@@ -8,27 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models.functions import Now
 
 from kilit.api.webhooks import webhook_kinds
-from kilit.bulk import planning
-from kilit.bulk.models import BulkAction
-from kilit.bulk.running import work_due
 from kilit.lock.identity import uuid7
-from kilit.lock.leases import no_lease
 from ociqueue import acknowledge
-from ociqueue.models import Conversion, Site, UploadBatch
-from ociqueue.models.per_row import PerRowValues
-from ociqueue.states import SyncMethod
-from orchestrator.errors import Code, JobError
+from ociqueue.models import Conversion
 from orchestrator.models import Job
-from outbox import log_reader
-from outbox.models import OutboxMessage
 from pdfjobs.models import PdfJob
 from pdfjobs.storage import artifacts
 from tests.chaos import invariants, outside
+from tests.chaos.good_day import act_in_bulk, deliver, hand_over, make_document, receive, upload
 from tests.chaos.invariants import INSIDE
 from tests.chaos.outside import OUTSIDE, World
 from tests.support.cutting_jobs import make_job
@@ -65,6 +55,7 @@ def world(make_site, make_conversion, make_pdf, tmp_path: Path) -> World:
     acknowledge.ack(script, [sent.pk])
     acknowledge.ack_failed(script, [failed.pk], code="BAD", category="VALIDATION", message="bad")
     uploaded = upload(api, make_conversion(api, gclid="c"))
+    taken = receive(make_site(name="Data Manager", sync_method="datamanager"), make_conversion)
     make_document(make_pdf())
     hand_over(make_job(), tmp_path / "saw")
     act_in_bulk()
@@ -82,50 +73,10 @@ def world(make_site, make_conversion, make_pdf, tmp_path: Path) -> World:
         tmp_path / "saw.log",
         sent=Counter([uploaded.order_id]),
         applied={uploaded.order_id},
+        requests={"r-2": [row.order_id for row in taken]},
+        confirmed={taken[0].order_id},
         accepted=Counter(deliver()),
     )
-
-
-def deliver() -> list[str]:
-    """Report all that happened, as the workers do; return the ids of the messages."""
-    log_reader.read_log()
-    messages = OutboxMessage.objects.claim(limit=1000)
-    OutboxMessage.objects.move("deliver", delivered_at=Now(), **no_lease())
-    return [message.webhook_id for message in messages]
-
-
-def upload(site: Site, row: Conversion) -> Conversion:
-    """Have Google take a row."""
-    batch = UploadBatch.objects.create(pk=uuid7(), site=site, size=1)
-    Conversion.objects.for_site(site).claim(limit=1, batch=batch.pk, sender=SyncMethod.API)
-    Conversion.objects.in_batch(batch.pk).accept(PerRowValues({row.pk: {"provider_request_id": "r-1"}}))
-    return row
-
-
-def make_document(job: PdfJob) -> None:
-    """Make a document as a worker does."""
-    (claimed,) = PdfJob.objects.filter(pk=job.pk).claim()
-    kept = artifacts.save(artifacts.new_key(claimed.pk, claimed.started_at), PDF)
-    claimed.succeed(artifact_key=kept.artifact_key, size=kept.size, digest=kept.digest)
-
-
-def hand_over(job: Job, saw: Path) -> None:
-    """Fail an order that the saw has, as one whose runners all died."""
-    for name in ("inbox", "processed", "failed"):
-        (saw / name).mkdir(parents=True)
-    (saw / "processed" / f"{job.pk}_a1.xml").write_text("<x/>")
-    held = Job.objects.claim()
-    held.fail(JobError(Code.UNKNOWN, "lost"))
-
-
-def act_in_bulk() -> None:
-    """Retry what failed, mark it failed again: all in bulk."""
-    admin = User.objects.create_superuser("root")
-    for action, state in (("retry", "FAILED"), ("mark_failed", "QUEUED")):
-        asked = {"queue": "conversion", "action": action, "user": admin, "filters": {"status": state}}
-        planned = planning.plan_now(**asked, filters_text=state, reason="mended", options={})
-        BulkAction.objects.filter(pk=planned.pk).start(count=1)
-        work_due()
 
 
 @contextmanager
@@ -205,6 +156,17 @@ BROKEN_OUTSIDE: list[tuple[Any, str]] = [
         "UPDATE offline_conversion_queue SET status = 'FAILED', uploaded_at = NULL, provider_error_code = 'X'",
     ),
     (outside.google_has_what_is_completed, "UPDATE offline_conversion_queue SET order_id = 'same'"),
+    (outside.data_manager_has_what_is_completed, "UPDATE ociqueue_receipt SET rejected = 0"),
+    (outside.data_manager_has_what_is_completed, "UPDATE ociqueue_receipt SET row_ids = ARRAY[row_ids[2], row_ids[1]]"),
+    (
+        outside.data_manager_has_what_is_completed,
+        "UPDATE offline_conversion_queue SET status = 'FAILED', uploaded_at = NULL, provider_error_code = 'X'",
+    ),
+    (
+        outside.data_manager_has_what_is_completed,
+        "UPDATE offline_conversion_queue SET status = 'COMPLETED', uploaded_at = now() WHERE gclid = 'e'",
+    ),
+    (outside.each_event_is_reported, "DELETE FROM outbox_outboxmessage WHERE kind = 'conversion.uploaded'"),
     (outside.each_event_is_reported, "DELETE FROM outbox_outboxmessage WHERE kind = 'conversion.completed'"),
     (outside.each_event_is_reported, "UPDATE outbox_outboxmessage SET object_id = gen_random_uuid()"),
     (outside.each_event_is_reported, "UPDATE outbox_outboxmessage SET id = gen_random_uuid()"),
@@ -241,6 +203,18 @@ def sent_twice(world: World) -> None:
     world.sent = Counter(dict.fromkeys(world.sent, 2))
 
 
+def data_manager_lost_it(world: World) -> None:
+    world.confirmed = set()
+
+
+def taken_twice(world: World) -> None:
+    world.requests["r-3"] = world.requests["r-2"]
+
+
+def two_senders(world: World) -> None:
+    world.sent.update(world.requests["r-2"])
+
+
 def google_lost_it(world: World) -> None:
     world.applied = set()
 
@@ -267,6 +241,9 @@ def signed_wrongly(world: World) -> None:
         (outside.scripts_were_handed_what_they_claimed, handed_twice),
         (outside.google_has_what_is_completed, sent_twice),
         (outside.google_has_what_is_completed, google_lost_it),
+        (outside.data_manager_has_what_is_completed, data_manager_lost_it),
+        (outside.data_manager_has_what_is_completed, taken_twice),
+        (outside.data_manager_has_what_is_completed, two_senders),
         (outside.each_event_is_reported, the_receiver_lost_one),
         (outside.each_event_is_reported, signed_wrongly),
         (outside.nothing_is_lost, a_job_that_is_not_there),

@@ -89,8 +89,12 @@ def furnish(folder: Path, *, seed: int, port: int, seconds: float, receiver: Web
     sites = {
         "script_site": Site.objects.create(name="Script", default_currency="TRY"),
         "api_site": Site.objects.create(name="API", default_currency="TRY", sync_method=SyncMethod.API),
+        "data_manager_site": Site.objects.create(
+            name="Data Manager", default_currency="TRY", sync_method=SyncMethod.DATA_MANAGER
+        ),
     }
-    Credentials.objects.store(sites["api_site"], DEMO_ACCOUNT)
+    for name in ("api_site", "data_manager_site"):
+        Credentials.objects.store(sites[name], DEMO_ACCOUNT)
     subscribe(receiver, str(sites["script_site"].pk))
     world: dict[str, Any] = {
         "seed": seed,
