@@ -15,7 +15,7 @@ from kilit.console.blockers import Blocker, BlockerKind, blocked
 from kilit.console.formatting import badge, number, page
 from kilit.workers import doorbells
 from kilit.workers.models import Heartbeat
-from ociqueue.admin.count_problems import describe, worst_difference
+from ociqueue.admin.count_problems import worst_difference
 from ociqueue.admin.permissions import may_run, site_of
 from ociqueue.admin.site_header import header_context, site_address
 from ociqueue.models import Credentials, ReadBack, Site
@@ -26,10 +26,12 @@ LABELS = {
     Finding.MISSING: gettext_lazy("Google has fewer"),
     Finding.STILL_PENDING: gettext_lazy("still pending"),
     Finding.MORE: gettext_lazy("Google has more"),
-    Finding.OTHER_CLIENT: gettext_lazy("another way"),
+    Finding.OTHER_CLIENT: gettext_lazy("another uploader"),
     Finding.MORE_FAILED: gettext_lazy("failed at Google"),
 }
 NOTES = {
+    Finding.MISSING: gettext_lazy("%(missing)s of them are missing at Google."),
+    Finding.STILL_PENDING: gettext_lazy("Google has not processed %(pending)s of them for more than 24 hours."),
     Finding.MORE: gettext_lazy("Something else uploads to this action, or a report of an upload was lost."),
     Finding.OTHER_CLIENT: gettext_lazy("%(elsewhere)s more did not come through the Google Ads API."),
     Finding.MORE_FAILED: gettext_lazy("They failed after Google had accepted them."),
@@ -125,11 +127,14 @@ def _without_finding(row: Mapping[str, Any], total: int) -> SafeString:
 
 
 def _sentences(row: Mapping[str, Any], findings: list[Finding]) -> Iterator[str]:
-    if any(each in DIFFERENCES for each in findings):
-        yield f"{describe(dict(row))}."
+    google = row["google"]
+    context = {
+        "missing": number(row["due"] - sum(google.values())),
+        "pending": number(google["pending"]),
+        "elsewhere": number(row["elsewhere"]),
+    }
     for each in findings:
-        if each in NOTES:
-            yield str(NOTES[each]) % {"elsewhere": number(row["elsewhere"])}
+        yield str(NOTES[each]) % context
     if row["unknown"]:
         yield _("Whether Google received %(number)s more is not known.") % {"number": number(row["unknown"])}
 

@@ -1,12 +1,14 @@
 """Query plans at a million rows: what runs all day never walks the finished ones."""
 
 import pytest
+from django.utils import timezone
 
 from kilit.api.cursor import decode_cursor
 from kilit.lock.identity import uuid7
 from ociqueue import presenters
 from ociqueue.filters import FILTERS
 from ociqueue.models import Conversion, Credentials, Site
+from ociqueue.reconcile.ours import OurDays
 from ociqueue.uploader.upload_run import due_sites
 from tests.support.crowded_conversions import BUFFERS_PER_ROW, FILL, TABLE, WAITING, crowded  # noqa: F401 - a fixture
 from tests.support.plans import blocks, crowding, explained, statements, walked
@@ -43,6 +45,19 @@ def test_nothing_that_runs_all_day_walks_the_finished_rows(crowded: Site) -> Non
             assert blocks(plan) < 1000 * BUFFERS_PER_ROW, (name, blocks(plan))
     by_an_unindexed_column = "SELECT id FROM offline_conversion_queue WHERE last_error = 'x'"
     assert walked(explained(by_an_unindexed_column), TABLE) != []
+
+
+def test_counting_what_a_script_reported_reads_only_rows_of_the_last_weeks(crowded: Site) -> None:  # noqa: F811
+    """The ids of these rows are from 1970."""
+    days = OurDays(crowded, zone=crowded.zone, read_at=timezone.now())
+
+    ran = statements(lambda: days.counts(str), over=TABLE)
+
+    assert ran
+    for statement in ran:
+        plan = explained(statement)
+        assert walked(plan, TABLE) == []
+        assert blocks(plan) < 1000
 
 
 def test_rows_that_wait_for_their_time_cost_a_claim_nothing(make_site, sql) -> None:

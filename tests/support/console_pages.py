@@ -26,7 +26,7 @@ class House:
 
 def places(house: House) -> dict[str, str]:
     """Return each page's name and address."""
-    rows, site = "/admin/ociqueue/conversion/", f"/admin/ociqueue/site/{house.site.pk}"
+    rows = "/admin/ociqueue/conversion/"
     row = f"{rows}{house.failed.pk}"
     return {
         "dashboard": "/admin/",
@@ -41,12 +41,7 @@ def places(house: House) -> dict[str, str]:
         "bulk-action": f"/admin/bulk/bulkaction/{house.bulk.pk}/change/",
         "bulk-actions": "/admin/bulk/bulkaction/",
         "sites": "/admin/ociqueue/site/",
-        "site": f"{site}/change/",
-        "ads-script": f"{site}/ads-script/",
-        "members": f"{site}/members/",
-        "settings": f"{site}/settings/",
-        "credentials": f"{site}/credentials/",
-        "circuit": f"/admin/ociqueue/site/{house.circuit.site_id}/circuit/",
+        **site_places(house),
         "pdf-jobs": "/admin/pdfjobs/pdfjob/",
         "pdf-job": f"/admin/pdfjobs/pdfjob/{house.broken.pk}/change/",
         "cutting-jobs": "/admin/orchestrator/job/",
@@ -63,6 +58,19 @@ def places(house: House) -> dict[str, str]:
         "lockouts": "/admin/axes/accessattempt/",
         "people": "/admin/auth/user/",
         "preferences": "/admin/preferences/",
+    }
+
+
+def site_places(house: House) -> dict[str, str]:
+    site, other = (f"/admin/ociqueue/site/{pk}" for pk in (house.site.pk, house.circuit.site_id))
+    return {
+        "site": f"{site}/change/",
+        "ads-script": f"{site}/ads-script/",
+        "members": f"{site}/members/",
+        "settings": f"{site}/settings/",
+        "credentials": f"{site}/credentials/",
+        "google-counts": f"{other}/google-counts/",
+        "circuit": f"{other}/circuit/",
     }
 
 
