@@ -1,7 +1,7 @@
 """What Google says it counted: per day, conversion action and client, and how that compares with our own counts."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import models
@@ -9,6 +9,8 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from ociqueue.models.site import Site
+
+SHOWN_FOR = timedelta(days=7)
 
 
 class UploadSummaryQuerySet(models.QuerySet["UploadSummary"]):
@@ -59,7 +61,8 @@ class ReadBackQuerySet(models.QuerySet["ReadBack"]):
         self.note(site, asked_at=Now())
 
     def differing(self) -> "ReadBackQuerySet":
-        return self.filter(differs=True)
+        """Return what differs, unless it was compared so long ago that all its days are over."""
+        return self.filter(differs=True, compared_at__gte=Now() - SHOWN_FOR)
 
 
 class ReadBack(models.Model):

@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
@@ -55,7 +55,7 @@ def reconcile_due(*, sites: Iterable[Site] | None = None, seconds: float | None 
     for site in list(due_sites() if sites is None else sites):
         if end is not None and time.monotonic() > end:
             break
-        found = reconcile(site)
+        found = _safe_reconcile(site)
         if found is None:
             unread += 1
             continue
@@ -66,6 +66,18 @@ def reconcile_due(*, sites: Iterable[Site] | None = None, seconds: float | None 
 
 def answer_bell() -> str:
     return reconcile_due(seconds=(settings.TASK_TIMEOUT - settings.GOOGLE_ADS_TIMEOUT) / 2)
+
+
+def _safe_reconcile(site: Site) -> list[DayComparison] | None:
+    """Compare a site; an error of one site must not stop the others."""
+    try:
+        return reconcile(site)
+    except (OperationalError, InterfaceError):
+        raise  # the database is unavailable, for all sites
+    except Exception as error:
+        logger.exception("comparing site %s with Google failed", site.public_id)
+        ReadBack.objects.note(site, error=f"Comparing failed: {type(error).__name__}.")
+        return None
 
 
 def reconcile(site: Site) -> list[DayComparison] | None:

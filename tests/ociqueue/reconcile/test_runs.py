@@ -88,6 +88,21 @@ def test_an_account_that_cannot_be_read_is_not_due_again_at_once(google, api_sit
     assert not run.due_sites().exists()
 
 
+def test_an_account_that_cannot_be_compared_does_not_stop_the_others(google, api_site, make_api_site, upload) -> None:
+    upload(api_site, noon(3))
+    Site.objects.update(name="Second")
+    first = make_api_site(name="First")
+    ReadBack.objects.note(first, tried_at=None)
+    zones = iter(["Europe/Atlantis", "Europe/Istanbul"])
+    google.search = lambda asked: (
+        [{"customer": {"id": 1, "time_zone": next(zones)}}] if "FROM customer" in asked.query else []
+    )
+
+    assert run.answer_bell() == "Compared 1, differing 1, not read 1."
+
+    assert set(ReadBack.objects.values_list("error", flat=True)) == {"", "Comparing failed: ZoneInfoNotFoundError."}
+
+
 def test_an_answer_replaces_the_one_before(google, api_site, upload) -> None:
     upload(api_site, noon(6))
     found(api_site)
