@@ -1,8 +1,11 @@
 """Choosing a site's sender, and the switch that is offered when Google closed the Ads API to a developer token."""
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 
+from kilit.problems.kinds import ProblemKind
+from kilit.problems.registry import MOST_NAMED, find_problems
 from kilit.workers.models import Heartbeat
 from ociqueue.admin.switching import NOT_ALLOWLISTED
 from ociqueue.models import Circuit, Credentials, Receipt, Site
@@ -124,6 +127,18 @@ def test_the_first_steps_of_a_data_manager_site_end_with_its_first_verdict(make_
     ]
     Receipt.objects.mark_settled(Receipt.objects.get().pk, verdict="SUCCESS")
     assert admin.get(f"{SITES}{site.pk}/change/").context["steps"] == []
+
+
+def test_many_sites_without_credentials_are_listed_whatever_api_they_use(admin_client, make_site) -> None:
+    senders = [SyncMethod.API, SyncMethod.DATA_MANAGER] * MOST_NAMED
+    for number, sender in enumerate([*senders, SyncMethod.SCRIPT]):
+        make_site(name=f"Site {number}", sync_method=sender)
+    found = find_problems(User.objects.get(username="admin"))
+    (problem,) = [each for each in found if each.kind == ProblemKind.NO_CREDENTIALS]
+
+    listed = admin_client.get(problem.link).context["cl"].result_list
+
+    assert problem.count == len(listed) == len(senders)
 
 
 def test_a_data_manager_site_is_named_in_the_list_and_on_its_pages(make_person, make_site) -> None:
