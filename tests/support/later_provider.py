@@ -9,7 +9,8 @@ from typing import Any
 
 from django.db.models.functions import Now
 
-from ociqueue.models import Conversion, Receipt
+from ociqueue.models import Conversion, Receipt, Site
+from ociqueue.states import SyncMethod
 from ociqueue.uploader.datamanager.verdicts import read_status
 from ociqueue.uploader.results import Disposition, RowResult, Verdict
 
@@ -29,10 +30,26 @@ class LaterGoogle:
     quota: int = 1_000_000
     login: Exception | None = None
     lock: Any = field(default_factory=threading.Lock)
+    log: list[tuple[str, str]] = field(default_factory=list)  # sender and click id of everything that was sent
+    held: dict[str, str] = field(default_factory=dict)  # the sender that has a click id now
+    conflicts: list[tuple[str, str, str]] = field(default_factory=list)  # click ids that two senders had at once
 
     @property
     def sent(self) -> list[str]:
         return [click for clicks in self.requests.values() for click in clicks]
+
+    def hold(self, sender: str, click: str) -> None:
+        """Note that a sender sends a row; another one must not have it."""
+        with self.lock:
+            self.log.append((sender, click))
+            if click in self.held:
+                self.conflicts.append((click, self.held[click], sender))
+            self.held[click] = sender
+
+    def release(self, *clicks: str) -> None:
+        with self.lock:
+            for click in clicks:
+                self.held.pop(click, None)
 
     def status(self, request_id: str) -> Status:
         clicks = self.requests[request_id]
@@ -72,7 +89,9 @@ class LaterStandIn:
     def identities(self, row: Conversion) -> set[tuple[Hashable, ...]]:
         return {(row.order_id,)}
 
-    def upload(self, batch: Sequence[Conversion], *, dry_run: bool) -> list[RowResult]:
+    def upload(self, batch: Sequence[Conversion], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
+        for row in batch:
+            GOOGLE.hold(SyncMethod.DATA_MANAGER, row.gclid)
         with GOOGLE.lock:
             return [GOOGLE.at_once.get(row.gclid) or self._take(row, batch) for row in batch]
 
@@ -87,12 +106,33 @@ class LaterStandIn:
             return GOOGLE.quota >= 0
 
     def verdict(self, request_id: str, rows: Sequence[Conversion]) -> Verdict:
+        GOOGLE.release(*GOOGLE.requests.get(request_id, []))
         with GOOGLE.lock:
             GOOGLE.asked.append(request_id)
             if GOOGLE.answer:
                 return GOOGLE.answer(request_id)
             assert [row.gclid for row in rows] == GOOGLE.requests[request_id], "the order that was sent"
             return read_status(GOOGLE.status(request_id), rows)
+
+
+class AtOnceStandIn(LaterStandIn):
+    """Registered in place of the Google Ads provider: it accepts every row."""
+
+    def upload(self, batch: Sequence[Conversion], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
+        for row in batch:
+            GOOGLE.hold(SyncMethod.API, row.gclid)
+        GOOGLE.release(*(row.gclid for row in batch))
+        return [RowResult(Disposition.ACCEPTED, request_id="at once")] * len(batch)
+
+
+def run_script(site: Site, *, limit: int = 100) -> int:
+    """Do what the site's script does: claim, send, acknowledge."""
+    rows = Conversion.objects.for_site(site).claim(limit=limit)
+    for row in rows:
+        GOOGLE.hold(SyncMethod.SCRIPT, row.gclid)
+    GOOGLE.release(*(row.gclid for row in rows))
+    Conversion.objects.filter(pk__any_of=[row.pk for row in rows]).ack()
+    return len(rows)
 
 
 def without_places(status: Status) -> None:

@@ -1,7 +1,7 @@
 """A Data Manager site with a login at a server on loopback, and the real HTTP in between."""
 
 from tests.support.fixtures.datamanager import _data_manager, data_manager, dm_site, let_time_pass, make_dm_site
-from tests.support.fixtures.later import later, uploaded
+from tests.support.fixtures.later import later, senders, uploaded
 from tests.support.fixtures.uploads import _google, google, make_rows
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "let_time_pass",
     "make_dm_site",
     "make_rows",
+    "senders",
     "uploaded",
 ]
