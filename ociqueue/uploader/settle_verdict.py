@@ -49,8 +49,7 @@ def settle_verdict(receipt: Receipt, rows: Sequence[Conversion], verdict: Verdic
     """
     batch = receipt.batch
     with transaction.atomic():
-        results = [replace(result, request_id=receipt.request_id) for result in _results(verdict, len(rows))]
-        results = _keep_circuit_open(batch, results)
+        results = _keep_circuit_open(batch, _with_request_id(_results(verdict, len(rows)), receipt.request_id))
         alone = verdict.status == VerdictStatus.UNPROVEN
         tally = _move(batch, rows, results, is_lost=verdict.status != VerdictStatus.SETTLED, alone=alone)
         tally.notes = update_circuits_by_verdict(batch, rows, results)
@@ -81,6 +80,13 @@ def _results(verdict: Verdict, sent: int) -> Sequence[RowResult]:
     return [RowResult(Disposition.RETRY, code, Category.TRANSIENT, message, ambiguous=True)] * sent
 
 
+def _with_request_id(results: Sequence[RowResult], request_id: str) -> list[RowResult]:
+    """Return the results with their request; most rows share one, which is copied once."""
+    distinct = {id(result): result for result in results}
+    copies = {key: replace(result, request_id=request_id) for key, result in distinct.items()}
+    return [copies[id(result)] for result in results]
+
+
 def _keep_circuit_open(batch: UploadBatch, results: list[RowResult]) -> list[RowResult]:
     """Take a probe that is rejected for the circuit's own reason for the account's fault, as it was for all rows.
 
@@ -106,10 +112,10 @@ def _move(
         by_kind["lost" if is_lost else kind_of(row, result)].append((row, result))
     if len(by_kind) > 1:  # a single statement locks its rows in order anyway
         waiting.filter(pk__any_of=[row.pk for row in rows]).lock_in_order()
-    confirmed = waiting.confirm(_values(batch, by_kind["accepted"])) if by_kind["accepted"] else set()
+    confirmed = waiting.confirm(_ids(by_kind["accepted"])) if by_kind["accepted"] else set()
     if by_kind["already_there"]:
         with for_reason(ALREADY_THERE):
-            confirmed |= waiting.confirm(_values(batch, by_kind["already_there"]))
+            confirmed |= waiting.confirm(_ids(by_kind["already_there"]))
     rejected = waiting.reject(_values(batch, by_kind["rejected"])) if by_kind["rejected"] else set()
     put_off = waiting.put_off(_values(batch, by_kind["put_off"])) if by_kind["put_off"] else set()
     if by_kind["lost"] and alone and len(rows) > 1:
@@ -127,6 +133,10 @@ def _move(
     if warned := {pk: result.warnings for pk, result in answers.items() if result.warnings}:
         note_warnings(batch.pk, warned)
     return VerdictTally(len(confirmed), len(rejected) + capped, len(put_off) - capped, len(late))
+
+
+def _ids(results: RowResults) -> PerRowValues:
+    return PerRowValues({row.pk: {} for row, _ in results})
 
 
 def _values(batch: UploadBatch, results: RowResults, **columns: object) -> PerRowValues:

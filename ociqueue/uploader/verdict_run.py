@@ -16,9 +16,9 @@ from django.db import InterfaceError, OperationalError
 
 from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as, current_context
+from kilit.lock.bulk_sql import fast_instance
 from kilit.lock.text import strip_control_chars
 from ociqueue.models import Conversion, Credentials, Receipt
-from ociqueue.models.queryset import SENT
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.providers import later_provider_for
 from ociqueue.uploader.results import CredentialsRejected, LaterProvider, Verdict, VerdictStatus
@@ -28,6 +28,8 @@ from ociqueue.uploader.upload_run import ACTOR
 logger = logging.getLogger(__name__)
 
 NO_CREDENTIALS = "The site has no credentials, so Google cannot be asked."
+# What settling reads of a row; the other columns are loaded on access.
+SETTLED_BY = ("id", "site_id", "action", "outcome_unknown")
 OPEN = (VerdictStatus.PENDING, VerdictStatus.UNKNOWN)
 
 
@@ -109,6 +111,7 @@ class VerdictRun:
 
 def rows_of(receipt: Receipt) -> list[Conversion]:
     """Return the rows of a request in the order that was sent; the verdict names rows by their place in it."""
-    found = {row.pk: row for row in Conversion.objects.filter(pk__any_of=receipt.row_ids).only(*SENT)}
+    values = Conversion.objects.filter(pk__any_of=receipt.row_ids).values_list(*SETTLED_BY)
+    found = {row[0]: fast_instance(Conversion, values.db, SETTLED_BY, row) for row in values}
     # A row that was pruned meanwhile keeps its place.
     return [found.get(pk) or Conversion(pk=pk) for pk in receipt.row_ids]

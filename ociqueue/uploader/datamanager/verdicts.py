@@ -126,7 +126,9 @@ def _with_warnings(status: Mapping[str, Any], results: list[RowResult]) -> tuple
             continue
         for at in places:
             warned[at] = (*warned.get(at, ()), text)
-    return [replace(result, warnings=warned.get(at, ())) for at, result in enumerate(results)], " ".join(notes)
+    for at, texts in warned.items():
+        results[at] = replace(results[at], warnings=texts)
+    return results, " ".join(notes)
 
 
 def _counts(info: Mapping[str, Any], key: str) -> list[ReasonCount]:
