@@ -101,7 +101,7 @@ def compare(
             mine = [*by_action[action], *anywhere]
             possible = [count for count in mine if count.first_day <= row.day <= count.last_day]
             row.unknown = sum(count.unknown for count in possible)
-            row.findings = list(_findings(row, possible, any_client=any_client))
+            row.findings = list(_findings(row, possible))
         compared += [row for row in rows.values() if row.ours or row.google.total or row.elsewhere]
     return sorted(compared, key=lambda row: (-row.day.toordinal(), row.action))
 
@@ -149,7 +149,7 @@ def _spread(counts: Iterable[tuple[OurCount, int]], room: Mapping[date, int]) ->
                 yield day, taken, taken if count.is_due else 0
 
 
-def _findings(row: DayComparison, possible: Sequence[OurCount], *, any_client: bool) -> Iterator[Finding]:
+def _findings(row: DayComparison, possible: Sequence[OurCount]) -> Iterator[Finding]:
     """Compare a day; `possible` is everything of ours that Google may have counted on it."""
     if row.google.total < row.due:
         yield Finding.MISSING
@@ -157,7 +157,7 @@ def _findings(row: DayComparison, possible: Sequence[OurCount], *, any_client: b
         yield Finding.STILL_PENDING
     if row.google.total > row.unknown + sum(count.accepted + count.failed for count in possible):
         yield Finding.MORE
-    if not any_client and row.elsewhere > sum(count.unknown for count in possible if not count.by_api):
+    if row.elsewhere > sum(count.unknown for count in possible if not count.by_api):
         yield Finding.OTHER_CLIENT
     if row.google.failed > row.unknown + sum(count.failed for count in possible):
         yield Finding.MORE_FAILED

@@ -232,7 +232,7 @@ def mark_sent(batch: UUID, rows: Sequence[Conversion]) -> list[Conversion]:
 def send(provider: Provider, rows: Sequence[Conversion], *, job_id: int | None = None) -> list[RowResult]:
     """Call the provider; an exception of its library becomes a result, so that rows do not stay claimed."""
     try:
-        results = provider.upload(rows, dry_run=False, **({} if job_id is None else {"job_id": job_id}))
+        results = provider.upload(rows, dry_run=False, job_id=job_id)
         if len(results) != len(rows):
             raise ValueError(f"{len(results)} results for {len(rows)} rows")  # noqa: TRY301
         return results  # noqa: TRY300
