@@ -86,7 +86,7 @@ def test_each_number_leads_to_its_list(make_person, make_site) -> None:
 
 def test_the_tabs_are_the_same_on_all_pages_of_a_site(make_person, site) -> None:
     viewer = make_person(sites={site: "viewer"})
-    pages = ["change", "ads-script", "credentials", "members", "settings"]
+    pages = ["change", "ads-script", "credentials", "google-counts", "members", "settings"]
 
     for name in pages:
         shown = viewer.get(f"{LIST}{site.pk}/{name}/").text
