@@ -212,7 +212,13 @@ KINDS = (
         _("Google has a conversion; its verdict comes later (Data Manager API only)."),
         UPLOADED,
     ),
-    _kind("conversion.completed", CONVERSIONS.queue, "STATE_COMPLETED", _("A conversion was uploaded."), COMPLETED),
+    _kind(
+        "conversion.completed",
+        CONVERSIONS.queue,
+        "STATE_COMPLETED",
+        _("Google confirmed a conversion, or the script reported it as uploaded."),
+        COMPLETED,
+    ),
     _kind("conversion.failed", CONVERSIONS.queue, "STATE_FAILED", _("A conversion failed."), FAILED),
     _kind("site.paused", SITES, PAUSED, _("A site was paused: nothing is exported or sent."), SITE_PAUSED),
     _kind(
