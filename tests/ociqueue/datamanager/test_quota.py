@@ -48,6 +48,15 @@ def test_no_sliding_minute_has_more_than_three_hundred_requests() -> None:
     assert 280 <= in_worst_minute(times) <= 300
 
 
+def test_a_long_rest_saves_no_more_than_a_full_bucket() -> None:
+    bucket = RequestQuota.objects.of(PROJECT)
+    bucket.update(tokens=0, ask_tokens=0)
+    seconds_pass(3600)
+
+    assert bucket.take()
+    assert bucket.get().tokens == CAPACITY - 1
+
+
 def test_no_sliding_minute_has_more_than_sixty_questions() -> None:
     bucket = RequestQuota.objects.of(PROJECT)
     times: list[float] = []
