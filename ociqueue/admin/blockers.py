@@ -15,6 +15,7 @@ from kilit.spans import format_span
 from kilit.workers.sweeps import sweeps
 from ociqueue.admin.columns import UNKNOWN, upload
 from ociqueue.corrections import why_not
+from ociqueue.failure_groups import expected_groups
 from ociqueue.models import Conversion, Credentials, Receipt
 from ociqueue.models.site import SILENT_AFTER
 from ociqueue.presenters import outcome_unknown
@@ -60,6 +61,9 @@ def _failed(row: Conversion, limits: Any) -> Iterator[Blocker]:
             % {"span": format_span(sweeps["oci_requeue_transient"].every)}
         )
         yield from overdue("oci_requeue_transient") or no_worker()
+        return
+    if expected_groups({row.error_group: row.provider_error_code}):
+        yield ended(_("Failed as expected: there is nothing to do."))
         return
     if row.provider_error_category == Category.VALIDATION and not why_not(row):
         yield blocked(_("Failed. Its data is wrong: correct it and send it again."))

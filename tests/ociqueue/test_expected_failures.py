@@ -123,3 +123,7 @@ def test_a_group_of_them_says_so_and_offers_no_retry(site, admin_client) -> None
     assert (skipped.group.code, skipped.is_expected, skipped.actions) == ("SKIPPED_BY_SCRIPT", True, [])
     assert (other.is_expected, [label for label, _address in other.actions]) == (False, ["Retry this group (1 row)"])
     assert text_of(admin_client, GROUPS).count("Expected, nothing to do.") == 1
+    row = Conversion.objects.filter(provider_error_code="SKIPPED_BY_SCRIPT")[0]
+    page = text_of(admin_client, f"/admin/ociqueue/conversion/{row.pk}/change/")
+    assert "Failed as expected: there is nothing to do." in page
+    assert "Fix the cause" not in page
