@@ -95,7 +95,8 @@ def result_of(stored: ReadBack) -> Blocker:
             _("Google's counts differ from ours. %(difference)s.") % {"difference": worst_difference(stored)}
         )
     if not stored.days:
-        return Blocker(BlockerKind.READY, _("Nothing was sent in the last seven days, and Google received nothing."))
+        nothing = _("Nothing had been sent in the seven days before the last reading, and Google had received nothing.")
+        return Blocker(BlockerKind.READY, nothing)
     return Blocker(BlockerKind.READY, _("Google has everything that was sent more than 24 hours ago."))
 
 
