@@ -1,6 +1,9 @@
 """Bulk actions at a million rows: neither the page nor a batch walks the finished ones."""
 
-import pytest
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib.auth.models import User
 
 from kilit.bulk.models import BulkAction
 from kilit.bulk.planning import count_matching, plan, record_rows
@@ -8,15 +11,8 @@ from kilit.bulk.queues import queues
 from kilit.bulk.running import run_batch
 from ociqueue.models import Site
 from ociqueue.operations import RETRY
-from tests.support.bulk_actions import user_of
-from tests.support.crowded_conversions import BUFFERS_PER_ROW, TABLE, crowded
+from tests.support.crowded_conversions import BUFFERS_PER_ROW, TABLE
 from tests.support.plans import blocks, explained, statements, walked
-
-__all__ = ["crowded"]
-
-# With fewer rows PostgreSQL might well read the whole table, and be right.
-pytestmark = [pytest.mark.django_db, pytest.mark.slow]
-
 
 FEW = 2_000  # blocks; the table has ten times as many
 
@@ -29,10 +25,9 @@ def check(statement: str, *, rows: int) -> None:
     assert read < rows * BUFFERS_PER_ROW, (read, statement)
 
 
-def test_nothing_of_a_bulk_action_walks_the_finished_rows(crowded: Site, make_person, make_site, sql) -> None:
-    """Filters by state, by error, and by site alone, which a million finished rows match too."""
-    sites = [crowded, *(make_site() for _ in range(3))]
-    user, queue = user_of(make_person(sites=dict.fromkeys(sites, "operator"))), queues["conversion"]
+def check_bulk_actions(crowded: Site, user: User, sql: Callable[..., Any]) -> None:
+    """Filter by state, by error, and by site alone, which a million finished rows match too."""
+    queue = queues["conversion"]
     filters = [{"status": "FAILED"}, {"code": "UPLOAD_EXCEPTION"}, {"site": str(crowded.pk)}, {"category": "TRANSIENT"}]
     ((pages,),) = sql("SELECT relpages FROM pg_class WHERE relname = 'offline_conversion_queue'")
     assert pages > 10 * FEW
