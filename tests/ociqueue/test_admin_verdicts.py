@@ -68,7 +68,7 @@ def test_a_rows_page_says_how_often_google_was_asked(operator, data_manager_site
     blockers = operator.get(row_page(row)).context["blockers"]
 
     assert "We asked for its verdict 3 times" in blockers[0].sentence
-    assert any("No worker is running" in blocker.sentence for blocker in blockers)
+    assert any("The scheduled task oci_verdicts is overdue." in blocker.sentence for blocker in blockers)
 
 
 # Operators' actions
