@@ -270,6 +270,7 @@ def test_in_preview_mode_nothing_happens_at_all(run_script, make_site, make_conv
     run = run_script(site, api_key=api_key, preview=True)
 
     assert run == Run(
+        queries=[],
         uploads=[],
         requests=[],
         logs=["Preview: nothing was claimed, uploaded or reported. Run the script to do so."],
