@@ -1,6 +1,7 @@
 """Bulk actions at a million rows: neither the page nor a batch walks the finished ones."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -27,24 +28,28 @@ def check(statement: str, *, rows: int) -> None:
 
 def check_bulk_actions(crowded: Site, user: User, sql: Callable[..., Any]) -> None:
     """Filter by state, by error, and by site alone, which a million finished rows match too."""
-    queue = queues["conversion"]
     filters = [{"status": "FAILED"}, {"code": "UPLOAD_EXCEPTION"}, {"site": str(crowded.pk)}, {"category": "TRANSIENT"}]
     ((pages,),) = sql("SELECT relpages FROM pg_class WHERE relname = 'offline_conversion_queue'")
     assert pages > 10 * FEW
 
     for chosen in filters:
-        plan(queue="conversion", action="retry", user=user, filters=chosen, filters_text="", reason="x", options={})
-        action = BulkAction.objects.claim()
-        for statement in statements(lambda chosen=chosen: count_matching(queue, RETRY, user, chosen), over=TABLE):
-            check(statement, rows=10_000)
-        for statement in statements(lambda action=action: record_rows(action), over=TABLE):
-            check(statement, rows=11_000)
-        action.refresh_from_db()
-        record_rows(action)
-        assert action.total == (6_000 if {"code", "category"} & set(chosen) else 11_000)
-        BulkAction.objects.filter(pk=action.pk).start(count=action.eligible)
-        running = BulkAction.objects.claim()
-        for statement in statements(lambda running=running: run_batch(running), over=TABLE):
-            check(statement, rows=RETRY.batch)
-        running.refresh_from_db()
-        BulkAction.objects.filter(pk=action.pk).cancel()
+        check_bulk_action(chosen, user)
+
+
+def check_bulk_action(chosen: dict[str, str], user: User) -> None:
+    plan(queue="conversion", action="retry", user=user, filters=chosen, filters_text="", reason="x", options={})
+    action = BulkAction.objects.claim()
+    assert action
+    for statement in statements(partial(count_matching, queues["conversion"], RETRY, user, chosen), over=TABLE):
+        check(statement, rows=10_000)
+    for statement in statements(partial(record_rows, action), over=TABLE):
+        check(statement, rows=11_000)
+    action.refresh_from_db()
+    record_rows(action)
+    assert action.total == (6_000 if {"code", "category"} & set(chosen) else 11_000)
+    BulkAction.objects.filter(pk=action.pk).start(count=action.eligible)
+    running = BulkAction.objects.claim()
+    assert running
+    for statement in statements(partial(run_batch, running), over=TABLE):
+        check(statement, rows=RETRY.batch)
+    BulkAction.objects.filter(pk=action.pk).cancel()

@@ -10,7 +10,7 @@ import pytest
 from ociqueue.models import Circuit, Conversion, Site
 from ociqueue.uploader.googleads.errors import FAMILIES, TABLE
 from ociqueue.uploader.upload_run import upload_due
-from tests.ociqueue.uploader.test_errors import CASES, ENUMS
+from tests.support.google_ads_errors import CASES, ENUMS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

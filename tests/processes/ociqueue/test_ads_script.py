@@ -71,32 +71,6 @@ def test_a_waiting_row_is_uploaded_cell_by_cell_and_completed(run_script, make_s
     assert (row.status, row.attempt_count, row.uploaded_at) == ("COMPLETED", 1, None)
 
 
-def test_consent_is_uploaded_with_the_rows_that_have_it(run_script, make_site, make_conversion) -> None:
-    site = make_site()
-    consents = {"consent_ad_user_data": "GRANTED", "consent_ad_personalization": "DENIED"}
-    rows = [
-        make_conversion(site, gclid="asked", **consents),
-        make_conversion(site, gclid="not-asked"),
-        make_conversion(site, wbraid="half-asked", consent_ad_user_data="DENIED"),
-        make_conversion(site, gbraid="nobody-asked"),
-    ]
-
-    run = run_script(site)
-
-    assert [upload["columns"] for upload in run.uploads] == [
-        ["Google Click ID", *SHARED_COLUMNS, "Ad User Data", "Ad Personalization"],
-        ["WBRAID", *SHARED_COLUMNS, "Ad User Data"],
-        ["GBRAID", *SHARED_COLUMNS],
-    ]
-    assert [row[6:] for upload in run.uploads for row in upload["rows"]] == [
-        ["Granted", "Denied"],
-        ["", ""],
-        ["Denied"],
-        [],
-    ]
-    assert outcomes(*rows) == [COMPLETED] * 4
-
-
 def test_each_kind_of_click_id_goes_into_its_own_column(run_script, make_site, make_conversion) -> None:
     site = make_site()
     rows = [make_conversion(site, **{kind: f"{kind}-1"}) for kind in ("gclid", "wbraid", "gbraid")]

@@ -1,0 +1,31 @@
+"""The Ads Script sends consent where it was given."""
+
+from tests.support.ads_script import COMPLETED, outcomes, run_site_script
+
+SHARED_COLUMNS = ["Conversion Name", "Conversion Time", "Conversion Value", "Conversion Currency", "Order ID"]
+
+
+def test_consent_is_uploaded_with_the_rows_that_have_it(live_server, make_site, make_conversion) -> None:
+    site = make_site()
+    consents = {"consent_ad_user_data": "GRANTED", "consent_ad_personalization": "DENIED"}
+    rows = [
+        make_conversion(site, gclid="asked", **consents),
+        make_conversion(site, gclid="not-asked"),
+        make_conversion(site, wbraid="half-asked", consent_ad_user_data="DENIED"),
+        make_conversion(site, gbraid="nobody-asked"),
+    ]
+
+    run = run_site_script(live_server.url, site)
+
+    assert [upload["columns"] for upload in run.uploads] == [
+        ["Google Click ID", *SHARED_COLUMNS, "Ad User Data", "Ad Personalization"],
+        ["WBRAID", *SHARED_COLUMNS, "Ad User Data"],
+        ["GBRAID", *SHARED_COLUMNS],
+    ]
+    assert [row[6:] for upload in run.uploads for row in upload["rows"]] == [
+        ["Granted", "Denied"],
+        ["", ""],
+        ["Denied"],
+        [],
+    ]
+    assert outcomes(*rows) == [COMPLETED] * 4
