@@ -183,6 +183,29 @@ def test_a_wrong_action_stops_its_conversion_name_alone(data_manager, make_dm_si
     assert Circuit.objects.open().get().action == "Teklif"
 
 
+def test_a_fault_of_the_account_that_names_a_row_concerns_all_rows(data_manager, dm_site, make_rows) -> None:
+    make_rows(dm_site, "a", "b")
+    place = Violation("events[0].event_source", "EVENT_SOURCE_AND_DESTINATION_MISMATCH")
+    data_manager.replies.append(refuse(refusals.invalid(place)))
+
+    upload_due()
+
+    assert states(dm_site) == ["RETRY"] * 2
+    assert len(data_manager.uploads) == 1
+
+
+def test_after_a_fault_of_the_account_the_other_requests_wait(data_manager, make_dm_site, make_rows) -> None:
+    site = make_dm_site(login={"conversion_actions": {"Teklif": "customers/1234567890/conversionActions/8"}})
+    make_rows(site, "a", action="Satış")
+    make_rows(site, "b", action="Teklif")
+    data_manager.replies.append(refuse(refusals.permission_denied()))
+
+    upload_due()
+
+    assert len(data_manager.uploads) == 1
+    assert set(Conversion.objects.values_list("status", "attempts_forgiven")) == {("RETRY", 1)}
+
+
 def test_a_rate_limit_stops_all_sites_of_the_project(data_manager, make_dm_site, make_rows) -> None:
     one, two, other = (make_dm_site(name=name) for name in ("one", "two", "other"))
     Credentials.objects.store(other, account(client_id="another"))
