@@ -132,7 +132,8 @@ def test_a_place_outside_the_request_is_never_used(data_manager, dm_site, make_r
 
     upload_due()
 
-    assert states(dm_site) == ["UPLOADED"] * 2, "halves of it pass"
+    assert states(dm_site) == ["UPLOADED"] * 2
+    assert [len(call.events) for call in data_manager.uploads] == [2, 1, 1], "as if no row were named"
 
 
 @pytest.mark.parametrize(
