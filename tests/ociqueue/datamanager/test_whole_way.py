@@ -66,6 +66,10 @@ def mixed_site(dm_site, make_rows):
         (statuses.without_error_counts, (30, 0, 4)),
         (statuses.out_of_range, (30, 0, 8)),
         (statuses.descending, (30, 0, 8)),
+        (statuses.wrong_record_count, (10, 0, 4)),
+        (statuses.wrong_error_count, (10, 0, 4)),
+        (statuses.repeated_index, (10, 0, 8)),
+        (statuses.failed_instead_of_partial, (10, 0, 4)),
         (statuses.success_with_errors, (30, 0, 4)),
     ],
 )
@@ -87,8 +91,8 @@ def test_exactly_the_bad_rows_fail_each_with_its_reason(data_manager, mixed_site
         assert (row.status, row.provider_error_code) == ("FAILED" if reason else "COMPLETED", reason), row.gclid
         entry = data_manager.entries.get(row.order_id)
         assert (row.order_id in data_manager.applied) == (row.status == "COMPLETED")
-        # At most two rounds, the second with the same bytes.
-        assert not entry or (len(entry.events) <= 2 and len(set(entry.events)) == 1)
+        # A status that cannot be right is not used at all: then each row goes alone, once, with the same bytes.
+        assert not entry or (len(entry.events) == (2 if change else 1) and len(set(entry.events)) == 1)
         assert row.status == "FAILED" or row.provider_request_id in entry.request_ids
     assert all(row.uploaded_at for row in ended.values() if row.status == "COMPLETED")
     if change is None:
