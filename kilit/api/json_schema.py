@@ -1,6 +1,7 @@
 """JSON Schemas of messages and of the Python types that views return, as pydantic makes them."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
@@ -13,12 +14,20 @@ Store = Callable[[str, Schema], object]
 
 def schema_of(hint: Any, store: Store, *, mode: Literal["validation", "serialization"] = "serialization") -> Schema:
     """Return the schema of a type; messages, TypedDicts and enums in it become components."""
-    # As a list, because pydantic makes no component of the outermost type.
-    listed = TypeAdapter(list[hint]).json_schema(ref_template=REFERENCE, mode=mode)
-    for name, component in listed.pop("$defs", {}).items():
+    listed = listed_schema(hint, mode)
+    for name, component in listed.get("$defs", {}).items():
         store(name, without_titles(component))
     schema: Schema = without_titles(listed["items"])
     return schema
+
+
+@cache
+def listed_schema(hint: Any, mode: Literal["validation", "serialization"]) -> Schema:
+    """Return the schema of a list of a type; each error of each operation asks for the same one.
+
+    Of a list, because pydantic makes no component of the outermost type.
+    """
+    return TypeAdapter(list[hint]).json_schema(ref_template=REFERENCE, mode=mode)
 
 
 def without_titles(schema: Any) -> Any:
