@@ -19,10 +19,11 @@ from django.utils.translation import gettext as _
 
 from kilit.api.messages import FieldError, format_error
 from kilit.lock.audit import current_context, person_of, without_activity
+from kilit.lock.clock import database_time
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.workers import doorbells
 from ociqueue.csv_import import CsvLine
-from ociqueue.enqueue import database_now, read_columns
+from ociqueue.enqueue import read_columns
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.conversions import CONSENTS, format_consent
@@ -62,7 +63,7 @@ def replace_rows(site: Site, corrections: Iterable[Correction], *, dry_run: bool
     while batch := list(islice(waiting, BATCH)):
         with transaction.atomic():
             originals = _originals(site, batch, lock=not dry_run)
-            now = database_now()
+            now = database_time()
             results = [plan(each, originals.get(read_id(each.id)), now=now) for each in batch]
             if not dry_run:
                 _store(site, [result.copy for result in results if result.copy])

@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from pydantic import ValidationError
 
 from kilit.api.messages import FieldError, field_errors
 from kilit.lock.bulk_sql import bulk_insert
+from kilit.lock.clock import database_time
 from kilit.lock.identity import uuid7s
 from kilit.workers import doorbells
 from ociqueue.models import Conversion, Site
@@ -23,7 +23,7 @@ Columns = dict[str, Any]
 
 
 def enqueue(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[ConversionResult]:
-    now = database_now()
+    now = database_time()
     inputs = [read_columns(site, item, now=now) for item in raw]
     valid = identify(site, [columns for columns in inputs if isinstance(columns, dict)])
     known = known_ids(site, valid) if dry_run else store(site, valid)
@@ -95,13 +95,6 @@ def known_ids(site: Site, rows: list[Columns]) -> dict[UUID, UUID]:
     )
     known = {(action, key): pk for action, key, pk in found.values_list("action", "source_key", "pk")}
     return {own: known[name] for own, name in wanted.items() if name in known}
-
-
-def database_now() -> datetime:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT now()")
-        now: datetime = cursor.fetchone()[0]
-    return now
 
 
 def _result(

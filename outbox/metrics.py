@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from django.db import connection
 from django.db.models import OuterRef, Q, Subquery
 from django.db.models.functions import Now
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from kilit.lock.clock import database_time
 from kilit.lock.models import Event
 from outbox.models import Endpoint, LogPosition, OutboxMessage
 from outbox.models.endpoint import OffReason
@@ -25,7 +25,7 @@ class OutboxCollector(Collector):
         found = [_condition(*row) for row in Endpoint.objects.values_list("is_on", "off_reason", "failing_since")]
         for condition in CONDITIONS:
             endpoints.add_metric([condition], found.count(condition))
-        now = _now()
+        now = database_time()
         yield endpoints
         yield GaugeMetricFamily(
             "kilit_outbox_oldest_due_seconds",
@@ -62,13 +62,6 @@ def _condition(is_on: bool, off_reason: str, failing_since: datetime | None) -> 
     if is_on:
         return "failing" if failing_since else "on"
     return "off" if off_reason == OffReason.OPERATOR else "switched_off"
-
-
-def _now() -> datetime:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT now()")
-        moment: datetime = cursor.fetchone()[0]
-        return moment
 
 
 def _age(moment: datetime | None, now: datetime) -> float:

@@ -17,7 +17,8 @@ from django.views.decorators.http import require_safe
 from kilit.console import failure_rates, worker_problems
 from kilit.console.charts import RANGES, Chart, midnights
 from kilit.console.panels import Panel, PanelItem, panels
-from kilit.console.workers_page import database_time, may_see_workers
+from kilit.console.workers_page import may_see_workers
+from kilit.lock.clock import database_time
 from kilit.lock.models import Count
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.models import ProblemRecord

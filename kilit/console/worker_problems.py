@@ -9,7 +9,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from kilit.console.machine_errors import explain
-from kilit.console.workers_page import RunnerStatus, ScheduledTask, SupervisorStatus, Workers, database_time
+from kilit.console.workers_page import RunnerStatus, ScheduledTask, SupervisorStatus, Workers
+from kilit.lock.clock import database_time
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import MOST_NAMED, Place, Problem, Severity, name_or_fold, problem_key, with_number
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.exceptions import PermissionDenied
-from django.db import connection, transaction
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -17,6 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from kilit.console.panels import Text, panels
+from kilit.lock.clock import database_time
 from kilit.workers.doorbells import RING_AGAIN_AFTER, doorbells
 from kilit.workers.models import ALIVE_FOR, Bell, Heartbeat, Runner, SweepRun
 from kilit.workers.sweeps import ENDS_WITHIN, STARTS_WITHIN, Sweep, make_due, sweeps
@@ -197,14 +198,6 @@ class Workers:
             return Condition(_("starting"), "info", _("A supervisor was just started."))
         hint = _("Jobs wait and scheduled tasks do not run until a worker is started: manage.py runworkers.")
         return Condition(_("none running"), "danger", hint)
-
-
-def database_time() -> datetime:
-    """Return the time by the clock that heartbeats are written with."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT statement_timestamp()")
-        (now,) = cursor.fetchone()
-    return now  # type: ignore[no-any-return]
 
 
 def may_see_workers(request: HttpRequest) -> bool:

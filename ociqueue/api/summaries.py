@@ -5,10 +5,10 @@ from rest_framework.response import Response
 
 from kilit.api.errors import ApiError
 from kilit.api.openapi import endpoint
+from kilit.lock.clock import database_time
 from kilit.workers import doorbells
 from ociqueue.api.script import ScriptView
 from ociqueue.reconcile.reading import DaySummary, GoogleAlert, Reading, store
-from ociqueue.reconcile.run import database_time
 from ociqueue.schemas import answers
 from ociqueue.schemas.upload_summary import UploadSummaryRequest
 from ociqueue.states import SyncMethod

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from django.utils.translation import gettext
 
-# Without `token_uri`: whoever wrote the file must not choose where we post a signed login.
+# Without `token_uri`: the author of a file must not choose where we post a signed login.
 KEPT = ("type", "project_id", "private_key_id", "private_key", "client_email")
 REQUIRED = ("client_email", "private_key", "project_id")
 LONGEST = 20_000

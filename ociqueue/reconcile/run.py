@@ -12,11 +12,12 @@ from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, OperationalError
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from kilit.access.encryption import DecryptionError
+from kilit.lock.clock import database_time
 from kilit.lock.models import ErrorGroup
 from ociqueue.models import Credentials, ReadBack, Site, UploadBatch, UploadSummary
 from ociqueue.reconcile.accounts import members_of, note_actions
@@ -153,10 +154,3 @@ def by_day(summaries: Iterable[UploadSummary]) -> dict[tuple[date, str], dict[st
         clients = found.setdefault((each.upload_date, str(each.action_id)), {})
         clients[each.client] = GoogleCount(each.successful, each.failed, each.pending)
     return found
-
-
-def database_time() -> datetime:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        moment: datetime = cursor.fetchone()[0]
-        return moment

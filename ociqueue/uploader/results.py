@@ -35,6 +35,7 @@ WORST_FIRST = (
     Disposition.RETRY,
     Disposition.DUPLICATE,
 )
+Identities = set[tuple[Hashable, ...]]
 UPLOADER_ERROR = "UPLOADER_ERROR"  # the code when a library of ours failed, so that no answer came
 GATES = (Disposition.GATE, Disposition.GATE_ACTION, Disposition.GATE_ALL)
 
@@ -97,7 +98,7 @@ class Provider(Protocol):
         Rows with the same `request_id` were in one request, in the order of `batch`.
         """
 
-    def identities(self, row: Conversion) -> set[tuple[Hashable, ...]]:
+    def identities(self, row: Conversion) -> Identities:
         """Return what the provider identifies a row by: rows that share one must not be in the same request."""
 
 

@@ -7,14 +7,14 @@ alert is lost or made twice.
 
 import logging
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 from pydantic_core import to_json
 
+from kilit.lock.clock import database_time
 from kilit.problems.models import ProblemRecord
 from kilit.workers import doorbells
 from outbox.alerts.changes import Change, ChangeKind, find_changes
@@ -64,7 +64,7 @@ def make_for_channel(pk: "UUID") -> int:
         channel = locked.select_related("owner").filter(pk=pk).first()
         if channel is None:  # switched off, or another process makes its alerts
             return 0
-        now = _database_time()
+        now = database_time()
         if channel.is_quiet(now):
             Channel.objects.filter(pk=pk).update(is_holding_back=True)
             return 0
@@ -107,10 +107,3 @@ def _note(channel: Channel, changes: Sequence[Change]) -> None:
             mine.filter(record_id=change.record.pk).update(count=change.record.count)
     still_open = ProblemRecord.objects.open().filter(reader=channel.reader)
     mine.exclude(record_id__in=still_open.values("pk")).delete()
-
-
-def _database_time() -> datetime:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT statement_timestamp()")
-        now: datetime = cursor.fetchone()[0]
-    return now

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psutil
 from django.conf import settings
@@ -34,6 +34,37 @@ def environment(**variables: str) -> dict[str, str]:
         "KILIT_LOG_LEVEL": "WARNING",
         **variables,
     }
+
+
+class Simulator:
+    """A simulator in a process of its own, by the name of its module in `peers`."""
+
+    def __init__(self, name: str) -> None:
+        command = [sys.executable, "-m", f"tests.benchmarks.peers.{name}"]
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": ROOT}
+        self.process = subprocess.Popen(command, **pipes)
+        self.addresses: dict[str, str] = json.loads(self._line())
+        settings.GOOGLE_TOKEN_URI = self.addresses["KILIT_GOOGLE_TOKEN_URI"]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let it end, by the end of its input."""
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.process.wait(PATIENCE)
+
+    def forget(self) -> None:
+        """Empty its books."""
+        assert self.process.stdin
+        self.process.stdin.write("reset\n")
+        self.process.stdin.flush()
+        self._line()
+
+    def _line(self) -> str:
+        assert self.process.stdout
+        return self.process.stdout.readline()
 
 
 @contextmanager

@@ -1,9 +1,6 @@
 """Uploading to a Google Ads server on loopback: the whole run, against bare SQL around the bare official client."""
 
-import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +17,7 @@ from ociqueue.uploader.googleads.provider import GoogleAds
 from ociqueue.uploader.upload_run import MOST_ROWS, upload_due
 from tests.benchmarks.conversions import BARE, fill, make_bare_table
 from tests.benchmarks.harness import Figure
-from tests.benchmarks.servers import ROOT
+from tests.benchmarks.servers import Simulator
 from tests.support.uploads import account
 
 ROWS = 3 * MOST_ROWS
@@ -46,26 +43,9 @@ class Bench:
     """What the sides share while they run."""
 
     site: Site
-    google: "subprocess.Popen[str]"
+    google: Simulator
     bare: "psycopg.Connection[tuple[Any, ...]]"
     client: GoogleAds
-
-
-@contextmanager
-def google() -> Iterator[None]:
-    """Start the server in a process of its own."""
-    command = [sys.executable, "-m", "tests.benchmarks.peers.google"]
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": ROOT}
-    with subprocess.Popen(command, **pipes) as server:
-        assert server.stdout
-        endpoints = json.loads(server.stdout.readline())
-        os.environ.update(endpoints)
-        settings.GOOGLE_ADS_ENDPOINT = endpoints["KILIT_GOOGLE_ADS_ENDPOINT"]
-        settings.GOOGLE_TOKEN_URI = endpoints["KILIT_GOOGLE_TOKEN_URI"]
-        Bench.google = server
-        yield
-        assert server.stdin
-        server.stdin.close()
 
 
 @contextmanager
@@ -75,7 +55,9 @@ def api_site() -> Iterator[None]:
     Bench.site = Site.objects.create(name="Upload", default_currency="TRY", sync_method=SyncMethod.API)
     params = connection.get_connection_params()
     address = {name: params[name] for name in ("host", "port", "user", "dbname") if params.get(name)}
-    with google(), psycopg.connect(**address, autocommit=True) as Bench.bare:
+    with Simulator("google") as Bench.google, psycopg.connect(**address, autocommit=True) as Bench.bare:
+        os.environ.update(Bench.google.addresses)
+        settings.GOOGLE_ADS_ENDPOINT = Bench.google.addresses["KILIT_GOOGLE_ADS_ENDPOINT"]
         Credentials.objects.store(Bench.site, account())
         Bench.client = GoogleAds(account())
         Bench.client.refresh()
@@ -84,7 +66,7 @@ def api_site() -> Iterator[None]:
 
 def upload() -> float:
     """Upload what is due, as a worker does."""
-    _forget()
+    Bench.google.forget()
     fill(Conversion._meta.db_table, Bench.site, ROWS)
     start = time.perf_counter()
     tally = upload_due(sites=Site.objects.filter(pk=Bench.site.pk, conversions__status="QUEUED").distinct())
@@ -95,7 +77,7 @@ def upload() -> float:
 
 def bare() -> float:
     """Claim, send and settle with nothing around it."""
-    _forget()
+    Bench.google.forget()
     fill(BARE, Bench.site, ROWS)
     service = Bench.client.service
     done = 0
@@ -119,14 +101,6 @@ def bare() -> float:
     taken = time.perf_counter() - start
     assert done == ROWS, f"uploaded {done} of {ROWS}"
     return ROWS / taken
-
-
-def _forget() -> None:
-    assert Bench.google.stdin
-    assert Bench.google.stdout
-    Bench.google.stdin.write("reset\n")
-    Bench.google.stdin.flush()
-    Bench.google.stdout.readline()
 
 
 FIGURES = [

@@ -1,8 +1,6 @@
 """Uploading to a Data Manager server on loopback, to the receipts and to the verdicts, against the same by hand."""
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +21,7 @@ from ociqueue.uploader.upload_run import MOST_ROWS, upload_due
 from ociqueue.uploader.verdict_run import ask_for_verdicts
 from tests.benchmarks.conversions import BARE, fill, make_bare_table
 from tests.benchmarks.harness import Figure
-from tests.benchmarks.servers import ROOT
+from tests.benchmarks.servers import Simulator
 from tests.benchmarks.upload import CLAIM
 from tests.support.uploads import CUSTOMER, account
 
@@ -44,25 +42,9 @@ class DataManagerBench:
     """What the sides share while they run."""
 
     site: Site
-    server: "subprocess.Popen[str]"
+    server: Simulator
     bare: "psycopg.Connection[tuple[Any, ...]]"
     address: str
-
-
-@contextmanager
-def data_manager() -> Iterator[None]:
-    """Start the server in a process of its own."""
-    command = [sys.executable, "-m", "tests.benchmarks.peers.datamanager"]
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": ROOT}
-    with subprocess.Popen(command, **pipes) as server:
-        assert server.stdout
-        endpoints = json.loads(server.stdout.readline())
-        DataManagerBench.address = settings.DATA_MANAGER_ENDPOINT = endpoints["KILIT_DATA_MANAGER_ENDPOINT"]
-        settings.GOOGLE_TOKEN_URI = endpoints["KILIT_GOOGLE_TOKEN_URI"]
-        DataManagerBench.server = server
-        yield
-        assert server.stdin
-        server.stdin.close()
 
 
 @contextmanager
@@ -72,8 +54,13 @@ def data_manager_site() -> Iterator[None]:
         name="Data Manager", default_currency="TRY", sync_method=SyncMethod.DATA_MANAGER
     )
     params = connection.get_connection_params()
-    address = {name: params[name] for name in ("host", "port", "user", "dbname") if params.get(name)}
-    with data_manager(), psycopg.connect(**address, autocommit=True) as DataManagerBench.bare:
+    database = {name: params[name] for name in ("host", "port", "user", "dbname") if params.get(name)}
+    with (
+        Simulator("datamanager") as DataManagerBench.server,
+        psycopg.connect(**database, autocommit=True) as DataManagerBench.bare,
+    ):
+        address = DataManagerBench.server.addresses["KILIT_DATA_MANAGER_ENDPOINT"]
+        DataManagerBench.address = settings.DATA_MANAGER_ENDPOINT = address
         Credentials.objects.store(DataManagerBench.site, account())
         yield
 
@@ -141,11 +128,7 @@ def event(_: UUID, gclid: str, at: Any, value: Any, currency: str, order_id: str
 def forget() -> None:
     """Empty the server's books, and give back the requests of earlier rounds."""
     RequestQuota.objects.all().delete()
-    assert DataManagerBench.server.stdin
-    assert DataManagerBench.server.stdout
-    DataManagerBench.server.stdin.write("reset\n")
-    DataManagerBench.server.stdin.flush()
-    DataManagerBench.server.stdout.readline()
+    DataManagerBench.server.forget()
 
 
 FIGURES = [

@@ -1,7 +1,7 @@
 """The Data Manager provider: it sends events, keeps the receipts, and asks for the verdicts later."""
 
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.conf import settings
@@ -16,7 +16,8 @@ from ociqueue.uploader.datamanager.requests import ingest_body, split_requests
 from ociqueue.uploader.datamanager.transport import NoAnswer, Transport
 from ociqueue.uploader.datamanager.verdicts import read_status
 from ociqueue.uploader.google_login import google_credentials, login_error, login_rejected, refresh
-from ociqueue.uploader.results import Disposition, RowResult, Verdict, VerdictStatus
+from ociqueue.uploader.identities import google_identities
+from ociqueue.uploader.results import Disposition, Identities, RowResult, Verdict, VerdictStatus
 
 SHORTEST_CALL = 0.5  # seconds
 QUESTION_TIMEOUT = 20.0
@@ -44,12 +45,8 @@ class DataManager:
     def can_ask(self) -> bool:
         return quota.can_ask(self.account.project)
 
-    def identities(self, row: Conversion) -> set[tuple[Hashable, ...]]:
-        """Return the order id, and the click with its action and time."""
-        return {
-            ("order", row.order_id),
-            ("click", row.click_id, self.account.action_of(row.action), row.conversion_time.timestamp() // 1),
-        }
+    def identities(self, row: Conversion) -> Identities:
+        return google_identities(self.account, row)
 
     def upload(
         self,

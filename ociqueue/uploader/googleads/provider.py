@@ -3,7 +3,7 @@
 import gc
 import os
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from datetime import UTC
 from functools import cache, cached_property
 from typing import Any
@@ -15,7 +15,8 @@ from ociqueue.models.credentials import GoogleAdsAccount
 from ociqueue.uploader.bisecting import bisect_rejected
 from ociqueue.uploader.google_login import google_credentials, login_error, login_rejected, refresh
 from ociqueue.uploader.googleads import responses
-from ociqueue.uploader.results import RowResult
+from ociqueue.uploader.identities import google_identities
+from ociqueue.uploader.results import Identities, RowResult
 
 VERSION = "v26"
 SHORTEST_CALL = 0.5  # seconds
@@ -66,12 +67,8 @@ class GoogleAds:
             list(batch), lambda rows: self._request(rows, dry_run=dry_run, job_id=None if dry_run else job_id, end=end)
         )
 
-    def identities(self, row: Conversion) -> set[tuple[Hashable, ...]]:
-        """Return the order id, and the click with its action and time: Google rejects rows that share either."""
-        return {
-            ("order", row.order_id),
-            ("click", row.click_id, self.account.action_of(row.action), row.conversion_time.timestamp() // 1),
-        }
+    def identities(self, row: Conversion) -> Identities:
+        return google_identities(self.account, row)
 
     def _request(
         self, rows: list[Conversion], *, dry_run: bool, job_id: int | None, end: float, again: bool = True

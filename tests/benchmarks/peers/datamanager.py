@@ -1,16 +1,7 @@
-"""The Data Manager server in a process of its own: prints its address, and serves until its input ends."""
-
-import json
-import sys
+"""The simulated Data Manager server."""
 
 from simulators.datamanager.server import DataManagerServer
+from tests.benchmarks.peers.serving import serve
 
 if __name__ == "__main__":
-    server = DataManagerServer().start()
-    sys.stdout.write(json.dumps(server.environment) + "\n")
-    sys.stdout.flush()
-    for _ in sys.stdin:  # each line: forget what was uploaded, so that memory says nothing about us
-        server.reset()
-        sys.stdout.write("reset\n")
-        sys.stdout.flush()
-    server.stop()
+    serve(DataManagerServer().start())

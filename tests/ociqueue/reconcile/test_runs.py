@@ -7,6 +7,7 @@ import pytest
 from django.core.management import call_command
 from django.db.models import F
 
+from kilit.lock.clock import database_time
 from kilit.workers import doorbells, sweeps
 from ociqueue.models import Conversion, ReadBack, Site, UploadSummary
 from ociqueue.reconcile import run
@@ -24,7 +25,7 @@ def post(site: Site, *days: tuple[int, int, int], name: str = "Sale") -> None:
     """Store what a script sends: so many days ago, so many successful and failed."""
     today = datetime.now(ISTANBUL).date()
     rows = [DaySummary(today - DAY * age, 7, name, OTHER_CLIENT, good, bad, 0) for age, good, bad in days]
-    store(site, Reading("9876543210", "Europe/Istanbul", rows), read_at=run.database_time())
+    store(site, Reading("9876543210", "Europe/Istanbul", rows), read_at=database_time())
 
 
 def acknowledge(site: Site, rows: list[Conversion], at: datetime) -> None:
@@ -62,7 +63,7 @@ def test_a_row_that_was_claimed_twice_may_have_been_uploaded_twice(site, make_ro
 
 def test_a_site_is_read_hourly_while_it_uploads_and_daily_otherwise(google, api_site, make_rows) -> None:
     def is_due(*, tried: timedelta) -> bool:
-        ReadBack.objects.update(tried_at=run.database_time() - tried)
+        ReadBack.objects.update(tried_at=database_time() - tried)
         return run.due_sites().filter(pk=api_site.pk).exists()
 
     assert run.due_sites().filter(pk=api_site.pk).exists()
