@@ -43,7 +43,10 @@ FAILURES = Failures(
         for source in (found_in, ConversionStatus.QUEUED)
     ],
 )
-CLICK_ID = Concat("gclid", "wbraid", "gbraid")  # exactly one of them is set; this is what the index holds
+CLICK_ID = Concat("gclid", "wbraid", "gbraid")  # at most one of them is set; this is what the index holds
+NO_CLICK_ID = Q(gclid="", wbraid="", gbraid="")
+NO_HASH = Q(hashed_email="", hashed_phone="")
+HASH = "^[0-9a-f]{64}$"
 SITE = ("site",)
 
 
@@ -71,6 +74,13 @@ class Conversion(LifecycleModel):
     gclid = models.CharField(max_length=512, blank=True)
     wbraid = models.CharField(max_length=512, blank=True)
     gbraid = models.CharField(max_length=512, blank=True)
+    # SHA-256 in hex (ociqueue.identifiers). The second is set only where the Google Ads API's rule gives another hash.
+    hashed_email = models.CharField(max_length=64, blank=True, db_default="", editable=False)
+    hashed_email_ads = models.CharField(max_length=64, blank=True, db_default="", editable=False)
+    hashed_phone = models.CharField(max_length=64, blank=True, db_default="", editable=False)
+    erased_at = models.DateTimeField(
+        _("erased at"), null=True, editable=False, help_text=_("When what identified the person was removed.")
+    )
     conversion_time = models.DateTimeField(_("conversion time"))
     value = models.DecimalField(max_digits=15, decimal_places=3)
     currency = models.CharField(max_length=3)
@@ -143,10 +153,15 @@ class Conversion(LifecycleModel):
         ]
         constraints = [
             *checks(
-                # Google accepts one click id per conversion.
-                conversion_has_one_click_id=Q(~Q(gclid=""), wbraid="", gbraid="")
+                # Google accepts one click id per conversion, and needs one or a hash.
+                conversion_has_one_click_id_or_hash=Q(~Q(gclid=""), wbraid="", gbraid="")
                 | Q(~Q(wbraid=""), gclid="", gbraid="")
-                | Q(~Q(gbraid=""), gclid="", wbraid=""),
+                | Q(~Q(gbraid=""), gclid="", wbraid="")
+                | NO_CLICK_ID & (~NO_HASH | Q(erased_at__isnull=False)),
+                # No clear e-mail or phone can be stored in their place.
+                conversion_hashes_are_hashes=(Q(hashed_email="") | Q(hashed_email__regex=HASH))
+                & (Q(hashed_email_ads="") | Q(hashed_email_ads__regex=HASH) & ~Q(hashed_email=""))
+                & (Q(hashed_phone="") | Q(hashed_phone__regex=HASH)),
                 # The upper bound also keeps NaN out, which PostgreSQL sorts above every number.
                 conversion_value_is_a_price=Q(value__gte=0, value__lt=10**12),
                 conversion_currency_is_a_code=Q(currency__regex="^[A-Z]{3}$"),
@@ -195,6 +210,9 @@ class Conversion(LifecycleModel):
             prefix_index("conversion_source_key_prefix", "source_key", before=SITE, condition=~Q(source_key=None)),
             prefix_index("conversion_order_id_prefix", "order_id", before=SITE),
             prefix_index("conversion_click_id_prefix", CLICK_ID, before=SITE),
+            # Erasure finds a person's rows.
+            Index(fields=["hashed_email"], condition=~Q(hashed_email=""), name="conversion_of_hashed_email"),
+            Index(fields=["hashed_phone"], condition=~Q(hashed_phone=""), name="conversion_of_hashed_phone"),
             # Lists page through a site, with or without a state.
             Index(fields=["site", "id"], name="conversion_of_site"),
             Index(fields=["site", "status", "id"], name="conversion_of_site_in_status"),

@@ -127,6 +127,16 @@ class Site(models.Model):
     requeue_transient = models.BooleanField(
         _("requeue transient"), default=False, help_text=_("Retry TRANSIENT failures automatically.")
     )
+    accepts_identifiers = models.BooleanField(
+        _("accept hashed e-mail and phone"),
+        default=False,
+        db_default=False,
+        help_text=_(
+            "Conversions may carry an e-mail address or phone number. Kilit stores and sends only their hashes. Turn "
+            "it on only if your customers have consented and the Google Ads account has accepted the customer data "
+            "terms."
+        ),
+    )
     last_export_at = models.DateTimeField(_("last export at"), null=True, editable=False)
     last_ack_at = models.DateTimeField(_("last ack at"), null=True, editable=False)
     created_at = models.DateTimeField(_("created at"), db_default=Now(), editable=False)
