@@ -16,8 +16,8 @@ from kilit.lock.audit import acting_as
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Conversion, Credentials, Receipt, Site, SiteMembership
 from ociqueue.models.credentials import GoogleAdsAccount
-from ociqueue.models.queryset import failure
 from ociqueue.models.receipt import FIRST_CHECK_AFTER
+from ociqueue.models.sending import failure
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.results import Disposition, RowResult
 from ociqueue.uploader.settle import settle

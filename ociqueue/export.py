@@ -10,7 +10,7 @@ from django.db.models import Count
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.models.limits import RETRY_TIME_PASSED, is_over_cap
-from ociqueue.models.queryset import OLDEST_FIRST
+from ociqueue.models.sending import OLDEST_FIRST
 from ociqueue.schemas.answers import Item
 
 # In the order that `item` unpacks.

@@ -12,7 +12,7 @@ from kilit.problems.registry import Problem
 from ociqueue.admin.columns import COLOURS, row_name
 from ociqueue.admin.problems import ConversionProblems
 from ociqueue.models import Conversion, Site
-from ociqueue.models.queryset import OLDEST_FIRST
+from ociqueue.models.sending import OLDEST_FIRST
 from ociqueue.operations import QUEUE
 from ociqueue.states import ConversionStatus
 

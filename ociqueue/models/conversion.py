@@ -3,46 +3,22 @@
 from typing import ClassVar
 
 from django.db import models
-from django.db.models import F, Index, Q, UniqueConstraint
+from django.db.models import Index, Q, UniqueConstraint
 from django.db.models.functions import Concat
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.constraints import checks
-from kilit.lock.failures import Failures, error_group_field
-from kilit.lock.guard import LifecycleModel
 from kilit.lock.prefixes import prefix_index
 from kilit.lock.triggers import lifecycle_triggers
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.limits import ATTEMPTS
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.models.site import Site
-from ociqueue.states import (
-    CONVERSIONS,
-    ENDED,
-    EXPECTED_FAILURES,
-    FAILING,
-    IN_UPLOAD,
-    LIVE,
-    WAITING,
-    Category,
-    ConversionStatus,
-)
+from ociqueue.models.uploadable import FACTS, Uploadable, failures_of, uploadable_checks
+from ociqueue.states import CONVERSIONS, ENDED, EXPECTED_FAILURES, LIVE, WAITING, Category, ConversionStatus
 
 PREFIX = "seal_"
-FAILURES = Failures(
-    CONVERSIONS,
-    states=FAILING,
-    code="provider_error_code",
-    message="last_error",
-    scope="site_id",
-    prunable=True,
-    settled="is_replaced",
-    expected=[
-        (source, ConversionStatus.FAILED, code)
-        for code, found_in in EXPECTED_FAILURES.items()
-        for source in (found_in, ConversionStatus.QUEUED)
-    ],
-)
+FAILURES = failures_of(CONVERSIONS, EXPECTED_FAILURES, settled="is_replaced")
 CLICK_ID = Concat("gclid", "wbraid", "gbraid")  # at most one of them is set; this is what the index holds
 NO_CLICK_ID = Q(gclid="", wbraid="", gbraid="")
 NO_HASH = Q(hashed_email="", hashed_phone="")
@@ -50,7 +26,7 @@ HASH = "^[0-9a-f]{64}$"
 SITE = ("site",)
 
 
-class Conversion(LifecycleModel):
+class Conversion(Uploadable):
     """One conversion. Constraints keep invalid rows out, so nothing has to be dropped after a claim."""
 
     lifecycle = CONVERSIONS
@@ -61,6 +37,11 @@ class Conversion(LifecycleModel):
         DENIED = "DENIED"
 
     CLICK_IDS: ClassVar = ("gclid", "wbraid", "gbraid")
+    SENT = (
+        *("id", "site", "status", "action", "gclid", "wbraid", "gbraid", "conversion_time", "value", "currency"),
+        *("order_id", "consent_ad_user_data", "consent_ad_personalization", "attempt_count", "outcome_unknown"),
+        *("open_batch", "send_alone"),
+    )
 
     site = models.ForeignKey(
         Site,
@@ -69,8 +50,6 @@ class Conversion(LifecycleModel):
         on_delete=models.PROTECT,
         related_name="conversions",
     )
-    status = models.CharField(max_length=10, choices=ConversionStatus, default=ConversionStatus.QUEUED, editable=False)
-    action = models.CharField(_("conversion name"), max_length=100)
     gclid = models.CharField(max_length=512, blank=True)
     wbraid = models.CharField(max_length=512, blank=True)
     gbraid = models.CharField(max_length=512, blank=True)
@@ -84,7 +63,6 @@ class Conversion(LifecycleModel):
     conversion_time = models.DateTimeField(_("conversion time"))
     value = models.DecimalField(max_digits=15, decimal_places=3)
     currency = models.CharField(max_length=3)
-    order_id = models.CharField(max_length=64, help_text=_("It never changes, so Google counts the conversion once."))
     consent_ad_user_data = models.CharField(
         _("consent: ad user data"),
         max_length=11,
@@ -103,20 +81,10 @@ class Conversion(LifecycleModel):
     is_replaced = models.BooleanField(
         _("replaced"), db_default=False, editable=False, help_text=_("A corrected copy was sent in its place.")
     )
-    attempt_count = models.PositiveIntegerField(_("attempt count"), default=0, help_text=_("How often it was claimed."))
-    attempts_forgiven = models.PositiveIntegerField(
-        _("attempts forgiven"), default=0, help_text=_("Attempts that no longer count towards the cap.")
+    is_retracted = models.BooleanField(
+        _("retracted"), db_default=False, editable=False, help_text=_("A retraction was accepted: it is not retried.")
     )
-    claimed_at = models.DateTimeField(_("claimed at"), null=True)
-    next_retry_at = models.DateTimeField(_("next retry at"), null=True)
-    uploaded_at = models.DateTimeField(
-        _("uploaded at"), null=True, help_text=_("When Google confirmed it; empty on the script path.")
-    )
-    last_error = models.CharField(_("last error"), max_length=1000, blank=True)
-    provider_error_code = models.CharField(_("provider error code"), max_length=64, blank=True)
-    provider_error_category = models.CharField(max_length=10, choices=Category, blank=True)
-    error_group = error_group_field()
-    provider_request_id = models.CharField(_("provider request id"), max_length=64, blank=True)
+
     open_batch = models.ForeignKey(
         UploadBatch,
         null=True,
@@ -125,19 +93,10 @@ class Conversion(LifecycleModel):
         related_name="open_rows",
         help_text=_("The upload that has claimed it."),
     )
-    outcome_unknown = models.BooleanField(
-        db_default=False, help_text=_("It was sent and no answer came: Google may have it.")
-    )
-
-    send_alone = models.BooleanField(
-        db_default=False,
-        editable=False,
-        help_text=_("It is sent in a request of its own, so that the verdict on the request is its own."),
-    )
 
     objects = ConversionQuerySet.as_manager()
 
-    class Meta(LifecycleModel.Meta):
+    class Meta(Uploadable.Meta):
         abstract = False
         db_table = "offline_conversion_queue"
         verbose_name, verbose_name_plural = _("conversion"), _("conversions")
@@ -145,7 +104,7 @@ class Conversion(LifecycleModel):
             *lifecycle_triggers(
                 CONVERSIONS,
                 scope="site_id",
-                facts=["attempt_count", "provider_error_code", "provider_error_category", "last_error"],
+                facts=FACTS,
                 facts_of_new=False,  # all empty
                 finished=ENDED,
             ),
@@ -165,16 +124,10 @@ class Conversion(LifecycleModel):
                 # The upper bound also keeps NaN out, which PostgreSQL sorts above every number.
                 conversion_value_is_a_price=Q(value__gte=0, value__lt=10**12),
                 conversion_currency_is_a_code=Q(currency__regex="^[A-Z]{3}$"),
-                processing_has_claimed_at=~Q(status=ConversionStatus.PROCESSING) | Q(claimed_at__isnull=False),
-                queued_is_free=~Q(status=ConversionStatus.QUEUED) | Q(claimed_at=None, next_retry_at=None),
-                failed_has_error_code=~Q(status=ConversionStatus.FAILED) | ~Q(provider_error_code=""),
-                only_completed_is_uploaded=Q(uploaded_at=None) | Q(status=ConversionStatus.COMPLETED),
-                only_upload_has_batch=Q(open_batch=None) | Q(status__in=IN_UPLOAD),
-                uploaded_has_batch=~Q(status=ConversionStatus.UPLOADED) | Q(open_batch__isnull=False),
                 # The copy is sent in its place, so it never comes back.
                 replaced_has_ended=Q(is_replaced=False) | Q(status__in=ENDED),
-                forgiven_attempts_were_made=Q(attempts_forgiven__lte=F("attempt_count")),
             ),
+            *uploadable_checks(),
             # A second delivery of the same conversion finds the first.
             UniqueConstraint(
                 fields=["site", "action", "source_key"],

@@ -16,8 +16,9 @@ from kilit.lock.models import Event
 from kilit.lock.text import strip_control_chars
 from ociqueue.models import Conversion, Receipt, UploadBatch
 from ociqueue.models.per_row import PerRowValues
-from ociqueue.models.queryset import ConversionQuerySet, failure
+from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.models.receipt import FIRST_CHECK_AFTER
+from ociqueue.models.sending import failure
 from ociqueue.states import Category
 from ociqueue.uploader.results import GATES, UPLOADER_ERROR, Disposition, RowResult
 

@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -19,7 +20,7 @@ from kilit.lock.audit import acting_as, current_context
 from kilit.lock.identity import uuid7
 from ociqueue.models import Circuit, Conversion, Site, UploadBatch
 from ociqueue.models.circuit import CircuitQuerySet
-from ociqueue.models.queryset import LEAST_TRIED_FIRST, OLDEST_FIRST, ConversionQuerySet
+from ociqueue.models.sending import LEAST_TRIED_FIRST, OLDEST_FIRST, UploadableQuerySet
 from ociqueue.states import UPLOADED_HERE, Category, SyncMethod
 from ociqueue.uploader.circuits import update_circuits
 from ociqueue.uploader.providers import PROVIDERS, provider_for, sender_of
@@ -70,7 +71,7 @@ def answer_bell() -> str:
 class SiteTurn:
     """What a site may send now: all due rows, or one row that probes an open circuit."""
 
-    rows: ConversionQuerySet
+    rows: UploadableQuerySet[Any]
     limit: int = MOST_ROWS
     probe: Circuit | None = None
 

@@ -13,7 +13,7 @@ from kilit.lock.identity import uuid7
 from kilit.lock.leases import no_lease
 from ociqueue.models import Conversion, Receipt, Site, UploadBatch
 from ociqueue.models.per_row import PerRowValues
-from ociqueue.models.queryset import failure
+from ociqueue.models.sending import failure
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.results import Disposition, RowResult
 from ociqueue.uploader.settle import settle

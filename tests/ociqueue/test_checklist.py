@@ -4,7 +4,7 @@ import pytest
 
 from kilit.lock.models import Event
 from ociqueue.models import Conversion
-from ociqueue.models.queryset import failure
+from ociqueue.models.sending import failure
 from tests.support.conversions import Api
 
 pytestmark = pytest.mark.django_db

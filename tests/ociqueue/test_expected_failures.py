@@ -12,7 +12,7 @@ from kilit.lock.models import Count
 from kilit.lock.sweeps import fold_counts, fold_errors
 from kilit.problems.registry import Problem, SeesEverything, find_problems
 from ociqueue.models import Conversion, Site, UploadBatch
-from ociqueue.models.queryset import failure
+from ociqueue.models.sending import failure
 from ociqueue.site_health import SiteHealth, site_health
 from ociqueue.states import EXPECTED_FAILURES, ConversionStatus
 from tests.support.conversions import make_failed, new_conversion

@@ -3,7 +3,7 @@
 from django.db.models.functions import Now
 
 from ociqueue.models import Conversion, Site, UploadBatch
-from ociqueue.models.queryset import FREE, RELEASED, failure
+from ociqueue.models.sending import FREE, RELEASED, failure
 from tests.support.conversions import new_conversion
 from tests.support.lifecycle_conformance import LifecycleConformance, Specimen
 

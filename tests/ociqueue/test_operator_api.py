@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from kilit.lock.models import Count
 from ociqueue.models import Conversion, Site
-from ociqueue.models.queryset import failure
+from ociqueue.models.sending import failure
 from tests.support.conversions import Api
 
 pytestmark = pytest.mark.django_db

@@ -18,7 +18,7 @@ from kilit.lock.models import Count, ErrorGroup, Event, Pruning
 from kilit.workers import sweeps
 from kilit.workers.apps import WorkersConfig
 from ociqueue.models import Conversion, Site
-from ociqueue.models.queryset import failure
+from ociqueue.models.sending import failure
 from tests.support.conversions import new_conversion
 from tests.support.waiting import PATIENCE
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kilit.lock.models import Event
 from kilit.workers import sweeps
 from ociqueue.models import Conversion, Site
-from ociqueue.models.queryset import failure
+from ociqueue.models.sending import failure
 from tests.support.conversions import Api, new_conversion
 from tests.support.examples import few
 

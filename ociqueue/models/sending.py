@@ -1,0 +1,239 @@
+"""What conversions and adjustments share: questions about rows that are uploaded, and the verbs that move them."""
+
+from collections.abc import Callable, Sized
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from uuid import UUID
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.db import models, transaction
+from django.db.models import Case, Exists, ExpressionWrapper, F, OuterRef, Q, Value, When
+from django.db.models.functions import Coalesce, Now, Random
+
+from kilit.lock.guard import LifecycleQuerySet
+from ociqueue.models import limits
+from ociqueue.models.batch import UploadBatch
+from ociqueue.models.per_row import PerRowValues
+from ociqueue.models.site import Site
+from ociqueue.states import LIVE, WAITING, Category, ConversionStatus, SyncMethod
+
+if TYPE_CHECKING:
+    from ociqueue.models.uploadable import Uploadable
+
+OLDEST_FIRST = ("created_at", "id")
+# For probes: a row that failed as a probe goes to the back, or one bad row would block its site permanently.
+LEAST_TRIED_FIRST = ("attempt_count", *OLDEST_FIRST)
+BATCH = 1000  # rows a sweep moves at once
+# Sweeps never sort by the primary key alone: the planner would walk all finished rows along it.
+BY_ATTEMPTS = ("attempt_count", "id")
+Changes = dict[str, Any]
+
+NO_ERROR: Changes = {"last_error": "", "provider_error_code": "", "provider_error_category": ""}
+RELEASED: Changes = {"open_batch": None}
+CLAIMED: Changes = {"claimed_at": Now(), "attempt_count": F("attempt_count") + 1}
+FREE: Changes = {"claimed_at": None, "next_retry_at": None, **RELEASED}
+# The counter never goes down: an operator's retry forgives the attempts so far, and the cap compares the difference.
+FORGIVEN: Changes = {"attempts_forgiven": F("attempt_count")}
+# Rows taken from a script that has not reported, or from an upload that was sent, may have reached Google.
+WAS_SENT = Exists(UploadBatch.objects.filter(pk=OuterRef("open_batch"), sent_at__isnull=False))
+UNREPORTED = {
+    "outcome_unknown": Case(
+        When(Q(status=ConversionStatus.PROCESSING, open_batch=None) | WAS_SENT, then=Value(True)),  # noqa: FBT003
+        default=F("outcome_unknown"),
+    )
+}
+Row = TypeVar("Row", bound="Uploadable")
+JITTER = 0.1  # of the wait, so that rows that failed together are not all retried together
+
+
+def failure(code: str, category: str, message: str) -> dict[str, Any]:
+    """Return the three error columns, cut to their lengths."""
+    return {"provider_error_code": code[:64], "provider_error_category": category, "last_error": message[:1000]}
+
+
+class UploadableQuerySet(LifecycleQuerySet[Row]):
+    def for_site(self, site: Site) -> Self:
+        return self.filter(site=site)
+
+    def visible_to(self, user: User | AnonymousUser) -> Self:
+        """Return rows of the user's sites, listed by id so that the indexes by site are used."""
+        return self.filter(site__in=list(Site.objects.seen_by(user).values_list("pk", flat=True)))
+
+    def retryable(self) -> Self:
+        """Leave out failed rows that must not be sent again; each queue has its own."""
+        raise NotImplementedError
+
+    def waiting(self) -> Self:
+        return self.filter(status__in=WAITING)
+
+    def due(self) -> Self:
+        """Return what may be claimed now: the retry time has passed and attempts are left."""
+        return self.waiting().filter(limits.RETRY_TIME_PASSED).exclude(limits.is_over_cap())
+
+    def stuck(self, *, min_age: timedelta = limits.STUCK_AFTER) -> Self:
+        """Return what was claimed too long ago: what recover would take now."""
+        # The first bound adds nothing, but an index can answer it.
+        rows = self.filter(status=ConversionStatus.PROCESSING, claimed_at__lt=Now() - min_age)
+        return rows.filter(claimed_at__lt=Now() - limits.claim_duration(min_age))
+
+    def over_cap(self, *, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> Self:
+        """Return live rows that used up their attempts: what the cap would take now."""
+        rows = self.filter(limits.is_over_cap(max_attempts), status__in=LIVE)
+        return rows.filter(updated_at__lt=Now() - min_age) if min_age else rows
+
+    def with_limits(self) -> Self:
+        """Annotate what `due`, `stuck` and `over_cap` compare, for pages that explain a row."""
+        return self.annotate(
+            max_attempts=limits.attempt_cap(),
+            attempts_left=limits.attempt_cap() - limits.ATTEMPTS,
+            stuck_at=ExpressionWrapper(F("claimed_at") + limits.claim_duration(), output_field=models.DateTimeField()),
+            is_retry_due=ExpressionWrapper(limits.RETRY_TIME_PASSED, output_field=models.BooleanField()),
+        )
+
+    def requeueable(self, path: SyncMethod) -> Self:
+        """Return TRANSIENT failures with attempts left, on sites of a path that want them requeued."""
+        rows = self.filter(status=ConversionStatus.FAILED, provider_error_category=Category.TRANSIENT)
+        rows = rows.retryable()
+        # One path at a time: its cap is then a constant, and an index skips what is over it.
+        return rows.filter(
+            ~limits.is_over_cap(limits.max_attempts_of(path)), site__requeue_transient=True, site__sync_method=path
+        )
+
+    def sent_by(self, sender: SyncMethod) -> Self:
+        """Return rows of sites that use this sender and are not paused: a site has one sender at a time."""
+        return self.filter(site__sync_method=sender, site__is_paused=False)
+
+    def in_batch(self, batch: UUID) -> Self:
+        """Return what an upload still holds; settling only these proves its claim."""
+        return self.filter(open_batch=batch, status=ConversionStatus.PROCESSING)
+
+    def received_in(self, batch: UUID) -> Self:
+        """Return rows of an upload that wait for the verdict."""
+        return self.filter(open_batch=batch, status=ConversionStatus.UPLOADED)
+
+    def claim(
+        self,
+        *,
+        limit: int,
+        batch: UUID | None = None,
+        sender: SyncMethod = SyncMethod.SCRIPT,
+        order: tuple[str, ...] = OLDEST_FIRST,
+    ) -> list[Row]:
+        """Claim due rows for an upload, or without a batch for a script.
+
+        One statement claims, and nothing else counts an attempt.
+        """
+        claimed = {**CLAIMED, "open_batch": batch}
+        return self.due().sent_by(sender).take("claim", limit=limit, order=order, only=self.model.SENT, **claimed)
+
+    def accept(self, values: PerRowValues) -> set[UUID]:
+        return values.rows_of(self).move_each(
+            "ack",
+            **NO_ERROR,
+            **RELEASED,
+            uploaded_at=Now(),
+            outcome_unknown=False,
+            provider_request_id=values.text("provider_request_id"),
+        )
+
+    def receive(self, values: PerRowValues) -> set[UUID]:
+        """Store that the provider took rows: they stay with their upload until the verdict."""
+        request_id = values.text("provider_request_id")
+        return values.rows_of(self).move_each(
+            "receive", next_retry_at=None, send_alone=False, provider_request_id=request_id
+        )
+
+    def confirm(self, values: PerRowValues) -> set[UUID]:
+        done: Changes = {**NO_ERROR, **RELEASED, "uploaded_at": Now(), "outcome_unknown": False}
+        return values.rows_of(self).move_each("confirm", **done)
+
+    def reject(self, values: PerRowValues) -> set[UUID]:
+        return values.rows_of(self).move_each("reject", **RELEASED, **self._error_columns(values))
+
+    def lose(self, values: PerRowValues, *, alone: bool = False) -> set[UUID]:
+        """Retry rows whose verdict cannot be known any more; Google may have them."""
+        unknown: Changes = {**self._error_columns(values), "outcome_unknown": True}
+        unknown |= {"send_alone": True} if alone else {}
+        later = Now() + limits.BACKOFF
+        return values.rows_of(self).move_each("lose", **RELEASED, **unknown, claimed_at=None, next_retry_at=later)
+
+    def refuse(self, values: PerRowValues) -> set[UUID]:
+        return values.rows_of(self).move_each("ack_failed", **RELEASED, **self._error_columns(values))
+
+    def put_off(self, values: PerRowValues, *, alone: bool = False) -> set[UUID]:
+        """Retry after the provider's delay, or a doubling backoff, or at once if the row is not at fault."""
+        wait = Coalesce(values.duration("wait"), limits.BACKOFF)
+        spread = ExpressionWrapper(wait * (Value(1.0) + Value(JITTER) * Random()), output_field=models.DurationField())
+        return values.rows_of(self).move_each(
+            "defer",
+            **RELEASED,
+            **self._error_columns(values),
+            **({"send_alone": True} if alone else {}),
+            claimed_at=None,
+            next_retry_at=Now() + spread,
+            attempts_forgiven=F("attempts_forgiven") + Case(When(values.is_true("forgiven"), then=1), default=0),
+        )
+
+    @staticmethod
+    def _error_columns(values: PerRowValues) -> dict[str, Any]:
+        texts = (*NO_ERROR, "provider_request_id")
+        return {name: values.text(name) for name in texts} | {"outcome_unknown": values.is_true("outcome_unknown")}
+
+    def retry_selected(self) -> set[UUID]:
+        """Queue again, keeping the error for reference."""
+        return self.retryable().move_each("retry_selected", **FREE, **FORGIVEN)
+
+    def reset_to_queued(self, *, clear_errors: bool = False) -> set[UUID]:
+        """Queue again from any state but COMPLETED, optionally clearing the error."""
+        return self.take_back("reset_to_queued", **FREE, **FORGIVEN, **(NO_ERROR if clear_errors else {}))
+
+    def mark_failed(
+        self, *, code: str = "MANUAL_FAIL", category: str = Category.PERMANENT, reason: str = "MANUALLY_MARKED_FAILED"
+    ) -> set[UUID]:
+        return self.take_back("mark_failed", next_retry_at=None, **RELEASED, **failure(code, category, reason))
+
+    def recover(self, *, min_age: timedelta = limits.STUCK_AFTER) -> int:
+        """Take rows back from a script or worker that never reported."""
+        stuck = self.stuck(min_age=min_age)
+        return _sweep(partial(stuck.take_back, "recover", limit=BATCH, order=("claimed_at", "id"), **FREE))
+
+    def cap(self, *, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> int:
+        """Fail rows that used up their attempts; without a number, each path has its own cap."""
+        error = failure("MAX_ATTEMPTS", Category.PERMANENT, "MAX_ATTEMPTS_EXCEEDED")
+        rows = self.over_cap(max_attempts=max_attempts, min_age=min_age)
+        ended = {"next_retry_at": None, **RELEASED, **error}
+        return _sweep(partial(rows.take_back, "cap", limit=BATCH, order=BY_ATTEMPTS, **ended))
+
+    def requeue_transient(self) -> int:
+        """Retry TRANSIENT failures on sites that ask for it, with backoff."""
+        later: Changes = {"claimed_at": None, "next_retry_at": Now() + limits.BACKOFF}
+        total = 0
+        for path in SyncMethod:
+            take = self.requeueable(path).take
+            total += _sweep(partial(take, "requeue_transient", limit=BATCH, order=BY_ATTEMPTS, **later))
+        return total
+
+    def take_back(
+        self, verb: str, /, *, limit: int | None = None, order: tuple[str, ...] = ("id",), **changes: Any
+    ) -> set[UUID]:
+        """Move rows that a script or an upload may hold, recording for each whether it may have been sent.
+
+        The rows are locked first, then the uploads that hold them, so that no upload is marked as sent in between.
+        With a limit, rows locked by others are skipped.
+        """
+        with transaction.atomic(using=self.db):
+            movable = self.retryable().filter(status__in=self.model.lifecycle.moves[verb].sources).order_by(*order)
+            locked = movable.select_for_update(skip_locked=limit is not None, of=("self",))
+            held = dict(locked.values_list("pk", "open_batch")[:limit])
+            UploadBatch.objects.lock(set(held.values()) - {None})
+            rows: UploadableQuerySet[Row] = self.model._default_manager.filter(pk__any_of=held)  # type: ignore[assignment]
+            return rows.move_each(verb, **changes, **UNREPORTED) if held else set()
+
+
+def _sweep(take_some: Callable[[], Sized]) -> int:
+    """Repeat until nothing is left, in batches that skip locked rows: no claim waits for a sweep."""
+    total = 0
+    while moved := len(take_some()):
+        total += moved
+    return total

@@ -1,0 +1,87 @@
+"""What conversions and adjustments have in common: rows that are claimed, sent to Google and answered for."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import CheckConstraint, F, Q
+from django.utils.translation import gettext_lazy as _
+
+from kilit.lock.constraints import checks
+from kilit.lock.failures import Failures, error_group_field
+from kilit.lock.guard import LifecycleModel
+from kilit.lock.table import Lifecycle
+from ociqueue.models.site import Site
+from ociqueue.states import FAILING, IN_UPLOAD, Category, ConversionStatus
+
+# The columns of each event.
+FACTS = ("attempt_count", "provider_error_code", "provider_error_category", "last_error")
+
+
+class Uploadable(LifecycleModel):
+    """A row for an upload; subclasses add what is sent, `site`, and `open_batch`, the upload that holds it."""
+
+    # The columns that an upload sends, and those that settling needs; the others are loaded on access.
+    SENT: ClassVar[tuple[str, ...]]
+
+    site: models.ForeignKey[Site, Site]
+    status = models.CharField(max_length=10, choices=ConversionStatus, default=ConversionStatus.QUEUED, editable=False)
+    action = models.CharField(_("conversion name"), max_length=100)
+    order_id = models.CharField(max_length=64, help_text=_("It never changes, so Google counts the conversion once."))
+    attempt_count = models.PositiveIntegerField(_("attempt count"), default=0, help_text=_("How often it was claimed."))
+    attempts_forgiven = models.PositiveIntegerField(
+        _("attempts forgiven"), default=0, help_text=_("Attempts that no longer count towards the cap.")
+    )
+    claimed_at = models.DateTimeField(_("claimed at"), null=True)
+    next_retry_at = models.DateTimeField(_("next retry at"), null=True)
+    uploaded_at = models.DateTimeField(
+        _("uploaded at"), null=True, help_text=_("When Google confirmed it; empty on the script path.")
+    )
+    last_error = models.CharField(_("last error"), max_length=1000, blank=True)
+    provider_error_code = models.CharField(_("provider error code"), max_length=64, blank=True)
+    provider_error_category = models.CharField(max_length=10, choices=Category, blank=True)
+    error_group = error_group_field()
+    provider_request_id = models.CharField(_("provider request id"), max_length=64, blank=True)
+    outcome_unknown = models.BooleanField(
+        db_default=False, help_text=_("It was sent and no answer came: Google may have it.")
+    )
+    send_alone = models.BooleanField(
+        db_default=False,
+        editable=False,
+        help_text=_("It is sent in a request of its own, so that the verdict on the request is its own."),
+    )
+
+    class Meta(LifecycleModel.Meta):
+        abstract = True
+
+
+def uploadable_checks(prefix: str = "") -> list[CheckConstraint]:
+    """Return what always holds for a row of an upload; constraint names are unique, so a queue may need a prefix."""
+    conditions = {
+        "processing_has_claimed_at": ~Q(status=ConversionStatus.PROCESSING) | Q(claimed_at__isnull=False),
+        "queued_is_free": ~Q(status=ConversionStatus.QUEUED) | Q(claimed_at=None, next_retry_at=None),
+        "failed_has_error_code": ~Q(status=ConversionStatus.FAILED) | ~Q(provider_error_code=""),
+        "only_completed_is_uploaded": Q(uploaded_at=None) | Q(status=ConversionStatus.COMPLETED),
+        "only_upload_has_batch": Q(open_batch=None) | Q(status__in=IN_UPLOAD),
+        "uploaded_has_batch": ~Q(status=ConversionStatus.UPLOADED) | Q(open_batch__isnull=False),
+        "forgiven_attempts_were_made": Q(attempts_forgiven__lte=F("attempt_count")),
+    }
+    return checks(**{f"{prefix}{name}": condition for name, condition in conditions.items()})
+
+
+def failures_of(table: Lifecycle, expected: Mapping[str, ConversionStatus], *, settled: str) -> Failures:
+    """Return how a queue's failures are grouped; `expected` are codes, with the states in which they are found."""
+    return Failures(
+        table,
+        states=FAILING,
+        code="provider_error_code",
+        message="last_error",
+        scope="site_id",
+        prunable=True,
+        settled=settled,
+        expected=[
+            (source, ConversionStatus.FAILED, code)
+            for code, found_in in expected.items()
+            for source in (found_in, ConversionStatus.QUEUED)
+        ],
+    )
