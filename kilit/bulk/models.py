@@ -85,6 +85,8 @@ class BulkAction(LongJobModel):
             BULK_ACTIONS,
             facts=["action", "total", "eligible", "done_count", "moved_count", "error"],
             machine_verbs=["finish", "fail"],
+            fixed=["queue", "action", "options", "asked_by_id", "filters"],
+            never_down=["done_count", "moved_count"],
         )
         constraints = [
             *checks(

@@ -117,16 +117,23 @@ def lifecycle_triggers(
     facts_of_new: bool = True,
     finished: Iterable[str] = (),
     machine_verbs: Iterable[str] = (),
+    fixed: Iterable[str] = (),
+    never_down: Iterable[str] = (),
 ) -> list[pgtrigger.Trigger]:
     """Return the triggers that hold a model's rows to its table and record every move.
+
+    `fixed` are the columns that identify a row, besides its id: they never change. `never_down` are counters that never
+    decrease.
 
     `scope` names a column to count by (a site); `facts` are columns of the moved row to keep in each event, also in
     those of new rows unless `facts_of_new` is false. Rows in one of the `finished` states may be pruned once they are
     old; all others stay. The activity shows what people do, and of what machines do the `machine_verbs`.
     """
-    subject, hint = f"rows of {table.queue}", "Move them instead."
+    subject, hint, counters = f"rows of {table.queue}", "Move them instead.", tuple(never_down)
     return [
         *_guards(table),
+        _fixed_identity(table, ("id", *fixed)),
+        *([_never_down(table, counters)] if counters else []),
         _recorder(table, pgtrigger.Insert, scope=scope, facts=facts if facts_of_new else ()),
         _recorder(table, pgtrigger.Update, scope=scope, facts=facts, machine_verbs=machine_verbs),
         *(_prunable(table, scope=scope, finished=finished) if finished else []),
@@ -196,15 +203,35 @@ def _guards(table: Lifecycle) -> list[pgtrigger.Trigger]:
             f"format('{table.queue} %s cannot move from %s to %s', OLD.id, OLD.status, NEW.status)",
             hint="docs/lifecycle.md lists the arrows.",
         ),
-        # The recorder pairs old and new rows by id, so a changed id would be a move that is not recorded.
-        _refuse_rows(
-            "fixed_identity",
-            pgtrigger.Update,
-            "OLD.id IS DISTINCT FROM NEW.id",
-            f"format('{table.queue} %s cannot change its id', OLD.id)",
-            hint="Its history would be lost.",
-        ),
     ]
+
+
+def _fixed_identity(table: Lifecycle, columns: tuple[str, ...]) -> pgtrigger.Trigger:
+    # The recorder pairs old and new rows by id, so a changed id would be a move that is not recorded.
+    changed = {column: f"OLD.{column} IS DISTINCT FROM NEW.{column}" for column in columns}
+    names = ", ".join(f"CASE WHEN {condition} THEN {quote(column)} END" for column, condition in changed.items())
+    return _refuse_rows(
+        "fixed_identity",
+        pgtrigger.Update,
+        " OR ".join(changed.values()),
+        f"format('{table.queue} %s cannot change its %s', OLD.id, concat_ws(', ', {names}))",
+        hint="This identifies the row and its history. Create another row instead.",
+    )
+
+
+def _never_down(table: Lifecycle, columns: tuple[str, ...]) -> pgtrigger.Trigger:
+    lowered = {column: f"NEW.{column} < OLD.{column}" for column in columns}
+    names = ", ".join(
+        f"CASE WHEN {condition} THEN format('{column} from %s to %s', OLD.{column}, NEW.{column}) END"
+        for column, condition in lowered.items()
+    )
+    return _refuse_rows(
+        "never_down",
+        pgtrigger.Update,
+        " OR ".join(lowered.values()),
+        f"format('{table.queue} %s cannot lower its %s', OLD.id, concat_ws(', ', {names}))",
+        hint="It counts what has happened.",
+    )
 
 
 def _refuse_rows(

@@ -83,7 +83,9 @@ class ProblemRecord(LifecycleModel):
         abstract = False
         verbose_name, verbose_name_plural = _("problem"), _("problems")
         default_permissions = ("view", "operate", "change")  # type: ignore[assignment]
-        triggers = lifecycle_triggers(PROBLEMS, facts=["key", "count"], finished=[ProblemState.CLOSED])
+        triggers = lifecycle_triggers(
+            PROBLEMS, facts=["key", "count"], finished=[ProblemState.CLOSED], fixed=["reader_id", "key"]
+        )
         constraints = [
             # Of two trackers that see a new problem at once, one opens its record.
             models.UniqueConstraint(

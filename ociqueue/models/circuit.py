@@ -112,6 +112,7 @@ class Circuit(LifecycleModel):
             scope="site_id",
             facts=["action", "code", "category", "reason"],
             machine_verbs=["trip", "close"],
+            fixed=["site_id", "action"],
         )
         constraints = [
             models.UniqueConstraint(fields=["site", "action"], name="one_circuit_per_site_and_action"),

@@ -107,6 +107,8 @@ class Conversion(Uploadable):
                 facts=FACTS,
                 facts_of_new=False,  # all empty
                 finished=ENDED,
+                fixed=["site_id", "action", "source_key", "order_id"],
+                never_down=["attempt_count", "attempts_forgiven"],
             ),
             *FAILURES.triggers(),
         ]

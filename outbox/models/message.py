@@ -158,6 +158,8 @@ class OutboxMessage(LeasedModel):
                 facts=["attempt_count", "response_code", "error_code", "error_message"],
                 facts_of_new=False,
                 finished=ENDED,
+                fixed=["endpoint_id", "channel_id", "url", "kind", "scope", "event_id", "object_id"],
+                never_down=["attempt_count", "attempts_forgiven"],
             ),
             *FAILURES.triggers(),
         ]

@@ -93,6 +93,7 @@ class PdfJob(LeasedModel):
                 PDF_JOBS,
                 scope="error_code",
                 facts=["template_name", "error_code", "error_detail", "retry_count", "artifact_key"],
+                fixed=["owner_id", "job_key", "template_name"],
             ),
             *FAILURES.triggers(),
         ]

@@ -4,6 +4,7 @@ from playwright.sync_api import Page, expect
 
 from ociqueue.models import Conversion
 from tests.support.browsing import open_page
+from tests.support.conversions import make_failed
 
 LABEL = "(document.activeElement.ariaLabel || document.activeElement.innerText || '').trim()"
 IS_SEEN = """() => {
@@ -24,7 +25,7 @@ def tab_to(page: Page, name: str, *, within: str, most: int = 90) -> None:
 
 
 def test_a_failed_job_is_found_retried_and_read_by_keys_alone(visitor, house) -> None:
-    Conversion.objects.filter(pk=house.failed.pk).update(source_key="SIP-7781")
+    (failed,) = make_failed(house.site, category="TRANSIENT", source_key="SIP-7781")
     page = open_page(visitor.enter("demo-operator"), "/admin/")
 
     page.keyboard.press("Control+k")
@@ -46,4 +47,4 @@ def test_a_failed_job_is_found_retried_and_read_by_keys_alone(visitor, house) ->
     newest = page.locator("#timeline > li").first
     expect(newest).to_contain_text("Retried by demo-operator")
     expect(newest.locator("details")).to_have_attribute("open", "")
-    assert Conversion.objects.get(pk=house.failed.pk).status == "QUEUED"
+    assert Conversion.objects.get(pk=failed.pk).status == "QUEUED"

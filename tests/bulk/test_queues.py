@@ -18,7 +18,7 @@ from tests.support.bulk_actions import PAGES, said, worked
 from tests.support.cutting_jobs import make_job as make_cutting_job
 from tests.support.fixtures.cutting_jobs import floor
 from tests.support.fixtures.pdf_jobs import _own_store, artifact_folder, make_job
-from tests.support.pdf_jobs import some_user
+from tests.support.pdf_jobs import bring, new_job, some_user
 
 __all__ = ["_own_store", "artifact_folder", "floor", "make_job"]
 
@@ -62,8 +62,7 @@ def test_pdf_jobs_are_retried_by_filter_and_duplicates_are_skipped(make_person, 
 
 def test_a_preview_of_duplicates_matches_the_result(make_person, make_job) -> None:
     first = make_job("failed")
-    second = make_job("failed", owner=first.owner)
-    PdfJob.objects.filter(pk=second.pk).update(job_key=first.job_key)
+    second = bring(new_job(first.owner, job_key=first.job_key), "failed")
     client = make_person()
 
     chosen = {"action": "retry", "_selected_action": [str(first.pk), str(second.pk)]}

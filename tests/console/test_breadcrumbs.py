@@ -20,8 +20,7 @@ def steps(client, address: str) -> list[str]:
 
 def test_every_page_has_a_breadcrumb_that_ends_with_it(admin_client) -> None:
     site = make_site("Ege")
-    make_conversions(site, badly=1)
-    site.conversions.update(source_key="order-7/a")
+    make_conversions(site, badly=1, source_keys=["order-7/a"])
     row, rows = site.conversions.get(), "/admin/ociqueue/conversion/"
     place = ["Offline conversions", "Sites", "Ege"]
     expected = {

@@ -23,8 +23,7 @@ def found(client: Client, text: str) -> dict[str, str]:
 
 def test_it_finds_rows_by_the_names_that_people_know(admin_client) -> None:
     site = make_site("Berlin")
-    make_conversions(site, waiting=1)
-    Conversion.objects.update(source_key="order-4711")
+    make_conversions(site, waiting=1, source_keys=["order-4711"])
     row, pdf, job = Conversion.objects.get(), new_job(number=4711), make_job(order_id="SIP-4711")
 
     assert found(admin_client, "ORDER-47") == {f"/admin/ociqueue/conversion/{row.pk}/change/": "order-4711"}
@@ -38,9 +37,8 @@ def test_it_finds_rows_by_the_names_that_people_know(admin_client) -> None:
 
 def test_it_finds_nothing_that_the_user_may_not_see(make_person) -> None:
     mine, other = make_site("Mine"), make_site("Minor")
-    make_conversions(mine, waiting=1)
-    make_conversions(other, waiting=1)
-    Conversion.objects.update(source_key="order-1")
+    make_conversions(mine, waiting=1, source_keys=["order-1"])
+    make_conversions(other, waiting=1, source_keys=["order-1"])
     row = Conversion.objects.for_site(mine).get()
     client = make_person(sites=(mine,))
 
@@ -55,10 +53,9 @@ def test_those_who_may_add_a_site_find_the_page_for_it(make_person) -> None:
     assert found(make_person("veli", role="operator"), "add a si") == {}
 
 
-def test_of_many_rows_it_reads_a_few_and_leads_to_the_list(make_person, sql) -> None:
+def test_of_many_rows_it_reads_a_few_and_leads_to_the_list(make_person) -> None:
     site = make_site()
-    make_conversions(site, waiting=30)
-    sql("UPDATE offline_conversion_queue SET source_key = 'k-' || id")
+    make_conversions(site, waiting=30, source_keys=(f"k-{number}" for number in range(30)))
     client = make_person(sites=(site,))
 
     with CaptureQueriesContext(connection) as queries:

@@ -82,9 +82,8 @@ def test_each_state_leads_to_the_list_of_its_rows(admin_client, admin_user) -> N
 
 def test_the_oldest_that_waits_is_named_whichever_site_it_is_of(admin_user) -> None:
     for name, hours in (("young", 1), ("old", 5), ("middle", 3)):
-        make_conversions(make_site(name), waiting=1)
-        rows = Conversion.objects.filter(site__name=name)
-        rows.update(created_at=Now() - timedelta(hours=hours), source_key=f"order-{name}")
+        make_conversions(make_site(name), waiting=1, source_keys=[f"order-{name}"])
+        Conversion.objects.filter(site__name=name).update(created_at=Now() - timedelta(hours=hours))
 
     oldest = shown(CONVERSIONS, admin_user).oldest
 

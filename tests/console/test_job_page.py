@@ -48,9 +48,8 @@ def test_a_retry_that_cannot_help_does_not_stand_out(make_person) -> None:
 
 def test_a_page_begins_with_the_name_that_people_know(make_person) -> None:
     site = make_site()
-    make_conversions(site, badly=1)
+    make_conversions(site, badly=1, source_keys=["order-7/a"])
     row = Conversion.objects.get()
-    Conversion.objects.filter(pk=row.pk).update(source_key="order-7/a")
 
     shown = make_person(sites=(site,)).get(f"{ROWS}{row.pk}/change/").content.decode()
 

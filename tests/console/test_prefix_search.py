@@ -18,6 +18,7 @@ from tests.support.pdf_jobs import body, new_job, some_user
 pytestmark = pytest.mark.django_db
 
 CONVERSIONS, PDFS, JOBS = "/admin/ociqueue/conversion/", "/admin/pdfjobs/pdfjob/", "/admin/orchestrator/job/"
+KEYS = [f"k-{number:03}" for number in range(MOST_PER_COLUMN + 1)]
 
 
 def found(client: Client, path: str, text: str, **filters: Any) -> list[Any]:
@@ -25,11 +26,8 @@ def found(client: Client, path: str, text: str, **filters: Any) -> list[Any]:
 
 
 def make_conversion(site: Site, key: str) -> Conversion:
-    make_conversions(site, waiting=1)
-    row = Conversion.objects.latest("pk")
-    Conversion.objects.filter(pk=row.pk).update(source_key=key)
-    row.refresh_from_db()
-    return row
+    make_conversions(site, waiting=1, source_keys=[key])
+    return Conversion.objects.latest("pk")
 
 
 def test_a_conversion_is_found_by_the_beginning_of_its_names_in_any_case(admin_client) -> None:
@@ -52,20 +50,18 @@ def test_the_list_calls_a_conversion_by_its_source_key(admin_client) -> None:
     assert row.click_id not in html
 
 
-def test_a_search_finds_rows_of_the_own_site_behind_any_number_of_others(make_person, sql) -> None:
+def test_a_search_finds_rows_of_the_own_site_behind_any_number_of_others(make_person) -> None:
     large, small = make_site("Large"), make_site("Small")
-    make_conversions(large, waiting=MOST_PER_COLUMN + 1)
-    sql("UPDATE offline_conversion_queue SET source_key = 'k-' || id")
+    make_conversions(large, waiting=MOST_PER_COLUMN + 1, source_keys=KEYS)
     row = make_conversion(small, "k-zzz")
 
     assert found(make_person(sites=(small,)), CONVERSIONS, "k-") == [row]
     assert row in found(make_person("both", sites=(large, small)), CONVERSIONS, "k-", site=str(small.pk))
 
 
-def test_a_list_says_when_a_search_was_not_looked_at_to_its_end(make_person, sql) -> None:
+def test_a_list_says_when_a_search_was_not_looked_at_to_its_end(make_person) -> None:
     site = make_site()
-    make_conversions(site, waiting=MOST_PER_COLUMN + 1)
-    sql("UPDATE offline_conversion_queue SET source_key = 'k-' || id")
+    make_conversions(site, waiting=MOST_PER_COLUMN + 1, source_keys=KEYS)
     client = make_person(sites=(site,))
 
     assert "Only the first ones were searched" in client.get(CONVERSIONS, {"q": "k-"}).text

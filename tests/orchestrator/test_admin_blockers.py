@@ -2,6 +2,7 @@
 
 import hashlib
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -23,11 +24,11 @@ pytestmark = pytest.mark.django_db
 LIST = "/admin/orchestrator/job/"
 
 
-def row_in(state: str) -> Job:
+def row_in(state: str, **columns: Any) -> Job:
     """Return a job in a state, with an order to show."""
-    job = CUTTING_JOBS.row_in(state)
     whole = make_job(order_id=f"S-{state}")
-    Job.objects.filter(pk=job.pk).update(payload=whole.payload, order_id=f"T-{state}", imported_at=Now())
+    job = CUTTING_JOBS.row_in(state, order_id=f"T-{state}", payload=whole.payload, **columns)
+    Job.objects.filter(pk=job.pk).update(imported_at=Now())
     job.refresh_from_db()
     return job
 
@@ -86,8 +87,7 @@ NEEDS_A_RUNNER = {
 @pytest.mark.parametrize("why", NEEDS_A_RUNNER)
 def test_a_job_that_only_a_runner_takes_says_whether_one_lives(why: str, make_person, settings) -> None:
     state, columns, sentence = NEEDS_A_RUNNER[why]
-    job, client = row_in(state), make_person("viewer")
-    Job.objects.filter(pk=job.pk).update(**columns)
+    job, client = row_in(state, **columns), make_person("viewer")
     settings.FLOOR_IS_HERE = "elsewhere" not in why
     Heartbeat.objects.create(name="here", alive_at=Now())  # workers do not help
 

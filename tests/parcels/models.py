@@ -41,6 +41,7 @@ class Parcel(LeasedModel):
 
     status = models.CharField(max_length=16, choices=State, default=State.WAITING)
     depot = models.CharField(max_length=20, default="")
+    tracking_number = models.CharField(max_length=20, blank=True, default="", db_default="")
     attempt_count = models.IntegerField(default=0)
     work = models.FloatField(default=0)  # seconds that carrying it takes
     error_code = models.CharField(max_length=32, blank=True, default="", db_default="")
@@ -51,7 +52,16 @@ class Parcel(LeasedModel):
 
     class Meta(LeasedModel.Meta):
         abstract = False
-        triggers = [*lifecycle_triggers(PARCELS, scope="depot", facts=["attempt_count"]), *FAILURES.triggers()]
+        triggers = [
+            *lifecycle_triggers(
+                PARCELS,
+                scope="depot",
+                facts=["attempt_count"],
+                fixed=["tracking_number"],
+                never_down=["attempt_count"],
+            ),
+            *FAILURES.triggers(),
+        ]
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(status=State.CARRIED, claim_token__isnull=False, lease_until__isnull=False)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,7 +13,7 @@ from pdfjobs import cleanup, enqueue, work
 from pdfjobs.filters import FILTERS
 from pdfjobs.models import PdfJob
 from tests.support.crowded_pdf_jobs import FILL, MOST_BUFFERS, TABLE, crowded  # noqa: F401 - a fixture
-from tests.support.pdf_jobs import some_user
+from tests.support.pdf_jobs import new_job, some_user
 from tests.support.plans import blocks, crowding, explained, statements, walked
 
 # With fewer rows PostgreSQL might well read the whole table, and be right.
@@ -27,16 +28,18 @@ def page(owner: int, *, status: str | None = None, after: Any = None, before: An
     return list(rows.created_between(after, before)[:51])
 
 
-def oldest_succeeded_to(user: User) -> int:
-    """Give a user the job that is found last when the table is walked from its newest row."""
-    PdfJob.objects.filter(pk=PdfJob.objects.order_by("id").values("pk")[:1]).update(owner=user)
+def owner_of_the_oldest() -> int:
+    """Return a user who owns one job, the last to be found when the table is walked from its newest row."""
+    user = some_user("rare")
+    job = new_job(user, pk=UUID(int=0))
+    assert job == PdfJob.objects.order_by("id").first()
     return user.pk
 
 
 def test_nothing_that_runs_all_day_walks_the_finished_jobs(crowded: int, monkeypatch) -> None:  # noqa: F811
     monkeypatch.setattr(cleanup.artifacts, "delete", lambda _: None)
     rows = PdfJob.objects.order_by("-id")
-    rare = oldest_succeeded_to(some_user("rare"))
+    rare = owner_of_the_oldest()
     chores: dict[str, Callable[[], Any]] = {
         "is due": work.is_due,
         "claim": PdfJob.objects.claim,

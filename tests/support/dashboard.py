@@ -1,6 +1,7 @@
 """The dashboard's address and text, and rows for its figures."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from django.test import Client
@@ -14,15 +15,19 @@ def make_site(name: str = "Mobilya", **columns: Any) -> Site:
     return Site.objects.create(**{"name": name, "default_currency": "TRY", **columns})
 
 
-def make_conversions(site: Site, *, well: int = 0, badly: int = 0, waiting: int = 0) -> None:
+def make_conversions(
+    site: Site, *, well: int = 0, badly: int = 0, waiting: int = 0, source_keys: Iterable[str] = ()
+) -> None:
     """Store conversions that went their ways."""
-    Conversion.objects.bulk_create(new_conversion(site) for _ in range(well + badly))
+    keys = iter(source_keys)
+    new = [new_conversion(site, source_key=next(keys, None)) for _ in range(well + badly + waiting)]
+    Conversion.objects.bulk_create(new[waiting:])
     rows = Conversion.objects.for_site(site)
     rows.claim(limit=well + badly)
     chosen = list(rows.filter(status="PROCESSING").values_list("pk", flat=True))
     rows.filter(pk__in=chosen[:well]).ack()
     rows.filter(pk__in=chosen[well:]).ack_failed(code="X", category="VALIDATION", message="")
-    Conversion.objects.bulk_create(new_conversion(site) for _ in range(waiting))
+    Conversion.objects.bulk_create(new[:waiting])
 
 
 BOARD = "/admin/dashboard/"

@@ -16,6 +16,7 @@ from kilit.lock.guard import LifecycleModel, MoveRefused
 from kilit.lock.models import Count, Event
 from kilit.lock.table import Lifecycle
 from tests.support.examples import few
+from tests.support.guarded_columns import counters, fixed_columns, other_value
 
 WALKS = 100
 
@@ -35,16 +36,19 @@ class Specimen:
     def apply(self, row: LifecycleModel, verb: str) -> None:
         row.move(verb, **self.changes.get(verb, dict)())
 
-    def row_in(self, state: str) -> LifecycleModel:
-        row = self.make()
+    def row_in(self, state: str, **columns: Any) -> LifecycleModel:
+        row = self.make(**columns)
         for verb in self.table.paths()[state]:
             self.apply(row, verb)
         return row
 
     def write_state(self, row: LifecycleModel, state: str) -> None:
-        """Write a state past every verb, as psql would."""
+        self.write(row, "status = %s", state)
+
+    def write(self, row: LifecycleModel, changes: str, *values: Any) -> None:
+        """Write past every verb, as psql would."""
         with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(f'UPDATE "{self.model._meta.db_table}" SET status = %s WHERE id = %s', [state, row.pk])
+            cursor.execute(f'UPDATE "{self.model._meta.db_table}" SET {changes} WHERE id = %s', [*values, row.pk])
 
 
 @pytest.mark.django_db
@@ -98,6 +102,30 @@ class LifecycleConformance:
         for state in set(self.specimen.table.states) - set(self.specimen.table.initial):
             with pytest.raises(IntegrityError, match=f"cannot be created as {state}"), transaction.atomic():
                 self.specimen.make(status=state)
+
+    def test_what_identifies_a_row_never_changes(self) -> None:
+        row, fixed = self.specimen.make(), fixed_columns(self.specimen.model)
+        changes = {column: f"{column} = {other_value(self.specimen.model, column)}" for column in fixed}
+        assert fixed, "name what identifies a row: lifecycle_triggers(…, fixed=[…])"
+
+        for column in fixed:
+            with pytest.raises(IntegrityError, match=f"{row.pk} cannot change its {column}\n"):
+                self.specimen.write(row, changes[column])
+
+        with pytest.raises(IntegrityError, match=f"cannot change its {', '.join(fixed)}\n"):
+            self.specimen.write(row, ", ".join(changes.values()))
+        self.specimen.write(row, ", ".join(f"{column} = {column}" for column in fixed))
+
+    def test_counters_never_go_down(self) -> None:
+        row = self.specimen.make()
+
+        for column in counters(self.specimen.model):
+            number = getattr(row, column)
+            with pytest.raises(
+                IntegrityError, match=f"{row.pk} cannot lower its {column} from {number} to {number - 1}"
+            ):
+                self.specimen.write(row, f"{column} = {column} - 1")
+            self.specimen.write(row, f"{column} = {column}")
 
     def test_rows_cannot_be_deleted(self) -> None:
         row = self.specimen.make()

@@ -1,0 +1,27 @@
+"""What `lifecycle_triggers` was given to guard, read back from a model's triggers."""
+
+import re
+from typing import Any
+
+# Another value for a column, in SQL; numbers are raised by one.
+OTHER = {"CharField": "'x'", "TextField": "'x'", "UUIDField": "gen_random_uuid()", "JSONField": "'[\"x\"]'"}
+
+
+def fixed_columns(model: type[Any]) -> list[str]:
+    return [column for column in _compared(model, "fixed_identity") if column != "id"]
+
+
+def counters(model: type[Any]) -> list[str]:
+    return _compared(model, "never_down")
+
+
+def other_value(model: type[Any], column: str) -> str:
+    field = model._meta.get_field(column)
+    field = field.target_field if field.remote_field else field
+    return OTHER.get(field.get_internal_type(), f"coalesce({column}, 0) + 1")
+
+
+def _compared(model: type[Any], trigger: str) -> list[str]:
+    """Return the columns that a trigger's WHEN clause compares."""
+    conditions = [each.condition.sql for each in model._meta.triggers if each.name == trigger]
+    return list(dict.fromkeys(re.findall(r"OLD\.(\w+)", " ".join(conditions))))
