@@ -112,13 +112,13 @@ REFUSE = "RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = {message}
 def lifecycle_triggers(
     table: Lifecycle,
     *,
+    fixed: Iterable[str],
+    never_down: Iterable[str] = (),
     scope: str | None = None,
     facts: Iterable[str] = (),
     facts_of_new: bool = True,
     finished: Iterable[str] = (),
     machine_verbs: Iterable[str] = (),
-    fixed: Iterable[str] = (),
-    never_down: Iterable[str] = (),
 ) -> list[pgtrigger.Trigger]:
     """Return the triggers that hold a model's rows to its table and record every move.
 

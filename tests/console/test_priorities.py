@@ -88,8 +88,8 @@ def test_optiplanning_takes_the_urgent_job_first(make_waiting, sql) -> None:
     for verb in ("prepare", "import_files"):
         Job.objects.move(verb)
     sql(
-        "UPDATE orchestrator_job SET opti_mode = 'A', next_run_at = now() + interval '1 minute', attempt_started_at ="
-        " now(), imported_at = now() - CASE WHEN priority = 0 THEN interval '10 minutes' ELSE interval '0' END"
+        "UPDATE orchestrator_job SET next_run_at = now() + interval '1 minute', attempt_started_at = now(),"
+        " imported_at = now() - CASE WHEN priority = 0 THEN interval '10 minutes' ELSE interval '0' END"
     )
 
     assert Job.objects.next_for_slot().get() == second
