@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from ociqueue import dead_letters
 from ociqueue.corrections import FIXED, Correction, CorrectionResult, replace_rows
-from ociqueue.csv_import import REASON, CsvLine, RejectedField, RejectedLine, read_header, read_lines, shorten
+from ociqueue.csv_reader import REASON, CsvLine, RejectedField, RejectedLine, read_header, read_lines, shorten
 from ociqueue.models import Site
 from ociqueue.schemas.conversions import FIELDS
 

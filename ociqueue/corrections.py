@@ -22,7 +22,7 @@ from kilit.lock.audit import current_context, person_of, without_activity
 from kilit.lock.clock import database_time
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.workers import doorbells
-from ociqueue.csv_import import CsvLine
+from ociqueue.csv_reader import CsvLine
 from ociqueue.enqueue import read_columns
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX

@@ -1,87 +1,29 @@
 """Imports conversions from a CSV file: one conversion per line, with the same checks as the API."""
 
-import csv
 import hashlib
-import io
-import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from itertools import islice
 from typing import IO
+from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils.formats import number_format
-from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
-from kilit.api.csv_files import unescape_formula
 from kilit.api.messages import FieldError
 from kilit.lock.audit import without_activity
 from kilit.lock.models import Activity, ActivityKind
-from kilit.lock.text import CONTROL_CHARS
+from ociqueue.csv_differences import content_of_line, differing_line, format_advice, stored_contents
+from ociqueue.csv_keys import KEY, SUBJECT, LineKeys
+from ociqueue.csv_reader import REASON, CsvLine, RejectedField, RejectedLine, read_lines, shorten
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Conversion, Site
+from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.conversions import FIELDS, REQUIRED
 from ociqueue.states import CONVERSIONS
 
 BATCH = 1000
-# Every field has a bound, so a longer line is invalid, and no file can make us hold more than this.
-LONGEST_LINE = 16_384
-# What `surrogateescape` leaves of bytes that are not UTF-8.
-NOT_UTF_8 = re.compile(r"[\udc80-\udcff]")
-# The column that says why a line was rejected: a corrected file may keep it.
-REASON = "reason"
-MOST_OF_VALUE = 60  # characters of a rejected value that are shown
-MOST_OF_LINE = 1000  # characters of a line that could not be read
-
-
-class CsvError(ValueError):
-    """Why a file cannot be read at all; the message goes to the user."""
-
-
-@dataclass(frozen=True)
-class CsvLine:
-    """One line below the header: its cells by column, or its text and why it could not be read."""
-
-    number: int
-    cells: dict[str, str]
-    fault: str = ""
-    text: str = ""
-    delimiter: str = ","
-
-
-@dataclass(frozen=True)
-class RejectedField:
-    """An invalid field of a line; without a field, the line as a whole."""
-
-    line: int
-    field: str
-    reason: str
-    value: str = ""
-
-    def __str__(self) -> str:
-        return f"line {self.line}: {self.where}{self.reason}"
-
-    @property
-    def where(self) -> str:
-        if not self.field:
-            return ""
-        return f"{self.field} “{self.value}”: " if self.value else f"{self.field}: "
-
-
-@dataclass(frozen=True)
-class RejectedLine:
-    """A line to correct and import again, with everything that is wrong with it."""
-
-    line: CsvLine
-    fields: list[RejectedField]
-
-    @property
-    def reason(self) -> str:
-        what = " ".join(f"{each.field}: {each.reason}" if each.field else each.reason for each in self.fields)
-        return _("line %(number)s: %(reason)s") % {"number": self.line.number, "reason": what}
 
 
 @dataclass
@@ -92,12 +34,16 @@ class ImportTally:
     defaulted: int = 0
     rejected: list[RejectedLine] = field(default_factory=list)
     rejected_lines: int = 0
+    # Duplicates with another time, value or currency than what is stored.
+    differing: list[RejectedLine] = field(default_factory=list)
+    differing_lines: int = 0
 
     def add(self, other: "ImportTally", *, most: int = 0) -> None:
-        """Add another batch, keeping at most so many rejected lines."""
-        for name in ("lines", "created", "duplicates", "defaulted", "rejected_lines"):
+        """Add another batch, keeping at most so many rejected and so many differing lines."""
+        for name in ("lines", "created", "duplicates", "defaulted", "rejected_lines", "differing_lines"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.rejected += other.rejected[: max(0, most - len(self.rejected))]
+        self.differing += other.differing[: max(0, most - len(self.differing))]
 
     def summary(self, *, dry_run: bool) -> str:
         if not self.lines:
@@ -108,6 +54,7 @@ class ImportTally:
             "known": self.duplicates,
             "rejected": self.rejected_lines,
             "number": self.defaulted,
+            "differing": self.differing_lines,
         }
         context = {name: number_format(count, force_grouping=True) for name, count in counts.items()}
         message = _("Stored %(stored)s of %(lines)s lines; %(known)s duplicates, %(rejected)s rejected.")
@@ -116,21 +63,34 @@ class ImportTally:
         sentences = [message % context]
         if self.defaulted:
             sentences.append(_("%(number)s have no currency and get the site's default.") % context)
+        if self.differing_lines:
+            sentences.append(
+                _("%(differing)s duplicates have another time, value or currency than the stored conversion.") % context
+            )
+            sentences.append(format_advice())
         if dry_run:
             sentences.append(_("This was a dry run: nothing was stored."))
         return " ".join(sentences)
 
 
 def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iterator[ImportTally]:
-    """Store a file in batches, yielding a tally after each; a CsvError is raised before the first."""
+    """Store a file in batches, yielding a tally after each; a CsvError is raised before the first.
+
+    The file is read twice, so the stream must be able to seek: see `ociqueue.csv_keys`.
+    """
     required = [name for name in REQUIRED if name != "conversionCurrency" or not site.default_currency]
-    lines = read_lines(stream, known=FIELDS, required=required, one_of=Conversion.CLICK_IDS, ignored=[REASON])
-    seen: set[bytes] | None = set() if dry_run else None
+
+    def lines() -> Iterator[CsvLine]:
+        stream.seek(0)
+        return read_lines(stream, known=FIELDS, required=required, one_of=Conversion.CLICK_IDS, ignored=[REASON])
+
+    batches = FileImport(site, LineKeys(site, lines()), dry_run=dry_run)
+    waiting = lines()
     created = 0
     try:
-        while batch := list(islice(lines, BATCH)):
+        while batch := list(islice(waiting, BATCH)):
             with transaction.atomic(), without_activity():  # it shows the whole file once
-                tally = _import(site, batch, seen)
+                tally = batches.store(batch)
             created += tally.created
             yield tally
     finally:
@@ -139,144 +99,74 @@ def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iter
             Activity.objects.record(ActivityKind.IMPORT, "import", rows=created, **about)
 
 
-def _import(site: Site, lines: list[CsvLine], seen: set[bytes] | None) -> ImportTally:
-    """Store one batch; with `seen`, do a dry run."""
-    tally = ImportTally(lines=len(lines))
-    tally.rejected = [RejectedLine(line, [_unreadable(line)]) for line in lines if line.fault]
-    readable = [line for line in lines if not line.fault]
-    items = [{"sourceKey": derived_key(line.cells), **line.cells} for line in readable]
-    results = enqueue(site, items, dry_run=seen is not None)
-    for line, item, result in zip(readable, items, results, strict=True):
-        if errors := result.get("errors"):
-            tally.rejected.append(RejectedLine(line, [_invalid(line, error) for error in errors]))
-        is_new = result["status"] == "created"
-        if is_new and seen is not None:
-            # A dry run stores nothing, so a second line with the same key has to be noticed here.
-            key = hashlib.sha256(f"{item['conversionName']}\n{item['sourceKey']}".encode()).digest()[:8]
-            is_new = key not in seen
-            seen.add(key)
-        tally.created += is_new
-        tally.duplicates += result["status"] != "invalid" and not is_new
-        tally.defaulted += "defaulted" in result
-    tally.rejected.sort(key=lambda rejected: rejected.line.number)
-    tally.rejected_lines = len(tally.rejected)
-    return tally
+class FileImport:
+    """Stores the lines of one file in batches, or says what it would do."""
+
+    def __init__(self, site: Site, keys: LineKeys, *, dry_run: bool) -> None:
+        self._site = site
+        self._keys = keys
+        self._dry_run = dry_run
+        # A dry run stores nothing, so a second line with the same key has to be noticed here.
+        self._planned: dict[bytes, str] = {}
+
+    def store(self, lines: Sequence[CsvLine]) -> ImportTally:
+        readable = [line for line in lines if not line.fault]
+        if not self._dry_run:
+            self._wait_for_others()
+        items = [line.cells | {KEY: key} for line, key in zip(readable, self._keys.find(readable), strict=True)]
+        results = enqueue(self._site, items, dry_run=self._dry_run)
+        stored = stored_contents(_read_id(result["id"]) for result in results if result["status"] == "duplicate")
+        tally = ImportTally(lines=len(lines))
+        tally.rejected = [RejectedLine(line, [_unreadable(line)]) for line in lines if line.fault]
+        for line, item, result in zip(readable, items, results, strict=True):
+            if errors := result.get("errors"):
+                tally.rejected.append(self._rejected(line, item[KEY], errors))
+                continue
+            tally.defaulted += "defaulted" in result
+            content = content_of_line(self._site, item)
+            earlier = stored[_read_id(result["id"])] if result["status"] == "duplicate" else self._plan(item, content)
+            tally.created += not earlier
+            tally.duplicates += bool(earlier)
+            if earlier and content not in earlier:
+                tally.differing.append(differing_line(line, content, earlier[-1]))
+        tally.rejected.sort(key=lambda rejected: rejected.line.number)
+        tally.rejected_lines, tally.differing_lines = len(tally.rejected), len(tally.differing)
+        return tally
+
+    def _wait_for_others(self) -> None:
+        """Let one import of a site store its batch at a time, until the end of the transaction.
+
+        The unique index decides between equal keys. But which key a line has depends on the rows that are stored: two
+        files with the same conversion at different places could give it two keys.
+        """
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('oci_import'), hashtext(%s))", [str(self._site.pk)])
+
+    def _plan(self, item: Mapping[str, str], content: str) -> list[str]:
+        """Return what an earlier line with the same key has, in a dry run; a real one finds the row."""
+        if not self._dry_run:
+            return []
+        digest = hashlib.sha256(f"{item['conversionName']}\n{item[KEY]}".encode()).digest()[:8]
+        if digest in self._planned:
+            return [self._planned[digest]]
+        self._planned[digest] = content
+        return []
+
+    def _rejected(self, line: CsvLine, key: str, errors: list[FieldError]) -> RejectedLine:
+        fields = [
+            RejectedField(line.number, error["field"], error["message"], shorten(line.cells.get(error["field"], "")))
+            for error in errors
+        ]
+        is_known = not any(error["field"] in SUBJECT for error in errors)
+        if is_known and self._keys.is_repeated(line):
+            # In the file of rejected lines it is alone, and could be taken for the other conversion of its click.
+            line = replace(line, cells=line.cells | {KEY: key})
+        return RejectedLine(line, fields)
 
 
 def _unreadable(line: CsvLine) -> RejectedField:
     return RejectedField(line.number, "", line.fault, shorten(line.text))
 
 
-def _invalid(line: CsvLine, error: FieldError) -> RejectedField:
-    return RejectedField(line.number, error["field"], error["message"], shorten(line.cells.get(error["field"], "")))
-
-
-def shorten(value: str) -> str:
-    return Truncator(CONTROL_CHARS.sub("?", value)).chars(MOST_OF_VALUE)
-
-
-def derived_key(cells: dict[str, str]) -> str:
-    """Return the source key of a line without one, made of its content, so that a second run finds the first."""
-    time = cells.get("conversionTime", "")
-    with suppress(ValueError, OverflowError):  # validation reports an invalid time
-        time = datetime.fromisoformat(time).astimezone(UTC).isoformat()
-    parts = (cells.get("conversionName", ""), *(cells.get(name, "") for name in Conversion.CLICK_IDS), time)
-    return "csv:" + hashlib.sha256("\n".join(parts).encode()).hexdigest()[:40]
-
-
-def read_lines(
-    stream: IO[bytes],
-    *,
-    known: Sequence[str],
-    required: Collection[str],
-    one_of: Collection[str] = (),
-    ignored: Collection[str] = (),
-) -> Iterator[CsvLine]:
-    """Read a CSV table with known columns; comma or semicolon, with or without a byte order mark.
-
-    No valid cell contains a line break, so each line is parsed separately: an unclosed quote costs one line.
-    """
-    numbered = enumerate(_physical_lines(stream), start=1)
-    delimiter, names = _header_of(text for _number, text in numbered)
-    _check_header([name for name in names if name not in ignored], known=known, required=required, one_of=one_of)
-    for number, text in numbered:
-        if text.strip(f"{delimiter} \t\n"):
-            line = _read_line(number, text, delimiter, names)
-            yield replace(line, cells={name: cell for name, cell in line.cells.items() if name not in ignored})
-
-
-def read_header(stream: IO[bytes]) -> list[str]:
-    """Return the names of a table's columns; the stream is then somewhere below them."""
-    return _header_of(_physical_lines(stream))[1]
-
-
-def _header_of(lines: Iterable[str]) -> tuple[str, list[str]]:
-    header = next((text for text in lines if text.strip()), None)
-    if header is None:
-        raise CsvError(_("The file is empty."))
-    return _read_header(header)
-
-
-def _physical_lines(stream: IO[bytes]) -> Iterator[str]:
-    """Yield each line; of a line that is too long only its beginning, which is enough to reject it."""
-    # Bytes that are not UTF-8 become surrogates, so that only their own line is rejected.
-    text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape")
-    try:
-        while line := text.readline(LONGEST_LINE + 1):
-            yield line
-            while len(line) > LONGEST_LINE and not line.endswith("\n"):
-                line = text.readline(LONGEST_LINE + 1)
-    finally:
-        # The caller closes the stream, and may have done so already.
-        with suppress(ValueError):
-            text.detach()
-
-
-def _read_header(text: str) -> tuple[str, list[str]]:
-    if "\x00" in text or len(text) > LONGEST_LINE:
-        raise CsvError(_("This is not a text file with a header line; save the file as “CSV UTF-8”."))
-    if NOT_UTF_8.search(text):
-        raise CsvError(_("The file is not UTF-8; save the file as “CSV UTF-8”."))
-    delimiter = ";" if text.count(";") > text.count(",") else ","
-    try:
-        return delimiter, _cells(text, delimiter)
-    except csv.Error:
-        raise CsvError(_("A quote in the header is not closed.")) from None
-
-
-def _check_header(
-    names: list[str], *, known: Sequence[str], required: Collection[str], one_of: Collection[str]
-) -> None:
-    if unknown := [name or "(empty)" for name in names if name not in known]:
-        context = {"columns": ", ".join(unknown)[:200], "known": ", ".join(known)}
-        raise CsvError(_("Unknown columns: %(columns)s; expected %(known)s.") % context)
-    if missing := [name for name in required if name not in names]:
-        raise CsvError(_("Missing columns: %(columns)s.") % {"columns": ", ".join(missing)})
-    if one_of and not set(one_of) & set(names):
-        raise CsvError(_("A column %(columns)s is missing.") % {"columns": _(" or ").join(one_of)})
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise CsvError(_("Repeated columns: %(columns)s.") % {"columns": ", ".join(repeated)})
-
-
-def _read_line(number: int, text: str, delimiter: str, names: list[str]) -> CsvLine:
-    cells: list[str] = []
-    fault = ""
-    if len(text) > LONGEST_LINE:
-        fault = _("Longer than %(most)s characters.") % {"most": number_format(LONGEST_LINE, force_grouping=True)}
-    elif NOT_UTF_8.search(text):
-        fault = _("Not UTF-8; save the file as “CSV UTF-8”.")
-    else:
-        try:
-            cells = _cells(text, delimiter)
-        except csv.Error:
-            fault = _("A quote is misplaced, or not closed on this line.")
-    if not fault and len(cells) != len(names):
-        fault = _("%(cells)s cells, but the header has %(names)s.") % {"cells": len(cells), "names": len(names)}
-    if fault:
-        return CsvLine(number, {}, fault, CONTROL_CHARS.sub("?", text.strip()[:MOST_OF_LINE]), delimiter)
-    return CsvLine(number, {name: cell for name, cell in zip(names, cells, strict=True) if cell}, delimiter=delimiter)
-
-
-def _cells(text: str, delimiter: str) -> list[str]:
-    cells = next(csv.reader([text], delimiter=delimiter, strict=True))
-    return [unescape_formula(cell.strip()).strip() for cell in cells]
+def _read_id(name: str) -> UUID:
+    return UUID(name.removeprefix(PREFIX))

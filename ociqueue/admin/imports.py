@@ -22,7 +22,8 @@ from kilit.lock.audit import for_reason
 from kilit.postgres.collation import NameOrder
 from ociqueue.correction_files import COLUMNS as CORRECTION_COLUMNS
 from ociqueue.correction_files import CorrectionTally, correct_from_file, is_of_corrections
-from ociqueue.csv_import import REASON, CsvError, ImportTally, RejectedLine, import_file
+from ociqueue.csv_import import ImportTally, import_file
+from ociqueue.csv_reader import REASON, CsvError, RejectedLine
 from ociqueue.models import Site
 from ociqueue.schemas.conversions import FIELDS, TEMPLATE_FIELDS
 
@@ -89,7 +90,7 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         faults=[f"{form[name].label}: {text}" for name, texts in form.errors.items() for text in texts],
         tally=tally,
         summary=tally.summary(dry_run=not stored) if tally else "",
-        **(_rejected_context(tally) if tally and tally.rejected else {}),
+        **(_reports(tally) if tally else {}),
         submit=_submit(tally) if tally else "",
         is_correction=isinstance(tally, CorrectionTally),
         proof=form.proof() if tally and tally.created and not stored else "",
@@ -127,14 +128,25 @@ def _submit(tally: ImportTally | CorrectionTally) -> str:
     return _("Import %(number)s lines") % {"number": number(tally.created)}
 
 
-def _rejected_context(tally: ImportTally | CorrectionTally) -> dict[str, Any]:
-    shown = tally.rejected[:MOST_SHOWN]
-    columns = CORRECTION_COLUMNS if isinstance(tally, CorrectionTally) else FIELDS
+def _reports(tally: ImportTally | CorrectionTally) -> dict[str, Any]:
+    if isinstance(tally, CorrectionTally):
+        return {"rejected": _report(tally.rejected, tally.rejected_lines, CORRECTION_COLUMNS)}
     return {
-        "rejected": [field for line in shown for field in line.fields],
-        "hidden": number(tally.rejected_lines - len(shown)) if tally.rejected_lines > len(shown) else "",
-        "file_of_rejected": _data_address(rejected_file(tally.rejected, columns)),
-        "most_in_file": number(MOST_IN_FILE) if tally.rejected_lines > len(tally.rejected) else "",
+        "rejected": _report(tally.rejected, tally.rejected_lines, FIELDS),
+        "differing": _report(tally.differing, tally.differing_lines, FIELDS),
+    }
+
+
+def _report(lines: list[RejectedLine], total: int, columns: Sequence[str]) -> dict[str, Any] | None:
+    """Return what the page shows of lines that were not stored, and a file of them."""
+    if not lines:
+        return None
+    shown = lines[:MOST_SHOWN]
+    return {
+        "fields": [field for line in shown for field in line.fields],
+        "hidden": number(total - len(shown)) if total > len(shown) else "",
+        "address": _data_address(rejected_file(lines, columns)),
+        "most_in_file": number(MOST_IN_FILE) if total > len(lines) else "",
     }
 
 

@@ -186,7 +186,7 @@ def test_edited_lines_are_sent_as_copies_and_leave_the_next_export(make_person, 
     assert checked.context["summary"].startswith("Would correct 1 of 3 rows; 1 unchanged, 1 rejected.")
     assert checked.context["submit"] == "Correct and resend 1 row"
     assert stored.context["summary"] == "Corrected 1 of 3 rows; 1 unchanged, 1 rejected."
-    (fault,) = stored.context["rejected"]
+    (fault,) = stored.context["rejected"]["fields"]
     assert (fault.line, fault.field, fault.value, fault.reason) == (3, "conversionValue", "many", "Expected a number.")
     assert Conversion.objects.get(replaces=rows[0]).gclid == "Cj0KCQ-right"
     assert [line["id"] for line in exported(operator)] == [str(row) for row in rows[1:]]
@@ -198,6 +198,6 @@ def test_a_row_of_another_site_is_a_fault_of_its_id(make_person, make_site, site
 
     answer = send(operator, site, f"id,gclid\n{row},new\n,new\n".encode())
 
-    faults = [(fault.line, fault.field, fault.value, fault.reason) for fault in answer.context["rejected"]]
+    faults = [(fault.line, fault.field, fault.value, fault.reason) for fault in answer.context["rejected"]["fields"]]
     assert faults[0] == (2, "id", str(row), "there is no such row at this site")
     assert faults[1][3] == "the id is missing"

@@ -39,7 +39,7 @@ def test_a_file_is_checked_and_then_stored(make_person, site) -> None:
     assert checked.context["summary"].startswith("Would store 2 of 3 lines; 0 duplicates, 1 rejected.")
     assert stored.context["summary"] == "Stored 2 of 3 lines; 0 duplicates, 1 rejected."
     for answer in (checked, stored):
-        (rejected,) = answer.context["rejected"]
+        (rejected,) = answer.context["rejected"]["fields"]
         assert (rejected.line, rejected.field) == (4, "gclid")
         assert "Exactly one of gclid, wbraid and gbraid is required." in answer.content.decode()
     assert set(Conversion.objects.values_list("site", "gclid")) == {(site.pk, "first"), (site.pk, "second")}
@@ -107,7 +107,7 @@ def test_many_refused_lines_are_counted_and_the_first_shown(make_person, site, m
 
     answer = send(make_person(sites={site: "operator"}), site, HEADER + f"Satış,,{TIME},1,TRY\n" * 12)
 
-    assert "… and 7 more rejected lines." in answer.content.decode()
+    assert "… and 7 more lines." in answer.content.decode()
     assert answer.context["proof"] == "", "there is nothing to import"
 
 
@@ -126,8 +126,12 @@ def test_only_operators_import_and_only_for_sites_they_run(make_person, make_sit
     assert "Import CSV" in operator.get("/admin/ociqueue/conversion/").content.decode()
 
 
+def lines_of(report: Any) -> str:
+    return base64.b64decode(report["address"].partition(",")[2]).decode("utf-8-sig")
+
+
 def rejected_lines(answer: Any) -> str:
-    return base64.b64decode(answer.context["file_of_rejected"].partition(",")[2]).decode("utf-8-sig")
+    return lines_of(answer.context["rejected"])
 
 
 def test_the_template_imports_as_it_is(make_person, make_site) -> None:
@@ -149,7 +153,7 @@ def test_a_rejected_value_is_shown_shortened(make_person, site) -> None:
 
     answer = send(make_person(sites={site: "operator"}), site, f"{HEADER}Satış,a,{TIME},{long},TRY\nSatış,b\n")
 
-    shown = [(each.line, each.field, each.value) for each in answer.context["rejected"]]
+    shown = [(each.line, each.field, each.value) for each in answer.context["rejected"]["fields"]]
     assert shown == [(2, "conversionValue", "9" * 59 + "…"), (3, "", "Satış,b")]
     assert "9" * 59 + "…" in answer.text
     assert long not in answer.text
@@ -187,3 +191,21 @@ def test_the_file_of_rejected_lines_has_a_limit_that_is_stated(make_person, site
 
     assert "It has the first 3 lines." in answer.text
     assert len(rejected_lines(answer).splitlines()) == 4
+
+
+def test_duplicates_that_differ_are_shown_with_what_is_stored_and_offered_as_a_file(make_person, site) -> None:
+    operator = make_person(sites={site: "operator"})
+    file = f"{HEADER}Satış,first,{TIME},1,TRY\nSatış,second,{TIME},2,TRY\n"
+    send(operator, site, file, step="import", proof=send(operator, site, file).context["proof"])
+
+    answer = send(operator, site, file.replace(",1,TRY", ",7,TRY"))
+
+    assert "1 duplicates have another time, value or currency than the stored conversion." in answer.text
+    assert "give a second conversion of the same click a sourceKey" in answer.text
+    (shown,) = answer.context["differing"]["fields"]
+    assert (shown.line, shown.field, shown.value) == (2, "conversionValue", "7")
+    offered = lines_of(answer.context["differing"])
+    (line,) = csv.DictReader(StringIO(offered))
+    assert (line["gclid"], line["reason"]) == ("first", "line 2: conversionValue: Already imported with 1.00.")
+    assert send(operator, site, offered).context["summary"].startswith("Would store 0 of 1 lines; 1 duplicates")
+    assert answer.context["rejected"] is None

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from kilit.lock.audit import acting_as
 from ociqueue.correction_files import COLUMNS, read_corrections
 from ociqueue.corrections import Correction, replace_rows
-from ociqueue.csv_import import CsvError
+from ociqueue.csv_reader import CsvError
 from ociqueue.management.sites import find_site
 
 REASON = "A corrected copy of a row that Google rejected."

@@ -1,10 +1,13 @@
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryFile
 from typing import IO, Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kilit.lock.audit import acting_as
-from ociqueue.csv_import import CsvError, ImportTally, import_file
+from ociqueue.csv_import import ImportTally, import_file
+from ociqueue.csv_reader import CsvError
 from ociqueue.management.progress_bar import ProgressBar
 from ociqueue.management.sites import find_site
 from ociqueue.models import Site
@@ -14,8 +17,8 @@ from ociqueue.schemas.conversions import FIELDS
 class Command(BaseCommand):
     help = (
         f"Store the conversions of a CSV file (UTF-8; comma or semicolon) with the columns {', '.join(FIELDS)}. "
-        "It can be run twice: a line without a sourceKey gets one made of its conversionName, click id and "
-        "conversionTime, so the second run stores nothing."
+        "It can be run twice: a line without a sourceKey is known by its conversionName and click id, so the second "
+        "run stores nothing, and reports lines with another time, value or currency."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -26,7 +29,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         site = find_site(options["site"])
         try:
-            with options["file"].open("rb") as stream, acting_as("command:oci_import"):
+            with options["file"].open("rb") as file, TemporaryFile() as copy, acting_as("command:oci_import"):
+                if not file.seekable():  # a pipe, which cannot be read twice
+                    copyfileobj(file, copy)
+                stream = file if file.seekable() else copy
                 self._import(site, stream, size=options["file"].stat().st_size, dry_run=options["dry_run"])
         except OSError as error:
             raise CommandError(f"Cannot read {options['file']}: {error.strerror}.") from None
@@ -40,8 +46,8 @@ class Command(BaseCommand):
             for batch in import_file(site, stream, dry_run=dry_run):
                 tally.add(batch)
                 bar.clear()
-                for rejected in batch.rejected:
-                    self.stdout.write("\n".join(map(str, rejected.fields)))
+                for reported in sorted(batch.rejected + batch.differing, key=lambda each: each.line.number):
+                    self.stdout.write("\n".join(map(str, reported.fields)))
                 bar.show(stream.tell(), f"{tally.lines:,} lines")
         except KeyboardInterrupt:
             raise CommandError("Stopped; a second run stores the rest.", returncode=130) from None

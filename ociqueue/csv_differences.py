@@ -1,0 +1,61 @@
+"""Lines of a CSV file that are stored already: how their time, value or currency differ from what is stored."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from uuid import UUID
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from ociqueue.csv_reader import CsvLine, RejectedField, RejectedLine, shorten
+from ociqueue.currencies import MINOR_UNITS
+from ociqueue.models import Conversion, Site
+
+COMPARED = ("conversionTime", "conversionValue", "conversionCurrency")
+
+
+def format_advice() -> str:
+    return _(
+        "They were not stored. Adjust the value of a conversion that was sent, correct one that failed, and give a "
+        "second conversion of the same click a sourceKey."
+    )
+
+
+def content_of_line(site: Site, cells: Mapping[str, str]) -> str:
+    """Return what is compared of a valid line, as one text: a dry run keeps many."""
+    time = datetime.fromisoformat(cells["conversionTime"])
+    currency = cells.get("conversionCurrency", site.default_currency).upper()
+    return _join(time, Decimal(cells["conversionValue"]), currency)
+
+
+def stored_contents(ids: Iterable[UUID]) -> dict[UUID, list[str]]:
+    """Return the contents of rows: as imported and, if a corrected copy was sent, as corrected."""
+    rows = Conversion.objects.filter(pk__any_of=list(ids)).select_related("replacement")
+    return {
+        row.pk: [_content_of_row(each) for each in (row, getattr(row, "replacement", None)) if each] for row in rows
+    }
+
+
+def _content_of_row(row: Conversion) -> str:
+    return _join(row.conversion_time, row.value, row.currency)
+
+
+def _join(time: datetime, value: Decimal, currency: str) -> str:
+    return "\n".join((time.astimezone(UTC).isoformat(), f"{value:.{MINOR_UNITS.get(currency, 2)}f}", currency))
+
+
+def differing_line(line: CsvLine, own: str, stored: str) -> RejectedLine:
+    """Return a line with what is stored instead, column by column."""
+    fields = [
+        RejectedField(line.number, name, _format_stored(name, kept), shorten(line.cells.get(name, "")))
+        for name, given, kept in zip(COMPARED, own.split("\n"), stored.split("\n"), strict=True)
+        if given != kept
+    ]
+    return RejectedLine(line, fields)
+
+
+def _format_stored(name: str, kept: str) -> str:
+    if name == "conversionTime":
+        kept = timezone.localtime(datetime.fromisoformat(kept)).isoformat()
+    return _("Already imported with %(stored)s.") % {"stored": kept}

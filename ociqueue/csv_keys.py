@@ -1,0 +1,147 @@
+"""Source keys for lines of a CSV file that have none, so that importing a file again finds its conversions.
+
+A line is known by its conversion name and click id, not by its time: a corrected time must not be a second conversion.
+A click can convert more than once, so a key ends in a number, and of the lines with one name and click id
+
+1. a line with the time of a stored row is that row;
+2. the next lines are the rows that are left: the same conversions with other times, which the import reports;
+3. lines for which no row is left are new, each with the next free number. Lines with the same time are one conversion,
+   as they are to Google.
+
+So a click has as many conversions as the file with the most of them, and the order of lines does not matter. All lines
+of the file are read before the first is stored.
+"""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import count
+from typing import NamedTuple
+
+from django.db.models import Value
+from django.db.models.functions import Lower
+
+from kilit.lock.text import CONTROL_CHARS
+from ociqueue.csv_reader import CsvLine
+from ociqueue.models import Conversion, Site
+from ociqueue.models.conversion import CLICK_ID
+
+KEY = "sourceKey"
+PREFIX = "csv2:"
+# Keys of the version before, which were made with the time. Rows keep them, because their order ids are made of them.
+OLD_PREFIX = "csv:"
+MADE_HERE = f"^({PREFIX}|{OLD_PREFIX})"
+SUBJECT = ("conversionName", *Conversion.CLICK_IDS)  # what a conversion is known by
+
+
+class StoredKey(NamedTuple):
+    key: str
+    time: int
+
+
+class LineKeys:
+    """Finds the keys of a file's lines. Memory: about 170 bytes a line, whatever the line contains."""
+
+    def __init__(self, site: Site, lines: Iterable[CsvLine]) -> None:
+        self._site = site
+        # The times of each subject in the order of the file, as digests. Most subjects have one.
+        self._times: dict[int, int | dict[int, None]] = {}
+        for line in lines:
+            if not line.fault and KEY not in line.cells:
+                self._add(_subject(line.cells), _time(line.cells))
+
+    def _add(self, subject: int, time: int) -> None:
+        known = self._times.setdefault(subject, time)
+        if isinstance(known, dict):
+            known[time] = None
+        elif known != time:
+            self._times[subject] = {known: None, time: None}
+
+    def _times_of(self, subject: int) -> Mapping[int, None]:
+        times = self._times[subject]
+        return times if isinstance(times, dict) else {times: None}
+
+    def find(self, lines: Sequence[CsvLine]) -> list[str]:
+        """Return the key of each line, its own or that of the stored or new conversion which it is."""
+        unnamed = [line.cells for line in lines if KEY not in line.cells]
+        stored = self._stored(unnamed)
+        keys = {_subject(cells): self._assign(cells, stored[_subject(cells)]) for cells in unnamed}
+        return [line.cells.get(KEY) or keys[_subject(line.cells)][_time(line.cells)] for line in lines]
+
+    def _assign(self, cells: Mapping[str, str], rows: Sequence[StoredKey]) -> dict[int, str]:
+        times = self._times_of(_subject(cells))
+        by_time = {row.time: row.key for row in rows}
+        others = iter([row.key for row in rows if row.time not in times])
+        taken = {row.key for row in rows}
+        free = (key for key in _numbered(cells) if key not in taken)
+        return {time: by_time.get(time) or next(others, "") or next(free) for time in times}
+
+    def is_repeated(self, line: CsvLine) -> bool:
+        """Return whether the file has several conversions of this line's click: alone it could be any of them."""
+        return KEY not in line.cells and len(self._times_of(_subject(line.cells))) > 1
+
+    def _stored(self, lines: Sequence[Mapping[str, str]]) -> defaultdict[int, list[StoredKey]]:
+        """Return the rows that were imported without a source key, by subject."""
+        found: defaultdict[int, list[StoredKey]] = defaultdict(list)
+        if not lines:
+            return found
+        names = _texts(lines, ["conversionName"])
+        clicks = _texts(lines, Conversion.CLICK_IDS)
+        rows = Conversion.objects.for_site(self._site).filter(action__in=names)
+        # As the index has them. It ignores case, so this finds a few rows too many, of other subjects.
+        of_click = rows.alias(click=Lower(CLICK_ID)).filter(
+            click__in=[Lower(Value(click)) for click in clicks], source_key__regex=MADE_HERE
+        )
+        columns = ("source_key", "action", *Conversion.CLICK_IDS, "conversion_time")
+        for key, *subject, time in of_click.order_by("id").values_list(*columns):
+            found[_digest(subject)].append(StoredKey(key, _digest([_utc(time)])))
+        # Rows of which the click id was erased: new keys are found by the unique index, old ones here.
+        old = {_old_key(cells): cells for cells in lines}
+        known = set(rows.filter(source_key__in=old).values_list("source_key", flat=True))
+        for key, cells in old.items():
+            if key in known:
+                found[_subject(cells)].append(StoredKey(key, _time(cells)))
+        return found
+
+
+def _texts(lines: Sequence[Mapping[str, str]], names: Sequence[str]) -> set[str]:
+    """Return what the lines have in these columns, without what PostgreSQL would reject."""
+    found = {cells.get(name, "") for cells in lines for name in names} - {""}
+    return {text for text in found if not CONTROL_CHARS.search(text)}
+
+
+def _digest(parts: Iterable[str]) -> int:
+    return int.from_bytes(hashlib.sha256("\n".join(parts).encode()).digest()[:8])
+
+
+def _subject(cells: Mapping[str, str]) -> int:
+    return _digest(cells.get(name, "") for name in SUBJECT)
+
+
+def _time(cells: Mapping[str, str]) -> int:
+    return _digest([_read_time(cells)])
+
+
+def _read_time(cells: Mapping[str, str]) -> str:
+    text = cells.get("conversionTime", "")
+    with suppress(ValueError, OverflowError):  # validation reports an invalid time
+        return _utc(datetime.fromisoformat(text))
+    return text
+
+
+def _utc(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat()
+
+
+def _numbered(cells: Mapping[str, str]) -> Iterator[str]:
+    """Return the keys of a subject's conversions: the first, the second and so on."""
+    subject = "\n".join(cells.get(name, "") for name in SUBJECT)
+    digest = hashlib.sha256(subject.encode()).hexdigest()[:40]
+    return (f"{PREFIX}{digest}:{number}" for number in count(1))
+
+
+def _old_key(cells: Mapping[str, str]) -> str:
+    parts = (*(cells.get(name, "") for name in SUBJECT), _read_time(cells))
+    return OLD_PREFIX + hashlib.sha256("\n".join(parts).encode()).hexdigest()[:40]

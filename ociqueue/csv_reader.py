@@ -1,0 +1,174 @@
+"""Reads CSV files of conversions, corrections and adjustments line by line, and describes rejected lines."""
+
+import csv
+import io
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import IO
+
+from django.utils.formats import number_format
+from django.utils.text import Truncator
+from django.utils.translation import gettext as _
+
+from kilit.api.csv_files import unescape_formula
+from kilit.lock.text import CONTROL_CHARS
+
+# Every field has a bound, so a longer line is invalid, and no file can make us hold more than this.
+LONGEST_LINE = 16_384
+# What `surrogateescape` leaves of bytes that are not UTF-8.
+NOT_UTF_8 = re.compile(r"[\udc80-\udcff]")
+# The column that says why a line was rejected: a corrected file may keep it.
+REASON = "reason"
+MOST_OF_VALUE = 60  # characters of a rejected value that are shown
+MOST_OF_LINE = 1000  # characters of a line that could not be read
+
+
+class CsvError(ValueError):
+    """Why a file cannot be read at all; the message goes to the user."""
+
+
+@dataclass(frozen=True)
+class CsvLine:
+    """One line below the header: its cells by column, or its text and why it could not be read."""
+
+    number: int
+    cells: dict[str, str]
+    fault: str = ""
+    text: str = ""
+    delimiter: str = ","
+
+
+@dataclass(frozen=True)
+class RejectedField:
+    """An invalid field of a line; without a field, the line as a whole."""
+
+    line: int
+    field: str
+    reason: str
+    value: str = ""
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.where}{self.reason}"
+
+    @property
+    def where(self) -> str:
+        if not self.field:
+            return ""
+        return f"{self.field} “{self.value}”: " if self.value else f"{self.field}: "
+
+
+@dataclass(frozen=True)
+class RejectedLine:
+    """A line to correct and import again, with everything that is wrong with it."""
+
+    line: CsvLine
+    fields: list[RejectedField]
+
+    @property
+    def reason(self) -> str:
+        what = " ".join(f"{each.field}: {each.reason}" if each.field else each.reason for each in self.fields)
+        return _("line %(number)s: %(reason)s") % {"number": self.line.number, "reason": what}
+
+
+def shorten(value: str) -> str:
+    return Truncator(CONTROL_CHARS.sub("?", value)).chars(MOST_OF_VALUE)
+
+
+def read_lines(
+    stream: IO[bytes],
+    *,
+    known: Sequence[str],
+    required: Collection[str],
+    one_of: Collection[str] = (),
+    ignored: Collection[str] = (),
+) -> Iterator[CsvLine]:
+    """Read a CSV table with known columns; comma or semicolon, with or without a byte order mark.
+
+    No valid cell contains a line break, so each line is parsed separately: an unclosed quote costs one line.
+    """
+    numbered = enumerate(_physical_lines(stream), start=1)
+    delimiter, names = _header_of(text for _number, text in numbered)
+    _check_header([name for name in names if name not in ignored], known=known, required=required, one_of=one_of)
+    for number, text in numbered:
+        if text.strip(f"{delimiter} \t\n"):
+            line = _read_line(number, text, delimiter, names)
+            yield replace(line, cells={name: cell for name, cell in line.cells.items() if name not in ignored})
+
+
+def read_header(stream: IO[bytes]) -> list[str]:
+    """Return the names of a table's columns; the stream is then somewhere below them."""
+    return _header_of(_physical_lines(stream))[1]
+
+
+def _header_of(lines: Iterable[str]) -> tuple[str, list[str]]:
+    header = next((text for text in lines if text.strip()), None)
+    if header is None:
+        raise CsvError(_("The file is empty."))
+    return _read_header(header)
+
+
+def _physical_lines(stream: IO[bytes]) -> Iterator[str]:
+    """Yield each line; of a line that is too long only its beginning, which is enough to reject it."""
+    # Bytes that are not UTF-8 become surrogates, so that only their own line is rejected.
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape")
+    try:
+        while line := text.readline(LONGEST_LINE + 1):
+            yield line
+            while len(line) > LONGEST_LINE and not line.endswith("\n"):
+                line = text.readline(LONGEST_LINE + 1)
+    finally:
+        # The caller closes the stream, and may have done so already.
+        with suppress(ValueError):
+            text.detach()
+
+
+def _read_header(text: str) -> tuple[str, list[str]]:
+    if "\x00" in text or len(text) > LONGEST_LINE:
+        raise CsvError(_("This is not a text file with a header line; save the file as “CSV UTF-8”."))
+    if NOT_UTF_8.search(text):
+        raise CsvError(_("The file is not UTF-8; save the file as “CSV UTF-8”."))
+    delimiter = ";" if text.count(";") > text.count(",") else ","
+    try:
+        return delimiter, _cells(text, delimiter)
+    except csv.Error:
+        raise CsvError(_("A quote in the header is not closed.")) from None
+
+
+def _check_header(
+    names: list[str], *, known: Sequence[str], required: Collection[str], one_of: Collection[str]
+) -> None:
+    if unknown := [name or "(empty)" for name in names if name not in known]:
+        context = {"columns": ", ".join(unknown)[:200], "known": ", ".join(known)}
+        raise CsvError(_("Unknown columns: %(columns)s; expected %(known)s.") % context)
+    if missing := [name for name in required if name not in names]:
+        raise CsvError(_("Missing columns: %(columns)s.") % {"columns": ", ".join(missing)})
+    if one_of and not set(one_of) & set(names):
+        raise CsvError(_("A column %(columns)s is missing.") % {"columns": _(" or ").join(one_of)})
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise CsvError(_("Repeated columns: %(columns)s.") % {"columns": ", ".join(repeated)})
+
+
+def _read_line(number: int, text: str, delimiter: str, names: list[str]) -> CsvLine:
+    cells: list[str] = []
+    fault = ""
+    if len(text) > LONGEST_LINE:
+        fault = _("Longer than %(most)s characters.") % {"most": number_format(LONGEST_LINE, force_grouping=True)}
+    elif NOT_UTF_8.search(text):
+        fault = _("Not UTF-8; save the file as “CSV UTF-8”.")
+    else:
+        try:
+            cells = _cells(text, delimiter)
+        except csv.Error:
+            fault = _("A quote is misplaced, or not closed on this line.")
+    if not fault and len(cells) != len(names):
+        fault = _("%(cells)s cells, but the header has %(names)s.") % {"cells": len(cells), "names": len(names)}
+    if fault:
+        return CsvLine(number, {}, fault, CONTROL_CHARS.sub("?", text.strip()[:MOST_OF_LINE]), delimiter)
+    return CsvLine(number, {name: cell for name, cell in zip(names, cells, strict=True) if cell}, delimiter=delimiter)
+
+
+def _cells(text: str, delimiter: str) -> list[str]:
+    cells = next(csv.reader([text], delimiter=delimiter, strict=True))
+    return [unescape_formula(cell.strip()).strip() for cell in cells]

@@ -1,0 +1,282 @@
+"""Lines without a source key: a file that is imported again stores nothing, whatever became of its times."""
+
+import hashlib
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from io import BytesIO, StringIO
+from threading import Thread
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connections, transaction
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ociqueue import csv_import
+from ociqueue.corrections import Correction, replace_rows
+from ociqueue.csv_import import ImportTally, import_file
+from ociqueue.enqueue import enqueue
+from ociqueue.models import Conversion, Site
+from tests.support.examples import few
+from tests.support.waiting import PATIENCE, has_waiter, wait_until
+
+pytestmark = pytest.mark.django_db
+
+HEADER = "conversionName,gclid,wbraid,conversionTime,conversionValue,conversionCurrency,sourceKey"
+START = datetime.now(UTC).replace(microsecond=0) - timedelta(days=2)
+
+Line = tuple[str, int, str]  # click id, minute, value
+
+
+def at(minute: int) -> str:
+    return (START + timedelta(minutes=minute)).isoformat()
+
+
+def file_of(*lines: Sequence[Any]) -> bytes:
+    """Return a file of lines: click id, minute and, if given, value, source key and name."""
+    texts = []
+    for click, minute, *more in lines:
+        value, key, name = [*more, *["99.90", "", "Satış"][len(more) :]]
+        time = at(minute) if isinstance(minute, int) else minute
+        texts.append(f"{name},{click},,{time},{value},TRY,{key}")
+    return "\n".join([HEADER, *texts]).encode()
+
+
+def load(site: Site, content: bytes, *, dry_run: bool = False) -> ImportTally:
+    tally = ImportTally()
+    for batch in import_file(site, BytesIO(content), dry_run=dry_run):
+        tally.add(batch, most=1000)
+    return tally
+
+
+def counts(tally: ImportTally) -> tuple[int, int, int, int]:
+    return tally.created, tally.duplicates, tally.differing_lines, tally.rejected_lines
+
+
+def reasons(tally: ImportTally) -> list[str]:
+    return [str(field) for line in tally.differing for field in line.fields]
+
+
+def old_key(click: str, minute: int, name: str = "Satış") -> str:
+    """The key that the version before gave a line."""
+    return "csv:" + hashlib.sha256(f"{name}\n{click}\n\n\n{at(minute)}".encode()).hexdigest()[:40]
+
+
+def import_as_before(site: Site, *lines: tuple[str, int]) -> None:
+    enqueue(
+        site,
+        [
+            {
+                "conversionName": "Satış",
+                "gclid": click,
+                "conversionTime": at(minute),
+                "conversionValue": "99.90",
+                "conversionCurrency": "TRY",
+                "sourceKey": old_key(click, minute),
+            }
+            for click, minute in lines
+        ],
+    )
+
+
+def test_a_corrected_time_is_no_second_conversion_and_is_reported(site) -> None:
+    load(site, file_of(("a", 0), ("b", 0)))
+
+    tally = load(site, file_of(("a", 5), ("b", 0)))
+
+    assert counts(tally) == (0, 2, 1, 0)
+    assert reasons(tally) == [f"line 2: conversionTime “{at(5)}”: Already imported with {at(0)}."]
+    assert {row.conversion_time.isoformat() for row in Conversion.objects.all()} == {at(0)}, "the stored time stays"
+
+
+@pytest.mark.parametrize("key", ["", "order-1"])
+def test_another_value_or_currency_is_reported_also_for_lines_with_a_source_key(site, key: str) -> None:
+    load(site, file_of(("a", 0, "99.90", key)))
+
+    same = load(site, file_of(("a", 0, "99.9", key)))
+    other = load(site, file_of(("a", 0, "5", key)).replace(b"TRY", b"eur"))
+
+    assert counts(same) == (0, 1, 0, 0)
+    assert reasons(other) == [
+        "line 2: conversionValue “5”: Already imported with 99.90.",
+        "line 2: conversionCurrency “eur”: Already imported with TRY.",
+    ]
+
+
+def test_a_second_conversion_of_a_click_in_the_same_file_is_a_row_of_its_own(site) -> None:
+    file = file_of(("a", 0), ("a", 5), ("a", 0), ("a", 0, "99.90", "", "Teklif"))
+
+    assert counts(load(site, file)) == (3, 1, 0, 0), "the third line repeats the first"
+    assert counts(load(site, file)) == (0, 4, 0, 0)
+
+
+def test_a_second_conversion_of_a_click_in_another_file_is_reported_and_stored_with_a_key(site) -> None:
+    load(site, file_of(("a", 0)))
+
+    assert counts(load(site, file_of(("a", 5)))) == (0, 1, 1, 0)
+    assert counts(load(site, file_of(("a", 5, "99.90", "second")))) == (1, 0, 0, 0)
+
+
+def test_files_that_overlap_store_each_conversion_once_whatever_their_order(site) -> None:
+    load(site, file_of(("a", 0)))
+
+    newest_first = load(site, file_of(("a", 9), ("a", 0)))
+    window = load(site, file_of(("a", 9)))
+
+    assert (counts(newest_first), counts(window)) == ((1, 1, 0, 0), (0, 1, 0, 0))
+    assert sorted(row.conversion_time.isoformat() for row in Conversion.objects.all()) == [at(0), at(9)]
+
+
+def test_clicks_of_other_kinds_cases_and_sites_are_others(site, make_site) -> None:
+    file = file_of(("a", 0), ("A", 0)) + f"\nSatış,,a,{at(0)},1,TRY,".encode()
+
+    assert counts(load(site, file)) == (3, 0, 0, 0)
+    assert counts(load(make_site(), file)) == (3, 0, 0, 0)
+    assert counts(load(site, file)) == (0, 3, 0, 0)
+
+
+def test_rows_of_the_version_before_are_found_also_with_another_time(site) -> None:
+    import_as_before(site, ("a", 0), ("b", 0), ("b", 5))
+
+    same = load(site, file_of(("a", 0), ("b", 0), ("b", 5)))
+    corrected = load(site, file_of(("a", 1), ("b", 5), ("b", 6)))
+    more = load(site, file_of(("b", 7), ("b", 5), ("b", 0)))
+
+    assert (counts(same), counts(corrected), counts(more)) == ((0, 3, 0, 0), (0, 3, 2, 0), (1, 2, 0, 0))
+    assert reasons(corrected) == [
+        f"line 2: conversionTime “{at(1)}”: Already imported with {at(0)}.",
+        f"line 4: conversionTime “{at(6)}”: Already imported with {at(0)}.",
+    ]
+
+
+def test_rows_without_their_click_id_are_found_by_their_keys(site) -> None:
+    import_as_before(site, ("a", 0))
+    load(site, file_of(("b", 0), ("b", 5)))
+    Conversion.objects.update(gclid="erased")
+
+    again = load(site, file_of(("a", 0), ("b", 0), ("b", 5)))
+
+    assert counts(again) == (0, 3, 0, 0)
+
+
+def test_a_corrected_copy_counts_as_what_is_stored(site) -> None:
+    load(site, file_of(("a", 0)))
+    Conversion.objects.claim(limit=1)
+    Conversion.objects.all().ack_failed(code="E", category="VALIDATION", message="no")
+    row = Conversion.objects.get()
+    list(replace_rows(site, [Correction(str(row), {"conversionTime": at(5)})]))
+
+    assert counts(load(site, file_of(("a", 5)))) == (0, 1, 0, 0)
+    assert reasons(load(site, file_of(("a", 6)))) == [
+        f"line 2: conversionTime “{at(6)}”: Already imported with {at(5)}."
+    ]
+
+
+def test_a_rejected_line_beside_others_of_its_click_keeps_its_place(site) -> None:
+    bad, good = ("a", 0, "many"), ("a", 5)
+    first = load(site, file_of(bad, good))
+    (rejected,) = first.rejected
+    key = rejected.line.cells["sourceKey"]
+
+    alone = load(site, file_of(("a", 0, "7", key)))
+    whole = load(site, file_of(("a", 0, "7"), good))
+
+    assert (counts(first), counts(alone), counts(whole)) == ((1, 0, 0, 1), (1, 0, 0, 0), (0, 2, 0, 0))
+
+
+def test_rejected_lines_of_other_clicks_get_no_key(site) -> None:
+    tally = load(site, file_of(("a", 0, "many"), ("undefined", 0), ("undefined", 5)))
+
+    assert [line.line.cells.get("sourceKey") for line in tally.rejected] == [None, None, None]
+
+
+clicks = st.lists(
+    st.tuples(st.sampled_from("aAbc"), st.integers(0, 6), st.sampled_from(["1", "2", "many"])), max_size=8
+)
+
+
+def most_of(*files: list[Line]) -> int:
+    """How many rows there must be: of each click as many as the file with the most times has."""
+    most: dict[str, int] = defaultdict(int)
+    for lines in files:
+        for click in {click for click, _, _ in lines}:
+            most[click] = max(most[click], len({minute for own, minute, _ in lines if own == click}))
+    return sum(most.values())
+
+
+@few(60)
+@given(lines=clicks, shift=st.integers(-9, 9), order=st.randoms(use_true_random=False), batch=st.integers(1, 4))
+def test_a_file_with_changed_times_and_values_adds_no_row(site, lines: list[Line], shift, order, batch) -> None:
+    with transaction.atomic(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_import, "BATCH", batch)
+        valid = [(click, minute, "1" if value == "many" else value) for click, minute, value in lines]
+        times = [minute for _, minute, _ in valid]
+        order.shuffle(times)
+        permuted = [(click, minute, value) for (click, _, value), minute in zip(valid, times, strict=True)]
+        shifted = [(click, minute + shift, "3") for click, minute, _ in valid]
+        load(site, file_of(*valid))
+        stored = set(Conversion.objects.values_list("order_id", "conversion_time", "value"))
+
+        again = [load(site, file_of(*changed)) for changed in (valid, shifted, order.sample(valid, len(valid)))]
+
+        assert [tally.created for tally in again] == [0, 0, 0]
+        assert again[0].duplicates == again[1].duplicates == len(lines)
+        assert again[1].differing_lines == len(lines), "another value, if not another time"
+        assert set(Conversion.objects.values_list("order_id", "conversion_time", "value")) == stored
+        load(site, file_of(*permuted))
+        assert Conversion.objects.count() == most_of(valid, permuted)
+        transaction.set_rollback(True)
+
+
+@few(60)
+@given(files=st.lists(clicks, min_size=1, max_size=3), batch=st.integers(1, 4))
+def test_a_dry_run_says_what_the_import_then_does(site, files: list[list[Line]], batch: int) -> None:
+    with transaction.atomic(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_import, "BATCH", batch)
+        for lines in files:
+            planned, done = load(site, file_of(*lines), dry_run=True), load(site, file_of(*lines))
+            assert planned == done
+        transaction.set_rollback(True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_imports_at_the_same_moment_store_each_conversion_once(site) -> None:
+    found: list[ImportTally] = []
+
+    def second() -> None:
+        try:
+            found.append(load(site, file_of(("a", 5), ("a", 0))))
+        finally:
+            connections.close_all()
+
+    other = Thread(target=second)
+    with transaction.atomic():
+        first = load(site, file_of(("a", 0)))
+        other.start()
+        wait_until(has_waiter, every=0.01)
+    other.join(timeout=PATIENCE)
+
+    assert (counts(first), [counts(tally) for tally in found]) == ((1, 0, 0, 0), [(1, 1, 0, 0)])
+    assert sorted(row.conversion_time.isoformat() for row in Conversion.objects.all()) == [at(0), at(5)]
+
+
+def test_the_command_reports_them_with_advice_and_reads_a_pipe(site, tmp_path) -> None:
+    load(site, file_of(("a", 0)))
+    out, pipe = StringIO(), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_bytes, args=[file_of(("a", 5), ("b", 0, "many"))])
+    writer.start()
+
+    call_command("oci_import", pipe, site=site.public_id, stdout=out)
+
+    writer.join()
+    *lines, summary = out.getvalue().splitlines()
+    assert lines == [
+        f"line 2: conversionTime “{at(5)}”: Already imported with {at(0)}.",
+        "line 3: conversionValue “many”: Expected a number.",
+    ]
+    assert summary.startswith("Stored 0 of 2 lines; 1 duplicates, 1 rejected. 1 duplicates have another time, value or")
+    assert summary.endswith("and give a second conversion of the same click a sourceKey.")
