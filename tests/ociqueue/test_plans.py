@@ -6,6 +6,8 @@ from django.utils import timezone
 from kilit.api.cursor import decode_cursor
 from kilit.lock.identity import uuid7
 from ociqueue import presenters
+from ociqueue.csv_keys import LineKeys
+from ociqueue.csv_reader import CsvLine
 from ociqueue.filters import FILTERS
 from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.reconcile.ours import OurDays
@@ -31,7 +33,9 @@ def check_what_runs_all_day(crowded: Site) -> None:  # noqa: F811
     claimed = list(rows.filter(status="PROCESSING").values_list("pk", flat=True)[:1000])
     last = rows.order_by("-id").values_list("pk", flat=True)[500]
     cursor = decode_cursor(presenters.rows_page(crowded, limit=1, status=None, cursor=None)["nextCursor"])
+    lines = [CsvLine(n, {"conversionName": "a", "gclid": f"c{n * 900}", "conversionTime": "now"}) for n in range(1000)]
     chores = {
+        "keys of CSV lines": lambda: LineKeys(crowded, lines).find(lines),
         "export": lambda: rows.claim(limit=1000),
         "ack": lambda: rows.filter(pk__in=claimed).ack(),
         "ack-failed": lambda: rows.filter(pk__in=claimed).ack_failed(code="E", category="AUTH", message="no"),
