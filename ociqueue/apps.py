@@ -4,6 +4,7 @@ from datetime import timedelta
 from functools import partial
 
 from django.apps import AppConfig
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 UPLOAD = _("Uploads due conversions to Google Ads, in case a doorbell was lost.")
@@ -46,6 +47,7 @@ class OciQueueConfig(AppConfig):
         register_encrypted(Credentials, "encrypted")
         register_webhook_kinds(*webhooks.KINDS)
         registry.register(VerdictCollector())
+        self.register_texts()
         register_prunable(Conversion, finished=finished)
         register_doorbell("oci_upload", is_due=lambda: due_sites().exists(), answer=answer_bell)
         register_doorbell("oci_verdicts", is_due=lambda: Receipt.objects.due().exists(), answer=answer_verdict_bell)
@@ -61,3 +63,16 @@ class OciQueueConfig(AppConfig):
         register_sweep("oci_recover_processing", every=timedelta(minutes=5), run=recover_processing, about=RECOVER)
         register_sweep("oci_attempt_cap", every=timedelta(minutes=15), run=cap, about=CAP)
         register_sweep("oci_requeue_transient", every=timedelta(minutes=15), run=requeue_transient, about=REQUEUE)
+
+    @staticmethod
+    def register_texts() -> None:
+        """Register where what identifies a person may be quoted: by Google, a script, or an operator."""
+        from kilit.lock.scrubbing import register_free_text  # noqa: PLC0415
+        from ociqueue.models import Circuit, Conversion, ReadBack, Receipt, Site, UploadBatch  # noqa: PLC0415
+
+        register_free_text(Conversion, "last_error", about=lambda ids: Q(pk__in=ids))
+        register_free_text(Site, "pause_reason")
+        register_free_text(Circuit, "reason")
+        register_free_text(UploadBatch, "note")
+        register_free_text(Receipt, "note")
+        register_free_text(ReadBack, "error")

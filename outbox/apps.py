@@ -29,6 +29,7 @@ class OutboxConfig(AppConfig):
         registry.register(OutboxCollector())
         register_encrypted(Endpoint, "encrypted_secret", "previous_secret")
         register_encrypted(Channel, "encrypted_address")
+        self.register_texts()
         register_queue(operations.QUEUE)
         register_prunable(OutboxMessage, finished=sweeps.finished)
         register_doorbell(log_reader.BELL, is_due=log_reader.is_due, answer=log_reader.read_log)
@@ -48,3 +49,14 @@ class OutboxConfig(AppConfig):
             run=sweeps.prune,
             about=_("Deletes old messages and attempts."),
         )
+
+    @staticmethod
+    def register_texts() -> None:
+        """Register where what identifies a person may be quoted, also by a receiver in its answer."""
+        from kilit.lock.scrubbing import register_free_text  # noqa: PLC0415
+        from outbox.models import Attempt, Endpoint, OutboxMessage  # noqa: PLC0415
+        from outbox.models.message import about, attempts_about  # noqa: PLC0415
+
+        register_free_text(OutboxMessage, "body", about=about)
+        register_free_text(Attempt, "answer", "error_message", about=attempts_about)
+        register_free_text(Endpoint, "description")

@@ -10,9 +10,13 @@ class BulkConfig(AppConfig):
 
     def ready(self) -> None:
         from kilit.bulk import planning, running  # noqa: PLC0415
+        from kilit.bulk.models import BulkAction, objects_of  # noqa: PLC0415
+        from kilit.lock.scrubbing import register_free_text  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
 
+        texts = ("filters", "filters_text", "reason", "options", "error")
+        register_free_text(BulkAction, *texts, repeated_at=objects_of)
         register_doorbell(planning.BELL, is_due=running.is_due, answer=running.answer_bell)
         about = _("Cancels bulk actions that were not confirmed in time, and deletes old results.")
         register_sweep("bulk_actions_tidy", every=timedelta(hours=1), run=running.tidy, about=about)

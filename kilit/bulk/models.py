@@ -174,3 +174,9 @@ class BulkItem(models.Model):
 
     def __str__(self) -> str:
         return f"{self.object_id} of {self.action_id}"
+
+
+def objects_of(actions: Any) -> list[Any]:
+    """Return the ids of actions, and of the rows that they changed: their events have the actions' reasons."""
+    items = BulkItem.objects.filter(action__in=actions.values("pk"))
+    return [actions.values("pk"), items.values("object_id")]

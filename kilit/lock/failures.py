@@ -13,6 +13,7 @@ import pgtrigger
 from django.db import models
 from django.db.models import Q
 
+from kilit.lock.erasing import IS_ERASING
 from kilit.lock.table import Lifecycle
 from kilit.lock.triggers import after_statement, listed, quote, scope_of
 
@@ -25,6 +26,10 @@ NAME_GROUP = """
       ELSE left(md5(NEW.{code} || chr(10) || lock_error_shape(NEW.{message})), {length}) END;
     RETURN NEW;
 """
+
+# A text from which a person's identifiers are removed stays in its group: the counts are of what happened.
+KEEP_GROUP = f"""
+    IF {IS_ERASING} THEN NEW.error_group = OLD.error_group; RETURN NEW; END IF;"""
 
 # Planned for each statement (EXECUTE), as the recorder is. All messages of a group have one shape, so one is read.
 RECORD = """
@@ -86,6 +91,7 @@ class Failures:
     scope: str | None = None
     prunable: bool = False
     settled: str = ""  # a column that is true once a failed row needs no one any more: it leaves its group
+    erasable: bool = False  # messages may quote what identifies a person
     # Failures that leave nothing to do: the state before, the state after, and the code.
     expected: Collection[tuple[str, str, str]] = ()
 
@@ -132,12 +138,13 @@ class Failures:
     def _name_group(self, name: str, operation: pgtrigger.Operation, condition: str) -> pgtrigger.Trigger:
         settled = f" OR NEW.{self.settled}" if self.settled else ""
         columns = {"code": self.code, "message": self.message, "without_group": f"NEW.{self.code} = ''{settled}"}
+        keep_group = KEEP_GROUP if self.erasable and operation is pgtrigger.Update else ""
         return pgtrigger.Trigger(
             name=name,
             when=pgtrigger.Before,
             operation=operation,
             condition=pgtrigger.Condition(condition.format(**columns)),
-            func=NAME_GROUP.format(**columns, length=GROUP_LENGTH),
+            func=keep_group + NAME_GROUP.format(**columns, length=GROUP_LENGTH),
         )
 
     def _group_columns(self, row: str) -> str:

@@ -10,6 +10,7 @@ class ProblemsConfig(AppConfig):
 
     def ready(self) -> None:
         from kilit.lock.pruning import register_prunable  # noqa: PLC0415
+        from kilit.lock.scrubbing import register_free_text  # noqa: PLC0415
         from kilit.problems import disk  # noqa: PLC0415
         from kilit.problems.models import ProblemRecord  # noqa: PLC0415
         from kilit.problems.registry import register_problems  # noqa: PLC0415
@@ -17,6 +18,7 @@ class ProblemsConfig(AppConfig):
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
 
         register_problems(disk.find)
+        register_free_text(ProblemRecord, "texts", "link", "mute_reason")
         register_prunable(ProblemRecord, finished=lambda: [ProblemRecord.objects.closed()])
         about = _("Looks for problems, and makes the alerts about them.")
         register_sweep("track_problems", every=timedelta(minutes=1), run=track_problems, about=about)

@@ -11,9 +11,13 @@ class WorkersConfig(AppConfig):
     def ready(self) -> None:
         from django_q.signals import post_execute  # noqa: PLC0415
 
-        from kilit.workers import heartbeat, metrics  # noqa: PLC0415
+        from kilit.lock.scrubbing import register_free_text, register_scrubber  # noqa: PLC0415
+        from kilit.workers import failed_tasks, heartbeat, metrics  # noqa: PLC0415
+        from kilit.workers.models import SweepRun  # noqa: PLC0415
 
         post_execute.connect(heartbeat.note_beat, dispatch_uid="kilit.workers.heartbeat")
+        register_free_text(SweepRun, "result")
+        register_scrubber(failed_tasks.scrub)
         metrics.registry.register(metrics.CountsCollector())
         metrics.registry.register(metrics.WorkersCollector())
         self.register_sweeps()

@@ -1,9 +1,10 @@
-"""Sites and their members, conversions, upload batches, receipts, circuits, credentials, quotas and Google's counts."""
+"""Sites, conversions, upload batches, receipts, circuits, credentials, quotas, Google's counts, records of erasure."""
 
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.circuit import Circuit
 from ociqueue.models.conversion import Conversion
 from ociqueue.models.credentials import Credentials
+from ociqueue.models.erasure import Erasure, IdentifierKind
 from ociqueue.models.quota import RequestQuota
 from ociqueue.models.readback import ReadBack, UploadSummary
 from ociqueue.models.receipt import Receipt
@@ -13,6 +14,8 @@ __all__ = [
     "Circuit",
     "Conversion",
     "Credentials",
+    "Erasure",
+    "IdentifierKind",
     "ReadBack",
     "Receipt",
     "RequestQuota",

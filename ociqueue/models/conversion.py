@@ -128,6 +128,8 @@ class Conversion(Uploadable):
                 conversion_currency_is_a_code=Q(currency__regex="^[A-Z]{3}$"),
                 # The copy is sent in its place, so it never comes back.
                 replaced_has_ended=Q(is_replaced=False) | Q(status__in=ENDED),
+                # Without what identifies the person it cannot be sent.
+                erased_has_ended=Q(erased_at=None) | Q(status__in=ENDED),
             ),
             *uploadable_checks(),
             # A second delivery of the same conversion finds the first.

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from ociqueue.models.sending import CLAIMED, NO_ERROR, OLDEST_FIRST, RELEASED, UploadableQuerySet, failure
-from ociqueue.states import Category, ConversionStatus, SyncMethod
+from ociqueue.states import ENDED, Category, ConversionStatus, SyncMethod
 
 if TYPE_CHECKING:
     from ociqueue.models.conversion import Conversion  # noqa: F401 - the type of its rows
@@ -17,7 +17,11 @@ class ConversionQuerySet(UploadableQuerySet["Conversion"]):
         return self.filter(is_replaced=False)
 
     def retryable(self) -> Self:
-        return self.not_replaced().exclude(is_retracted=True, status=ConversionStatus.FAILED)
+        return self.not_replaced().filter(erased_at=None).exclude(is_retracted=True, status=ConversionStatus.FAILED)
+
+    def erasable(self) -> Self:
+        """Return rows that have ended and still have what identifies a person."""
+        return self.filter(status__in=ENDED, erased_at=None)
 
     def due(self) -> Self:
         """Leave out what was retracted and Google cannot have: it ends here, with its retraction."""

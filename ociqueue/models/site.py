@@ -70,6 +70,9 @@ class SiteQuerySet(models.QuerySet["Site"]):
     def run_by(self, user: AbstractBaseUser | AnonymousUser) -> Self:
         return self._with_role(user, MAY_ACT)
 
+    def administered_by(self, user: AbstractBaseUser | AnonymousUser) -> Self:
+        return self._with_role(user, (Role.ADMIN,))
+
     def scopes_seen_by(self, user: AbstractBaseUser | AnonymousUser) -> list[str] | None:
         """Return the ids of a user's sites, as counts, error groups and bulk actions store them; None means all."""
         if getattr(user, "is_superuser", False):

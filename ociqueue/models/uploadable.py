@@ -79,6 +79,7 @@ def failures_of(table: Lifecycle, expected: Mapping[str, ConversionStatus], *, s
         scope="site_id",
         prunable=True,
         settled=settled,
+        erasable=True,
         expected=[
             (source, ConversionStatus.FAILED, code)
             for code, found_in in expected.items()

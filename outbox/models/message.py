@@ -1,5 +1,6 @@
 """A message to one receiver: its text, state, lease, attempts and error are all in its row."""
 
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any, Self
 from uuid import UUID
@@ -225,3 +226,12 @@ class OutboxMessage(LeasedModel):
     @property
     def receiver(self) -> "Endpoint | Channel | None":
         return self.endpoint or self.channel
+
+
+def about(objects: Collection[UUID]) -> Q:
+    """Match the messages about some jobs, and all alerts, which are few."""
+    return Q(object_id__in=objects) | Q(channel__isnull=False)
+
+
+def attempts_about(objects: Collection[UUID]) -> Q:
+    return Q(message_id__in=OutboxMessage.objects.filter(about(objects)).values("pk"))

@@ -13,8 +13,11 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import current_context, person_of
+from kilit.lock.erasing import only_erased
 from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import listed, never
+
+HINT = "It is an audit log."
 
 
 class ActivityKind(models.TextChoices):
@@ -86,7 +89,8 @@ class Activity(models.Model):
             models.Index(fields=["scope", "created_at", "id"], condition=~Q(scope=""), name="activity_of_scope"),
         ]
         triggers = [
-            *never(pgtrigger.Update, pgtrigger.Truncate, subject="activity", hint="It is an audit log."),
+            *only_erased("message", "object_name", subject="activity", hint=HINT),
+            *never(pgtrigger.Truncate, subject="activity", hint=HINT),
             pgtrigger.Trigger(
                 name="kept",
                 when=pgtrigger.Before,

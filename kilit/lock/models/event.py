@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.audit import current_context
+from kilit.lock.erasing import only_erased
 from kilit.lock.guard import LifecycleModel
 from kilit.lock.text import strip_control_chars
 from kilit.lock.triggers import never
@@ -85,7 +86,8 @@ class Event(models.Model):
             models.Index(fields=["object_id", "id"], name="event_timeline"),
         ]
         triggers = [
-            *never(pgtrigger.Update, pgtrigger.Truncate, subject="events", hint=HINT),
+            *only_erased("message", "details", subject="events", hint=HINT),
+            *never(pgtrigger.Truncate, subject="events", hint=HINT),
             # Deleted only with their row, by its own trigger, when it is pruned (kilit.lock.triggers).
             *never(pgtrigger.Delete, subject="events", hint=HINT, unless="pg_trigger_depth() > 0"),
         ]

@@ -1,0 +1,45 @@
+"""Erasing: the one way to change texts of the audit trail, to remove what identifies a person from them.
+
+A transaction says that it erases (`erasing`). Triggers then allow an UPDATE of the columns with free text, and still
+refuse a change of anything else: what happened, to what, when and by whom stays as it was recorded.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pgtrigger
+from django.db import connection
+
+from kilit.lock.triggers import REFUSE, never, quote
+
+IS_ERASING = "coalesce(current_setting('kilit.erasing', true), '') = 'on'"
+
+
+@contextmanager
+def erasing() -> Iterator[None]:
+    """Allow texts to be changed inside the block. Needs a transaction."""
+    _set("on")
+    yield
+    _set("")  # after an error the transaction is rolled back, and the setting with it
+
+
+def _set(value: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('kilit.erasing', %s, true)", [value])
+
+
+def only_erased(*texts: str, subject: str, hint: str) -> list[pgtrigger.Trigger]:
+    """Return triggers that refuse every UPDATE of a table, except of these columns while erasing."""
+    kept = ", ".join(map(quote, texts))
+    return [
+        *never(pgtrigger.Update, subject=subject, hint=hint, unless=IS_ERASING),
+        pgtrigger.Trigger(
+            name="only_texts_are_erased",
+            when=pgtrigger.Before,
+            operation=pgtrigger.Update,
+            condition=pgtrigger.Condition(
+                f"to_jsonb(NEW) - ARRAY[{kept}] IS DISTINCT FROM to_jsonb(OLD) - ARRAY[{kept}]"
+            ),
+            func=REFUSE.format(message=quote(f"{subject} cannot be updated, except for their texts"), hint=quote(hint)),
+        ),
+    ]
