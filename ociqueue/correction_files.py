@@ -79,7 +79,7 @@ def read_corrections(stream: IO[bytes]) -> Iterator[Correction]:
 def _rejected(line: CsvLine, result: CorrectionResult) -> RejectedLine:
     fields = [
         RejectedField(
-            line.number, error["field"], error["message"], shorten(line.cells.get(error["field"] or "id", line.text))
+            line.number, error["field"], error["message"], shorten(line.shown(error["field"] or "id") or line.text)
         )
         for error in result.errors
     ]

@@ -22,6 +22,7 @@ from kilit.lock.audit import current_context, person_of, without_activity
 from kilit.lock.clock import database_time
 from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.workers import doorbells
+from ociqueue import identifiers
 from ociqueue.csv_reader import CsvLine
 from ociqueue.enqueue import read_columns
 from ociqueue.models import Conversion, Site
@@ -81,7 +82,8 @@ def plan(correction: Correction, original: Conversion | None, *, now: datetime) 
     changes = _differing(original, correction.changes)
     if not changes and original.status == ConversionStatus.FAILED:
         return CorrectionResult(correction, _("nothing is corrected; Retry sends it as it is"), is_unchanged=True)
-    columns = read_columns(original.site, _corrected(original, changes), now=now)
+    hashes = {name: getattr(original, name) for name in Conversion.HASHES}
+    columns = read_columns(original.site, _corrected(original, changes), now=now, hashes=hashes)
     if isinstance(columns, list):
         return _rejected(correction, *columns)
     # The same order id: if the first was counted after all, Google counts it once.
@@ -174,6 +176,8 @@ def _differing(original: Conversion, changes: Mapping[str, str]) -> dict[str, st
     found = {
         name: text for name, text in changes.items() if name in own and _read(name, text) != _read(name, own[name])
     }
+    # Only an operator who wants to add or change one names it: no export has them.
+    found |= {name: changes[name] for name in identifiers.NAMES if changes.get(name)}
     clicks = {name: changes[name] for name in Conversion.CLICK_IDS if changes.get(name)}
     if clicks and clicks != _click_ids(original):
         found |= clicks

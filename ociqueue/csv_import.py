@@ -14,13 +14,23 @@ from django.utils.translation import gettext as _
 from kilit.api.messages import FieldError
 from kilit.lock.audit import without_activity
 from kilit.lock.models import Activity, ActivityKind
+from ociqueue import identifiers
 from ociqueue.csv_differences import content_of_line, differing_line, format_advice, stored_contents
-from ociqueue.csv_keys import KEY, SUBJECT, LineKeys
-from ociqueue.csv_reader import REASON, CsvLine, RejectedField, RejectedLine, read_lines, shorten
+from ociqueue.csv_keys import KEY, SUBJECT, LineKeys, require_key
+from ociqueue.csv_reader import (
+    REASON,
+    CsvError,
+    CsvLine,
+    RejectedField,
+    RejectedLine,
+    read_header,
+    read_lines,
+    shorten,
+)
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
-from ociqueue.schemas.conversions import FIELDS, REQUIRED
+from ociqueue.schemas.conversions import NOT_ACCEPTED, REQUIRED, fields_of
 from ociqueue.states import CONVERSIONS
 
 BATCH = 1000
@@ -78,11 +88,15 @@ def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iter
 
     The file is read twice, so the stream must be able to seek: see `ociqueue.csv_keys`.
     """
+    if not site.accepts_identifiers and not set(identifiers.NAMES).isdisjoint(read_header(stream)):
+        raise CsvError(NOT_ACCEPTED)
+    one_of = fields_of(site, (*Conversion.CLICK_IDS, *identifiers.NAMES))
     required = [name for name in REQUIRED if name != "conversionCurrency" or not site.default_currency]
 
     def lines() -> Iterator[CsvLine]:
         stream.seek(0)
-        return read_lines(stream, known=FIELDS, required=required, one_of=Conversion.CLICK_IDS, ignored=[REASON])
+        found = read_lines(stream, known=fields_of(site), required=required, one_of=one_of, ignored=[REASON])
+        return map(require_key, found)
 
     batches = FileImport(site, LineKeys(site, lines()), dry_run=dry_run)
     waiting = lines()
@@ -154,7 +168,7 @@ class FileImport:
 
     def _rejected(self, line: CsvLine, key: str, errors: list[FieldError]) -> RejectedLine:
         fields = [
-            RejectedField(line.number, error["field"], error["message"], shorten(line.cells.get(error["field"], "")))
+            RejectedField(line.number, error["field"], error["message"], shorten(line.shown(error["field"])))
             for error in errors
         ]
         is_known = not any(error["field"] in SUBJECT for error in errors)

@@ -16,14 +16,17 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import NamedTuple
 
 from django.db.models import Value
 from django.db.models.functions import Lower
+from django.utils.translation import gettext as _
 
 from kilit.lock.text import CONTROL_CHARS
+from ociqueue import identifiers
 from ociqueue.csv_reader import CsvLine
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import CLICK_ID
@@ -104,6 +107,14 @@ class LineKeys:
             if key in known:
                 found[_subject(cells)].append(StoredKey(key, _time(cells)))
         return found
+
+
+def require_key(line: CsvLine) -> CsvLine:
+    """Reject a line that only a person identifies: the same person may convert again, or the time be corrected."""
+    is_known = KEY in line.cells or not line.cells.keys().isdisjoint(Conversion.CLICK_IDS)
+    if is_known or line.cells.keys().isdisjoint(identifiers.NAMES):
+        return line
+    return replace(line, fault=_("A line without a click id needs a sourceKey: a person may convert more than once."))
 
 
 def _texts(lines: Sequence[Mapping[str, str]], names: Sequence[str]) -> set[str]:

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from kilit.api.csv_files import unescape_formula
 from kilit.lock.text import CONTROL_CHARS
+from ociqueue import identifiers
 
 # Every field has a bound, so a longer line is invalid, and no file can make us hold more than this.
 LONGEST_LINE = 16_384
@@ -38,6 +39,12 @@ class CsvLine:
     fault: str = ""
     text: str = ""
     delimiter: str = ","
+    is_personal: bool = False  # the file has a column of identifiers
+
+    def shown(self, name: str) -> str:
+        """Return a cell as it may be shown, and written to the file of rejected lines."""
+        cell = self.cells.get(name, "")
+        return identifiers.hide(name, cell) if self.is_personal else cell
 
 
 @dataclass(frozen=True)
@@ -140,7 +147,9 @@ def _check_header(
     names: list[str], *, known: Sequence[str], required: Collection[str], one_of: Collection[str]
 ) -> None:
     if unknown := [name or "(empty)" for name in names if name not in known]:
-        context = {"columns": ", ".join(unknown)[:200], "known": ", ".join(known)}
+        # In a file without a header these are the cells of its first line.
+        columns = [identifiers.HIDDEN if identifiers.is_personal(name) else name for name in unknown]
+        context = {"columns": ", ".join(columns)[:200], "known": ", ".join(known)}
         raise CsvError(_("Unknown columns: %(columns)s; expected %(known)s.") % context)
     if missing := [name for name in required if name not in names]:
         raise CsvError(_("Missing columns: %(columns)s.") % {"columns": ", ".join(missing)})
@@ -164,9 +173,12 @@ def _read_line(number: int, text: str, delimiter: str, names: list[str]) -> CsvL
             fault = _("A quote is misplaced, or not closed on this line.")
     if not fault and len(cells) != len(names):
         fault = _("%(cells)s cells, but the header has %(names)s.") % {"cells": len(cells), "names": len(names)}
+    is_personal = not set(names).isdisjoint(identifiers.NAMES)
     if fault:
-        return CsvLine(number, {}, fault, CONTROL_CHARS.sub("?", text.strip()[:MOST_OF_LINE]), delimiter)
-    return CsvLine(number, {name: cell for name, cell in zip(names, cells, strict=True) if cell}, delimiter=delimiter)
+        shown = identifiers.HIDDEN if is_personal else CONTROL_CHARS.sub("?", text.strip()[:MOST_OF_LINE])
+        return CsvLine(number, {}, fault, shown, delimiter, is_personal)
+    found = {name: cell for name, cell in zip(names, cells, strict=True) if cell}
+    return CsvLine(number, found, delimiter=delimiter, is_personal=is_personal)
 
 
 def _cells(text: str, delimiter: str) -> list[str]:

@@ -13,13 +13,15 @@ from kilit.lock.bulk_sql import bulk_insert
 from kilit.lock.clock import database_time
 from kilit.lock.identity import uuid7s
 from kilit.workers import doorbells
+from ociqueue.identifiers import HashedEmail
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.answers import ConversionResult
-from ociqueue.schemas.conversions import EMPTY, NewConversion
+from ociqueue.schemas.conversions import EMPTY, ConversionContext, NewConversion
 from ociqueue.states import UPLOADED_HERE
 
 Columns = dict[str, Any]
+NO_HASHES: Mapping[str, str] = dict.fromkeys(Conversion.HASHES, "")
 
 
 def enqueue(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[ConversionResult]:
@@ -37,10 +39,22 @@ def enqueue(site: Site, raw: Sequence[Any], *, dry_run: bool = False) -> list[Co
     ]
 
 
-def read_columns(site: Site, raw: Any, *, now: datetime) -> Columns | list[FieldError]:
-    """Return the columns of a valid conversion, or everything that is wrong with it."""
+def read_columns(
+    site: Site, raw: Any, *, now: datetime, hashes: Mapping[str, str] = NO_HASHES
+) -> Columns | list[FieldError]:
+    """Return the columns of a valid conversion, or everything that is wrong with it.
+
+    A correction keeps the `hashes` of its row, unless it has others.
+    """
+    context: ConversionContext = {
+        "now": now,
+        "currency": site.default_currency,
+        "accepts_identifiers": site.accepts_identifiers,
+        "sends_hashes_alone": site.sync_method in UPLOADED_HERE,
+        "has_hash": any(hashes.values()),
+    }
     try:
-        given = NewConversion.model_validate(raw, context={"now": now, "currency": site.default_currency})
+        given = NewConversion.model_validate(raw, context=context)
     except ValidationError as error:
         return field_errors(error, NewConversion)
     return {
@@ -55,7 +69,19 @@ def read_columns(site: Site, raw: Any, *, now: datetime) -> Columns | list[Field
         "consent_ad_user_data": given.consentAdUserData or given.consent,
         "consent_ad_personalization": given.consentAdPersonalization or given.consent,
         "source_key": given.sourceKey,
+        **hashes,
+        **_hashes(given),
     }
+
+
+def _hashes(given: NewConversion) -> dict[str, str]:
+    """Return the columns of the identifiers that a conversion has."""
+    found: dict[str, str] = {}
+    if email := given.email or (given.hashedEmail and HashedEmail(given.hashedEmail)):
+        found |= {"hashed_email": email.data_manager, "hashed_email_ads": email.ads}
+    if phone := given.phone or given.hashedPhone:
+        found["hashed_phone"] = phone
+    return found
 
 
 def identify(site: Site, rows: list[Columns]) -> list[Columns]:

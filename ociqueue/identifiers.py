@@ -11,8 +11,10 @@ from typing import NamedTuple
 GMAIL = {"gmail.com", "googlemail.com"}
 SEPARATORS = re.compile(r"[\s().\-/]")
 PHONE = re.compile(r"\+[1-9][0-9]{6,14}")
+LEAST_DIGITS = 7
 HASH = re.compile(r"[0-9a-f]{64}")
 OF_NOTHING = hashlib.sha256().hexdigest()
+NAMES = ("email", "phone", "hashedEmail", "hashedPhone")  # in requests and files
 HIDDEN = "…"  # stands for an identifier in what is shown of a rejected line
 
 
@@ -60,6 +62,16 @@ def read_hash(text: str) -> str:
     if found == OF_NOTHING:
         raise ValueError("This is the hash of an empty text.")
     return found
+
+
+def is_personal(text: str) -> bool:
+    """Return whether a text may contain an address or a number."""
+    return "@" in text or sum(map(str.isdigit, text)) >= LEAST_DIGITS
+
+
+def hide(name: str, cell: str) -> str:
+    """Return what may be shown of a cell, in a file that has columns of identifiers; they may be in the wrong one."""
+    return HIDDEN if cell and (name in NAMES or "@" in cell) else cell
 
 
 def _shown(text: str) -> str:

@@ -76,7 +76,8 @@ def describe_conversions(events: Sequence[Event]) -> dict[int, Described]:
 def _conversion(event: Event, row: Conversion, site_id: str) -> Described:
     details = event.details
     # Google's errors may quote the click id.
-    message = details.get("last_error", "").replace(row.click_id, HIDDEN)
+    message = details.get("last_error", "")
+    message = message.replace(row.click_id, HIDDEN) if row.click_id else message
     data: ConversionEventData = {
         "id": str(row),
         "site_id": site_id,

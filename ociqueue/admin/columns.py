@@ -76,8 +76,17 @@ def amount(row: Conversion) -> SafeString:
 
 @display(description=gettext_lazy("click id"))
 def whole_click_id(row: Conversion) -> SafeString:
+    if not row.click_id:
+        return SafeString("-")
     kind = next(name for name in Conversion.CLICK_IDS if getattr(row, name))
     return format_html("{} {}", kind, breakable(row.click_id))
+
+
+@display(description=gettext_lazy("e-mail and phone"))
+def hashes(row: Conversion) -> str:
+    """Return which hashes a row has; the hashes themselves are shown nowhere."""
+    found = {_("e-mail hash present"): row.hashed_email, _("phone hash present"): row.hashed_phone}
+    return ", ".join(text for text, stored in found.items() if stored) or "-"
 
 
 @display(description=gettext_lazy("attempts"))
@@ -149,7 +158,7 @@ FIELDSETS: Any = [
         None,
         {
             "fields": [
-                *(source_key, order_id, whole_click_id, "site", "action", amount, "conversion_time"),
+                *(source_key, order_id, whole_click_id, hashes, "site", "action", amount, "conversion_time"),
                 *(ad_user_data, ad_personalization),
             ]
         },

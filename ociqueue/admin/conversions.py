@@ -120,7 +120,7 @@ class ConversionAdmin(QueueAdmin):
     def import_template(self, request: HttpRequest) -> HttpResponseBase:
         if not self.has_operate_permission(request):
             raise PermissionDenied
-        return imports.template_file()
+        return imports.template_file(request)
 
     def get_urls(self) -> list[Any]:
         template, correct = map(self.admin_site.admin_view, (self.import_template, self.correct))

@@ -19,7 +19,7 @@ from kilit.lock.audit import for_reason
 from ociqueue.corrections import Correction, replace_rows, why_not
 from ociqueue.currencies import MINOR_UNITS
 from ociqueue.models import Conversion
-from ociqueue.schemas.conversions import CONSENTS, ConsentGiven, format_consent
+from ociqueue.schemas.conversions import CONSENTS, LONGEST_IDENTIFIER, ConsentGiven, format_consent
 from ociqueue.states import ConversionStatus
 
 
@@ -33,6 +33,23 @@ def _consent(label: Any) -> forms.ChoiceField:
     return forms.ChoiceField(label=label, choices=choices, required=False, widget=UnfoldAdminSelectWidget)
 
 
+class UnrepeatedInput(UnfoldAdminTextInputWidget):
+    """An input for what no page may show again, also not beside an error."""
+
+    def format_value(self, value: Any) -> None:
+        return None
+
+
+def _identifier(label: Any) -> forms.CharField:
+    return forms.CharField(
+        label=label,
+        max_length=LONGEST_IDENTIFIER,
+        required=False,
+        widget=UnrepeatedInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        help_text=gettext_lazy("Only its hash is stored. Empty keeps what is stored."),
+    )
+
+
 class CorrectionForm(forms.Form):
     kind = forms.ChoiceField(
         label=gettext_lazy("Kind of click id"),
@@ -40,6 +57,8 @@ class CorrectionForm(forms.Form):
         widget=UnfoldAdminSelectWidget,
     )
     click_id = _text(gettext_lazy("Click id"), 512)
+    email = _identifier(gettext_lazy("E-mail"))
+    phone = _identifier(gettext_lazy("Phone"))
     conversionTime = _text(  # noqa: N815 - as the API calls it
         gettext_lazy("Conversion time"),
         40,
@@ -57,10 +76,18 @@ class CorrectionForm(forms.Form):
     )
 
     VALUES: ClassVar = ("conversionTime", "conversionValue", "conversionCurrency", *CONSENTS)
+    IDENTIFIERS: ClassVar = ("email", "phone")
+
+    def __init__(self, data: Any, *, row: Conversion) -> None:
+        super().__init__(data, initial=_values(row))
+        self.fields["click_id"].required = bool(row.click_id)
+        for name in () if row.site.accepts_identifiers else self.IDENTIFIERS:
+            del self.fields[name]
 
     def changes(self) -> dict[str, str]:
         given = self.cleaned_data
-        return {given["kind"]: given["click_id"], **{name: given[name] for name in self.VALUES}}
+        names = (*self.VALUES, *self.IDENTIFIERS)
+        return {given["kind"]: given["click_id"], **{name: given[name] for name in names if name in given}}
 
     def show(self, errors: Any) -> None:
         """Show each error at its field; an error of a click id, of whichever kind, at the click id."""
@@ -78,7 +105,7 @@ def correct_page(model_admin: Any, request: HttpRequest, object_id: str) -> Http
     if reason := why_not(row):
         messages.warning(request, _("It cannot be corrected: %(reason)s.") % {"reason": reason})
         return HttpResponseRedirect(model_admin.address("change", row.pk))
-    form = CorrectionForm(request.POST or None, initial=_values(row))
+    form = CorrectionForm(request.POST or None, row=row)
     if form.is_valid():
         with for_reason(form.cleaned_data["reason"]):
             (result,) = replace_rows(row.site, [Correction(str(row), form.changes())])
@@ -107,7 +134,7 @@ def _ask(model_admin: Any, request: HttpRequest, row: Conversion, form: Correcti
 
 def _values(row: Conversion) -> dict[str, str]:
     return {
-        "kind": next(name for name in Conversion.CLICK_IDS if getattr(row, name)),
+        "kind": next((name for name in Conversion.CLICK_IDS if getattr(row, name)), Conversion.CLICK_IDS[0]),
         "click_id": row.click_id,
         "conversionTime": timezone.localtime(row.conversion_time).isoformat(timespec="seconds"),
         "conversionValue": f"{row.value:.{MINOR_UNITS.get(row.currency, 2)}f}",

@@ -20,12 +20,13 @@ from kilit.api.csv_files import csv_lines, csv_response
 from kilit.console.formatting import number, page
 from kilit.lock.audit import for_reason
 from kilit.postgres.collation import NameOrder
+from ociqueue import identifiers
 from ociqueue.correction_files import COLUMNS as CORRECTION_COLUMNS
 from ociqueue.correction_files import CorrectionTally, correct_from_file, is_of_corrections
 from ociqueue.csv_import import ImportTally, import_file
 from ociqueue.csv_reader import REASON, CsvError, RejectedLine
 from ociqueue.models import Site
-from ociqueue.schemas.conversions import FIELDS, TEMPLATE_FIELDS
+from ociqueue.schemas.conversions import TEMPLATE_FIELDS, fields_of, without_identifiers
 
 MEGABYTES = 5  # about 50,000 lines, half a minute; larger files go through the command
 MOST_SHOWN = 200  # rejected lines on the page
@@ -90,11 +91,12 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         faults=[f"{form[name].label}: {text}" for name, texts in form.errors.items() for text in texts],
         tally=tally,
         summary=tally.summary(dry_run=not stored) if tally else "",
-        **(_reports(tally) if tally else {}),
+        **(_reports(tally, form.cleaned_data["site"]) if tally else {}),
         submit=_submit(tally) if tally else "",
         is_correction=isinstance(tally, CorrectionTally),
         proof=form.proof() if tally and tally.created and not stored else "",
-        fields=", ".join(TEMPLATE_FIELDS),
+        fields=", ".join(without_identifiers(TEMPLATE_FIELDS)),
+        identifiers=", ".join(identifiers.NAMES) if _accept_identifiers(request) else "",
         template_address=reverse("admin:ociqueue_conversion_import_template"),
         megabytes=MEGABYTES,
     )
@@ -128,12 +130,16 @@ def _submit(tally: ImportTally | CorrectionTally) -> str:
     return _("Import %(number)s lines") % {"number": number(tally.created)}
 
 
-def _reports(tally: ImportTally | CorrectionTally) -> dict[str, Any]:
+def _accept_identifiers(request: HttpRequest) -> bool:
+    return Site.objects.run_by(request.user).filter(accepts_identifiers=True).exists()
+
+
+def _reports(tally: ImportTally | CorrectionTally, site: Site) -> dict[str, Any]:
     if isinstance(tally, CorrectionTally):
-        return {"rejected": _report(tally.rejected, tally.rejected_lines, CORRECTION_COLUMNS)}
+        return {"rejected": _report(tally.rejected, tally.rejected_lines, fields_of(site, CORRECTION_COLUMNS))}
     return {
-        "rejected": _report(tally.rejected, tally.rejected_lines, FIELDS),
-        "differing": _report(tally.differing, tally.differing_lines, FIELDS),
+        "rejected": _report(tally.rejected, tally.rejected_lines, fields_of(site)),
+        "differing": _report(tally.differing, tally.differing_lines, fields_of(site)),
     }
 
 
@@ -152,8 +158,12 @@ def _report(lines: list[RejectedLine], total: int, columns: Sequence[str]) -> di
 
 def rejected_file(rejected: list[RejectedLine], columns: Sequence[str]) -> str:
     """Return the lines to correct and import again; one that could not be read is whole in its first cell."""
-    found = [(each.line.cells or {columns[0]: each.line.text}, each.reason) for each in rejected]
-    rows = [[*(cells.get(name, "") for name in columns), reason] for cells, reason in found]
+    rows = [
+        [*(each.line.shown(name) for name in columns), each.reason]
+        if each.line.cells
+        else [each.line.text, *[""] * (len(columns) - 1), each.reason]
+        for each in rejected
+    ]
     return "".join(csv_lines([*columns, REASON], rows, delimiter=rejected[0].line.delimiter))
 
 
@@ -162,7 +172,7 @@ def _data_address(text: str) -> str:
     return f"data:text/csv;charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
 
 
-def template_file() -> StreamingHttpResponse:
+def template_file(request: HttpRequest) -> StreamingHttpResponse:
     """Return a file with two lines that can be imported as they are."""
     time = timezone.now() - timedelta(days=1)
     consents = {"consentAdUserData": "GRANTED", "consentAdPersonalization": "DENIED"}
@@ -171,5 +181,7 @@ def template_file() -> StreamingHttpResponse:
         {"wbraid": "EXAMPLE-wbraid", "conversionValue": "99.90", "sourceKey": "example-2"},
     ]
     shared = {"conversionName": "Example purchase", "conversionTime": time, "conversionCurrency": "TRY"}
-    rows = [[(shared | example).get(name, "") for name in TEMPLATE_FIELDS] for example in examples]
-    return csv_response("conversions-template", csv_lines(TEMPLATE_FIELDS, rows))
+    columns = TEMPLATE_FIELDS if "identifiers" in request.GET else without_identifiers(TEMPLATE_FIELDS)
+    examples[0] |= {"email": "name@company.com", "phone": "+905550000000"}
+    rows = [[(shared | example).get(name, "") for name in columns] for example in examples]
+    return csv_response("conversions-template", csv_lines(columns, rows))

@@ -29,7 +29,7 @@ from ociqueue.models import Site, SiteMembership
 from ociqueue.site_health import SiteHealth, site_health
 from ociqueue.states import UPLOADED_HERE, ConversionStatus
 
-SETTINGS = ("name", "time_zone", "default_currency", "sync_method", "requeue_transient")
+SETTINGS = ("name", "time_zone", "default_currency", "sync_method", "requeue_transient", "accepts_identifiers")
 KNOWN = ("public_id", "last_export_at", "last_ack_at", "created_at")
 MEMBERS = "ociqueue_site_members"
 # One form has one button.

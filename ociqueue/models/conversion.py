@@ -37,6 +37,7 @@ class Conversion(Uploadable):
         DENIED = "DENIED"
 
     CLICK_IDS: ClassVar = ("gclid", "wbraid", "gbraid")
+    HASHES: ClassVar = ("hashed_email", "hashed_email_ads", "hashed_phone")
     SENT = (
         *("id", "site", "status", "action", "gclid", "wbraid", "gbraid", "conversion_time", "value", "currency"),
         *("order_id", "consent_ad_user_data", "consent_ad_personalization", "attempt_count", "outcome_unknown"),

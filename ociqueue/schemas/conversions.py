@@ -1,15 +1,19 @@
 """Conversions as they are sent: in API requests, CSV lines and corrections."""
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, Field, PlainValidator, ValidationInfo, field_validator, model_validator
+from typing_extensions import TypedDict
 
 from kilit.api.messages import Message, invalid, line
+from ociqueue import identifiers
 from ociqueue.currencies import CURRENCIES, MINOR_UNITS
+from ociqueue.models import Site
 
 OLDEST = timedelta(days=90)
 LONGEST_TIME = 40
@@ -17,14 +21,69 @@ MOST = Decimal(10) ** 12
 # Decimal() accepts too much: 1_000, and digits of every alphabet.
 NUMBER = re.compile(r"[-+]?[0-9.]+([eE][-+]?[0-9]+)?|[-+]?(nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 MISSING_VALUES = {"null", "undefined", "none", "nan"}
+LONGEST_IDENTIFIER = 320
+ONE_CLICK_ID = "Exactly one of gclid, wbraid and gbraid is required."
+NOT_ACCEPTED = (
+    "This site does not accept e-mail addresses and phone numbers. Turn on “Accept hashed e-mail and phone” in the "
+    "site's settings in the console."
+)
+T = TypeVar("T")
 
 
-def read_click_id(text: str) -> str:
+class ConversionContext(TypedDict):
+    """What the site, and for a correction the stored row, say about a conversion that is read."""
+
+    now: datetime
+    currency: str
+    accepts_identifiers: bool
+    sends_hashes_alone: bool
+    has_hash: bool
+
+
+def read_click_id(text: str, info: ValidationInfo) -> str:
     if text.lower() in MISSING_VALUES:
         raise invalid(f"{text!r} looks like a missing value.")
     if len(text.split()) > 1:
         raise invalid("A click id contains no white space.")
+    return read_stored_text(text, info)
+
+
+def read_stored_text(text: str, info: ValidationInfo) -> str:
+    """Refuse what may be an e-mail address in the wrong field, at sites that send them."""
+    if "@" in text and info.context["accepts_identifiers"]:  # type: ignore[index]
+        raise invalid("It contains an @. E-mail addresses belong in the field email, where only their hash is stored.")
     return text
+
+
+def identifier(read: Callable[[str], T]) -> PlainValidator:
+    """Return a validator that replaces an identifier by its hash; no error repeats what was given."""
+
+    def validate(value: Any, info: ValidationInfo) -> T:
+        if not info.context["accepts_identifiers"]:  # type: ignore[index]
+            raise invalid(NOT_ACCEPTED)
+        if not isinstance(value, str):
+            raise invalid("Expected a string.")
+        if len(value) > LONGEST_IDENTIFIER:
+            raise invalid(f"At most {LONGEST_IDENTIFIER} characters.")
+        try:
+            return read(value)
+        except ValueError as error:
+            raise invalid(str(error)) from None
+
+    return PlainValidator(validate, json_schema_input_type=str)
+
+
+def fault_of_click_ids(number: int, given: Mapping[str, Any], context: ConversionContext) -> str:
+    """Return what is wrong with the number of click ids; `given` has the identifiers that are valid."""
+    is_identified = context["has_hash"] or any(map(given.get, identifiers.NAMES))
+    if number or not (is_identified or context["accepts_identifiers"]):
+        return ONE_CLICK_ID
+    if not context["sends_hashes_alone"]:
+        alone = "A click id is required: the Google Ads Script cannot send an e-mail address or a phone number alone."
+        return alone if is_identified else ONE_CLICK_ID
+    if is_identified or not given.keys() >= set(identifiers.NAMES):  # an invalid one is reported itself
+        return ""
+    return "One of gclid, wbraid, gbraid, email, phone, hashedEmail and hashedPhone is required."
 
 
 def read_time(value: Any, info: ValidationInfo) -> datetime:
@@ -80,8 +139,12 @@ def read_value(value: Any, info: ValidationInfo) -> Decimal:
 
 
 ClickId = Annotated[
-    str, line(512), AfterValidator(read_click_id), Field(description="Exactly one click id is required.")
+    str,
+    line(512),
+    AfterValidator(read_click_id),
+    Field(description="At most one click id; exactly one, unless an e-mail address or a phone number is sent."),
 ]
+ReadyHash = Annotated[str, identifier(identifiers.read_hash), Field(description="SHA-256, 64 hexadecimal digits.")]
 
 
 ConsentGiven = Literal["GRANTED", "DENIED"]
@@ -113,8 +176,16 @@ class NewConversion(Message):
     ]
     wbraid: ClickId | None = None
     gbraid: ClickId | None = None
+    email: Annotated[identifiers.HashedEmail, identifier(identifiers.hash_email)] | None = Field(
+        None, description="Only its hash is stored. Only for sites that accept hashed e-mail and phone."
+    )
+    phone: Annotated[str, identifier(identifiers.hash_phone)] | None = Field(
+        None, description="With + and country code. Only its hash is stored, as for email.", examples=["+905550000000"]
+    )
+    hashedEmail: ReadyHash | None = Field(None, description="Instead of email: its SHA-256, 64 hexadecimal digits.")
+    hashedPhone: ReadyHash | None = Field(None, description="Instead of phone: its SHA-256, 64 hexadecimal digits.")
     gclid: ClickId | None = Field(None, validate_default=True)  # last, so that it is checked beside the others
-    sourceKey: Annotated[str, line(200)] | None = Field(
+    sourceKey: Annotated[str, line(200), AfterValidator(read_stored_text)] | None = Field(
         None, description="Your own id: the same key with the same conversion name is the same conversion."
     )
     consentAdUserData: ConsentGiven | None = Field(None, description="Whether Google may use the data for ads.")
@@ -138,9 +209,19 @@ class NewConversion(Message):
     @classmethod
     def _only_one(cls, gclid: str | None, info: ValidationInfo) -> str | None:
         others = info.data  # without those that are invalid
-        if {"wbraid", "gbraid"} <= others.keys() and sum(map(bool, (gclid, others["wbraid"], others["gbraid"]))) != 1:
-            raise invalid("Exactly one of gclid, wbraid and gbraid is required.")
+        if {"wbraid", "gbraid"} <= others.keys():
+            number = sum(map(bool, (gclid, others["wbraid"], others["gbraid"])))
+            if number != 1 and (fault := fault_of_click_ids(number, others, info.context)):  # type: ignore[arg-type]
+                raise invalid(fault)
         return gclid
+
+    @field_validator("hashedEmail", "hashedPhone")
+    @classmethod
+    def _only_one_of_both(cls, ready: str | None, info: ValidationInfo) -> str | None:
+        clear = "email" if info.field_name == "hashedEmail" else "phone"
+        if ready and info.data.get(clear):
+            raise invalid(f"Send {clear} or {info.field_name}, not both.")
+        return ready
 
     @field_validator("consent")  # only called for conversions that have it
     @classmethod
@@ -156,6 +237,15 @@ FIELDS = tuple(NewConversion.model_fields)
 REQUIRED = tuple(name for name, field in NewConversion.model_fields.items() if field.is_required())
 TEMPLATE_FIELDS = tuple(name for name in FIELDS if name != "consent")  # what a new file uses
 EMPTY = (None, "")
+
+
+def fields_of(site: Site, fields: Sequence[str] = FIELDS) -> Sequence[str]:
+    """Return the fields that a site accepts."""
+    return fields if site.accepts_identifiers else without_identifiers(fields)
+
+
+def without_identifiers(fields: Sequence[str]) -> Sequence[str]:
+    return tuple(name for name in fields if name not in identifiers.NAMES)
 
 
 def format_consent(stored: str) -> str:

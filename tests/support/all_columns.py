@@ -7,6 +7,7 @@ import base64
 import json
 import re
 from collections.abc import Collection, Iterator
+from typing import Any
 
 from django.contrib.sessions.models import Session
 from django.db import connection
@@ -28,20 +29,22 @@ def columns_with(*texts: str) -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute(TABLES)
         tables = cursor.fetchall()
-        found = [name for table, *columns in tables for name in _columns_of(cursor, table, *columns, patterns)]
+        found = [
+            name
+            for table, names, are_bytes in tables
+            for name in _columns_of(cursor, table, names, are_bytes, patterns)
+        ]
     return found + [f"session {session.pk}" for session in Session.objects.all() if _is_in_session(session, texts)]
 
 
-def _columns_of(
-    cursor: object, table: str, names: list[str], are_bytes: list[bool], patterns: list[str]
-) -> Iterator[str]:
+def _columns_of(cursor: Any, table: str, names: list[str], are_bytes: list[bool], patterns: list[str]) -> Iterator[str]:
     read = [
         f"encode({name}, 'escape')" if is_bytes else f"{name}::text"
         for name, is_bytes in zip(names, are_bytes, strict=True)
     ]
     tests = ", ".join(f"coalesce(bool_or(lower({text}) LIKE ANY(%(patterns)s)), false)" for text in read)
-    cursor.execute(f"SELECT {tests} FROM {table}", {"patterns": patterns})  # type: ignore[attr-defined]
-    (answers,) = cursor.fetchall()  # type: ignore[attr-defined]
+    cursor.execute(f"SELECT {tests} FROM {table}", {"patterns": patterns})
+    (answers,) = cursor.fetchall()
     return (f"{table}.{name}" for name, is_found in zip(names, answers, strict=True) if is_found)
 
 
