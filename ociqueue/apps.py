@@ -33,13 +33,20 @@ class OciQueueConfig(AppConfig):
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
         from ociqueue import operations, webhooks  # noqa: PLC0415
         from ociqueue.metrics import VerdictCollector  # noqa: PLC0415
-        from ociqueue.models import Conversion, Credentials, Receipt  # noqa: PLC0415
+        from ociqueue.models import Adjustment, Conversion, Credentials, Receipt  # noqa: PLC0415
         from ociqueue.reconcile import run as reconcile  # noqa: PLC0415
         from ociqueue.reconcile.self_check import check_uploads  # noqa: PLC0415
         from ociqueue.scopes import SiteScopes  # noqa: PLC0415
-        from ociqueue.sweeps import CAP_MIN_AGE, attempt_cap, finished, recover_processing, requeue_transient  # noqa: PLC0415
+        from ociqueue.sweeps import (  # noqa: PLC0415
+            CAP_MIN_AGE,
+            attempt_cap,
+            finished,
+            finished_adjustments,
+            recover_processing,
+            requeue_transient,
+        )
         from ociqueue.uploader.connection_test import check_requested  # noqa: PLC0415
-        from ociqueue.uploader.upload_run import answer_bell, due_sites  # noqa: PLC0415
+        from ociqueue.uploader.upload_run import answer_bell, is_due  # noqa: PLC0415
         from ociqueue.uploader.verdict_run import answer_verdict_bell  # noqa: PLC0415
 
         register_queue(operations.QUEUE)
@@ -48,8 +55,9 @@ class OciQueueConfig(AppConfig):
         register_webhook_kinds(*webhooks.KINDS)
         registry.register(VerdictCollector())
         self.register_texts()
+        register_prunable(Adjustment, finished=finished_adjustments)  # before the conversions that they adjust
         register_prunable(Conversion, finished=finished)
-        register_doorbell("oci_upload", is_due=lambda: due_sites().exists(), answer=answer_bell)
+        register_doorbell("oci_upload", is_due=is_due, answer=answer_bell)
         register_doorbell("oci_verdicts", is_due=lambda: Receipt.objects.due().exists(), answer=answer_verdict_bell)
         checks_due = Credentials.objects.awaiting_check
         register_doorbell("oci_check_credentials", is_due=lambda: checks_due().exists(), answer=check_requested)

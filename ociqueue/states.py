@@ -1,4 +1,4 @@
-"""The lifecycles of a conversion and of a site's circuit."""
+"""The lifecycles of a conversion, of an adjustment to one, and of a site's circuit."""
 
 from collections.abc import Mapping
 
@@ -43,6 +43,13 @@ class SyncMethod(TextChoices):
     DATA_MANAGER = "datamanager", "Data Manager API"
 
 
+class AdjustmentKind(TextChoices):
+    # The conversion did not happen after all.
+    RETRACTION = "RETRACTION"
+    # It has another value.
+    RESTATEMENT = "RESTATEMENT"
+
+
 class CircuitStatus(TextChoices):
     # Conversions are sent.
     CLOSED = "CLOSED"
@@ -69,46 +76,79 @@ EXPECTED_FAILURES: Mapping[str, ConversionStatus] = {
     # The visitor did not agree.
     "DENIED_CONSENT": ConversionStatus.UPLOADED,
     "NO_CONSENT": ConversionStatus.UPLOADED,
+    # It was retracted while it waited, so it was never sent.
+    "RETRACTED_BEFORE_UPLOAD": ConversionStatus.RETRY,
 }
 UNEXPECTED_IN_VERDICTS = ("CLICK_NOT_FOUND",)
+# The same for adjustments.
+EXPECTED_ADJUSTMENT_FAILURES: Mapping[str, ConversionStatus] = {
+    # A newer adjustment of the same conversion takes its place.
+    "OVERTAKEN": ConversionStatus.RETRY,
+    "MORE_RECENT_RESTATEMENT_FOUND": ConversionStatus.PROCESSING,
+    # There is nothing to adjust: the conversion itself failed.
+    "ORIGINAL_NOT_UPLOADED": ConversionStatus.RETRY,
+}
 # Old rows in these may be pruned.
 ENDED = (ConversionStatus.COMPLETED, ConversionStatus.FAILED)
+
+# What an upload and the people who watch it do, to conversions and adjustments alike.
+UPLOAD_MOVES = {
+    # A script or an upload takes due rows; each claim counts one attempt.
+    "claim": move(*WAITING, to=ConversionStatus.PROCESSING),
+    # The holder reports success.
+    "ack": move(ConversionStatus.PROCESSING, to=ConversionStatus.COMPLETED),
+    # The holder reports a failure.
+    "ack_failed": move(ConversionStatus.PROCESSING, to=ConversionStatus.FAILED),
+    # Google took the row and gives its verdict later.
+    "receive": move(ConversionStatus.PROCESSING, to=ConversionStatus.UPLOADED),
+    # Google's verdict: it has the row.
+    "confirm": move(ConversionStatus.UPLOADED, to=ConversionStatus.COMPLETED),
+    # Google's verdict: it rejects the row.
+    "reject": move(ConversionStatus.UPLOADED, to=ConversionStatus.FAILED),
+    # The uploader schedules another attempt, after an answer or after a verdict.
+    "defer": move(*IN_UPLOAD, to=ConversionStatus.RETRY),
+    # The verdict cannot be known any more, so the row is sent again.
+    "lose": move(ConversionStatus.UPLOADED, to=ConversionStatus.RETRY),
+    # The sweep takes rows back from a holder that never reported.
+    "recover": move(ConversionStatus.PROCESSING, to=ConversionStatus.RETRY),
+    # The sweep fails rows that used up their attempts.
+    "cap": move(*LIVE, to=ConversionStatus.FAILED),
+    # An operator queues rows again with a fresh budget of attempts.
+    "retry_selected": move(ConversionStatus.FAILED, ConversionStatus.RETRY, to=ConversionStatus.QUEUED),
+    # An operator takes a retry back, before anything has claimed the row.
+    "undo_retry": move(ConversionStatus.QUEUED, to=ConversionStatus.FAILED),
+    # An operator queues rows again whatever their state, unless COMPLETED.
+    "reset_to_queued": move(*LIVE, ConversionStatus.UPLOADED, ConversionStatus.FAILED, to=ConversionStatus.QUEUED),
+    # An operator fails rows permanently.
+    "mark_failed": move(*LIVE, ConversionStatus.UPLOADED, to=ConversionStatus.FAILED),
+    # The sweep retries TRANSIENT failures on sites that ask for it.
+    "requeue_transient": move(ConversionStatus.FAILED, to=ConversionStatus.RETRY),
+}
 
 CONVERSIONS = Lifecycle(
     "conversion",
     states=ConversionStatus,
     initial=[ConversionStatus.QUEUED],
     moves={
-        # A script or an upload takes due rows; each claim counts one attempt.
-        "claim": move(*WAITING, to=ConversionStatus.PROCESSING),
-        # The holder reports success.
-        "ack": move(ConversionStatus.PROCESSING, to=ConversionStatus.COMPLETED),
-        # The holder reports a failure.
-        "ack_failed": move(ConversionStatus.PROCESSING, to=ConversionStatus.FAILED),
-        # Google took the row and gives its verdict later.
-        "receive": move(ConversionStatus.PROCESSING, to=ConversionStatus.UPLOADED),
-        # Google's verdict: it has the row.
-        "confirm": move(ConversionStatus.UPLOADED, to=ConversionStatus.COMPLETED),
-        # Google's verdict: it rejects the row.
-        "reject": move(ConversionStatus.UPLOADED, to=ConversionStatus.FAILED),
-        # The uploader schedules another attempt, after an answer or after a verdict.
-        "defer": move(*IN_UPLOAD, to=ConversionStatus.RETRY),
-        # The verdict cannot be known any more, so the row is sent again.
-        "lose": move(ConversionStatus.UPLOADED, to=ConversionStatus.RETRY),
-        # The sweep takes rows back from a holder that never reported.
-        "recover": move(ConversionStatus.PROCESSING, to=ConversionStatus.RETRY),
-        # The sweep fails rows that used up their attempts.
-        "cap": move(*LIVE, to=ConversionStatus.FAILED),
-        # An operator queues rows again with a fresh budget of attempts.
-        "retry_selected": move(ConversionStatus.FAILED, ConversionStatus.RETRY, to=ConversionStatus.QUEUED),
-        # An operator takes a retry back, before anything has claimed the row.
-        "undo_retry": move(ConversionStatus.QUEUED, to=ConversionStatus.FAILED),
-        # An operator queues rows again whatever their state, unless COMPLETED.
-        "reset_to_queued": move(*LIVE, ConversionStatus.UPLOADED, ConversionStatus.FAILED, to=ConversionStatus.QUEUED),
-        # An operator fails rows permanently.
-        "mark_failed": move(*LIVE, ConversionStatus.UPLOADED, to=ConversionStatus.FAILED),
-        # The sweep retries TRANSIENT failures on sites that ask for it.
-        "requeue_transient": move(ConversionStatus.FAILED, to=ConversionStatus.RETRY),
+        **UPLOAD_MOVES,
+        # It is retracted while it waits and Google cannot have it.
+        "retract": move(*WAITING, to=ConversionStatus.FAILED),
+    },
+)
+
+# An adjustment is sent only when its conversion is COMPLETED.
+ADJUSTMENTS = Lifecycle(
+    "adjustment",
+    states=ConversionStatus,
+    initial=[ConversionStatus.QUEUED],
+    moves={
+        **UPLOAD_MOVES,
+        # A newer adjustment of the same conversion takes its place.
+        "overtake": move(*WAITING, to=ConversionStatus.FAILED),
+        # The conversion failed, so there is nothing to adjust.
+        "lose_original": move(*WAITING, to=ConversionStatus.FAILED),
+        # The conversion was retracted before it was sent, so nothing has to be sent.
+        "finish_unsent": move(*WAITING, to=ConversionStatus.COMPLETED),
     },
 )
 

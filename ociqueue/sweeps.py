@@ -1,10 +1,11 @@
-"""The queue's sweeps: each is one queryset verb, run by a command, a cron URL or the schedule."""
+"""The queues' sweeps: each is one queryset verb, run by a command, a cron URL or the schedule."""
 
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import product
 
-from ociqueue.models import Conversion, Site
+from ociqueue.models import Adjustment, Conversion, Site
+from ociqueue.models.adjustment import AdjustmentQuerySet
 from ociqueue.models.limits import STUCK_AFTER
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.states import ENDED
@@ -14,18 +15,27 @@ CAP_MIN_AGE = timedelta(minutes=15)
 
 
 def recover_processing(*, min_age: timedelta = STUCK_AFTER) -> str:
-    return f"Recovered {Conversion.objects.recover(min_age=min_age)}."
+    return f"Recovered {Conversion.objects.recover(min_age=min_age) + Adjustment.objects.recover(min_age=min_age)}."
 
 
 def attempt_cap(*, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> str:
-    return f"Capped {Conversion.objects.cap(max_attempts=max_attempts, min_age=min_age)}."
+    capped = sum(model.objects.cap(max_attempts=max_attempts, min_age=min_age) for model in (Conversion, Adjustment))
+    return f"Capped {capped}."
 
 
 def requeue_transient() -> str:
-    return f"Requeued {Conversion.objects.requeue_transient()}."
+    return f"Requeued {Conversion.objects.requeue_transient() + Adjustment.objects.requeue_transient()}."
 
 
 def finished() -> Iterator[ConversionQuerySet]:
-    """Return finished rows by site and state, as an index has them; a replaced row is pruned after its replacement."""
+    """Return finished rows by site and state, as an index has them.
+
+    A replaced row is pruned after its replacement, an adjusted row after its adjustments.
+    """
     for site, state in product(Site.objects.all(), ENDED):
-        yield Conversion.objects.for_site(site).filter(status=state, replacement=None)
+        yield Conversion.objects.for_site(site).filter(status=state, replacement=None, adjustments=None)
+
+
+def finished_adjustments() -> Iterator[AdjustmentQuerySet]:
+    for site, state in product(Site.objects.all(), ENDED):
+        yield Adjustment.objects.for_site(site).filter(status=state)

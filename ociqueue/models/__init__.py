@@ -1,5 +1,6 @@
-"""Sites, conversions, upload batches, receipts, circuits, credentials, quotas, Google's counts, records of erasure."""
+"""Sites, conversions and adjustments, uploads and their receipts, circuits, credentials, quotas, counts, erasures."""
 
+from ociqueue.models.adjustment import Adjustment
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.circuit import Circuit
 from ociqueue.models.conversion import Conversion
@@ -11,6 +12,7 @@ from ociqueue.models.receipt import Receipt
 from ociqueue.models.site import Site, SiteMembership
 
 __all__ = [
+    "Adjustment",
     "Circuit",
     "Conversion",
     "Credentials",

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from kilit.lock.constraints import checks
 from kilit.lock.identity import uuid7
 from ociqueue.models.site import Site
-from ociqueue.states import SyncMethod
+from ociqueue.states import CONVERSIONS, SyncMethod
 
 JOB_IDS = "ociqueue_upload_job_id"  # a sequence from 1 to 2³¹ − 1, which Google takes, that starts over
 
@@ -51,6 +51,7 @@ class UploadBatch(models.Model):
     sender = models.CharField(
         _("sent by"), max_length=20, choices=SyncMethod, db_default=SyncMethod.API, editable=False
     )
+    queue = models.CharField(_("queue"), max_length=32, db_default=CONVERSIONS.queue, editable=False)
     size = models.PositiveIntegerField(_("size"), help_text=_("Rows claimed for it."))
     is_probe = models.BooleanField(
         _("is probe"), default=False, help_text=_("One row, sent to test whether the circuit can close.")

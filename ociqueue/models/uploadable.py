@@ -69,7 +69,7 @@ def uploadable_checks(prefix: str = "") -> list[CheckConstraint]:
     return checks(**{f"{prefix}{name}": condition for name, condition in conditions.items()})
 
 
-def failures_of(table: Lifecycle, expected: Mapping[str, ConversionStatus], *, settled: str) -> Failures:
+def failures_of(table: Lifecycle, expected: Mapping[str, ConversionStatus], *, settled: str = "") -> Failures:
     """Return how a queue's failures are grouped; `expected` are codes, with the states in which they are found."""
     return Failures(
         table,

@@ -12,7 +12,7 @@ from kilit.lock.identity import first_at
 from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.reconcile.compare import ANY_ACTION, DAYS, OurCount
-from ociqueue.states import ConversionStatus, SyncMethod
+from ociqueue.states import CONVERSIONS, ConversionStatus, SyncMethod
 
 DUE_AFTER = timedelta(hours=24)  # until then Google may still be counting
 CLOCKS_DIFFER_BY = timedelta(minutes=1)
@@ -45,7 +45,9 @@ class OurDays:
         """Count uploads by their answers; before `mapped_since` it is not known which action a name meant."""
         found: Counter[tuple[str, date, date, bool, bool, str]] = Counter()
         columns = ("sent_at", "answered_at", "by_action", "size", "sender")
-        batches = UploadBatch.objects.filter(site=self.site, created_at__gte=self.since - ANSWERED_WITHIN)
+        batches = UploadBatch.objects.filter(
+            site=self.site, queue=CONVERSIONS.queue, created_at__gte=self.since - ANSWERED_WITHIN
+        )
         sent = batches.filter(sent_at__isnull=False).values_list(*columns)
         for sent_at, answered_at, by_action, size, sender in sent.iterator():
             first = self._day(sent_at - CLOCKS_DIFFER_BY)

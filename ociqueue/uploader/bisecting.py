@@ -2,19 +2,19 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
-from ociqueue.models import Conversion
 from ociqueue.states import Category
 from ociqueue.uploader.results import Disposition, RowResult
 
-Send = Callable[[list[Conversion]], list[RowResult]]
-Part = tuple[list[Conversion], list[RowResult]]
+Send = Callable[[list[Any]], list[RowResult]]
+Part = tuple[list[Any], list[RowResult]]
 
 # When each of eight parts is rejected, a row is hardly the cause: then only one part is bisected, down to a single row.
 ENOUGH_PARTS = 8
 
 
-def bisect_rejected(rows: list[Conversion], send: Send) -> list[RowResult]:
+def bisect_rejected(rows: list[Any], send: Send) -> list[RowResult]:
     """Send all rows at once, then halves of what is rejected as a whole, until each row has its own result."""
     parts: list[Part] = [(rows, send(rows))]
     while any(can_be_halved(results) for _, results in parts):

@@ -5,14 +5,15 @@ from contextlib import suppress
 from uuid import UUID
 
 from kilit.access.encryption import DecryptionError
-from ociqueue.models import Circuit, Conversion, Credentials, Site, UploadBatch
+from ociqueue.models import Circuit, Credentials, Site, UploadBatch
+from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import UPLOADED_HERE, Category
 from ociqueue.uploader.providers import PROVIDERS, sender_of
 from ociqueue.uploader.results import GATES, Disposition, RowResult
 
 
 def update_circuits(
-    site: Site, rows: Sequence[Conversion], results: Sequence[RowResult], *, probe: Circuit | None, outage: bool
+    site: Site, rows: Sequence[Uploadable], results: Sequence[RowResult], *, probe: Circuit | None, outage: bool
 ) -> list[str]:
     """Open and close circuits; return notes if the site as a whole has to stop, else nothing."""
     tripped = trip_circuits(site, rows, results, outage=outage)
@@ -27,7 +28,7 @@ def update_circuits(
 
 
 def update_circuits_by_verdict(
-    batch: UploadBatch, rows: Sequence[Conversion], results: Sequence[RowResult]
+    batch: UploadBatch, rows: Sequence[Uploadable], results: Sequence[RowResult]
 ) -> list[str]:
     """Open circuits that only the verdict on a probe closes, and close them when such a verdict passes."""
     site = Site.objects.get(pk=batch.site_id)
@@ -46,7 +47,7 @@ def update_circuits_by_verdict(
 
 def trip_circuits(
     site: Site,
-    rows: Sequence[Conversion],
+    rows: Sequence[Uploadable],
     results: Sequence[RowResult],
     *,
     outage: bool,
@@ -71,9 +72,9 @@ def trip_circuits(
     return tripped
 
 
-def distinct_results(rows: Sequence[Conversion], results: Sequence[RowResult]) -> list[tuple[Conversion, RowResult]]:
+def distinct_results(rows: Sequence[Uploadable], results: Sequence[RowResult]) -> list[tuple[Uploadable, RowResult]]:
     """Return the first row of each kind of result: two thousand rows usually say the same about the account."""
-    found: dict[tuple[object, ...], tuple[Conversion, RowResult]] = {}
+    found: dict[tuple[object, ...], tuple[Uploadable, RowResult]] = {}
     for row, result in zip(rows, results, strict=True):
         action = row.action if result.disposition == Disposition.GATE_ACTION else ""
         kind = (result.disposition, result.category, result.whole_request, result.everywhere, action)
@@ -81,7 +82,7 @@ def distinct_results(rows: Sequence[Conversion], results: Sequence[RowResult]) -
     return list(found.values())
 
 
-def affected_circuits(site: Site, row: Conversion, result: RowResult, *, outage: bool) -> Iterator[tuple[Site, str]]:
+def affected_circuits(site: Site, row: Uploadable, result: RowResult, *, outage: bool) -> Iterator[tuple[Site, str]]:
     """Return the circuits that a result opens: none, a conversion name's, the site's, or those of several sites."""
     if result.disposition == Disposition.GATE_ACTION:
         yield site, row.action

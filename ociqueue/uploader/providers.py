@@ -7,19 +7,32 @@ from typing import cast
 from django.utils.module_loading import import_string
 
 from ociqueue.models import Credentials, Site
-from ociqueue.states import SyncMethod
+from ociqueue.states import ADJUSTMENTS, CONVERSIONS, SyncMethod
 from ociqueue.uploader.results import LaterProvider, Provider
 
 
 @dataclass(frozen=True)
 class ProviderKind:
-    path: str  # of a class that is called with the site's GoogleAdsAccount
+    # Of classes that are called with the site's GoogleAdsAccount, by the queue whose rows they send.
+    paths: Mapping[str, str]
     answers_later: bool  # whether it is a LaterProvider: its rows wait in UPLOADED for the verdict
 
 
 PROVIDERS: Mapping[SyncMethod, ProviderKind] = {
-    SyncMethod.API: ProviderKind("ociqueue.uploader.googleads.provider.GoogleAds", answers_later=False),
-    SyncMethod.DATA_MANAGER: ProviderKind("ociqueue.uploader.datamanager.provider.DataManager", answers_later=True),
+    SyncMethod.API: ProviderKind(
+        {
+            CONVERSIONS.queue: "ociqueue.uploader.googleads.provider.GoogleAds",
+            ADJUSTMENTS.queue: "ociqueue.uploader.googleads.adjustments.GoogleAdsAdjustments",
+        },
+        answers_later=False,
+    ),
+    SyncMethod.DATA_MANAGER: ProviderKind(
+        {
+            CONVERSIONS.queue: "ociqueue.uploader.datamanager.provider.DataManager",
+            ADJUSTMENTS.queue: "ociqueue.uploader.datamanager.adjustments.DataManagerAdjustments",
+        },
+        answers_later=True,
+    ),
 }
 
 
@@ -27,18 +40,18 @@ def sender_of(site: Site) -> SyncMethod:
     return SyncMethod(site.sync_method)
 
 
-def provider_for(site: Site) -> Provider:
-    """Return the provider of a site's sender with the site's credentials; raise DecryptionError if unreadable."""
-    return _open(site, sender_of(site))
+def provider_for(site: Site, sender: SyncMethod | None = None, *, queue: str = CONVERSIONS.queue) -> Provider:
+    """Return a provider with the site's credentials, by default of its sender; raise DecryptionError if unreadable."""
+    return _open(site, sender or sender_of(site), queue)
 
 
-def later_provider_for(site: Site, sender: SyncMethod) -> LaterProvider:
+def later_provider_for(site: Site, sender: SyncMethod, *, queue: str = CONVERSIONS.queue) -> LaterProvider:
     """Return the provider that took an upload, whatever sender the site has now."""
     if not PROVIDERS[sender].answers_later:
         raise ValueError(f"{sender} answers at once")
-    return cast("LaterProvider", _open(site, sender))
+    return cast("LaterProvider", _open(site, sender, queue))
 
 
-def _open(site: Site, sender: SyncMethod) -> Provider:
-    provider: Provider = import_string(PROVIDERS[sender].path)(Credentials.objects.get(site=site).account())
+def _open(site: Site, sender: SyncMethod, queue: str) -> Provider:
+    provider: Provider = import_string(PROVIDERS[sender].paths[queue])(Credentials.objects.get(site=site).account())
     return provider

@@ -4,9 +4,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
-from ociqueue.models import Conversion
 from ociqueue.states import Category
 
 
@@ -82,7 +81,10 @@ class Verdict:
 
 
 class Provider(Protocol):
-    """A way to send rows. One that answers at once returns no RECEIVED; one that answers later returns no ACCEPTED."""
+    """A way to send rows of one queue.
+
+    One that answers at once returns no RECEIVED; one that answers later returns no ACCEPTED.
+    """
 
     def refresh(self) -> None:
         """Log in, so that revoked credentials are known before rows are claimed; raise CredentialsRejected."""
@@ -90,7 +92,7 @@ class Provider(Protocol):
     def can_send(self) -> bool:
         """Return whether a request fits into the provider's quota now; the run asks before it claims rows."""
 
-    def upload(self, batch: Sequence[Conversion], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
+    def upload(self, batch: Sequence[Any], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
         """Send rows and return one result for each, in their order; never raise for an answer of the provider.
 
         `job_id` is our number for the upload; a provider without such numbers ignores it.
@@ -98,7 +100,7 @@ class Provider(Protocol):
         Rows with the same `request_id` were in one request, in the order of `batch`.
         """
 
-    def identities(self, row: Conversion) -> Identities:
+    def identities(self, row: Any) -> Identities:
         """Return what the provider identifies a row by: rows that share one must not be in the same request."""
 
 
@@ -108,5 +110,5 @@ class LaterProvider(Provider, Protocol):
     def can_ask(self) -> bool:
         """Return whether a question for a verdict fits into the provider's quota now, and count it."""
 
-    def verdict(self, request_id: str, rows: Sequence[Conversion]) -> Verdict:
+    def verdict(self, request_id: str, rows: Sequence[Any]) -> Verdict:
         """Ask what became of a request with these rows, in the order that was sent; never raise for an answer."""

@@ -14,11 +14,11 @@ from django.db.models.functions import Now
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 from kilit.lock.text import strip_control_chars
-from ociqueue.models import Conversion, Receipt, UploadBatch
+from ociqueue.models import Receipt, UploadBatch
 from ociqueue.models.per_row import PerRowValues
-from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.models.receipt import FIRST_CHECK_AFTER
-from ociqueue.models.sending import failure
+from ociqueue.models.sending import UploadableQuerySet, failure
+from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import Category
 from ociqueue.uploader.results import GATES, UPLOADER_ERROR, Disposition, RowResult
 
@@ -26,7 +26,8 @@ TOO_EARLY_AFTER = timedelta(hours=6)  # what Google asks for when a click or an 
 ALREADY_THERE = "Google has it already: the answer to an earlier upload was lost."
 ATTEMPT_FORGIVEN = (*GATES, Disposition.UNSENT)
 PUT_OFF = (Disposition.RETRY, Disposition.DEFER, *ATTEMPT_FORGIVEN)
-RowResults = list[tuple[Conversion, RowResult]]
+RowResults = list[tuple[Uploadable, RowResult]]
+Rows = UploadableQuerySet[Any]
 
 
 @dataclass
@@ -51,7 +52,7 @@ class UploadTally:
 
 
 def settle(
-    batch: UUID, rows: Sequence[Conversion], results: Sequence[RowResult], *, is_probe: bool = False
+    batch: UUID, rows: Sequence[Uploadable], results: Sequence[RowResult], *, is_probe: bool = False
 ) -> UploadTally:
     """Move each row by its result; rows taken back meanwhile are skipped, with an event.
 
@@ -79,18 +80,24 @@ def settle(
     return UploadTally(stored.accepted, stored.received, stored.failed, stored.put_off, stored.late, batches=1)
 
 
-def put_back(batch: UUID, rows: Sequence[Conversion], result: RowResult) -> None:
+def rows_like(rows: Sequence[Uploadable]) -> Rows:
+    """Return all rows of the queue that these are of."""
+    found: Rows = type(rows[0])._default_manager.all()  # type: ignore[assignment]
+    return found
+
+
+def put_back(batch: UUID, rows: Sequence[Uploadable], result: RowResult) -> None:
     """Release rows that an upload does not send; call it before the upload is marked as sent."""
     if not rows:
         return
     with transaction.atomic():
         errors = error_values([(row, result) for row in rows], is_probe=False)
-        released = Conversion.objects.in_batch(batch).put_off(errors)
+        released = rows_like(rows).in_batch(batch).put_off(errors)
         count = len(released)
         UploadBatch.objects.filter(pk=batch).update(put_off=F("put_off") + count, unsent=F("unsent") + count)
 
 
-def count_by_action(rows: Sequence[Conversion], results: Sequence[RowResult]) -> dict[str, dict[str, int]]:
+def count_by_action(rows: Sequence[Uploadable], results: Sequence[RowResult]) -> dict[str, dict[str, int]]:
     """Count what the provider answered by conversion name, as the provider counts it in its own summaries.
 
     This is not what became of the rows: one that is too recent fails at Google and is deferred here.
@@ -112,8 +119,8 @@ def _counted_as(result: RowResult) -> str:
     return "accepted" if result.disposition == Disposition.ACCEPTED else "failed"
 
 
-def _move(batch: UUID, rows: Sequence[Conversion], results: Sequence[RowResult], *, is_probe: bool) -> UploadTally:
-    held = Conversion.objects.in_batch(batch)
+def _move(batch: UUID, rows: Sequence[Uploadable], results: Sequence[RowResult], *, is_probe: bool) -> UploadTally:
+    held = rows_like(rows).in_batch(batch)
     by_kind: dict[str, RowResults] = defaultdict(list)
     for row, result in zip(rows, results, strict=True):
         by_kind[kind_of(row, result)].append((row, result))
@@ -128,15 +135,16 @@ def _move(batch: UUID, rows: Sequence[Conversion], results: Sequence[RowResult],
     taken = _receive(batch, held, received) if received else set()
     failed = held.refuse(error_values(rejected, is_probe=is_probe)) if rejected else set()
     waiting = held.put_off(error_values(put_off, is_probe=is_probe)) if put_off else set()
-    capped = Conversion.objects.filter(pk__any_of=waiting).cap() if waiting else 0
+    capped = rows_like(rows).filter(pk__any_of=waiting).cap() if waiting else 0
     settled = moved | taken | failed | waiting
     late = len(rows) - len(settled)
     if late:
-        note_late(batch, {row.pk: result for row, result in zip(rows, results, strict=True) if row.pk not in settled})
+        answers = {row.pk: result for row, result in zip(rows, results, strict=True) if row.pk not in settled}
+        note_late(batch, answers, among=rows_like(rows))
     return UploadTally(len(moved), len(taken), len(failed) + capped, len(waiting) - capped, late, batches=1)
 
 
-def _receive(batch: UUID, held: ConversionQuerySet, received: RowResults) -> set[UUID]:
+def _receive(batch: UUID, held: Rows, received: RowResults) -> set[UUID]:
     """Store a receipt for each request, also with rows that were taken back: the verdict names places in it."""
     requests: dict[str, list[UUID]] = defaultdict(list)
     for row, result in received:
@@ -149,21 +157,21 @@ def _receive(batch: UUID, held: ConversionQuerySet, received: RowResults) -> set
     taken = held.receive(_request_ids(received))
     warned = [(row.pk, result.warnings) for row, result in received if result.warnings]
     if warned:
-        note_warnings(batch, dict(warned))
+        note_warnings(batch, dict(warned), among=held.model.objects.all())
     return taken
 
 
-def note_warnings(batch: UUID, warnings: Mapping[UUID, tuple[str, ...]]) -> None:
+def note_warnings(batch: UUID, warnings: Mapping[UUID, tuple[str, ...]], *, among: Rows) -> None:
     """Record what the provider ignored in rows that it took."""
     by_text: dict[tuple[str, ...], list[UUID]] = defaultdict(list)
     for pk, texts in warnings.items():
         by_text[texts].append(pk)
     for texts, ids in by_text.items():
         details = {"batch": str(batch), "warnings": list(texts)}
-        Event.objects.record_each(Conversion.objects.filter(pk__any_of=ids), "PROVIDER_WARNING", details=details)
+        Event.objects.record_each(among.filter(pk__any_of=ids), "PROVIDER_WARNING", details=details)
 
 
-def kind_of(row: Conversion, result: RowResult) -> str:
+def kind_of(row: Uploadable, result: RowResult) -> str:
     if result.disposition == Disposition.ACCEPTED:
         return "accepted"
     if result.disposition == Disposition.RECEIVED:
@@ -187,7 +195,7 @@ def error_values(results: RowResults, *, is_probe: bool) -> PerRowValues:
     return PerRowValues({row.pk: error_columns(row, result, is_probe=is_probe) for row, result in results})
 
 
-def error_columns(row: Conversion, result: RowResult, *, is_probe: bool) -> dict[str, Any]:
+def error_columns(row: Uploadable, result: RowResult, *, is_probe: bool) -> dict[str, Any]:
     wait = _wait(result)
     return {
         **failure(result.code, result.category or "", strip_control_chars(result.message)),
@@ -221,14 +229,14 @@ def _wait(result: RowResult) -> timedelta | None:
     return result.retry_after
 
 
-def note_late(batch: UUID, results: Mapping[UUID, RowResult]) -> None:
+def note_late(batch: UUID, results: Mapping[UUID, RowResult], *, among: Rows) -> None:
     """Record what the provider answered for rows that were taken back meanwhile."""
     by_answer: dict[tuple[str, str, str], list[UUID]] = defaultdict(list)
     for pk, result in results.items():
         by_answer[result.disposition, result.code, result.message].append(pk)
     for (disposition, code, text), ids in by_answer.items():
         details = {"batch": str(batch), "answer": disposition, "request_id": results[ids[0]].request_id}
-        rows = Conversion.objects.filter(pk__any_of=ids)
+        rows = among.filter(pk__any_of=ids)
         Event.objects.record_each(
             rows, "LATE_ANSWER", message=text, details={**details, **({"code": code} if code else {})}
         )

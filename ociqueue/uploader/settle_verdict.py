@@ -8,12 +8,21 @@ from django.db import transaction
 
 from kilit.lock.audit import for_reason
 from kilit.lock.text import strip_control_chars
-from ociqueue.models import Circuit, Conversion, Receipt, UploadBatch
+from ociqueue.models import Circuit, Receipt, UploadBatch
 from ociqueue.models.per_row import PerRowValues
+from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import Category
 from ociqueue.uploader.circuits import update_circuits_by_verdict
 from ociqueue.uploader.results import Disposition, RowResult, Verdict, VerdictStatus
-from ociqueue.uploader.settle import ALREADY_THERE, RowResults, error_columns, kind_of, note_late, note_warnings
+from ociqueue.uploader.settle import (
+    ALREADY_THERE,
+    RowResults,
+    error_columns,
+    kind_of,
+    note_late,
+    note_warnings,
+    rows_like,
+)
 
 UNPROVEN = "VERDICT_UNPROVEN"
 LOST = "VERDICT_LOST"
@@ -42,7 +51,7 @@ class VerdictTally:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
-def settle_verdict(receipt: Receipt, rows: Sequence[Conversion], verdict: Verdict) -> VerdictTally:
+def settle_verdict(receipt: Receipt, rows: Sequence[Uploadable], verdict: Verdict) -> VerdictTally:
     """Move the rows of a request by its verdict; rows taken back meanwhile are skipped, with an event.
 
     `rows` are all rows of the request in the order that was sent. A second call for the same receipt changes nothing.
@@ -104,9 +113,10 @@ def _keep_circuit_open(batch: UploadBatch, results: list[RowResult]) -> list[Row
 
 
 def _move(
-    batch: UploadBatch, rows: Sequence[Conversion], results: Sequence[RowResult], *, is_lost: bool, alone: bool
+    batch: UploadBatch, rows: Sequence[Uploadable], results: Sequence[RowResult], *, is_lost: bool, alone: bool
 ) -> VerdictTally:
-    waiting = Conversion.objects.received_in(batch.pk)
+    every = rows_like(rows)
+    waiting = every.received_in(batch.pk)
     by_kind: dict[str, RowResults] = defaultdict(list)
     for row, result in zip(rows, results, strict=True):
         by_kind["lost" if is_lost else kind_of(row, result)].append((row, result))
@@ -124,14 +134,14 @@ def _move(
         put_off |= waiting.put_off(values, alone=True)
     elif by_kind["lost"]:
         put_off |= waiting.lose(_values(batch, by_kind["lost"]), alone=alone)
-    capped = Conversion.objects.filter(pk__any_of=put_off).cap() if put_off else 0
+    capped = every.filter(pk__any_of=put_off).cap() if put_off else 0
     moved = confirmed | rejected | put_off
     answers = {row.pk: result for row, result in zip(rows, results, strict=True)}
     late = {pk: result for pk, result in answers.items() if pk not in moved}
     if late:
-        note_late(batch.pk, late)
+        note_late(batch.pk, late, among=every)
     if warned := {pk: result.warnings for pk, result in answers.items() if result.warnings}:
-        note_warnings(batch.pk, warned)
+        note_warnings(batch.pk, warned, among=every)
     return VerdictTally(len(confirmed), len(rejected) + capped, len(put_off) - capped, len(late))
 
 

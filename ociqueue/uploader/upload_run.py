@@ -6,9 +6,9 @@ No transaction is open while the provider is called, and every step stores what 
 import logging
 import math
 import time
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.conf import settings
@@ -18,36 +18,40 @@ from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as, current_context
 from kilit.lock.identity import uuid7
-from ociqueue.models import Circuit, Conversion, Site, UploadBatch
+from ociqueue.models import Adjustment, Circuit, Conversion, Site, UploadBatch
 from ociqueue.models.circuit import CircuitQuerySet
 from ociqueue.models.sending import LEAST_TRIED_FIRST, OLDEST_FIRST, UploadableQuerySet
+from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import UPLOADED_HERE, Category, SyncMethod
 from ociqueue.uploader.circuits import update_circuits
+from ociqueue.uploader.identities import DUPLICATE_IN_BATCH, split_duplicates
 from ociqueue.uploader.providers import PROVIDERS, provider_for, sender_of
 from ociqueue.uploader.results import UPLOADER_ERROR, CredentialsRejected, Disposition, Provider, RowResult
-from ociqueue.uploader.settle import UploadTally, put_back, settle
+from ociqueue.uploader.routes import Route, routes_of, without_gate
+from ociqueue.uploader.settle import UploadTally, put_back, rows_like, settle
 
 logger = logging.getLogger(__name__)
+
+Row = TypeVar("Row", bound=Uploadable)
 
 ACTOR = "uploader"
 MOST_ROWS = 2000  # Google's limit for one request, in both of its APIs
 MOST_ALONE = 20  # requests of a single row in one upload
 OUTAGE = 2  # uploads lost in a row; a single one may be an accident
 TRY_AGAIN_AFTER = 0.5  # seconds
-DUPLICATE_IN_BATCH = RowResult(
-    Disposition.UNSENT, "TWIN_IN_BATCH", Category.TRANSIENT, "A duplicate of this row is sent first."
-)
 
 
 def due_sites() -> QuerySet[Site]:
     """Return sites that can upload now; the doorbell asks every second, so finished rows must cost nothing."""
     blocking = Circuit.objects.blocking()
     blocking_name = blocking.filter(site=OuterRef("site"), action=OuterRef("action"))
-    rows = Conversion.objects.due().filter(~Exists(blocking_name), site=OuterRef("pk"))
+    conversions, adjustments = (
+        model.objects.due().filter(~Exists(blocking_name), site=OuterRef("pk")) for model in (Conversion, Adjustment)
+    )
     last = UploadBatch.objects.filter(site=OuterRef("pk")).order_by("-created_at").values("created_at")[:1]
     found = Site.objects.filter(
         ~Exists(blocking.filter(site=OuterRef("pk"), action=Circuit.EVERY_ACTION)),
-        Exists(rows),
+        Exists(conversions) | Exists(adjustments),
         sync_method__in=UPLOADED_HERE,
         is_paused=False,
         credentials__isnull=False,
@@ -56,9 +60,16 @@ def due_sites() -> QuerySet[Site]:
     return found.order_by(Subquery(last).asc(nulls_first=True), "pk")
 
 
+def is_due() -> bool:
+    """Return whether the doorbell has to ring: something can be sent, or waits in vain."""
+    return due_sites().exists() or Adjustment.objects.unsendable().exists()
+
+
 def upload_due(*, sites: QuerySet[Site] | None = None, seconds: float | None = None) -> UploadTally:
     """Upload due rows for about so many seconds at most; the doorbell rings again for the rest."""
     with acting_as(current_context().actor or ACTOR):
+        with transaction.atomic():
+            Adjustment.objects.end_unsendable()
         return UploadRun(due_sites() if sites is None else sites).upload(seconds=seconds)
 
 
@@ -81,7 +92,7 @@ class UploadRun:
 
     def __init__(self, sites: QuerySet[Site]) -> None:
         self.sites = sites
-        self.providers: dict[tuple[UUID, SyncMethod], Provider] = {}
+        self.providers: dict[tuple[UUID, SyncMethod, str], Provider] = {}
         self.tally = UploadTally()
 
     def upload(self, *, seconds: float | None = None) -> UploadTally:
@@ -108,11 +119,16 @@ class UploadRun:
             return False
 
     def _turn(self, site: Site) -> bool:
-        turn = next_turn(site)
-        provider = self._logged_in(site) if turn else None
+        """Upload one batch by each route; return whether any may have more to send."""
+        turns = [self._send(site, route) for route in routes_of(site)]
+        return any(turns)
+
+    def _send(self, site: Site, route: Route) -> bool:
+        turn = next_turn(site, route.rows)
+        provider = self._logged_in(site, route) if turn else None
         if not turn or not provider:
             return False
-        batch, rows = claim(site, turn)
+        batch, rows = claim(site, turn, sender=route.sender)
         rows, duplicates = split_duplicates(provider, rows)
         # Before the upload is marked as sent: after a crash these rows must not count as possibly sent.
         put_back(batch, duplicates, DUPLICATE_IN_BATCH)
@@ -120,21 +136,25 @@ class UploadRun:
         if not rows:
             return False
         results = send(provider, rows, job_id=job_of(batch))
+        if not route.is_sites_own:
+            results = [without_gate(result) for result in results]
         tally = settle_answer(batch, rows, results, is_probe=turn.probe is not None)
         self.tally.add(tally)
         logger.info("upload for site %s: %s", site.public_id, tally)
+        if not route.is_sites_own:
+            return True
         notes = update_circuits(site, rows, results, probe=turn.probe, outage=is_outage(site))
         self.tally.notes += notes
         return not notes
 
-    def _logged_in(self, site: Site) -> Provider | None:
-        """Return the site's provider, logged in, unless its quota is used up for now.
+    def _logged_in(self, site: Site, route: Route) -> Provider | None:
+        """Return the route's provider, logged in, unless its quota is used up for now.
 
         Rejected credentials open the circuit before rows are claimed.
         """
         try:
-            used = (site.pk, sender_of(site))  # the site may get another sender while the run goes on
-            provider = self.providers.get(used) or provider_for(site)
+            used = (site.pk, route.sender, route.queue)  # the site may get another sender while the run goes on
+            provider = self.providers.get(used) or provider_for(site, route.sender, queue=route.queue)
             self.providers[used] = provider
             if not provider.can_send():
                 return None
@@ -158,14 +178,13 @@ def dry_run_upload(site: Site, provider: Provider, *, limit: int = MOST_ROWS) ->
         yield from ((row, DUPLICATE_IN_BATCH) for row in duplicates)
 
 
-def next_turn(site: Site) -> SiteTurn | None:
-    """Return what a site may send now; an open circuit lets one probe through when it is due."""
-    rows = Conversion.objects.for_site(site)
+def next_turn(site: Site, rows: UploadableQuerySet[Any]) -> SiteTurn | None:
+    """Return which of these rows a site may send now; an open circuit lets one probe through when it is due."""
     open_circuits: CircuitQuerySet = Circuit.objects.filter(site=site).open()
     by_action = {circuit.action: circuit for circuit in open_circuits}
     unblocked = rows.exclude(action__in=by_action)
     if whole := by_action.get(Circuit.EVERY_ACTION):
-        taken = open_circuits.filter(pk=whole.pk).take_probe()
+        taken = rows.due().exists() and open_circuits.filter(pk=whole.pk).take_probe()
         # A row of a blocked conversion name says little about the account.
         return SiteTurn(unblocked if unblocked.due().exists() else rows, 1, whole) if taken else None
     for action, circuit in by_action.items():
@@ -175,28 +194,23 @@ def next_turn(site: Site) -> SiteTurn | None:
     return SiteTurn(unblocked)
 
 
-def split_duplicates(provider: Provider, rows: Sequence[Conversion]) -> tuple[list[Conversion], list[Conversion]]:
-    """Of two rows that the provider cannot tell apart, it would accept neither: the second one waits."""
-    seen: set[tuple[Hashable, ...]] = set()
-    unique: list[Conversion] = []
-    duplicates: list[Conversion] = []
-    for row in rows:
-        identities = provider.identities(row)
-        (unique if seen.isdisjoint(identities) else duplicates).append(row)
-        seen |= identities
-    return unique, duplicates
-
-
-def claim(site: Site, turn: SiteTurn) -> tuple[UUID, list[Conversion]]:
-    batch, sender = uuid7(), sender_of(site)
+def claim(site: Site, turn: SiteTurn, *, sender: SyncMethod | None = None) -> tuple[UUID, list[Any]]:
+    """Claim rows for an upload by a sender; by default, and for all but retractions, it is the site's own."""
+    batch, sender = uuid7(), sender or sender_of(site)
     order = LEAST_TRIED_FIRST if turn.probe else OLDEST_FIRST
     with transaction.atomic():
-        rows = claim_rows(turn, batch=batch, sender=sender, order=order)
+        rows = claim_rows(site, turn, batch=batch, sender=sender, order=order)
         if rows:
             is_probe = turn.probe is not None
             job_id = UploadBatch.objects.next_job_id() if sender == SyncMethod.API else None
             UploadBatch.objects.create(
-                pk=batch, site=site, sender=sender, size=len(rows), is_probe=is_probe, job_id=job_id
+                pk=batch,
+                site=site,
+                sender=sender,
+                queue=turn.rows.model.lifecycle.queue,
+                size=len(rows),
+                is_probe=is_probe,
+                job_id=job_id,
             )
     return batch, rows
 
@@ -205,20 +219,26 @@ def job_of(batch: UUID) -> int | None:
     return UploadBatch.objects.values_list("job_id", flat=True).get(pk=batch)
 
 
-def claim_rows(turn: SiteTurn, *, batch: UUID, sender: SyncMethod, order: tuple[str, ...]) -> list[Conversion]:
-    """Claim what is sent together, and a few rows that are sent alone; the claim checks that the sender is the same."""
+def claim_rows(
+    site: Site, turn: SiteTurn, *, batch: UUID, sender: SyncMethod, order: tuple[str, ...]
+) -> list[Uploadable]:
+    """Claim what is sent together, and a few rows that are sent alone.
+
+    The claim checks that the site still has the sender that it had.
+    """
+    own = sender_of(site)
     if not PROVIDERS[sender].answers_later or turn.probe:
-        return turn.rows.claim(limit=turn.limit, batch=batch, sender=sender, order=order)
-    alone = turn.rows.filter(send_alone=True).claim(limit=MOST_ALONE, batch=batch, sender=sender)
+        return turn.rows.claim(limit=turn.limit, batch=batch, sender=own, order=order)
+    alone = turn.rows.filter(send_alone=True).claim(limit=MOST_ALONE, batch=batch, sender=own)
     together = turn.rows.filter(send_alone=False)
-    return together.claim(limit=turn.limit, batch=batch, sender=sender, order=order) + alone
+    return together.claim(limit=turn.limit, batch=batch, sender=own, order=order) + alone
 
 
-def mark_sent(batch: UUID, rows: Sequence[Conversion]) -> list[Conversion]:
+def mark_sent(batch: UUID, rows: Sequence[Row]) -> list[Row]:
     """Record that the upload is being sent, and return the rows it still holds: a sweep may have been faster."""
     if not rows:
         return []
-    held = Conversion.objects.in_batch(batch)
+    held = rows_like(rows).in_batch(batch)
     with transaction.atomic():
         # A sweep or an operator takes a row back before this lock, or knows that it was sent.
         UploadBatch.objects.lock([batch])
@@ -230,7 +250,7 @@ def mark_sent(batch: UUID, rows: Sequence[Conversion]) -> list[Conversion]:
     return still_held if sent else []
 
 
-def send(provider: Provider, rows: Sequence[Conversion], *, job_id: int | None = None) -> list[RowResult]:
+def send(provider: Provider, rows: Sequence[Uploadable], *, job_id: int | None = None) -> list[RowResult]:
     """Call the provider; an exception of its library becomes a result, so that rows do not stay claimed."""
     try:
         results = provider.upload(rows, dry_run=False, job_id=job_id)
@@ -245,7 +265,7 @@ def send(provider: Provider, rows: Sequence[Conversion], *, job_id: int | None =
 
 
 def settle_answer(
-    batch: UUID, rows: Sequence[Conversion], results: Sequence[RowResult], *, is_probe: bool
+    batch: UUID, rows: Sequence[Uploadable], results: Sequence[RowResult], *, is_probe: bool
 ) -> UploadTally:
     """Settle an answer; if the connection was lost during the call, retry, or all rows would be sent again.
 

@@ -18,7 +18,9 @@ from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as, current_context
 from kilit.lock.bulk_sql import fast_instance
 from kilit.lock.text import strip_control_chars
-from ociqueue.models import Conversion, Credentials, Receipt
+from ociqueue.models import Credentials, Receipt
+from ociqueue.models.queues import MODELS
+from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.providers import later_provider_for
 from ociqueue.uploader.results import CredentialsRejected, LaterProvider, Verdict, VerdictStatus
@@ -29,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 NO_CREDENTIALS = "The site has no credentials, so Google cannot be asked."
 # What settling reads of a row; the other columns are loaded on access.
-SETTLED_BY = ("id", "site_id", "action", "outcome_unknown")
+SETTLED_BY = ("id", "site_id", "action", "outcome_unknown", "provider_error_code")
 OPEN = (VerdictStatus.PENDING, VerdictStatus.UNKNOWN)
 
 
@@ -48,7 +50,7 @@ class VerdictRun:
     """A run over the receipts that are due, with one connection to the provider for each site."""
 
     def __init__(self) -> None:
-        self.providers: dict[tuple[UUID, SyncMethod], LaterProvider] = {}
+        self.providers: dict[tuple[UUID, SyncMethod, str], LaterProvider] = {}
         self.without_quota: set[UUID] = set()
         self.tally = VerdictTally()
 
@@ -86,7 +88,7 @@ class VerdictRun:
             self.tally.add(tally)
             logger.info("verdict on request %s: %s %s", receipt.request_id, verdict.status, tally)
 
-    def _ask(self, receipt: Receipt, rows: Sequence[Conversion]) -> Verdict | None:
+    def _ask(self, receipt: Receipt, rows: Sequence[Uploadable]) -> Verdict | None:
         """Return the verdict, UNKNOWN if the provider cannot be asked, or None if a question does not fit the quota."""
         try:
             provider = self._provider(receipt)
@@ -98,8 +100,9 @@ class VerdictRun:
 
     def _provider(self, receipt: Receipt) -> LaterProvider:
         """Return the provider that took the request, logged in with the site's credentials."""
-        used = (receipt.batch.site_id, SyncMethod(receipt.batch.sender))
-        provider = self.providers.get(used) or later_provider_for(receipt.batch.site, used[1])
+        batch = receipt.batch
+        used = (batch.site_id, SyncMethod(batch.sender), batch.queue)
+        provider = self.providers.get(used) or later_provider_for(batch.site, used[1], queue=batch.queue)
         self.providers[used] = provider
         provider.refresh()
         return provider
@@ -109,9 +112,10 @@ class VerdictRun:
         Receipt.objects.open().filter(pk=receipt.pk).update(note=strip_control_chars(note)[:1000])
 
 
-def rows_of(receipt: Receipt) -> list[Conversion]:
+def rows_of(receipt: Receipt) -> list[Uploadable]:
     """Return the rows of a request in the order that was sent; the verdict names rows by their place in it."""
-    values = Conversion.objects.filter(pk__any_of=receipt.row_ids).values_list(*SETTLED_BY)
-    found = {row[0]: fast_instance(Conversion, values.db, SETTLED_BY, row) for row in values}
+    model = MODELS[receipt.batch.queue]
+    values = model._default_manager.filter(pk__any_of=receipt.row_ids).values_list(*SETTLED_BY)
+    found = {row[0]: fast_instance(model, values.db, SETTLED_BY, row) for row in values}
     # A row that was pruned meanwhile keeps its place.
-    return [found.get(pk) or Conversion(pk=pk) for pk in receipt.row_ids]
+    return [found.get(pk) or model(id=pk) for pk in receipt.row_ids]

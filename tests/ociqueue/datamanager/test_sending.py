@@ -28,6 +28,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 OTHER_ACTION = {"conversion_actions": {"Teklif": "customers/1234567890/conversionActions/8"}}
 
 
+def next_turn(site):
+    return upload_run.next_turn(site, Conversion.objects.for_site(site))
+
+
 def row(**columns):
     values = {
         "action": "Satış",
@@ -229,7 +233,7 @@ def upload_run_once(site) -> None:
     """Send one batch; the run would go on with what was put back."""
     provider = upload_run.provider_for(site)
     provider.refresh()
-    batch, rows = upload_run.claim(site, upload_run.next_turn(site))
+    batch, rows = upload_run.claim(site, next_turn(site))
     rows = upload_run.mark_sent(batch, rows)
     upload_run.settle(batch, rows, upload_run.send(provider, rows))
 

@@ -21,6 +21,10 @@ from tests.support.waiting import PATIENCE
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+def next_turn(site):
+    return upload_run.next_turn(site, Conversion.objects.for_site(site))
+
+
 def test_two_uploaders_share_the_work_and_send_nothing_twice(google, api_site, make_rows, in_threads) -> None:
     make_rows(api_site, count=30)
 
@@ -84,7 +88,7 @@ def test_an_answer_outlives_the_connection_that_was_lost_meanwhile(google, api_s
 def test_an_answer_settles_once(google, api_site, make_rows) -> None:
     """The connection may be lost after the commit and before its confirmation: settling again changes nothing."""
     make_rows(api_site, count=2)
-    batch, rows = upload_run.claim(api_site, upload_run.next_turn(api_site))
+    batch, rows = upload_run.claim(api_site, next_turn(api_site))
     upload_run.mark_sent(batch, rows)
     taken = [RowResult(Disposition.ACCEPTED, request_id="r" * 100)] * 2
 
@@ -99,10 +103,10 @@ def test_an_answer_settles_once(google, api_site, make_rows) -> None:
 def test_a_swept_uploader_cannot_settle_the_next_ones_claim(google, api_site, make_rows) -> None:
     """Rule 4: the rows are PROCESSING again, but for another batch; only that one's answer counts."""
     make_rows(api_site, count=2)
-    slow, slow_rows = upload_run.claim(api_site, upload_run.next_turn(api_site))
+    slow, slow_rows = upload_run.claim(api_site, next_turn(api_site))
     upload_run.mark_sent(slow, slow_rows)
     Conversion.objects.recover(min_age=-timedelta(minutes=1))
-    quick, quick_rows = upload_run.claim(api_site, upload_run.next_turn(api_site))
+    quick, quick_rows = upload_run.claim(api_site, next_turn(api_site))
     upload_run.mark_sent(quick, quick_rows)
 
     late = upload_run.settle(slow, slow_rows, [RowResult(Disposition.FATAL, "X", Category.VALIDATION)] * 2)
@@ -115,7 +119,7 @@ def test_a_swept_uploader_cannot_settle_the_next_ones_claim(google, api_site, ma
 
 def test_a_batch_that_was_swept_before_it_was_sent_is_not_sent(google, api_site, make_rows) -> None:
     make_rows(api_site, count=2)
-    batch, rows = upload_run.claim(api_site, upload_run.next_turn(api_site))
+    batch, rows = upload_run.claim(api_site, next_turn(api_site))
     Conversion.objects.recover(min_age=-timedelta(minutes=1))
 
     assert upload_run.mark_sent(batch, rows) == []
@@ -125,7 +129,7 @@ def test_a_batch_that_was_swept_before_it_was_sent_is_not_sent(google, api_site,
 
 def test_a_batch_that_lost_a_row_before_it_was_sent_sends_the_others(google, api_site, make_rows) -> None:
     lost, *kept = make_rows(api_site, count=3)
-    batch, rows = upload_run.claim(api_site, upload_run.next_turn(api_site))
+    batch, rows = upload_run.claim(api_site, next_turn(api_site))
     Conversion.objects.filter(pk=lost.pk).reset_to_queued()
 
     still = upload_run.mark_sent(batch, rows)
@@ -183,8 +187,8 @@ def test_one_sites_accident_is_no_other_sites(google, make_api_site, make_rows, 
     broken, fine = make_api_site(name="broken"), make_api_site(name="fine")
     make_rows(broken, count=1)
     make_rows(fine, count=1)
-    next_turn = upload_run.next_turn
-    monkeypatch.setattr(upload_run, "next_turn", lambda site: 1 / 0 if site == broken else next_turn(site))
+    real = upload_run.next_turn
+    monkeypatch.setattr(upload_run, "next_turn", lambda site, rows: 1 / 0 if site == broken else real(site, rows))
 
     tally = upload_due()
 
@@ -207,7 +211,7 @@ def test_what_is_taken_back_while_it_goes_out_is_known_to_have_gone_out(
 ) -> None:
     """The upload has looked at its rows and is about to say that it is sent; the other comes in between."""
     make_rows(api_site, count=2)
-    batch, rows = upload_run.claim(api_site, upload_run.next_turn(api_site))
+    batch, rows = upload_run.claim(api_site, next_turn(api_site))
     looked, taken = Signal(), Signal()
     send = UploadBatchQuerySet.mark_sent
 
@@ -240,7 +244,7 @@ def test_an_answer_and_whoever_takes_the_rows_back_do_not_lock_each_other_out(
 ) -> None:
     """Both lock rows first and then the upload; the other way round one of them would be a deadlock's victim."""
     make_rows(api_site, count=3)
-    batch, rows = upload_run.claim(api_site, upload_run.next_turn(api_site))
+    batch, rows = upload_run.claim(api_site, next_turn(api_site))
     rows = upload_run.mark_sent(batch, rows)
     rows_locked, never = Signal(), Signal()
     keep = UploadBatchQuerySet.lock

@@ -16,6 +16,10 @@ from tests.support.uploads import account, states
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+def next_turn(site):
+    return upload_run.next_turn(site, Conversion.objects.for_site(site))
+
+
 def change_sender(site: Site, sender: SyncMethod) -> None:
     Site.objects.filter(pk=site.pk).update(sync_method=sender)
     site.sync_method = sender
@@ -79,7 +83,7 @@ def test_a_late_script_cannot_settle_what_an_upload_holds(google, moving_site, m
     Conversion.objects.recover()
     google.errors["bad"] = [{"family": "conversion_upload_error", "name": "EXPIRED_EVENT"}]
 
-    batch, rows = upload_run.claim(moving_site, upload_run.next_turn(moving_site))
+    batch, rows = upload_run.claim(moving_site, next_turn(moving_site))
     for path in ("oci/ack", "oci/ack-failed"):
         body = {"siteId": moving_site.public_id, "queueIds": [item["id"]], "errorCategory": "VALIDATION"}
         reported = script.post(path, body).json()
@@ -99,7 +103,7 @@ def test_what_an_upload_holds_stays_with_it_when_its_site_moves_to_a_script(
     script = Api(site_key(api_site))
 
     provider = upload_run.provider_for(api_site)
-    batch, rows = upload_run.claim(api_site, upload_run.next_turn(api_site))
+    batch, rows = upload_run.claim(api_site, next_turn(api_site))
     change_sender(api_site, SyncMethod.SCRIPT)
     handed_out = script.claim(api_site)
     results = upload_run.send(provider, upload_run.mark_sent(batch, rows))

@@ -1,0 +1,247 @@
+"""An adjustment to a conversion that Google may have: it is retracted, or gets another value."""
+
+from typing import Self
+from uuid import UUID
+
+import pgtrigger
+from django.db import models
+from django.db.models import Exists, Index, OuterRef, Q, UniqueConstraint
+from django.utils.translation import gettext_lazy as _
+
+from kilit.lock.constraints import checks
+from kilit.lock.prefixes import prefix_index
+from kilit.lock.triggers import after_statement, lifecycle_triggers
+from ociqueue.models.batch import UploadBatch
+from ociqueue.models.conversion import Conversion
+from ociqueue.models.limits import ATTEMPTS
+from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.models.sending import NO_ERROR, Changes, UploadableQuerySet, failure
+from ociqueue.models.site import Site
+from ociqueue.models.uploadable import FACTS, Uploadable, failures_of, uploadable_checks
+from ociqueue.states import (
+    ADJUSTMENTS,
+    CONVERSIONS,
+    ENDED,
+    EXPECTED_ADJUSTMENT_FAILURES,
+    IN_UPLOAD,
+    LIVE,
+    WAITING,
+    AdjustmentKind,
+    Category,
+    ConversionStatus,
+)
+
+ADJUSTMENT_PREFIX = "adj_"
+FAILURES = failures_of(ADJUSTMENTS, EXPECTED_ADJUSTMENT_FAILURES)
+OVERTAKEN = "A newer adjustment of the same conversion takes its place."
+NOT_UPLOADED = "The conversion failed, so there is nothing to adjust."
+MAYBE_UPLOADED = (
+    "The conversion failed and its outcome is unknown: Google may have counted it. Look it up in Google Ads by its"
+    " order id."
+)
+RETRACTED = "It was retracted before it was sent."
+
+# What is sent to Google must be allowed by the conversion as it is now, whatever sent it.
+CLAIM_ALLOWED = """
+    IF NEW.is_overtaken OR NOT EXISTS (
+      SELECT FROM offline_conversion_queue WHERE id = NEW.original_id AND status = 'COMPLETED'
+    ) THEN
+      RAISE EXCEPTION USING ERRCODE = 'check_violation',
+        MESSAGE = format('adjustment %s cannot be claimed', NEW.id),
+        HINT = 'Its conversion must be COMPLETED, and no newer adjustment may exist.';
+    END IF;
+    RETURN NEW;
+"""
+ENTRY_ALLOWED = """
+    IF EXISTS (
+      SELECT FROM ociqueue_adjustment WHERE original_id = NEW.original_id
+        AND (kind = 'RETRACTION' OR adjusted_at >= NEW.adjusted_at)
+    ) THEN
+      RAISE EXCEPTION USING ERRCODE = 'check_violation',
+        MESSAGE = format('conversion %s cannot be adjusted at %s', NEW.original_id, NEW.adjusted_at),
+        HINT = 'Adjustments of a conversion follow each other in time, and nothing follows a retraction.';
+    END IF;
+    RETURN NEW;
+"""
+# The timeline of the conversion shows what became of its adjustments.
+RECORD_ON_ORIGINAL = """
+    INSERT INTO lock_event (queue, object_id, event_type, from_state, to_state, actor, message, details, created_at)
+    SELECT '{queue}', n.original_id, {event_type}, c.status, c.status,
+      coalesce(nullif(current_setting('kilit.actor', true), ''), session_user), {message},
+      jsonb_strip_nulls(jsonb_build_object('adjustment', '{prefix}' || n.id, 'kind', n.kind, 'value', n.value,
+        'currency', nullif(n.currency, ''), 'code', nullif(n.provider_error_code, ''))), now()
+    FROM {rows} JOIN offline_conversion_queue c ON c.id = n.original_id {where};
+    RETURN NULL;
+"""
+ADDED = RECORD_ON_ORIGINAL.format(
+    queue=CONVERSIONS.queue,
+    prefix=ADJUSTMENT_PREFIX,
+    event_type="'ADJUSTMENT_ADDED'",
+    message="coalesce(current_setting('kilit.reason', true), '')",
+    rows="new_rows n",
+    where="",
+)
+MOVED = RECORD_ON_ORIGINAL.format(
+    queue=CONVERSIONS.queue,
+    prefix=ADJUSTMENT_PREFIX,
+    event_type="'ADJUSTMENT_' || n.status",
+    message="n.last_error",
+    rows="new_rows n JOIN old_rows o ON o.id = n.id",
+    where="WHERE n.status IN ('UPLOADED', 'COMPLETED', 'FAILED') AND n.status <> o.status",
+)
+
+
+class AdjustmentQuerySet(UploadableQuerySet["Adjustment"]):
+    def retryable(self) -> Self:
+        return self.exclude(is_overtaken=True, status=ConversionStatus.FAILED)
+
+    def newest(self) -> Self:
+        return self.filter(is_overtaken=False)
+
+    def due(self) -> Self:
+        """Return what may be claimed now: the conversion is COMPLETED, this is its newest, and none is in flight."""
+        in_flight = Adjustment.objects.filter(original=OuterRef("original"), status__in=IN_UPLOAD)
+        return super().due().newest().filter(~Exists(in_flight), original__status=ConversionStatus.COMPLETED)
+
+    def overtaken(self) -> Self:
+        return self.waiting().filter(is_overtaken=True)
+
+    def without_original(self) -> Self:
+        """Return what waits for a conversion that failed, except a retraction that ends with it."""
+        return self.waiting().newest().filter(original__status=ConversionStatus.FAILED)
+
+    def of_unsent(self) -> Self:
+        """Return retractions of conversions that wait and that Google cannot have."""
+        unsent = Q(original__status__in=WAITING, original__outcome_unknown=False)
+        return self.waiting().newest().filter(unsent, kind=AdjustmentKind.RETRACTION)
+
+    def unsendable(self) -> Self:
+        """Return what waits and will not be sent: what `end_unsendable` would end now."""
+        return self.overtaken() | self.without_original() | self.of_unsent()
+
+    def end_unsendable(self) -> set[UUID]:
+        """End what waits and will not be sent, each with its reason; call it in a transaction.
+
+        Conversions are locked before adjustments, as everywhere, and then asked again: a claim may have been faster.
+        """
+        originals = Conversion.objects.filter(pk__in=self.of_unsent().values("original"))
+        originals.lock_in_order()
+        self.unsendable().lock_in_order()
+        return self._retract_unsent(originals) | self._overtake() | self._lose_original()
+
+    def _retract_unsent(self, originals: ConversionQuerySet) -> set[UUID]:
+        """End conversions that were retracted before they were sent, and their retractions as done."""
+        error = failure("RETRACTED_BEFORE_UPLOAD", Category.PERMANENT, RETRACTED)
+        unsent = originals.filter(outcome_unknown=False)
+        moved = unsent.move_each("retract", next_retry_at=None, claimed_at=None, is_retracted=True, **error)
+        mine = self.waiting().newest().filter(original__in=moved, kind=AdjustmentKind.RETRACTION)
+        done: Changes = {**NO_ERROR, "next_retry_at": None, "claimed_at": None, "outcome_unknown": False}
+        return mine.move_each("finish_unsent", **done) if moved else set()
+
+    def _overtake(self) -> set[UUID]:
+        error = failure("OVERTAKEN", Category.PERMANENT, OVERTAKEN)
+        return self.overtaken().move_each("overtake", next_retry_at=None, **error)
+
+    def _lose_original(self) -> set[UUID]:
+        ended = set()
+        for outcome_unknown, message in ((False, NOT_UPLOADED), (True, MAYBE_UPLOADED)):
+            error = failure("ORIGINAL_NOT_UPLOADED", Category.PERMANENT, message)
+            rows = self.without_original().filter(original__outcome_unknown=outcome_unknown)
+            ended |= rows.move_each("lose_original", next_retry_at=None, **error)
+        return ended
+
+
+class Adjustment(Uploadable):
+    """One adjustment. The newest of a conversion counts: older ones that wait are overtaken."""
+
+    lifecycle = ADJUSTMENTS
+    SENT = (
+        *("id", "site", "status", "kind", "original", "action", "order_id", "value", "currency", "adjusted_at"),
+        *("attempt_count", "outcome_unknown", "open_batch", "send_alone", "provider_error_code"),
+    )
+
+    site = models.ForeignKey(
+        Site, verbose_name=_("site"), db_index=False, on_delete=models.PROTECT, related_name="adjustments"
+    )
+    original = models.ForeignKey(
+        Conversion, verbose_name=_("conversion"), on_delete=models.PROTECT, related_name="adjustments"
+    )
+    kind = models.CharField(_("kind"), max_length=11, choices=AdjustmentKind)
+    value = models.DecimalField(_("new value"), max_digits=15, decimal_places=3, null=True)
+    currency = models.CharField(max_length=3, blank=True)
+    adjusted_at = models.DateTimeField(
+        _("adjusted at"), help_text=_("Fixed at entry and later than any before: Google ignores an older one.")
+    )
+    source_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001 - unique only when given
+    # On the row itself, so that a retry that waited for its lock reads it again.
+    is_overtaken = models.BooleanField(
+        _("overtaken"), db_default=False, editable=False, help_text=_("A newer adjustment takes its place.")
+    )
+    open_batch = models.ForeignKey(
+        UploadBatch, null=True, db_index=False, on_delete=models.PROTECT, related_name="open_adjustments"
+    )
+
+    objects = AdjustmentQuerySet.as_manager()
+
+    class Meta(Uploadable.Meta):
+        abstract = False
+        verbose_name, verbose_name_plural = _("adjustment"), _("adjustments")
+        triggers = [
+            *lifecycle_triggers(ADJUSTMENTS, scope="site_id", facts=FACTS, facts_of_new=False, finished=ENDED),
+            *FAILURES.triggers(),
+            pgtrigger.Trigger(
+                name="claim_allowed",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Condition("NEW.status = 'PROCESSING' AND OLD.status <> 'PROCESSING'"),
+                func=CLAIM_ALLOWED,
+            ),
+            pgtrigger.Trigger(
+                name="entry_allowed", when=pgtrigger.Before, operation=pgtrigger.Insert, func=ENTRY_ALLOWED
+            ),
+            after_statement("record_on_original_added", pgtrigger.Insert, ADDED),
+            after_statement("record_on_original_moved", pgtrigger.Update, MOVED),
+        ]
+        constraints = [
+            *checks(
+                only_restatement_has_value=Q(kind=AdjustmentKind.RETRACTION, value=None, currency="")
+                | Q(kind=AdjustmentKind.RESTATEMENT, value__isnull=False, currency__regex="^[A-Z]{3}$"),
+                adjustment_value_is_a_price=Q(value=None) | Q(value__gte=0, value__lt=10**12),
+            ),
+            *uploadable_checks("adjustment_"),
+            UniqueConstraint(fields=["original"], condition=Q(status__in=IN_UPLOAD), name="one_adjustment_in_flight"),
+            UniqueConstraint(
+                fields=["original"], condition=Q(kind=AdjustmentKind.RETRACTION), name="one_retraction_per_conversion"
+            ),
+            UniqueConstraint(
+                fields=["site", "source_key"],
+                condition=Q(source_key__isnull=False),
+                name="one_adjustment_per_source_key",
+            ),
+            # Google ignores a second adjustment of the same second.
+            UniqueConstraint(fields=["original", "adjusted_at"], name="one_adjustment_per_time"),
+        ]
+        indexes = [
+            # Claims take a site's oldest rows, and sweeps end what waits in vain; finished rows are not in the index.
+            Index(fields=["site", "created_at", "id"], condition=Q(status__in=WAITING), name="adjustment_due"),
+            Index(fields=["claimed_at"], condition=Q(status=ConversionStatus.PROCESSING), name="adjustment_claimed"),
+            Index(fields=["open_batch"], condition=Q(open_batch__isnull=False), name="adjustment_of_batch"),
+            Index(ATTEMPTS, condition=Q(status__in=LIVE), name="adjustment_attempts"),
+            Index(
+                ATTEMPTS,
+                condition=Q(status=ConversionStatus.FAILED, provider_error_category=Category.TRANSIENT),
+                name="adjustment_passing_failures",
+            ),
+            prefix_index("adjustment_order_id_prefix", "order_id", before=("site",)),
+            Index(fields=["site", "id"], name="adjustment_of_site"),
+            Index(fields=["site", "status", "id"], name="adjustment_of_site_in_status"),
+            Index(fields=["id"], condition=Q(status=ConversionStatus.FAILED), name="adjustment_failed"),
+            FAILURES.index("adjustment_of_error_group"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{ADJUSTMENT_PREFIX}{self.pk}"
+
+    @property
+    def is_retraction(self) -> bool:
+        return self.kind == AdjustmentKind.RETRACTION
