@@ -187,7 +187,15 @@ class Adjustment(Uploadable):
         abstract = False
         verbose_name, verbose_name_plural = _("adjustment"), _("adjustments")
         triggers = [
-            *lifecycle_triggers(ADJUSTMENTS, scope="site_id", facts=FACTS, facts_of_new=False, finished=ENDED),
+            *lifecycle_triggers(
+                ADJUSTMENTS,
+                scope="site_id",
+                facts=FACTS,
+                facts_of_new=False,  # all empty
+                finished=ENDED,
+                fixed=["site_id", "original_id", "kind", "order_id", "value", "currency", "adjusted_at", "source_key"],
+                never_down=["attempt_count", "attempts_forgiven"],
+            ),
             *FAILURES.triggers(),
             pgtrigger.Trigger(
                 name="claim_allowed",

@@ -6,6 +6,7 @@ from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from kilit.api.messages import FieldError, Time
+from ociqueue.models.adjustment import ADJUSTMENT_PREFIX
 from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.conversions import ConsentGiven
 from ociqueue.states import Category, ConversionStatus
@@ -14,6 +15,16 @@ ConversionId = Annotated[
     str,
     WithJsonSchema(
         {"type": "string", "pattern": f"^{PREFIX}[0-9a-f-]{{36}}$", "description": "The id of a conversion."}
+    ),
+]
+AdjustmentId = Annotated[
+    str,
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": f"^{ADJUSTMENT_PREFIX}[0-9a-f-]{{36}}$",
+            "description": "The id of an adjustment.",
+        }
     ),
 ]
 PublicId = Annotated[str, Field(description="The site's public id.", pattern="^[0-9a-f]{32}$")]
@@ -27,6 +38,17 @@ class ConversionResult(TypedDict):
     id: NotRequired[ConversionId]
     errors: NotRequired[list[FieldError]]
     defaulted: NotRequired[dict[str, str]]
+
+
+class AdjustmentResult(TypedDict):
+    """The result for one adjustment; `state` is that of the adjustment now."""
+
+    index: int
+    status: Literal["created", "duplicate", "invalid"]
+    id: NotRequired[AdjustmentId]
+    conversionId: NotRequired[ConversionId]
+    state: NotRequired[ConversionStatus]
+    errors: NotRequired[list[FieldError]]
 
 
 class Item(TypedDict):

@@ -118,7 +118,7 @@ def read_currency(text: str) -> str:
     return code
 
 
-def read_value(value: Any, info: ValidationInfo) -> Decimal:
+def read_number(value: Any) -> Decimal:
     if isinstance(value, str):
         value = value.strip()
         value = value if NUMBER.fullmatch(value) else ""
@@ -130,12 +130,22 @@ def read_value(value: Any, info: ValidationInfo) -> Decimal:
         raise invalid("Expected a number.") from None
     if not amount.is_finite() or not 0 <= amount < MOST:
         raise invalid("Expected a finite number from 0 to below 1,000,000,000,000.")
-    currency = info.data.get("conversionCurrency", "")
+    return amount
+
+
+def too_many_digits(amount: Decimal, currency: str) -> str:
+    """Return what is wrong with an amount that the currency cannot express, or ""."""
     digits = MINOR_UNITS.get(currency, 2)
-    exact = round(amount, digits)
-    if exact != amount:
-        raise invalid(f"{currency or 'This currency'} has {digits} digits after the decimal point.")
-    return exact
+    if round(amount, digits) == amount:
+        return ""
+    return f"{currency or 'This currency'} has {digits} digits after the decimal point."
+
+
+def read_value(value: Any, info: ValidationInfo) -> Decimal:
+    amount, currency = read_number(value), info.data.get("conversionCurrency", "")
+    if fault := too_many_digits(amount, currency):
+        raise invalid(fault)
+    return round(amount, MINOR_UNITS.get(currency, 2))
 
 
 ClickId = Annotated[
