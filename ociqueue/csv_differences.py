@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from uuid import UUID
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from ociqueue.csv_reader import CsvLine, RejectedField, RejectedLine, shorten
@@ -17,8 +16,8 @@ COMPARED = ("conversionTime", "conversionValue", "conversionCurrency")
 
 def format_advice() -> str:
     return _(
-        "They were not stored. Adjust the value of a conversion that was sent, correct one that failed, and give a "
-        "second conversion of the same click a sourceKey."
+        "The stored conversions stay as they are. Adjust the value of a conversion that was sent, correct one that "
+        "failed, and give a second conversion of the same click a sourceKey."
     )
 
 
@@ -48,14 +47,15 @@ def _join(time: datetime, value: Decimal, currency: str) -> str:
 def differing_line(line: CsvLine, own: str, stored: str) -> RejectedLine:
     """Return a line with what is stored instead, column by column."""
     fields = [
-        RejectedField(line.number, name, _format_stored(name, kept), shorten(line.cells.get(name, "")))
+        RejectedField(line.number, name, _format_stored(line, name, kept), shorten(line.cells.get(name, "")))
         for name, given, kept in zip(COMPARED, own.split("\n"), stored.split("\n"), strict=True)
         if given != kept
     ]
     return RejectedLine(line, fields)
 
 
-def _format_stored(name: str, kept: str) -> str:
-    if name == "conversionTime":
-        kept = timezone.localtime(datetime.fromisoformat(kept)).isoformat()
+def _format_stored(line: CsvLine, name: str, kept: str) -> str:
+    if name == "conversionTime":  # in the line's own zone, so that both can be compared
+        zone = datetime.fromisoformat(line.cells[name]).tzinfo
+        kept = datetime.fromisoformat(kept).astimezone(zone).isoformat()
     return _("Already imported with %(stored)s.") % {"stored": kept}

@@ -10,12 +10,13 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from kilit.api.messages import FieldError
 from kilit.lock.audit import without_activity
 from kilit.lock.models import Activity, ActivityKind
 from ociqueue import identifiers
-from ociqueue.csv_differences import content_of_line, differing_line, format_advice, stored_contents
+from ociqueue.csv_differences import content_of_line, differing_line, stored_contents
 from ociqueue.csv_keys import KEY, SUBJECT, LineKeys, require_key
 from ociqueue.csv_reader import (
     REASON,
@@ -74,10 +75,12 @@ class ImportTally:
         if self.defaulted:
             sentences.append(_("%(number)s have no currency and get the site's default.") % context)
         if self.differing_lines:
-            sentences.append(
-                _("%(differing)s duplicates have another time, value or currency than the stored conversion.") % context
+            differing = ngettext(
+                "%(differing)s duplicate differs from what is stored.",
+                "%(differing)s duplicates differ from what is stored.",
+                self.differing_lines,
             )
-            sentences.append(format_advice())
+            sentences.append(differing % context)
         if dry_run:
             sentences.append(_("This was a dry run: nothing was stored."))
         return " ".join(sentences)

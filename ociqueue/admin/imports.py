@@ -23,6 +23,7 @@ from kilit.postgres.collation import NameOrder
 from ociqueue import identifiers
 from ociqueue.correction_files import COLUMNS as CORRECTION_COLUMNS
 from ociqueue.correction_files import CorrectionTally, correct_from_file, is_of_corrections
+from ociqueue.csv_differences import format_advice
 from ociqueue.csv_import import ImportTally, import_file
 from ociqueue.csv_reader import REASON, CsvError, RejectedLine
 from ociqueue.models import Site
@@ -140,6 +141,7 @@ def _reports(tally: ImportTally | CorrectionTally, site: Site) -> dict[str, Any]
     return {
         "rejected": _report(tally.rejected, tally.rejected_lines, fields_of(site)),
         "differing": _report(tally.differing, tally.differing_lines, fields_of(site)),
+        "advice": format_advice(),
     }
 
 

@@ -200,7 +200,7 @@ def test_duplicates_that_differ_are_shown_with_what_is_stored_and_offered_as_a_f
 
     answer = send(operator, site, file.replace(",1,TRY", ",7,TRY"))
 
-    assert "1 duplicates have another time, value or currency than the stored conversion." in answer.text
+    assert "1 duplicate differs from what is stored." in answer.text
     assert "give a second conversion of the same click a sourceKey" in answer.text
     (shown,) = answer.context["differing"]["fields"]
     assert (shown.line, shown.field, shown.value) == (2, "conversionValue", "7")

@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from io import BytesIO, StringIO
 from threading import Thread
 from typing import Any
@@ -104,6 +104,15 @@ def test_another_value_or_currency_is_reported_also_for_lines_with_a_source_key(
         "line 2: conversionValue “5”: Already imported with 99.90.",
         "line 2: conversionCurrency “eur”: Already imported with TRY.",
     ]
+
+
+def test_a_stored_time_is_shown_in_the_zone_of_the_line(site) -> None:
+    load(site, file_of(("a", 0)))
+    elsewhere = timezone(timedelta(hours=3))
+
+    tally = load(site, file_of(("a", (START + timedelta(minutes=5)).astimezone(elsewhere).isoformat())))
+
+    assert reasons(tally)[0].endswith(f"Already imported with {START.astimezone(elsewhere).isoformat()}.")
 
 
 def test_a_second_conversion_of_a_click_in_the_same_file_is_a_row_of_its_own(site) -> None:
@@ -273,10 +282,10 @@ def test_the_command_reports_them_with_advice_and_reads_a_pipe(site, tmp_path) -
     call_command("oci_import", pipe, site=site.public_id, stdout=out)
 
     writer.join()
-    *lines, summary = out.getvalue().splitlines()
+    *lines, summary, advice = out.getvalue().splitlines()
     assert lines == [
         f"line 2: conversionTime “{at(5)}”: Already imported with {at(0)}.",
         "line 3: conversionValue “many”: Expected a number.",
     ]
-    assert summary.startswith("Stored 0 of 2 lines; 1 duplicates, 1 rejected. 1 duplicates have another time, value or")
-    assert summary.endswith("and give a second conversion of the same click a sourceKey.")
+    assert summary == "Stored 0 of 2 lines; 1 duplicates, 1 rejected. 1 duplicate differs from what is stored."
+    assert advice.endswith("and give a second conversion of the same click a sourceKey.")

@@ -6,6 +6,7 @@ from typing import IO, Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kilit.lock.audit import acting_as
+from ociqueue.csv_differences import format_advice
 from ociqueue.csv_import import ImportTally, import_file
 from ociqueue.csv_reader import CsvError
 from ociqueue.management.progress_bar import ProgressBar
@@ -32,6 +33,7 @@ class Command(BaseCommand):
             with options["file"].open("rb") as file, TemporaryFile() as copy, acting_as("command:oci_import"):
                 if not file.seekable():  # a pipe, which cannot be read twice
                     copyfileobj(file, copy)
+                    copy.seek(0)
                 stream = file if file.seekable() else copy
                 self._import(site, stream, size=options["file"].stat().st_size, dry_run=options["dry_run"])
         except OSError as error:
@@ -58,3 +60,5 @@ class Command(BaseCommand):
                 self.stdout.write(tally.summary(dry_run=dry_run))
         if not tally.lines:
             self.stdout.write(tally.summary(dry_run=dry_run))
+        if tally.differing_lines:
+            self.stdout.write(format_advice())
