@@ -1,6 +1,7 @@
-"""The endpoints for a site's key: send, export, acknowledge, acknowledge failure."""
+"""The endpoints for a site's key: send, adjust, export, acknowledge, acknowledge failure."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import cast
 
 from rest_framework.exceptions import NotFound
@@ -13,11 +14,13 @@ from kilit.access.models import ApiKey
 from kilit.api.errors import ApiError
 from kilit.api.openapi import ApiResponse, endpoint
 from ociqueue import acknowledge, export
+from ociqueue.adjust import adjust
 from ociqueue.api.authentication import ScriptSession, SessionTokenAuthentication, open_session
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Site
 from ociqueue.models.site import SiteQuerySet
 from ociqueue.schemas import answers, requests
+from ociqueue.schemas.adjustments import AdjustRequest
 from ociqueue.states import SyncMethod
 
 NO_SITE = {404: {"NOT_FOUND": "There is no such site, or you have no access to it."}}
@@ -47,9 +50,22 @@ class EnqueueView(ScriptView):
         Valid ones are stored even when others are invalid; sending the same `sourceKey` again returns the existing id.
         """
         results = enqueue(self.site(request, asked.siteId), asked.conversions)
-        found = Counter(result["status"] for result in results)
-        counts = {"created": found["created"], "duplicates": found["duplicate"], "invalid": found["invalid"]}
-        return Response({"ok": True, **counts, "results": results})
+        return Response({"ok": True, **count_results(results), "results": results})
+
+
+class AdjustView(ScriptView):
+    authentication_classes = [KeyAuthentication]
+
+    @endpoint(answers.Adjusted, body=AdjustRequest)
+    def post(self, request: Request, asked: AdjustRequest) -> Response:
+        """Retract conversions, or change their values.
+
+        Valid adjustments are stored even when others are invalid; the same adjustment again is a duplicate. An
+        adjustment is sent when its conversion is COMPLETED. A conversion that was not sent yet ends with its
+        retraction, and nothing is sent.
+        """
+        results = adjust(self.site(request, asked.siteId), asked.adjustments)
+        return Response({"ok": True, **count_results(results), "results": results})
 
 
 class ExportView(ScriptView):
@@ -112,6 +128,11 @@ class VerifyView(ScriptView):
         """Exchange a key for a token for one site, as older scripts do."""
         token, expires_at = open_session(cast("ApiKey", request.auth), self.site(request, asked.siteId))
         return Response({"session_token": token, "expires_at": expires_at.isoformat(timespec="seconds")})
+
+
+def count_results(results: Sequence[answers.ConversionResult | answers.AdjustmentResult]) -> dict[str, int]:
+    found = Counter(result["status"] for result in results)
+    return {"created": found["created"], "duplicates": found["duplicate"], "invalid": found["invalid"]}
 
 
 def find_site(sites: SiteQuerySet, name: str) -> Site:

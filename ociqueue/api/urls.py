@@ -6,6 +6,7 @@ from ociqueue.api import cron, operator, script, summaries
 
 urlpatterns = [
     path("oci/conversions", script.EnqueueView.as_view()),
+    path("oci/adjustments", script.AdjustView.as_view()),
     path("oci/google-ads-export", script.ExportView.as_view()),
     path("oci/ack", script.AckView.as_view()),
     path("oci/ack-failed", script.AckFailedView.as_view()),

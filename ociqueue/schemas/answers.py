@@ -77,6 +77,16 @@ class Enqueued(TypedDict):
     results: list[ConversionResult]
 
 
+class Adjusted(TypedDict):
+    """The results, in the order of the request."""
+
+    ok: Literal[True]
+    created: int
+    duplicates: int
+    invalid: int
+    results: list[AdjustmentResult]
+
+
 class PreviewCounts(TypedDict):
     """How many rows could be claimed, and how many have to wait."""
 

@@ -44,6 +44,11 @@ def requests(site_name: str, row: Conversion) -> dict[str, tuple[str, str, dict[
         "ack-failed": ("post", "oci/ack-failed", {**ids, "errorCategory": "VALIDATION"}),
         "verify": ("post", "oci/v2/verify", ids),
         "conversions": ("post", "oci/conversions", {"siteId": site_name, "conversions": [ITEM]}),
+        "adjustments": (
+            "post",
+            "oci/adjustments",
+            {"siteId": site_name, "adjustments": [{"id": str(row), "kind": "RETRACTION"}]},
+        ),
         "queue-stats": ("get", "oci/queue-stats", {"siteId": site_name}),
         "queue-rows": ("get", "oci/queue-rows", {"siteId": site_name}),
         "retry": ("post", "oci/queue-actions", {**ids, "action": "RETRY_SELECTED"}),
@@ -52,7 +57,7 @@ def requests(site_name: str, row: Conversion) -> dict[str, tuple[str, str, dict[
     }
 
 
-ENDPOINTS = ["export", "preview", "ack", "ack-failed", "verify", "conversions"]
+ENDPOINTS = ["export", "preview", "ack", "ack-failed", "verify", "conversions", "adjustments"]
 OPERATORS = ["queue-stats", "queue-rows", "retry", "reset", "fail"]
 
 

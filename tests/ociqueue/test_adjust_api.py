@@ -1,0 +1,97 @@
+"""The endpoint for adjustments, asked by several clients at once."""
+
+import pytest
+
+from ociqueue.models import Adjustment, Conversion, Site
+from ociqueue.states import SyncMethod
+from tests.support.conversions import Api, new_conversion
+
+
+@pytest.fixture
+def sold(site) -> Conversion:
+    Site.objects.filter(pk=site.pk).update(sync_method=SyncMethod.API)
+    row = new_conversion(site, source_key="order-1")
+    row.save()
+    Conversion.objects.filter(pk=row.pk).move("claim", claimed_at=row.conversion_time)
+    Conversion.objects.filter(pk=row.pk).move("ack")
+    return row
+
+
+def body(site, *items):
+    return {"siteId": site.public_id, "adjustments": list(items)}
+
+
+RETRACTION = {"sourceKey": "order-1", "kind": "RETRACTION"}
+
+
+@pytest.mark.django_db
+def test_the_answer_counts_what_became_of_each(site, sold, api):
+    restatement = {"sourceKey": "order-1", "kind": "RESTATEMENT", "value": "80.50"}
+    answer = api.post("oci/adjustments", body(site, restatement, restatement, {"kind": "NO"}))
+
+    assert answer.status_code == 200
+    assert {name: answer.json()[name] for name in ("created", "duplicates", "invalid")} == {
+        "created": 1,
+        "duplicates": 1,
+        "invalid": 1,
+    }
+    assert answer.json()["results"][2]["errors"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("items", [[], [RETRACTION] * 5_001, None, "RETRACTION"])
+def test_a_bad_request_stores_nothing(site, sold, api, items):
+    assert api.post("oci/adjustments", {"siteId": site.public_id, "adjustments": items}).status_code == 400
+    assert not Adjustment.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_script_session_cannot_adjust(site, sold, site_key):
+    token = Api(site_key(site)).post("oci/v2/verify", {"siteId": site.public_id}).json()["session_token"]
+    client = Api()
+    client.headers = {"authorization": f"Bearer {token}"}
+
+    assert client.post("oci/adjustments", body(site, RETRACTION)).status_code == 401
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_clients_at_once_one_retracts(site, sold, site_key, in_threads):
+    key = site_key(site)
+
+    answers = in_threads(lambda _: Api(key).post("oci/adjustments", body(site, RETRACTION)).json(), count=6)
+
+    assert sorted(answer["created"] for answer in answers) == [0, 0, 0, 0, 0, 1]
+    assert {answer["results"][0]["id"] for answer in answers} == {str(Adjustment.objects.get())}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_values_at_once_one_is_the_newest(site, sold, site_key, in_threads):
+    key = site_key(site)
+
+    def restate(number):
+        item = {"sourceKey": "order-1", "kind": "RESTATEMENT", "value": number + 1}
+        return Api(key).post("oci/adjustments", body(site, item)).json()["created"]
+
+    assert in_threads(restate, count=6) == [1] * 6
+    rows = list(Adjustment.objects.order_by("adjusted_at"))
+    assert [row.is_overtaken for row in rows] == [True] * 5 + [False]
+    assert [row.status for row in rows] == ["FAILED"] * 5 + ["QUEUED"]
+    assert len({row.adjusted_at for row in rows}) == 6
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_key_for_two_conversions_at_once_is_used_once(site, sold, site_key, in_threads):
+    other = new_conversion(site, source_key="order-2")
+    other.save()
+    key = site_key(site)
+
+    def retract(number):
+        item = {"conversionSourceKey": f"order-{number % 2 + 1}", "sourceKey": "refund-1", "kind": "RETRACTION"}
+        answer = Api(key).post("oci/adjustments", body(site, item))
+        return answer.status_code, answer.json()["results"][0]["status"]
+
+    answers = in_threads(retract, count=6)
+
+    assert {status for status, _ in answers} == {200}
+    assert [result for _, result in answers].count("created") == 1
+    assert Adjustment.objects.count() == 1
