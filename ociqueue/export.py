@@ -16,7 +16,7 @@ from ociqueue.schemas.answers import Item
 # In the order that `item` unpacks.
 COLUMNS = (
     *("id", "order_id", *Conversion.CLICK_IDS, "action", "conversion_time", "value", "currency"),
-    *("consent_ad_user_data", "consent_ad_personalization"),
+    *("consent_ad_user_data", "consent_ad_personalization", "hashed_email", "hashed_phone"),
 )
 NO_CONSENT = Conversion.Consent.UNSPECIFIED.value
 
@@ -56,7 +56,7 @@ def _warnings(site: Site, *, later: int, over_cap: int) -> Iterator[str]:
 
 
 def item(row: tuple[Any, ...], zone: ZoneInfo) -> Item:
-    pk, order_id, gclid, wbraid, gbraid, action, time, value, currency, user_data, personalization = row
+    pk, order_id, gclid, wbraid, gbraid, action, time, value, currency, user_data, personalization, email, phone = row
     found: Item = {
         "id": f"{PREFIX}{pk}",
         "orderId": order_id,
@@ -72,6 +72,10 @@ def item(row: tuple[Any, ...], zone: ZoneInfo) -> Item:
         found["consentAdUserData"] = user_data
     if personalization != NO_CONSENT:
         found["consentAdPersonalization"] = personalization
+    if email:
+        found["hashedEmail"] = email
+    if phone:
+        found["hashedPhone"] = phone
     return found
 
 

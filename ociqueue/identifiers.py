@@ -13,6 +13,7 @@ SEPARATORS = re.compile(r"[\s().\-/]")
 PHONE = re.compile(r"\+[1-9][0-9]{6,14}")
 LEAST_DIGITS = 7
 HASH = re.compile(r"[0-9a-f]{64}")
+QUOTED_HASH = re.compile(r"\b[0-9A-Fa-f]{64}\b")
 OF_NOTHING = hashlib.sha256().hexdigest()
 NAMES = ("email", "phone", "hashedEmail", "hashedPhone")  # in requests and files
 HIDDEN = "…"  # stands for an identifier in what is shown of a rejected line
@@ -72,6 +73,11 @@ def is_personal(text: str) -> bool:
 def hide(name: str, cell: str) -> str:
     """Return what may be shown of a cell, in a file that has columns of identifiers; they may be in the wrong one."""
     return HIDDEN if cell and (name in NAMES or "@" in cell) else cell
+
+
+def hide_hashes(text: str) -> str:
+    """Return a text of Google's without the hashes that it quotes."""
+    return QUOTED_HASH.sub(HIDDEN, text)
 
 
 def _shown(text: str) -> str:

@@ -65,6 +65,8 @@ IN_UPLOAD = (ConversionStatus.PROCESSING, ConversionStatus.UPLOADED)
 UPLOADED_HERE = (SyncMethod.API, SyncMethod.DATA_MANAGER)
 # A row in one of these that has an error belongs to an error group.
 FAILING = (ConversionStatus.FAILED, ConversionStatus.RETRY)
+# Our name for CLICK_NOT_FOUND in a verdict of the Data Manager API on a row that has no click id.
+USER_DATA_NOT_MATCHED = "USER_DATA_NOT_MATCHED"
 # Failures that leave nothing to do, with the states in which they are found. They are not in failure rates, and a group
 # of them is not retried. A row can also come back to them from QUEUED, when a retry is undone.
 EXPECTED_FAILURES: Mapping[str, ConversionStatus] = {
@@ -78,6 +80,8 @@ EXPECTED_FAILURES: Mapping[str, ConversionStatus] = {
     "NO_CONSENT": ConversionStatus.UPLOADED,
     # It was retracted while it waited, so it was never sent.
     "RETRACTED_BEFORE_UPLOAD": ConversionStatus.RETRY,
+    # No click fits the hashed e-mail or phone of a row without a click id, as for most people who come without an ad.
+    USER_DATA_NOT_MATCHED: ConversionStatus.UPLOADED,
 }
 UNEXPECTED_IN_VERDICTS = ("CLICK_NOT_FOUND",)
 # The same for adjustments.

@@ -41,7 +41,7 @@ class Conversion(Uploadable):
     SENT = (
         *("id", "site", "status", "action", "gclid", "wbraid", "gbraid", "conversion_time", "value", "currency"),
         *("order_id", "consent_ad_user_data", "consent_ad_personalization", "attempt_count", "outcome_unknown"),
-        *("open_batch", "send_alone"),
+        *("open_batch", "send_alone", *HASHES),
     )
 
     site = models.ForeignKey(
@@ -55,9 +55,9 @@ class Conversion(Uploadable):
     wbraid = models.CharField(max_length=512, blank=True)
     gbraid = models.CharField(max_length=512, blank=True)
     # SHA-256 in hex (ociqueue.identifiers). The second is set only where the Google Ads API's rule gives another hash.
-    hashed_email = models.CharField(max_length=64, blank=True, db_default="", editable=False)
-    hashed_email_ads = models.CharField(max_length=64, blank=True, db_default="", editable=False)
-    hashed_phone = models.CharField(max_length=64, blank=True, db_default="", editable=False)
+    hashed_email = models.CharField(max_length=64, blank=True, default="", db_default="", editable=False)
+    hashed_email_ads = models.CharField(max_length=64, blank=True, default="", db_default="", editable=False)
+    hashed_phone = models.CharField(max_length=64, blank=True, default="", db_default="", editable=False)
     erased_at = models.DateTimeField(
         _("erased at"), null=True, editable=False, help_text=_("When what identified the person was removed.")
     )
@@ -192,6 +192,15 @@ class Conversion(Uploadable):
 
     def __str__(self) -> str:
         return f"{PREFIX}{self.pk}"
+
+    @property
+    def kind_of_click_id(self) -> str:
+        """Return the name of the click id that a row has; none if it is found by hashes, or was erased."""
+        return next((name for name in self.CLICK_IDS if getattr(self, name)), "")
+
+    @property
+    def has_only_hashes(self) -> bool:
+        return not self.click_id and bool(self.hashed_email or self.hashed_phone)
 
     @property
     def click_id(self) -> str:

@@ -52,7 +52,7 @@ class AdjustmentResult(TypedDict):
 
 
 class Item(TypedDict):
-    """A conversion as the script reads it; missing click ids are empty strings, missing consents are left out."""
+    """A conversion as the script reads it: missing click ids are empty, missing consents and hashes are left out."""
 
     id: str
     orderId: str
@@ -65,6 +65,8 @@ class Item(TypedDict):
     conversionCurrency: str
     consentAdUserData: NotRequired[ConsentGiven]
     consentAdPersonalization: NotRequired[ConsentGiven]
+    hashedEmail: NotRequired[str]
+    hashedPhone: NotRequired[str]
 
 
 class Enqueued(TypedDict):

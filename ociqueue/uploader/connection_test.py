@@ -47,10 +47,11 @@ def check_account(credentials: Credentials) -> Iterator[CheckFinding]:
     except DecryptionError as error:
         yield CheckFinding("Login", str(error), passed=False)
         return
+    accepts = credentials.site.accepts_identifiers
     if credentials.site.sync_method == SyncMethod.DATA_MANAGER:
-        yield from data_manager.check_account(account)
+        yield from data_manager.check_account(account, accepts_identifiers=accepts)
     else:
-        yield from google_ads.check_account(account)
+        yield from google_ads.check_account(account, accepts_identifiers=accepts)
 
 
 def check_login(provider: Provider, account: GoogleAdsAccount) -> CheckFinding:

@@ -16,10 +16,18 @@ DUPLICATE_IN_BATCH = RowResult(
 
 
 def google_identities(account: GoogleAdsAccount, row: Conversion) -> Identities:
-    """Return the order id, and the click with its action and time: Google rejects rows that share either."""
+    """Return the order id, and the click with its action and time: Google rejects rows that share either.
+
+    A row without a click id is known by its hashes instead.
+    """
     return {
         ("order", row.order_id),
-        ("click", row.click_id, account.action_of(row.action), row.conversion_time.timestamp() // 1),
+        (
+            "click",
+            row.click_id or (row.hashed_email, row.hashed_phone),
+            account.action_of(row.action),
+            row.conversion_time.timestamp() // 1,
+        ),
     }
 
 

@@ -18,7 +18,7 @@ from kilit.access.encryption import DecryptionError
 from kilit.lock.audit import acting_as, current_context
 from kilit.lock.bulk_sql import fast_instance
 from kilit.lock.text import strip_control_chars
-from ociqueue.models import Credentials, Receipt
+from ociqueue.models import Conversion, Credentials, Receipt
 from ociqueue.models.queues import MODELS
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import SyncMethod
@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 NO_CREDENTIALS = "The site has no credentials, so Google cannot be asked."
 # What settling reads of a row; the other columns are loaded on access.
 SETTLED_BY = ("id", "site_id", "action", "outcome_unknown", "provider_error_code")
+IDENTIFIED_BY = (*Conversion.CLICK_IDS, *Conversion.HASHES)
 OPEN = (VerdictStatus.PENDING, VerdictStatus.UNKNOWN)
 
 
@@ -115,7 +116,8 @@ class VerdictRun:
 def rows_of(receipt: Receipt) -> list[Uploadable]:
     """Return the rows of a request in the order that was sent; the verdict names rows by their place in it."""
     model = MODELS[receipt.batch.queue]
-    values = model._default_manager.filter(pk__any_of=receipt.row_ids).values_list(*SETTLED_BY)
-    found = {row[0]: fast_instance(model, values.db, SETTLED_BY, row) for row in values}
+    columns = (*SETTLED_BY, *(IDENTIFIED_BY if model is Conversion else ()))
+    values = model._default_manager.filter(pk__any_of=receipt.row_ids).values_list(*columns)
+    found = {row[0]: fast_instance(model, values.db, columns, row) for row in values}
     # A row that was pruned meanwhile keeps its place.
     return [found.get(pk) or model(id=pk) for pk in receipt.row_ids]

@@ -182,7 +182,9 @@ class DataManagerServer:
 
 
 def click_id(event: dict[str, Any]) -> str:
-    identifiers = event.get("adIdentifiers") or {}
+    """Return the click id of an event, or else its first hash."""
+    user_identifiers = (event.get("userData") or {}).get("userIdentifiers") or [{}]
+    identifiers = event.get("adIdentifiers") or {"gclid": next(iter(user_identifiers[0].values()), "")}
     return str(identifiers.get("gclid") or identifiers.get("wbraid") or identifiers.get("gbraid") or "")
 
 

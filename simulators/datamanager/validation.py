@@ -19,6 +19,9 @@ EVENT = {
     *("userProperties", "eventDeviceInfo", "experimentalFields"),
 }
 AD_IDENTIFIERS = {"gclid", "gbraid", "wbraid", "sessionAttributes", "landingPageDeviceInfo"}
+USER_IDENTIFIER = {"emailAddress", "phoneNumber", "address"}
+MOST_USER_IDENTIFIERS = 10
+HEX, SHA256 = re.compile(r"[0-9a-fA-F]*"), re.compile(r"[0-9a-fA-F]{64}")
 SOURCES = {"WEB", "APP", "IN_STORE", "PHONE", "OTHER", "MESSAGE"}
 CONSENTS = {"CONSENT_GRANTED", "CONSENT_DENIED", "CONSENT_STATUS_UNSPECIFIED"}
 
@@ -35,6 +38,8 @@ def check_request(body: dict[str, Any]) -> None:
         raise invalid(Violation("events", "REQUIRED_FIELD_MISSING"))
     if len(events) > MOST_EVENTS:
         raise invalid(Violation("events", "TOO_MANY_EVENTS", f"At most {MOST_EVENTS} events."))
+    if any(event.get("userData") for event in events) and body.get("encoding") != "HEX":
+        raise invalid(Violation("encoding", "REQUIRED_FIELD_MISSING", "Only hexadecimal hashes are understood here."))
     references = [destination.get("reference", "") for destination in destinations]
     if len(set(references)) < len(references):
         raise invalid(Violation("destinations", "DUPLICATE_DESTINATION_REFERENCE"))
@@ -86,6 +91,7 @@ def _check_event(event: dict[str, Any], place: str, references: set[str]) -> Ite
     _known(identifiers, AD_IDENTIFIERS, f"{place}.ad_identifiers")
     if not identifiers and not event.get("userData"):
         yield Violation(place, "NO_IDENTIFIERS_PROVIDED")
+    yield from _check_user_data(event.get("userData"), f"{place}.user_data")
     if not CURRENCY.fullmatch(event.get("currency", "TRY")):
         yield Violation(f"{place}.currency", "INVALID_CURRENCY_CODE")
     value = event.get("conversionValue", 0)
@@ -96,6 +102,27 @@ def _check_event(event: dict[str, Any], place: str, references: set[str]) -> Ite
     for name, status in (event.get("consent") or {}).items():
         if name not in {"adUserData", "adPersonalization"} or status not in CONSENTS:
             yield Violation(f"{place}.consent.{_snake(name)}", "INVALID_ENUM_VALUE")
+
+
+def _check_user_data(user_data: dict[str, Any] | None, place: str) -> Iterator[Violation]:
+    if user_data is None:
+        return
+    _known(user_data, {"userIdentifiers"}, place)
+    identifiers = user_data.get("userIdentifiers") or []
+    if not identifiers:
+        yield Violation(f"{place}.user_identifiers", "TOO_FEW_ELEMENTS")
+    if len(identifiers) > MOST_USER_IDENTIFIERS:
+        yield Violation(f"{place}.user_identifiers", "TOO_MANY_USER_IDENTIFIERS")
+    for number, identifier in enumerate(identifiers):
+        path = f"{place}.user_identifiers[{number}]"
+        _known(identifier, USER_IDENTIFIER, path)
+        if len(identifier) != 1:
+            yield Violation(path, "INVALID_FORMAT", "Exactly one identifier.")
+        for name in ("emailAddress", "phoneNumber"):
+            if name in identifier and not HEX.fullmatch(str(identifier[name])):
+                yield Violation(f"{path}.{_snake(name)}", "INVALID_HEX_ENCODING")
+            elif name in identifier and not SHA256.fullmatch(identifier[name]):
+                yield Violation(f"{path}.{_snake(name)}", "INVALID_SHA256_FORMAT")
 
 
 def _known(given: dict[str, Any], names: set[str], place: str) -> None:

@@ -1,6 +1,7 @@
 """The server: uploads, queries and the login, each as scripted; it records requests and applied conversions."""
 
 import os
+import re
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -22,6 +23,11 @@ from simulators.googleads.responses import FAILURE_KEY, failure, response
 
 UPLOADS = "google.ads.googleads.v26.services.ConversionUploadService"
 QUERIES = "google.ads.googleads.v26.services.GoogleAdsService"
+
+ACCEPTED = {"accepted_customer_data_terms": True, "effective_enablement_setting": 3}
+HASH = re.compile(r"[0-9a-f]{64}")
+FIRST_PARTY = 2
+MOST_USER_IDENTIFIERS = 5
 
 Reply = Callable[["Call"], Any]
 
@@ -74,6 +80,7 @@ class GoogleAdsServer:
     errors: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # by click id
     books: Books = field(default_factory=Books)
     search: Callable[[Any], list[dict[str, Any]]] | None = None
+    terms: dict[str, Any] = field(default_factory=lambda: dict(ACCEPTED))
     login: str = "ok"
     logins: int = 0
 
@@ -108,6 +115,7 @@ class GoogleAdsServer:
         self.applied.clear()
         self.errors.clear()
         self.books = Books()
+        self.terms = dict(ACCEPTED)
         self.search, self.login, self.logins = None, "ok", 0
 
     @property
@@ -126,7 +134,9 @@ class GoogleAdsServer:
         """Return the errors of rows: those in `errors`, or named by a click id such as FAIL-UNPARSEABLE_GCLID-7."""
         found = []
         for index, row in enumerate(request.conversions):
-            click_id = row.gclid or row.wbraid or row.gbraid
+            click_id = row.gclid or row.wbraid or row.gbraid or next(map(hash_of, row.user_identifiers), "")
+            if name := identifier_error(row):
+                found.append({"family": "conversion_upload_error", "name": name, "index": index})
             found += [{**error, "index": index} for error in self.errors.get(click_id, [])]
             if click_id.startswith("FAIL-"):
                 name = click_id.split("-")[1]
@@ -157,7 +167,7 @@ class GoogleAdsServer:
             if f"FROM {resource}" in asked.query:
                 return self.books.summaries(asked.customer_id, resource)
         if "FROM customer" in asked.query:
-            setting = {"google_ads_conversion_customer": customer, "accepted_customer_data_terms": True}
+            setting = {"google_ads_conversion_customer": customer, **self.terms}
             return [
                 {
                     "customer": {
@@ -170,6 +180,22 @@ class GoogleAdsServer:
             ]
         action = {"resource_name": f"{customer}/conversionActions/7", "name": "Satış", "type_": 7, "status": 2}
         return [{"conversion_action": action}]
+
+
+def hash_of(identifier: Any) -> str:
+    return str(identifier.hashed_email or identifier.hashed_phone_number)
+
+
+def identifier_error(row: Any) -> str:
+    """Return what is wrong with the click ids and hashes of a row."""
+    clicks = sum(map(bool, (row.gclid, row.wbraid, row.gbraid)))
+    if clicks > 1:
+        return "GBRAID_WBRAID_BOTH_SET"
+    good = all(
+        HASH.fullmatch(hash_of(one)) and one.user_identifier_source == FIRST_PARTY for one in row.user_identifiers
+    )
+    is_identified = bool(clicks or row.user_identifiers) and len(row.user_identifiers) <= MOST_USER_IDENTIFIERS
+    return "" if good and is_identified else "INVALID_USER_IDENTIFIER"
 
 
 def _handler(method: Callable[[bytes, Any], bytes]) -> Any:

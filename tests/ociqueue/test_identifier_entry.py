@@ -248,3 +248,16 @@ def test_the_template_has_the_columns_on_request(make_site, admin_client, accept
     assert (f"{address}?identifiers" in page) == accepts
     assert "email" not in plain
     assert "email,phone,hashedEmail,hashedPhone" in whole
+
+
+def test_the_export_has_hashes_only_of_rows_that_have_them(api, site, make_conversion) -> None:
+    type(site).objects.update(sync_method=SyncMethod.SCRIPT)
+    plain, hashed = make_conversion(site, gclid="1"), make_conversion(site, gclid="2", **HASHES)
+
+    preview = api.get("oci/google-ads-export", siteId=site.public_id).json()["items"]
+    items = {item["id"]: item for item in api.claim(site)}
+
+    assert preview == list(items.values())
+    both = {"hashedEmail": HASHES["hashed_email"], "hashedPhone": HASHES["hashed_phone"]}
+    assert items[str(hashed)].items() >= both.items()
+    assert items[str(hashed)].keys() - items[str(plain)].keys() == both.keys()

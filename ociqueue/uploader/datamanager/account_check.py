@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from ociqueue.models import Conversion
 from ociqueue.models.credentials import GoogleAdsAccount
@@ -16,7 +17,7 @@ UNANSWERED = (Disposition.RETRY, Disposition.UNSENT)
 OPEN_ACCOUNT = "In Google Ads, open Goals > Conversions > Settings of this account to see which one owns them."
 
 
-def check_account(account: GoogleAdsAccount) -> Iterator[CheckFinding]:
+def check_account(account: GoogleAdsAccount, *, accepts_identifiers: bool = False) -> Iterator[CheckFinding]:
     """Yield findings until one makes the rest pointless."""
     provider = DataManager(account)
     login = check_login(provider, account)
@@ -33,7 +34,7 @@ def check_account(account: GoogleAdsAccount) -> Iterator[CheckFinding]:
             yield CheckFinding(API, f"It is enabled, and this login has access to account {account.customer_id}.")
         is_first = False
         yield check_action(action, result)
-    yield check_owner(account)
+    yield from check_customer(account, accepts_identifiers=accepts_identifiers)
 
 
 def names_by_action(account: GoogleAdsAccount) -> dict[str, str]:
@@ -61,15 +62,24 @@ def check_action(action: str, result: RowResult) -> CheckFinding:
     return CheckFinding(ACTION, f"{number} accepts conversions.")
 
 
-def check_owner(account: GoogleAdsAccount) -> CheckFinding:
-    """Compare the account with the owner of its conversions, which only the Google Ads API knows."""
-    from ociqueue.uploader.googleads.account_check import CUSTOMER, conversion_customer, query  # noqa: PLC0415
+def check_customer(account: GoogleAdsAccount, *, accepts_identifiers: bool) -> Iterator[CheckFinding]:
+    """Check the owner of the conversions, and the terms that hashes need: only the Google Ads API knows them."""
+    from ociqueue.uploader.googleads.account_check import CUSTOMER, check_terms, query  # noqa: PLC0415
     from ociqueue.uploader.googleads.provider import GoogleAds  # noqa: PLC0415
 
     try:
         customer = next(iter(query(GoogleAds(account), CUSTOMER))).customer
     except Exception:  # noqa: BLE001 - whatever Google's client raises; many logins have no developer token
-        return CheckFinding(OWNER, f"Not checked: the Google Ads API does not answer this login. {OPEN_ACCOUNT}")
+        yield CheckFinding(OWNER, f"Not checked: the Google Ads API does not answer this login. {OPEN_ACCOUNT}")
+        return
+    yield check_owner(account, customer)
+    if accepts_identifiers:
+        yield from check_terms(customer, accepts_identifiers=True)
+
+
+def check_owner(account: GoogleAdsAccount, customer: Any) -> CheckFinding:
+    from ociqueue.uploader.googleads.account_check import conversion_customer  # noqa: PLC0415
+
     owner = conversion_customer(customer)
     if owner and owner != account.customer_id:
         why = "the Data Manager API takes conversions only for the account that owns them."

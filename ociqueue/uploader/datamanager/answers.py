@@ -8,6 +8,7 @@ from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 
+from ociqueue.identifiers import hide_hashes
 from ociqueue.states import Category
 from ociqueue.uploader.datamanager.reasons import AT_ONCE, TEMPORARY, UNLISTED, at_once
 from ociqueue.uploader.datamanager.transport import LONGEST_DELAY, Answer
@@ -104,7 +105,9 @@ def read_refusal(answer: Answer, rows: int) -> list[RowResult]:
 
 def violations_of(answer: Answer, error: Mapping[str, Any]) -> list[FieldViolation]:
     """Return what a refusal says: its field violations, or the reason or status of the whole."""
-    message = text_of(error.get("message")) or f"Google answered with HTTP status {answer.status} and no reason."
+    message = (
+        hide_hashes(text_of(error.get("message"))) or f"Google answered with HTTP status {answer.status} and no reason."
+    )
     details = details_of(error)
     reason = next((text_of(detail.get("reason")) for detail in details if detail.get("reason")), "")
     by_status = STATUSES.get(answer.status)
@@ -124,7 +127,9 @@ def violations_of(answer: Answer, error: Mapping[str, Any]) -> list[FieldViolati
 def violations_in(entries: object) -> Iterator[FieldViolation]:
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict):
-            yield FieldViolation(*(text_of(entry.get(name)) for name in ("reason", "description", "field")))
+            yield FieldViolation(
+                *(hide_hashes(text_of(entry.get(name))) for name in ("reason", "description", "field"))
+            )
 
 
 def result_of(violations: Sequence[FieldViolation], request_id: str) -> RowResult:

@@ -24,9 +24,11 @@ def split_requests(account: GoogleAdsAccount, rows: Sequence[Conversion]) -> Ite
 
 def ingest_body(account: GoogleAdsAccount, rows: Sequence[Conversion], *, validate_only: bool) -> bytes:
     """Return the body for rows of one conversion action."""
+    events = [event(row) for row in rows]
     body = {
         "destinations": [destination(account, account.action_of(rows[0].action))],
-        "events": [event(row) for row in rows],
+        "events": events,
+        **({"encoding": "HEX"} if any("userData" in each for each in events) else {}),
         **({"validateOnly": True} if validate_only else {}),
     }
     return json.dumps(body, separators=(",", ":")).encode()
@@ -42,7 +44,11 @@ def destination(account: GoogleAdsAccount, action: str) -> dict[str, Any]:
 
 
 def event(row: Conversion) -> dict[str, Any]:
-    click_id = next(name for name in row.CLICK_IDS if getattr(row, name))
+    identifiers = [
+        {name: stored}
+        for name, stored in (("emailAddress", row.hashed_email), ("phoneNumber", row.hashed_phone))
+        if stored
+    ]
     consent = {
         name: f"CONSENT_{value}"
         for name, value in (
@@ -56,7 +62,8 @@ def event(row: Conversion) -> dict[str, Any]:
     return {
         "transactionId": row.order_id,
         "eventTimestamp": time,
-        "adIdentifiers": {click_id: row.click_id},
+        **({"adIdentifiers": {row.kind_of_click_id: row.click_id}} if row.click_id else {}),
+        **({"userData": {"userIdentifiers": identifiers}} if identifiers else {}),
         "conversionValue": float(row.value),
         "currency": row.currency,
         "eventSource": "WEB",

@@ -11,6 +11,7 @@ from typing import Any
 
 from kilit.lock.text import strip_control_chars
 from ociqueue.models import Conversion
+from ociqueue.states import USER_DATA_NOT_MATCHED
 from ociqueue.uploader.datamanager.later_reasons import AMBIGUOUS, UNSPECIFIED, classify_later, reason_name
 from ociqueue.uploader.meanings import Meaning, worst
 from ociqueue.uploader.results import Disposition, RowResult, Verdict, VerdictStatus
@@ -18,6 +19,8 @@ from ociqueue.uploader.results import Disposition, RowResult, Verdict, VerdictSt
 SUCCESS, PARTIAL_SUCCESS = "SUCCESS", "PARTIAL_SUCCESS"
 FAILED = ("FAILED", "FAILURE")  # the reference and the guide name it differently
 WARNING_PREFIX = "PROCESSING_WARNING_REASON_"
+CLICK_NOT_FOUND = "CLICK_NOT_FOUND"
+NOT_MATCHED = "No click on your ads fits the hashed e-mail or phone; nothing has to be fixed."
 CODE = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 
 
@@ -55,7 +58,9 @@ def read_status(answer: Any, rows: Sequence[Conversion]) -> Verdict:
     if name not in (SUCCESS, PARTIAL_SUCCESS, *FAILED):
         return Verdict(VerdictStatus.PENDING, answer=_label(name))
     try:
-        results = _results(status, name, len(rows))
+        results = [
+            _of_user_data(row, result) for row, result in zip(rows, _results(status, name, len(rows)), strict=True)
+        ]
     except ContradictoryStatus as contradiction:
         return Verdict(VerdictStatus.UNPROVEN, answer=name, note=str(contradiction))
     results, note = _with_warnings(status, results)
@@ -80,6 +85,13 @@ def _results(status: Mapping[str, Any], name: str, sent: int) -> list[RowResult]
         replace(result, disposition=Disposition.RETRY) if result.disposition == Disposition.GATE else result
         for result in results
     ]
+
+
+def _of_user_data(row: Conversion, result: RowResult) -> RowResult:
+    """Name it apart when no click fits a row that has none: that is no fault of the row, and in no failure rate."""
+    if result.code != CLICK_NOT_FOUND or not getattr(row, "has_only_hashes", False):
+        return result
+    return replace(result, code=USER_DATA_NOT_MATCHED, message=f"{NOT_MATCHED} Google's verdict: {CLICK_NOT_FOUND}.")
 
 
 def _by_row(reasons: Sequence[ReasonCount], sent: int) -> dict[int, dict[str, Meaning]]:

@@ -13,16 +13,25 @@ from ociqueue.uploader.googleads.responses import reported_errors
 CUSTOMER = """
     SELECT customer.id, customer.descriptive_name,
       customer.conversion_tracking_setting.google_ads_conversion_customer,
-      customer.conversion_tracking_setting.accepted_customer_data_terms
+      customer.conversion_tracking_setting.accepted_customer_data_terms,
+      customer.conversion_tracking_setting.effective_enablement_setting
     FROM customer
 """
+TERMS, ENHANCED = "Customer data terms", "Enhanced conversions"
+# EnhancedConversionsConfig. Up to v25 it was the field enhanced_conversions_for_leads_enabled, which v26 does not have:
+# a query for it would be refused as a whole.
+OFF, ON = 2, 3
+HASHES_NEED = (
+    "in Google Ads under Goals > Conversions > Settings. Without that Google uses no hashed e-mail or phone, which this"
+    " site accepts."
+)
 ACTIONS = """
     SELECT conversion_action.resource_name, conversion_action.name, conversion_action.type, conversion_action.status
     FROM conversion_action
 """
 
 
-def check_account(account: GoogleAdsAccount) -> Iterator[CheckFinding]:
+def check_account(account: GoogleAdsAccount, *, accepts_identifiers: bool = False) -> Iterator[CheckFinding]:
     provider = GoogleAds(account)
     login = check_login(provider, account)
     yield login
@@ -35,6 +44,7 @@ def check_account(account: GoogleAdsAccount) -> Iterator[CheckFinding]:
         yield CheckFinding("Customer", describe(error), passed=False)
         return
     yield from check_customer(provider, customer)
+    yield from check_terms(customer, accepts_identifiers=accepts_identifiers)
     yield from check_actions(provider, actions)
 
 
@@ -50,8 +60,23 @@ def check_customer(provider: GoogleAds, customer: Any) -> Iterator[CheckFinding]
     if owner and owner != provider.account.customer_id:
         message = f"Upload to {owner}: Google rejects this account's clicks elsewhere."
         yield CheckFinding("Another account owns the conversions", message, passed=False)
-    if not customer.conversion_tracking_setting.accepted_customer_data_terms:
-        yield CheckFinding("Customer data terms", "Not accepted; required only for enhanced conversions.")
+
+
+def check_terms(customer: Any, *, accepts_identifiers: bool) -> Iterator[CheckFinding]:
+    """Compare what the account allows with what the site accepts: Google takes hashes either way, and ignores them."""
+    setting = customer.conversion_tracking_setting
+    if not accepts_identifiers:
+        if not setting.accepted_customer_data_terms:
+            yield CheckFinding(TERMS, "Not accepted; required only for enhanced conversions.")
+        return
+    if not setting.accepted_customer_data_terms:
+        yield CheckFinding(TERMS, f"Not accepted: accept them, {HASHES_NEED}", passed=False)
+    if setting.effective_enablement_setting == OFF:
+        yield CheckFinding(ENHANCED, f"Turned off: turn them on, {HASHES_NEED}", passed=False)
+    elif setting.effective_enablement_setting == ON:
+        yield CheckFinding(ENHANCED, "Turned on.")
+    else:
+        yield CheckFinding(ENHANCED, f"Google does not say whether they are turned on: look, {HASHES_NEED}")
 
 
 def conversion_customer(customer: Any) -> str:

@@ -110,8 +110,9 @@ class GoogleAds:
         consents = self.client.enums.ConsentStatusEnum
         for row in rows:
             conversion = request.conversions.add()
-            click_id = next(name for name in row.CLICK_IDS if getattr(row, name))
-            setattr(conversion, click_id, row.click_id)
+            if row.click_id:
+                setattr(conversion, row.kind_of_click_id, row.click_id)
+            self._identify(conversion, row)
             conversion.conversion_action = self.account.action_of(row.action)
             # In UTC: the site's zone may be changed between two attempts.
             conversion.conversion_date_time = row.conversion_time.astimezone(UTC).isoformat(" ", "seconds")
@@ -122,6 +123,18 @@ class GoogleAds:
                 # The API takes personalization only with lists of users.
                 conversion.consent.ad_user_data = getattr(consents, row.consent_ad_user_data)
         return request
+
+    def _identify(self, conversion: Any, row: Conversion) -> None:
+        """Add the hashes of a row, the e-mail by the rule of this API."""
+        identifiers = {
+            "hashed_email": row.hashed_email_ads or row.hashed_email,
+            "hashed_phone_number": row.hashed_phone,
+        }
+        for name, stored in identifiers.items():
+            if stored:
+                identifier = conversion.user_identifiers.add()
+                identifier.user_identifier_source = self.client.enums.UserIdentifierSourceEnum.FIRST_PARTY
+                setattr(identifier, name, stored)
 
     @cached_property
     def service(self) -> Any:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+from ociqueue.identifiers import hide_hashes
 from ociqueue.states import Category
 from ociqueue.uploader.google_login import LOGIN_REJECTIONS
 from ociqueue.uploader.googleads.errors import classify
@@ -135,7 +136,7 @@ def reported_errors(failures: Iterable[Any]) -> Iterator[ReportedError]:
             message = f"{error.message} ({unpublished})" if unpublished else error.message
             quota = error.details.quota_error_details
             delay, shared = duration_of(quota.retry_delay), quota.rate_scope == QUOTA_OF_PROJECT
-            yield ReportedError(name, family, message, index_of(error.location), delay, everywhere=shared)
+            yield ReportedError(name, family, hide_hashes(message), index_of(error.location), delay, everywhere=shared)
 
 
 def duration_of(delay: Any) -> timedelta | None:
