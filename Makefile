@@ -8,7 +8,7 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help up up-google down test quick durations fuzz lint fmt messages screenshots bench bench-full chaos load lock
+.PHONY: help up up-google down test quick durations fuzz lint quick-lint mypy pytest fmt messages screenshots bench bench-full chaos load lock
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,8 +22,12 @@ up-google: .venv/runtime ## The same, with simulated Google servers for the demo
 down: ## Stop everything `make up` started, including the embedded PostgreSQL
 	@test ! -x $(BIN)/python || $(BIN)/python manage.py down
 
-test: .venv/dev lint ## Check formatting, types and imports, then run all tests
+test: quick-lint ## Check formatting, types and imports, and run all tests
 	@$(BIN)/python manage.py browser
+	@# mypy uses one core for half a minute: it runs beside the tests, and prints what it finds as soon as it is done.
+	@$(MAKE) --no-print-directory --jobs 2 mypy pytest
+
+pytest: .venv/dev
 	@# Three on two cores: many tests wait for processes that they started.
 	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 25
 
@@ -38,11 +42,15 @@ fuzz: .venv/dev ## Run the property and schema tests with many more examples (EX
 	@KILIT_SCHEMATHESIS_EXAMPLES=$(or $(EXAMPLES),100) $(BIN)/python -m pytest tests/api/test_schemathesis.py
 	@EXAMPLES=$(or $(EXAMPLES),500) $(BIN)/python -m pytest -m hypothesis --hypothesis-profile=fuzz
 
-lint: .venv/dev ## Run ruff, mypy, import-linter and djlint without changing files
+lint: quick-lint mypy ## Run ruff, mypy, import-linter and djlint without changing files
+
+quick-lint: .venv/dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/djlint --check --lint --quiet templates
 	@$(BIN)/lint-imports
+
+mypy: .venv/dev
 	@$(BIN)/mypy
 
 fmt: .venv/dev ## Format the code and apply automatic fixes

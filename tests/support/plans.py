@@ -17,6 +17,7 @@ def crowding(*tables: str) -> Iterator[None]:
     """
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
+        cursor.execute("SET LOCAL maintenance_work_mem = '512MB'")  # an index is sorted in memory
         cursor.execute(f"TRUNCATE {', '.join(tables)} CASCADE")
         with indexes_at_the_end(cursor, *tables):
             yield

@@ -12,6 +12,7 @@ from typing import Any, Self
 from pdfjobs.documents import document
 from tests.support.waiting import PATIENCE
 
+PAUSE = 0.1  # seconds, for each of five: dozens of requests meet every restart, and it gets some of the processor too
 YESTERDAY = (datetime.now(UTC) - timedelta(days=1)).isoformat(timespec="seconds")
 
 
@@ -73,7 +74,7 @@ class Clients:
 
     def look(self, number: int) -> None:
         self.ask("GET", "/healthz" if number % 2 else "/pdf/templates", key=self.logins["service"]["api_key"])
-        time.sleep(0.02)
+        time.sleep(PAUSE)
 
     def ask_for_documents(self, number: int) -> None:
         variables = {**document("offer").sample, "number": f"{self.round_name}-{number}"}
@@ -97,6 +98,7 @@ class Clients:
         if refused := [each for each in answer["results"] if "id" not in each]:
             raise http.client.HTTPException(f"refused: {refused}")
         self.conversions |= {each["id"] for each in answer["results"]}
+        time.sleep(PAUSE)
 
     def work_conversions(self, number: int) -> None:
         """Claim and acknowledge, as a script does."""
