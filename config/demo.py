@@ -46,10 +46,11 @@ def demo_service(kept: dict[str, str]) -> tuple[User, dict[str, str]]:
 
 
 def demo_user(role: Role, kept: dict[str, str]) -> dict[str, str]:
-    user, _ = User.objects.get_or_create(username=f"demo-{role}", defaults={"is_staff": True})
+    user, is_new = User.objects.get_or_create(username=f"demo-{role}", defaults={"is_staff": True})
     user.groups.set(Group.objects.filter(name=role))
     password = kept.setdefault(f"demo-{role}", secrets.token_urlsafe(12))
-    if not user.check_password(password):
+    # Checking takes as long as setting, also for a user who has none yet.
+    if is_new or not user.check_password(password):
         user.set_password(password)
         user.save()
     return {"username": user.username, "password": password}

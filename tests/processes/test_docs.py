@@ -33,6 +33,7 @@ def run(document: str, live_server, folder: Path, settings) -> subprocess.Comple
         if not (folder / name).exists():
             (folder / name).symlink_to(ROOT / name)
     environment = fresh_environment(
+        DJANGO_SETTINGS_MODULE="tests.settings",  # as the server's; each demo makes people, and their hashes are fast
         KILIT=live_server.url,
         KILIT_VAR=str(folder / "var"),
         DATABASE_URL=database_url(),
