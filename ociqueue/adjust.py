@@ -192,7 +192,8 @@ class Entry:
         return name, [row for row in rows if row.source_key == given.key_of_conversion]
 
     def _refusal(self, given: NewAdjustment, original: Conversion, history: History, currency: str) -> list[FieldError]:
-        if any(one.is_retraction for one in history.adjustments):
+        # The mark on the conversion stays when its retraction is pruned.
+        if original.is_retracted or any(one.is_retraction for one in history.adjustments):
             return _error("kind", _("The conversion was retracted; nothing can follow a retraction."))
         if original.conversion_time < self.now - ADJUSTABLE_FOR:
             days = ADJUSTABLE_FOR.days

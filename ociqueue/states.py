@@ -151,6 +151,8 @@ ADJUSTMENTS = Lifecycle(
         "overtake": move(*WAITING, to=ConversionStatus.FAILED),
         # The conversion failed, so there is nothing to adjust.
         "lose_original": move(*WAITING, to=ConversionStatus.FAILED),
+        # The conversion was retried and is COMPLETED now, so there is something to adjust after all.
+        "revive": move(ConversionStatus.FAILED, to=ConversionStatus.QUEUED),
         # The conversion was retracted before it was sent, so nothing has to be sent.
         "finish_unsent": move(*WAITING, to=ConversionStatus.COMPLETED),
     },

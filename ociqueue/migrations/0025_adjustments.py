@@ -119,6 +119,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='adjustment',
+            index=models.Index(condition=models.Q(('is_overtaken', False), ('provider_error_code', 'ORIGINAL_NOT_UPLOADED'), ('status', 'FAILED')), fields=['original'], name='adjustment_revivable'),
+        ),
+        migrations.AddIndex(
+            model_name='adjustment',
             index=models.Index(condition=models.Q(('status__in', ['FAILED', 'RETRY']), models.Q(('error_group', ''), _negated=True)), fields=['error_group', 'id'], name='adjustment_of_error_group'),
         ),
         migrations.AddConstraint(

@@ -15,7 +15,7 @@ from ociqueue.models.batch import UploadBatch
 from ociqueue.models.conversion import Conversion
 from ociqueue.models.limits import ATTEMPTS
 from ociqueue.models.queryset import ConversionQuerySet
-from ociqueue.models.sending import NO_ERROR, Changes, UploadableQuerySet, failure
+from ociqueue.models.sending import FORGIVEN, FREE, NO_ERROR, Changes, UploadableQuerySet, failure
 from ociqueue.models.site import Site
 from ociqueue.models.uploadable import FACTS, Uploadable, failures_of, uploadable_checks
 from ociqueue.states import (
@@ -128,6 +128,17 @@ class AdjustmentQuerySet(UploadableQuerySet["Adjustment"]):
         originals.lock_in_order()
         self.unsendable().lock_in_order()
         return self._retract_unsent(originals) | self._overtake() | self._lose_original()
+
+    def revivable(self) -> Self:
+        """Return what failed only because its conversion had, which was retried since and is COMPLETED now."""
+        return self.newest().filter(
+            status=ConversionStatus.FAILED,
+            provider_error_code="ORIGINAL_NOT_UPLOADED",
+            original__status=ConversionStatus.COMPLETED,
+        )
+
+    def revive(self) -> set[UUID]:
+        return self.revivable().move_each("revive", **FREE, **FORGIVEN)
 
     def _retract_unsent(self, originals: ConversionQuerySet) -> set[UUID]:
         """End conversions that were retracted before they were sent, and their retractions as done."""
@@ -244,6 +255,14 @@ class Adjustment(Uploadable):
             Index(fields=["site", "id"], name="adjustment_of_site"),
             Index(fields=["site", "status", "id"], name="adjustment_of_site_in_status"),
             Index(fields=["id"], condition=Q(status=ConversionStatus.FAILED), name="adjustment_failed"),
+            # Few wait for a conversion that failed.
+            Index(
+                fields=["original"],
+                condition=Q(
+                    status=ConversionStatus.FAILED, provider_error_code="ORIGINAL_NOT_UPLOADED", is_overtaken=False
+                ),
+                name="adjustment_revivable",
+            ),
             FAILURES.index("adjustment_of_error_group"),
         ]
 

@@ -70,6 +70,7 @@ def upload_due(*, sites: QuerySet[Site] | None = None, seconds: float | None = N
     with acting_as(current_context().actor or ACTOR):
         with transaction.atomic():
             Adjustment.objects.end_unsendable()
+            Adjustment.objects.revive()
         return UploadRun(due_sites() if sites is None else sites).upload(seconds=seconds)
 
 

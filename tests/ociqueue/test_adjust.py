@@ -213,3 +213,21 @@ def test_the_database_keeps_the_order_of_adjustments(site, sold):
 
     with pytest.raises(IntegrityError, match="cannot be adjusted"), transaction.atomic():
         later.save()
+
+
+def test_a_restatement_follows_a_conversion_that_was_retried(site, sold):
+    failed = make(site, "FAILED", error=failure("EXPIRED_EVENT", "VALIDATION", "Too old."))
+    restate(site, failed, 5)
+    Conversion.objects.filter(pk=failed.pk).retry_selected()
+    assert not Adjustment.objects.revive()
+
+    Conversion.objects.filter(pk=failed.pk).move("claim", claimed_at=timezone.now())
+    Conversion.objects.filter(pk=failed.pk).move("ack")
+
+    assert Adjustment.objects.revive() == {adjustments()[0].pk}
+    assert Adjustment.objects.due().exists()
+
+
+def test_a_pruned_retraction_is_still_the_last(site, sold):
+    Conversion.objects.filter(pk=sold.pk).update(is_retracted=True)
+    assert restate(site, sold, 5)["status"] == "invalid"
