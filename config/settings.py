@@ -111,6 +111,8 @@ DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM", "Kilit <kilit@localhost>")
 # File uploads --------------------------------------------------------------------------------------------------------
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
+# Files of conversions may have e-mail addresses, so none that is accepted is written to a temporary file.
+FILE_UPLOAD_MAX_MEMORY_SIZE = 6 * 1024 * 1024
 
 # Globalization -------------------------------------------------------------------------------------------------------
 
