@@ -99,13 +99,17 @@ def why_not(original: Conversion) -> str:
     copy = getattr(original, "replacement", None)
     if copy or original.is_replaced:  # old copies are pruned before their originals
         return _("already replaced by %(copy)s") % {"copy": copy} if copy else _("already replaced")
-    if original.status == ConversionStatus.FAILED:
-        # What is sent again after a lost answer must be the same to the byte.
-        if original.outcome_unknown:
-            return _("its outcome is unknown, Google may have it; Retry sends it as it is")
-        if original.provider_error_code == ORDER_ID_IN_USE:
-            return _("Google has already counted its order id")
-    return ""
+    if original.adjustments.exists():
+        # A copy is sent as the conversion was, with the same order id.
+        return _("it was adjusted; a copy would put its old value back")
+    return _why_not_failed(original) if original.status == ConversionStatus.FAILED else ""
+
+
+def _why_not_failed(original: Conversion) -> str:
+    # What is sent again after a lost answer must be the same to the byte.
+    if original.outcome_unknown:
+        return _("its outcome is unknown, Google may have it; Retry sends it as it is")
+    return _("Google has already counted its order id") if original.provider_error_code == ORDER_ID_IN_USE else ""
 
 
 def _refusal(original: Conversion) -> list[FieldError]:
@@ -134,7 +138,7 @@ def _originals(site: Site, corrections: list[Correction], *, lock: bool) -> dict
     if lock:
         rows.lock_in_order()
     # Only now: a query that waits for a lock sees other tables, and other rows, as they were before it waited.
-    return {row.pk: row for row in rows.select_related("site", "replacement")}
+    return {row.pk: row for row in rows.select_related("site", "replacement").prefetch_related("adjustments")}
 
 
 def _store(site: Site, copies: list[Conversion]) -> None:

@@ -52,6 +52,7 @@ class RowResult:
     everywhere: bool = False  # a limit of the project, which several sites may share
     job_id: int | None = None  # as the provider answered; None if no row of the request was processed
     warnings: tuple[str, ...] = ()  # the provider has the row, but ignored parts of it
+    sent_as_zero: bool = False  # a retraction, through an API that has none
 
 
 class CredentialsRejected(Exception):  # noqa: N818 - an answer of the provider, not an error of ours

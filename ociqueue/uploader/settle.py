@@ -20,10 +20,15 @@ from ociqueue.models.receipt import FIRST_CHECK_AFTER
 from ociqueue.models.sending import UploadableQuerySet, failure
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import Category
+from ociqueue.uploader.meanings import after_defer
 from ociqueue.uploader.results import GATES, UPLOADER_ERROR, Disposition, RowResult
 
 TOO_EARLY_AFTER = timedelta(hours=6)  # what Google asks for when a click or an action is too recent
 ALREADY_THERE = "Google has it already: the answer to an earlier upload was lost."
+SENT_AS_ZERO = (
+    "The Data Manager API has no retraction: the value was sent as 0, and Google still counts the conversion. With a"
+    " developer token in the site's connection, retractions go through the Google Ads API."
+)
 ATTEMPT_FORGIVEN = (*GATES, Disposition.UNSENT)
 PUT_OFF = (Disposition.RETRY, Disposition.DEFER, *ATTEMPT_FORGIVEN)
 RowResults = list[tuple[Uploadable, RowResult]]
@@ -122,7 +127,8 @@ def _counted_as(result: RowResult) -> str:
 def _move(batch: UUID, rows: Sequence[Uploadable], results: Sequence[RowResult], *, is_probe: bool) -> UploadTally:
     held = rows_like(rows).in_batch(batch)
     by_kind: dict[str, RowResults] = defaultdict(list)
-    for row, result in zip(rows, results, strict=True):
+    for row, answer in zip(rows, results, strict=True):
+        result = after_defer(row, answer)
         by_kind[kind_of(row, result)].append((row, result))
     accepted, already_there = by_kind["accepted"], by_kind["already_there"]
     received, rejected, put_off = by_kind["received"], by_kind["rejected"], by_kind["put_off"]
@@ -141,6 +147,7 @@ def _move(batch: UUID, rows: Sequence[Uploadable], results: Sequence[RowResult],
     if late:
         answers = {row.pk: result for row, result in zip(rows, results, strict=True) if row.pk not in settled}
         note_late(batch, answers, among=rows_like(rows))
+    note_zeros(rows, results)
     return UploadTally(len(moved), len(taken), len(failed) + capped, len(waiting) - capped, late, batches=1)
 
 
@@ -169,6 +176,13 @@ def note_warnings(batch: UUID, warnings: Mapping[UUID, tuple[str, ...]], *, amon
     for texts, ids in by_text.items():
         details = {"batch": str(batch), "warnings": list(texts)}
         Event.objects.record_each(among.filter(pk__any_of=ids), "PROVIDER_WARNING", details=details)
+
+
+def note_zeros(rows: Sequence[Uploadable], results: Sequence[RowResult]) -> None:
+    """Record on retractions that they were sent as a value of 0."""
+    ids = [row.pk for row, result in zip(rows, results, strict=True) if result.sent_as_zero]
+    if ids:
+        Event.objects.record_each(rows_like(rows).filter(pk__any_of=ids), "SENT_AS_ZERO", message=SENT_AS_ZERO)
 
 
 def kind_of(row: Uploadable, result: RowResult) -> str:

@@ -13,6 +13,7 @@ from ociqueue.models.per_row import PerRowValues
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import Category
 from ociqueue.uploader.circuits import update_circuits_by_verdict
+from ociqueue.uploader.meanings import after_defer
 from ociqueue.uploader.results import Disposition, RowResult, Verdict, VerdictStatus
 from ociqueue.uploader.settle import (
     ALREADY_THERE,
@@ -118,7 +119,8 @@ def _move(
     every = rows_like(rows)
     waiting = every.received_in(batch.pk)
     by_kind: dict[str, RowResults] = defaultdict(list)
-    for row, result in zip(rows, results, strict=True):
+    for row, answer in zip(rows, results, strict=True):
+        result = after_defer(row, answer)
         by_kind["lost" if is_lost else kind_of(row, result)].append((row, result))
     if len(by_kind) > 1:  # a single statement locks its rows in order anyway
         waiting.filter(pk__any_of=[row.pk for row in rows]).lock_in_order()

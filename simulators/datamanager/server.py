@@ -29,6 +29,14 @@ class TransactionEntry:
     is_applied: bool = False
 
 
+@dataclass(frozen=True)
+class CountedConversion:
+    """What an account counts: an event with the same transaction id and action overwrites it, the count stays 1."""
+
+    value: float
+    currency: str
+
+
 @dataclass
 class DataManagerServer:
     """A scriptable server; `reset` restores its initial state."""
@@ -37,6 +45,8 @@ class DataManagerServer:
     replies: deque[Reply] = field(default_factory=deque)  # to the next uploads
     question_replies: deque[Reply] = field(default_factory=deque)  # to the next questions for a verdict
     entries: dict[str, TransactionEntry] = field(default_factory=dict)  # by transaction id
+    # By account, action and transaction id: an id that matches none is a new conversion.
+    counted: dict[tuple[str, str, str], CountedConversion] = field(default_factory=dict)
     requests: dict[str, TakenRequest] = field(default_factory=dict)  # by request id
     holding: threading.Event = field(default_factory=threading.Event)
     patience = 60.0
@@ -69,7 +79,7 @@ class DataManagerServer:
         self._http.server_close()
 
     def reset(self) -> None:
-        for kept in (self.calls, self.replies, self.question_replies, self.entries, self.requests):
+        for kept in (self.calls, self.replies, self.question_replies, self.entries, self.counted, self.requests):
             kept.clear()
         self.holding.clear()
         self._restore()
@@ -95,6 +105,10 @@ class DataManagerServer:
     def applied(self) -> set[str]:
         """Return the transaction ids that count as conversions."""
         return {name for name, entry in self.entries.items() if entry.is_applied}
+
+    def values_of(self, transaction_id: str) -> list[tuple[float, str]]:
+        """Return value and currency of each conversion that counts under an id; there should be one."""
+        return [(found.value, found.currency) for key, found in self.counted.items() if key[2] == transaction_id]
 
     def answer(self, call: DataManagerCall) -> Answer:
         with self._lock:
@@ -155,12 +169,19 @@ class DataManagerServer:
                     entry.events.append(json.dumps(event))
                     entry.request_ids.append(request_id)
                     entry.is_applied |= not reasons
+                    if not reasons:
+                        self._count(body["destinations"][0], event)
         found = [
             Violation(f"events.events[{number}].ad_identifiers", names[0]).json()
             for number, names in enumerate(warnings)
             if names
         ]
         return {"requestId": request_id, **({"fieldWarnings": found} if found else {})}
+
+    def _count(self, destination: dict[str, Any], event: dict[str, Any]) -> None:
+        key = (destination["operatingAccount"]["accountId"], destination["productDestinationId"])
+        counted = CountedConversion(event.get("conversionValue", 0), event.get("currency", ""))
+        self.counted[*key, event["transactionId"]] = counted
 
     def _later(self, event: dict[str, Any]) -> list[str]:
         reasons = self.verdicts.get(click_id(event), []) + _named(event, "FAIL")

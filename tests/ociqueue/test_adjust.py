@@ -12,6 +12,7 @@ from ociqueue.adjust import adjust
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.sending import failure
 from ociqueue.states import SyncMethod
+from tests.support.adjustments import restate, retract
 from tests.support.conversions import new_conversion
 
 pytestmark = pytest.mark.django_db
@@ -36,14 +37,6 @@ def sold(site):
     Site.objects.filter(pk=site.pk).update(sync_method=SyncMethod.API)
     site.refresh_from_db()
     return make(site, "COMPLETED", value=100, currency="TRY", source_key="order-1")
-
-
-def restate(site, row, value, **fields):
-    return adjust(site, [{"id": str(row), "kind": "RESTATEMENT", "value": value, **fields}])[0]
-
-
-def retract(site, row, **fields):
-    return adjust(site, [{"id": str(row), "kind": "RETRACTION", **fields}])[0]
 
 
 def adjustments():

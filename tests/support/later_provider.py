@@ -9,7 +9,8 @@ from typing import Any
 
 from django.db.models.functions import Now
 
-from ociqueue.models import Conversion, Receipt, Site
+from ociqueue.models import Adjustment, Conversion, Receipt, Site
+from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import SyncMethod
 from ociqueue.uploader.datamanager.verdicts import read_status
 from ociqueue.uploader.results import Disposition, RowResult, Verdict
@@ -19,7 +20,7 @@ Status = dict[str, Any]
 
 @dataclass
 class LaterGoogle:
-    """What the stand-in was sent, and what it answers; click ids name rows."""
+    """What the stand-in was sent, and what it answers; click ids name rows, as `label` says."""
 
     requests: dict[str, list[str]] = field(default_factory=dict)  # click ids by request id
     reasons: dict[str, list[str]] = field(default_factory=dict)  # of a click id, in the verdict
@@ -73,6 +74,14 @@ class LaterGoogle:
 GOOGLE = LaterGoogle()
 
 
+def label(row: Uploadable) -> str:
+    """Return what the stand-in knows a row by: its click id, and for an adjustment also the new value."""
+    if isinstance(row, Adjustment):
+        return f"{row.original.gclid}={'retracted' if row.value is None else format(row.value, 'g')}"
+    assert isinstance(row, Conversion)
+    return row.gclid
+
+
 class LaterStandIn:
     """Registered in place of the Data Manager provider."""
 
@@ -86,18 +95,18 @@ class LaterStandIn:
     def can_send(self) -> bool:
         return True
 
-    def identities(self, row: Conversion) -> set[tuple[Hashable, ...]]:
+    def identities(self, row: Uploadable) -> set[tuple[Hashable, ...]]:
         return {(row.order_id,)}
 
-    def upload(self, batch: Sequence[Conversion], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
+    def upload(self, batch: Sequence[Uploadable], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
         for row in batch:
-            GOOGLE.hold(SyncMethod.DATA_MANAGER, row.gclid)
+            GOOGLE.hold(SyncMethod.DATA_MANAGER, label(row))
         with GOOGLE.lock:
-            return [GOOGLE.at_once.get(row.gclid) or self._take(row, batch) for row in batch]
+            return [GOOGLE.at_once.get(label(row)) or self._take(row, batch) for row in batch]
 
-    def _take(self, row: Conversion, batch: Sequence[Conversion]) -> RowResult:
-        request_id = f"{batch[0].open_batch_id}"[-20:] + f"-{row.gclid if row.send_alone else row.action}"
-        GOOGLE.requests.setdefault(request_id, []).append(row.gclid)
+    def _take(self, row: Any, batch: Sequence[Any]) -> RowResult:
+        request_id = f"{batch[0].open_batch_id}"[-20:] + f"-{label(row) if row.send_alone else row.action}"
+        GOOGLE.requests.setdefault(request_id, []).append(label(row))
         return RowResult(Disposition.RECEIVED, request_id=request_id)
 
     def can_ask(self) -> bool:
@@ -105,23 +114,23 @@ class LaterStandIn:
             GOOGLE.quota -= 1
             return GOOGLE.quota >= 0
 
-    def verdict(self, request_id: str, rows: Sequence[Conversion]) -> Verdict:
+    def verdict(self, request_id: str, rows: Sequence[Uploadable]) -> Verdict:
         GOOGLE.release(*GOOGLE.requests.get(request_id, []))
         with GOOGLE.lock:
             GOOGLE.asked.append(request_id)
             if GOOGLE.answer:
                 return GOOGLE.answer(request_id)
-            assert [row.gclid for row in rows] == GOOGLE.requests[request_id], "the order that was sent"
+            assert [label(row) for row in rows] == GOOGLE.requests[request_id], "the order that was sent"
             return read_status(GOOGLE.status(request_id), rows)
 
 
 class AtOnceStandIn(LaterStandIn):
     """Registered in place of the Google Ads provider: it accepts every row."""
 
-    def upload(self, batch: Sequence[Conversion], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
+    def upload(self, batch: Sequence[Uploadable], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
         for row in batch:
-            GOOGLE.hold(SyncMethod.API, row.gclid)
-        GOOGLE.release(*(row.gclid for row in batch))
+            GOOGLE.hold(SyncMethod.API, label(row))
+        GOOGLE.release(*(label(row) for row in batch))
         return [RowResult(Disposition.ACCEPTED, request_id="at once")] * len(batch)
 
 

@@ -86,9 +86,12 @@ LATER: Mapping[str, Meaning] = {
     ),
     **dict.fromkeys(("INVALID_CUSTOM_VARIABLE", "CUSTOM_VARIABLE_NOT_ENABLED"), CUSTOM_VARIABLE),
     **dict.fromkeys(("INVALID_EVENT", "INVALID_FORMAT", "INVALID_MERCHANT_ID"), invalid("Google rejects the data.")),
-    # For adjustments: the original may still be on its way.
+    # For adjustments: the conversion may still be on its way, so the first time it waits (DEFERRED_ONCE).
     "ORIGINAL_CONVERSIONS_NOT_FOUND": Meaning(
-        Disposition.DEFER, Category.TRANSIENT, "Google does not have the original conversion yet."
+        Disposition.DEFER,
+        Category.TRANSIENT,
+        "Google does not find the conversion of this adjustment.",
+        retry_after=timedelta(hours=24),
     ),
     **dict.fromkeys(IMPOSSIBLE.split(), invalid("Google rejects the data.")),
     **dict.fromkeys(("INTERNAL_ERROR", UNSPECIFIED), AMBIGUOUS),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kilit.lock.text import strip_control_chars
-from ociqueue.models import Conversion
+from ociqueue.models.uploadable import Uploadable
 from ociqueue.states import USER_DATA_NOT_MATCHED
 from ociqueue.uploader.datamanager.later_reasons import AMBIGUOUS, UNSPECIFIED, classify_later, reason_name
 from ociqueue.uploader.meanings import Meaning, worst
@@ -46,7 +46,7 @@ class ReasonCount:
         return frozenset(self.places)
 
 
-def read_status(answer: Any, rows: Sequence[Conversion]) -> Verdict:
+def read_status(answer: Any, rows: Sequence[Uploadable]) -> Verdict:
     """Return what a status says about the rows of its request, in the order that was sent; never raise for any JSON."""
     destinations = answer.get("requestStatusPerDestination") if isinstance(answer, dict) else None
     if not isinstance(destinations, list) or not destinations:
@@ -87,7 +87,7 @@ def _results(status: Mapping[str, Any], name: str, sent: int) -> list[RowResult]
     ]
 
 
-def _of_user_data(row: Conversion, result: RowResult) -> RowResult:
+def _of_user_data(row: Uploadable, result: RowResult) -> RowResult:
     """Name it apart when no click fits a row that has none: that is no fault of the row, and in no failure rate."""
     if result.code != CLICK_NOT_FOUND or not getattr(row, "has_only_hashes", False):
         return result

@@ -78,6 +78,17 @@ def test_it_takes_events_and_counts_an_id_once(data_manager, ingest) -> None:
     assert data_manager.uploads[0].client == "client"
 
 
+def test_a_second_event_overwrites_the_value_and_the_count_stays(data_manager, ingest) -> None:
+    ingest(event(1))
+    ingest(event(1, conversionValue=4.25, currency="EUR"), event(2, conversionValue=1))
+    ingest(event(2, conversionValue=9), validateOnly=True)
+    ingest(event(2, conversionValue=9, adIdentifiers={"gclid": "FAIL-INTERNAL_ERROR-1"}))
+
+    assert data_manager.values_of("oci_1") == [(4.25, "EUR")]
+    assert data_manager.values_of("oci_2") == [(1, "TRY")]
+    assert len(data_manager.counted) == 2
+
+
 @pytest.mark.parametrize(
     ("columns", "named"),
     [

@@ -1,0 +1,48 @@
+"""Adjustments as a caller of the API asks for them, and what the Data Manager simulator has of them."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+from django.db.models.functions import Now
+
+from ociqueue.adjust import adjust
+from ociqueue.models import Adjustment, Conversion, Site
+from ociqueue.sweeps import recover_processing
+from simulators.datamanager.server import DataManagerServer
+
+
+def restate(site: Site, row: Conversion, value: Any, **fields: Any) -> Any:
+    return adjust(site, [{"id": str(row), "kind": "RESTATEMENT", "value": value, **fields}])[0]
+
+
+def retract(site: Site, row: Conversion, **fields: Any) -> Any:
+    return adjust(site, [{"id": str(row), "kind": "RETRACTION", **fields}])[0]
+
+
+def adjustment_states(row: Conversion) -> list[tuple[str, str]]:
+    found = Adjustment.objects.filter(original=row).order_by("adjusted_at")
+    return list(found.values_list("status", "provider_error_code"))
+
+
+def take_back() -> None:
+    """Let the sweep take rows back from an uploader that died."""
+    for model in (Conversion, Adjustment):
+        model.objects.filter(status="PROCESSING").update(claimed_at=Now() - timedelta(hours=1))
+    recover_processing()
+
+
+def sent_values(data_manager: DataManagerServer, row: Conversion) -> list[float]:
+    """Return the values that came for a conversion, in their order."""
+    entry = data_manager.entries.get(row.order_id)
+    return [json.loads(event)["conversionValue"] for event in entry.events] if entry else []
+
+
+def assert_books_are_ours(data_manager: DataManagerServer) -> None:
+    """What Google counts is each conversion that is COMPLETED, once, with its last adjustment that is."""
+    ours = {}
+    for row in Conversion.objects.filter(status="COMPLETED"):
+        last = row.adjustments.filter(status="COMPLETED").order_by("adjusted_at").last()
+        value, currency = (last.value or 0, last.currency) if last else (row.value, row.currency)
+        ours[row.order_id] = [(float(value), currency or row.currency)]
+    assert {key[2]: data_manager.values_of(key[2]) for key in data_manager.counted} == ours
