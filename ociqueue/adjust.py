@@ -21,6 +21,7 @@ from kilit.lock.clock import database_time
 from kilit.workers import doorbells
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.adjustment import AdjustmentQuerySet
+from ociqueue.models.conversion import PREFIX
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.schemas.adjustments import NewAdjustment
 from ociqueue.schemas.answers import AdjustmentResult
@@ -109,7 +110,7 @@ class Entry:
 
     def _plan(self, given: NewAdjustment) -> Adjustment | list[FieldError]:
         """Return the adjustment, new or known, or what is wrong."""
-        original = self._original(given)
+        original = self.original_of(given)
         if isinstance(original, list):
             return original
         history = self.histories[original.pk]
@@ -166,10 +167,10 @@ class Entry:
             result: AdjustmentResult = {"index": index, "status": "created" if plan.pk in new else "duplicate"}
             new.discard(plan.pk)  # the same again in this request is a duplicate
             stored: Any = {"id": str(plan), "state": states[plan.pk]} if plan.pk in states else {}
-            found.append({**result, **stored, "conversionId": str(plan.original)})
+            found.append({**result, **stored, "conversionId": f"{PREFIX}{plan.original_id}"})
         return found
 
-    def _original(self, given: NewAdjustment) -> Conversion | list[FieldError]:
+    def original_of(self, given: NewAdjustment) -> Conversion | list[FieldError]:
         name, matches = self._matches(given)
         if given.conversionName:
             matches = [row for row in matches if row.action == given.conversionName]

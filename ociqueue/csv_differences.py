@@ -9,7 +9,8 @@ from django.utils.translation import gettext as _
 
 from ociqueue.csv_reader import CsvLine, RejectedField, RejectedLine, shorten
 from ociqueue.currencies import MINOR_UNITS
-from ociqueue.models import Conversion, Site
+from ociqueue.models import Adjustment, Conversion, Site
+from ociqueue.states import AdjustmentKind
 
 COMPARED = ("conversionTime", "conversionValue", "conversionCurrency")
 
@@ -29,15 +30,18 @@ def content_of_line(site: Site, cells: Mapping[str, str]) -> str:
 
 
 def stored_contents(ids: Iterable[UUID]) -> dict[UUID, list[str]]:
-    """Return the contents of rows: as imported and, if a corrected copy was sent, as corrected."""
-    rows = Conversion.objects.filter(pk__any_of=list(ids)).select_related("replacement")
-    return {
-        row.pk: [_content_of_row(each) for each in (row, getattr(row, "replacement", None)) if each] for row in rows
+    """Return the contents of rows: as imported and, if that was done, as corrected and as adjusted."""
+    imported = Conversion.objects.filter(pk__any_of=list(ids)).select_related("replacement")
+    versions = {row.pk: [row, *([row.replacement] if hasattr(row, "replacement") else [])] for row in imported}
+    contents = {
+        pk: [_join(row.conversion_time, row.value, row.currency) for row in rows] for pk, rows in versions.items()
     }
-
-
-def _content_of_row(row: Conversion) -> str:
-    return _join(row.conversion_time, row.value, row.currency)
+    current = {rows[-1].pk: (pk, rows[-1].conversion_time) for pk, rows in versions.items()}
+    restated = Adjustment.objects.newest().filter(original__in=list(current), kind=AdjustmentKind.RESTATEMENT)
+    for original, value, currency in restated.values_list("original_id", "value", "currency"):
+        pk, time = current[original]
+        contents[pk].append(_join(time, value or Decimal(), currency))
+    return contents
 
 
 def _join(time: datetime, value: Decimal, currency: str) -> str:

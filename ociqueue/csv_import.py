@@ -22,6 +22,7 @@ from ociqueue.csv_reader import (
     REASON,
     CsvError,
     CsvLine,
+    FileTally,
     RejectedField,
     RejectedLine,
     read_header,
@@ -38,23 +39,21 @@ BATCH = 1000
 
 
 @dataclass
-class ImportTally:
-    lines: int = 0
-    created: int = 0
-    duplicates: int = 0
+class ImportTally(FileTally):
     defaulted: int = 0
-    rejected: list[RejectedLine] = field(default_factory=list)
-    rejected_lines: int = 0
     # Duplicates with another time, value or currency than what is stored.
     differing: list[RejectedLine] = field(default_factory=list)
     differing_lines: int = 0
 
     def add(self, other: "ImportTally", *, most: int = 0) -> None:
-        """Add another batch, keeping at most so many rejected and so many differing lines."""
-        for name in ("lines", "created", "duplicates", "defaulted", "rejected_lines", "differing_lines"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.rejected += other.rejected[: max(0, most - len(self.rejected))]
+        super().add(other, most=most)
+        self.defaulted += other.defaulted
+        self.differing_lines += other.differing_lines
         self.differing += other.differing[: max(0, most - len(self.differing))]
+
+    @property
+    def reported(self) -> list[RejectedLine]:
+        return sorted(self.rejected + self.differing, key=lambda reported: reported.line.number)
 
     def summary(self, *, dry_run: bool) -> str:
         if not self.lines:

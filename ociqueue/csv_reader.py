@@ -3,10 +3,10 @@
 import csv
 import io
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import IO
+from dataclasses import dataclass, field, replace
+from typing import IO, Self
 
 from django.utils.formats import number_format
 from django.utils.text import Truncator
@@ -22,6 +22,7 @@ LONGEST_LINE = 16_384
 NOT_UTF_8 = re.compile(r"[\udc80-\udcff]")
 # The column that says why a line was rejected: a corrected file may keep it.
 REASON = "reason"
+NO_ALIASES: Mapping[str, str] = {}
 MOST_OF_VALUE = 60  # characters of a rejected value that are shown
 MOST_OF_LINE = 1000  # characters of a line that could not be read
 
@@ -79,6 +80,31 @@ class RejectedLine:
         return _("line %(number)s: %(reason)s") % {"number": self.line.number, "reason": what}
 
 
+@dataclass
+class FileTally:
+    """What became of the lines of a file, or of a batch of them."""
+
+    lines: int = 0
+    created: int = 0
+    duplicates: int = 0
+    rejected: list[RejectedLine] = field(default_factory=list)
+    rejected_lines: int = 0
+
+    def add(self, other: Self, *, most: int = 0) -> None:
+        """Add another batch, keeping at most so many rejected lines."""
+        for name in ("lines", "created", "duplicates", "rejected_lines"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.rejected += other.rejected[: max(0, most - len(self.rejected))]
+
+    @property
+    def reported(self) -> list[RejectedLine]:
+        """The lines to show, in the order of the file."""
+        return self.rejected
+
+    def summary(self, *, dry_run: bool) -> str:
+        raise NotImplementedError
+
+
 def shorten(value: str) -> str:
     return Truncator(CONTROL_CHARS.sub("?", value)).chars(MOST_OF_VALUE)
 
@@ -90,13 +116,17 @@ def read_lines(
     required: Collection[str],
     one_of: Collection[str] = (),
     ignored: Collection[str] = (),
+    aliases: Mapping[str, str] = NO_ALIASES,
 ) -> Iterator[CsvLine]:
     """Read a CSV table with known columns; comma or semicolon, with or without a byte order mark.
+
+    Columns may have other names, `aliases`; cells are returned by the known ones.
 
     No valid cell contains a line break, so each line is parsed separately: an unclosed quote costs one line.
     """
     numbered = enumerate(_physical_lines(stream), start=1)
-    delimiter, names = _header_of(text for _number, text in numbered)
+    delimiter, header = _header_of(text for _number, text in numbered)
+    names = [aliases.get(name, name) for name in header]
     _check_header([name for name in names if name not in ignored], known=known, required=required, one_of=one_of)
     for number, text in numbered:
         if text.strip(f"{delimiter} \t\n"):
@@ -110,7 +140,8 @@ def read_header(stream: IO[bytes]) -> list[str]:
 
 
 def _header_of(lines: Iterable[str]) -> tuple[str, list[str]]:
-    header = next((text for text in lines if text.strip()), None)
+    # Google's templates begin with a line of parameters.
+    header = next((text for text in lines if text.strip() and not text.startswith("Parameters:")), None)
     if header is None:
         raise CsvError(_("The file is empty."))
     return _read_header(header)

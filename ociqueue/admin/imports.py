@@ -21,12 +21,14 @@ from kilit.console.formatting import number, page
 from kilit.lock.audit import for_reason
 from kilit.postgres.collation import NameOrder
 from ociqueue import identifiers
+from ociqueue.adjustment_files import AdjustmentTally, import_adjustments, is_of_adjustments
 from ociqueue.correction_files import COLUMNS as CORRECTION_COLUMNS
 from ociqueue.correction_files import CorrectionTally, correct_from_file, is_of_corrections
 from ociqueue.csv_differences import format_advice
 from ociqueue.csv_import import ImportTally, import_file
 from ociqueue.csv_reader import REASON, CsvError, RejectedLine
 from ociqueue.models import Site
+from ociqueue.schemas.adjustments import FIELDS as ADJUSTMENT_FIELDS
 from ociqueue.schemas.conversions import TEMPLATE_FIELDS, fields_of, without_identifiers
 
 MEGABYTES = 5  # about 50,000 lines, half a minute; larger files go through the command
@@ -34,6 +36,9 @@ MOST_SHOWN = 200  # rejected lines on the page
 MOST_IN_FILE = 10_000  # rejected lines in the file to correct: it travels in the page
 SALT = "ociqueue.import"
 PROOF_MAX_AGE = timedelta(hours=1)
+
+
+Tally = ImportTally | CorrectionTally | AdjustmentTally
 
 
 class UploadForm(forms.Form):
@@ -75,7 +80,7 @@ class UploadForm(forms.Form):
 
 def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     form = UploadForm(request.POST or None, request.FILES or None, user=request.user)
-    tally: ImportTally | CorrectionTally | None = None
+    tally: Tally | None = None
     stored = False
     if form.is_valid():
         stored = request.POST.get("step") == "import"
@@ -94,7 +99,7 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         summary=tally.summary(dry_run=not stored) if tally else "",
         **(_reports(tally, form.cleaned_data["site"]) if tally else {}),
         submit=_submit(tally) if tally else "",
-        is_correction=isinstance(tally, CorrectionTally),
+        about=_about(tally),
         proof=form.proof() if tally and tally.created and not stored else "",
         fields=", ".join(without_identifiers(TEMPLATE_FIELDS)),
         identifiers=", ".join(identifiers.NAMES) if _accept_identifiers(request) else "",
@@ -103,7 +108,7 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     )
 
 
-def _import(form: UploadForm, *, dry_run: bool) -> ImportTally | CorrectionTally | None:
+def _import(form: UploadForm, *, dry_run: bool) -> Tally | None:
     site, file = form.cleaned_data["site"], form.cleaned_data["file"].file
     try:
         return _read(site, file, dry_run=dry_run)
@@ -114,7 +119,13 @@ def _import(form: UploadForm, *, dry_run: bool) -> ImportTally | CorrectionTally
         file.seek(0)
 
 
-def _read(site: Site, file: IO[bytes], *, dry_run: bool) -> ImportTally | CorrectionTally:
+def _read(site: Site, file: IO[bytes], *, dry_run: bool) -> Tally:
+    if is_of_adjustments(file):
+        adjusted = AdjustmentTally()
+        with for_reason(_("Adjusted in a file.")):
+            for part in import_adjustments(site, file, dry_run=dry_run):
+                adjusted.add(part, most=MOST_IN_FILE)
+        return adjusted
     if is_of_corrections(file):
         with for_reason(_("Corrected in a file.")):
             return correct_from_file(site, file, dry_run=dry_run, most=MOST_IN_FILE)
@@ -124,7 +135,19 @@ def _read(site: Site, file: IO[bytes], *, dry_run: bool) -> ImportTally | Correc
     return tally
 
 
-def _submit(tally: ImportTally | CorrectionTally) -> str:
+def _about(tally: Tally | None) -> str:
+    """Return how the file was understood, unless its lines are conversions."""
+    if isinstance(tally, AdjustmentTally):
+        return _("The file says which kind of adjustment each line is: its lines adjust conversions.")
+    if isinstance(tally, CorrectionTally):
+        return _("The file has a column “id”: its lines are corrections of failed conversions.")
+    return ""
+
+
+def _submit(tally: Tally) -> str:
+    if isinstance(tally, AdjustmentTally):
+        text = ngettext("Adjust %(number)s conversion", "Adjust %(number)s conversions", tally.created)
+        return text % {"number": number(tally.created)}
     if isinstance(tally, CorrectionTally):
         text = ngettext("Correct and resend %(number)s row", "Correct and resend %(number)s rows", tally.created)
         return text % {"number": number(tally.created)}
@@ -135,7 +158,9 @@ def _accept_identifiers(request: HttpRequest) -> bool:
     return Site.objects.run_by(request.user).filter(accepts_identifiers=True).exists()
 
 
-def _reports(tally: ImportTally | CorrectionTally, site: Site) -> dict[str, Any]:
+def _reports(tally: Tally, site: Site) -> dict[str, Any]:
+    if isinstance(tally, AdjustmentTally):
+        return {"rejected": _report(tally.rejected, tally.rejected_lines, ADJUSTMENT_FIELDS)}
     if isinstance(tally, CorrectionTally):
         return {"rejected": _report(tally.rejected, tally.rejected_lines, fields_of(site, CORRECTION_COLUMNS))}
     return {
@@ -175,7 +200,9 @@ def _data_address(text: str) -> str:
 
 
 def template_file(request: HttpRequest) -> StreamingHttpResponse:
-    """Return a file with two lines that can be imported as they are."""
+    """Return a file with two lines; those of conversions can be imported as they are."""
+    if "adjustments" in request.GET:
+        return _template_of_adjustments()
     time = timezone.now() - timedelta(days=1)
     consents = {"consentAdUserData": "GRANTED", "consentAdPersonalization": "DENIED"}
     examples = [
@@ -187,3 +214,12 @@ def template_file(request: HttpRequest) -> StreamingHttpResponse:
     examples[0] |= {"email": "name@company.com", "phone": "+905550000000"}
     rows = [[(shared | example).get(name, "") for name in columns] for example in examples]
     return csv_response("conversions-template", csv_lines(columns, rows))
+
+
+def _template_of_adjustments() -> StreamingHttpResponse:
+    examples = [
+        {"orderId": "EXAMPLE-order-id", "kind": "RETRACTION"},
+        {"conversionSourceKey": "example-2", "kind": "RESTATEMENT", "value": "80.00", "currency": "TRY"},
+    ]
+    rows = [[example.get(name, "") for name in ADJUSTMENT_FIELDS] for example in examples]
+    return csv_response("adjustments-template", csv_lines(ADJUSTMENT_FIELDS, rows))

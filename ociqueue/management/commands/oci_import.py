@@ -1,25 +1,31 @@
+from collections.abc import Iterator
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kilit.lock.audit import acting_as
+from ociqueue.adjustment_files import AdjustmentTally, import_adjustments, is_of_adjustments
 from ociqueue.csv_differences import format_advice
 from ociqueue.csv_import import ImportTally, import_file
-from ociqueue.csv_reader import CsvError
+from ociqueue.csv_reader import CsvError, FileTally
 from ociqueue.management.progress_bar import ProgressBar
 from ociqueue.management.sites import find_site
 from ociqueue.models import Site
+from ociqueue.schemas.adjustments import FIELDS as ADJUSTMENT_FIELDS
 from ociqueue.schemas.conversions import FIELDS
+
+Tally = TypeVar("Tally", bound=FileTally)
 
 
 class Command(BaseCommand):
     help = (
         f"Store the conversions of a CSV file (UTF-8; comma or semicolon) with the columns {', '.join(FIELDS)}. "
         "It can be run twice: a line without a sourceKey is known by its conversionName and click id, so the second "
-        "run stores nothing, and reports lines with another time, value or currency."
+        "run stores nothing, and reports lines with another time, value or currency. A file with a column kind is one "
+        f"of adjustments, with the columns {', '.join(ADJUSTMENT_FIELDS)}."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -42,14 +48,23 @@ class Command(BaseCommand):
             raise CommandError(f"Cannot read {options['file']}: {error}") from None
 
     def _import(self, site: Site, stream: IO[bytes], *, size: int, dry_run: bool) -> None:
+        if is_of_adjustments(stream):
+            adjusted = import_adjustments(site, stream, dry_run=dry_run)
+            self._report(adjusted, AdjustmentTally(), stream, size=size, dry_run=dry_run)
+            return
         tally = ImportTally()
+        self._report(import_file(site, stream, dry_run=dry_run), tally, stream, size=size, dry_run=dry_run)
+        if tally.differing_lines:
+            self.stdout.write(format_advice())
+
+    def _report(self, batches: Iterator[Tally], tally: Tally, stream: IO[bytes], *, size: int, dry_run: bool) -> None:
         bar = ProgressBar(self.stderr, size)
         try:
-            for batch in import_file(site, stream, dry_run=dry_run):
+            for batch in batches:
                 tally.add(batch)
                 bar.clear()
-                for reported in sorted(batch.rejected + batch.differing, key=lambda each: each.line.number):
-                    self.stdout.write("\n".join(map(str, reported.fields)))
+                for line in batch.reported:
+                    self.stdout.write("\n".join(map(str, line.fields)))
                 bar.show(stream.tell(), f"{tally.lines:,} lines")
         except KeyboardInterrupt:
             raise CommandError("Stopped; a second run stores the rest.", returncode=130) from None
@@ -60,5 +75,3 @@ class Command(BaseCommand):
                 self.stdout.write(tally.summary(dry_run=dry_run))
         if not tally.lines:
             self.stdout.write(tally.summary(dry_run=dry_run))
-        if tally.differing_lines:
-            self.stdout.write(format_advice())
