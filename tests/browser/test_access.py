@@ -4,7 +4,18 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.support.browsing import CONTRAST, NARROW, WIDE, open_page, overflow, settled, stopped, violations, watched
+from tests.support.browsing import (
+    CONTRAST,
+    NARROW,
+    ROW_OF_EACH_SHAPE,
+    WIDE,
+    open_page,
+    overflow,
+    settled,
+    stopped,
+    violations,
+    watched,
+)
 from tests.support.console_pages import places
 
 
@@ -18,6 +29,7 @@ def faults(page: Page, name: str) -> list[str]:
         page.set_viewport_size({"width": width, "height": 900})
         if pixels := overflow(settled(page)):
             found.append(f"{name} is {pixels} pixels wider than {width}")
+    page.evaluate(ROW_OF_EACH_SHAPE)
     found += [*stopped(page), *violations(page)]
     page.evaluate("document.documentElement.classList.add('dark')")  # as the switch does
     return found + [f"dark: {fault}" for fault in violations(settled(page), rules=CONTRAST)]

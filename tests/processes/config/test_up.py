@@ -12,13 +12,14 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
 from kilit.postgres.place import home_of
+from kilit.postgres.server import Server
 from kilit.workers.processes import group_members
 from tests.support.commands import ROOT, free_port, fresh_environment, manage
 from tests.support.waiting import PATIENCE, wait_for_the_end, wait_until
@@ -98,42 +99,18 @@ class Installation:
         with suppress(ProcessLookupError, AttributeError):
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait(timeout=PATIENCE)
-        manage("down", **self.variables)
+        Server(self.folder / "postgres").stop()
 
 
-@contextmanager
-def stopped_behind(folder: Path) -> Iterator[Installation]:
-    made = Installation(folder)
+@pytest.fixture
+def installation(tmp_path: Path) -> Iterator[Installation]:
+    """An installation that never ran."""
+    made = Installation(tmp_path / "var")
     try:
         yield made
     finally:
         made.stop()
-
-
-@contextmanager
-def removed_behind(folder: Path) -> Iterator[Path]:
-    yield folder
-    shutil.rmtree(home_of(folder / "postgres"), ignore_errors=True)
-
-
-@pytest.fixture
-def first_time(tmp_path_factory) -> Iterator[Installation]:
-    """An installation that never ran."""
-    with removed_behind(tmp_path_factory.mktemp("first-time") / "var") as empty, stopped_behind(empty) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Iterator[Path]:
-    with removed_behind(tmp_path_factory.mktemp("installation") / "var") as used:
-        yield used
-
-
-@pytest.fixture
-def installation(folder: Path) -> Iterator[Installation]:
-    """An installation that may have run before: its database is there already, which is most of a first start."""
-    with stopped_behind(folder) as made:
-        yield made
+        shutil.rmtree(made.database, ignore_errors=True)
 
 
 def wait_for_a_cut_order(installation: Installation) -> None:
@@ -149,38 +126,43 @@ def wait_for_a_webhook(installation: Installation) -> None:
     wait_until(lambda: json.load(urllib.request.urlopen(receiver, timeout=PATIENCE)).get("accepted"))
 
 
-def test_an_empty_folder_becomes_a_running_product_and_ctrl_c_ends_it(first_time: Installation) -> None:
-    first_time.up()
-
-    assert urllib.request.urlopen(first_time.address("/readyz"), timeout=PATIENCE).status == 200
-    assert "Log out" in first_time.login("operator")
-    with urllib.request.urlopen(first_time.address("/static/admin/css/base.css"), timeout=PATIENCE) as static:
-        assert static.status == 200
-    wait_for_a_cut_order(first_time)
-    wait_for_a_webhook(first_time)
-
-    first_time.process.send_signal(signal.SIGINT)
-
-    assert first_time.process.wait(timeout=PATIENCE) == 0
-    first_time.wait_until_nothing_runs()
+def test_an_installation_starts_and_ends_in_every_way(installation: Installation) -> None:
+    """One test, because a first start takes long, and each later one goes on with what the one before has left."""
+    check_that_an_empty_folder_becomes_a_running_product(installation)
+    check_that_a_second_start_is_refused(installation)
+    check_that_ctrl_c_ends_it(installation)
+    check_that_kill_takes_the_services_along_and_the_next_start_goes_on(installation)
+    check_that_down_stops_it(installation)
+    check_that_a_service_that_dies_ends_the_rest(installation)
 
 
-def test_a_second_start_here_is_refused_and_down_stops_the_first(installation: Installation) -> None:
+def check_that_an_empty_folder_becomes_a_running_product(installation: Installation) -> None:
     installation.up()
 
+    assert urllib.request.urlopen(installation.address("/readyz"), timeout=PATIENCE).status == 200
+    assert "Log out" in installation.login("operator")
+    with urllib.request.urlopen(installation.address("/static/admin/css/base.css"), timeout=PATIENCE) as static:
+        assert static.status == 200
+    wait_for_a_cut_order(installation)
+    wait_for_a_webhook(installation)
+
+
+def check_that_a_second_start_is_refused(installation: Installation) -> None:
     second = manage("up", **installation.variables)
     other_folder = manage("up", **{**installation.variables, "KILIT_VAR": f"{installation.folder}-other"})
-    down = manage("down", **installation.variables)
-    down_again = manage("down", **installation.variables)
 
     assert second.stderr.strip() == "CommandError: Kilit is already running here; stop it with `make down`."
     assert f"Port {installation.port} is in use; choose another one" in other_folder.stderr
-    assert (down.stdout.strip(), down_again.stdout.strip()) == ("Stopped.", "Nothing was running.")
+
+
+def check_that_ctrl_c_ends_it(installation: Installation) -> None:
+    installation.process.send_signal(signal.SIGINT)
+
     assert installation.process.wait(timeout=PATIENCE) == 0
     installation.wait_until_nothing_runs()
 
 
-def test_kill_of_up_takes_the_services_along_and_the_next_start_goes_on(installation: Installation) -> None:
+def check_that_kill_takes_the_services_along_and_the_next_start_goes_on(installation: Installation) -> None:
     installation.up()
 
     installation.process.kill()
@@ -191,7 +173,16 @@ def test_kill_of_up_takes_the_services_along_and_the_next_start_goes_on(installa
     assert "Log out" in installation.login("viewer")
 
 
-def test_a_service_that_dies_ends_the_rest(installation: Installation) -> None:
+def check_that_down_stops_it(installation: Installation) -> None:
+    down = manage("down", **installation.variables)
+    down_again = manage("down", **installation.variables)
+
+    assert (down.stdout.strip(), down_again.stdout.strip()) == ("Stopped.", "Nothing was running.")
+    assert installation.process.wait(timeout=PATIENCE) == 0
+    installation.wait_until_nothing_runs()
+
+
+def check_that_a_service_that_dies_ends_the_rest(installation: Installation) -> None:
     installation.up()
     web = next(p for p in psutil.Process(installation.process.pid).children() if "gunicorn" in " ".join(p.cmdline()))
 
