@@ -5,6 +5,7 @@ any other error is taken for invalid data.
 """
 
 from collections.abc import Mapping
+from datetime import timedelta
 from functools import partial
 
 from ociqueue.states import Category
@@ -22,13 +23,17 @@ too_early = partial(Meaning, DEFER, TRANSIENT)
 known = partial(Meaning, DUPLICATE, VALIDATION)
 gate = partial(Meaning, GATE, AUTH)
 
+A_DAY = timedelta(days=1)
+
 INVALID = invalid()
 TEMPORARY = Meaning(RETRY, TRANSIENT)
-TOO_EARLY = too_early()
 BUSY = Meaning(RETRY, RATE_LIMIT)
 KNOWN = known()
 TOO_LARGE = Meaning(SPLIT, VALIDATION)
 REJECTED = gate("Google rejects the credentials: renew the refresh token.")
+NO_ACTION = Meaning(
+    GATE_ACTION, VALIDATION, "The account has no such conversion action, or it was removed: see the credentials."
+)
 NO_ACCESS = gate("These credentials have no access to this customer.")
 
 DATA_MANAGER = (
@@ -47,6 +52,11 @@ EXTERNAL_ATTRIBUTION_DATA_NOT_SET_FOR_EXTERNALLY_ATTRIBUTED_CONVERSION_ACTION
 ORDER_ID_NOT_PERMITTED_FOR_EXTERNALLY_ATTRIBUTED_CONVERSION_ACTION CUSTOM_VARIABLE_NOT_ENABLED
 CUSTOM_VARIABLE_VALUE_CONTAINS_PII ORDER_ID_CONTAINS_PII INVALID_USER_IDENTIFIER UNSUPPORTED_USER_IDENTIFIER
 CONVERSION_NOT_COMPLIANT_WITH_ATT_POLICY ONE_PER_CLICK_CONVERSION_ACTION_NOT_PERMITTED_WITH_BRAID INVALID_JOB_ID
+"""
+# The same for adjustments; Kilit sends no enhancements.
+INVALID_ADJUSTMENT = """
+DUPLICATE_ADJUSTMENT_IN_REQUEST DUPLICATE_ENHANCEMENT_IN_REQUEST INVALID_USER_IDENTIFIER UNSUPPORTED_USER_IDENTIFIER
+GCLID_DATE_TIME_PAIR_AND_ORDER_ID_BOTH_SET MISSING_ORDER_ID_FOR_WEBPAGE ORDER_ID_CONTAINS_PII INVALID_JOB_ID
 """
 
 TABLE: Mapping[str, Mapping[str, Meaning]] = {
@@ -67,11 +77,7 @@ TABLE: Mapping[str, Mapping[str, Meaning]] = {
         "CUSTOMER_NOT_ACCEPTED_CUSTOMER_DATA_TERMS": gate(TERMS),
         "CUSTOMER_NOT_ENABLED_ENHANCED_CONVERSIONS_FOR_LEADS": gate(TERMS),
         "CUSTOMER_DATA_POLICY_PROHIBITS_ENHANCED_CONVERSIONS": gate(TERMS),
-        "NO_CONVERSION_ACTION_FOUND": Meaning(
-            GATE_ACTION,
-            VALIDATION,
-            "The account has no such conversion action, or it was removed: see the credentials.",
-        ),
+        "NO_CONVERSION_ACTION_FOUND": NO_ACTION,
         "INVALID_CONVERSION_ACTION_TYPE": Meaning(
             GATE_ACTION, VALIDATION, "The conversion action does not accept uploads of clicks: see the credentials."
         ),
@@ -83,10 +89,33 @@ TABLE: Mapping[str, Mapping[str, Meaning]] = {
         ),
     },
     "conversion_adjustment_upload_error": {
-        **dict.fromkeys(
-            ("RESTATEMENT_ALREADY_EXISTS", "CONVERSION_ALREADY_RETRACTED", "CONVERSION_ALREADY_ENHANCED"), KNOWN
+        # What some of them mean depends on the row, too: see `for_row`.
+        **dict.fromkeys(INVALID_ADJUSTMENT.split(), INVALID),
+        "CONVERSION_ALREADY_RETRACTED": known("Google has already retracted this conversion."),
+        "RESTATEMENT_ALREADY_EXISTS": known("Google already has this new value."),
+        "CONVERSION_ALREADY_ENHANCED": KNOWN,
+        "CONVERSION_NOT_FOUND": too_early(
+            "Google does not know this order id; it may take a day to know one.", retry_after=A_DAY
         ),
-        **dict.fromkeys(("TOO_RECENT_CONVERSION", "TOO_RECENT_CONVERSION_ACTION"), TOO_EARLY),
+        "TOO_RECENT_CONVERSION": too_early(
+            "The conversion is too recent; Google asks to wait a day.", retry_after=A_DAY
+        ),
+        "TOO_RECENT_CONVERSION_ACTION": too_early("The action is too new; Google asks to wait six hours."),
+        "CONVERSION_EXPIRED": invalid("The conversion is too old: Google adjusts it for 54 days."),
+        "ADJUSTMENT_PRECEDES_CONVERSION": invalid("The adjustment is older than the conversion."),
+        "MORE_RECENT_RESTATEMENT_FOUND": invalid("Google already has a newer value; nothing has to be done."),
+        "CANNOT_RESTATE_CONVERSION_ACTION_THAT_ALWAYS_USES_DEFAULT_CONVERSION_VALUE": invalid(
+            "The conversion action always uses its default value, so Google takes no other."
+        ),
+        "TOO_MANY_ADJUSTMENTS": invalid("Google takes no more adjustments of this conversion."),
+        "TOO_MANY_ADJUSTMENTS_IN_REQUEST": TOO_LARGE,
+        "CUSTOMER_NOT_ACCEPTED_CUSTOMER_DATA_TERMS": gate(TERMS),
+        "CUSTOMER_DATA_POLICY_PROHIBITS_ENHANCEMENT": gate(TERMS),
+        "NO_CONVERSION_ACTION_FOUND": NO_ACTION,
+        **dict.fromkeys(
+            ("INVALID_CONVERSION_ACTION_TYPE", "CONVERSION_ACTION_NOT_ELIGIBLE_FOR_ENHANCEMENT"),
+            Meaning(GATE_ACTION, VALIDATION, "The conversion action does not accept adjustments: see the credentials."),
+        ),
     },
     "internal_error": {
         # Reported for single rows of a successful answer; temporary.

@@ -1,128 +1,33 @@
-"""The Google Ads provider. Only workers import Google's client, which takes a second and 100 MB."""
+"""The Google Ads provider for conversions."""
 
-import gc
-import os
-import time
-from collections.abc import Sequence
-from datetime import UTC
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
-from django.conf import settings
-
 from ociqueue.models import Conversion
-from ociqueue.models.credentials import GoogleAdsAccount
-from ociqueue.uploader.bisecting import bisect_rejected
-from ociqueue.uploader.google_login import google_credentials, login_error, login_rejected, refresh
-from ociqueue.uploader.googleads import responses
+from ociqueue.uploader.googleads.connection import GoogleAdsConnection, google_time
 from ociqueue.uploader.identities import google_identities
-from ociqueue.uploader.results import Identities, RowResult
-
-VERSION = "v26"
-SHORTEST_CALL = 0.5  # seconds
-TOKEN_EXPIRED = "OAUTH_TOKEN_EXPIRED"  # noqa: S105 - an error code
+from ociqueue.uploader.results import Identities
 
 
-@cache
-def load_client() -> None:
-    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # otherwise it logs every process that a worker starts
-    from google.ads.googleads import client  # noqa: F401, PLC0415
-
-    # The client stays loaded: without this the garbage collector would walk it several times per batch.
-    gc.collect()
-    gc.freeze()
-
-
-class GoogleAds:
-    def __init__(self, account: GoogleAdsAccount) -> None:
-        load_client()
-        from google.ads.googleads.client import GoogleAdsClient  # noqa: PLC0415
-
-        self.account = account
-        # Built by hand: the client's own loaders log in at once, and ignore our token address.
-        self.credentials = google_credentials(account)
-        self.client = GoogleAdsClient(
-            credentials=self.credentials,
-            developer_token=account.developer_token or None,
-            endpoint=settings.GOOGLE_ADS_ENDPOINT or None,
-            login_customer_id=account.login_customer_id or None,
-            version=VERSION,
-            use_proto_plus=False,  # twenty times faster to build, and unknown enum values stay numbers
-        )
-        self._request_ids = request_ids()
-
-    def refresh(self) -> None:
-        """Log in, so that revoked credentials are noticed before rows are claimed, and not taken for an outage."""
-        refresh(self.credentials)
-
-    def can_send(self) -> bool:
-        """Return true: Google counts requests of this API by developer token, and says when to wait."""
-        return True
-
-    def upload(self, batch: Sequence[Conversion], *, dry_run: bool, job_id: int | None = None) -> list[RowResult]:
-        """Send rows in one request, or in parts if it is too large or Google does not say which row is invalid."""
-        # All requests of a batch end by then, so that the task has time to settle before a sweep takes the rows back.
-        end = time.monotonic() + settings.GOOGLE_ADS_TIMEOUT
-        return bisect_rejected(
-            list(batch), lambda rows: self._request(rows, dry_run=dry_run, job_id=None if dry_run else job_id, end=end)
-        )
+class GoogleAds(GoogleAdsConnection):
+    REQUEST = "UploadClickConversionsRequest"
 
     def identities(self, row: Conversion) -> Identities:
         return google_identities(self.account, row)
 
-    def _request(
-        self, rows: list[Conversion], *, dry_run: bool, job_id: int | None, end: float, again: bool = True
-    ) -> list[RowResult]:
-        """Send one request; whatever comes back becomes a result for each row."""
-        from google.ads.googleads.errors import GoogleAdsException  # noqa: PLC0415
-        from google.api_core.exceptions import GoogleAPICallError  # noqa: PLC0415
-        from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415
-
-        left = end - time.monotonic()
-        if left < SHORTEST_CALL:
-            return responses.no_time_left(len(rows))
-        request = self.build(rows, dry_run=dry_run, job_id=job_id)
-        try:
-            response = self.service.upload_click_conversions(request=request, timeout=left, retry=None)
-        except GoogleAdsException as error:
-            results = responses.read_failure(error.failure, len(rows), request_id=error.request_id or "")
-        except GoogleAPICallError as error:
-            results = responses.read_transport_error(error, len(rows))
-        except GoogleAuthError as error:
-            return login_rejected(login_error(error), len(rows))
-        else:
-            return responses.read_response(response, len(rows), request_id=self._request_ids.last, dry_run=dry_run)
-        if again and results[0].code == TOKEN_EXPIRED:
-            # Nothing was applied, and a new token may be enough.
-            self.credentials.expiry = None
-            self.credentials.token = None
-            return self._request(rows, dry_run=dry_run, job_id=job_id, end=end, again=False)
-        return results
-
-    def build(self, rows: Sequence[Conversion], *, dry_run: bool, job_id: int | None = None) -> Any:
-        """Return the request; but for the job id, the same rows always give the same bytes."""
-        request = self.client.get_type("UploadClickConversionsRequest")
-        request.customer_id = self.account.customer_id
-        request.partial_failure = True
-        request.validate_only = dry_run
-        if job_id is not None:
-            request.job_id = job_id
-        consents = self.client.enums.ConsentStatusEnum
-        for row in rows:
-            conversion = request.conversions.add()
-            if row.click_id:
-                setattr(conversion, row.kind_of_click_id, row.click_id)
-            self._identify(conversion, row)
-            conversion.conversion_action = self.account.action_of(row.action)
-            # In UTC: the site's zone may be changed between two attempts.
-            conversion.conversion_date_time = row.conversion_time.astimezone(UTC).isoformat(" ", "seconds")
-            conversion.conversion_value = float(row.value)
-            conversion.currency_code = row.currency
-            conversion.order_id = row.order_id
-            if row.consent_ad_user_data != row.Consent.UNSPECIFIED:
-                # The API takes personalization only with lists of users.
-                conversion.consent.ad_user_data = getattr(consents, row.consent_ad_user_data)
-        return request
+    def add_row(self, request: Any, row: Conversion) -> None:
+        conversion = request.conversions.add()
+        if row.click_id:
+            setattr(conversion, row.kind_of_click_id, row.click_id)
+        self._identify(conversion, row)
+        conversion.conversion_action = self.account.action_of(row.action)
+        conversion.conversion_date_time = google_time(row.conversion_time)
+        conversion.conversion_value = float(row.value)
+        conversion.currency_code = row.currency
+        conversion.order_id = row.order_id
+        if row.consent_ad_user_data != row.Consent.UNSPECIFIED:
+            # The API takes personalization only with lists of users.
+            conversion.consent.ad_user_data = getattr(self.consents, row.consent_ad_user_data)
 
     def _identify(self, conversion: Any, row: Conversion) -> None:
         """Add the hashes of a row, the e-mail by the rule of this API."""
@@ -136,23 +41,13 @@ class GoogleAds:
                 identifier.user_identifier_source = self.client.enums.UserIdentifierSourceEnum.FIRST_PARTY
                 setattr(identifier, name, stored)
 
+    def call(self, request: Any, *, timeout: float) -> Any:
+        return self.service.upload_click_conversions(request=request, timeout=timeout, retry=None)
+
+    @cached_property
+    def consents(self) -> Any:
+        return self.client.enums.ConsentStatusEnum
+
     @cached_property
     def service(self) -> Any:
-        return self.client.get_service("ConversionUploadService", interceptors=[self._request_ids])
-
-
-def request_ids() -> Any:
-    """Return an interceptor that keeps the id of the last request, which support asks for; responses lack it."""
-    import grpc  # noqa: PLC0415
-
-    class RequestIds(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]
-        last = ""
-
-        def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
-            self.last = ""
-            call = continuation(details, request)
-            metadata = dict([*(call.initial_metadata() or ()), *(call.trailing_metadata() or ())])
-            self.last = str(metadata.get("request-id", ""))[:64]
-            return call
-
-    return RequestIds()
+        return self.client.get_service("ConversionUploadService", interceptors=[self.request_ids])

@@ -16,6 +16,7 @@ UNPROVEN = "UNPROVEN_ANSWER"
 LONGEST_DELAY = 24 * 60 * 60  # seconds; a probe is sent once a day, whatever delay Google asks for
 QUOTA_OF_PROJECT = 3  # QuotaErrorDetails.QuotaRateScope.DEVELOPER
 UNSENDABLE = ("Invalid metadata", "Illegal header")
+ROWS = ("conversions", "conversion_adjustments")  # the field of a request that has its rows
 PLUGIN_FAILED = "Getting metadata from plugin failed"
 
 
@@ -158,7 +159,7 @@ def name_of(error_code: Any) -> tuple[str, str]:
 def index_of(location: Any) -> int | None:
     """Return the row that an error refers to; index 0 differs from no index only by presence."""
     for element in location.field_path_elements:
-        if element.field_name == "conversions" and element.HasField("index"):
+        if element.field_name in ROWS and element.HasField("index"):
             return int(element.index)
     return None
 
@@ -178,7 +179,7 @@ def _row_result(errors: list[ReportedError], request_id: str) -> RowResult:
         code=first.name,
         category=found.category,
         message=" ".join(filter(None, parts)),
-        retry_after=max((error.retry_after for error in errors if error.retry_after), default=None),
+        retry_after=max((error.retry_after for error in errors if error.retry_after), default=found.retry_after),
         request_id=request_id,
         everywhere=any(error.everywhere for error in errors),
     )

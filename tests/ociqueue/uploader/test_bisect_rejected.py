@@ -4,7 +4,7 @@ import pytest
 
 from ociqueue.models import Circuit, Conversion
 from ociqueue.states import Category
-from ociqueue.uploader.googleads import provider
+from ociqueue.uploader.googleads import connection
 from ociqueue.uploader.upload_run import upload_due
 from simulators.googleads.server import accept
 from tests.support.uploads import states
@@ -103,7 +103,7 @@ def test_a_batch_whose_time_is_over_waits_and_pays(google, api_site, make_rows, 
     """Otherwise a slow rejection would be sent again and again."""
 
     def slowly(call):
-        monkeypatch.setattr(provider, "SHORTEST_CALL", settings.GOOGLE_ADS_TIMEOUT)  # what is left is less
+        monkeypatch.setattr(connection, "SHORTEST_CALL", settings.GOOGLE_ADS_TIMEOUT)  # what is left is less
         call.refuse("INVALID_ARGUMENT")
 
     make_rows(api_site, count=4)
@@ -175,7 +175,7 @@ def test_time_that_runs_out_while_halving_proves_nothing_either(
 ) -> None:
     def slowly(call):
         if len(google.calls) == 2:
-            monkeypatch.setattr(provider, "SHORTEST_CALL", settings.GOOGLE_ADS_TIMEOUT)  # what is left is less
+            monkeypatch.setattr(connection, "SHORTEST_CALL", settings.GOOGLE_ADS_TIMEOUT)  # what is left is less
         call.refuse("INVALID_ARGUMENT")
 
     make_rows(api_site, count=2)

@@ -8,7 +8,7 @@ from ociqueue.uploader.googleads.responses import read_response, reported_errors
 from ociqueue.uploader.meanings import worst
 from ociqueue.uploader.results import Disposition
 from simulators.googleads.responses import failure, response
-from tests.support.google_ads_errors import CASES, ENUMS
+from tests.support.google_ads_errors import CASES, ENUMS, NOT_CODES
 
 
 @pytest.mark.parametrize(("family", "name", "disposition", "category"), CASES)
@@ -53,6 +53,13 @@ def test_every_name_in_the_table_is_one_that_google_has() -> None:
     for family, codes in TABLE.items():
         if family != "grpc":
             assert set(codes) <= set(ENUMS[family].values_by_name), family
+
+
+def test_every_error_of_adjustments_is_listed() -> None:
+    family = "conversion_adjustment_upload_error"
+    expected = {name for of_family, name, *_ in CASES if of_family == family}
+
+    assert set(TABLE[family]) == expected == set(ENUMS[family].values_by_name) - {*NOT_CODES}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ WORKERS_ALONE = (
     "openpyxl",
     "playwright",
     "apprise",
-    "ociqueue.uploader.googleads.provider",
+    "ociqueue.uploader.googleads.connection",
     "ociqueue.uploader.datamanager.provider",
 )
 
