@@ -23,38 +23,27 @@ class OciQueueConfig(AppConfig):
     verbose_name = _("Offline conversions")
 
     def ready(self) -> None:
-        from kilit.access.encryption import register_encrypted  # noqa: PLC0415
         from kilit.access.scopes import register_scopes  # noqa: PLC0415
         from kilit.api.webhooks import register_webhook_kinds  # noqa: PLC0415
         from kilit.bulk.queues import register_queue  # noqa: PLC0415
         from kilit.lock.pruning import register_prunable  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
         from kilit.workers.metrics import registry  # noqa: PLC0415
-        from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
         from ociqueue import operations, webhooks  # noqa: PLC0415
         from ociqueue.metrics import VerdictCollector  # noqa: PLC0415
         from ociqueue.models import Adjustment, Conversion, Credentials, Receipt  # noqa: PLC0415
         from ociqueue.reconcile import run as reconcile  # noqa: PLC0415
-        from ociqueue.reconcile.self_check import check_uploads  # noqa: PLC0415
         from ociqueue.scopes import SiteScopes  # noqa: PLC0415
-        from ociqueue.sweeps import (  # noqa: PLC0415
-            CAP_MIN_AGE,
-            attempt_cap,
-            finished,
-            finished_adjustments,
-            recover_processing,
-            requeue_transient,
-        )
+        from ociqueue.sweeps import finished, finished_adjustments  # noqa: PLC0415
         from ociqueue.uploader.connection_test import check_requested  # noqa: PLC0415
         from ociqueue.uploader.upload_run import answer_bell, is_due  # noqa: PLC0415
         from ociqueue.uploader.verdict_run import answer_verdict_bell  # noqa: PLC0415
 
         register_queue(operations.QUEUE)
         register_scopes(SiteScopes())
-        register_encrypted(Credentials, "encrypted")
         register_webhook_kinds(*webhooks.KINDS)
+        self.register_secrets()
         registry.register(VerdictCollector())
-        self.register_texts()
         register_prunable(Adjustment, finished=finished_adjustments)  # before the conversions that they adjust
         register_prunable(Conversion, finished=finished)
         register_doorbell("oci_upload", is_due=is_due, answer=answer_bell)
@@ -63,6 +52,17 @@ class OciQueueConfig(AppConfig):
         register_doorbell("oci_check_credentials", is_due=lambda: checks_due().exists(), answer=check_requested)
         compare, compares_due = reconcile.answer_bell, reconcile.due_sites
         register_doorbell("oci_reconcile", is_due=lambda: compares_due().exists(), answer=compare)
+        self.register_sweeps()
+
+    @staticmethod
+    def register_sweeps() -> None:
+        from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
+        from ociqueue.reconcile.run import answer_bell as compare  # noqa: PLC0415
+        from ociqueue.reconcile.self_check import check_uploads  # noqa: PLC0415
+        from ociqueue.sweeps import CAP_MIN_AGE, attempt_cap, recover_processing, requeue_transient  # noqa: PLC0415
+        from ociqueue.uploader.upload_run import answer_bell  # noqa: PLC0415
+        from ociqueue.uploader.verdict_run import answer_verdict_bell  # noqa: PLC0415
+
         register_sweep("oci_reconcile", every=timedelta(hours=1), run=compare, about=RECONCILE)
         register_sweep("oci_self_check", every=timedelta(days=1), run=check_uploads, about=SELF_CHECK)
         cap = partial(attempt_cap, min_age=CAP_MIN_AGE)
@@ -73,11 +73,13 @@ class OciQueueConfig(AppConfig):
         register_sweep("oci_requeue_transient", every=timedelta(minutes=15), run=requeue_transient, about=REQUEUE)
 
     @staticmethod
-    def register_texts() -> None:
-        """Register where what identifies a person may be quoted: by Google, a script, or an operator."""
+    def register_secrets() -> None:
+        """Register what is encrypted, and where Google, a script or an operator may quote what identifies a person."""
+        from kilit.access.encryption import register_encrypted  # noqa: PLC0415
         from kilit.lock.scrubbing import register_free_text  # noqa: PLC0415
-        from ociqueue.models import Circuit, Conversion, ReadBack, Receipt, Site, UploadBatch  # noqa: PLC0415
+        from ociqueue.models import Circuit, Conversion, Credentials, ReadBack, Receipt, Site, UploadBatch  # noqa: PLC0415
 
+        register_encrypted(Credentials, "encrypted")
         register_free_text(Conversion, "last_error", about=lambda ids: Q(pk__in=ids))
         register_free_text(Site, "pause_reason")
         register_free_text(Circuit, "reason")

@@ -94,8 +94,8 @@ def why_not(original: Conversion) -> str:
     """Return why a row cannot be replaced, or ""; under a lock, the answer stays true."""
     if original.status not in ENDED:
         return _("it is %(state)s; only FAILED and COMPLETED rows are replaced") % {"state": original.status}
-    if original.uploaded_at:
-        return _("Google confirmed it")
+    if original.uploaded_at or original.erased_at:
+        return _("Google confirmed it") if original.uploaded_at else _("it was erased")
     copy = getattr(original, "replacement", None)
     if copy or original.is_replaced:  # old copies are pruned before their originals
         return _("already replaced by %(copy)s") % {"copy": copy} if copy else _("already replaced")

@@ -16,6 +16,7 @@ from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.states import CONVERSIONS
 
 REPLACED = gettext_noop("replaced by a corrected copy")
+ERASED = gettext_noop("erased")
 
 
 class ConversionOperation(BatchOperation):
@@ -30,7 +31,8 @@ class ConversionOperation(BatchOperation):
 
     def with_skip_reason(self, rows: ConversionQuerySet) -> ConversionQuerySet:
         replaced = When(is_replaced=True, then=Value(REPLACED))
-        return rows.annotate(skip_reason=Case(replaced, default=Value(""), output_field=CharField()))
+        erased = When(erased_at__isnull=False, then=Value(ERASED))
+        return rows.annotate(skip_reason=Case(replaced, erased, default=Value(""), output_field=CharField()))
 
     def move(self, rows: ConversionQuerySet, options: Mapping[str, Any]) -> set[UUID]:
         """Call the queryset's verb of the same name; it locks rows by id, so operators wait and never deadlock."""

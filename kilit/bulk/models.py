@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from kilit.bulk.operations import Skip
 from kilit.bulk.states import BULK_ACTIONS, WORKING, BulkState
 from kilit.lock.constraints import checks
+from kilit.lock.erasing import fixed_texts
 from kilit.lock.leases import LongJobModel, LongJobQuerySet, no_lease
 from kilit.lock.triggers import lifecycle_triggers
 
@@ -85,9 +86,11 @@ class BulkAction(LongJobModel):
             BULK_ACTIONS,
             facts=["action", "total", "eligible", "done_count", "moved_count", "error"],
             machine_verbs=["finish", "fail"],
-            fixed=["queue", "action", "options", "asked_by_id", "filters"],
+            fixed=["queue", "action", "asked_by_id"],
             never_down=["done_count", "moved_count"],
         )
+        # What it was asked for stays as it was, but may name a person who is to be forgotten.
+        triggers += [fixed_texts("filters", "options", subject="bulk actions")]
         constraints = [
             *checks(
                 # Nothing runs over more than a few rows before the operator typed how many.
@@ -179,4 +182,4 @@ class BulkItem(models.Model):
 def objects_of(actions: Any) -> list[Any]:
     """Return the ids of actions, and of the rows that they changed: their events have the actions' reasons."""
     items = BulkItem.objects.filter(action__in=actions.values("pk"))
-    return [actions.values("pk"), items.values("object_id")]
+    return [actions.values_list("pk", flat=True), items.values_list("object_id", flat=True)]

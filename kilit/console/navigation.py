@@ -16,6 +16,7 @@ ICONS = {
     "conversion": "ads_click",
     "site": "storefront",
     "uploadbatch": "cloud_upload",
+    "erasure": "person_remove",
     "pdfjob": "picture_as_pdf",
     "job": "carpenter",
     "customer": "contacts",

@@ -43,3 +43,18 @@ def only_erased(*texts: str, subject: str, hint: str) -> list[pgtrigger.Trigger]
             func=REFUSE.format(message=quote(f"{subject} cannot be updated, except for their texts"), hint=quote(hint)),
         ),
     ]
+
+
+def fixed_texts(*columns: str, subject: str) -> pgtrigger.Trigger:
+    """Return a trigger that refuses to change these columns, except while erasing."""
+    old, new = (", ".join(f"{row}.{name}" for name in columns) for row in ("OLD", "NEW"))
+    return pgtrigger.Trigger(
+        name="fixed_texts",
+        when=pgtrigger.Before,
+        operation=pgtrigger.Update,
+        condition=pgtrigger.Condition(f"ROW({old}) IS DISTINCT FROM ROW({new}) AND NOT ({IS_ERASING})"),
+        func=REFUSE.format(
+            message=quote(f"{subject} cannot change their {' and '.join(columns)}"),
+            hint=quote("Create another instead."),
+        ),
+    )

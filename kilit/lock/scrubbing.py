@@ -1,13 +1,13 @@
 """Scrubbing: what identifies a person is removed from texts, such as errors, notes and reasons.
 
 Each app registers the columns into which people or other systems may have written it. Tables that only people and
-requests fill are read as a whole; texts about a job are found by the job's id. Of events, those of the jobs given are
-changed, and those whose reason a statement or a bulk action wrote to many jobs at once.
+requests fill are read as a whole; texts about a job, its events among them, are found by the job's id. Besides the jobs
+given, these are the jobs that a person moved for a reason in which the identifier is found.
 """
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -25,6 +25,8 @@ HIDDEN = "…"  # one character, so that no text grows beyond its column
 LONG_ID = 16
 # Texts are cut to their columns' lengths, perhaps in the middle of an id; what begins like one is removed, too.
 CUT_ID = 24
+ANY_EMAIL = r"[\w.%+-]+(?:@|%40)[\w-]+\.[\w.-]*\w"
+ANY_PHONE = r"(?:\+|%2B)[1-9](?:[\s()./-]{0,2}\d){6,14}(?!\d)"
 
 Rows = QuerySet[Any]
 
@@ -36,9 +38,9 @@ class FreeText:
     model: type[Model]
     columns: tuple[str, ...]
     # Given ids of jobs; without it, the table is read as a whole.
-    about: Callable[[Collection[UUID]], Q] = lambda _ids: Q()
-    # Given the rows whose text is changed, queries for the ids of jobs whose events repeat it.
-    repeated_at: Callable[[Rows], Iterable[Rows]] = lambda _rows: ()
+    about: Callable[[Collection[UUID]], Q] | None = None
+    # Given rows whose text is changed, queries for the ids of jobs whose events repeat it.
+    repeated_at: Callable[[Rows], Iterable[Iterable[UUID]]] | None = None
 
 
 _free_texts: list[FreeText] = []
@@ -90,34 +92,46 @@ def phone_pattern(country: str, national: str) -> str:
 
 
 def scrub(patterns: Collection[str], *, objects: Collection[UUID]) -> None:
-    """Remove what the expressions match; `objects` are the jobs whose events and messages may contain it.
+    """Remove what the expressions match from all texts, and from events and messages of the jobs given.
 
     Needs a transaction.
     """
     if not patterns:
         return
     pattern = "|".join(patterns)
+    jobs = {*objects, *_jobs_with_reason(pattern)}
     with erasing():
-        _scrub_events(pattern, objects)
+        _scrub_jobs(pattern, jobs)
         for text in free_texts():
-            _replace(_rows_of(text, objects), text.columns, pattern)
+            if text.about is None:
+                _replace(text.model._base_manager.all(), text.columns, pattern)
     for scrub_all in _scrubbers:
         scrub_all(re.compile(pattern, re.IGNORECASE))
 
 
-def _scrub_events(pattern: str, objects: Collection[UUID]) -> None:
-    events = Event.objects.all()
-    _replace(events.filter(object_id__in=objects), ("message", "details"), pattern)
-    reasons = Activity.objects.filter(_matches("message", pattern=pattern), first_event__isnull=False)
-    for first, last in reasons.values_list("first_event", "last_event"):
-        _replace(events.filter(pk__range=(first, last)), ("message", "details"), pattern)
+def scrub_addresses(objects: Collection[UUID]) -> None:
+    """Remove all e-mail addresses and phone numbers from the texts of some jobs. Needs a transaction."""
+    with erasing():
+        _scrub_jobs(f"{ANY_EMAIL}|{ANY_PHONE}", objects)
+
+
+def _scrub_jobs(pattern: str, objects: Collection[UUID]) -> None:
+    _replace(Event.objects.filter(object_id__in=objects), ("message", "details"), pattern)
     for text in free_texts():
-        for ids in text.repeated_at(_rows_of(text, objects).filter(_matches(*text.columns, pattern=pattern))):
-            _replace(events.filter(object_id__in=ids), ("message", "details"), pattern)
+        if text.about is not None:
+            _replace(text.model._base_manager.filter(text.about(objects)), text.columns, pattern)
 
 
-def _rows_of(text: FreeText, objects: Collection[UUID]) -> Rows:
-    return text.model._base_manager.filter(text.about(objects))
+def _jobs_with_reason(pattern: str) -> Iterator[UUID]:
+    """Return the jobs that were moved, one by one or by the thousand, for a reason that matches."""
+    reasons = Activity.objects.filter(_matches("message", pattern=pattern), first_event__isnull=False)
+    for events in reasons.values_list("first_event", "last_event"):
+        yield from Event.objects.filter(pk__range=events).values_list("object_id", flat=True)
+    for text in free_texts():
+        if text.repeated_at is None:
+            continue
+        for ids in text.repeated_at(text.model._base_manager.filter(_matches(*text.columns, pattern=pattern))):
+            yield from ids
 
 
 def _matches(*columns: str, pattern: str) -> Q:

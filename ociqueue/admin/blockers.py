@@ -49,6 +49,9 @@ def _limits(row: Conversion) -> Any:
 
 
 def _failed(row: Conversion, limits: Any) -> Iterator[Blocker]:
+    if row.erased_at:
+        yield ended(_("Failed, and erased: it is never sent again."))
+        return
     if row.is_replaced:
         copy = getattr(row, "replacement", None)
         href = reverse("admin:ociqueue_conversion_change", args=[copy.pk]) if copy else ""

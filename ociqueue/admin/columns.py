@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import badge, breakable, code_badge, column, error_cell, link, since, two_lines
+from kilit.console.formatting import badge, breakable, code_badge, column, error_cell, exactly, link, since, two_lines
 from kilit.console.machine_errors import explain, in_words
 from ociqueue.currencies import MINOR_UNITS
 from ociqueue.models import Conversion
@@ -59,7 +59,7 @@ def name(row: Conversion) -> SafeString:
 
 @display(description=gettext_lazy("state"))
 def state(row: Conversion) -> SafeString:
-    badges = [state_badge(row.status), unknown_badge(row), replaced_badge(row)]
+    badges = [state_badge(row.status), unknown_badge(row), replaced_badge(row), erased_badge(row)]
     held_by = getattr(row, "held_by", None)
     if row.status in WAITING and held_by:
         why = _("The circuit is open. %(code)s: %(reason)s") % {"code": held_by.code, "reason": explain(held_by.reason)}
@@ -76,6 +76,8 @@ def amount(row: Conversion) -> SafeString:
 
 @display(description=gettext_lazy("click id"))
 def whole_click_id(row: Conversion) -> SafeString:
+    if row.erased_at:
+        return SafeString(_("Erased on %(time)s") % {"time": exactly(row.erased_at)})
     if not row.click_id:
         return SafeString("-")
     kind = next(name for name in Conversion.CLICK_IDS if getattr(row, name))
@@ -119,6 +121,11 @@ def unknown_badge(row: Conversion) -> SafeString:
 def replaced_badge(row: Conversion) -> SafeString:
     title = _("A corrected copy was sent in its place.")
     return badge(_("replaced"), "info", title=title) if row.is_replaced else SafeString("")
+
+
+def erased_badge(row: Conversion) -> SafeString:
+    title = _("What identified the person was removed.")
+    return badge(_("erased"), "info", title=title) if row.erased_at else SafeString("")
 
 
 @display(description=gettext_lazy("upload that holds it"))

@@ -77,6 +77,7 @@ STORY = Story(
         "requeue_transient": _("Retried by %(who)s"),
         "REPLACED": _("Replaced by %(who)s with a corrected copy"),
         "REPLACES": _("Made by %(who)s as a corrected copy"),
+        "ERASED": _("Erased by %(who)s: what identified the person was removed"),
         "PROVIDER_WARNING": _("Google has it, but ignored a part of it"),
         "LATE_ANSWER": _("Google answered late; nothing was changed"),
         "LATE_ACK": _("Success reported late by %(who)s; nothing was changed"),

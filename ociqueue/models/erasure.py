@@ -4,9 +4,11 @@ from typing import Any, Self
 
 import pgtrigger
 from django.db import models
+from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from kilit.access.roles import actor_of
 from kilit.lock.models.event import SessionUser
 from kilit.lock.triggers import never
 from ociqueue.models.site import Site
@@ -23,10 +25,10 @@ class IdentifierKind(models.TextChoices):
 
 class ErasureQuerySet(models.QuerySet["Erasure"]):
     def visible_to(self, user: Any) -> Self:
-        """Return the records of sites that a user administers, and of all sites for those who see all."""
+        """Return the records of sites that a user administers, and the user's own."""
         if user.is_superuser:
             return self.all()
-        return self.filter(site__in=Site.objects.administered_by(user))
+        return self.filter(Q(site__in=Site.objects.administered_by(user)) | Q(actor=actor_of(user)))
 
 
 class Erasure(models.Model):

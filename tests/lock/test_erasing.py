@@ -9,10 +9,11 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 from django_q.models import Task
 
+from kilit.bulk.models import BulkAction
 from kilit.lock.audit import acting_as
 from kilit.lock.erasing import erasing
 from kilit.lock.models import Activity, ActivityKind, Event
-from kilit.lock.scrubbing import email_pattern, id_pattern, phone_pattern, scrub
+from kilit.lock.scrubbing import email_pattern, id_pattern, phone_pattern, scrub, scrub_addresses
 from tests.parcels.models import Parcel
 
 pytestmark = pytest.mark.django_db
@@ -97,6 +98,20 @@ def test_texts_can_be_changed_while_erasing_and_not_after(sql, trail) -> None:
 def test_erasing_deletes_nothing(sql, trail, statement: str) -> None:
     with pytest.raises(IntegrityError, match="cannot be"), transaction.atomic(), erasing():
         sql(statement)
+
+
+@pytest.mark.parametrize("column", ["filters", "options"])
+def test_what_a_bulk_action_was_asked_for_changes_only_while_erasing(sql, admin_user, column: str) -> None:
+    asked = {"queue": "parcel", "action": "retry", "filters": {"q": CLICK}, "reason": "fixed", "asked_by": admin_user}
+    BulkAction.objects.create(**asked)
+    statement = f'UPDATE bulk_bulkaction SET {column} = \'{{"q": "x"}}\''
+
+    with pytest.raises(IntegrityError, match="cannot change their filters and options"), transaction.atomic():
+        sql(statement)
+
+    with erasing():
+        sql(statement)
+    assert BulkAction.objects.filter(**{column: {"q": "x"}}).count() == 1
 
 
 def removed(text: str, pattern: str) -> str:
@@ -188,3 +203,15 @@ def test_errors_of_tasks_and_sessions_are_scrubbed() -> None:
 
     assert Task.objects.get().result == "IntegrityError : Failing row contains (…, 7)"
     assert Session.objects.get().get_decoded() == {"undo": {"columns": {"last_error": "of …"}, "kept": 7}}
+
+
+def test_all_addresses_of_a_job_can_be_removed() -> None:
+    row, other = Parcel.objects.create(), Parcel.objects.create()
+    text = "ali@example.com.tr or +90 532 123-45-67 on 2026-11-16 19:36:43, order 5321234567"
+    for each in (row, other):
+        Event.objects.record(each, "NOTE", message=text)
+
+    scrub_addresses([row.pk])
+
+    assert Event.objects.of(row).last().message == "… or … on 2026-11-16 19:36:43, order 5321234567"
+    assert Event.objects.of(other).last().message == text

@@ -15,7 +15,7 @@ FIXED = {
     "pdf": ["owner_id", "job_key", "template_name"],
     "cutting_job": ["order_id", "revision", "opti_mode", "payload_hash"],
     "message": ["endpoint_id", "channel_id", "url", "kind", "scope", "event_id", "object_id"],
-    "bulk_action": ["queue", "action", "options", "asked_by_id", "filters"],
+    "bulk_action": ["queue", "action", "asked_by_id"],  # and, except while erasing, its options and filters
     "problem": ["reader_id", "key"],
     "parcel": ["tracking_number"],
 }

@@ -1,0 +1,176 @@
+"""Forget a person: an identifier, then how much is found, then its erasure; and the list of records.
+
+The identifier travels encrypted from one step to the next: it is in no address, and on no page after the first.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core import signing
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from kilit.access.encryption import DecryptionError, decrypt, encrypt
+from kilit.console.formatting import button, column, number, page
+from kilit.console.listing import CappedListAdmin
+from kilit.postgres.collation import NameOrder
+from ociqueue.erasure import Person, SiteResult, find, forget
+from ociqueue.models import Erasure, IdentifierKind, Site
+from ociqueue.models.erasure import ErasureQuerySet
+
+PROOF_MAX_AGE = 3600  # seconds between what was counted and its confirmation
+SALT = "ociqueue.forget"
+TITLE = gettext_lazy("Forget a person")
+FORGET = "ociqueue.add_erasure"
+
+
+class ForgetForm(forms.Form):
+    kind = forms.ChoiceField(
+        label=gettext_lazy("What you have"), choices=IdentifierKind.choices, widget=UnfoldAdminSelectWidget
+    )
+    text = forms.CharField(
+        label=gettext_lazy("Value"),
+        max_length=512,
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        help_text=gettext_lazy("Phone numbers with their country code, as in +905321234567."),
+    )
+    site = forms.ModelChoiceField(
+        label=gettext_lazy("Site"),
+        queryset=Site.objects.none(),
+        required=False,
+        empty_label=gettext_lazy("All sites"),
+        widget=UnfoldAdminSelectWidget,
+    )
+
+    def __init__(self, data: Any, *, user: Any) -> None:
+        super().__init__(data)
+        sites: Any = self.fields["site"]
+        sites.queryset = Site.objects.administered_by(user).order_by(NameOrder("name"))
+
+    def clean(self) -> None:
+        given = self.cleaned_data
+        if "text" in given and "kind" in given:
+            try:
+                given["person"] = Person(IdentifierKind(given["kind"]), given["text"])
+            except ValueError as error:
+                self.add_error("text", str(error))
+
+    def without_value(self) -> "ForgetForm":
+        """Leave the field empty when the form is shown again."""
+        self.data = {**self.data.dict(), "text": ""}  # type: ignore[attr-defined]
+        return self
+
+
+def forget_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
+    back = reverse("admin:ociqueue_erasure_changelist")
+    if "checked" in request.POST:
+        return _forget(request, back)
+    form = ForgetForm(request.POST or None, user=request.user)
+    if form.is_valid():
+        return _confirm(model_admin, request, form, back)
+    return page(
+        model_admin,
+        request,
+        "admin/console/confirm.html",
+        title=str(TITLE),
+        sentences=[
+            _("Removes what identifies a person from conversions that have ended, and from all texts about them."),
+            _("The conversions stay, with their states, their history and their order numbers."),
+        ],
+        form=form.without_value() if form.is_bound else form,
+        submit=_("Find conversions"),
+        back=back,
+    )
+
+
+def _confirm(model_admin: Any, request: HttpRequest, form: ForgetForm, back: str) -> HttpResponse:
+    person, site = form.cleaned_data["person"], form.cleaned_data["site"]
+    found = find(person, _sites(request, site and str(site.pk)))
+    columns = (_("Site"), _("To erase"), _("Not ended: left as they are"))
+    cells = [(result.site.name, number(result.erased), number(result.left)) for result in found]
+    given = json.dumps([person.kind, person.text, str(site.pk) if site else "", request.user.pk])
+    return page(
+        model_admin,
+        request,
+        "admin/console/confirm.html",
+        title=str(TITLE),
+        sentences=[_found(found), _("This cannot be undone. Backups keep the data until they expire.")],
+        columns=columns,
+        rows=[list(zip(columns, row, strict=True)) for row in cells],
+        kept={"checked": signing.dumps(encrypt(given), salt=SALT)},
+        submit=_("Erase"),
+        is_dangerous=True,
+        back=back,
+    )
+
+
+def _found(found: Sequence[SiteResult]) -> str:
+    total = sum(result.erased for result in found)
+    if not found:
+        return _("No conversions were found. Reasons and notes that contain the value are erased.")
+    text = ngettext("%(number)s conversion is erased.", "%(number)s conversions are erased.", total)
+    return text % {"number": number(total)}
+
+
+def _forget(request: HttpRequest, back: str) -> HttpResponse:
+    try:
+        given = json.loads(decrypt(signing.loads(request.POST["checked"], salt=SALT, max_age=PROOF_MAX_AGE)))
+    except (signing.BadSignature, DecryptionError):
+        given = ["", "", "", None]
+    kind, text, site, user = given
+    if user != request.user.pk:
+        messages.error(request, _("Too much time has passed. Nothing was erased; please begin again."))
+        return HttpResponseRedirect(reverse("admin:ociqueue_erasure_forget"))
+    results = list(forget(Person(IdentifierKind(kind), text), _sites(request, site)))
+    erased, left = sum(result.erased for result in results), sum(result.left for result in results)
+    text = ngettext("Erased %(number)s conversion.", "Erased %(number)s conversions.", erased)
+    messages.success(request, text % {"number": number(erased)})
+    if left:
+        text = _("%(number)s have not ended and were left as they are. Erase again when they have ended.")
+        messages.warning(request, text % {"number": number(left)})
+    if keys := sum(result.with_address for result in results):
+        text = _(
+            "The source keys of %(number)s contain an @ and stay. Let the shop send its own order numbers instead."
+        )
+        messages.warning(request, text % {"number": number(keys)})
+    return HttpResponseRedirect(back)
+
+
+def _sites(request: HttpRequest, site: str | None) -> list[Site]:
+    """Return the sites to search, as far as the user administers them."""
+    mine = Site.objects.administered_by(request.user)
+    found = list(mine.filter(pk=site) if site else mine)
+    if not found:
+        raise PermissionDenied
+    return found
+
+
+who = column("who", gettext_lazy("who"), lambda row: row.actor)
+
+
+@admin.register(Erasure)
+class ErasureAdmin(CappedListAdmin):
+    list_display = ["created_at", "kind", "rows_erased", "rows_left", "site", who]
+    list_display_links = None
+    list_select_related = ["site"]
+    actions_list = ["forget"]
+
+    def get_queryset(self, request: HttpRequest) -> ErasureQuerySet:
+        return Erasure.objects.visible_to(request.user)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return bool(request.user.has_perm(FORGET))
+
+    def has_forget_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request) and Site.objects.administered_by(request.user).exists()
+
+    @button(description=TITLE, icon="person_remove", permissions=["forget"], url_path="forget")
+    def forget(self, request: HttpRequest) -> HttpResponse:
+        return forget_page(self, request)

@@ -1,0 +1,199 @@
+"""Erasure: removes what identifies a person from conversions that have ended, and from every text about them.
+
+A person is found by one identifier. Conversions with the same click id are of the same visit, and corrected copies are
+of the same order, so they are the same person's; other people's identifiers on those rows are not followed further.
+The rows stay, with their history, their order ids and source keys: those keep Google and us from counting them again.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import Case, Count, Q, Value, When
+from django.db.models.functions import Lower, Now
+from django.db.models.lookups import Exact
+from phonenumbers import parse
+
+from kilit.lock.audit import current_context, person_of
+from kilit.lock.models import Activity, ActivityKind, Event
+from kilit.lock.scrubbing import email_pattern, id_pattern, phone_pattern, scrub, scrub_addresses
+from kilit.lock.text import strip_control_chars
+from ociqueue.identifiers import hash_email, hash_phone
+from ociqueue.models import Circuit, Conversion, Erasure, IdentifierKind, Site
+from ociqueue.models.conversion import CLICK_ID
+from ociqueue.states import CONVERSIONS
+
+BATCH = 25  # rows of one transaction; a person rarely has more
+ERASED = "ERASED"
+HASHES = ("hashed_email", "hashed_email_ads", "hashed_phone")
+EMPTY = dict.fromkeys((*Conversion.CLICK_IDS, *HASHES), "")
+# Two at once would wait for each other's texts in different orders.
+TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('ociqueue.erasure'))"
+
+
+@dataclass(frozen=True)
+class Person:
+    """One identifier of a person; a ValueError says what is wrong with it, without repeating it."""
+
+    kind: IdentifierKind
+    text: str = field(repr=False)
+    hashes: tuple[str, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        text = self.text.strip()
+        if not text or strip_control_chars(text) != text:
+            raise ValueError("It is empty, or contains characters that cannot be stored.")
+        hashes: tuple[str, ...] = ()
+        if self.kind == IdentifierKind.EMAIL:
+            hashes = tuple(filter(None, hash_email(text)))
+        elif self.kind == IdentifierKind.PHONE:
+            hashes = (hash_phone(text),)
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "hashes", hashes)
+
+    def conditions(self) -> list[Q]:
+        """Return what matches the person's rows, each served by an index."""
+        match self.kind:
+            case IdentifierKind.EMAIL:
+                # A row whose second hash differs has the first one of the same address.
+                return [Q(~Q(hashed_email=""), hashed_email__in=self.hashes)]
+            case IdentifierKind.PHONE:
+                return [Q(~Q(hashed_phone=""), hashed_phone__in=self.hashes)]
+            case IdentifierKind.CLICK_ID:
+                return [_is_click_id(self.text)]
+            case _:
+                return [
+                    Q(Exact(Lower(name), Lower(Value(self.text))), **{name: self.text})
+                    for name in ("order_id", "source_key")
+                ]
+
+    def patterns(self) -> list[str]:
+        """Return expressions for the identifier in clear, as a person may have typed it into a reason."""
+        if self.kind == IdentifierKind.EMAIL:
+            return [email_pattern(self.text), *map(id_pattern, self.hashes)]
+        if self.kind == IdentifierKind.PHONE:
+            number = parse(self.text)
+            return [phone_pattern(str(number.country_code), str(number.national_number)), *map(id_pattern, self.hashes)]
+        return []  # of rows that are found, the click id is removed
+
+
+@dataclass
+class SiteResult:
+    """What was found at a site, or erased: rows that have ended, and rows that have not and stay as they are."""
+
+    site: Site
+    erased: int = 0
+    left: int = 0
+    with_address: int = 0  # rows whose source key contains an @, and stays
+
+
+def find(person: Person, sites: Collection[Site]) -> list[SiteResult]:
+    """Count what `forget` would erase and leave."""
+    return [_count(site, ids) for site, ids in _rows_by_site(person, sites)]
+
+
+def forget(person: Person, sites: Collection[Site]) -> Iterator[SiteResult]:
+    """Erase a person's rows; yield what was done after each batch, which is committed as a whole.
+
+    A run that is stopped between batches is completed by another.
+    """
+    found = False
+    for site, ids in _rows_by_site(person, sites):
+        for start in range(0, len(ids), BATCH):
+            found = True
+            yield _erase(person, site, ids[start : start + BATCH])
+    if not found:
+        _erase_texts_alone(person, sites)
+
+
+def _rows_by_site(person: Person, sites: Collection[Site]) -> list[tuple[Site, list[UUID]]]:
+    rows = Conversion.objects.filter(pk__any_of=_find_rows(person, sites), erased_at=None).order_by("pk")
+    ids: dict[UUID, list[UUID]] = {}
+    for pk, site_id in rows.values_list("pk", "site_id"):
+        ids.setdefault(site_id, []).append(pk)
+    return [(site, ids[site.pk]) for site in sites if site.pk in ids]
+
+
+def _find_rows(person: Person, sites: Collection[Site]) -> set[UUID]:
+    rows = Conversion.objects.filter(site__in=[site.pk for site in sites])
+    found: set[UUID] = set()
+    clicks: set[str] = set()
+    conditions = person.conditions()
+    while new := {pk for each in conditions for pk in rows.filter(each).values_list("pk", flat=True)} - found:
+        found |= new
+        known = Conversion.objects.filter(pk__any_of=new)
+        new_clicks = set(known.annotate(click=CLICK_ID).values_list("click", flat=True)) - clicks - {""}
+        clicks |= new_clicks
+        originals = set(known.exclude(replaces=None).values_list("replaces", flat=True))
+        conditions = [*map(_is_click_id, new_clicks), Q(pk__any_of=originals), Q(replaces__in=new)]
+    return found
+
+
+def _is_click_id(text: str) -> Q:
+    # The first is what the index holds.
+    return Q(Exact(Lower(CLICK_ID), Lower(Value(text)))) & Q(Exact(CLICK_ID, Value(text)))
+
+
+def _count(site: Site, ids: list[UUID]) -> SiteResult:
+    rows = Conversion.objects.filter(pk__any_of=ids)
+    erasable = rows.erasable()
+    counts = erasable.aggregate(rows=Count("pk"), with_address=Count(Case(When(source_key__contains="@", then="pk"))))
+    return SiteResult(site, counts["rows"], len(ids) - counts["rows"], counts["with_address"])
+
+
+@transaction.atomic
+def _erase(person: Person, site: Site, ids: Collection[UUID]) -> SiteResult:
+    _take_turns()
+    found = Conversion.objects.filter(pk__any_of=ids, erased_at=None)
+    found.lock_in_order()
+    # Only now: a row that was locked may have been erased, or retried.
+    ended, left = list(found.erasable()), found.count()
+    identifiers = {text for row in ended for text in (getattr(row, name) for name in EMPTY) if text}
+    rows = Conversion.objects.filter(pk__any_of=[row.pk for row in ended])
+    scrub([*person.patterns(), *map(id_pattern, sorted(identifiers))], objects=_objects(ended))
+    scrub_addresses([row.pk for row in ended])
+    rows.update(**EMPTY, erased_at=Now())
+    Event.objects.record_each(ended, ERASED)
+    result = SiteResult(site, len(ended), left - len(ended), sum("@" in (row.source_key or "") for row in ended))
+    _record(person, result, [row.pk for row in ended])
+    return result
+
+
+@transaction.atomic
+def _erase_texts_alone(person: Person, sites: Collection[Site]) -> None:
+    """Remove what people have typed, and record that nothing else was found."""
+    _take_turns()
+    scrub(person.patterns(), objects=_objects([]))
+    (site,) = sites if len(sites) == 1 else (None,)
+    Erasure.objects.create(site=site, kind=person.kind, rows_erased=0, rows_left=0, **_actor())
+
+
+def _objects(rows: Collection[Conversion]) -> list[UUID]:
+    """Return whose events may quote the person: the rows, circuits that they opened, sites paused because of them."""
+    few = [pk for model in (Circuit, Site) for pk in model.objects.values_list("pk", flat=True)]
+    return [*(row.pk for row in rows), *few]
+
+
+def _record(person: Person, result: SiteResult, ids: list[UUID]) -> None:
+    counts = {"rows_erased": result.erased, "rows_left": result.left}
+    Erasure.objects.create(site=result.site, kind=person.kind, **counts, **_actor())
+    if ids:
+        Activity.objects.record(
+            ActivityKind.ACTION if person_of(current_context().actor) else ActivityKind.TASK,
+            ERASED,
+            queue=CONVERSIONS.queue,
+            scope=str(result.site.pk),
+            rows=len(ids),
+            object_id=str(ids[0]) if len(ids) == 1 else "",
+        )
+
+
+def _actor() -> dict[str, str]:
+    actor = strip_control_chars(current_context().actor)
+    return {"actor": actor} if actor else {}
+
+
+def _take_turns() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(TAKE_TURNS)
