@@ -77,7 +77,7 @@ GOOGLE = LaterGoogle()
 def label(row: Uploadable) -> str:
     """Return what the stand-in knows a row by: its click id, and for an adjustment also the new value."""
     if isinstance(row, Adjustment):
-        return f"{row.original.gclid}={'retracted' if row.value is None else format(row.value, 'g')}"
+        return f"{row.original.gclid}={'retracted' if row.value is None else format(float(row.value), 'g')}"
     assert isinstance(row, Conversion)
     return row.gclid
 

@@ -1,0 +1,155 @@
+"""A conversion is never sent after its restatement, whatever an operator, an import or a change of senders does."""
+
+from itertools import permutations
+
+import pytest
+from django.core.management import call_command
+
+from ociqueue.corrections import Correction, replace_rows
+from ociqueue.models import Adjustment, Conversion, Site
+from ociqueue.states import SyncMethod
+from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent, upload_due
+from ociqueue.uploader.verdict_run import ask_for_verdicts
+from tests.support.adjustments import adjustment_states, restate, retract, sent_values, take_back
+from tests.support.conversions import Api
+from tests.support.later_provider import GOOGLE, make_due, run_script
+
+pytestmark = pytest.mark.django_db
+
+SCRIPT, API, DATA_MANAGER = SyncMethod.SCRIPT, SyncMethod.API, SyncMethod.DATA_MANAGER
+ADJUSTED = "it was adjusted; a copy would put its old value back"
+
+
+@pytest.fixture
+def restated(data_manager, dm_site, sold, work):
+    restate(dm_site, sold, 80)
+    work()
+    assert adjustment_states(sold) == [("COMPLETED", "")]
+    return sold
+
+
+def test_an_operator_cannot_send_it_again(data_manager, dm_site, restated, work) -> None:
+    rows = Conversion.objects.filter(pk=restated.pk)
+
+    assert not rows.reset_to_queued() | rows.retry_selected() | rows.mark_failed()
+    work(2)
+
+    assert sent_values(data_manager, restated) == [120, 80]
+
+
+def test_a_corrected_copy_is_refused(data_manager, dm_site, restated, work, capsys) -> None:
+    """Of a row that the script reported, which Google may have rejected: a copy would have the same order id."""
+    Conversion.objects.filter(pk=restated.pk).update(uploaded_at=None)
+
+    (result,) = replace_rows(dm_site, [Correction(str(restated), {"conversionValue": "5"})])
+    call_command("oci_enqueue_fix", str(restated), "--site", dm_site.public_id)
+    work(2)
+
+    assert result.message == ADJUSTED
+    assert "Replaced 0 of 1." in capsys.readouterr().out
+    assert sent_values(data_manager, restated) == [120, 80]
+    assert Conversion.objects.count() == 1
+
+
+def test_a_failed_row_with_an_adjustment_is_not_corrected(data_manager, dm_site, make_rows, work) -> None:
+    (row,) = make_rows(dm_site, "click-1")
+    retract(dm_site, row)
+
+    (result,) = replace_rows(dm_site, [Correction(str(row), {"conversionValue": "5"})])
+    work()
+
+    assert result.message == ADJUSTED
+    assert not data_manager.uploads
+
+
+def test_the_same_conversion_enqueued_again_is_a_duplicate(data_manager, dm_site, restated, site_key, work) -> None:
+    time = restated.conversion_time.isoformat()
+    item = {"conversionName": restated.action, "conversionTime": time, "gclid": restated.gclid}
+    item |= {"conversionValue": 120, "conversionCurrency": "TRY", "sourceKey": "order-1"}
+    api = Api(site_key(dm_site))
+    first = api.post("oci/conversions", {"siteId": dm_site.public_id, "conversions": [item]})
+    second = api.post("oci/conversions", {"siteId": dm_site.public_id, "conversions": [item]})
+    work()
+    row = Conversion.objects.get(source_key="order-1")
+    restate(dm_site, row, 70)
+    work()
+    third = api.post("oci/conversions", {"siteId": dm_site.public_id, "conversions": [item]})
+    work(2)
+
+    assert [answer.json()["results"][0]["status"] for answer in (first, second, third)] == [
+        "created",
+        "duplicate",
+        "duplicate",
+    ]
+    assert sent_values(data_manager, row) == [120, 70]
+
+
+def change_sender(site: Site, sender: SyncMethod) -> None:
+    Site.objects.filter(pk=site.pk).update(sync_method=sender)
+    site.sync_method = sender
+
+
+def send(site: Site) -> None:
+    """Let each sender do its work; only the site's own may find rows."""
+    run_script(site)
+    upload_due()
+
+
+def send_without_answer(site: Site) -> None:
+    mark_sent(*claim(site, SiteTurn(Adjustment.objects.for_site(site))))
+
+
+def wait_for_retry(site: Site) -> None:
+    claim(site, SiteTurn(Adjustment.objects.for_site(site)))
+    take_back()
+
+
+def wait(_site: Site) -> None:
+    pass
+
+
+STATES = {"QUEUED": wait, "RETRY": wait_for_retry, "PROCESSING": send_without_answer, "UPLOADED": send}
+CASES = [
+    (state, *pair)
+    for state in STATES
+    for pair in permutations((SCRIPT, API, DATA_MANAGER), 2)
+    if pair[0] != SCRIPT and (state != "UPLOADED" or pair[0] == DATA_MANAGER)
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=" ".join)
+def test_an_adjustment_survives_a_change_of_sender(senders, make_dm_site, make_rows, case) -> None:
+    """Nothing is lost, doubled or sent by the wrong sender; a script sends none, so there it waits."""
+    state, before, after = case
+    site = make_dm_site(sync_method=before)
+    (row,) = make_rows(site, "one")
+    send(site)
+    make_due()
+    ask_for_verdicts()
+    restate(site, row, 80)
+    STATES[state](site)
+    assert adjustment_states(row) == [(state, "")]
+    senders.log.clear()
+
+    change_sender(site, after)
+    settle_everything(site)
+
+    if after == SCRIPT and state != "UPLOADED":
+        assert adjustment_states(row)[0][0] in ("QUEUED", "RETRY")
+        assert senders.log == []
+        change_sender(site, before)
+        settle_everything(site)
+    sender = before if after == SCRIPT else after
+    assert adjustment_states(row) == [("COMPLETED", "")]
+    assert (senders.log, senders.conflicts) == ([] if state == "UPLOADED" else [(sender, "one=80")], [])
+
+
+def settle_everything(site: Site) -> None:
+    """Run every task after its time, twice, as a row may be recovered, sent and judged."""
+    for _ in range(2):
+        take_back()
+        Adjustment.objects.filter(status="RETRY").update(next_retry_at=None)
+        send(site)
+        make_due()
+        ask_for_verdicts()
+    assert GOOGLE.conflicts == []
