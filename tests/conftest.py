@@ -66,7 +66,9 @@ def pytest_runtest_makereport() -> Generator[None, Any, Any]:
 def grown_tables(tables: list[str]) -> list[str]:
     """Return the tables that take up more than a megabyte, dead rows included."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT name FROM unnest(%s) AS name WHERE pg_relation_size(name::regclass) > 1e6", [tables])
+        cursor.execute(
+            "SELECT name FROM unnest(%s::text[]) AS name WHERE pg_relation_size(name::regclass) > 1e6", [tables]
+        )
         return [name for (name,) in cursor.fetchall()]
 
 
