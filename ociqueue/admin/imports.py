@@ -138,7 +138,7 @@ def _read(site: Site, file: IO[bytes], *, dry_run: bool) -> Tally:
 def _about(tally: Tally | None) -> str:
     """Return how the file was understood, unless its lines are conversions."""
     if isinstance(tally, AdjustmentTally):
-        return _("The file says which kind of adjustment each line is: its lines adjust conversions.")
+        return _("This is a file of adjustments.")
     if isinstance(tally, CorrectionTally):
         return _("The file has a column “id”: its lines are corrections of failed conversions.")
     return ""

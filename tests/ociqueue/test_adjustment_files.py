@@ -197,7 +197,7 @@ def test_the_page_checks_and_stores_adjustments_and_offers_the_rejected_ones(sit
     assert not Adjustment.objects.exists()
     done = send(file, step="import", checked=checked.context["proof"])
 
-    assert "its lines adjust conversions" in checked.text
+    assert "This is a file of adjustments." in checked.text
     assert "Adjust 1 conversion" in checked.text
     assert done.context["summary"] == "Stored 1 of 2 adjustments; 0 duplicates, 1 rejected."
     offered = base64.b64decode(done.context["rejected"]["address"].partition(",")[2])
