@@ -205,7 +205,7 @@ class Adjustment(Uploadable):
                 facts_of_new=False,  # all empty
                 finished=ENDED,
                 fixed=["site_id", "original_id", "kind", "order_id", "value", "currency", "adjusted_at", "source_key"],
-                never_down=["attempt_count", "attempts_forgiven"],
+                never_down=["attempt_count"],
             ),
             *FAILURES.triggers(),
             pgtrigger.Trigger(

@@ -109,7 +109,7 @@ class Conversion(Uploadable):
                 facts_of_new=False,  # all empty
                 finished=ENDED,
                 fixed=["site_id", "action", "source_key", "order_id"],
-                never_down=["attempt_count", "attempts_forgiven"],
+                never_down=["attempt_count"],
             ),
             *FAILURES.triggers(),
         ]

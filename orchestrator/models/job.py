@@ -80,7 +80,6 @@ class Job(LongJobModel):
                 facts=["retry_count", "error_code", "error_message", "batch_count", "backing_edge_reset_count"],
                 # The hash is that of the order, which is too large to compare on each update.
                 fixed=["order_id", "revision", "opti_mode", "payload_hash"],
-                never_down=["retry_count"],
             ),
             *FAILURES.triggers(),
         ]

@@ -11,6 +11,7 @@ from tests.support.guarded_columns import counters, fixed_columns
 QUEUES = [model for model in apps.get_models() if issubclass(model, LifecycleModel)]
 FIXED = {
     "conversion": ["site_id", "action", "source_key", "order_id"],
+    "adjustment": ["site_id", "original_id", "kind", "order_id", "value", "currency", "adjusted_at", "source_key"],
     "circuit": ["site_id", "action"],
     "pdf": ["owner_id", "job_key", "template_name"],
     "cutting_job": ["order_id", "revision", "opti_mode", "payload_hash"],
@@ -20,8 +21,8 @@ FIXED = {
     "parcel": ["tracking_number"],
 }
 COUNTERS = {
-    "conversion": ["attempt_count", "attempts_forgiven"],
-    "cutting_job": ["retry_count"],
+    "conversion": ["attempt_count"],
+    "adjustment": ["attempt_count"],
     "message": ["attempt_count", "attempts_forgiven"],
     "bulk_action": ["done_count", "moved_count"],
     "parcel": ["attempt_count"],
