@@ -19,7 +19,8 @@ from ociqueue import csv_import
 from ociqueue.corrections import Correction, replace_rows
 from ociqueue.csv_import import ImportTally, import_file
 from ociqueue.enqueue import enqueue
-from ociqueue.models import Conversion, Site
+from ociqueue.erasure import Person, forget
+from ociqueue.models import Conversion, IdentifierKind, Site
 from tests.support.examples import few
 from tests.support.waiting import PATIENCE, has_waiter, wait_until
 
@@ -161,14 +162,18 @@ def test_rows_of_the_version_before_are_found_also_with_another_time(site) -> No
     ]
 
 
-def test_rows_without_their_click_id_are_found_by_their_keys(site) -> None:
+def test_a_file_does_not_bring_back_what_was_erased(site) -> None:
     import_as_before(site, ("a", 0))
     load(site, file_of(("b", 0), ("b", 5)))
-    Conversion.objects.update(gclid="erased")
+    Conversion.objects.claim(limit=9)
+    Conversion.objects.all().ack()
+    for click in "ab":
+        list(forget(Person(IdentifierKind.CLICK_ID, click), [site]))
 
     again = load(site, file_of(("a", 0), ("b", 0), ("b", 5)))
 
     assert counts(again) == (0, 3, 0, 0)
+    assert not Conversion.objects.exclude(gclid="").exists()
 
 
 def test_a_corrected_copy_counts_as_what_is_stored(site) -> None:
