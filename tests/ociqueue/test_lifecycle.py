@@ -39,6 +39,7 @@ class TestConversions(LifecycleConformance):
             "defer": lambda: {"claimed_at": None, **RELEASED},
             "lose": lambda: {"claimed_at": None, **RELEASED},
             "undo_retry": fail,
+            "retract": fail,
             "retry_selected": lambda: FREE,
             "reset_to_queued": lambda: FREE,
             "requeue_transient": lambda: {"claimed_at": None},
