@@ -21,6 +21,8 @@ examples.register_profiles()
 # Made by migrations, so a flush between tests must leave them.
 KEPT = {"auth_group", "auth_permission", "auth_group_permissions", "django_content_type"}
 
+EMBEDDED = "kilit.postgres"
+
 # Every test below these starts processes; no test needs to say so itself.
 PROCESSES = ("tests/processes/", "tests/browser/", "tests/chaos/test_chaos.py")
 
@@ -70,6 +72,16 @@ def grown_tables(tables: list[str]) -> list[str]:
             "SELECT name FROM unnest(%s::text[]) AS name WHERE pg_relation_size(name::regclass) > 1e6", [tables]
         )
         return [name for (name,) in cursor.fetchall()]
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+    """Let commits not wait for the disk: only a machine that loses power would show it."""
+    if connection.settings_dict["ENGINE"] != EMBEDDED:
+        return  # somebody's own server
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute("ALTER SYSTEM SET fsync = off")
+        cursor.execute("SELECT pg_reload_conf()")
 
 
 @pytest.fixture(scope="session", autouse=True)
