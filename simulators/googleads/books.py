@@ -4,10 +4,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from simulators.googleads.responses import rows_of
+
 CLIENTS = {"GOOGLE_ADS_API": 2, "GOOGLE_ADS_WEB_CLIENT": 3, "ADS_DATA_CONNECTOR": 4}
+RETRACTION, RESTATEMENT = 2, 3  # ConversionAdjustmentType
 KEPT = 7  # days, and uploads
 BY_CLIENT, BY_ACTION = "offline_conversion_upload_client_summary", "offline_conversion_upload_conversion_action_summary"
 
@@ -27,16 +31,55 @@ class BookEntry:
 
 
 @dataclass
+class Counted:
+    """A conversion that counts, until it is retracted; its order id and action name it."""
+
+    value: Decimal
+    currency: str
+    adjusted_at: str = ""
+    is_retracted: bool = False
+
+
+@dataclass
 class Books:
+    counted: dict[tuple[str, str], Counted] = field(default_factory=dict)
     entries: list[BookEntry] = field(default_factory=list)
     zone: str = "Europe/Istanbul"
     names: dict[str, str] = field(default_factory=lambda: {"7": "Satış"})  # of actions, by number
     alerts: list[tuple[str, float]] = field(default_factory=list)  # conversion upload errors and their share
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
+    @property
+    def count(self) -> int:
+        return sum(not one.is_retracted for one in self.counted.values())
+
+    @property
+    def value(self) -> Decimal:
+        return sum((one.value for one in self.counted.values() if not one.is_retracted), Decimal(0))
+
+    def convert(self, row: Any) -> None:
+        """Count a conversion; its order id is known to be new."""
+        self.counted[row.order_id, row.conversion_action] = Counted(_money(row.conversion_value), row.currency_code)
+
+    def adjust(self, row: Any, *, validate_only: bool) -> str:
+        """Apply an adjustment, or return the name of the error."""
+        found, at = self.counted.get((row.order_id, row.conversion_action)), row.adjustment_date_time
+        if not found:
+            return "CONVERSION_NOT_FOUND"
+        if found.is_retracted:
+            return "CONVERSION_ALREADY_RETRACTED"
+        if row.adjustment_type == RESTATEMENT and at <= found.adjusted_at:
+            return "RESTATEMENT_ALREADY_EXISTS" if at == found.adjusted_at else "MORE_RECENT_RESTATEMENT_FOUND"
+        if not validate_only:
+            found.adjusted_at, found.is_retracted = at, row.adjustment_type == RETRACTION
+            if not found.is_retracted:
+                found.value = _money(row.restatement_value.adjusted_value)
+                found.currency = row.restatement_value.currency_code
+        return ""
+
     def record(self, request: Any, failed: set[int | None]) -> None:
         counts: dict[str, Any] = defaultdict(Counter)
-        for index, row in enumerate(request.conversions):
+        for index, row in enumerate(rows_of(request)):
             counts[row.conversion_action]["failed" if index in failed else "successful"] += 1
         for action, count in counts.items():
             self.entries.append(
@@ -81,6 +124,10 @@ class Books:
 
     def _day(self, moment: datetime) -> date:
         return moment.astimezone(ZoneInfo(self.zone)).date()
+
+
+def _money(value: float) -> Decimal:
+    return Decimal(str(value)).quantize(Decimal("0.001"))
 
 
 def _sums(entries: Iterable[BookEntry]) -> dict[str, int]:

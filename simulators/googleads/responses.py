@@ -3,12 +3,18 @@
 from typing import Any
 
 from google.ads.googleads.v26.errors.types.errors import GoogleAdsFailure
+from google.ads.googleads.v26.services.types.conversion_adjustment_upload_service import (
+    UploadConversionAdjustmentsResponse,
+)
 from google.ads.googleads.v26.services.types.conversion_upload_service import UploadClickConversionsResponse
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.rpc.status_pb2 import Status
 
 FAILURE_KEY = "google.ads.googleads.v26.errors.googleadsfailure-bin"
 TYPE_URL = "type.googleapis.com/google.ads.googleads.v26.errors.GoogleAdsFailure"
+# What a result repeats of its row.
+UPLOADED = ("gclid", "conversion_action", "conversion_date_time")
+ADJUSTED = ("order_id", "conversion_action", "adjustment_date_time", "adjustment_type")
 
 
 def failure(*errors: dict[str, Any]) -> Any:
@@ -35,7 +41,7 @@ def failure(*errors: dict[str, Any]) -> Any:
 
 def response(request: Any, errors: list[dict[str, Any]], *, results: int | None = None) -> Any:
     """Return a successful response with a result for each row without an error, or with `results` of them."""
-    answer = UploadClickConversionsResponse.pb(UploadClickConversionsResponse())
+    answer = (UploadConversionAdjustmentsResponse if is_adjusting(request) else UploadClickConversionsResponse).pb()()
     failed = {error.get("index") for error in errors}
     if errors:
         detail = AnyMessage(type_url=TYPE_URL, value=failure(*errors).SerializeToString())
@@ -43,12 +49,19 @@ def response(request: Any, errors: list[dict[str, Any]], *, results: int | None 
     if request.validate_only:
         return answer
     answer.job_id = request.job_id
-    for index in range(len(request.conversions) if results is None else results):
+    rows, copied = rows_of(request), ADJUSTED if is_adjusting(request) else UPLOADED
+    for index in range(len(rows) if results is None else results):
         result = answer.results.add()
-        if index in failed or index >= len(request.conversions):
+        if index in failed or index >= len(rows):
             continue
-        row = request.conversions[index]
-        result.gclid = row.gclid
-        result.conversion_action = row.conversion_action
-        result.conversion_date_time = row.conversion_date_time
+        for name in copied:
+            setattr(result, name, getattr(rows[index], name))
     return answer
+
+
+def is_adjusting(request: Any) -> bool:
+    return hasattr(request, "conversion_adjustments")
+
+
+def rows_of(request: Any) -> Any:
+    return request.conversion_adjustments if is_adjusting(request) else request.conversions

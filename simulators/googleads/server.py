@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+from google.ads.googleads.v26.services.types.conversion_adjustment_upload_service import (
+    UploadConversionAdjustmentsRequest,
+)
 from google.ads.googleads.v26.services.types.conversion_upload_service import UploadClickConversionsRequest
 from google.ads.googleads.v26.services.types.google_ads_service import SearchGoogleAdsRequest, SearchGoogleAdsResponse
 
@@ -19,15 +22,18 @@ from simulators.google.login import login_handler
 from simulators.googleads.books import BY_ACTION, BY_CLIENT, Books
 from simulators.googleads.certificate import make_certificate
 from simulators.googleads.proxy import Proxy
-from simulators.googleads.responses import FAILURE_KEY, failure, response
+from simulators.googleads.responses import FAILURE_KEY, failure, is_adjusting, response, rows_of
 
 UPLOADS = "google.ads.googleads.v26.services.ConversionUploadService"
+ADJUSTMENTS = "google.ads.googleads.v26.services.ConversionAdjustmentUploadService"
 QUERIES = "google.ads.googleads.v26.services.GoogleAdsService"
 
 ACCEPTED = {"accepted_customer_data_terms": True, "effective_enablement_setting": 3}
 HASH = re.compile(r"[0-9a-f]{64}")
 FIRST_PARTY = 2
 MOST_USER_IDENTIFIERS = 5
+
+UPLOAD_ERROR, ADJUSTMENT_ERROR = "conversion_upload_error", "conversion_adjustment_upload_error"
 
 Reply = Callable[["Call"], Any]
 
@@ -41,19 +47,34 @@ class Call:
     context: Any
 
     def accept(self, errors: list[dict[str, Any]] | None = None, *, results: int | None = None) -> Any:
-        """Apply rows without an error; an order id counts once."""
+        """Apply rows without an error; an order id counts once, and the newest adjustment of it."""
         found = list(errors or []) + self.server.row_errors(self.request)
         failed = {error.get("index") for error in found}
-        for index, row in enumerate(self.request.conversions):
-            if index in failed:
-                continue
-            if row.order_id in self.server.applied:
-                found.append({"family": "conversion_upload_error", "name": "ORDER_ID_ALREADY_IN_USE", "index": index})
-            elif not self.request.validate_only:
-                self.server.applied[row.order_id] = self.raw
-        if not self.request.validate_only:
-            self.server.books.record(self.request, {error.get("index") for error in found})
+        family, apply = UPLOAD_ERROR, self._convert
+        if is_adjusting(self.request):
+            family, apply = ADJUSTMENT_ERROR, self._adjust
+        with self.server.lock:
+            for index, row in enumerate(rows_of(self.request)):
+                if index not in failed and (name := apply(row)):
+                    found.append({"family": family, "name": name, "index": index, "field": self.field})
+            if not self.request.validate_only:
+                self.server.books.record(self.request, {error.get("index") for error in found})
         return response(self.request, found, results=results)
+
+    @property
+    def field(self) -> str:
+        return "conversion_adjustments" if is_adjusting(self.request) else "conversions"
+
+    def _convert(self, row: Any) -> str:
+        if row.order_id in self.server.applied:
+            return "ORDER_ID_ALREADY_IN_USE"
+        if not self.request.validate_only:
+            self.server.applied[row.order_id] = self.raw
+            self.server.books.convert(row)
+        return ""
+
+    def _adjust(self, row: Any) -> str:
+        return self.server.books.adjust(row, validate_only=self.request.validate_only)
 
     def refuse(self, code: str, *errors: dict[str, Any], details: str = "") -> Any:
         """End the call with a gRPC status, and a Google Ads failure if errors are given."""
@@ -77,12 +98,13 @@ class GoogleAdsServer:
     calls: list[Call] = field(default_factory=list)
     replies: deque[Reply] = field(default_factory=deque)
     applied: dict[str, bytes] = field(default_factory=dict)
-    errors: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # by click id
+    errors: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # by click id; of adjustments, by order id
     books: Books = field(default_factory=Books)
     search: Callable[[Any], list[dict[str, Any]]] | None = None
     terms: dict[str, Any] = field(default_factory=lambda: dict(ACCEPTED))
     login: str = "ok"
     logins: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, *, port: int = 0) -> "GoogleAdsServer":
         key, self.certificate = make_certificate(self.folder)
@@ -92,6 +114,9 @@ class GoogleAdsServer:
         self._grpc.add_generic_rpc_handlers(
             (
                 grpc.method_handlers_generic_handler(UPLOADS, {"UploadClickConversions": _handler(self._upload)}),
+                grpc.method_handlers_generic_handler(
+                    ADJUSTMENTS, {"UploadConversionAdjustments": _handler(self._adjust)}
+                ),
                 grpc.method_handlers_generic_handler(QUERIES, {"Search": _handler(self._search)}),
             )
         )
@@ -132,19 +157,30 @@ class GoogleAdsServer:
 
     def row_errors(self, request: Any) -> list[dict[str, Any]]:
         """Return the errors of rows: those in `errors`, or named by a click id such as FAIL-UNPARSEABLE_GCLID-7."""
+        if is_adjusting(request):
+            return [
+                {**error, "index": index, "field": "conversion_adjustments"}
+                for index, row in enumerate(request.conversion_adjustments)
+                for error in self.errors.get(row.order_id, [])
+            ]
         found = []
         for index, row in enumerate(request.conversions):
             click_id = row.gclid or row.wbraid or row.gbraid or next(map(hash_of, row.user_identifiers), "")
             if name := identifier_error(row):
-                found.append({"family": "conversion_upload_error", "name": name, "index": index})
+                found.append({"family": UPLOAD_ERROR, "name": name, "index": index})
             found += [{**error, "index": index} for error in self.errors.get(click_id, [])]
             if click_id.startswith("FAIL-"):
                 name = click_id.split("-")[1]
-                found.append({"family": "conversion_upload_error", "name": name, "index": index})
+                found.append({"family": UPLOAD_ERROR, "name": name, "index": index})
         return found
 
     def _upload(self, raw: bytes, context: Any) -> bytes:
-        request = UploadClickConversionsRequest.pb(UploadClickConversionsRequest())
+        return self._answer(UploadClickConversionsRequest.pb()(), raw, context)
+
+    def _adjust(self, raw: bytes, context: Any) -> bytes:
+        return self._answer(UploadConversionAdjustmentsRequest.pb()(), raw, context)
+
+    def _answer(self, request: Any, raw: bytes, context: Any) -> bytes:
         request.ParseFromString(raw)
         call = Call(self, request, raw, dict(context.invocation_metadata()), context)
         self.calls.append(call)

@@ -46,3 +46,15 @@ def assert_books_are_ours(data_manager: DataManagerServer) -> None:
         value, currency = (last.value or 0, last.currency) if last else (row.value, row.currency)
         ours[row.order_id] = [(float(value), currency or row.currency)]
     assert {key[2]: data_manager.values_of(key[2]) for key in data_manager.counted} == ours
+
+
+def assert_google_ads_has_ours(google: Any) -> None:
+    """The same for the books of the Google Ads API, where a retraction removes the conversion."""
+    ours = {}
+    for row in Conversion.objects.filter(status="COMPLETED"):
+        last = row.adjustments.filter(status="COMPLETED").order_by("adjusted_at").last()
+        if last is None or not last.is_retraction:
+            ours[row.order_id] = (last or row).value
+    assert (google.books.count, google.books.value) == (len(ours), sum(ours.values()))
+    counted = {order_id: one.value for (order_id, _), one in google.books.counted.items() if not one.is_retracted}
+    assert counted == ours

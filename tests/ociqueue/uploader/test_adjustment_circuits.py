@@ -1,0 +1,101 @@
+"""Circuits and adjustments: a fault of the account stops both queues, and either can be the probe."""
+
+import pytest
+
+from ociqueue.models import Adjustment, Circuit, Conversion, Credentials, UploadBatch
+from ociqueue.states import SyncMethod
+from ociqueue.uploader.upload_run import due_sites, upload_due
+from tests.support.adjustments import adjustment_states, assert_google_ads_has_ours, retract
+from tests.support.uploads import account
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FAMILY = "conversion_adjustment_upload_error"
+
+
+@pytest.fixture
+def sold(google, api_site, make_rows):
+    """A conversion that Google has, and a retraction of it that waits."""
+    (row,) = make_rows(api_site, "sold", value=120)
+    upload_due()
+    google.calls.clear()
+    retract(api_site, row)
+    return row
+
+
+def reject(call):
+    call.refuse("PERMISSION_DENIED", {"family": "authorization_error", "name": "USER_PERMISSION_DENIED"})
+
+
+def test_a_fault_of_the_account_opens_the_circuit_and_an_adjustment_is_the_probe(google, api_site, sold) -> None:
+    google.replies.append(reject)
+    upload_due()
+    circuit = Circuit.objects.open().get()
+    assert (circuit.site, circuit.action, circuit.code) == (api_site, "", "USER_PERMISSION_DENIED")
+    row = Adjustment.objects.get()
+    assert (row.status, row.attempt_count, row.attempts_forgiven) == ("RETRY", 1, 1)
+    upload_due()
+    assert len(google.calls) == 1
+
+    Circuit.objects.probe_now()
+    upload_due()
+
+    assert not Circuit.objects.open().exists()
+    assert UploadBatch.objects.latest("created_at").is_probe
+    assert adjustment_states(sold) == [("COMPLETED", "")]
+    assert_google_ads_has_ours(google)
+
+
+def test_a_conversion_is_the_probe_before_an_adjustment(google, api_site, sold, make_rows) -> None:
+    google.replies.append(reject)
+    upload_due()
+    make_rows(api_site, "next")
+    google.calls.clear()
+
+    Circuit.objects.probe_now()
+    upload_due()
+
+    assert google.calls[0].field == "conversions"
+    assert not Circuit.objects.open().exists()
+    assert set(Conversion.objects.values_list("status", flat=True)) == {"COMPLETED"}
+    assert adjustment_states(sold) == [("COMPLETED", "")]
+
+
+def test_a_fault_of_an_action_holds_back_its_name(google, api_site, sold) -> None:
+    google.errors[sold.order_id] = [{"family": FAMILY, "name": "INVALID_CONVERSION_ACTION_TYPE"}]
+
+    upload_due()
+
+    assert Circuit.objects.open().get().action == sold.action
+    assert not due_sites().exists()
+
+
+@pytest.fixture
+def switched(api_site, sold):
+    """The site, which has switched to the Data Manager API and kept its developer token."""
+    api_site.sync_method = SyncMethod.DATA_MANAGER
+    api_site.save()
+    Credentials.objects.store(api_site, account(developer_token="token"))
+    return api_site
+
+
+def test_a_site_of_the_data_manager_api_retracts_over_the_google_ads_api(google, switched, sold) -> None:
+    upload_due()
+
+    assert adjustment_states(sold) == [("COMPLETED", "")]
+    assert google.calls[0].metadata["developer-token"] == "token"
+    assert UploadBatch.objects.get(queue="adjustment").sender == SyncMethod.API
+    assert google.books.count == 0
+    assert_google_ads_has_ours(google)
+
+
+def test_a_fault_there_does_not_stop_the_site(google, switched, sold) -> None:
+    google.replies.extend([reject] * 3)
+
+    upload_due()
+
+    row = Adjustment.objects.get()
+    assert (row.status, row.provider_error_code, row.attempts_forgiven) == ("RETRY", "USER_PERMISSION_DENIED", 0)
+    assert row.next_retry_at > row.updated_at
+    assert not Circuit.objects.open().exists()
+    assert len(google.calls) == 1
