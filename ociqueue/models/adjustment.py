@@ -40,6 +40,8 @@ MAYBE_UPLOADED = (
     " order id."
 )
 RETRACTED = "It was retracted before it was sent."
+LOST_ORIGINAL = Q(original__status=ConversionStatus.FAILED)
+RETRACTS_UNSENT = Q(kind=AdjustmentKind.RETRACTION, original__status__in=WAITING, original__outcome_unknown=False)
 
 # What is sent to Google must be allowed by the conversion as it is now, whatever sent it.
 CLAIM_ALLOWED = """
@@ -108,16 +110,15 @@ class AdjustmentQuerySet(UploadableQuerySet["Adjustment"]):
 
     def without_original(self) -> Self:
         """Return what waits for a conversion that failed, except a retraction that ends with it."""
-        return self.waiting().newest().filter(original__status=ConversionStatus.FAILED)
+        return self.waiting().newest().filter(LOST_ORIGINAL)
 
     def of_unsent(self) -> Self:
         """Return retractions of conversions that wait and that Google cannot have."""
-        unsent = Q(original__status__in=WAITING, original__outcome_unknown=False)
-        return self.waiting().newest().filter(unsent, kind=AdjustmentKind.RETRACTION)
+        return self.waiting().newest().filter(RETRACTS_UNSENT)
 
     def unsendable(self) -> Self:
         """Return what waits and will not be sent: what `end_unsendable` would end now."""
-        return self.overtaken() | self.without_original() | self.of_unsent()
+        return self.waiting().filter(Q(is_overtaken=True) | LOST_ORIGINAL | RETRACTS_UNSENT)
 
     def end_unsendable(self) -> set[UUID]:
         """End what waits and will not be sent, each with its reason; call it in a transaction.

@@ -58,3 +58,28 @@ def assert_google_ads_has_ours(google: Any) -> None:
     assert (google.books.count, google.books.value) == (len(ours), sum(ours.values()))
     counted = {order_id: one.value for (order_id, _), one in google.books.counted.items() if not one.is_retracted}
     assert counted == ours
+
+
+def restate_80(site: Site, row: Conversion) -> Any:
+    return restate(site, row, 80)
+
+
+def applied_but_late(call: Any) -> None:
+    """Apply a request at Google, and lose the answer."""
+    call.accept()
+    call.refuse("DEADLINE_EXCEEDED")
+
+
+def due_again() -> None:
+    for model in (Conversion, Adjustment):
+        model.objects.update(next_retry_at=None)
+
+
+def sent_adjustments(google: Any) -> list[bytes]:
+    """Return the adjustments that came, without our number of the upload, which is new each time."""
+    found = []
+    for call in google.calls:
+        if call.field == "conversion_adjustments":
+            call.request.ClearField("job_id")
+            found.append(call.request.SerializeToString())
+    return found

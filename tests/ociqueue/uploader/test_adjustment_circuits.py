@@ -14,20 +14,17 @@ FAMILY = "conversion_adjustment_upload_error"
 
 
 @pytest.fixture
-def sold(google, api_site, make_rows):
-    """A conversion that Google has, and a retraction of it that waits."""
-    (row,) = make_rows(api_site, "sold", value=120)
-    upload_due()
-    google.calls.clear()
-    retract(api_site, row)
-    return row
+def retracted(api_site, sold):
+    """A conversion that Google has, and whose retraction waits."""
+    retract(api_site, sold)
+    return sold
 
 
 def reject(call):
     call.refuse("PERMISSION_DENIED", {"family": "authorization_error", "name": "USER_PERMISSION_DENIED"})
 
 
-def test_a_fault_of_the_account_opens_the_circuit_and_an_adjustment_is_the_probe(google, api_site, sold) -> None:
+def test_a_fault_of_the_account_opens_the_circuit_and_an_adjustment_is_the_probe(google, api_site, retracted) -> None:
     google.replies.append(reject)
     upload_due()
     circuit = Circuit.objects.open().get()
@@ -42,11 +39,11 @@ def test_a_fault_of_the_account_opens_the_circuit_and_an_adjustment_is_the_probe
 
     assert not Circuit.objects.open().exists()
     assert UploadBatch.objects.latest("created_at").is_probe
-    assert adjustment_states(sold) == [("COMPLETED", "")]
+    assert adjustment_states(retracted) == [("COMPLETED", "")]
     assert_google_ads_has_ours(google)
 
 
-def test_a_conversion_is_the_probe_before_an_adjustment(google, api_site, sold, make_rows) -> None:
+def test_a_conversion_is_the_probe_before_an_adjustment(google, api_site, retracted, make_rows) -> None:
     google.replies.append(reject)
     upload_due()
     make_rows(api_site, "next")
@@ -58,20 +55,20 @@ def test_a_conversion_is_the_probe_before_an_adjustment(google, api_site, sold, 
     assert google.calls[0].field == "conversions"
     assert not Circuit.objects.open().exists()
     assert set(Conversion.objects.values_list("status", flat=True)) == {"COMPLETED"}
-    assert adjustment_states(sold) == [("COMPLETED", "")]
+    assert adjustment_states(retracted) == [("COMPLETED", "")]
 
 
-def test_a_fault_of_an_action_holds_back_its_name(google, api_site, sold) -> None:
-    google.errors[sold.order_id] = [{"family": FAMILY, "name": "INVALID_CONVERSION_ACTION_TYPE"}]
+def test_a_fault_of_an_action_holds_back_its_name(google, api_site, retracted) -> None:
+    google.errors[retracted.order_id] = [{"family": FAMILY, "name": "INVALID_CONVERSION_ACTION_TYPE"}]
 
     upload_due()
 
-    assert Circuit.objects.open().get().action == sold.action
+    assert Circuit.objects.open().get().action == retracted.action
     assert not due_sites().exists()
 
 
 @pytest.fixture
-def switched(api_site, sold):
+def switched(api_site, retracted):
     """The site, which has switched to the Data Manager API and kept its developer token."""
     api_site.sync_method = SyncMethod.DATA_MANAGER
     api_site.save()
@@ -79,17 +76,17 @@ def switched(api_site, sold):
     return api_site
 
 
-def test_a_site_of_the_data_manager_api_retracts_over_the_google_ads_api(google, switched, sold) -> None:
+def test_a_site_of_the_data_manager_api_retracts_over_the_google_ads_api(google, switched, retracted) -> None:
     upload_due()
 
-    assert adjustment_states(sold) == [("COMPLETED", "")]
+    assert adjustment_states(retracted) == [("COMPLETED", "")]
     assert google.calls[0].metadata["developer-token"] == "token"
     assert UploadBatch.objects.get(queue="adjustment").sender == SyncMethod.API
     assert google.books.count == 0
     assert_google_ads_has_ours(google)
 
 
-def test_a_fault_there_does_not_stop_the_site(google, switched, sold) -> None:
+def test_a_fault_there_does_not_stop_the_site(google, switched, retracted) -> None:
     google.replies.extend([reject] * 3)
 
     upload_due()
