@@ -40,6 +40,7 @@ class OciQueueConfig(AppConfig):
         from ociqueue.uploader.verdict_run import answer_verdict_bell  # noqa: PLC0415
 
         register_queue(operations.QUEUE)
+        register_queue(operations.ADJUSTMENT_QUEUE)
         register_scopes(SiteScopes())
         register_webhook_kinds(*webhooks.KINDS)
         self.register_secrets()
@@ -65,10 +66,10 @@ class OciQueueConfig(AppConfig):
 
         register_sweep("oci_reconcile", every=timedelta(hours=1), run=compare, about=RECONCILE)
         register_sweep("oci_self_check", every=timedelta(days=1), run=check_uploads, about=SELF_CHECK)
-        cap = partial(attempt_cap, min_age=CAP_MIN_AGE)
         register_sweep("oci_upload", every=timedelta(minutes=10), run=answer_bell, about=UPLOAD)
         register_sweep("oci_verdicts", every=timedelta(minutes=5), run=answer_verdict_bell, about=VERDICTS)
         register_sweep("oci_recover_processing", every=timedelta(minutes=5), run=recover_processing, about=RECOVER)
+        cap = partial(attempt_cap, min_age=CAP_MIN_AGE)
         register_sweep("oci_attempt_cap", every=timedelta(minutes=15), run=cap, about=CAP)
         register_sweep("oci_requeue_transient", every=timedelta(minutes=15), run=requeue_transient, about=REQUEUE)
 

@@ -1,24 +1,15 @@
-"""Failed conversions as CSV rows."""
+"""Failed conversions and adjustments as CSV rows."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from ociqueue.currencies import MINOR_UNITS
-from ociqueue.models import Conversion
+from ociqueue.models import Adjustment, Conversion
+from ociqueue.models.conversion import PREFIX
 from ociqueue.schemas.conversions import format_consent
 
-FIELDS: dict[str, str | Callable[[Conversion], Any]] = {
-    "id": str,
-    "siteId": "site.public_id",
-    "conversionName": "action",
-    **{name: name for name in Conversion.CLICK_IDS},
-    "conversionTime": "conversion_time",
-    "conversionValue": lambda row: f"{row.value:.{MINOR_UNITS.get(row.currency, 2)}f}",
-    "conversionCurrency": "currency",
-    "consentAdUserData": lambda row: format_consent(row.consent_ad_user_data),
-    "consentAdPersonalization": lambda row: format_consent(row.consent_ad_personalization),
-    "orderId": "order_id",
-    "sourceKey": "source_key",
+ERROR: dict[str, Any] = {
     "attemptCount": "attempt_count",
     "errorCode": "provider_error_code",
     "errorCategory": "provider_error_category",
@@ -27,3 +18,34 @@ FIELDS: dict[str, str | Callable[[Conversion], Any]] = {
     "createdAt": "created_at",
     "failedAt": "updated_at",
 }
+FIELDS: dict[str, str | Callable[[Conversion], Any]] = {
+    "id": str,
+    "siteId": "site.public_id",
+    "conversionName": "action",
+    **{name: name for name in Conversion.CLICK_IDS},
+    "conversionTime": "conversion_time",
+    "conversionValue": lambda row: _amount(row.value, row.currency),
+    "conversionCurrency": "currency",
+    "consentAdUserData": lambda row: format_consent(row.consent_ad_user_data),
+    "consentAdPersonalization": lambda row: format_consent(row.consent_ad_personalization),
+    "orderId": "order_id",
+    "sourceKey": "source_key",
+    **ERROR,
+}
+# The first columns are those of a file of adjustments. The key of a failed one is used, so another name keeps it.
+ADJUSTMENT_FIELDS: dict[str, str | Callable[[Adjustment], Any]] = {
+    "id": lambda row: f"{PREFIX}{row.original_id}",
+    "kind": "kind",
+    "value": lambda row: "" if row.value is None else _amount(row.value, row.currency),
+    "currency": "currency",
+    "adjustmentId": str,
+    "adjustmentKey": lambda row: row.source_key or "",
+    "conversionOrderId": "order_id",
+    "siteId": "site.public_id",
+    "adjustedAt": "adjusted_at",
+    **ERROR,
+}
+
+
+def _amount(value: Decimal, currency: str) -> str:
+    return f"{value:.{MINOR_UNITS.get(currency, 2)}f}"

@@ -5,12 +5,19 @@ from typing import Any
 
 from ociqueue.models import Conversion
 from ociqueue.models.conversion import FAILURES
-from ociqueue.states import EXPECTED_FAILURES, UNEXPECTED_IN_VERDICTS, Category, SyncMethod
+from ociqueue.models.uploadable import Uploadable
+from ociqueue.states import (
+    EXPECTED_ADJUSTMENT_FAILURES,
+    EXPECTED_FAILURES,
+    UNEXPECTED_IN_VERDICTS,
+    Category,
+    SyncMethod,
+)
 
 
-def groups_of_wrong_data(names: Iterable[str]) -> set[str]:
-    """Return which error groups a correction helps."""
-    found = _one_of_each(names, "provider_error_category")
+def groups_of_wrong_data(names: Iterable[str], *, model: type[Uploadable] = Conversion) -> set[str]:
+    """Return which error groups need other data: a retry would fail again."""
+    found = _one_of_each(names, "provider_error_category", model=model)
     return {name for name, category in found if category == Category.VALIDATION}
 
 
@@ -23,9 +30,13 @@ def expected_groups(codes: Mapping[str, str]) -> set[str]:
     return {name for name, code in codes.items() if code in EXPECTED_FAILURES} - in_verdicts
 
 
-def _one_of_each(names: Iterable[str], column: str) -> list[tuple[str, Any]]:
+def expected_adjustment_groups(codes: Mapping[str, str]) -> set[str]:
+    return {name for name, code in codes.items() if code in EXPECTED_ADJUSTMENT_FAILURES}
+
+
+def _one_of_each(names: Iterable[str], column: str, *, model: type[Uploadable] = Conversion) -> list[tuple[str, Any]]:
     # By a range and in this order, so that only the index of the groups serves (kilit.bulk.filters).
-    rows = Conversion.objects.filter(FAILURES.condition).order_by("error_group", "id")
+    rows = model._default_manager.filter(FAILURES.condition).order_by("error_group", "id")
     each = (rows.filter(error_group__gte=name, error_group__lte=name) for name in names)
     found = [group.values_list("error_group", column)[:1] for group in each]
     return list(found[0].union(*found[1:], all=True)) if found else []

@@ -1,4 +1,4 @@
-"""What operators do with conversions, in bulk or one by one, on rows of the sites they operate."""
+"""What operators do with conversions and adjustments, in bulk or one by one, on rows of the sites they operate."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,48 +10,94 @@ from django.utils.translation import gettext_noop
 
 from kilit.bulk.operations import BatchOperation
 from kilit.bulk.queues import BulkQueue
-from ociqueue.filters import FILTERS
-from ociqueue.models import Conversion, Site
-from ociqueue.models.queryset import ConversionQuerySet
-from ociqueue.states import CONVERSIONS
+from ociqueue.filters import ADJUSTMENT_FILTERS, FILTERS
+from ociqueue.models import Adjustment, Conversion, Site
+from ociqueue.models.sending import UploadableQuerySet
+from ociqueue.states import ADJUSTMENTS, CONVERSIONS, ConversionStatus
 
 REPLACED = gettext_noop("replaced by a corrected copy")
 ERASED = gettext_noop("erased")
+RETRACTED = gettext_noop("retracted")
+OVERTAKEN = gettext_noop("overtaken by a newer adjustment")
+NOTHING_TO_ADJUST = gettext_noop("its conversion failed")
+Rows = UploadableQuerySet[Any]
 
 
-class ConversionOperation(BatchOperation):
-    table = CONVERSIONS
-    model = Conversion
+class UploadableOperation(BatchOperation):
+    """Calls the queryset's verb of the same name; it locks rows by id, so operators wait and never deadlock."""
+
     scope = "site_id"
     out_of_reach = gettext_noop("not of a site you run")
 
-    def within_reach(self, rows: ConversionQuerySet, user: User | AnonymousUser) -> ConversionQuerySet:
+    def within_reach(self, rows: Rows, user: User | AnonymousUser) -> Rows:
         # Sites are listed by id, so that the indexes by site are used.
         return rows.filter(site__in=list(Site.objects.run_by(user).values_list("pk", flat=True)))
 
-    def with_skip_reason(self, rows: ConversionQuerySet) -> ConversionQuerySet:
-        replaced = When(is_replaced=True, then=Value(REPLACED))
-        erased = When(erased_at__isnull=False, then=Value(ERASED))
-        return rows.annotate(skip_reason=Case(replaced, erased, default=Value(""), output_field=CharField()))
+    def skipped(self) -> list[When]:
+        """Return which rows the verb skips although their state would allow it, and why."""
+        raise NotImplementedError
 
-    def move(self, rows: ConversionQuerySet, options: Mapping[str, Any]) -> set[UUID]:
-        """Call the queryset's verb of the same name; it locks rows by id, so operators wait and never deadlock."""
+    def with_skip_reason(self, rows: Rows) -> Rows:
+        return rows.annotate(skip_reason=Case(*self.skipped(), default=Value(""), output_field=CharField()))
+
+    def move(self, rows: Rows, options: Mapping[str, Any]) -> set[UUID]:
         moved: set[UUID] = getattr(rows.filter(status__in=self.sources), self.verb)(**options)
         return moved
 
 
-class ConversionQueue(BulkQueue):
+class ConversionOperation(UploadableOperation):
+    table = CONVERSIONS
+    model = Conversion
+
+    def skipped(self) -> list[When]:
+        return [
+            When(is_replaced=True, then=Value(REPLACED)),
+            When(erased_at__isnull=False, then=Value(ERASED)),
+            When(is_retracted=True, status=ConversionStatus.FAILED, then=Value(RETRACTED)),
+        ]
+
+
+class AdjustmentOperation(UploadableOperation):
+    table = ADJUSTMENTS
+    model = Adjustment
+
+    def skipped(self) -> list[When]:
+        # A row that waits for either ends by itself.
+        return [
+            When(is_overtaken=True, status=ConversionStatus.FAILED, then=Value(OVERTAKEN)),
+            When(
+                original__status=ConversionStatus.FAILED,
+                status=ConversionStatus.FAILED,
+                then=Value(NOTHING_TO_ADJUST),
+            ),
+        ]
+
+    def move(self, rows: Rows, options: Mapping[str, Any]) -> set[UUID]:
+        failed = ConversionStatus.FAILED
+        return super().move(rows.exclude(status=failed, original__status=failed), options)
+
+
+class SiteQueue(BulkQueue):
+    """A queue whose rows belong to sites."""
+
     def may_act(self, user: User | AnonymousUser) -> bool:
         return super().may_act(user) and Site.objects.run_by(user).exists()
 
     def scopes_seen_by(self, user: User | AnonymousUser) -> list[str] | None:
         return Site.objects.scopes_seen_by(user)
 
-    def visible_to(self, user: User | AnonymousUser) -> ConversionQuerySet:
-        return Conversion.objects.visible_to(user)
+    def visible_to(self, user: User | AnonymousUser) -> Any:
+        return self.model.objects.visible_to(user)
 
 
 RETRY = ConversionOperation("retry", "retry_selected")
 RESET = ConversionOperation("reset", "reset_to_queued")
 MARK_FAILED = ConversionOperation("mark_failed", "mark_failed")
-QUEUE = ConversionQueue(CONVERSIONS, Conversion, FILTERS, (RETRY, RESET, MARK_FAILED))
+QUEUE = SiteQueue(CONVERSIONS, Conversion, FILTERS, (RETRY, RESET, MARK_FAILED))
+
+RETRY_ADJUSTMENT = AdjustmentOperation("retry", "retry_selected")
+RESET_ADJUSTMENT = AdjustmentOperation("reset", "reset_to_queued")
+MARK_ADJUSTMENT_FAILED = AdjustmentOperation("mark_failed", "mark_failed")
+ADJUSTMENT_QUEUE = SiteQueue(
+    ADJUSTMENTS, Adjustment, ADJUSTMENT_FILTERS, (RETRY_ADJUSTMENT, RESET_ADJUSTMENT, MARK_ADJUSTMENT_FAILED)
+)

@@ -1,16 +1,18 @@
 """Sites and conversions as the operators' API shows them."""
 
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from kilit.api.cursor import encode_cursor
 from kilit.api.presenting import present
 from ociqueue.filters import FILTERS
 from ociqueue.models import Conversion, Site
-from ociqueue.models.queryset import ConversionQuerySet
+from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.schemas.answers import ConversionRow, OpenCircuit, SiteStats
 from ociqueue.site_health import SiteHealth, site_health
 from ociqueue.states import CONVERSIONS, ConversionStatus
+
+Rows = TypeVar("Rows", bound=UploadableQuerySet[Any])
 
 
 def stats(site: Site) -> dict[str, Any]:
@@ -68,16 +70,16 @@ def row(conversion: Conversion) -> dict[str, Any]:
     )
 
 
-def with_upload(rows: ConversionQuerySet) -> ConversionQuerySet:
+def with_upload(rows: Rows) -> Rows:
     """Fetch the upload that holds each row, without its list of rows, which may be long."""
     return rows.select_related("open_batch").defer("open_batch__row_ids")
 
 
-def outcome_unknown(conversion: Conversion) -> bool:
+def outcome_unknown(row: Any) -> bool:
     """Return whether a row may have reached Google: by an earlier upload, or by the one that holds it.
 
     Not in UPLOADED: Google has said that it has the row.
     """
-    if conversion.status == ConversionStatus.UPLOADED:
+    if row.status == ConversionStatus.UPLOADED:
         return False
-    return conversion.outcome_unknown or bool(conversion.open_batch and conversion.open_batch.sent_at)
+    return row.outcome_unknown or bool(row.open_batch and row.open_batch.sent_at)

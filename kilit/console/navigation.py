@@ -14,6 +14,7 @@ APPS = ("ociqueue", "pdfjobs", "orchestrator", "outbox", "operations", "auth", "
 OPERATIONS = ("problems", "bulk", "lock", "access")  # shown as one group
 ICONS = {
     "conversion": "ads_click",
+    "adjustment": "price_change",
     "site": "storefront",
     "uploadbatch": "cloud_upload",
     "erasure": "person_remove",

@@ -1,15 +1,18 @@
-"""The conversion queue in the console: sites, conversions and uploads."""
+"""The conversion queue in the console: sites, conversions, adjustments and uploads."""
 
 from kilit.console import panels
 from kilit.console.key_owners import register_owner_names
+from kilit.problems.registry import register_problems
+from ociqueue.admin.adjustments import AdjustmentAdmin
 from ociqueue.admin.batches import UploadBatchAdmin
 from ociqueue.admin.conversions import ConversionAdmin
-from ociqueue.admin.dashboard import ConversionPanel
+from ociqueue.admin.dashboard import AdjustmentPanel, ConversionPanel
 from ociqueue.admin.erasures import ErasureAdmin
 from ociqueue.admin.keys import key_owners, owners_of_sites
 from ociqueue.admin.sites import SiteAdmin
 
 panels.register_panel(ConversionPanel())
+register_problems(AdjustmentPanel().find_problems)
 register_owner_names(key_owners, owners_of_sites)
 
-__all__ = ["ConversionAdmin", "ErasureAdmin", "SiteAdmin", "UploadBatchAdmin"]
+__all__ = ["AdjustmentAdmin", "ConversionAdmin", "ErasureAdmin", "SiteAdmin", "UploadBatchAdmin"]

@@ -1,5 +1,6 @@
-"""The operators' three actions on conversions."""
+"""The operators' three actions on conversions, and on adjustments."""
 
+from dataclasses import replace
 from typing import Any
 
 from django import forms
@@ -86,4 +87,30 @@ MARK_FAILED = Action(
     },
     form=MarkFailedForm,
     is_dangerous=True,
+)
+
+RETRY_ADJUSTMENT = replace(RETRY, operation=operations.RETRY_ADJUSTMENT)
+RESET_ADJUSTMENT = replace(
+    RESET,
+    operation=operations.RESET_ADJUSTMENT,
+    effect=_(
+        "They go back to QUEUED with a fresh budget of attempts. One that is being sent may be sent twice; Google "
+        "applies it once."
+    ),
+    cautions={
+        ConversionStatus.UPLOADED: _(
+            "UPLOADED: %(number)s. Google has them and has not given its verdict. They are sent again with the same "
+            "time, so Google applies them once. A verdict that still comes is recorded, but changes nothing."
+        )
+    },
+)
+MARK_ADJUSTMENT_FAILED = replace(
+    MARK_FAILED,
+    operation=operations.MARK_ADJUSTMENT_FAILED,
+    cautions={
+        ConversionStatus.UPLOADED: _(
+            "UPLOADED: %(number)s. Google has them and may apply them all the same: this takes nothing back at Google. "
+            "Their outcome stays unknown; a verdict that still comes is recorded, but changes nothing."
+        )
+    },
 )

@@ -11,17 +11,20 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.text import Truncator
+from django.utils.text import Truncator, capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from kilit.console.formatting import badge, breakable, column, number, since, two_lines
 from kilit.console.listing import LongListAdmin
-from ociqueue.admin.columns import error, name, state
+from ociqueue.admin import adjustment_columns, columns
 from ociqueue.admin.receipts import IN_ORDER, RECEIPTS, SIZE, receipt_line, settled_counts, verdict_badge
 from ociqueue.filters import UPLOAD_FILTERS
-from ociqueue.models import Conversion, Site, UploadBatch
+from ociqueue.models import Site, UploadBatch
+from ociqueue.models.queues import MODELS
+from ociqueue.models.sending import UploadableQuerySet
 from ociqueue.presenters import with_upload
+from ociqueue.states import ADJUSTMENTS
 
 MOST_ROWS = 200
 
@@ -34,7 +37,10 @@ def upload(batch: UploadBatch) -> SafeString:
 
 @admin.display(description=gettext_lazy("rows"))
 def size(batch: UploadBatch) -> SafeString:
-    return format_html("{} {}", number(batch.size), badge(_("probe"), "info") if batch.is_probe else "")
+    of_adjustments = badge(_("adjustments"), "info") if batch.queue == ADJUSTMENTS.queue else ""
+    return format_html(
+        "{} {} {}", number(batch.size), badge(_("probe"), "info") if batch.is_probe else "", of_adjustments
+    )
 
 
 @admin.display(description=gettext_lazy("sent"))
@@ -138,18 +144,24 @@ def rows_of(batch: UploadBatch, chosen: str) -> dict[str, Any]:
     receipt = next((each for each in receipts if str(each.pk) == chosen or len(receipts) == 1), None)
     if receipt:
         receipt.refresh_from_db(fields=["row_ids"])
+    is_of_adjustments = batch.queue == ADJUSTMENTS.queue
+    manager: Any = MODELS[batch.queue]._default_manager
+    rows: UploadableQuerySet[Any] = with_upload(manager.for_site(batch.site))
+    rows = rows.select_related("original__replaces") if is_of_adjustments else rows
+    show: Any = adjustment_columns if is_of_adjustments else columns
     # An upload that was not sent yet has no list; then the rows that it claimed are shown.
-    claimed = Conversion.objects.in_batch(batch.pk).order_by("pk").values_list("pk", flat=True)
+    claimed = rows.in_batch(batch.pk).order_by("pk").values_list("pk", flat=True)
     ids = receipt.row_ids if receipt else batch.row_ids or list(claimed)
-    mine = with_upload(Conversion.objects.filter(pk__in=ids[:MOST_ROWS], site=batch.site_id))
-    found = {row.pk: row for row in mine}
-    rows = [(place, found[pk]) for place, pk in enumerate(ids[:MOST_ROWS]) if pk in found]
+    found = {row.pk: row for row in rows.filter(pk__in=ids[:MOST_ROWS])}
+    places = [(place, found[pk]) for place, pk in enumerate(ids[:MOST_ROWS]) if pk in found]
     context = {"shown": number(MOST_ROWS), "all": number(len(ids)), "request": receipt.request_id if receipt else ""}
     title = _("The first %(shown)s of %(all)s rows") if len(ids) > MOST_ROWS else _("Rows (%(all)s)")
     of_request = _("Rows of request %(request)s in the order sent") if receipt else ""
     return {
         "receipts": [receipt_line(each) for each in receipts],
         "receipt": receipt,
-        "batch_rows": [(place, row, name(row), state(row), error(row)) for place, row in rows],
+        "batch_rows": [(place, row, show.name(row), show.state(row), show.error(row)) for place, row in places],
+        "batch_rows_name": capfirst(rows.model._meta.verbose_name),
+        "batch_row_page": f"admin:ociqueue_{rows.model._meta.model_name}_change",
         "batch_rows_title": ": ".join(filter(None, (of_request, title))) % context,
     }

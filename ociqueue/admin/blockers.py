@@ -1,4 +1,4 @@
-"""What is blocking a conversion, in sentences with links."""
+"""What is blocking a conversion, in sentences with links; adjustments share most of them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +18,7 @@ from ociqueue.corrections import why_not
 from ociqueue.failure_groups import expected_groups
 from ociqueue.models import Conversion, Credentials, Receipt
 from ociqueue.models.site import SILENT_AFTER
+from ociqueue.models.uploadable import Uploadable
 from ociqueue.presenters import outcome_unknown
 from ociqueue.site_health import open_circuits
 from ociqueue.states import LIVE, UPLOADED_HERE, Category, ConversionStatus, SyncMethod
@@ -29,23 +30,24 @@ def reasons(row: Conversion, timeline: list[Event]) -> list[Blocker]:
 
 
 def _reasons(row: Conversion, timeline: list[Event]) -> Iterator[Blocker]:
-    limits = _limits(row)
+    limits = limits_of(row)
     match row.status:
         case ConversionStatus.COMPLETED:
             yield ended(_("Completed: it was sent. This state is final."))
         case ConversionStatus.FAILED:
             yield from _failed(row, limits)
         case ConversionStatus.PROCESSING:
-            yield from _processing(row, limits, timeline)
+            yield from processing(row, limits, timeline)
         case ConversionStatus.UPLOADED:
-            yield from _uploaded(row)
+            yield from uploaded(row)
         case _:
             yield from _waiting(row, limits)
 
 
-def _limits(row: Conversion) -> Any:
+def limits_of(row: Uploadable) -> Any:
     """Return what the queue compares for this row: the database's own rules, not a copy of them."""
-    return Conversion.objects.with_limits().get(pk=row.pk)
+    rows: Any = type(row)._default_manager
+    return rows.with_limits().get(pk=row.pk)
 
 
 def _failed(row: Conversion, limits: Any) -> Iterator[Blocker]:
@@ -56,7 +58,18 @@ def _failed(row: Conversion, limits: Any) -> Iterator[Blocker]:
         copy = getattr(row, "replacement", None)
         href = reverse("admin:ociqueue_conversion_change", args=[copy.pk]) if copy else ""
         yield ended(_("A corrected copy was sent in its place."), link=str(copy or ""), href=href)
-        return
+    elif row.is_retracted:
+        yield ended(_("It was retracted, so it is not sent again."))
+    elif expected_groups({row.error_group: row.provider_error_code}):
+        yield ended(_("Failed as expected: there is nothing to do."))
+    elif row.provider_error_category == Category.VALIDATION and not why_not(row):
+        yield blocked(_("Failed. Its data is wrong: correct it and send it again."))
+    else:
+        yield from failed(row, limits)
+
+
+def failed(row: Any, limits: Any) -> Iterator[Blocker]:
+    """Return whether a failure is retried automatically."""
     is_transient = row.provider_error_category == Category.TRANSIENT
     if is_transient and row.site.requeue_transient and limits.attempts_left > 0:
         yield waiting(
@@ -64,12 +77,6 @@ def _failed(row: Conversion, limits: Any) -> Iterator[Blocker]:
             % {"span": format_span(sweeps["oci_requeue_transient"].every)}
         )
         yield from overdue("oci_requeue_transient") or no_worker()
-        return
-    if expected_groups({row.error_group: row.provider_error_code}):
-        yield ended(_("Failed as expected: there is nothing to do."))
-        return
-    if row.provider_error_category == Category.VALIDATION and not why_not(row):
-        yield blocked(_("Failed. Its data is wrong: correct it and send it again."))
         return
     yield blocked(_("Failed. It will not be retried automatically. Fix the cause, then use Retry."))
     if is_transient and not row.site.requeue_transient:
@@ -80,7 +87,7 @@ def _failed(row: Conversion, limits: Any) -> Iterator[Blocker]:
         )
 
 
-def _processing(row: Conversion, limits: Any, timeline: list[Event]) -> Iterator[Blocker]:
+def processing(row: Any, limits: Any, timeline: list[Event]) -> Iterator[Blocker]:
     until = limits.stuck_at
     yield held(until, timeline, after=_("the scheduled task oci_recover_processing takes it back"))
     if row.open_batch_id:
@@ -90,7 +97,7 @@ def _processing(row: Conversion, limits: Any, timeline: list[Event]) -> Iterator
         yield from overdue("oci_recover_processing") or no_worker()
 
 
-def _uploaded(row: Conversion) -> Iterator[Blocker]:
+def uploaded(row: Any) -> Iterator[Blocker]:
     where = {"link": _("The upload"), "href": reverse("admin:ociqueue_uploadbatch_change", args=[row.open_batch_id])}
     receipts = Receipt.objects.filter(batch=row.open_batch_id, request_id=row.provider_request_id)
     receipt = receipts.open().defer("row_ids").first()
@@ -109,23 +116,23 @@ def _uploaded(row: Conversion) -> Iterator[Blocker]:
     yield waiting(sentence % values, **where)
     yield waiting(_("The verdict usually comes within 24 hours. If there is none after 72 hours, it is sent again."))
     if receipt.note:
-        yield blocked(explain(receipt.note), **_site_link(row))
+        yield blocked(explain(receipt.note), **site_link(row))
     if due < timezone.now():
         yield from overdue("oci_verdicts") or no_worker()
 
 
 def _waiting(row: Conversion, limits: Any) -> Iterator[Blocker]:
-    if found := [*_blocked_by_pause_or_limits(row, limits), *_blocked_by_sender(row)]:
+    if found := [*blocked_by_pause_or_limits(row, limits), *_blocked_by_sender(row)]:
         yield from found
     elif row.site.sync_method in UPLOADED_HERE:
         yield ready(_("seconds"))
     else:
-        yield waiting(_("It is due: the site's script takes it on its next run."), **_site_link(row))
+        yield waiting(_("It is due: the site's script takes it on its next run."), **site_link(row))
 
 
-def _blocked_by_pause_or_limits(row: Conversion, limits: Any) -> Iterator[Blocker]:
+def blocked_by_pause_or_limits(row: Any, limits: Any) -> Iterator[Blocker]:
     if row.site.is_paused:
-        yield blocked(_("The site is paused: %(why)s") % {"why": row.site.pause_reason}, **_site_link(row))
+        yield blocked(_("The site is paused: %(why)s") % {"why": row.site.pause_reason}, **site_link(row))
     if not limits.is_retry_due:
         yield waiting(_("It is retried at %(time)s, not earlier.") % {"time": moment(limits.next_retry_at)})
     if limits.attempts_left <= 0:
@@ -136,10 +143,14 @@ def _blocked_by_pause_or_limits(row: Conversion, limits: Any) -> Iterator[Blocke
 def _blocked_by_sender(row: Conversion) -> Iterator[Blocker]:
     if row.site.sync_method == SyncMethod.SCRIPT:
         yield from _blocked_by_script(row)
-        return
+    else:
+        yield from blocked_by_account(row)
+
+
+def blocked_by_account(row: Any) -> Iterator[Blocker]:
     if not Credentials.objects.filter(site=row.site).exists():
         sender = {"sender": row.site.get_sync_method_display()}
-        yield blocked(_("The site uses the %(sender)s and has no credentials.") % sender, **_site_link(row))
+        yield blocked(_("The site uses the %(sender)s and has no credentials.") % sender, **site_link(row))
     for circuit in open_circuits([row.site_id]).filter(action__in=["", row.action]):
         context = {
             "name": circuit.action,
@@ -161,21 +172,21 @@ def _blocked_by_script(row: Conversion) -> Iterator[Blocker]:
     called = row.site.last_export_at
     if (called or row.site.created_at) < timezone.now() - SILENT_AFTER:
         last_call = _("The site's script last called %(span)s ago.") % {"span": distance(called)} if called else ""
-        yield blocked(last_call or _("The site's script has never called."), **_site_link(row))
+        yield blocked(last_call or _("The site's script has never called."), **site_link(row))
 
 
-def _site_link(row: Conversion) -> dict[str, str]:
+def site_link(row: Any) -> dict[str, str]:
     return {"link": row.site.name, "href": reverse("admin:ociqueue_site_change", args=[row.site_id])}
 
 
-def holdings(row: Conversion) -> list[tuple[str, Any]]:
+def holdings(row: Any) -> list[tuple[str, Any]]:
     shown: list[tuple[str, Any]] = []
     if row.status == ConversionStatus.PROCESSING and row.claimed_at:
         holder = _("an upload") if row.open_batch_id else _("the site's script")
         shown += [(_("Claimed by"), holder), (_("Claimed at"), moment(row.claimed_at))]
         shown += [(_("Upload"), upload(row))] if row.open_batch_id else []
     if row.status in LIVE:
-        limits = _limits(row)
+        limits = limits_of(row)
         left = {"left": max(0, limits.attempts_left), "most": limits.max_attempts}
         shown.append((_("Attempts left"), _("%(left)s of %(most)s") % left))
     return shown

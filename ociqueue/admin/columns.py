@@ -14,6 +14,7 @@ from kilit.console.formatting import badge, breakable, code_badge, column, error
 from kilit.console.machine_errors import explain, in_words
 from ociqueue.currencies import MINOR_UNITS
 from ociqueue.models import Conversion
+from ociqueue.models.uploadable import Uploadable
 from ociqueue.presenters import outcome_unknown
 from ociqueue.schemas.conversions import format_consent
 from ociqueue.states import WAITING, ConversionStatus
@@ -59,7 +60,11 @@ def name(row: Conversion) -> SafeString:
 
 @display(description=gettext_lazy("state"))
 def state(row: Conversion) -> SafeString:
-    badges = [state_badge(row.status), unknown_badge(row), replaced_badge(row), erased_badge(row)]
+    return state_cell(row, replaced_badge(row), retracted_badge(row), erased_badge(row))
+
+
+def state_cell(row: Uploadable, *more: SafeString) -> SafeString:
+    badges = [state_badge(row.status), unknown_badge(row), *more]
     held_by = getattr(row, "held_by", None)
     if row.status in WAITING and held_by:
         why = _("The circuit is open. %(code)s: %(reason)s") % {"code": held_by.code, "reason": explain(held_by.reason)}
@@ -69,9 +74,13 @@ def state(row: Conversion) -> SafeString:
 
 
 @display(description=gettext_lazy("value"))
-def amount(row: Conversion) -> SafeString:
-    value = number_format(row.value, decimal_pos=MINOR_UNITS.get(row.currency, 2), force_grouping=True)
-    return format_html('<span class="whitespace-nowrap">{} {}</span>', value, row.currency)
+def amount(row: Any) -> SafeString | str:
+    return money(row.value, row.currency) if row.value is not None else "-"
+
+
+def money(value: Any, currency: str) -> SafeString:
+    shown = number_format(value, decimal_pos=MINOR_UNITS.get(currency, 2), force_grouping=True)
+    return format_html('<span class="whitespace-nowrap">{} {}</span>', shown, currency)
 
 
 @display(description=gettext_lazy("click id"))
@@ -92,7 +101,7 @@ def hashes(row: Conversion) -> str:
 
 
 @display(description=gettext_lazy("attempts"))
-def attempts(row: Conversion) -> str:
+def attempts(row: Uploadable) -> str:
     if not row.attempts_forgiven:
         return f"{row.attempt_count}"
     context = {"number": row.attempt_count, "forgiven": row.attempts_forgiven}
@@ -106,6 +115,10 @@ def error(row: Conversion) -> SafeString | str:
 
 
 def state_notes(row: Conversion) -> SafeString:
+    return format_html("{} {}", _upload_notes(row), retracted_badge(row))
+
+
+def _upload_notes(row: Conversion) -> SafeString:
     """Return badges beside the state; a row that only the script reported as uploaded is unverified."""
     if row.status != ConversionStatus.COMPLETED:
         return unknown_badge(row) or replaced_badge(row)
@@ -114,8 +127,13 @@ def state_notes(row: Conversion) -> SafeString:
     return badge(_("unverified"), "warning", title=_("The script reported it; only Google Ads shows the result."))
 
 
-def unknown_badge(row: Conversion) -> SafeString:
+def unknown_badge(row: Uploadable) -> SafeString:
     return badge(_("outcome unknown"), "warning", title=str(UNKNOWN)) if outcome_unknown(row) else SafeString("")
+
+
+def retracted_badge(row: Conversion) -> SafeString:
+    title = _("A retraction was accepted: it is not retried.")
+    return badge(_("retracted"), "info", title=title) if row.is_retracted else SafeString("")
 
 
 def replaced_badge(row: Conversion) -> SafeString:
@@ -129,7 +147,7 @@ def erased_badge(row: Conversion) -> SafeString:
 
 
 @display(description=gettext_lazy("upload that holds it"))
-def upload(row: Conversion) -> SafeString | str:
+def upload(row: Any) -> SafeString | str:
     if row.open_batch_id is None:
         return "-"
     address = reverse("admin:ociqueue_uploadbatch_change", args=[row.open_batch_id])

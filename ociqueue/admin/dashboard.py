@@ -1,4 +1,7 @@
-"""Conversions on the dashboard: counts of the user's sites, and the row that has waited longest."""
+"""Conversions on the dashboard: counts of the user's sites, and the row that has waited longest.
+
+Adjustments are few, so only their problems are shown there.
+"""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -11,9 +14,10 @@ from kilit.console.panels import Panel, PanelItem
 from kilit.problems.registry import Problem
 from ociqueue.admin.columns import COLOURS, row_name
 from ociqueue.admin.problems import ConversionProblems
+from ociqueue.admin.upload_problems import AdjustmentProblems
 from ociqueue.models import Conversion, Site
 from ociqueue.models.sending import OLDEST_FIRST
-from ociqueue.operations import QUEUE
+from ociqueue.operations import ADJUSTMENT_QUEUE, QUEUE
 from ociqueue.states import ConversionStatus
 
 if TYPE_CHECKING:
@@ -44,3 +48,15 @@ class ConversionPanel(Panel):
 
     def problems(self, user: "User | AnonymousUser") -> Iterable[Problem]:
         return ConversionProblems(self, user).find()
+
+
+class AdjustmentPanel(ConversionPanel):
+    title = gettext_lazy("Adjustments")
+    icon = "price_change"
+    queue = ADJUSTMENT_QUEUE
+
+    def oldest(self, user: "User | AnonymousUser") -> PanelItem | None:
+        return None
+
+    def problems(self, user: "User | AnonymousUser") -> Iterable[Problem]:
+        return AdjustmentProblems(self, user).find()

@@ -1,6 +1,9 @@
-"""What a conversion's page calls its states and its events, and which action stands out."""
+"""What pages of conversions and adjustments call states and events, and which action stands out."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
 
 from django.urls import reverse
 from django.utils.safestring import SafeString
@@ -10,10 +13,12 @@ from kilit.console.formatting import joined, link
 from kilit.console.job_page import JobDescription, JobOffer
 from kilit.console.timeline import Story
 from kilit.lock.models import Event
-from ociqueue.admin.columns import state_notes
-from ociqueue.models import Conversion
+from ociqueue.admin.adjustment_columns import kind_label
+from ociqueue.admin.adjustment_columns import state_notes as adjustment_notes
+from ociqueue.admin.columns import money, state_notes
+from ociqueue.models.adjustment import ADJUSTMENT_PREFIX
 from ociqueue.models.conversion import PREFIX
-from ociqueue.states import Category, ConversionStatus
+from ociqueue.states import ENDED, Category, ConversionStatus
 from ociqueue.uploader.results import Disposition
 
 LABELS = {
@@ -24,6 +29,7 @@ LABELS = {
     ConversionStatus.COMPLETED: _("Sent"),
     ConversionStatus.FAILED: _("Failed"),
 }
+AFTER_UPLOAD = (ConversionStatus.UPLOADED, *ENDED)
 # What Google said, as the uploader names it.
 ANSWERS = {
     Disposition.ACCEPTED: _("It has the conversion."),
@@ -56,55 +62,87 @@ def late_answer(event: Event) -> str:
     return f"{ANSWERS.get(said, said)}"
 
 
+def adjustment_link(event: Event) -> SafeString:
+    """Return a link to the adjustment that an event of a conversion is about: its kind, new value and error code."""
+    details = event.details
+    address = reverse("admin:ociqueue_adjustment_change", args=[details["adjustment"].removeprefix(ADJUSTMENT_PREFIX)])
+    value = money(Decimal(str(details["value"])), details.get("currency", "")) if "value" in details else ""
+    return joined(link(address, kind_label(details["kind"])), value, details.get("code", ""))
+
+
+ACTORS = {"key": _("the script"), "uploader": _("the uploader")}
+UPLOADED = {
+    "JOB_CREATED": _("Added by %(who)s"),
+    "claim": _("Claimed by %(who)s"),
+    "ack": _("Sent, as reported by %(who)s"),
+    "ack_failed": _("Failed, as reported by %(who)s"),
+    "receive": _("Uploaded by %(who)s: Google has it, and gives its verdict later"),
+    "confirm": _("Confirmed: Google's verdict, asked for by %(who)s"),
+    "reject": _("Rejected: Google's verdict, asked for by %(who)s"),
+    "defer": _("Scheduled for another attempt by %(who)s"),
+    "lose": _("Scheduled to be sent again by %(who)s, because Google's verdict cannot be known any more"),
+    "recover": _("Taken back by %(who)s, because no result was reported"),
+    "cap": _("Failed by %(who)s, because no attempts were left"),
+    "retry_selected": _("Retried by %(who)s"),
+    "undo_retry": _("Retry taken back by %(who)s"),
+    "reset_to_queued": _("Reset by %(who)s"),
+    "mark_failed": _("Marked failed by %(who)s"),
+    "requeue_transient": _("Retried by %(who)s"),
+    "PROVIDER_WARNING": _("Google has it, but ignored a part of it"),
+    "LATE_ANSWER": _("Google answered late; nothing was changed"),
+}
+ADDITIONS: dict[str, Callable[[Event], Any]] = {
+    "PROVIDER_WARNING": lambda event: "; ".join(event.details.get("warnings", [])),
+    "LATE_ANSWER": late_answer,
+}
 STORY = Story(
     {
-        "JOB_CREATED": _("Added by %(who)s"),
+        **UPLOADED,
         "import": _("Imported by %(who)s"),
-        "claim": _("Claimed by %(who)s"),
-        "ack": _("Sent, as reported by %(who)s"),
-        "ack_failed": _("Failed, as reported by %(who)s"),
-        "receive": _("Uploaded by %(who)s: Google has it, and gives its verdict later"),
-        "confirm": _("Confirmed: Google's verdict, asked for by %(who)s"),
-        "reject": _("Rejected: Google's verdict, asked for by %(who)s"),
-        "defer": _("Scheduled for another attempt by %(who)s"),
-        "lose": _("Scheduled to be sent again by %(who)s, because Google's verdict cannot be known any more"),
-        "recover": _("Taken back by %(who)s, because no result was reported"),
-        "cap": _("Failed by %(who)s, because no attempts were left"),
-        "retry_selected": _("Retried by %(who)s"),
-        "undo_retry": _("Retry taken back by %(who)s"),
-        "reset_to_queued": _("Reset by %(who)s"),
-        "mark_failed": _("Marked failed by %(who)s"),
-        "requeue_transient": _("Retried by %(who)s"),
+        "retract": _("Retracted by %(who)s before it was sent"),
         "REPLACED": _("Replaced by %(who)s with a corrected copy"),
         "REPLACES": _("Made by %(who)s as a corrected copy"),
         "ERASED": _("Erased by %(who)s: what identified the person was removed"),
-        "PROVIDER_WARNING": _("Google has it, but ignored a part of it"),
-        "LATE_ANSWER": _("Google answered late; nothing was changed"),
+        "ADJUSTMENT_ADDED": _("Adjustment added by %(who)s"),
+        "ADJUSTMENT_UPLOADED": _("Adjustment uploaded by %(who)s: Google gives its verdict later"),
+        "ADJUSTMENT_COMPLETED": _("Adjustment completed by %(who)s"),
+        "ADJUSTMENT_FAILED": _("Adjustment failed"),
         "LATE_ACK": _("Success reported late by %(who)s; nothing was changed"),
         "LATE_ACK_FAILED": _("Failure reported late by %(who)s; nothing was changed"),
     },
-    actors={"key": _("the script"), "uploader": _("the uploader")},
+    actors=ACTORS,
     attempts="attempt_count",
     links={
+        **ADDITIONS,
         "REPLACED": linked_row("replaced_by"),
         "REPLACES": linked_row("replaces"),
-        "PROVIDER_WARNING": lambda event: "; ".join(event.details.get("warnings", [])),
-        "LATE_ANSWER": late_answer,
+        **dict.fromkeys([f"ADJUSTMENT_{what}" for what in ("ADDED", *AFTER_UPLOAD)], adjustment_link),
     },
+)
+ADJUSTMENT_STORY = Story(
+    {
+        **UPLOADED,
+        "overtake": _("Overtaken by a newer adjustment"),
+        "lose_original": _("Failed, because its conversion failed"),
+        "finish_unsent": _("Completed: the conversion was retracted before it was sent"),
+    },
+    actors={"uploader": ACTORS["uploader"]},
+    attempts="attempt_count",
+    links=ADDITIONS,
 )
 
 
-def belongs_to(row: Conversion) -> SafeString:
+def belongs_to(row: Any) -> SafeString:
     site = link(reverse("admin:ociqueue_site_change", args=[row.site_id]), row.site.name)
     return joined(site, row.action)
 
 
-def explain_error(row: Conversion) -> str:
+def explain_error(row: Any) -> str:
     category = row.provider_error_category
     return f"{category}: {MEANINGS[Category(category)]}" if category else ""
 
 
-def choose_primary(row: Conversion, offers: Mapping[str, JobOffer]) -> JobOffer | None:
+def choose_primary(row: Any, offers: Mapping[str, JobOffer]) -> JobOffer | None:
     """Return what helps against the error's category, among what the user may do."""
     if offers and row.status == ConversionStatus.FAILED and row.provider_error_category == Category.AUTH:
         href = reverse("admin:ociqueue_site_credentials", args=[row.site_id])
@@ -124,4 +162,10 @@ CONVERSION = JobDescription(
     explain_error=explain_error,
     choose_primary=choose_primary,
     copied_fields={"source_key": "source_key", "order_id": "order_id", "whole_click_id": "click_id"},
+)
+ADJUSTMENT = replace(
+    CONVERSION,
+    state_notes=adjustment_notes,
+    story=ADJUSTMENT_STORY,
+    copied_fields={"source_key": "source_key", "order_id": "order_id"},
 )

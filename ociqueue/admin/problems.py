@@ -5,34 +5,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from django.db.models import QuerySet
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from kilit.console.failure_problems import FailureLines
-from kilit.console.panels import Panel, StuckRows
+from kilit.console.panels import Panel
 from kilit.console.timeline import Story
-from kilit.lock.models import ErrorGroup
 from kilit.problems.kinds import ProblemKind
-from kilit.problems.registry import MOST_NAMED, Problem, ProblemAction, Severity, with_number
+from kilit.problems.registry import Problem, ProblemAction, Severity, with_number
 from ociqueue.admin.circuits import next_probe, scope_label
 from ociqueue.admin.count_problems import CountProblems
 from ociqueue.admin.permissions import may_administer
 from ociqueue.admin.site_problems import UPLOADED, SiteProblems
 from ociqueue.admin.switching import NOT_ALLOWLISTED
+from ociqueue.admin.upload_problems import UploadProblems
 from ociqueue.admin.verdict_problems import OverdueVerdicts
-from ociqueue.failure_groups import expected_groups, groups_of_wrong_data
-from ociqueue.models import Circuit, Conversion, Site
+from ociqueue.models import Circuit, Site
 from ociqueue.models.site import SiteQuerySet
 from ociqueue.site_health import with_failed_test, with_silent_script, without_credentials
-from ociqueue.states import CONVERSIONS, UPLOADED_HERE, ConversionStatus, SyncMethod
+from ociqueue.states import UPLOADED_HERE, SyncMethod
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
-
-BY_HAND = "MANUAL_FAIL"  # an operator decided it
 
 
 @dataclass(frozen=True)
@@ -41,7 +35,7 @@ class ConversionProblems(SiteProblems):
     user: "User | AnonymousUser"
 
     def find(self) -> Iterator[Problem]:
-        yield from self._failures()
+        yield from UploadProblems(self.panel, self.user).find()
         yield from self._paused()
         yield from self._open_circuits()
         yield from self._without_credentials()
@@ -49,7 +43,6 @@ class ConversionProblems(SiteProblems):
         yield from self._silent_scripts()
         yield from OverdueVerdicts(self._sites).find()
         yield from CountProblems(self._sites).find()
-        yield from self._stuck()
 
     @property
     def _sites(self) -> SiteQuerySet:
@@ -71,32 +64,6 @@ class ConversionProblems(SiteProblems):
     @staticmethod
     def _switch(site: Site) -> ProblemAction:
         return ProblemAction(_("Switch to Data Manager"), reverse("admin:ociqueue_site_switch", args=[site.pk]))
-
-    def _failures(self) -> list[Problem]:
-        scopes = Site.objects.scopes_seen_by(self.user)
-        causes = ErrorGroup.objects.causes(
-            queue=CONVERSIONS.queue,
-            states=[ConversionStatus.FAILED],
-            scopes=scopes,
-            without=[BY_HAND],
-            named=MOST_NAMED,
-        )
-        expected = expected_groups({cause.name: cause.code for cause in causes})
-        causes = [cause for cause in causes if cause.name not in expected]
-        named = {scope for cause in causes for scope, _total in cause.scopes}
-        names = Site.objects.filter(pk__in=named).values_list("pk", "name") if named else ()
-        may_act = self.panel.queue.may_act(self.user)
-        return FailureLines(
-            part=CONVERSIONS.queue,
-            title=lambda count: with_number(
-                ngettext("%(number)s conversion failed", "%(number)s conversions failed", count), count
-            ),
-            list_of=lambda filters: self.panel.list_address(**filters),
-            groups=self.panel.groups_address(),
-            retry_of=lambda cause: self.panel.bulk_address("retry", group=cause.name) if may_act else "",
-            is_wrong_data=lambda cause: bool(groups_of_wrong_data([cause.name])),
-            scope_names={str(pk): name for pk, name in names},
-        ).problems(causes, timezone.now())
 
     def _paused(self) -> Iterator[Problem]:
         rows = self._sites.filter(is_paused=True)
@@ -229,26 +196,3 @@ class ConversionProblems(SiteProblems):
             cause=_("conversions wait, and no script called for 24 hours"),
             sync_method__exact=SyncMethod.SCRIPT,
         )
-
-    def _stuck(self) -> Iterator[Problem]:
-        stuck = StuckRows.among(stuck_conversions(self.user))
-        if stuck.count:
-            everything = self.panel.list_address(status=ConversionStatus.PROCESSING)
-            yield Problem(
-                part=CONVERSIONS.queue,
-                kind=ProblemKind.STUCK,
-                severity=Severity.WARNING,
-                title=with_number(
-                    ngettext("%(number)s conversion is stuck", "%(number)s conversions are stuck", stuck.count),
-                    stuck.count,
-                ),
-                cause=_("claimed over 15 minutes ago and not reported; a scheduled task takes them back"),
-                count=stuck.count,
-                since=stuck.worst[0].claimed_at,
-                link=everything,
-            )
-
-
-def stuck_conversions(user: "User | AnonymousUser") -> QuerySet[Conversion]:
-    rows = Conversion.objects.stuck().order_by("claimed_at")
-    return rows if user.is_superuser else rows.visible_to(user)

@@ -265,6 +265,9 @@ class Adjustment(Uploadable):
                 name="adjustment_revivable",
             ),
             FAILURES.index("adjustment_of_error_group"),
+            Index(
+                fields=["provider_error_code", "id"], condition=~Q(provider_error_code=""), name="adjustment_of_code"
+            ),
         ]
 
     def __str__(self) -> str:

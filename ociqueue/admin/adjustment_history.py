@@ -1,0 +1,40 @@
+"""The adjustments of a conversion, on its page: what was asked for, what became of it, and the value at Google."""
+
+from typing import Any
+
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from kilit.console.formatting import exactly, link
+from ociqueue.admin.adjustment_columns import error, kind_label, state
+from ociqueue.admin.columns import amount
+from ociqueue.models import Adjustment, Conversion
+from ociqueue.presenters import with_upload
+from ociqueue.states import ConversionStatus
+
+MOST_SHOWN = 20
+
+
+def adjustments_context(row: Conversion) -> dict[str, Any]:
+    newest = list(with_upload(Adjustment.objects.filter(original=row.pk)).order_by("-adjusted_at")[: MOST_SHOWN + 1])
+    return {
+        "adjustments": [_line(each) for each in newest[:MOST_SHOWN]],
+        "current_value": value_at_google(row, newest) if newest else "",
+        "are_more_adjustments": len(newest) > MOST_SHOWN,
+        "adjustments_list": reverse("admin:ociqueue_adjustment_changelist", query={"q": str(row)}),
+    }
+
+
+def _line(each: Adjustment) -> tuple[Any, ...]:
+    kind = link(reverse("admin:ociqueue_adjustment_change", args=[each.pk]), kind_label(each.kind))
+    return kind, amount(each), state(each), error(each), exactly(each.adjusted_at)
+
+
+def value_at_google(row: Conversion, newest_first: list[Adjustment]) -> SafeString | str:
+    done = next((each for each in newest_first if each.status == ConversionStatus.COMPLETED), None)
+    if done and done.is_retraction:
+        return _("none: it was retracted") if done.uploaded_at else _("none: it was retracted before it was sent")
+    if done:
+        return amount(done)
+    return amount(row) if row.status == ConversionStatus.COMPLETED else _("none yet")

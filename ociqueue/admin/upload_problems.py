@@ -1,0 +1,104 @@
+"""Failed and stuck rows of a queue that is uploaded, as lines of the dashboard."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from kilit.console.failure_problems import FailureLines
+from kilit.console.panels import Panel, StuckRows
+from kilit.lock.models import ErrorGroup
+from kilit.lock.models.error_groups import Cause
+from kilit.problems.kinds import ProblemKind
+from kilit.problems.registry import MOST_NAMED, Problem, Severity, with_number
+from ociqueue.failure_groups import expected_adjustment_groups, expected_groups, groups_of_wrong_data
+from ociqueue.models import Adjustment, Site
+from ociqueue.states import ConversionStatus
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser, User
+
+BY_HAND = "MANUAL_FAIL"  # an operator decided it
+
+
+@dataclass(frozen=True)
+class UploadProblems:
+    """Those of conversions; adjustments have other words."""
+
+    panel: Panel
+    user: "User | AnonymousUser"
+
+    def find(self) -> Iterator[Problem]:
+        yield from self._failures()
+        yield from self._stuck()
+
+    def failed_title(self, count: int) -> str:
+        return with_number(ngettext("%(number)s conversion failed", "%(number)s conversions failed", count), count)
+
+    def stuck_title(self, count: int) -> str:
+        return with_number(ngettext("%(number)s conversion is stuck", "%(number)s conversions are stuck", count), count)
+
+    def expected(self, codes: dict[str, str]) -> Collection[str]:
+        return expected_groups(codes)
+
+    def is_wrong_data(self, cause: Cause) -> bool:
+        return bool(groups_of_wrong_data([cause.name]))
+
+    def _failures(self) -> list[Problem]:
+        queue = self.panel.queue
+        causes = ErrorGroup.objects.causes(
+            queue=queue.table.queue,
+            states=[ConversionStatus.FAILED],
+            scopes=Site.objects.scopes_seen_by(self.user),
+            without=[BY_HAND],
+            named=MOST_NAMED,
+        )
+        if not causes:
+            return []
+        expected = self.expected({cause.name: cause.code for cause in causes})
+        causes = [cause for cause in causes if cause.name not in expected]
+        named = {scope for cause in causes for scope, _total in cause.scopes}
+        names = Site.objects.filter(pk__in=named).values_list("pk", "name") if named else ()
+        may_act = queue.may_act(self.user)
+        return FailureLines(
+            part=queue.table.queue,
+            title=self.failed_title,
+            list_of=lambda filters: self.panel.list_address(**filters),
+            groups=self.panel.groups_address(),
+            retry_of=lambda cause: self.panel.bulk_address("retry", group=cause.name) if may_act else "",
+            is_wrong_data=self.is_wrong_data,
+            scope_names={str(pk): name for pk, name in names},
+        ).problems(causes, timezone.now())
+
+    def _stuck(self) -> Iterator[Problem]:
+        rows: Any = self.panel.model._default_manager
+        rows = rows.stuck().order_by("claimed_at")
+        stuck = StuckRows.among(rows if self.user.is_superuser else rows.visible_to(self.user))
+        if stuck.count:
+            yield Problem(
+                part=self.panel.table.queue,
+                kind=ProblemKind.STUCK,
+                severity=Severity.WARNING,
+                title=self.stuck_title(stuck.count),
+                cause=_("claimed over 15 minutes ago and not reported; a scheduled task takes them back"),
+                count=stuck.count,
+                since=stuck.worst[0].claimed_at,
+                link=self.panel.list_address(status=ConversionStatus.PROCESSING),
+            )
+
+
+class AdjustmentProblems(UploadProblems):
+    def failed_title(self, count: int) -> str:
+        return with_number(ngettext("%(number)s adjustment failed", "%(number)s adjustments failed", count), count)
+
+    def stuck_title(self, count: int) -> str:
+        return with_number(ngettext("%(number)s adjustment is stuck", "%(number)s adjustments are stuck", count), count)
+
+    def expected(self, codes: dict[str, str]) -> Collection[str]:
+        return expected_adjustment_groups(codes)
+
+    def is_wrong_data(self, cause: Cause) -> bool:
+        return bool(groups_of_wrong_data([cause.name], model=Adjustment))

@@ -1,0 +1,214 @@
+"""Adjustments in the console: list, page, filters, actions, blockers, export, and the first screen."""
+
+import csv
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.db.models.functions import Now
+
+from kilit.problems.registry import find_problems
+from ociqueue.adjust import adjust
+from ociqueue.models import Adjustment, Circuit, Conversion, Site, UploadBatch
+from tests.support.adjusted import api_site, complete, fail, make_sold, restate, retract
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/ociqueue/adjustment/"
+
+
+@pytest.fixture
+def site() -> Site:
+    return api_site()
+
+
+@pytest.fixture
+def sold(site: Site) -> Conversion:
+    return make_sold(site, source_key="order-1")
+
+
+@pytest.fixture
+def operator(make_person, site):
+    return make_person(sites={site: "operator"})
+
+
+def address(row: Adjustment, page: str = "change") -> str:
+    return f"{LIST}{row.pk}/{page}/"
+
+
+def listed(client, **filters: str) -> set[Adjustment]:
+    answer = client.get(LIST, filters)
+    assert answer.status_code == 200
+    return set(answer.context["cl"].result_list)
+
+
+def blockers(client, row: Adjustment) -> list[str]:
+    return [blocker.sentence for blocker in client.get(address(row)).context["blockers"]]
+
+
+def test_the_list_is_filtered_and_searched(operator, site, sold, make_person, make_site) -> None:
+    value, gone = restate(sold), retract(make_sold(site, source_key="order-2"))
+    failed = fail(restate(make_sold(site, source_key="other")), "SOME_CODE")
+    stranger = make_person("sami", sites={make_site(name="other"): "operator"})
+
+    assert listed(operator) == {value, gone, failed}
+    assert listed(operator, kind="RETRACTION") == {gone}
+    assert listed(operator, status="FAILED") == listed(operator, code="SOME_CODE") == {failed}
+    assert listed(operator, group=failed.error_group) == {failed}
+    for text in ("order-1", "ORDER-1", sold.order_id[:12], str(sold), str(value), str(value.pk)):
+        assert listed(operator, q=text) == {value}, text
+    assert listed(operator, q="order-") == {value, gone}
+    assert listed(stranger) == listed(stranger, q="order-1") == set()
+    assert stranger.get(address(value)).status_code == 302
+    assert "price_change" in operator.get(LIST).text, "in the sidebar"
+
+
+def test_a_callers_own_key_is_found(operator, site, sold) -> None:
+    adjust(site, [{"id": str(sold), "kind": "RETRACTION", "sourceKey": "refund-1"}])
+
+    assert listed(operator, q="refund-1") == {Adjustment.objects.get()}
+
+
+def test_ctrl_k_finds_an_adjustment_by_its_id(operator, sold) -> None:
+    row = restate(sold)
+
+    assert address(row) in operator.get("/admin/search/", {"s": str(row)}).text
+
+
+def test_the_page_leads_to_the_conversion(operator, sold) -> None:
+    page = operator.get(address(restate(sold)))
+
+    assert page.context["name"] == "Restatement of order-1"
+    assert f"/admin/ociqueue/conversion/{sold.pk}/change/" in page.text
+
+
+def test_what_is_blocking_it(admin_client, site, sold, make_conversion) -> None:
+    waits = make_conversion(site)
+    early, newer = restate(waits), restate(sold)
+    assert "Its conversion is QUEUED." in blockers(admin_client, early)[0]
+
+    first = Adjustment.objects.filter(pk=newer.pk)
+    first.move("claim", claimed_at=Now())
+    second = restate(sold, 70)
+    assert blockers(admin_client, second)[0].startswith("An older adjustment of the conversion is being sent.")
+    first.move("ack")
+
+    Circuit.objects.create(site=site).move("trip", code="X", reason="closed", opened_at=Now(), next_probe_at=Now())
+    Site.objects.filter(pk=site.pk).update(is_paused=True, pause_reason="stock count")
+    found = " ".join(blockers(admin_client, second))
+    assert "The site is paused: stock count" in found
+    assert "circuit is open" in found
+    Site.objects.filter(pk=site.pk).update(sync_method="script")
+    assert "which cannot send adjustments" in " ".join(blockers(admin_client, second))
+
+
+def test_expected_failures_are_not_something_to_fix(operator, admin_user, site, sold) -> None:
+    overtaken, newest = restate(sold, 90), restate(sold, 80)
+    overtaken.refresh_from_db()
+    page = operator.get(address(overtaken))
+    groups = operator.get(f"{LIST}groups/")
+
+    assert [blocker.sentence for blocker in page.context["blockers"]] == ["A newer adjustment takes its place."]
+    assert str(newest.pk) in page.context["blockers"][0].href
+    assert (page.context["primary"], page.context["offers"]) == (None, [])
+    assert [row.is_expected for row in groups.context["groups"]] == [True]
+    assert not [problem for problem in find_problems(admin_user) if problem.part == "adjustment"]
+
+
+def test_failures_are_a_problem_with_a_retry_of_the_group(operator, sold) -> None:
+    failed = fail(restate(sold), "SOME_CODE")
+    user = operator.get("/admin/").wsgi_request.user
+
+    (problem,) = [problem for problem in find_problems(user) if problem.part == "adjustment"]
+    asked = operator.get(problem.action.link)
+
+    assert (problem.title, problem.count) == ("1 adjustment failed", 1)
+    assert asked.status_code == 200
+    assert "1 adjustment failed" in operator.get("/admin/").text
+    assert failed.error_group in problem.action.link
+
+
+def test_stuck_adjustments_are_a_problem(admin_user, sold) -> None:
+    rows = Adjustment.objects.filter(pk=restate(sold).pk)
+    rows.move("claim", claimed_at=Now())
+    rows.update(claimed_at=Now() - timedelta(hours=1))
+
+    assert "1 adjustment is stuck" in [problem.title for problem in find_problems(admin_user)]
+
+
+def test_rows_are_retried_reset_and_marked_failed(operator, sold) -> None:
+    row = fail(restate(sold))
+
+    def act(verb: str, reason: str) -> tuple[str, str]:
+        operator.post(f"{LIST}act/{verb}/", {"ids": str(row.pk), "reason": reason})
+        row.refresh_from_db()
+        return row.status, row.provider_error_code
+
+    assert act("retry_selected", "") == ("QUEUED", "INVALID_VALUE")
+    assert act("mark_failed", "enough") == ("FAILED", "MANUAL_FAIL")
+    assert act("reset_to_queued", "again") == ("QUEUED", "MANUAL_FAIL")
+
+
+def test_what_was_overtaken_is_not_sent_again(operator, sold, site) -> None:
+    overtaken = restate(sold, 90)
+    restate(sold, 80)
+    failed = fail(restate(make_sold(site, source_key="other")))
+
+    both = {"ids": f"{overtaken.pk},{failed.pk}", "reason": "x"}
+    answer = operator.post(f"{LIST}act/retry_selected/", both, follow=True)
+
+    assert "Retried 1 of 2; 1 was FAILED (overtaken by a newer adjustment)." in answer.text
+
+
+def test_an_adjustment_of_a_failed_conversion_is_not_retried(operator, site, make_conversion) -> None:
+    rows = Conversion.objects.filter(pk=make_conversion(site).pk)
+    rows.move("claim", claimed_at=Now())
+    rows.move("ack_failed", provider_error_code="X", provider_error_category="PERMANENT")
+    row = restate(rows.get())
+
+    answer = operator.post(f"{LIST}act/retry_selected/", {"ids": str(row.pk)}, follow=True)
+
+    row.refresh_from_db()
+    assert (row.status, row.provider_error_code) == ("FAILED", "ORIGINAL_NOT_UPLOADED")
+    assert "FAILED (its conversion failed)" in answer.text
+    assert blockers(operator, row) == ["Its conversion failed, so there is nothing to adjust."]
+
+
+def test_the_file_of_failures_can_be_imported_again(operator, site, sold, make_person) -> None:
+    fail(restate(sold), message="call +905551112233")
+    viewer = make_person("vera", role="viewer", sites={site: "viewer"})
+
+    def read(client) -> dict[str, str]:
+        text = b"".join(client.get(f"{LIST}dead-letters/").streaming_content).decode("utf-8-sig")
+        return next(csv.DictReader(StringIO(text)))
+
+    line = read(operator)
+    item = {name: line[name] for name in ("id", "kind", "value", "currency")}
+
+    assert item == {"id": str(sold), "kind": "RESTATEMENT", "value": "80.00", "currency": "TRY"}
+    assert adjust(site, [item])[0]["status"] == "created"
+    assert "+905551112233" in line["errorMessage"]
+    assert "+905551112233" not in read(viewer)["errorMessage"]
+
+
+def test_an_upload_shows_its_adjustments(admin_client, site, sold) -> None:
+    row = restate(sold)
+    batch = UploadBatch.objects.create(site=site, size=1, queue="adjustment", row_ids=[row.pk])
+
+    page = admin_client.get(f"/admin/ociqueue/uploadbatch/{batch.pk}/change/")
+
+    assert address(row) in page.text
+    assert page.context["batch_rows_name"] == "Adjustment"
+    assert ">adjustments</span>" in admin_client.get("/admin/ociqueue/uploadbatch/").text
+
+
+def test_viewers_see_no_action_and_are_refused(make_person, site, sold) -> None:
+    row = fail(restate(sold))
+    viewer = make_person("vera", role="viewer", sites={site: "viewer"})
+
+    page = viewer.get(address(row))
+
+    assert (page.context["primary"], page.context["offers"]) == (None, [])
+    assert viewer.post(f"{LIST}act/retry_selected/", {"ids": str(row.pk)}).status_code == 403
+    complete(restate(sold, 70))
+    assert viewer.get(LIST).status_code == 200
