@@ -199,3 +199,9 @@ def test_the_links_are_those_of_the_console(site) -> None:
         reverse("admin:ociqueue_conversion_change", args=[row.pk]),
         reverse("admin:ociqueue_site_change", args=[site.pk]),
     }
+
+
+def test_the_error_of_a_row_without_a_click_id_is_reported_as_it_is(site) -> None:
+    make_failed(site, message="no match", gclid="", hashed_email="a" * 64)
+
+    assert body("conversion.failed")["error_message"] == "no match"
