@@ -1,9 +1,12 @@
-"""Conversions conform to the lock."""
+"""Conversions and their adjustments conform to the lock."""
+
+from datetime import UTC, datetime
 
 from django.db.models.functions import Now
 
-from ociqueue.models import Conversion, Site, UploadBatch
+from ociqueue.models import Adjustment, Conversion, Site, UploadBatch
 from ociqueue.models.sending import FREE, RELEASED, failure
+from ociqueue.states import AdjustmentKind
 from tests.support.conversions import new_conversion
 from tests.support.lifecycle_conformance import LifecycleConformance, Specimen
 
@@ -23,25 +26,39 @@ def upload() -> dict[str, object]:
     return {"open_batch": UploadBatch.objects.create(site=site, size=1)}
 
 
+def make_adjustment(**columns: object) -> Adjustment:
+    original = make().move("claim", claimed_at=Now()).move("ack")
+    facts = {"site": original.site, "action": original.action, "order_id": original.order_id}
+    return Adjustment.objects.create(
+        original=original, kind=AdjustmentKind.RETRACTION, adjusted_at=datetime.now(UTC), **facts, **columns
+    )
+
+
+CHANGES = {
+    "claim": lambda: {"claimed_at": Now()},
+    "ack_failed": fail,
+    "cap": fail,
+    "mark_failed": lambda: {**fail(), **RELEASED},
+    "recover": lambda: FREE,
+    "receive": upload,
+    "confirm": lambda: RELEASED,
+    "reject": lambda: {**fail(), **RELEASED},
+    "defer": lambda: {"claimed_at": None, **RELEASED},
+    "lose": lambda: {"claimed_at": None, **RELEASED},
+    "undo_retry": fail,
+    "retry_selected": lambda: FREE,
+    "reset_to_queued": lambda: FREE,
+    "requeue_transient": lambda: {"claimed_at": None},
+}
+
+
 class TestConversions(LifecycleConformance):
+    specimen = Specimen(Conversion, make=make, changes={**CHANGES, "retract": fail})
+
+
+class TestAdjustments(LifecycleConformance):
     specimen = Specimen(
-        Conversion,
-        make=make,
-        changes={
-            "claim": lambda: {"claimed_at": Now()},
-            "ack_failed": fail,
-            "cap": fail,
-            "mark_failed": lambda: {**fail(), **RELEASED},
-            "recover": lambda: FREE,
-            "receive": upload,
-            "confirm": lambda: RELEASED,
-            "reject": lambda: {**fail(), **RELEASED},
-            "defer": lambda: {"claimed_at": None, **RELEASED},
-            "lose": lambda: {"claimed_at": None, **RELEASED},
-            "undo_retry": fail,
-            "retract": fail,
-            "retry_selected": lambda: FREE,
-            "reset_to_queued": lambda: FREE,
-            "requeue_transient": lambda: {"claimed_at": None},
-        },
+        Adjustment,
+        make=make_adjustment,
+        changes={**CHANGES, "overtake": fail, "lose_original": fail, "revive": lambda: FREE},
     )

@@ -4,7 +4,13 @@ import re
 from typing import Any
 
 # Another value for a column, in SQL; numbers are raised by one.
-OTHER = {"CharField": "'x'", "TextField": "'x'", "UUIDField": "gen_random_uuid()", "JSONField": "'[\"x\"]'"}
+OTHER = {
+    "CharField": "'x'",
+    "TextField": "'x'",
+    "UUIDField": "gen_random_uuid()",
+    "JSONField": "'[\"x\"]'",
+    "DateTimeField": "'infinity'",
+}
 
 
 def fixed_columns(model: type[Any]) -> list[str]:
