@@ -78,10 +78,20 @@ class OciQueueConfig(AppConfig):
         """Register what is encrypted, and where Google, a script or an operator may quote what identifies a person."""
         from kilit.access.encryption import register_encrypted  # noqa: PLC0415
         from kilit.lock.scrubbing import register_free_text  # noqa: PLC0415
-        from ociqueue.models import Circuit, Conversion, Credentials, ReadBack, Receipt, Site, UploadBatch  # noqa: PLC0415
+        from ociqueue.models import (  # noqa: PLC0415
+            Adjustment,
+            Circuit,
+            Conversion,
+            Credentials,
+            ReadBack,
+            Receipt,
+            Site,
+            UploadBatch,
+        )
 
         register_encrypted(Credentials, "encrypted")
-        register_free_text(Conversion, "last_error", about=lambda ids: Q(pk__in=ids))
+        for model in (Conversion, Adjustment):
+            register_free_text(model, "last_error", about=lambda ids: Q(pk__in=ids))
         register_free_text(Site, "pause_reason")
         register_free_text(Circuit, "reason")
         register_free_text(UploadBatch, "note")

@@ -20,7 +20,7 @@ from kilit.lock.models import Activity, ActivityKind, Event
 from kilit.lock.scrubbing import email_pattern, id_pattern, phone_pattern, scrub, scrub_addresses
 from kilit.lock.text import strip_control_chars
 from ociqueue.identifiers import hash_email, hash_phone
-from ociqueue.models import Circuit, Conversion, Erasure, IdentifierKind, Site
+from ociqueue.models import Adjustment, Circuit, Conversion, Erasure, IdentifierKind, Site
 from ociqueue.models.conversion import CLICK_ID
 from ociqueue.states import CONVERSIONS
 
@@ -151,8 +151,10 @@ def _erase(person: Person, site: Site, ids: Collection[UUID]) -> SiteResult:
     ended, left = list(found.erasable()), found.count()
     identifiers = {text for row in ended for text in (getattr(row, name) for name in EMPTY) if text}
     rows = Conversion.objects.filter(pk__any_of=[row.pk for row in ended])
-    scrub([*person.patterns(), *map(id_pattern, sorted(identifiers))], objects=_objects(ended))
-    scrub_addresses([row.pk for row in ended])
+    adjustments = Adjustment.objects.filter(original__in=rows).values_list("pk", flat=True)
+    jobs = [*(row.pk for row in ended), *adjustments]
+    scrub([*person.patterns(), *map(id_pattern, sorted(identifiers))], objects=[*jobs, *_sites_and_circuits()])
+    scrub_addresses(jobs)
     rows.update(**EMPTY, erased_at=Now())
     Event.objects.record_each(ended, ERASED)
     result = SiteResult(site, len(ended), left - len(ended), sum("@" in (row.source_key or "") for row in ended))
@@ -164,15 +166,14 @@ def _erase(person: Person, site: Site, ids: Collection[UUID]) -> SiteResult:
 def _erase_texts_alone(person: Person, sites: Collection[Site]) -> None:
     """Remove what people have typed, and record that nothing else was found."""
     _take_turns()
-    scrub(person.patterns(), objects=_objects([]))
+    scrub(person.patterns(), objects=_sites_and_circuits())
     (site,) = sites if len(sites) == 1 else (None,)
     Erasure.objects.create(site=site, kind=person.kind, rows_erased=0, rows_left=0, **_actor())
 
 
-def _objects(rows: Collection[Conversion]) -> list[UUID]:
-    """Return whose events may quote the person: the rows, circuits that they opened, sites paused because of them."""
-    few = [pk for model in (Circuit, Site) for pk in model.objects.values_list("pk", flat=True)]
-    return [*(row.pk for row in rows), *few]
+def _sites_and_circuits() -> list[UUID]:
+    """Return whose events may quote a person, too: circuits that a row opened, sites paused because of one."""
+    return [pk for model in (Circuit, Site) for pk in model.objects.values_list("pk", flat=True)]
 
 
 def _record(person: Person, result: SiteResult, ids: list[UUID]) -> None:

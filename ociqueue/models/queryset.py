@@ -11,6 +11,8 @@ from ociqueue.states import ENDED, Category, ConversionStatus, SyncMethod
 if TYPE_CHECKING:
     from ociqueue.models.conversion import Conversion  # noqa: F401 - the type of its rows
 
+NOT_ENDED = tuple(state for state in ConversionStatus if state not in ENDED)
+
 
 class ConversionQuerySet(UploadableQuerySet["Conversion"]):
     def not_replaced(self) -> Self:
@@ -20,8 +22,8 @@ class ConversionQuerySet(UploadableQuerySet["Conversion"]):
         return self.not_replaced().filter(erased_at=None).exclude(is_retracted=True, status=ConversionStatus.FAILED)
 
     def erasable(self) -> Self:
-        """Return rows that have ended and still have what identifies a person."""
-        return self.filter(status__in=ENDED, erased_at=None)
+        """Return rows that have ended, with all their adjustments, and still have what identifies a person."""
+        return self.filter(status__in=ENDED, erased_at=None).exclude(adjustments__status__in=NOT_ENDED)
 
     def due(self) -> Self:
         """Leave out what was retracted and Google cannot have: it ends here, with its retraction."""

@@ -250,10 +250,14 @@ def note_late(batch: UUID, results: Mapping[UUID, RowResult], *, among: Rows) ->
         by_answer[result.disposition, result.code, result.message].append(pk)
     for (disposition, code, text), ids in by_answer.items():
         details = {"batch": str(batch), "answer": disposition, "request_id": results[ids[0]].request_id}
-        rows = among.filter(pk__any_of=ids)
+        details |= {"code": code} if code else {}
+        rows = list(among.filter(pk__any_of=ids))
+        # The answer may quote what was erased meanwhile.
+        erased = [row for row in rows if getattr(row, "erased_at", None)]
         Event.objects.record_each(
-            rows, "LATE_ANSWER", message=text, details={**details, **({"code": code} if code else {})}
+            [row for row in rows if row not in erased], "LATE_ANSWER", message=text, details=details
         )
+        Event.objects.record_each(erased, "LATE_ANSWER", details=details)
 
 
 def _note(results: Sequence[RowResult]) -> str:

@@ -15,14 +15,24 @@ from kilit.workers.models import SweepRun
 from ociqueue import erasure
 from ociqueue.erasure import Person, find, forget
 from ociqueue.identifiers import hash_email, hash_phone
-from ociqueue.models import Circuit, Conversion, Erasure, IdentifierKind, ReadBack, Receipt, Site, UploadBatch
+from ociqueue.models import (
+    Adjustment,
+    Circuit,
+    Conversion,
+    Erasure,
+    IdentifierKind,
+    ReadBack,
+    Receipt,
+    Site,
+    UploadBatch,
+)
 from ociqueue.states import Category
 from outbox import log_reader
 from outbox.models import Attempt, Endpoint, OutboxMessage
 from tests.support.all_columns import columns_with
 from tests.support.bulk_actions import asked, worked
 from tests.support.conversions import make_failed, new_conversion
-from tests.support.erasure import EMAIL, GCLID, PHONE, finish
+from tests.support.erasure import EMAIL, GCLID, PHONE, adjust, finish
 
 pytestmark = pytest.mark.django_db
 
@@ -80,6 +90,7 @@ def quote_everywhere(site: Site, admin_client: Client) -> list[Conversion]:
     Circuit.objects.trip(site, code="X", category=Category.AUTH, reason=f"again: {said}")
     batch = UploadBatch.objects.create(site=site, size=1, note=f"INTERNAL: {said}")
     Receipt.objects.create(batch=batch, request_id="r", row_ids=[rows[0].pk], note=said, settled_at="2026-11-16T00:00Z")
+    Adjustment.objects.filter(pk=adjust(rows[-1]).pk).mark_failed(reason=said)
     ErrorGroup.objects.fold()
     rows += make_failed(site, wbraid=WORDY, message=f"not found: {WORDY}")
     ReadBack.objects.note(site, error=said)
@@ -272,3 +283,15 @@ def test_a_group_with_the_id_in_its_name_keeps_its_rows(site) -> None:
     (after,) = ErrorGroup.objects.largest(queue="conversion")
     assert (after.name, after.total, after.shape) == (before.name, 2, "not found: …")
     assert not ErrorDelta.objects.exists()
+
+
+def test_a_row_with_an_adjustment_that_has_not_ended_is_left(site) -> None:
+    adjustment = adjust(finish(site, gclid=GCLID))
+
+    assert erase(by_click_id()) == [(0, 1)]
+    Adjustment.objects.filter(pk=adjustment.pk).mark_failed(reason=f"of {GCLID}")
+    assert erase(by_click_id()) == [(1, 0)]
+
+    assert columns_with(GCLID) == []
+    adjustment.refresh_from_db()
+    assert adjustment.last_error == "of …"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ociqueue.models import Conversion, Site
+from ociqueue.models import Adjustment, Conversion, Site
 from tests.support.conversions import new_conversion
 
 GCLID = "Cj0KCQiA-7fLBhDKARIsAP8zXk2qErasureErasureErasure_wcB"
@@ -16,3 +16,8 @@ def finish(site: Site, **columns: Any) -> Conversion:
     mine.claim(limit=1)
     mine.ack()
     return mine.get()
+
+
+def adjust(row: Conversion, **columns: Any) -> Adjustment:
+    given = {"site": row.site, "action": row.action, "order_id": row.order_id, "kind": "RETRACTION", **columns}
+    return Adjustment.objects.create(original=row, adjusted_at=row.created_at, **given)
