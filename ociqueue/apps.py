@@ -29,7 +29,7 @@ class OciQueueConfig(AppConfig):
         from kilit.lock.pruning import register_prunable  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
         from kilit.workers.metrics import registry  # noqa: PLC0415
-        from ociqueue import operations, webhooks  # noqa: PLC0415
+        from ociqueue import adjustment_webhooks, operations, webhooks  # noqa: PLC0415
         from ociqueue.metrics import VerdictCollector  # noqa: PLC0415
         from ociqueue.models import Adjustment, Conversion, Credentials, Receipt  # noqa: PLC0415
         from ociqueue.reconcile import run as reconcile  # noqa: PLC0415
@@ -42,7 +42,7 @@ class OciQueueConfig(AppConfig):
         register_queue(operations.QUEUE)
         register_queue(operations.ADJUSTMENT_QUEUE)
         register_scopes(SiteScopes())
-        register_webhook_kinds(*webhooks.KINDS)
+        register_webhook_kinds(*webhooks.KINDS, *adjustment_webhooks.KINDS)
         self.register_secrets()
         registry.register(VerdictCollector())
         register_prunable(Adjustment, finished=finished_adjustments)  # before the conversions that they adjust

@@ -5,15 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db.models.functions import Now
 
 from kilit.api.webhooks import TEST, webhook_kinds
-from ociqueue.models import Circuit, Conversion, Site
+from ociqueue.models import Adjustment, Circuit, Conversion, Site
 from ociqueue.states import Category, SyncMethod
+from ociqueue.uploader.results import Disposition, RowResult
+from ociqueue.uploader.settle import settle
+from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent
 from orchestrator.states import JobState
 from outbox import log_reader
 from outbox.endpoints import send_test
 from outbox.models import OutboxMessage
 from pdfjobs.states import PdfStatus
+from tests.support.adjustments import restate, retract
 from tests.support.conversions import make_failed, new_conversion
 from tests.support.cutting_jobs import CUTTING_JOBS
 from tests.support.outbox import make_endpoint
@@ -39,6 +44,27 @@ def receive_conversion(site: Site) -> None:
     received(site, gclid=PRIVATE["click"])
 
 
+def receive_adjustment(site: Site) -> None:
+    Site.objects.update(sync_method=SyncMethod.DATA_MANAGER)
+    site.refresh_from_db()
+    new_conversion(site, gclid=PRIVATE["click"]).save()
+    Conversion.objects.all().move("claim", claimed_at=Now())
+    Conversion.objects.all().ack()
+    restate(site, Conversion.objects.get(), 80)
+    batch, rows = claim(site, SiteTurn(Adjustment.objects.for_site(site)))
+    settle(batch, mark_sent(batch, rows), [RowResult(Disposition.RECEIVED, request_id="request-1")])
+
+
+def fail_adjustment(site: Site) -> None:
+    receive_adjustment(site)
+    Adjustment.objects.mark_failed(reason=f"Click {PRIVATE['click']} of {PRIVATE['mail']}, {PRIVATE['phone']}.")
+
+
+def complete_adjustment(site: Site) -> None:
+    new_conversion(site, gclid=PRIVATE["click"]).save()
+    retract(site, Conversion.objects.get())
+
+
 def trip(site: Site) -> None:
     Circuit.objects.trip(site, code="DENIED", category=Category.AUTH, reason=f"Ask {PRIVATE['mail']}")
 
@@ -55,6 +81,9 @@ MAKERS: dict[str, Callable[[Site], Any]] = {
     "conversion.uploaded": receive_conversion,
     "conversion.completed": complete_conversion,
     "conversion.failed": lambda site: make_failed(site, message=ERROR.replace("Ayşe", "A"), gclid=PRIVATE["click"]),
+    "adjustment.uploaded": receive_adjustment,
+    "adjustment.completed": complete_adjustment,
+    "adjustment.failed": fail_adjustment,
     "site.paused": lambda site: Site.objects.filter(pk=site.pk).pause(reason=f"Call {PRIVATE['phone']}."),
     "site.resumed": lambda site: Site.objects.filter(pk=site.pk).pause(reason="x") and Site.objects.resume(),
     "circuit.opened": trip,

@@ -13,7 +13,15 @@ from tests.support.commands import ROOT
 
 GUIDE = ROOT / "docs" / "webhooks.md"
 BEGIN, END = "<!-- kinds -->\n", "<!-- end of kinds -->\n"
-SHOWN = ("conversion.failed", "pdf.succeeded", "cutting.hold", "site.paused", "circuit.opened", TEST)
+SHOWN = (
+    "conversion.failed",
+    "adjustment.completed",
+    "pdf.succeeded",
+    "cutting.hold",
+    "site.paused",
+    "circuit.opened",
+    TEST,
+)
 
 
 def kinds_section() -> str:
