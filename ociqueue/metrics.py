@@ -1,4 +1,4 @@
-"""Prometheus metrics of verdicts that Google owes; kilit_rows and kilit_moves_total count conversions."""
+"""Prometheus metrics of verdicts that Google owes; kilit_rows and kilit_moves_total count rows."""
 
 from collections.abc import Iterator
 

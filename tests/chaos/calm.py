@@ -12,7 +12,7 @@ from django.db.models import Count as Number
 
 from kilit.lock.audit import acting_as
 from kilit.workers.sweeps import run, sweeps
-from ociqueue.models import Conversion
+from ociqueue.models import Adjustment, Conversion
 from outbox import log_reader
 from tests.chaos import leaps
 from tests.chaos.clients import Client, ack, export
@@ -86,6 +86,7 @@ def take_turn(world: dict[str, Any], client: Client) -> None:
         run(name)
     with acting_as("sweep:chaos"):
         Conversion.objects.cap()
+        Adjustment.objects.cap()
     ack(world, client, export(world, client, limit=200))
 
 

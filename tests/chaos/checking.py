@@ -1,6 +1,7 @@
 """Runs every check of a finished run."""
 
 import inspect
+import json
 import time
 from collections import Counter
 from pathlib import Path
@@ -40,6 +41,10 @@ def check(seed: int, folder: Path, storm: Storm, *, seconds: float) -> Report:
             if not request.validate_only
         },
         confirmed=storm.data_manager.applied,
+        values={
+            order_id: [json.loads(event)["conversionValue"] for event in entry.events]
+            for order_id, entry in storm.data_manager.entries.items()
+        },
         accepted=Counter(storm.receiver.accepted),
         receiver=storm.receiver.summary(),
     )

@@ -11,7 +11,8 @@ from kilit.bulk.models import BulkAction
 from kilit.bulk.running import work_due
 from kilit.lock.identity import uuid7
 from kilit.lock.leases import no_lease
-from ociqueue.models import Conversion, Receipt, Site, UploadBatch
+from ociqueue.adjust import adjust
+from ociqueue.models import Adjustment, Conversion, Receipt, Site, UploadBatch
 from ociqueue.models.per_row import PerRowValues
 from ociqueue.models.sending import failure
 from ociqueue.states import SyncMethod
@@ -56,6 +57,16 @@ def receive(site: Site, make_conversion: Callable[..., Conversion]) -> list[Conv
     waiting.reject(PerRowValues({rows[1].pk: why}))
     Receipt.objects.mark_settled(Receipt.objects.get().pk, confirmed=1, rejected=1)
     return rows
+
+
+def restate(site: Site, row: Conversion, value: int) -> None:
+    """Have Data Manager take another value of a conversion, and confirm it."""
+    adjust(site, [{"id": str(row), "kind": "RESTATEMENT", "value": value}])
+    batch, rows = claim(site, SiteTurn(Adjustment.objects.for_site(site)))
+    mark_sent(batch, rows)
+    settle(batch, rows, [RowResult(Disposition.RECEIVED, request_id="r-3")])
+    Adjustment.objects.received_in(batch).confirm(PerRowValues({rows[0].pk: {}}))
+    Receipt.objects.mark_settled(Receipt.objects.get(request_id="r-3").pk, confirmed=1)
 
 
 def make_document(job: PdfJob) -> None:

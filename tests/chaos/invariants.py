@@ -9,8 +9,8 @@ from kilit.bulk.models import BulkAction
 from kilit.bulk.states import BULK_ACTIONS
 from kilit.lock.models import Count, Event
 from kilit.lock.table import Lifecycle
-from ociqueue.models import Circuit, Conversion
-from ociqueue.states import CIRCUITS, CONVERSIONS
+from ociqueue.models import Adjustment, Circuit, Conversion
+from ociqueue.states import ADJUSTMENTS, CIRCUITS, CONVERSIONS
 from orchestrator.models import Job
 from orchestrator.states import JOBS
 from outbox.models import OutboxMessage
@@ -23,6 +23,7 @@ Check = Callable[..., list[str]]
 QUEUES: list[tuple[Lifecycle, Any, str, set[str]]] = [
     # The table, its rows, what they are counted by, and the states in which a job has ended or waits for a person.
     (CONVERSIONS, Conversion, "site_id::text", {"COMPLETED", "FAILED"}),
+    (ADJUSTMENTS, Adjustment, "site_id::text", {"COMPLETED", "FAILED"}),
     (PDF_JOBS, PdfJob, "error_code", {"succeeded", "failed", "expired"}),
     (JOBS, Job, "''", {"DONE", "FAILED", "HOLD"}),
     (BULK_ACTIONS, BulkAction, "''", {"DONE", "CANCELLED", "FAILED", "READY"}),
@@ -52,6 +53,7 @@ def every_job_ended() -> list[str]:
         "bulk_bulkaction": "claim_token",
         "outbox_outboxmessage": "claim_token",
         "offline_conversion_queue": "open_batch_id",
+        "ociqueue_adjustment": "open_batch_id",
     }
     for name, column in held.items():
         ((number,),) = rows(f"SELECT count(*) FROM {name} WHERE {column} IS NOT NULL")
@@ -141,10 +143,10 @@ RETRIES = """
 
 
 def claims_equal_attempts() -> list[str]:
-    """Attempts of conversions and messages equal their claims, a document's claims its results, retries those made."""
+    """Attempts of rows equal their claims, a document's claims its results, retries those made."""
     found = [
         f"{table} {pk}: {attempts} attempts, {claims} claims"
-        for table in ("offline_conversion_queue", "outbox_outboxmessage")
+        for table in ("offline_conversion_queue", "ociqueue_adjustment", "outbox_outboxmessage")
         for pk, attempts, claims in rows(CLAIMS.format(table=table))
     ]
     found += [f"pdf {pk}: {claims} claims, {ends} ends" for pk, claims, ends in rows(PDF_CLAIMS)]
@@ -162,8 +164,9 @@ SLOT = """
 """
 UPLOAD_CLAIMS = """
     SELECT s.id, coalesce(sum(b.size), 0), (
-      SELECT count(*) FROM lock_event e JOIN offline_conversion_queue r ON r.id = e.object_id
-      WHERE r.site_id = s.id AND e.details->>'verb' = 'claim')
+      SELECT count(*) FROM lock_event e JOIN (
+        SELECT id, site_id FROM offline_conversion_queue UNION ALL SELECT id, site_id FROM ociqueue_adjustment
+      ) AS r ON r.id = e.object_id WHERE r.site_id = s.id AND e.details->>'verb' = 'claim')
     FROM ociqueue_site s LEFT JOIN ociqueue_uploadbatch b ON b.site_id = s.id
     WHERE s.sync_method <> 'script' GROUP BY s.id
 """
@@ -198,6 +201,8 @@ GROUPS = """
     ) AS recorded FULL JOIN (
       SELECT 'conversion' AS queue, site_id::text AS scope, status AS state, error_group, count(*) AS number
         FROM offline_conversion_queue WHERE status IN ('FAILED', 'RETRY') AND error_group <> '' GROUP BY 2, 3, 4
+      UNION ALL SELECT 'adjustment', site_id::text, status, error_group, count(*) FROM ociqueue_adjustment
+        WHERE status IN ('FAILED', 'RETRY') AND error_group <> '' GROUP BY 2, 3, 4
       UNION ALL SELECT 'pdf', '', status, error_group, count(*) FROM pdfjobs_pdfjob
         WHERE status = 'failed' AND error_group <> '' GROUP BY 3, 4
       UNION ALL SELECT 'cutting_job', '', status, error_group, count(*) FROM orchestrator_job

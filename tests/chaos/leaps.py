@@ -12,6 +12,7 @@ from django.db import Error, connection
 
 LEASES = ("pdfjobs_pdfjob", "orchestrator_job", "bulk_bulkaction", "outbox_outboxmessage")
 AN_AGE = 3 * 3600  # seconds
+UPLOADED = ("offline_conversion_queue", "ociqueue_adjustment")
 # How a database that was struck is met: on a connection that it ended, or on the way to one.
 AWAY = (Error, ImproperlyConfigured)
 
@@ -25,20 +26,20 @@ def lapse(*, share: float = 1.0) -> None:
                 " WHERE lease_until IS NOT NULL AND random() < %s",
                 [share],
             )
-        cursor.execute(
-            "UPDATE offline_conversion_queue SET claimed_at = claimed_at - interval '1 hour'"
-            " WHERE status = 'PROCESSING' AND random() < %s",
-            [share],
-        )
+        for table in UPLOADED:
+            cursor.execute(
+                f"UPDATE {table} SET claimed_at = claimed_at - interval '1 hour'"
+                " WHERE status = 'PROCESSING' AND random() < %s",
+                [share],
+            )
     make_due()
 
 
 def make_due() -> None:
     """Let the time come that rows wait for: retries, the next look into a folder, probes, verdicts."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE offline_conversion_queue SET next_retry_at = now() WHERE status = 'RETRY' AND next_retry_at > now()"
-        )
+        for table in UPLOADED:
+            cursor.execute(f"UPDATE {table} SET next_retry_at = now() WHERE status = 'RETRY' AND next_retry_at > now()")
         cursor.execute(
             "UPDATE orchestrator_job SET next_run_at = now() WHERE claim_token IS NULL AND next_run_at > now()"
             " AND status <> 'OPTI_IMPORTED'"

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ociqueue.models import Conversion, Receipt
+from kilit.lock.models import Event
+from ociqueue.models import Adjustment, Conversion, Receipt
 from ociqueue.models.conversion import PREFIX
 from orchestrator.models import Job
 from outbox.models import OutboxMessage
@@ -29,6 +30,7 @@ class World:
     applied: set[str] = field(default_factory=set)  # order ids that Google counts
     requests: dict[str, list[str]] = field(default_factory=dict)  # order ids that Data Manager took, by request id
     confirmed: set[str] = field(default_factory=set)  # order ids that Data Manager counts
+    values: dict[str, list[float]] = field(default_factory=dict)  # that Data Manager was sent, by order id
     accepted: Counter[str] = field(default_factory=Counter)  # ids of webhooks, as often as the receiver accepted them
     receiver: dict[str, Any] = field(default_factory=dict)
 
@@ -118,11 +120,12 @@ def data_manager_has_what_is_completed(world: World) -> list[str]:
             found.append(f"{row} is COMPLETED, but Data Manager does not count it")
         if row.status != "COMPLETED" and row.order_id in world.confirmed and not row.outcome_unknown:
             found.append(f"{row} is {row.status}, but Data Manager counts it and the outcome is not marked as unknown")
-        if taken[row.order_id] > row.attempt_count:
-            found.append(f"{row} was taken {taken[row.order_id]} times, claimed {row.attempt_count} times")
+        claims = row.attempt_count + sum(row.adjustments.values_list("attempt_count", flat=True))
+        if taken[row.order_id] > claims:
+            found.append(f"{row} was taken {taken[row.order_id]} times, claimed {claims} times")
         if row.order_id in world.sent:
             found.append(f"{row} was sent by two senders")
-    order_ids = dict(Conversion.objects.values_list("pk", "order_id"))
+    order_ids = {row.pk: row.order_id for model in (Conversion, Adjustment) for row in model.objects.only("order_id")}
     for receipt in Receipt.objects.all():
         if [order_ids.get(pk, "") for pk in receipt.row_ids] != world.requests.get(receipt.request_id):
             found.append(f"{receipt} does not list its rows in the order that Data Manager took them")
@@ -132,13 +135,37 @@ def data_manager_has_what_is_completed(world: World) -> list[str]:
     return found
 
 
+TAKEN_BACK = ("recover", "reset_to_queued", "mark_failed")
+
+
+def adjustments_are_the_last_word(world: World) -> list[str]:
+    """No conversion was sent after its adjustment, and Data Manager counts the value of the last that is COMPLETED."""
+    found = []
+    # A paused sender may still send what was taken back from it.
+    late = set(Event.objects.filter(details__verb__in=TAKEN_BACK).values_list("object_id", flat=True))
+    for row in Conversion.objects.filter(site__sync_method="datamanager").prefetch_related("adjustments"):
+        adjustments = sorted(row.adjustments.all(), key=lambda one: one.adjusted_at)
+        values, own = world.values.get(row.order_id, []), float(row.value)
+        if not values or late & {row.pk, *(one.pk for one in adjustments)}:
+            continue
+        first = next((at for at, value in enumerate(values) if value != own), len(values))
+        if own in values[first:]:
+            found.append(f"{row} was sent after its adjustment: {values}")
+        # One that was sent and failed may have been applied, or not.
+        sent = [one for one in adjustments if one.attempt_count]
+        if sent and all(one.status == "COMPLETED" for one in sent) and values[-1] != float(sent[-1].value or 0):
+            found.append(f"{row} was adjusted to {sent[-1].value}, but Data Manager has {values[-1]}")
+    return found
+
+
 # The moves that both endpoints of a run listen to. A failed document counts only if it is not retried at once.
 REPORTED = """
     SELECT e.id, p.id FROM lock_event e JOIN outbox_endpoint p
       ON p.scope = '' OR p.scope = (SELECT r.site_id::text FROM offline_conversion_queue r WHERE r.id = e.object_id)
     WHERE e.details->>'verb' IS DISTINCT FROM 'undo_retry' AND (
       (e.queue, e.event_type) IN (('conversion', 'STATE_UPLOADED'), ('conversion', 'STATE_COMPLETED'),
-      ('conversion', 'STATE_FAILED'), ('pdf', 'STATE_SUCCEEDED'), ('cutting_job', 'STATE_DONE'),
+      ('conversion', 'STATE_FAILED'), ('adjustment', 'STATE_UPLOADED'), ('adjustment', 'STATE_COMPLETED'),
+      ('adjustment', 'STATE_FAILED'), ('pdf', 'STATE_SUCCEEDED'), ('cutting_job', 'STATE_DONE'),
       ('cutting_job', 'STATE_FAILED'), ('cutting_job', 'STATE_HOLD'))
       OR (e.queue, e.event_type) = ('pdf', 'STATE_FAILED') AND NOT EXISTS (SELECT FROM lock_event n
         WHERE n.object_id = e.object_id AND n.id > e.id AND n.created_at = e.created_at AND n.to_state = 'queued'))
@@ -195,5 +222,6 @@ OUTSIDE: list[Check] = [
     scripts_were_handed_what_they_claimed,
     google_has_what_is_completed,
     data_manager_has_what_is_completed,
+    adjustments_are_the_last_word,
     each_event_is_reported,
 ]

@@ -25,7 +25,8 @@ from kilit.lock.audit import acting_as
 from kilit.workers.processes import die_with_parent
 from kilit.workers.sweeps import run, sweeps
 from ociqueue import acknowledge
-from ociqueue.models import Conversion, Site
+from ociqueue.adjust import adjust
+from ociqueue.models import Adjustment, Conversion, Site
 from pdfjobs.models import PdfJob
 from tests.chaos.clients import Client
 from tests.chaos.ledger import Ledger
@@ -49,6 +50,21 @@ def act_on_conversions(rng: random.Random, _: Any) -> None:
     rows = [row.pk for row in Conversion.objects.for_site(site).order_by("?")[: rng.randint(1, 8)]]
     verb: Any = rng.choice([lambda q: q.retry_selected(), lambda q: q.reset_to_queued(), lambda q: q.mark_failed()])
     acknowledge.move_rows(site, rows, verb)
+
+
+def adjust_some(rng: random.Random, _: Any) -> None:
+    """Give conversions other values, which no conversion has, and retract a few."""
+    site = Site.objects.get(sync_method="datamanager")
+    rows = Conversion.objects.for_site(site).order_by("?")[: rng.randint(1, 8)]
+    restated = {"kind": "RESTATEMENT", "value": rng.randint(1000, 9000)}
+    adjust(site, [{"id": str(row), **(restated if rng.random() < 0.8 else {"kind": "RETRACTION"})} for row in rows])
+
+
+def act_on_adjustments(rng: random.Random, _: Any) -> None:
+    """Retry, reset or fail a few, whatever they are."""
+    rows = list(Adjustment.objects.order_by("?").values_list("pk", flat=True)[: rng.randint(1, 3)])
+    verb = rng.choice(["retry_selected", "reset_to_queued", "mark_failed"])
+    getattr(Adjustment.objects.filter(pk__in=rows), verb)()
 
 
 def act_on_pdfs(rng: random.Random, _: Any) -> None:
@@ -88,7 +104,10 @@ def sweep(rng: random.Random, _: Any) -> None:
 
 
 ROLES = {
-    "operator": [act_on_conversions, act_on_conversions, act_on_pdfs, act_on_orders, act_in_bulk],
+    "operator": [
+        *(act_on_conversions, act_on_conversions, adjust_some, adjust_some, act_on_adjustments),
+        *(act_on_pdfs, act_on_orders, act_in_bulk),
+    ],
     "sweeper": [sweep],
 }
 

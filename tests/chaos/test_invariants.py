@@ -18,7 +18,7 @@ from orchestrator.models import Job
 from pdfjobs.models import PdfJob
 from pdfjobs.storage import artifacts
 from tests.chaos import invariants, outside
-from tests.chaos.good_day import act_in_bulk, deliver, hand_over, make_document, receive, upload
+from tests.chaos.good_day import act_in_bulk, deliver, hand_over, make_document, receive, restate, upload
 from tests.chaos.invariants import INSIDE
 from tests.chaos.outside import OUTSIDE, World
 from tests.support.cutting_jobs import make_job
@@ -55,7 +55,9 @@ def world(make_site, make_conversion, make_pdf, tmp_path: Path) -> World:
     acknowledge.ack(script, [sent.pk])
     acknowledge.ack_failed(script, [failed.pk], code="BAD", category="VALIDATION", message="bad")
     uploaded = upload(api, make_conversion(api, gclid="c"))
-    taken = receive(make_site(name="Data Manager", sync_method="datamanager"), make_conversion)
+    data_manager = make_site(name="Data Manager", sync_method="datamanager")
+    taken = receive(data_manager, make_conversion)
+    restate(data_manager, taken[0], 5000)
     make_document(make_pdf())
     hand_over(make_job(), tmp_path / "saw")
     act_in_bulk()
@@ -73,8 +75,9 @@ def world(make_site, make_conversion, make_pdf, tmp_path: Path) -> World:
         tmp_path / "saw.log",
         sent=Counter([uploaded.order_id]),
         applied={uploaded.order_id},
-        requests={"r-2": [row.order_id for row in taken]},
+        requests={"r-2": [row.order_id for row in taken], "r-3": [taken[0].order_id]},
         confirmed={taken[0].order_id},
+        values={taken[0].order_id: [float(taken[0].value), 5000.0], taken[1].order_id: [float(taken[1].value)]},
         accepted=Counter(deliver()),
     )
 
@@ -208,11 +211,20 @@ def data_manager_lost_it(world: World) -> None:
 
 
 def taken_twice(world: World) -> None:
-    world.requests["r-3"] = world.requests["r-2"]
+    world.requests["r-4"] = world.requests["r-2"]
 
 
 def two_senders(world: World) -> None:
     world.sent.update(world.requests["r-2"])
+
+
+def sent_after_its_adjustment(world: World) -> None:
+    for values in world.values.values():
+        values.append(values[0])
+
+
+def adjustment_lost(world: World) -> None:
+    world.values = {name: values[:1] for name, values in world.values.items()}
 
 
 def google_lost_it(world: World) -> None:
@@ -244,6 +256,8 @@ def signed_wrongly(world: World) -> None:
         (outside.data_manager_has_what_is_completed, data_manager_lost_it),
         (outside.data_manager_has_what_is_completed, taken_twice),
         (outside.data_manager_has_what_is_completed, two_senders),
+        (outside.adjustments_are_the_last_word, sent_after_its_adjustment),
+        (outside.adjustments_are_the_last_word, adjustment_lost),
         (outside.each_event_is_reported, the_receiver_lost_one),
         (outside.each_event_is_reported, signed_wrongly),
         (outside.nothing_is_lost, a_job_that_is_not_there),

@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 
 from ociqueue.adjust import adjust
 from ociqueue.models import Adjustment, Conversion, Site
+from ociqueue.reconcile.self_check import check_uploads
 from ociqueue.sweeps import recover_processing
 from simulators.datamanager.server import DataManagerServer
 
@@ -45,6 +46,7 @@ def assert_books_are_ours(data_manager: DataManagerServer) -> None:
         last = row.adjustments.filter(status="COMPLETED").order_by("adjusted_at").last()
         value, currency = (last.value or 0, last.currency) if last else (row.value, row.currency)
         ours[row.order_id] = [(float(value), currency or row.currency)]
+    assert check_uploads() == "Uploads that do not add up: 0."
     assert {key[2]: data_manager.values_of(key[2]) for key in data_manager.counted} == ours
 
 

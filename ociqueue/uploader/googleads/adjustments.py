@@ -6,11 +6,10 @@ from functools import cached_property
 from typing import Any
 
 from ociqueue.models import Adjustment
-from ociqueue.states import Category
 from ociqueue.uploader.googleads.connection import GoogleAdsConnection, google_time
 from ociqueue.uploader.results import Disposition, Identities, RowResult
 
-RETRACTED, NOT_FOUND = "CONVERSION_ALREADY_RETRACTED", "CONVERSION_NOT_FOUND"
+RETRACTED = "CONVERSION_ALREADY_RETRACTED"
 
 
 class GoogleAdsAdjustments(GoogleAdsConnection):
@@ -50,8 +49,4 @@ def for_row(row: Adjustment, result: RowResult) -> RowResult:
     """Return what an error means for this row, where that depends on more than the error."""
     if result.code == RETRACTED and not row.is_retraction and result.disposition == Disposition.DUPLICATE:
         return replace(result, disposition=Disposition.FATAL)
-    # Google may take a day to know a conversion. If it does not know it then, it never will.
-    was_deferred = row.provider_error_code == NOT_FOUND
-    if result.code == NOT_FOUND and was_deferred and result.disposition == Disposition.DEFER:
-        return replace(result, disposition=Disposition.FATAL, category=Category.VALIDATION)
     return result

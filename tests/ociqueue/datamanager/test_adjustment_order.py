@@ -144,6 +144,16 @@ def test_an_adjustment_survives_a_change_of_sender(senders, make_dm_site, make_r
     assert (senders.log, senders.conflicts) == ([] if state == "UPLOADED" else [(sender, "one=80")], [])
 
 
+@pytest.mark.parametrize("after", [SCRIPT, API])
+def test_an_upload_that_saw_the_old_sender_claims_nothing(data_manager, dm_site, sold, after) -> None:
+    restate(dm_site, sold, 80)
+    Site.objects.filter(pk=dm_site.pk).update(sync_method=after)
+
+    for sender in (DATA_MANAGER, API):  # retractions go through the second
+        _, rows = claim(dm_site, SiteTurn(Adjustment.objects.for_site(dm_site)), sender=sender)
+        assert rows == []
+
+
 def settle_everything(site: Site) -> None:
     """Run every task after its time, twice, as a row may be recovered, sent and judged."""
     for _ in range(2):

@@ -3,11 +3,14 @@
 import json
 import math
 from datetime import timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
+from django.utils import timezone
 
 from kilit.lock.models import Event
 from ociqueue.models import Adjustment, Conversion, Credentials, UploadBatch
+from ociqueue.reconcile.ours import OurDays
 from ociqueue.uploader.providers import provider_for
 from ociqueue.uploader.settle import settle
 from ociqueue.uploader.upload_run import SiteTurn, claim, mark_sent, upload_due
@@ -50,6 +53,15 @@ def test_restate_again_and_retract(data_manager, dm_site, sold, work) -> None:
     assert adjustment_states(sold) == [("COMPLETED", "")] * 3
     assert sent_values(data_manager, sold) == [120, 80, 60, 0]
     assert_books_are_ours(data_manager)
+
+
+def test_adjustments_are_not_counted_as_conversions(dm_site, sold, work) -> None:
+    """Google's summaries of conversions do not have them either."""
+    restate(dm_site, sold, 80)
+    work()
+
+    days = OurDays(dm_site, zone=ZoneInfo("Europe/Istanbul"), read_at=timezone.now())
+    assert sum(count.unknown for count in days.uploads(str, mapped_since=None)) == 1
 
 
 def test_a_new_currency_is_sent(data_manager, dm_site, sold, work) -> None:
