@@ -57,7 +57,7 @@ def assert_google_ads_has_ours(google: Any) -> None:
         last = row.adjustments.filter(status="COMPLETED").order_by("adjusted_at").last()
         if last is None or not last.is_retraction:
             ours[row.order_id] = (last or row).value
-    assert (google.books.count, google.books.value) == (len(ours), sum(ours.values()))
+    assert (google.books.count, google.books.value) == (len(ours), sum(value or 0 for value in ours.values()))
     counted = {order_id: one.value for (order_id, _), one in google.books.counted.items() if not one.is_retracted}
     assert counted == ours
 
