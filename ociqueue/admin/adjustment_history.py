@@ -7,6 +7,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from kilit.console.formatting import exactly, link
+from kilit.lock.models import Event
 from ociqueue.admin.adjustment_columns import error, kind_label, state
 from ociqueue.admin.columns import amount
 from ociqueue.models import Adjustment, Conversion
@@ -34,6 +35,8 @@ def _line(each: Adjustment) -> tuple[Any, ...]:
 def value_at_google(row: Conversion, newest_first: list[Adjustment]) -> SafeString | str:
     done = next((each for each in newest_first if each.status == ConversionStatus.COMPLETED), None)
     if done and done.is_retraction:
+        if Event.objects.of(done).filter(details__verb="confirm").exists():  # by the Data Manager API
+            return _("0, and Google still counts the conversion")
         return _("none: it was retracted") if done.uploaded_at else _("none: it was retracted before it was sent")
     if done:
         return amount(done)

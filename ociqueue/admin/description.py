@@ -122,6 +122,7 @@ STORY = Story(
 ADJUSTMENT_STORY = Story(
     {
         **UPLOADED,
+        "SENT_AS_ZERO": _("Sent by %(who)s as the value 0, not as a retraction"),
         "overtake": _("Overtaken by a newer adjustment"),
         "lose_original": _("Failed, because its conversion failed"),
         "finish_unsent": _("Completed: the conversion was retracted before it was sent"),

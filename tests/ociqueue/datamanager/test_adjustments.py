@@ -22,7 +22,7 @@ from tests.support.adjustments import (
     sent_values,
     take_back,
 )
-from tests.support.uploads import account
+from tests.support.uploads import account, row_page
 
 pytestmark = pytest.mark.django_db
 
@@ -71,7 +71,7 @@ def test_a_new_currency_is_sent(data_manager, dm_site, sold, work) -> None:
     assert data_manager.values_of(sold.order_id) == [(20, "EUR")]
 
 
-def test_a_retraction_is_sent_as_zero_and_says_so(data_manager, dm_site, sold, work) -> None:
+def test_a_retraction_is_sent_as_zero_and_says_so(data_manager, dm_site, sold, work, admin_client) -> None:
     retract(dm_site, sold)
     work()
 
@@ -81,6 +81,10 @@ def test_a_retraction_is_sent_as_zero_and_says_so(data_manager, dm_site, sold, w
     event = Event.objects.of(row).get(event_type="SENT_AS_ZERO")
     assert "no retraction" in event.message
     assert "still counts" in event.message
+    page = admin_client.get(f"/admin/ociqueue/adjustment/{row.pk}/change/").text
+    assert "as the value 0, not as a retraction" in page
+    assert "The Data Manager API has no retraction" in page
+    assert "Google still counts the conversion" in admin_client.get(row_page(sold)).text
 
 
 def test_a_restatement_is_not_noted_as_zero(dm_site, sold, work) -> None:
