@@ -43,6 +43,11 @@ GOOGLE_NAMES = {
     "Adjusted Value": "value",
     "Adjusted Value Currency": "currency",
 }
+# The other columns of the console's export of failed adjustments (ociqueue.dead_letters).
+EXPORTED = (
+    *("adjustmentId", "adjustmentKey", "conversionOrderId", "siteId", "adjustedAt", "attemptCount"),
+    *("errorCode", "errorCategory", "errorMessage", "createdAt", "failedAt"),
+)
 GOOGLE_KINDS = {"RETRACT": AdjustmentKind.RETRACTION, "RESTATE": AdjustmentKind.RESTATEMENT}
 
 
@@ -91,7 +96,7 @@ def import_adjustments(site: Site, stream: IO[bytes], *, dry_run: bool = False) 
 
     def lines() -> Iterator[CsvLine]:
         stream.seek(0)
-        known, ignored = FIELDS, [REASON, GOOGLE_TIME]
+        known, ignored = FIELDS, [REASON, GOOGLE_TIME, *EXPORTED]
         return read_lines(
             stream, known=known, required=["kind"], one_of=[*NAMES, "sourceKey"], ignored=ignored, aliases=GOOGLE_NAMES
         )

@@ -7,12 +7,14 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from kilit.access.encryption import DecryptionError
 from kilit.access.models import ApiKey
 from kilit.lock.audit import acting_as
+from ociqueue.adjust import adjust
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Conversion, Credentials, Receipt, Site, SiteMembership
 from ociqueue.models.credentials import GoogleAdsAccount
@@ -38,6 +40,8 @@ DEMO_ACCOUNT = GoogleAdsAccount(
     refresh_token="demo",  # noqa: S106
     conversion_action="customers/1234567890/conversionActions/7",
 )
+ADJUSTED = 60  # the number of the first conversion with an adjustment
+ADJUSTED_KEYS = [f"demo-{ADJUSTED + number}" for number in range(3)]
 # What happens to the showcase's rows, in turn; "" stays QUEUED.
 FATES = ["ack", "ack", "bad_time", "ack", "threw", "later", "stuck", "ack", "", ""]
 
@@ -60,6 +64,7 @@ def load_demo(*, people: dict[str, str], kept: dict[str, str]) -> Any:
         showcase.note_export()
         showcase.note_ack()
     ads, data_manager = sites["api_site"], sites["data_manager_site"]
+    prepare_adjustments(ads)
     prepare_uploads(ads, UPLOADS, is_simulated=settings.GOOGLE_ADS_ENDPOINT.startswith("localhost:"))
     prepare_receipt(data_manager)
     is_simulated = settings.DATA_MANAGER_ENDPOINT.startswith("http://127.0.0.1:")
@@ -95,6 +100,27 @@ def prepare_receipt(site: Site) -> None:
         mark_sent(batch, rows)
         settle(batch, rows, [RowResult(Disposition.RECEIVED, request_id=TAKEN)] * len(rows))
     Receipt.objects.filter(batch=batch).update(received_at=Now() - FIRST_CHECK_AFTER, next_check_at=Now())
+
+
+def prepare_adjustments(site: Site) -> None:
+    """Store conversions that were sent: one with a new value, one retracted, and one whose new value was rejected."""
+    if site.adjustments.exists():
+        return
+    # In one transaction, so that no upload takes them meanwhile.
+    with transaction.atomic(), acting_as("demo"):
+        enqueue(site, demo_items([f"demo-adjusted-{number}" for number in range(3)], first=ADJUSTED))
+        first, second, third = site.conversions.filter(source_key__in=ADJUSTED_KEYS).order_by("source_key")
+        for row in (first, second, third):
+            row.move("claim", claimed_at=Now(), attempt_count=1)
+            row.move("ack", uploaded_at=Now())
+        adjust(site, [{"id": str(row), "kind": "RESTATEMENT", "value": 100} for row in (first, third)])
+        adjust(site, [{"id": str(second), "kind": "RETRACTION"}])
+        for adjustment in site.adjustments.all():
+            adjustment.move("claim", claimed_at=Now(), attempt_count=1)
+            if adjustment.original_id == third.pk:
+                adjustment.move("ack_failed", **failure("CONVERSION_NOT_FOUND", "PERMANENT", "It was not found."))
+            else:
+                adjustment.move("ack", uploaded_at=Now())
 
 
 def demo_key(name: str, site: Site, kept: dict[str, str]) -> str:

@@ -2,13 +2,14 @@
 
 import csv
 from datetime import timedelta
-from io import StringIO
+from io import BytesIO, StringIO
 
 import pytest
 from django.db.models.functions import Now
 
 from kilit.problems.registry import find_problems
 from ociqueue.adjust import adjust
+from ociqueue.adjustment_files import import_adjustments
 from ociqueue.models import Adjustment, Circuit, Conversion, Site, UploadBatch
 from tests.support.adjusted import api_site, complete, fail, make_sold, restate, retract
 
@@ -149,6 +150,18 @@ def test_rows_are_retried_reset_and_marked_failed(operator, sold) -> None:
     assert act("reset_to_queued", "again") == ("QUEUED", "MANUAL_FAIL")
 
 
+def test_a_retry_can_be_undone(operator, sold) -> None:
+    row = fail(restate(sold))
+    form = {"ids": str(row.pk), "from_row": "1"}
+
+    operator.post(f"{LIST}act/retry_selected/", form)
+    undone = operator.post(f"{LIST}undo/retry_selected/", form, follow=True)
+
+    row.refresh_from_db()
+    assert row.status == "FAILED"
+    assert "Undone: it is FAILED again." in undone.text
+
+
 def test_what_was_overtaken_is_not_sent_again(operator, sold, site) -> None:
     overtaken = restate(sold, 90)
     restate(sold, 80)
@@ -178,17 +191,18 @@ def test_the_file_of_failures_can_be_imported_again(operator, site, sold, make_p
     fail(restate(sold), message="call +905551112233")
     viewer = make_person("vera", role="viewer", sites={site: "viewer"})
 
-    def read(client) -> dict[str, str]:
-        text = b"".join(client.get(f"{LIST}dead-letters/").streaming_content).decode("utf-8-sig")
-        return next(csv.DictReader(StringIO(text)))
+    def read(client) -> bytes:
+        return b"".join(client.get(f"{LIST}dead-letters/").streaming_content)
 
-    line = read(operator)
-    item = {name: line[name] for name in ("id", "kind", "value", "currency")}
+    file = read(operator)
+    line = next(csv.DictReader(StringIO(file.decode("utf-8-sig"))))
+    (tally,) = import_adjustments(site, BytesIO(file.replace(b"80.00", b"75.00")))
 
-    assert item == {"id": str(sold), "kind": "RESTATEMENT", "value": "80.00", "currency": "TRY"}
-    assert adjust(site, [item])[0]["status"] == "created"
-    assert "+905551112233" in line["errorMessage"]
-    assert "+905551112233" not in read(viewer)["errorMessage"]
+    assert (line["id"], line["kind"], line["value"]) == (str(sold), "RESTATEMENT", "80.00")
+    assert (tally.created, tally.rejected_lines) == (1, 0)
+    assert Adjustment.objects.newest().get().value == 75
+    assert b"+905551112233" in file
+    assert b"+905551112233" not in read(viewer)
 
 
 def test_an_upload_shows_its_adjustments(admin_client, site, sold) -> None:
