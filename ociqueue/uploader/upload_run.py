@@ -286,5 +286,6 @@ def settle_answer(
 
 def is_outage(site: Site) -> bool:
     """Return whether a site's last uploads were lost, in this run or in earlier ones."""
-    last = UploadBatch.objects.filter(site=site).answered().values_list("is_lost", flat=True)[:OUTAGE]
+    mine = UploadBatch.objects.filter(site=site, sender=sender_of(site))  # retractions may go by another
+    last = mine.answered().values_list("is_lost", flat=True)[:OUTAGE]
     return list(last) == [True] * OUTAGE

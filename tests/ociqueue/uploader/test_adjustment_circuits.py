@@ -4,7 +4,7 @@ import pytest
 
 from ociqueue.models import Adjustment, Circuit, Conversion, Credentials, UploadBatch
 from ociqueue.states import SyncMethod
-from ociqueue.uploader.upload_run import due_sites, upload_due
+from ociqueue.uploader.upload_run import due_sites, is_outage, upload_due
 from tests.support.adjustments import adjustment_states, assert_google_ads_has_ours, retract
 from tests.support.uploads import account
 
@@ -96,3 +96,14 @@ def test_a_fault_there_does_not_stop_the_site(google, switched, retracted) -> No
     assert row.next_retry_at > row.updated_at
     assert not Circuit.objects.open().exists()
     assert len(google.calls) == 1
+
+
+def test_uploads_lost_there_are_no_outage_of_the_site(google, switched, retracted) -> None:
+    google.replies.extend([lambda call: call.refuse("UNAVAILABLE")] * 2)
+    for _ in range(2):
+        upload_due()
+        Adjustment.objects.update(next_retry_at=None)
+
+    assert list(UploadBatch.objects.filter(queue="adjustment").values_list("is_lost", flat=True)) == [True, True]
+    assert not is_outage(switched)
+    assert not Circuit.objects.open().exists()
