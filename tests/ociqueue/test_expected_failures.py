@@ -11,10 +11,11 @@ from kilit.lock.failures import EXPECTED_FAILURE
 from kilit.lock.models import Count
 from kilit.lock.sweeps import fold_counts, fold_errors
 from kilit.problems.registry import Problem, SeesEverything, find_problems
+from ociqueue.adjust import adjust
 from ociqueue.models import Conversion, Site, UploadBatch
 from ociqueue.models.sending import failure
 from ociqueue.site_health import SiteHealth, site_health
-from ociqueue.states import EXPECTED_FAILURES, ConversionStatus
+from ociqueue.states import EXPECTED_FAILURES, WAITING, ConversionStatus
 from tests.support.conversions import make_failed, new_conversion
 from tests.support.dashboard import make_conversions, text_of
 
@@ -36,6 +37,9 @@ def reject(site: Site, number: int, *, code: str) -> None:
 def fail_as_declared(site: Site, number: int, *, code: str) -> None:
     if EXPECTED_FAILURES[code] == ConversionStatus.UPLOADED:
         reject(site, number, code=code)
+    elif EXPECTED_FAILURES[code] in WAITING:
+        rows = Conversion.objects.bulk_create([new_conversion(site) for _ in range(number)])
+        adjust(site, [{"id": str(row), "kind": "RETRACTION"} for row in rows])
     else:
         make_failed(site, number, code=code, category="PERMANENT")
 
