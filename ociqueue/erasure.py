@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.db.models import Case, Count, Q, Value, When
 from django.db.models.functions import Lower, Now
 from django.db.models.lookups import Exact
-from phonenumbers import parse
+from phonenumbers import NumberParseException, parse
 
 from kilit.lock.audit import current_context, person_of
 from kilit.lock.models import Activity, ActivityKind, Event
@@ -73,9 +73,17 @@ class Person:
         if self.kind == IdentifierKind.EMAIL:
             return [email_pattern(self.text), *map(id_pattern, self.hashes)]
         if self.kind == IdentifierKind.PHONE:
-            number = parse(self.text)
-            return [phone_pattern(str(number.country_code), str(number.national_number)), *map(id_pattern, self.hashes)]
+            return [phone_pattern(*_parts_of_number(self.text)), *map(id_pattern, self.hashes)]
         return []  # of rows that are found, the click id is removed
+
+
+def _parts_of_number(text: str) -> tuple[str, str]:
+    """Return the country code and the rest of a phone number; all of it is the rest if no country has the code."""
+    try:
+        number = parse(text)
+    except NumberParseException:
+        return "", "".join(filter(str.isdigit, text))
+    return str(number.country_code), str(number.national_number)
 
 
 @dataclass

@@ -119,7 +119,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='adjustment',
-            index=models.Index(condition=models.Q(('is_overtaken', False), ('provider_error_code', 'ORIGINAL_NOT_UPLOADED'), ('status', 'FAILED')), fields=['original'], name='adjustment_revivable'),
+            index=models.Index(condition=models.Q(('is_overtaken', False), ('provider_error_code__in', ('ORIGINAL_NOT_UPLOADED', 'ORIGINAL_OUTCOME_UNKNOWN')), ('status', 'FAILED')), fields=['original'], name='adjustment_revivable'),
         ),
         migrations.AddIndex(
             model_name='adjustment',

@@ -35,6 +35,8 @@ ADJUSTMENT_PREFIX = "adj_"
 FAILURES = failures_of(ADJUSTMENTS, EXPECTED_ADJUSTMENT_FAILURES)
 OVERTAKEN = "A newer adjustment of the same conversion takes its place."
 NOT_UPLOADED = "The conversion failed, so there is nothing to adjust."
+# The second is no expected failure: somebody has to look.
+WITHOUT_ORIGINAL = ("ORIGINAL_NOT_UPLOADED", "ORIGINAL_OUTCOME_UNKNOWN")
 MAYBE_UPLOADED = (
     "The conversion failed and its outcome is unknown: Google may have counted it. Look it up in Google Ads by its"
     " order id."
@@ -134,7 +136,7 @@ class AdjustmentQuerySet(UploadableQuerySet["Adjustment"]):
         """Return what failed only because its conversion had, which was retried since and is COMPLETED now."""
         return self.newest().filter(
             status=ConversionStatus.FAILED,
-            provider_error_code="ORIGINAL_NOT_UPLOADED",
+            provider_error_code__in=WITHOUT_ORIGINAL,
             original__status=ConversionStatus.COMPLETED,
         )
 
@@ -156,9 +158,9 @@ class AdjustmentQuerySet(UploadableQuerySet["Adjustment"]):
 
     def _lose_original(self) -> set[UUID]:
         ended = set()
-        for outcome_unknown, message in ((False, NOT_UPLOADED), (True, MAYBE_UPLOADED)):
-            error = failure("ORIGINAL_NOT_UPLOADED", Category.PERMANENT, message)
-            rows = self.without_original().filter(original__outcome_unknown=outcome_unknown)
+        for code, message in zip(WITHOUT_ORIGINAL, (NOT_UPLOADED, MAYBE_UPLOADED), strict=True):
+            error = failure(code, Category.PERMANENT, message)
+            rows = self.without_original().filter(original__outcome_unknown=message == MAYBE_UPLOADED)
             ended |= rows.move_each("lose_original", next_retry_at=None, **error)
         return ended
 
@@ -205,7 +207,10 @@ class Adjustment(Uploadable):
                 facts=FACTS,
                 facts_of_new=False,  # all empty
                 finished=ENDED,
-                fixed=["site_id", "original_id", "kind", "order_id", "value", "currency", "adjusted_at", "source_key"],
+                fixed=[
+                    *("site_id", "original_id", "kind", "action", "order_id", "value", "currency", "adjusted_at"),
+                    "source_key",
+                ],
                 never_down=["attempt_count"],
             ),
             *FAILURES.triggers(),
@@ -260,7 +265,7 @@ class Adjustment(Uploadable):
             Index(
                 fields=["original"],
                 condition=Q(
-                    status=ConversionStatus.FAILED, provider_error_code="ORIGINAL_NOT_UPLOADED", is_overtaken=False
+                    status=ConversionStatus.FAILED, provider_error_code__in=WITHOUT_ORIGINAL, is_overtaken=False
                 ),
                 name="adjustment_revivable",
             ),

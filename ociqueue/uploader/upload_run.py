@@ -125,7 +125,8 @@ class UploadRun:
         return any(turns)
 
     def _send(self, site: Site, route: Route) -> bool:
-        turn = next_turn(site, route.rows)
+        # The site's circuit is about its own sender: nothing else probes it.
+        turn = next_turn(site, route.rows) if route.is_sites_own else SiteTurn(route.rows)
         provider = self._logged_in(site, route) if turn else None
         if not turn or not provider:
             return False

@@ -11,7 +11,7 @@ from kilit.lock.models import Event
 from ociqueue.adjust import adjust
 from ociqueue.models import Adjustment, Conversion, Site
 from ociqueue.models.sending import failure
-from ociqueue.states import SyncMethod
+from ociqueue.states import EXPECTED_ADJUSTMENT_FAILURES, SyncMethod
 from tests.support.adjustments import restate, retract
 from tests.support.conversions import new_conversion
 
@@ -224,3 +224,22 @@ def test_a_restatement_follows_a_conversion_that_was_retried(site, sold):
 def test_a_pruned_retraction_is_still_the_last(site, sold):
     Conversion.objects.filter(pk=sold.pk).update(is_retracted=True)
     assert restate(site, sold, 5)["status"] == "invalid"
+
+
+def test_of_one_conversion_one_adjustment_is_in_flight(site, sold):
+    restate(site, sold, 80)
+    Adjustment.objects.move("claim", claimed_at=timezone.now())
+    restate(site, sold, 60)
+
+    assert [row.status for row in adjustments()] == ["PROCESSING", "QUEUED"]
+    assert not Adjustment.objects.due().exists()
+
+
+def test_a_failed_conversion_that_google_may_have_is_a_failure_to_look_at(site, sold):
+    error = failure("UNAVAILABLE", "TRANSIENT", "No answer.") | {"outcome_unknown": True}
+    failed = make(site, "FAILED", error=error)
+
+    retract(site, failed)
+
+    assert adjustments()[0].provider_error_code == "ORIGINAL_OUTCOME_UNKNOWN"
+    assert "ORIGINAL_OUTCOME_UNKNOWN" not in EXPECTED_ADJUSTMENT_FAILURES

@@ -29,8 +29,8 @@ def test_the_command_counts_first_and_says_what_it_left(site) -> None:
     assert Conversion.objects.exclude(erased_at=None).count() == 0
     out, warned = run("--email", EMAIL, "--site", site.public_id)
 
-    assert "Would erase 1 conversions." in counted
-    assert f"{site}: erased 1, left 1.\nErased 1 conversions.\nLeft 1 as they are" in out
+    assert "Would erase 1 conversion." in counted
+    assert f"{site}: erased 1, left 1.\nErased 1 conversion.\nLeft 1 as they are" in out
     assert "The source keys of 1 contain an @" in warned
     assert EMAIL not in out + warned + counted
     assert Erasure.objects.get().actor == "command:oci_forget"
@@ -40,7 +40,7 @@ def test_the_command_reads_the_value_from_standard_input(site, monkeypatch) -> N
     monkeypatch.setattr("sys.stdin", StringIO(f"{GCLID}\n"))
     finish(site, gclid=GCLID)
 
-    assert "Erased 1 conversions." in run("--click-id", "-")[0]
+    assert "Erased 1 conversion." in run("--click-id", "-")[0]
 
 
 @pytest.mark.parametrize("arguments", [("--email", "jane at x"), ("--phone", "0532 123 45 67"), ("--order-id", " ")])
@@ -49,3 +49,9 @@ def test_the_command_refuses_what_is_no_identifier_without_repeating_it(argument
         run(*arguments)
 
     assert arguments[1].strip() not in str(refused.value) or not arguments[1].strip()
+
+
+def test_a_number_of_no_country_is_looked_for_all_the_same(site) -> None:
+    run("--phone", "+999 123 45 67", "--site", site.public_id)
+
+    assert Erasure.objects.get().rows_erased == 0

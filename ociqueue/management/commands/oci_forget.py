@@ -55,7 +55,7 @@ class Command(BaseCommand):
         erased, left, keys = (
             sum(getattr(result, name) for result in results) for name in ("erased", "left", "with_address")
         )
-        self.stdout.write(f"{verb} {erased:,} conversions.")
+        self.stdout.write(f"{verb} 1 conversion." if erased == 1 else f"{verb} {erased:,} conversions.")
         if left:
             self.stdout.write(
                 f"Left {left:,} as they are: they or their adjustments have not ended, and cannot be sent without the "
