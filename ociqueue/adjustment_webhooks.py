@@ -125,13 +125,13 @@ KINDS = (
     _kind(
         "adjustment.uploaded",
         "STATE_UPLOADED",
-        _("Google has an adjustment; its verdict comes later (Data Manager API only)."),
+        _("Google has an adjustment; its verdict comes later (Data Manager only)."),
         UPLOADED,
     ),
     _kind(
         "adjustment.completed",
         "STATE_COMPLETED",
-        _("Google confirmed an adjustment, or a conversion was retracted before it was sent."),
+        _("Google confirmed an adjustment, or nothing had to be sent."),
         COMPLETED,
     ),
     _kind("adjustment.failed", "STATE_FAILED", _("An adjustment failed, or a newer one took its place."), FAILED),

@@ -40,6 +40,7 @@ DEMO_ACCOUNT = GoogleAdsAccount(
     refresh_token="demo",  # noqa: S106
     conversion_action="customers/1234567890/conversionActions/7",
 )
+OVERTAKEN = "A newer value was sent from elsewhere."
 ADJUSTED = 60  # the number of the first conversion with an adjustment
 ADJUSTED_KEYS = [f"demo-{ADJUSTED + number}" for number in range(3)]
 # What happens to the showcase's rows, in turn; "" stays QUEUED.
@@ -118,7 +119,7 @@ def prepare_adjustments(site: Site) -> None:
         for adjustment in site.adjustments.all():
             adjustment.move("claim", claimed_at=Now(), attempt_count=1)
             if adjustment.original_id == third.pk:
-                adjustment.move("ack_failed", **failure("CONVERSION_NOT_FOUND", "PERMANENT", "It was not found."))
+                adjustment.move("ack_failed", **failure("MORE_RECENT_RESTATEMENT_FOUND", "VALIDATION", OVERTAKEN))
             else:
                 adjustment.move("ack", uploaded_at=Now())
 

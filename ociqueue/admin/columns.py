@@ -60,7 +60,7 @@ def name(row: Conversion) -> SafeString:
 
 @display(description=gettext_lazy("state"))
 def state(row: Conversion) -> SafeString:
-    return state_cell(row, replaced_badge(row), retracted_badge(row), erased_badge(row))
+    return state_cell(row, replaced_badge(row), erased_badge(row))
 
 
 def state_cell(row: Uploadable, *more: SafeString) -> SafeString:

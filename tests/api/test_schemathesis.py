@@ -23,6 +23,7 @@ from schemathesis.specs.openapi import checks
 from kilit.access.models import ApiKey
 from kilit.workers.models import Heartbeat
 from ociqueue.models import Conversion, Site
+from ociqueue.states import SyncMethod
 from orchestrator.models import Job
 from tests.support.api_conformance import check
 from tests.support.api_conformance import schema as described
@@ -153,6 +154,14 @@ EXAMPLES_OF_BODIES = [
 BEFORE = {"/jobs/{id}/retry": "fail", "/jobs/{id}/approve": "hold"}
 
 
+def adjustable(world: dict[str, Any]) -> str:
+    """Store the conversion that the examples of adjustments name, at a site whose sender takes adjustments."""
+    Site.objects.with_id(world["siteId"]).update(sync_method=SyncMethod.API)
+    row = new_conversion(Site.objects.with_id(world["siteId"]).get(), source_key="order-1001")
+    row.save()
+    return str(row)
+
+
 @pytest.mark.parametrize(("path", "example"), EXAMPLES_OF_BODIES)
 def test_every_example_is_accepted(world: dict[str, Any], path: str, example: dict[str, Any]) -> None:
     """What integrators copy must work as it is, but for the ids, and times that are too old one day."""
@@ -161,6 +170,9 @@ def test_every_example_is_accepted(world: dict[str, Any], path: str, example: di
     body = example | {name: world["siteId"] for name in ("siteId", "site_id") if name in example}
     if "conversions" in example:
         body["conversions"] = [item | {"conversionTime": YESTERDAY} for item in example["conversions"]]
+    if "adjustments" in example:
+        row = adjustable(world)
+        body["adjustments"] = [item | ({"id": row} if "id" in item else {}) for item in example["adjustments"]]
     address = path.replace("{id}", ids_of(world, path)[0]).replace("{job_id}", world["pdfs"][0])
 
     answer = Client(headers=headers_for(world, path)).post(address, body, content_type="application/json")

@@ -11,7 +11,17 @@ from tests.support.guarded_columns import counters, fixed_columns
 QUEUES = [model for model in apps.get_models() if issubclass(model, LifecycleModel)]
 FIXED = {
     "conversion": ["site_id", "action", "source_key", "order_id"],
-    "adjustment": ["site_id", "original_id", "kind", "order_id", "value", "currency", "adjusted_at", "source_key"],
+    "adjustment": [
+        "site_id",
+        "original_id",
+        "kind",
+        "action",
+        "order_id",
+        "value",
+        "currency",
+        "adjusted_at",
+        "source_key",
+    ],
     "circuit": ["site_id", "action"],
     "pdf": ["owner_id", "job_key", "template_name"],
     "cutting_job": ["order_id", "revision", "opti_mode", "payload_hash"],

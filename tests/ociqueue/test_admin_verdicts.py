@@ -79,7 +79,7 @@ def test_retry_is_not_offered_and_reset_and_mark_failed_say_that_google_has_it(o
 
     offers = {str(offer.title) for offer in operator.get(row_page(row)).context["offers"]}
 
-    assert offers == {"Reset to queued", "Mark failed"}
+    assert offers == {"Reset to queued", "Mark failed", "Change value", "Retract"}
     assert "UPLOADED: 1. Google has them and has not given its verdict." in confirmed(operator, "reset", row)
     assert "this takes nothing back at Google" in confirmed(operator, "mark-failed", row)
 
@@ -168,7 +168,7 @@ def test_the_timeline_tells_the_receipt_and_the_verdict(operator, data_manager_s
 
 def test_the_timeline_quotes_what_google_ignored(operator, data_manager_site) -> None:
     batch, (row,) = received(data_manager_site)
-    note_warnings(batch.pk, {row.pk: ("The user agent was ignored.",)})
+    note_warnings(batch.pk, {row.pk: ("The user agent was ignored.",)}, among=Conversion.objects.all())
 
     shown = html(operator, row_page(row))
 

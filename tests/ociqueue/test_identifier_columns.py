@@ -21,7 +21,6 @@ NO_CLICK_ID = {"gclid": "", "wbraid": "", "gbraid": ""}
         {**NO_CLICK_ID, "hashed_email": HASH},
         {**NO_CLICK_ID, "hashed_phone": HASH},
         {**NO_CLICK_ID, "hashed_email": HASH, "hashed_email_ads": HASH},
-        {**NO_CLICK_ID, "erased_at": Now()},
     ],
 )
 def test_a_row_is_stored_with(site, columns) -> None:

@@ -145,7 +145,7 @@ def test_missing_and_unreadable_credentials_leave_the_receipt_open(uploaded, lat
     ask_for_verdicts()
     assert Receipt.objects.get().note == verdict_run.NO_CREDENTIALS
 
-    def unreadable(*_args: object) -> None:
+    def unreadable(*_args: object, **_options: object) -> None:
         raise DecryptionError("No key decrypts it.")
 
     monkeypatch.setattr(verdict_run, "later_provider_for", unreadable)
@@ -195,8 +195,8 @@ def test_the_quota_of_one_site_does_not_stop_another(later, make_dm_site, make_r
     later.quota = 0
     opened = providers.later_provider_for
 
-    def with_quota(site: Site, sender: SyncMethod) -> object:
-        provider = opened(site, sender)
+    def with_quota(site: Site, sender: SyncMethod, **options: str) -> object:
+        provider = opened(site, sender, **options)
         if site == sites[1]:
             provider.can_ask = lambda: True
         return provider
