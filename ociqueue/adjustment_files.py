@@ -12,7 +12,6 @@ from typing import IO
 from uuid import UUID
 
 from django.db import transaction
-from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from kilit.api.messages import FieldError
@@ -62,17 +61,10 @@ class AdjustmentTally(FileTally):
     def summary(self, *, dry_run: bool) -> str:
         if not self.lines:
             return _("Nothing to adjust: the file has a header and no lines.")
-        counts = {
-            "stored": self.created,
-            "lines": self.lines,
-            "known": self.duplicates,
-            "rejected": self.rejected_lines,
-        }
-        context = {name: number_format(count, force_grouping=True) for name, count in counts.items()}
         message = _("Stored %(stored)s of %(lines)s adjustments; %(known)s duplicates, %(rejected)s rejected.")
         if dry_run:
             message = _("Would store %(stored)s of %(lines)s adjustments; %(known)s duplicates, %(rejected)s rejected.")
-        sentences = [message % context]
+        sentences = [message % self.formatted()]
         if self.ignores_time:
             sentences.append(_("The column “Adjustment Time” is ignored: adjustments get the time of the import."))
         if dry_run:

@@ -8,18 +8,17 @@ from typing_extensions import TypedDict
 
 from kilit.api.webhooks import Described, WebhookKind, console_url
 from kilit.lock.models import Event
-from kilit.masking import mask_personal_data
 from ociqueue.models import Adjustment, Site
 from ociqueue.schemas.answers import AdjustmentId, ConversionId, PublicId
 from ociqueue.states import ADJUSTMENTS, AdjustmentKind, Category, ConversionStatus
 from ociqueue.webhooks import (
     CONSOLE,
     CONVERSION_ID,
-    HIDDEN,
     PUBLIC_ID,
     ConsoleUrl,
     ErrorMessage,
     ids_of,
+    masked_error,
     moved,
 )
 
@@ -57,9 +56,6 @@ def describe_adjustments(events: Sequence[Event]) -> dict[int, Described]:
 
 def _adjustment(event: Event, row: Adjustment, site_id: str) -> Described:
     details = event.details
-    # Google's errors may quote the click id.
-    click_id, message = row.original.click_id, details.get("last_error", "")
-    message = message.replace(click_id, HIDDEN) if click_id else message
     data: AdjustmentEventData = {
         "id": str(row),
         "conversion_id": str(row.original),
@@ -74,7 +70,7 @@ def _adjustment(event: Event, row: Adjustment, site_id: str) -> Described:
         "attempt_count": details.get("attempt_count", row.attempt_count),
         "error_code": details.get("provider_error_code") or None,
         "error_category": details.get("provider_error_category") or None,
-        "error_message": mask_personal_data(message) or None,
+        "error_message": masked_error(event, row.original),
         "console_url": console_url(Adjustment, row.pk),
     }
     return Described(data, scope=str(row.site_id))

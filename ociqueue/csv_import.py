@@ -8,7 +8,6 @@ from typing import IO
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -58,15 +57,7 @@ class ImportTally(FileTally):
     def summary(self, *, dry_run: bool) -> str:
         if not self.lines:
             return _("Nothing to import: the file has a header and no lines.")
-        counts = {
-            "stored": self.created,
-            "lines": self.lines,
-            "known": self.duplicates,
-            "rejected": self.rejected_lines,
-            "number": self.defaulted,
-            "differing": self.differing_lines,
-        }
-        context = {name: number_format(count, force_grouping=True) for name, count in counts.items()}
+        context = self.formatted(number=self.defaulted, differing=self.differing_lines)
         message = _("Stored %(stored)s of %(lines)s lines; %(known)s duplicates, %(rejected)s rejected.")
         if dry_run:
             message = _("Would store %(stored)s of %(lines)s lines; %(known)s duplicates, %(rejected)s rejected.")

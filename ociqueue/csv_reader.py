@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -81,7 +82,7 @@ class RejectedLine:
 
 
 @dataclass
-class FileTally:
+class FileTally(ABC):
     """What became of the lines of a file, or of a batch of them."""
 
     lines: int = 0
@@ -101,8 +102,20 @@ class FileTally:
         """The lines to show, in the order of the file."""
         return self.rejected
 
+    @abstractmethod
     def summary(self, *, dry_run: bool) -> str:
-        raise NotImplementedError
+        """Return what became of the lines, in sentences."""
+
+    def formatted(self, **more: int) -> dict[str, str]:
+        """Return the counts for a sentence."""
+        counts = {
+            "stored": self.created,
+            "lines": self.lines,
+            "known": self.duplicates,
+            "rejected": self.rejected_lines,
+            **more,
+        }
+        return {name: number_format(count, force_grouping=True) for name, count in counts.items()}
 
 
 def shorten(value: str) -> str:

@@ -20,6 +20,7 @@ from kilit.bulk.filters import (
 )
 from kilit.bulk.item_filter import BulkFilter
 from kilit.bulk.search import PrefixSearch, by
+from kilit.lock.failures import Failures
 from kilit.lock.identity import first_at
 from kilit.lock.prefixes import begins_with
 from kilit.postgres.collation import NameOrder
@@ -45,19 +46,31 @@ class UnansweredFilter(ChoiceFilter):
         return Q(sent_at__isnull=False, answered_at=None, pk__gte=first_at(since))
 
 
+def _site_filter(index: str) -> ChoiceFilter:
+    return ChoiceFilter(name="site", title=_("site"), column="site", choices=_sites_of, index=index)
+
+
+def _code_filter(index: str) -> TextFilter:
+    return TextFilter(
+        name="code",
+        title=_("error code"),
+        column="provider_error_code",
+        index=index,
+        leads=True,
+        placeholder=_("The whole code, then Enter"),
+    )
+
+
+def _group_filter(failures: Failures, index: str) -> ErrorGroupFilter:
+    return ErrorGroupFilter(failures=failures, scopes_seen_by=Site.objects.scopes_seen_by, index=index)
+
+
 FILTERS = FilterSet(
     (
         # Not leading: the index begins with the site.
         state_filter(CONVERSIONS, index="conversion_of_site_in_status"),
-        ChoiceFilter(name="site", title=_("site"), column="site", choices=_sites_of, index="conversion_of_site"),
-        TextFilter(
-            name="code",
-            title=_("error code"),
-            column="provider_error_code",
-            index="conversion_of_code",
-            leads=True,
-            placeholder=_("The whole code, then Enter"),
-        ),
+        _site_filter("conversion_of_site"),
+        _code_filter("conversion_of_code"),
         ChoiceFilter(
             name="category",
             title=_("error category"),
@@ -68,9 +81,7 @@ FILTERS = FilterSet(
         ),
         AgeFilter(),
         *CREATED_BETWEEN,
-        ErrorGroupFilter(
-            failures=FAILURES, scopes_seen_by=Site.objects.scopes_seen_by, index="conversion_of_error_group"
-        ),
+        _group_filter(FAILURES, "conversion_of_error_group"),
         BulkFilter(),
     ),
     search=PrefixSearch((by("source_key"), by("order_id"), by(CLICK_ID)), scope=("site",)),
@@ -94,28 +105,17 @@ def of_source_key(text: str) -> Q:
 ADJUSTMENT_FILTERS = FilterSet(
     (
         state_filter(ADJUSTMENTS, index="adjustment_of_site_in_status"),
-        ChoiceFilter(name="site", title=_("site"), column="site", choices=_sites_of, index="adjustment_of_site"),
+        _site_filter("adjustment_of_site"),
         ChoiceFilter(
             name="kind",
             title=_("kind"),
             column="kind",
             choices=[(kind, kind) for kind in AdjustmentKind.values],
         ),
-        TextFilter(
-            name="code",
-            title=_("error code"),
-            column="provider_error_code",
-            index="adjustment_of_code",
-            leads=True,
-            placeholder=_("The whole code, then Enter"),
-        ),
+        _code_filter("adjustment_of_code"),
         AgeFilter(),
         *CREATED_BETWEEN,
-        ErrorGroupFilter(
-            failures=ADJUSTMENT_FAILURES,
-            scopes_seen_by=Site.objects.scopes_seen_by,
-            index="adjustment_of_error_group",
-        ),
+        _group_filter(ADJUSTMENT_FAILURES, "adjustment_of_error_group"),
         BulkFilter(),
     ),
     search=PrefixSearch(
@@ -125,7 +125,7 @@ ADJUSTMENT_FILTERS = FilterSet(
 
 UPLOAD_FILTERS = FilterSet(
     (
-        ChoiceFilter(name="site", title=_("site"), column="site", choices=_sites_of, index="batch_of_site"),
+        _site_filter("batch_of_site"),
         UnansweredFilter(
             name="answer",
             title=_("answer"),

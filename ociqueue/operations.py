@@ -1,5 +1,6 @@
 """What operators do with conversions and adjustments, in bulk or one by one, on rows of the sites they operate."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
@@ -33,9 +34,9 @@ class UploadableOperation(BatchOperation):
         # Sites are listed by id, so that the indexes by site are used.
         return rows.filter(site__in=list(Site.objects.run_by(user).values_list("pk", flat=True)))
 
+    @abstractmethod
     def skipped(self) -> list[When]:
         """Return which rows the verb skips although their state would allow it, and why."""
-        raise NotImplementedError
 
     def with_skip_reason(self, rows: Rows) -> Rows:
         return rows.annotate(skip_reason=Case(*self.skipped(), default=Value(""), output_field=CharField()))

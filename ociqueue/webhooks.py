@@ -75,9 +75,6 @@ def describe_conversions(events: Sequence[Event]) -> dict[int, Described]:
 
 def _conversion(event: Event, row: Conversion, site_id: str) -> Described:
     details = event.details
-    # Google's errors may quote the click id.
-    message = details.get("last_error", "")
-    message = message.replace(row.click_id, HIDDEN) if row.click_id else message
     data: ConversionEventData = {
         "id": str(row),
         "site_id": site_id,
@@ -88,10 +85,18 @@ def _conversion(event: Event, row: Conversion, site_id: str) -> Described:
         "attempt_count": details.get("attempt_count", row.attempt_count),
         "error_code": details.get("provider_error_code") or None,
         "error_category": details.get("provider_error_category") or None,
-        "error_message": mask_personal_data(message) or None,
+        "error_message": masked_error(event, row),
         "console_url": console_url(Conversion, row.pk),
     }
     return Described(data, scope=str(row.site_id))
+
+
+def masked_error(event: Event, conversion: Conversion) -> str | None:
+    """Return the error without personal data; Google's errors may quote the click id."""
+    message = event.details.get("last_error", "")
+    if conversion.click_id:
+        message = message.replace(conversion.click_id, HIDDEN)
+    return mask_personal_data(message) or None
 
 
 def describe_circuits(events: Sequence[Event]) -> dict[int, Described]:

@@ -96,9 +96,6 @@ MOVED = RECORD_ON_ORIGINAL.format(
 
 
 class AdjustmentQuerySet(UploadableQuerySet["Adjustment"]):
-    def retryable(self) -> Self:
-        return self.exclude(is_overtaken=True, status=ConversionStatus.FAILED)
-
     def newest(self) -> Self:
         return self.filter(is_overtaken=False)
 
@@ -169,6 +166,7 @@ class Adjustment(Uploadable):
     """One adjustment. The newest of a conversion counts: older ones that wait are overtaken."""
 
     lifecycle = ADJUSTMENTS
+    NOT_RETRIED = Q(is_overtaken=True, status=ConversionStatus.FAILED)
     SENT = (
         *("id", "site", "status", "kind", "original", "action", "order_id", "value", "currency", "adjusted_at"),
         *("attempt_count", "outcome_unknown", "open_batch", "send_alone", "provider_error_code"),

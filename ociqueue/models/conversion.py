@@ -37,6 +37,9 @@ class Conversion(Uploadable):
         DENIED = "DENIED"
 
     CLICK_IDS: ClassVar = ("gclid", "wbraid", "gbraid")
+    NOT_RETRIED = (
+        Q(is_replaced=True) | Q(erased_at__isnull=False) | Q(is_retracted=True, status=ConversionStatus.FAILED)
+    )
     HASHES: ClassVar = ("hashed_email", "hashed_email_ads", "hashed_phone")
     SENT = (
         *("id", "site", "status", "action", "gclid", "wbraid", "gbraid", "conversion_time", "value", "currency"),

@@ -18,9 +18,6 @@ class ConversionQuerySet(UploadableQuerySet["Conversion"]):
     def not_replaced(self) -> Self:
         return self.filter(is_replaced=False)
 
-    def retryable(self) -> Self:
-        return self.not_replaced().filter(erased_at=None).exclude(is_retracted=True, status=ConversionStatus.FAILED)
-
     def erasable(self) -> Self:
         """Return rows that have ended, with all their adjustments, and still have what identifies a person."""
         return self.filter(status__in=ENDED, erased_at=None).exclude(adjustments__status__in=NOT_ENDED)

@@ -61,8 +61,8 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
         return self.filter(site__in=list(Site.objects.seen_by(user).values_list("pk", flat=True)))
 
     def retryable(self) -> Self:
-        """Leave out failed rows that must not be sent again; each queue has its own."""
-        raise NotImplementedError
+        """Leave out what must not be sent again; each model says what that is."""
+        return self.exclude(self.model.NOT_RETRIED)
 
     def waiting(self) -> Self:
         return self.filter(status__in=WAITING)

@@ -23,6 +23,8 @@ class Uploadable(LifecycleModel):
 
     # The columns that an upload sends, and those that settling needs; the others are loaded on access.
     SENT: ClassVar[tuple[str, ...]]
+    # The rows that no verb sends again. Of the row's own columns only, which a verb reads again under its lock.
+    NOT_RETRIED: ClassVar[Q]
 
     site: models.ForeignKey[Site, Site]
     status = models.CharField(max_length=10, choices=ConversionStatus, default=ConversionStatus.QUEUED, editable=False)
