@@ -3,6 +3,7 @@
 import io
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, cast
 from uuid import UUID
 
@@ -23,7 +24,7 @@ from orchestrator.errors import PERMANENT_CODES, Code
 from orchestrator.models import Customer, Job
 from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.order import read_order
-from orchestrator.planning.fitting import fit_warning
+from orchestrator.planning.fitting import refuse_oversized
 from orchestrator.schemas import jobs as messages
 from orchestrator.schemas.orders import UNSAFE_CHARS, CustomerLookup, NewCustomer, Order
 from orchestrator.workflow import decisions
@@ -45,14 +46,14 @@ class JobsView(QueueView):
     def post(self, request: Request) -> Response:
         """Send an order.
 
-        Sending the same order again returns the same job; to have it cut again, send a new `revision`. Parts that are
-        larger than the plate are accepted; the job's `warnings` name them.
+        Sending the same order again returns the same job; to have it cut again, send a new `revision`. A part that is
+        larger than the plate is an error.
         """
         rules = decisions.require_rules()
         order = read_order(request.data, default_mode=rules.opti_mode_default)
         body = cast("dict[str, Any]", request.data)  # read_order has rejected anything else
         is_given = body.get("opti_mode") is not None
-        job, is_known = enqueue(order, mode_is_given=is_given, warning=fit_warning(order, rules))
+        job, is_known = enqueue(order, mode_is_given=is_given, check=partial(refuse_oversized, rules=rules))
         return Response({"job": presenters.present_job(job), "deduplicated": is_known}, status=200 if is_known else 201)
 
     @endpoint(messages.JobPage, query=messages.CuttingJobsQuery)

@@ -1,7 +1,6 @@
 """Turns a validated order into a job. The same order is the same job."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
 
 from django.db import transaction
 
@@ -16,10 +15,13 @@ from orchestrator.states import Mode
 BELL = "orchestrator"
 
 
-def enqueue(order: Order, *, mode_is_given: bool = True, warning: Mapping[str, Any] | None = None) -> tuple[Job, bool]:
-    """Return the order's job, and whether it existed before; `warning` holds the columns of what was noticed about it.
+def enqueue(
+    order: Order, *, mode_is_given: bool = True, check: Callable[[Order], None] | None = None
+) -> tuple[Job, bool]:
+    """Return the order's job, and whether it existed before.
 
-    The unique index decides: of two requests with the same order, one inserts.
+    The unique index decides: of two requests with the same order, one inserts. `check` may raise to refuse a new order;
+    one that exists stays the same job, also when the rules have changed since.
     """
     payload = canonical(order)
     job = Job(
@@ -32,7 +34,6 @@ def enqueue(order: Order, *, mode_is_given: bool = True, warning: Mapping[str, A
         payload_hash=payload_hash(payload),
         part_count=len(order.parts),
         priority=Priority[order.priority.upper()],
-        **(warning or {}),
     )
     with transaction.atomic():
         # An order without a mode is the same order even if the default mode has changed since.
@@ -44,6 +45,8 @@ def enqueue(order: Order, *, mode_is_given: bool = True, warning: Mapping[str, A
         is_known = stored.pk != job.pk
         if is_known:
             Event.objects.record(stored, "JOB_DEDUP", message="The same order was sent again.")
+        elif check:
+            check(order)
         ring()
     return stored, is_known
 

@@ -1,16 +1,40 @@
-"""Finds the parts of an order that its plate is too small for. They are flagged, not refused: the plate may change."""
+"""Finds the parts of an order that its plate is too small for.
+
+New orders with such parts are refused. The rules may change later, so a job is looked at again when it is prepared, and
+then such parts are only flagged.
+"""
 
 from decimal import Decimal
 from typing import Any
 
+from kilit.api.messages import FieldError
 from orchestrator.errors import WarningCode
 from orchestrator.planning.plan import millimetres
-from orchestrator.schemas.orders import Order, Part, PlateSize, plain
+from orchestrator.schemas.orders import InvalidOrder, Order, OrderMessage, Part, PlateSize, plain
 from orchestrator.schemas.rules import Rules
 
 MOST_NAMED = 100
 ALONG_LENGTH, ALONG_WIDTH = 1, 2  # where the grain runs; other parts may be turned
 NO_WARNING: dict[str, Any] = {"warning_code": "", "warning_details": None}
+
+
+def refuse_oversized(order: Order, rules: Rules) -> None:
+    """Raise InvalidOrder if parts cannot be cut from the plate; without a plate size nothing is known."""
+    plate = order.plate_size or rules.default_plate_size
+    if plate is None:
+        return
+    too_large = [(number, part) for number, part in enumerate(order.parts) if not fits(part, plate, rules)]
+    if too_large:
+        errors = [_fault(number, part, plate, rules) for number, part in too_large[: OrderMessage.most_errors]]
+        raise InvalidOrder(errors, len(too_large))
+
+
+def _fault(number: int, part: Part, plate: PlateSize, rules: Rules) -> FieldError:
+    size = " × ".join(plain(millimetres(side, rules)) for side in (part.length_cm, part.width_cm))
+    trim = plain(_trim(part, rules))
+    reason = ", because its grain does not allow it to be turned" if any(_ways(part, plate, rules)) else ""
+    message = f"Part {part.id}, {size} mm, is larger than the plate of {_size(plate)} less {trim} mm of trim{reason}."
+    return {"field": f"parts.{number}", "message": message}
 
 
 def fit_warning(order: Order, rules: Rules) -> dict[str, Any]:
@@ -19,19 +43,30 @@ def fit_warning(order: Order, rules: Rules) -> dict[str, Any]:
     names = [part.id for part in order.parts if not fits(part, plate, rules)] if plate else []
     if not plate or not names:
         return NO_WARNING
-    size = f"{plain(plate.width_mm)} × {plain(plate.height_mm)} mm"
-    details = {"plate": size, "parts": names[:MOST_NAMED], "beyond": max(0, len(names) - MOST_NAMED)}
+    details = {"plate": _size(plate), "parts": names[:MOST_NAMED], "beyond": max(0, len(names) - MOST_NAMED)}
     return {"warning_code": WarningCode.PART_EXCEEDS_PLATE, "warning_details": details}
 
 
 def fits(part: Part, plate: PlateSize, rules: Rules) -> bool:
     """Return whether a plate, less the trim, is large enough; the grain of a plate runs along its longer side."""
-    trim = rules.trim_by_thickness.get(part.thickness_mm, Decimal(0))
-    short, long = (side - trim for side in sorted((plate.width_mm, plate.height_mm)))
-    length, width = millimetres(part.length_cm, rules), millimetres(part.width_cm, rules)
+    lengthwise, crosswise = _ways(part, plate, rules)
     grain = rules.grain_mapping.get(str(part.grain), 0)
-    lengthwise = length <= long and width <= short
-    crosswise = width <= long and length <= short
     if grain == ALONG_LENGTH:
         return lengthwise
     return crosswise if grain == ALONG_WIDTH else lengthwise or crosswise
+
+
+def _ways(part: Part, plate: PlateSize, rules: Rules) -> tuple[bool, bool]:
+    """Return whether a part fits with its length along the longer side of the plate, and whether with its width."""
+    trim = _trim(part, rules)
+    short, long = (side - trim for side in sorted((plate.width_mm, plate.height_mm)))
+    length, width = millimetres(part.length_cm, rules), millimetres(part.width_cm, rules)
+    return length <= long and width <= short, width <= long and length <= short
+
+
+def _trim(part: Part, rules: Rules) -> Decimal:
+    return rules.trim_by_thickness.get(part.thickness_mm, Decimal(0))
+
+
+def _size(plate: PlateSize) -> str:
+    return f"{plain(plate.width_mm)} × {plain(plate.height_mm)} mm"

@@ -1,4 +1,4 @@
-"""Parts that are larger than the plate are accepted and flagged: in the API, list, page and dashboard."""
+"""Parts that are larger than the plate are refused by name; what the rules made too large since is flagged."""
 
 import json
 
@@ -8,10 +8,11 @@ from kilit.problems.registry import find_problems
 from orchestrator.models import Job
 from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.order import read_order
-from orchestrator.planning.fitting import NO_WARNING, fit_warning
+from orchestrator.planning.fitting import NO_WARNING, fit_warning, refuse_oversized
+from orchestrator.schemas.orders import InvalidOrder
 from orchestrator.schemas.rules import Rules
 from orchestrator.workflow.runner import tick
-from tests.support.cutting_jobs import GOVDE, make_job, order_body
+from tests.support.cutting_jobs import GOVDE, error, make_job, order_body
 from tests.support.cutting_rules import SHIPPED, rules_with
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +34,10 @@ def part(length: float, width: float, grain: int = 0) -> dict:
 
 def large_job(**changes) -> Job:
     order = read_order(order_body(parts=[GOVDE, LARGE], **changes), default_mode="C")
-    return enqueue(order, warning=fit_warning(order, rules_with()))[0]
+    job = enqueue(order)[0]
+    Job.objects.filter(pk=job.pk).update(**fit_warning(order, rules_with()))
+    job.refresh_from_db()
+    return job
 
 
 @pytest.mark.parametrize(
@@ -67,24 +71,47 @@ def test_without_a_plate_or_a_trim_nothing_more_is_claimed_than_is_known() -> No
     assert warned({**part(280, 210), "thickness_mm": 33}) == []
 
 
-def test_the_api_accepts_such_an_order_and_names_its_parts(api) -> None:
+def refused(*parts, rules: Rules | None = None, **changes) -> list[str]:
+    order = read_order(order_body(parts=list(parts), **changes), default_mode="C")
+    with pytest.raises(InvalidOrder) as refusal:
+        refuse_oversized(order, rules or rules_with())
+    return refusal.value.lines
+
+
+def test_a_part_that_cannot_be_placed_is_refused_by_name(api) -> None:
     answer = api.post("jobs", order_body(parts=[GOVDE, LARGE]))
 
-    assert answer.status_code == 201
-    expected = {"code": "W_PART_EXCEEDS_PLATE", "message": f"{MESSAGE}.", "parts": ["door"]}
-    assert answer.json()["job"]["warnings"] == [expected]
-    again = api.post("jobs", order_body(parts=[GOVDE, LARGE]))
-    assert (again.status_code, again.json()["job"]["warnings"]) == (200, [expected])
-    assert api.post("jobs", order_body()).json()["job"]["warnings"] == []
+    assert (answer.status_code, error(answer)["code"]) == (422, "E_VALIDATION")
+    assert error(answer)["faults"] == [
+        "parts.1: Part door, 3000 × 400 mm, is larger than the plate of 2100 × 2800 mm less 10 mm of trim."
+    ]
+    assert not Job.objects.exists()
+
+
+def test_a_part_that_would_fit_when_turned_says_that_its_grain_forbids_it() -> None:
+    (fault,) = refused(part(209, 279, grain=1))
+
+    assert fault.startswith("parts.0: Part p, 2090 × 2790 mm, is larger than the plate of 2100 × 2800 mm")
+    assert fault.endswith(", because its grain does not allow it to be turned.")
 
 
 def test_very_many_parts_are_counted_beyond_a_hundred(api) -> None:
     parts = [{**LARGE, "id": f"p{number}"} for number in range(105)]
 
-    (warning,) = api.post("jobs", order_body(parts=parts)).json()["job"]["warnings"]
+    refusal = error(api.post("jobs", order_body(parts=parts)))
 
-    assert len(warning["parts"]) == 100
-    assert warning["message"].endswith("p99 and 5 more.")
+    assert (len(refusal["faults"]), refusal["faults_beyond"]) == (100, 5)
+
+
+def test_an_order_that_was_accepted_before_is_still_the_same_job(api) -> None:
+    job = large_job()
+
+    answer = api.post("jobs", order_body(parts=[GOVDE, LARGE]))
+
+    assert (answer.status_code, answer.json()["job"]["id"]) == (200, str(job.pk))
+    expected = {"code": "W_PART_EXCEEDS_PLATE", "message": f"{MESSAGE}.", "parts": ["door"]}
+    assert answer.json()["job"]["warnings"] == [expected]
+    assert api.post("jobs", order_body()).json()["job"]["warnings"] == []
 
 
 def test_page_and_list_flag_the_parts_by_name(make_person) -> None:
