@@ -15,6 +15,7 @@ class OrchestratorConfig(AppConfig):
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
         from orchestrator import webhooks  # noqa: PLC0415
+        from orchestrator.models import OrderDraft  # noqa: PLC0415
         from orchestrator.orders import enqueue  # noqa: PLC0415
         from orchestrator.saw.saw_handover import release_lapsed  # noqa: PLC0415
         from orchestrator.workflow import operations, runner  # noqa: PLC0415
@@ -26,6 +27,12 @@ class OrchestratorConfig(AppConfig):
             every=timedelta(seconds=30),
             run=lambda: f"Released {release_lapsed()}.",
             about=_("Releases cutting jobs of dead runners."),
+        )
+        register_sweep(
+            "orchestrator_forget_drafts",
+            every=timedelta(days=1),
+            run=lambda: f"Deleted {OrderDraft.objects.forget_old()}.",
+            about=_("Deletes drafts of orders that were not sent or changed for 90 days."),
         )
         if settings.FLOOR_IS_HERE:
             register_doorbell(enqueue.BELL, is_due=runner.is_due, answer=runner.answer)

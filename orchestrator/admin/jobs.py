@@ -125,6 +125,7 @@ class JobAdmin(PriorityAdmin, PausableQueueAdmin):
             **super().detail_context(row),
             **columns.part_table(row.payload["parts"][:MOST_PARTS_SHOWN], row),
             "parts_beyond": max(0, row.part_count - MOST_PARTS_SHOWN),
+            "order_files": row.order_files.defer("content").order_by("pk"),
             "solution_files": row.solution_files.defer("content").order_by("name") if row.xml_sha256 else [],
             "plans": drawn_plans(row),
             "figures": columns.figures(row.solution if row.xml_sha256 else None),
@@ -172,6 +173,13 @@ class JobAdmin(PriorityAdmin, PausableQueueAdmin):
             raise Http404
         return download(file.name, bytes(file.content), "application/xml")
 
+    def order_file(self, request: HttpRequest, object_id: str, number: int) -> HttpResponse:
+        job = self.get_object(request, unquote(object_id))
+        file = job and job.order_files.filter(pk=number).first()
+        if not file or not self.has_view_permission(request, job):
+            raise Http404
+        return download(file.name, bytes(file.content), "application/octet-stream")
+
     def sheet_file(self, request: HttpRequest, object_id: str, number: int) -> HttpResponse:
         job = self.get_object(request, unquote(object_id))
         if job is None or not self.has_view_permission(request, job) or number >= len(job.files):
@@ -186,6 +194,9 @@ class JobAdmin(PriorityAdmin, PausableQueueAdmin):
         view = self.admin_site.admin_view
         return [
             path("<path:object_id>/add-customer/", view(self.add_customer), name="orchestrator_job_add_customer"),
+            path(
+                "<path:object_id>/order-file/<int:number>/", view(self.order_file), name="orchestrator_job_order_file"
+            ),
             path("<path:object_id>/sheet/<int:number>/", view(self.sheet_file), name="orchestrator_job_sheet"),
             path("<path:object_id>/solution/<int:number>/", view(self.solution_file), name="orchestrator_job_solution"),
             *super().get_urls(),
