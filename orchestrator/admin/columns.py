@@ -117,14 +117,14 @@ PART_COLUMNS = {
     "edge_lo": "Lo",
     "edge_sx": "Sx",
     "edge_dx": "Dx",
-    "iidesc": gettext_lazy("Description"),
+    "iidesc": gettext_lazy("Drill code"),
     "desc1": gettext_lazy("Note"),
-    "delik_kodu": gettext_lazy("Holes"),
 }
 
 
 def part_table(parts: list[dict[str, Any]], job: Job) -> dict[str, Any]:
     """Return the parts as a table; those that are larger than the plate have a badge."""
+    parts = [{"iidesc": part["delik_kodu"], **part} if "delik_kodu" in part else part for part in parts]
     names = [name for name in PART_COLUMNS if any(part.get(name) is not None for part in parts)]
     too_large = {*(job.warning_details or {}).get("parts", [])} if job.warning_code else set()
     mark = badge(_("too large"), "warning") if too_large else ""

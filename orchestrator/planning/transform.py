@@ -60,7 +60,7 @@ def transform_part(part: Part, rules: Rules) -> tuple[Row, bool]:
         grain=grain,
         idesc=f"{part.part_type}_{part.id}_TRIM_{trim.quantize(CENTS, ROUND_HALF_UP)}",
         **edges,
-        iidesc=part.iidesc,
+        iidesc=part.drill_code,
         desc1=part.desc1,
     )
     return row, backing and had_edges

@@ -146,9 +146,9 @@ class Part(Message):
     edge_lo: Text32 | None = None
     edge_sx: Text32 | None = None
     edge_dx: Text32 | None = None
-    iidesc: Text200 | None = None
+    iidesc: Annotated[Text200 | None, Field(description="The drill code.")] = None
     desc1: Text200 | None = None
-    delik_kodu: Text64 | None = None
+    delik_kodu: Annotated[Text64 | None, Field(description="Another name for `iidesc`.")] = None
 
     @field_validator("id")
     @classmethod
@@ -158,6 +158,19 @@ class Part(Message):
             raise invalid(f"{value!r} is the id of an earlier part.")
         earlier.add(value)
         return value
+
+    @field_validator("delik_kodu")
+    @classmethod
+    def is_the_drill_code(cls, value: str | None, info: ValidationInfo) -> str | None:
+        iidesc = info.data.get("iidesc")
+        if value and iidesc and value != iidesc:
+            raise invalid(f"Another name for iidesc, which is {iidesc!r}.")
+        return value
+
+    @property
+    def drill_code(self) -> str | None:
+        """Return what `[P_IIDESC]` gets; stored orders may have two codes, and their sheets had `iidesc`."""
+        return self.iidesc or self.delik_kodu
 
 
 EXAMPLE = {

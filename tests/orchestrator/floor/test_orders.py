@@ -96,6 +96,7 @@ def test_what_is_no_phone_is_refused(phone: Any) -> None:
         ({"desc1": "a\u202eb"}, "desc1: Control characters and broken Unicode are not allowed."),
         ({"edge_up": ""}, "edge_up: This may not be empty."),
         ({"delik_kodu": 5}, "delik_kodu: Expected a string."),
+        ({"delik_kodu": "D5", "iidesc": "D35"}, "delik_kodu: Another name for iidesc, which is 'D35'."),
     ],
 )
 def test_an_error_is_reported_with_its_path(changes: dict[str, Any], fault: str) -> None:

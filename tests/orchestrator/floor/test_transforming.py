@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import Code, JobError
-from orchestrator.orders.order import read_order
+from orchestrator.orders.order import canonical, order_from, payload_hash, read_order
 from orchestrator.planning.plan import Plan, Row
 from orchestrator.planning.rules import current_rules
 from orchestrator.planning.transform import millimetres, transform
@@ -194,3 +194,26 @@ def test_batches_by_type_colour_and_thickness_first_appearance_first_nothing_mer
         ("GOVDE", "Beyaz", 8, 1),
         ("GOVDE", "beyaz", 18, 1),
     ]
+
+
+@pytest.mark.parametrize(
+    "sent", [{"delik_kodu": "D35"}, {"iidesc": "D35"}, {"iidesc": "D35", "delik_kodu": " D35 "}], ids=str
+)
+def test_the_drill_code_has_two_names_and_one_column(sent: dict[str, str]) -> None:
+    assert row_of({**GOVDE, **sent}).iidesc == "D35"
+
+
+def test_a_stored_order_with_two_drill_codes_keeps_the_one_that_its_sheets_have() -> None:
+    stored = canonical(read_order(order_body(parts=[{**GOVDE, "iidesc": "D35"}]), default_mode="C"))
+    stored["parts"][0]["delik_kodu"] = "D5"
+
+    (batch,) = transform(order_from(stored), current_rules()).batches
+
+    assert batch.rows[0].iidesc == "D35"
+
+
+def test_a_drill_code_does_not_change_which_order_it_is() -> None:
+    order = read_order(order_body(parts=[{**GOVDE, "delik_kodu": "D35"}]), default_mode="C")
+
+    # As it was before the drill code was written to the sheet: a client that sends it again gets the same job.
+    assert payload_hash(canonical(order)) == "9c1d262a147da02c666b4274a15dd6d030714aee6923fd7427424a40b57e660d"
