@@ -54,6 +54,7 @@ class Job(LongJobModel):
     backing_edge_reset_count = models.PositiveIntegerField(_("backing parts with edges removed"), null=True)
     files = models.JSONField(default=list, help_text="Sheets in the import folder: name and sha256.")
     solution = models.JSONField(null=True, help_text="Figures of the best solution.")
+    figures = models.JSONField(null=True, help_text="Areas, edges and amounts, fixed when the job was finished.")
     xml_sha256 = models.CharField(max_length=64, blank=True, help_text="Of the solution that belongs to the files.")
     delivery_names = models.JSONField(default=list, help_text="Every name under which the saw may have received it.")
     # Times of the current attempt. The first is read from the clock that stamps files in the export folder, because it
@@ -120,6 +121,8 @@ class Job(LongJobModel):
             models.Index(fields=["status", "id"], name="job_in_state"),
             models.Index(fields=["customer_phone", "id"], name="job_of_phone"),
             models.Index(fields=["opti_mode", "id"], name="job_of_mode"),
+            # The bookkeeper's file has the jobs of a time span.
+            models.Index(fields=["finished_at", "id"], condition=Q(finished_at__isnull=False), name="job_finished"),
             # Operators search by the beginning of an order id, a phone or a name.
             prefix_index("job_order_id_prefix", "order_id"),
             prefix_index("job_phone_prefix", "customer_phone"),
@@ -163,8 +166,8 @@ class Job(LongJobModel):
         self.refresh_from_db()
         return self
 
-    def finish(self) -> Self:
-        return self.move_held("finish", finished_at=Now(), **no_lease())
+    def finish(self, *, figures: dict[str, Any] | None = None) -> Self:
+        return self.move_held("finish", finished_at=Now(), figures=figures, **no_lease())
 
     def hold(self, error: JobError) -> Self:
         return self.move_held("hold", **failure(error), **no_lease())

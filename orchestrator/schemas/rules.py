@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Val
 
 from kilit.api.messages import Expected, Message, invalid
 from orchestrator.schemas.orders import OptiMode, PlateSize
+from orchestrator.schemas.prices import ANY, Prices, exact
 
 A_DAY_OF_MINUTES = 24 * 60
 
@@ -34,10 +35,6 @@ def check_merging(policy: dict[str, Any]) -> dict[str, Any]:
     if policy.get("defaultDisabled") is not True:
         raise invalid("Parts are never merged, so defaultDisabled must be true.")
     return policy
-
-
-def exact(value: Any) -> Any:
-    return Decimal(value) if type(value) is int else value
 
 
 Positive = Annotated[
@@ -84,6 +81,7 @@ class Rules(Message):
         dict[str, Any], AfterValidator(check_merging), Field(alias="mergePolicy", default_factory=dict)
     ]
     xml_expected: Literal["job", "batch"] = "job"
+    prices: Prices | None = None
 
     @field_validator("retry_backoff")
     @classmethod
@@ -91,3 +89,11 @@ class Rules(Message):
         if len(backoff) < info.data.get("retry_count_max", 0):
             raise invalid("Needs a time for each of retry_count_max retries.")
         return backoff
+
+    @field_validator("prices")
+    @classmethod
+    def has_known_edges(cls, prices: Prices | None, info: ValidationInfo) -> Prices | None:
+        known = [name for name, mm in info.data.get("edge_mapping", {}).items() if mm is not None]
+        if known and prices and (unknown := [name for name in prices.edge_per_metre if name not in (*known, ANY)]):
+            raise invalid(f"edgePerMetre has {', '.join(unknown)}. Expected names of edgeMapping: {', '.join(known)}.")
+        return prices

@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 from orchestrator.errors import HOLD_CODES, Code, JobError
+from orchestrator.figures.job_figures import figures_of, to_json
 from orchestrator.files.exchange import folder_errors
 from orchestrator.files.folders import Folders
 from orchestrator.models import Customer, Job
@@ -158,7 +159,9 @@ def fill_inbox(job: Job, folders: Folders) -> None:
 
 
 def finish(job: Job, _: KeepAlive) -> None:
-    job.finish()
+    """Close the job, and fix its amounts: later prices change nothing about it."""
+    figures = figures_of(job)
+    job.finish(figures=to_json(figures) if figures else None)
 
 
 STEPS: dict[str, Step] = {

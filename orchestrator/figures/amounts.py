@@ -1,0 +1,146 @@
+"""What a job costs by the prices of the rules.
+
+Each line is its quantity, rounded to a thousandth, times its price, rounded half up to a hundredth. Net is the sum of
+the lines, VAT is rounded once, on the net. While one price is missing there is no total: it would be too low.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from itertools import accumulate, pairwise
+from typing import Literal
+
+from orchestrator.figures.measures import Measures, material_name, rounded
+from orchestrator.schemas.orders import plain
+from orchestrator.schemas.prices import Prices
+
+CENT = Decimal("0.01")
+
+LineKind = Literal["boards", "edge", "cuts", "machine"]
+# From the solution's boards, or before there is one from the area of the parts and `wastePercent`, without what only
+# a solution knows: cuts and machine time.
+Basis = Literal["solution", "estimate"]
+
+
+@dataclass(frozen=True)
+class AmountLine:
+    """What is charged; without a price it has no amount."""
+
+    kind: LineKind
+    name: str  # the material with its thickness, or the edge
+    quantity: Decimal
+    unit: Literal["m²", "m", "pcs", "min"]
+    unit_price: Decimal | None
+    amount: Decimal | None
+
+
+@dataclass(frozen=True)
+class MissingAmount:
+    """What keeps the amounts from a total: an entry of `prices`, or a figure that the solution does not have."""
+
+    source: Literal["prices", "solution"]
+    section: str  # as rules.json or the API's `solution` calls it
+    entry: str = ""
+
+    def __str__(self) -> str:
+        where = "The rules have no price" if self.source == "prices" else "The solution has no figure"
+        return f"{where}: {' '.join(filter(None, [self.section, self.entry]))}."
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """Without VAT, except `vat` and `gross`; the totals are None while something is missing."""
+
+    currency: str
+    basis: Basis
+    waste_percent: Decimal | None  # of an estimate
+    lines: tuple[AmountLine, ...]
+    missing: tuple[MissingAmount, ...]
+    vat_percent: Decimal
+    net: Decimal | None
+    vat: Decimal | None
+    gross: Decimal | None
+
+
+def price(measures: Measures, prices: Prices, *, basis: Basis) -> Amounts:
+    lines: list[AmountLine] = []
+    missing: list[MissingAmount] = []
+    for found in [*_boards(measures, prices, basis), *_edges(measures, prices), *_saw(measures, prices, basis)]:
+        (lines if isinstance(found, AmountLine) else missing).append(found)  # type: ignore[arg-type]
+    net = vat = None
+    if not missing:
+        net = sum((line.amount for line in lines if line.amount is not None), Decimal(0)).quantize(CENT)
+        vat = (net * prices.vat_percent / 100).quantize(CENT, ROUND_HALF_UP)
+    return Amounts(
+        prices.currency,
+        basis,
+        prices.waste_percent if basis == "estimate" else None,
+        tuple(lines),
+        tuple(missing),
+        prices.vat_percent,
+        net,
+        vat,
+        net + vat if net is not None and vat is not None else None,
+    )
+
+
+def _boards(measures: Measures, prices: Prices, basis: Basis) -> Iterator[AmountLine | MissingAmount]:
+    areas = _board_areas(measures, prices, basis)
+    if areas is None:
+        yield MissingAmount("solution", "boards_m2") if basis == "solution" else MissingAmount("prices", "wastePercent")
+        return
+    for material, area in zip(measures.materials, areas, strict=True):
+        found = prices.of_board(material.material_code, plain(material.thickness_mm))
+        yield line("boards", material_name(material), area, "m²", found)
+        if found is None:
+            yield MissingAmount("prices", "boardPerM2", material.material_code)
+
+
+def _board_areas(measures: Measures, prices: Prices, basis: Basis) -> list[Decimal] | None:
+    """Return the boards of each material.
+
+    The solution has one figure for all: it is shared by the area of the parts. The sums are rounded, not the shares,
+    so the shares add up to the figure and none is negative.
+    """
+    if basis == "estimate":
+        if prices.waste_percent is None:
+            return None
+        factor = 1 + prices.waste_percent / 100
+        return [rounded(material.area_m2 * factor) for material in measures.materials]
+    if measures.boards_m2 is None:
+        return None
+    areas = [material.area_m2 for material in measures.materials]
+    weights = areas if measures.parts_m2 else [Decimal(1)] * len(areas)  # all parts are tiny
+    *sums, total = accumulate(weights, initial=Decimal(0))
+    shares = [*(rounded(measures.boards_m2 * each / total) for each in sums), measures.boards_m2]
+    return [after - before for before, after in pairwise(shares)]
+
+
+def _edges(measures: Measures, prices: Prices) -> Iterator[AmountLine | MissingAmount]:
+    for each in measures.edges:
+        found = prices.of_edge(each.edge)
+        yield line("edge", each.edge, each.metres, "m", found)
+        if found is None:
+            yield MissingAmount("prices", "edgePerMetre", each.edge)
+
+
+def _saw(measures: Measures, prices: Prices, basis: Basis) -> Iterator[AmountLine | MissingAmount]:
+    if basis == "estimate":
+        return
+    if prices.per_cut is not None:
+        if measures.cuts is None:
+            yield MissingAmount("solution", "cuts")
+        else:
+            yield line("cuts", "", Decimal(measures.cuts), "pcs", prices.per_cut)
+    if prices.per_machine_minute is not None:
+        if measures.machine_minutes is None:
+            yield MissingAmount("solution", "time_s")
+        else:
+            yield line("machine", "", measures.machine_minutes, "min", prices.per_machine_minute)
+
+
+def line(
+    kind: LineKind, name: str, quantity: Decimal, unit: Literal["m²", "m", "pcs", "min"], unit_price: Decimal | None
+) -> AmountLine:
+    amount = (quantity * unit_price).quantize(CENT, ROUND_HALF_UP) if unit_price is not None else None
+    return AmountLine(kind, name, quantity, unit, unit_price, amount)

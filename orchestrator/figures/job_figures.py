@@ -1,0 +1,50 @@
+"""The figures of a job: fixed when it is finished, computed by the rules in force before that."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from orchestrator.errors import JobError
+from orchestrator.figures.amounts import Amounts, price
+from orchestrator.figures.measures import Measures, measure
+from orchestrator.models import Job
+from orchestrator.orders.order import order_from
+from orchestrator.planning.rules import current_rules
+from orchestrator.schemas.orders import Order
+from orchestrator.schemas.rules import Rules
+
+
+@dataclass(frozen=True)
+class JobFigures(Measures):
+    """Fixed figures were stored when the job was finished; others change with the rules."""
+
+    is_fixed: bool = False
+    amounts: Amounts | None = None  # None without prices in the rules
+
+
+STORED = TypeAdapter(JobFigures)
+
+
+def compute(order: Order, rules: Rules, solution: Mapping[str, Any] | None = None) -> JobFigures:
+    """Return the figures by these rules; without a solution the amounts are an estimate."""
+    found = measure(order, rules, solution)
+    amounts = price(found, rules.prices, basis="estimate" if solution is None else "solution") if rules.prices else None
+    return JobFigures(**vars(found), amounts=amounts)
+
+
+def figures_of(job: Job) -> JobFigures | None:
+    if job.figures is not None:
+        return STORED.validate_python(job.figures | {"is_fixed": True})
+    try:
+        rules = current_rules()
+    except JobError:
+        return None
+    return compute(order_from(job.payload), rules, (job.solution or {}) if job.xml_sha256 else None)
+
+
+def to_json(figures: JobFigures) -> dict[str, Any]:
+    """Return the figures as the API and the database have them: decimals as strings."""
+    found: dict[str, Any] = STORED.dump_python(figures, mode="json")
+    return found

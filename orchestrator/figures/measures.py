@@ -1,0 +1,108 @@
+"""What an order needs and what its solution uses: pieces, areas, edge band, boards, cuts, minutes; never a float."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+from orchestrator.planning.plan import millimetres
+from orchestrator.schemas.orders import Order, Part, plain
+from orchestrator.schemas.rules import Rules
+
+THOUSANDTH, TENTH = Decimal("0.001"), Decimal("0.1")
+MM2_PER_M2, MM_PER_METRE, SECONDS_PER_MINUTE = 1_000_000, 1_000, 60
+# The sides that run along a part's length; the others run along its width.
+ALONG_LENGTH, ALONG_WIDTH = ("edge_up", "edge_lo"), ("edge_sx", "edge_dx")
+
+
+@dataclass(frozen=True)
+class MaterialArea:
+    """The parts of one material and thickness."""
+
+    material_code: str
+    thickness_mm: Decimal
+    pieces: int
+    area_m2: Decimal
+
+
+@dataclass(frozen=True)
+class EdgeLength:
+    """One kind of edge band, by its name in the rules."""
+
+    edge: str
+    metres: Decimal
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Quantities are rounded half up to a thousandth, each before it is added to others."""
+
+    pieces: int
+    parts_m2: Decimal
+    materials: tuple[MaterialArea, ...]
+    edges: tuple[EdgeLength, ...]
+    # From the solution; None without one, or if it does not say.
+    boards_m2: Decimal | None = None
+    drops_m2: Decimal | None = None
+    yield_percent: Decimal | None = None  # how much of the boards becomes parts
+    cuts: int | None = None
+    machine_minutes: Decimal | None = None
+
+
+def measure(order: Order, rules: Rules, solution: Mapping[str, Any] | None = None) -> Measures:
+    """Measure an order by the sizes and edges that its sheets have, and by the figures of its solution."""
+    pieces: dict[tuple[str, Decimal], int] = defaultdict(int)
+    areas: dict[tuple[str, Decimal], Decimal] = defaultdict(Decimal)
+    edges: dict[str, Decimal] = defaultdict(Decimal)
+    for part in order.parts:
+        material = part.material_code, part.thickness_mm
+        length, width = millimetres(part.length_cm, rules), millimetres(part.width_cm, rules)
+        pieces[material] += part.quantity
+        areas[material] += length * width * part.quantity
+        for edge, side in _edges(part, rules, length, width):
+            edges[edge] += side * part.quantity
+    materials = tuple(
+        MaterialArea(*material, pieces[material], rounded(area / MM2_PER_M2)) for material, area in areas.items()
+    )
+    return Measures(
+        sum(pieces.values()),
+        parts_m2 := sum((each.area_m2 for each in materials), Decimal(0)),
+        materials,
+        tuple(EdgeLength(edge, rounded(side / MM_PER_METRE)) for edge, side in sorted(edges.items())),
+        **_of_solution(solution or {}, parts_m2),
+    )
+
+
+def _edges(part: Part, rules: Rules, length: Decimal, width: Decimal) -> list[tuple[str, Decimal]]:
+    """Return each edge that is banded, and how long it is; a backing has none, whatever was ordered."""
+    if part.part_type == "ARKALIK":
+        return []
+    sides = [(getattr(part, side), length) for side in ALONG_LENGTH] + [
+        (getattr(part, side), width) for side in ALONG_WIDTH
+    ]
+    # A name that the rules do not know (any more) is a band, too.
+    return [(name, side) for name, side in sides if name is not None and rules.edge_mapping.get(name, name) is not None]
+
+
+def _of_solution(solution: Mapping[str, Any], parts_m2: Decimal) -> dict[str, Any]:
+    boards, drops, seconds = (_amount(solution, name) for name in ("boards_m2", "drops_m2", "time_s"))
+    return {
+        "boards_m2": boards,
+        "drops_m2": drops,
+        "yield_percent": (parts_m2 * 100 / boards).quantize(TENTH, ROUND_HALF_UP) if boards else None,
+        "cuts": solution.get("cuts"),
+        "machine_minutes": rounded(seconds / SECONDS_PER_MINUTE) if seconds is not None else None,
+    }
+
+
+def _amount(solution: Mapping[str, Any], name: str) -> Decimal | None:
+    return rounded(Decimal(solution[name])) if solution.get(name) is not None else None
+
+
+def rounded(quantity: Decimal) -> Decimal:
+    return quantity.quantize(THOUSANDTH, ROUND_HALF_UP)
+
+
+def material_name(material: MaterialArea) -> str:
+    return f"{material.material_code} {plain(material.thickness_mm)} mm"
