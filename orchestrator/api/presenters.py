@@ -7,6 +7,7 @@ from kilit.api.presenting import present
 from kilit.lock.models import Event
 from kilit.lock.priorities import Priority
 from orchestrator.errors import WarningCode
+from orchestrator.figures.job_figures import figures_of, to_json
 from orchestrator.filters import FILTERS
 from orchestrator.models import Job
 from orchestrator.schemas.jobs import AuditLine, CuttingJobsQuery, JobShown, JobWarning, JobWhole
@@ -31,13 +32,14 @@ def present_warning(job: Job) -> JobWarning | None:
 def present_job_detail(job: Job) -> dict[str, Any]:
     solution = job.solution if job.xml_sha256 else None
     audit = [present(event, AuditLine) for event in Event.objects.history(job)]
-    return present_job(job, JobWhole, solution=solution, audit=audit)
+    figures = figures_of(job)
+    return present_job(job, JobWhole, solution=solution, figures=figures and to_json(figures), audit=audit)
 
 
 def job_page(query: CuttingJobsQuery) -> dict[str, Any]:
     """Return a page of jobs, newest first, and the cursor of the next; ids never change, so pages are stable."""
     filters = {"status": query.state.value} if query.state else {}
-    jobs = FILTERS.apply(Job.objects.defer("payload"), filters).order_by(*FILTERS.ordering(filters), "-id")
+    jobs = FILTERS.apply(Job.objects.defer("payload", "figures"), filters).order_by(*FILTERS.ordering(filters), "-id")
     jobs = jobs.filter(order_id=query.order_id) if query.order_id else jobs
     jobs = jobs.filter(pk__lt=query.cursor) if query.cursor else jobs
     found = list(jobs[: query.limit + 1])

@@ -5,61 +5,16 @@ the lines, VAT is rounded once, on the net. While one price is missing there is 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from itertools import accumulate, pairwise
-from typing import Literal
 
-from orchestrator.figures.measures import Measures, material_name, rounded
+from orchestrator.figures.measures import material_name, rounded
+from orchestrator.schemas.figures import AmountLine, Amounts, Basis, LineKind, Measures, MissingAmount, Unit
 from orchestrator.schemas.orders import plain
 from orchestrator.schemas.prices import Prices
 
 CENT = Decimal("0.01")
-
-LineKind = Literal["boards", "edge", "cuts", "machine"]
-# From the solution's boards, or before there is one from the area of the parts and `wastePercent`, without what only
-# a solution knows: cuts and machine time.
-Basis = Literal["solution", "estimate"]
-
-
-@dataclass(frozen=True)
-class AmountLine:
-    """What is charged; without a price it has no amount."""
-
-    kind: LineKind
-    name: str  # the material with its thickness, or the edge
-    quantity: Decimal
-    unit: Literal["m²", "m", "pcs", "min"]
-    unit_price: Decimal | None
-    amount: Decimal | None
-
-
-@dataclass(frozen=True)
-class MissingAmount:
-    """What keeps the amounts from a total: an entry of `prices`, or a figure that the solution does not have."""
-
-    source: Literal["prices", "solution"]
-    section: str  # as rules.json or the API's `solution` calls it
-    entry: str = ""
-
-    def __str__(self) -> str:
-        where = "The rules have no price" if self.source == "prices" else "The solution has no figure"
-        return f"{where}: {' '.join(filter(None, [self.section, self.entry]))}."
-
-
-@dataclass(frozen=True)
-class Amounts:
-    """Without VAT, except `vat` and `gross`; the totals are None while something is missing."""
-
-    currency: str
-    basis: Basis
-    waste_percent: Decimal | None  # of an estimate
-    lines: tuple[AmountLine, ...]
-    missing: tuple[MissingAmount, ...]
-    vat_percent: Decimal
-    net: Decimal | None
-    vat: Decimal | None
-    gross: Decimal | None
+NO_WASTE = MissingAmount("prices", "wastePercent", "", "The rules have no wastePercent.")
 
 
 def price(measures: Measures, prices: Prices, *, basis: Basis) -> Amounts:
@@ -87,13 +42,13 @@ def price(measures: Measures, prices: Prices, *, basis: Basis) -> Amounts:
 def _boards(measures: Measures, prices: Prices, basis: Basis) -> Iterator[AmountLine | MissingAmount]:
     areas = _board_areas(measures, prices, basis)
     if areas is None:
-        yield MissingAmount("solution", "boards_m2") if basis == "solution" else MissingAmount("prices", "wastePercent")
+        yield no_figure("boards_m2") if basis == "solution" else NO_WASTE
         return
     for material, area in zip(measures.materials, areas, strict=True):
         found = prices.of_board(material.material_code, plain(material.thickness_mm))
         yield line("boards", material_name(material), area, "m²", found)
         if found is None:
-            yield MissingAmount("prices", "boardPerM2", material.material_code)
+            yield no_price("boardPerM2", material.material_code)
 
 
 def _board_areas(measures: Measures, prices: Prices, basis: Basis) -> list[Decimal] | None:
@@ -121,7 +76,7 @@ def _edges(measures: Measures, prices: Prices) -> Iterator[AmountLine | MissingA
         found = prices.of_edge(each.edge)
         yield line("edge", each.edge, each.metres, "m", found)
         if found is None:
-            yield MissingAmount("prices", "edgePerMetre", each.edge)
+            yield no_price("edgePerMetre", each.edge)
 
 
 def _saw(measures: Measures, prices: Prices, basis: Basis) -> Iterator[AmountLine | MissingAmount]:
@@ -129,18 +84,24 @@ def _saw(measures: Measures, prices: Prices, basis: Basis) -> Iterator[AmountLin
         return
     if prices.per_cut is not None:
         if measures.cuts is None:
-            yield MissingAmount("solution", "cuts")
+            yield no_figure("cuts")
         else:
             yield line("cuts", "", Decimal(measures.cuts), "pcs", prices.per_cut)
     if prices.per_machine_minute is not None:
         if measures.machine_minutes is None:
-            yield MissingAmount("solution", "time_s")
+            yield no_figure("time_s")
         else:
             yield line("machine", "", measures.machine_minutes, "min", prices.per_machine_minute)
 
 
-def line(
-    kind: LineKind, name: str, quantity: Decimal, unit: Literal["m²", "m", "pcs", "min"], unit_price: Decimal | None
-) -> AmountLine:
+def line(kind: LineKind, name: str, quantity: Decimal, unit: Unit, unit_price: Decimal | None) -> AmountLine:
     amount = (quantity * unit_price).quantize(CENT, ROUND_HALF_UP) if unit_price is not None else None
     return AmountLine(kind, name, quantity, unit, unit_price, amount)
+
+
+def no_price(section: str, entry: str) -> MissingAmount:
+    return MissingAmount("prices", section, entry, f"The rules have no price for {section} {entry}.")
+
+
+def no_figure(name: str) -> MissingAmount:
+    return MissingAmount("solution", name, "", f"The solution has no {name}.")

@@ -1,28 +1,19 @@
 """The figures of a job: fixed when it is finished, computed by the rules in force before that."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from orchestrator.errors import JobError
-from orchestrator.figures.amounts import Amounts, price
-from orchestrator.figures.measures import Measures, measure
+from orchestrator.figures.amounts import price
+from orchestrator.figures.measures import measure
 from orchestrator.models import Job
 from orchestrator.orders.order import order_from
 from orchestrator.planning.rules import current_rules
+from orchestrator.schemas.figures import JobFigures
 from orchestrator.schemas.orders import Order
 from orchestrator.schemas.rules import Rules
-
-
-@dataclass(frozen=True)
-class JobFigures(Measures):
-    """Fixed figures were stored when the job was finished; others change with the rules."""
-
-    is_fixed: bool = False
-    amounts: Amounts | None = None  # None without prices in the rules
-
 
 STORED = TypeAdapter(JobFigures)
 

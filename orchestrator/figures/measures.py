@@ -2,11 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from orchestrator.planning.plan import millimetres
+from orchestrator.schemas.figures import EdgeLength, MaterialArea, Measures
 from orchestrator.schemas.orders import Order, Part, plain
 from orchestrator.schemas.rules import Rules
 
@@ -14,40 +14,6 @@ THOUSANDTH, TENTH = Decimal("0.001"), Decimal("0.1")
 MM2_PER_M2, MM_PER_METRE, SECONDS_PER_MINUTE = 1_000_000, 1_000, 60
 # The sides that run along a part's length; the others run along its width.
 ALONG_LENGTH, ALONG_WIDTH = ("edge_up", "edge_lo"), ("edge_sx", "edge_dx")
-
-
-@dataclass(frozen=True)
-class MaterialArea:
-    """The parts of one material and thickness."""
-
-    material_code: str
-    thickness_mm: Decimal
-    pieces: int
-    area_m2: Decimal
-
-
-@dataclass(frozen=True)
-class EdgeLength:
-    """One kind of edge band, by its name in the rules."""
-
-    edge: str
-    metres: Decimal
-
-
-@dataclass(frozen=True)
-class Measures:
-    """Quantities are rounded half up to a thousandth, each before it is added to others."""
-
-    pieces: int
-    parts_m2: Decimal
-    materials: tuple[MaterialArea, ...]
-    edges: tuple[EdgeLength, ...]
-    # From the solution; None without one, or if it does not say.
-    boards_m2: Decimal | None = None
-    drops_m2: Decimal | None = None
-    yield_percent: Decimal | None = None  # how much of the boards becomes parts
-    cuts: int | None = None
-    machine_minutes: Decimal | None = None
 
 
 def measure(order: Order, rules: Rules, solution: Mapping[str, Any] | None = None) -> Measures:

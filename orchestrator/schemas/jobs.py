@@ -9,6 +9,7 @@ from kilit.api.cursor import Cursor
 from kilit.api.messages import Id, Message, Time, text
 from kilit.lock.priorities import PriorityName
 from orchestrator.errors import Code, WarningCode
+from orchestrator.schemas.figures import JobFigures
 from orchestrator.states import JobState, Mode
 
 
@@ -98,6 +99,10 @@ class JobWhole(JobShown):
     backing_edge_reset_count: int | None
     files: list[SheetFile]
     solution: dict[str, Any] | None
+    figures: Annotated[
+        JobFigures | None,
+        Field(description="What it needs and costs, decimals as strings; null while there are no valid rules."),
+    ]
     xml_sha256: str | None
     delivery_names: list[str]
     payload: dict[str, Any]

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.figures.job_figures import JobFigures, compute
+from orchestrator.figures.job_figures import compute
 from orchestrator.orders.order import read_order
 from orchestrator.planning.rules import InvalidRules
+from orchestrator.schemas.figures import JobFigures
 from tests.support.cutting_rules import rules_with
 
 PRICES = {
@@ -98,18 +99,18 @@ def test_an_order_without_a_solution_has_an_estimate() -> None:
 @pytest.mark.parametrize(
     ("changes", "solution", "missing"),
     [
-        ({"boardPerM2": {"MDF-18-BYZ": 450}}, SOLUTION, "The rules have no price: boardPerM2 HDF-5."),
-        ({"edgePerMetre": {"1mm": 12}}, SOLUTION, "The rules have no price: edgePerMetre 040."),
-        ({"wastePercent": None}, None, "The rules have no price: wastePercent."),
-        ({}, SOLUTION | {"boards_m2": None}, "The solution has no figure: boards_m2."),
-        ({}, SOLUTION | {"cuts": None}, "The solution has no figure: cuts."),
+        ({"boardPerM2": {"MDF-18-BYZ": 450}}, SOLUTION, "The rules have no price for boardPerM2 HDF-5."),
+        ({"edgePerMetre": {"1mm": 12}}, SOLUTION, "The rules have no price for edgePerMetre 040."),
+        ({"wastePercent": None}, None, "The rules have no wastePercent."),
+        ({}, SOLUTION | {"boards_m2": None}, "The solution has no boards_m2."),
+        ({}, SOLUTION | {"cuts": None}, "The solution has no cuts."),
     ],
 )
 def test_what_is_missing_is_named_and_there_is_no_total(changes: Any, solution: Any, missing: str) -> None:
     amounts = figures(*PARTS, solution=solution, prices=PRICES | changes).amounts
 
     assert amounts is not None
-    assert [str(each) for each in amounts.missing] == [missing]
+    assert [each.message for each in amounts.missing] == [missing]
     assert (amounts.net, amounts.vat, amounts.gross) == (None, None, None)
 
 
