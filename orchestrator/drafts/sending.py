@@ -1,0 +1,101 @@
+"""Saves drafts and sends them. A draft is sent once: its row is locked, and its job is made in the same transaction."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from kilit.lock.audit import current_context
+from orchestrator.drafts.typed import TypedOrder
+from orchestrator.models import Job, OrderDraft
+from orchestrator.orders.enqueue import enqueue
+from orchestrator.orders.order_file import store_order_file
+from orchestrator.planning.fitting import refuse_oversized
+from orchestrator.schemas.orders import InvalidOrder
+from orchestrator.schemas.rules import Rules
+
+LONGEST_ORDER_ID = 100
+
+
+class DraftChanged(ValueError):  # noqa: N818 - it is the answer to the user
+    """Another user changed or sent the draft since it was opened."""
+
+    def __init__(self, draft: OrderDraft) -> None:
+        super().__init__(f"draft {draft.pk} has changed")
+        self.draft = draft
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A sheet, and what was read from it."""
+
+    name: str
+    content: bytes
+    layout: str
+    sources: list[dict[str, str]]
+    cells: Mapping[str, str]
+
+    def columns(self) -> dict[str, Any]:
+        return {
+            "file_name": self.name[-255:],
+            "file_sha256": hashlib.sha256(self.content).hexdigest(),
+            "file_content": self.content,
+            "layout": self.layout,
+            "sources": self.sources,
+            "cells": dict(self.cells),
+        }
+
+
+@transaction.atomic
+def save_draft(
+    pk: UUID, content: Mapping[str, Any], *, based_on: datetime | None, upload: Upload | None = None
+) -> tuple[OrderDraft, bool]:
+    """Store what was typed, and return the draft and whether it is new.
+
+    DraftChanged if it is no longer as the user saw it; a click sent twice has the same content, which is no change.
+    """
+    typed = TypedOrder(content)
+    columns = {
+        "order_id": typed.fields["order_id"][:LONGEST_ORDER_ID],
+        "part_count": len(typed.numbers),
+        "content": content,
+        **(upload.columns() if upload else {}),
+    }
+    drafts = OrderDraft.objects.select_for_update().defer("file_content")
+    draft, is_new = drafts.get_or_create(pk=pk, defaults={"created_by": current_context().actor, **columns})
+    is_same = draft.content == content and not upload
+    if draft.job_id or not (is_new or is_same or draft.updated_at == based_on):
+        raise DraftChanged(draft)
+    if not is_new and not is_same:
+        OrderDraft.objects.filter(pk=pk).update(**columns, updated_at=Now())
+        draft.refresh_from_db(fields=["updated_at", *columns])
+    return draft, is_new
+
+
+@transaction.atomic
+def send_draft(pk: UUID, rules: Rules) -> tuple[Job, bool]:
+    """Send a draft, and return its job and whether that existed before. InvalidDraft if it is not an order yet.
+
+    The draft's row is locked until the job is stored: a second click waits here and finds the job. Two drafts of the
+    same order are the same job by its hash.
+    """
+    draft = OrderDraft.objects.select_for_update(of=("self",)).select_related("job").get(pk=pk)
+    if draft.job:
+        return draft.job, True
+    typed = TypedOrder(draft.content)
+    order = typed.read(rules)
+    try:
+        job, is_known = enqueue(order, mode_is_given=typed.mode_is_given, check=partial(refuse_oversized, rules=rules))
+    except InvalidOrder as invalid:
+        raise typed.explain(invalid) from None
+    if draft.file_content is not None:
+        store_order_file(job, draft.file_name, bytes(draft.file_content))
+    sent = {"job": job, "sent_at": Now(), "sent_by": current_context().actor, "file_content": None}
+    OrderDraft.objects.filter(pk=pk).update(**sent)
+    return job, is_known

@@ -1,0 +1,147 @@
+"""Reads an order as it was typed: texts in a grid, sizes in the unit that was chosen."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from orchestrator.drafts.fault_texts import fault_text
+from orchestrator.orders.order import read_order
+from orchestrator.planning.fitting import refuse_oversized
+from orchestrator.schemas.orders import EDGES, InvalidOrder, Order
+from orchestrator.schemas.rules import Rules
+from orchestrator.sheets.numbers import read_number
+
+# Of the grid, in its order; each is the field of a part, but sizes have no unit.
+COLUMNS = (
+    "material_code",
+    "color",
+    "thickness_mm",
+    "part_type",
+    "length",
+    "width",
+    "quantity",
+    "grain",
+    *EDGES,
+    "iidesc",
+    "desc1",
+    "id",
+)
+FIELDS = (
+    "order_id",
+    "customer_phone",
+    "customer_snapshot_name",
+    "opti_mode",
+    "plate_width",
+    "plate_height",
+    "priority",
+    "revision",
+)
+UNITS = {"mm": Decimal("0.1"), "cm": Decimal(1)}  # in centimetres
+# What a cell stands for in the order, where its name differs.
+PART_FIELDS = {"length": "length_cm", "width": "width_cm"}
+ORDER_FIELDS = {"plate_width": "plate_size.width_mm", "plate_height": "plate_size.height_mm"}
+CELLS = {field: name for name, field in (PART_FIELDS | ORDER_FIELDS).items()}
+NUMBERS = ("thickness_mm", "length", "width", "quantity", "grain")
+# As an empty cell is read; the grid shows it as a placeholder.
+EMPTY = {"part_type": "GOVDE", "grain": "0"}
+TYPES = {"govde": "GOVDE", "g": "GOVDE", "arkalik": "ARKALIK", "a": "ARKALIK"}
+FOLDED = str.maketrans({"ı": "i", "İ": "i", "ö": "o", "Ö": "o", "\u0307": ""})
+
+
+@dataclass(frozen=True)
+class DraftFault:
+    """A fault of a field, or of a cell if it has a row; rows count from 0."""
+
+    field: str
+    message: str
+    row: int | None = None
+
+
+class InvalidDraft(ValueError):  # noqa: N818 - it is the answer to the user
+    """Why a draft is not an order yet; `beyond` further faults are not listed."""
+
+    def __init__(self, faults: list[DraftFault], beyond: int = 0) -> None:
+        super().__init__("; ".join(fault.message for fault in faults))
+        self.faults, self.beyond = faults, beyond
+
+
+class TypedOrder:
+    """What was typed, and the order it stands for."""
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.fields: dict[str, str] = {name: content.get("fields", {}).get(name, "").strip() for name in FIELDS}
+        self.unit: str = content.get("unit", "mm")
+        self.rows: list[Mapping[str, str]] = content.get("rows", [])
+        # The row of each part: empty rows are none.
+        self.numbers = [number for number, row in enumerate(self.rows) if any(map(str.strip, row.values()))]
+        self._unread: dict[str, str] = {}
+
+    @property
+    def mode_is_given(self) -> bool:
+        return bool(self.fields["opti_mode"])
+
+    def read(self, rules: Rules) -> Order:
+        """Return the order; InvalidDraft lists what is wrong with it."""
+        try:
+            return read_order(self._body(), default_mode=rules.opti_mode_default)
+        except InvalidOrder as invalid:
+            raise self.explain(invalid) from None
+
+    def check(self, rules: Rules) -> Order:
+        """Return the order; InvalidDraft also names parts that are larger than the plate."""
+        order = self.read(rules)
+        try:
+            refuse_oversized(order, rules)
+        except InvalidOrder as invalid:
+            raise self.explain(invalid) from None
+        return order
+
+    def explain(self, invalid: InvalidOrder) -> InvalidDraft:
+        """Return the faults at the cells where they were typed."""
+        faults = [self._fault(error["field"], error["message"]) for error in invalid.errors]
+        return InvalidDraft(faults, invalid.count - len(faults))
+
+    def _fault(self, path: str, message: str) -> DraftFault:
+        message = self._unread.get(path) or fault_text(message, unit=self.unit)
+        first, _dot, rest = path.partition(".")
+        number, _dot, field = rest.partition(".")
+        if first == "parts" and number.isdecimal():
+            return DraftFault(CELLS.get(field, field), message, self.numbers[int(number)])
+        return DraftFault(CELLS.get(path, path), message)
+
+    def _body(self) -> dict[str, Any]:
+        names = ("order_id", "customer_phone", "customer_snapshot_name", "opti_mode", "priority")
+        body: dict[str, Any] = {name: self.fields[name] for name in names if self.fields[name]}
+        if revision := self.fields["revision"]:
+            body["revision"] = self._number("revision", revision)
+        if sides := {name: self.fields[name] for name in ORDER_FIELDS if self.fields[name]}:
+            paths = {name: ORDER_FIELDS[name] for name in sides}
+            body["plate_size"] = {
+                path.partition(".")[2]: self._number(path, sides[name]) for name, path in paths.items()
+            }
+        body["parts"] = [dict(self._part(part, number)) for part, number in enumerate(self.numbers)]
+        return body
+
+    def _part(self, part: int, number: int) -> Iterator[tuple[str, Any]]:
+        for column in COLUMNS:
+            typed = self.rows[number].get(column, "").strip() or EMPTY.get(column, "")
+            name = PART_FIELDS.get(column, column)
+            if column == "id":
+                yield name, typed or f"p{number + 1}"
+            elif column == "part_type":
+                yield name, TYPES.get(typed.translate(FOLDED).lower(), typed)
+            elif typed and column in NUMBERS:
+                value = self._number(f"parts.{part}.{name}", typed)
+                is_size = column in PART_FIELDS and isinstance(value, Decimal)
+                yield name, value * UNITS[self.unit] if is_size else value
+            elif typed:
+                yield name, typed
+
+    def _number(self, path: str, typed: str) -> Any:
+        """Return a number; what is none stays text, which the order refuses, and the fault says why."""
+        try:
+            return read_number(typed)
+        except ValueError as error:
+            self._unread[path] = str(error)
+            return typed

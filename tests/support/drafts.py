@@ -1,0 +1,34 @@
+"""Drafts of orders, as they are typed in the console."""
+
+from typing import Any
+from uuid import UUID
+
+from kilit.lock.identity import uuid7
+from orchestrator.drafts.sending import Upload, save_draft
+from orchestrator.models import OrderDraft
+
+ROW = {
+    "material_code": "MAT-01",
+    "color": "Beyaz",
+    "thickness_mm": "18",
+    "part_type": "Gövde",
+    "length": "1205",
+    "width": "400",
+    "quantity": "2",
+    "grain": "1",
+    "edge_up": "1mm",
+    "edge_sx": "040",
+}
+UPLOAD = Upload(name="S-1001.xlsx", content=b"PK sheet", layout="list", sources=[], cells={"p1.length": "B7"})
+
+
+def typed(*rows: dict[str, str], unit: str = "mm", **fields: str) -> dict[str, Any]:
+    """Return what was typed: one part unless rows are given."""
+    known = {"order_id": "S-1001", "customer_phone": "0555 123 45 67", **fields}
+    return {"unit": unit, "fields": known, "rows": [dict(row) for row in rows or [ROW]]}
+
+
+def make_draft(
+    *rows: dict[str, str], pk: UUID | None = None, upload: Upload | None = None, **fields: Any
+) -> OrderDraft:
+    return save_draft(pk or uuid7(), typed(*rows, **fields), based_on=None, upload=upload)[0]
