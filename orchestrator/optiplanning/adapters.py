@@ -5,9 +5,10 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -17,34 +18,47 @@ from django.utils.translation import gettext as _
 from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.optiplanning import excel_macro
-from orchestrator.optiplanning.program import run_program
+from orchestrator.optiplanning.program import Ended, run_program
 from orchestrator.states import Mode
+
+RunProgram = Callable[[Sequence[str]], Ended]
 
 
 def run_optiplanning(
-    mode: str, files: Sequence[Path], *, keep_alive: Callable[[], None], time_limit: timedelta
+    mode: str,
+    files: Sequence[Path],
+    *,
+    plate: Mapping[str, str],
+    keep_alive: Callable[[], None],
+    time_limit: timedelta,
 ) -> None:
     """Run OptiPlanning on the files until it ends; raise JobError if it fails.
 
-    In mode C there is nothing to run: the operator has started it.
+    `plate` is the job's `plate_size`, which has no column in the sheets. In mode C there is nothing to run: the
+    operator has started it.
     """
+    run = partial(run_program, keep_alive=keep_alive, time_limit=time_limit)
     if mode == Mode.A:
-        _run_command(files, keep_alive, time_limit)
+        _run_command(files, plate, run)
     elif mode == Mode.B:
-        _run_macro(files, keep_alive, time_limit)
+        _run_macro(files, plate, run)
 
 
-def _run_command(files: Sequence[Path], keep_alive: Callable[[], None], time_limit: timedelta) -> None:
+def _run_command(files: Sequence[Path], plate: Mapping[str, str], run: RunProgram) -> None:
     if reason := command_missing():
         raise JobError(Code.OPTI_MODE_A_RUNNER_MISSING, reason)
-    command = [*Folders.from_settings().command, *map(str, files)]
-    ended = run_program(command, keep_alive=keep_alive, time_limit=time_limit)
+    words = [
+        word.replace("{plate_width}", plate["width_mm"]).replace("{plate_height}", plate["height_mm"])
+        for word in Folders.from_settings().command
+    ]
+    command = [*words, *map(str, files)]
+    ended = run(command)
     if ended.not_started:
         raise JobError(Code.OPTI_MODE_A_RUNNER_MISSING, f"{command[0]} cannot be started: {ended.not_started}.")
     ended.raise_for_failure()
 
 
-def _run_macro(files: Sequence[Path], keep_alive: Callable[[], None], time_limit: timedelta) -> None:
+def _run_macro(files: Sequence[Path], plate: Mapping[str, str], run: RunProgram) -> None:
     """Let Excel run the macro RunOptiPlanning for each file, driven from a separate process.
 
     So a dialog that waits for an answer cannot block the runner.
@@ -55,9 +69,9 @@ def _run_macro(files: Sequence[Path], keep_alive: Callable[[], None], time_limit
         raise JobError(Code.OPTI_MODE_B_MACRO_MISSING, reason)
     with tempfile.TemporaryDirectory(prefix="kilit-") as folder:
         excel_pid = Path(folder) / "excel.pid"
-        command = [sys.executable, excel_macro.__file__, str(excel_pid), settings.OPTI_MACRO, *map(str, files)]
+        script = [sys.executable, excel_macro.__file__, str(excel_pid), settings.OPTI_MACRO]
         try:
-            ended = run_program(command, keep_alive=keep_alive, time_limit=time_limit)
+            ended = run([*script, plate["width_mm"], plate["height_mm"], *map(str, files)])
         except BaseException:
             # Windows starts Excel, so it is not in our process group.
             with suppress(OSError, ValueError, psutil.Error):

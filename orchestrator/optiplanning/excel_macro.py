@@ -1,6 +1,7 @@
 """Makes Excel run the macro RunOptiPlanning; a script for a separate process on Windows, with pywin32.
 
-`python excel_macro.py PIDFILE WORKBOOK FILE…` calls the macro once for each file, with its path.
+`python excel_macro.py PIDFILE WORKBOOK WIDTH HEIGHT FILE…` calls the macro once for each file, with its path and the
+plate's width and height in millimetres.
 """
 
 import importlib
@@ -13,7 +14,7 @@ EXCEL_ERROR_1004 = -2146827284  # among others "Cannot run the macro. The macro 
 MACRO = "RunOptiPlanning"
 
 
-def main(pid_file: Path, workbook: Path, files: list[Path]) -> int:
+def main(pid_file: Path, workbook: Path, plate: list[int | float], files: list[Path]) -> int:
     client: Any = importlib.import_module("win32com.client")
     errors: Any = importlib.import_module("pywintypes")
     process: Any = importlib.import_module("win32process")
@@ -32,7 +33,7 @@ def main(pid_file: Path, workbook: Path, files: list[Path]) -> int:
         if modules is not None and not any(MACRO in text for text in modules):
             return refuse(NO_MACRO, f"{workbook.name} has no macro {MACRO}.")
         for file in files:
-            excel.Run(f"'{book.Name}'!{MACRO}", str(file))
+            excel.Run(f"'{book.Name}'!{MACRO}", str(file), *plate)
             has_run = True
     except errors.com_error as error:
         # Excel reports a missing macro like any other error; if the macro was found or has run, it is not missing.
@@ -52,6 +53,11 @@ def modules_of(book: Any) -> list[str] | None:
     return [module.Lines(1, module.CountOfLines) for module in modules if module.CountOfLines]
 
 
+def number(text: str) -> int | float:
+    """Return a number for VBA, which would read a text by the machine's language: in Turkish, 1830.5 is 18305."""
+    return int(text) if text.isdigit() else float(text)
+
+
 def scode(error: Any) -> int | None:
     """Return Excel's number of a COM error; the text is in the machine's language."""
     facts = getattr(error, "excepinfo", None)
@@ -64,4 +70,5 @@ def refuse(code: int, message: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), [Path(name) for name in sys.argv[3:]]))
+    _, pid_file, workbook, width, height, *files = sys.argv
+    sys.exit(main(Path(pid_file), Path(workbook), [number(width), number(height)], [Path(name) for name in files]))

@@ -76,4 +76,7 @@ SEND_AGAIN = {
 def help_for(job: Job) -> list[str]:
     texts = {**HELP, **SEND_AGAIN} if job.status == JobState.FAILED else HELP
     text = texts.get(Code(job.error_code)) if job.status in FAILING else None
-    return [str(text)] if text else []
+    sentences = [str(text)] if text else []
+    if job.status == JobState.HOLD and job.error_code == Code.OPERATOR_TRIGGER_REQUIRED and job.plate_size:
+        sentences.append(_("Choose the plate %(width_mm)s × %(height_mm)s mm.") % job.plate_size)
+    return sentences

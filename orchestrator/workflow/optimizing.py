@@ -30,7 +30,9 @@ def optimize(job: Job, keep_alive: KeepAlive) -> timedelta | None:
         files = [folders_here().imports / sheet["name"] for sheet in job.files]
         try:
             # Only the remaining time, so that a job whose runners die repeatedly still times out.
-            run_optiplanning(job.opti_mode, files, keep_alive=keep_alive, time_limit=time_left(job))
+            run_optiplanning(
+                job.opti_mode, files, plate=job.plate_size or {}, keep_alive=keep_alive, time_limit=time_left(job)
+            )
         except JobError as error:
             if error.code == Code.OPTI_XML_TIMEOUT:
                 raise timed_out(job) from error  # operators see the whole limit, not the remaining time

@@ -47,6 +47,17 @@ def test_every_state_has_a_reason_and_a_diagram(make_person, state: str) -> None
     assert f"● {state}" in client.get(f"{LIST}{job.pk}/change/").content.decode()
 
 
+@pytest.mark.parametrize(
+    ("sent", "shown"), [({"width_mm": 1830, "height_mm": 3660}, "1830 × 3660"), (None, "2100 × 2800")]
+)
+def test_the_operator_reads_which_plate_to_choose(make_person, customer, floor, sent, shown) -> None:
+    job = make_job(opti_mode="C", plate_size=sent)
+
+    tick(patient=False)
+
+    assert ("blocked", f"Choose the plate {shown} mm.") in blockers_of(make_person("viewer"), job)
+
+
 def test_a_taken_slot_names_and_links_the_job_that_has_it(make_person) -> None:
     waiting = row_in("OPTI_IMPORTED")
     busy = row_in("OPTI_RUNNING")

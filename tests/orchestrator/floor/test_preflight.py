@@ -45,7 +45,7 @@ def test_mode_b_is_simulated_where_the_simulator_runs(floor: Folders, settings: 
 
     assert level == CheckLevel.SIMULATED
     assert "will fail" not in message
-    assert run_optiplanning("B", [], keep_alive=lambda: None, time_limit=timedelta(seconds=1)) is None
+    assert run_optiplanning("B", [], plate={}, keep_alive=lambda: None, time_limit=timedelta(seconds=1)) is None
 
 
 def test_a_folder_elsewhere_that_is_missing_fails_and_is_not_made(

@@ -63,6 +63,19 @@ def test_mode_a_gets_the_files_as_arguments_and_no_shell(tmp_path: Path, command
     assert json.loads(record.read_text()) == [str(file) for file in files]
 
 
+def test_mode_a_may_take_the_plate_and_no_other_braces_are_touched(tmp_path: Path, command: Any) -> None:
+    record = tmp_path / "record"
+    script = "import json, sys; json.dump(sys.argv[2:], open(sys.argv[1], 'w'))"
+    command(sys.executable, "-c", script, record, "/W:{plate_width}", "{plate_height}", "{other}", "{}", "{{plate}}")
+
+    run(files=[Path("{plate_width}.xlsx")])
+
+    assert json.loads(record.read_text()) == [
+        *("/W:1830", "3660.5", "{other}", "{}", "{{plate}}"),
+        "{plate_width}.xlsx",
+    ]
+
+
 SECRETS = (
     "SECRET_KEY",
     "SECRET_KEY_FALLBACKS",
@@ -188,7 +201,8 @@ def test_killed_with_minus_nine_we_take_the_program_with_us(tmp_path: Path, slee
         "import django; django.setup()\n"
         "from datetime import timedelta\n"
         "from orchestrator.optiplanning.adapters import run_optiplanning\n"
-        "run_optiplanning('A', [], keep_alive=lambda: None, time_limit=timedelta(minutes=5))\n"
+        "plate = {'width_mm': '2100', 'height_mm': '2800'}\n"
+        "run_optiplanning('A', [], plate=plate, keep_alive=lambda: None, time_limit=timedelta(minutes=5))\n"
     )
     environment = {
         **os.environ,

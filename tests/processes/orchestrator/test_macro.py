@@ -59,8 +59,8 @@ class Books:
 class Excel:
     Hwnd = 7
     Workbooks = Books()
-    def Run(self, macro, file):
-        log(f"run {macro} {file}")
+    def Run(self, macro, file, width, height):
+        log(f"run {macro} {file} {width!r} {height!r}")
         if macro.partition("!")[2] not in self.book.code or "1004" in file:
             own = (0, "Microsoft Excel", "Makro calistirilamiyor.", "xlmain11.chm", 0, -2146827284)
             raise pywintypes.com_error(-2147352567, "Ozel durum olustu.", own, None)
@@ -88,18 +88,18 @@ def excel(tmp_path: Path, settings: Any, monkeypatch: Any) -> Callable[[], list[
     monkeypatch.setenv("EXCEL_LOG", str(log))
     monkeypatch.setattr(adapters, "macro_missing", lambda: None)
     settings.OPTI_MACRO = str(tmp_path / "RunOptiPlanning.xls")
-    (tmp_path / "RunOptiPlanning.xls").write_text("Sub RunOptiPlanning(path)")
+    (tmp_path / "RunOptiPlanning.xls").write_text("Sub RunOptiPlanning(path, width, height)")
     return lambda: log.read_text().splitlines()
 
 
-def test_mode_b_runs_the_macro_once_for_each_file(excel: Any) -> None:
+def test_mode_b_runs_the_macro_once_for_each_file_with_the_plate(excel: Any) -> None:
     run("B", files=[Path("/in/a.xlsx"), Path("/in/b.xlsx")])
 
     assert excel() == [
         "Excel.Application",
         "open RunOptiPlanning.xls",
-        "run 'RunOptiPlanning.xls'!RunOptiPlanning /in/a.xlsx",
-        "run 'RunOptiPlanning.xls'!RunOptiPlanning /in/b.xlsx",
+        "run 'RunOptiPlanning.xls'!RunOptiPlanning /in/a.xlsx 1830 3660.5",
+        "run 'RunOptiPlanning.xls'!RunOptiPlanning /in/b.xlsx 1830 3660.5",
         "quit",
     ]
 
@@ -144,7 +144,7 @@ def closed(monkeypatch: Any) -> None:
 def test_mode_b_where_excel_denies_access_runs_the_macro(excel: Any) -> None:
     run("B", files=[Path("/in/a.xlsx")])
 
-    assert excel()[-2:] == ["run 'RunOptiPlanning.xls'!RunOptiPlanning /in/a.xlsx", "quit"]
+    assert excel()[-2:] == ["run 'RunOptiPlanning.xls'!RunOptiPlanning /in/a.xlsx 1830 3660.5", "quit"]
 
 
 @pytest.mark.usefixtures("closed")

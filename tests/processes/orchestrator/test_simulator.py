@@ -17,6 +17,7 @@ from orchestrator.files.folders import Folders
 from orchestrator.optiplanning.adapters import run_optiplanning
 from orchestrator.saw.delivery import acknowledged, deliver, delivery_name
 from simulators.optiplanning import play
+from tests.support.adapters import PLATE
 from tests.support.commands import ROOT, fresh_environment
 from tests.support.floor import A_WHILE, Floor
 from tests.support.waiting import PATIENCE, wait_until
@@ -35,7 +36,7 @@ def program(settings: Any, floor: Folders) -> Callable[..., None]:
 def test_as_the_command_of_mode_a_it_is_a_real_process(here: Floor, program: Any) -> None:
     program("--delay", "0.5")
 
-    run_optiplanning("A", here.write(), keep_alive=lambda: None, time_limit=A_WHILE)
+    run_optiplanning("A", here.write(), plate=PLATE, keep_alive=lambda: None, time_limit=A_WHILE)
 
     here.rest()
     assert here.collect().solution["algo"] == "BEST"
@@ -45,7 +46,7 @@ def test_as_the_command_of_mode_a_it_crashes_on_request(here: Floor, program: An
     program("--fault", "crash")
 
     with pytest.raises(JobError) as fault:
-        run_optiplanning("A", here.write(), keep_alive=lambda: None, time_limit=A_WHILE)
+        run_optiplanning("A", here.write(), plate=PLATE, keep_alive=lambda: None, time_limit=A_WHILE)
 
     assert fault.value.code == Code.OPTI_RUNNER_FAILED
     assert fault.value.message == "OptiPlanning failed, exit code 1: OptiPlanning: out of licence"
@@ -55,7 +56,9 @@ def test_as_the_command_of_mode_a_it_hangs_on_request_and_is_killed(here: Floor,
     program()
 
     with pytest.raises(JobError) as fault:
-        run_optiplanning("A", here.write(wish="sim:hang"), keep_alive=lambda: None, time_limit=timedelta(seconds=2))
+        run_optiplanning(
+            "A", here.write(wish="sim:hang"), plate=PLATE, keep_alive=lambda: None, time_limit=timedelta(seconds=2)
+        )
 
     assert fault.value.code == Code.OPTI_XML_TIMEOUT
     assert list(here.folders.export.iterdir()) == []
