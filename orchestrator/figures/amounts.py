@@ -6,10 +6,18 @@ the lines, VAT is rounded once, on the net. While one price is missing there is 
 
 from collections.abc import Iterator
 from decimal import ROUND_HALF_UP, Decimal
-from itertools import accumulate, pairwise
 
 from orchestrator.figures.measures import material_name, rounded
-from orchestrator.schemas.figures import AmountLine, Amounts, Basis, LineKind, Measures, MissingAmount, Unit
+from orchestrator.schemas.figures import (
+    AmountLine,
+    Amounts,
+    Basis,
+    LineKind,
+    MaterialArea,
+    Measures,
+    MissingAmount,
+    Unit,
+)
 from orchestrator.schemas.orders import plain
 from orchestrator.schemas.prices import Prices
 
@@ -40,35 +48,22 @@ def price(measures: Measures, prices: Prices, *, basis: Basis) -> Amounts:
 
 
 def _boards(measures: Measures, prices: Prices, basis: Basis) -> Iterator[AmountLine | MissingAmount]:
-    areas = _board_areas(measures, prices, basis)
-    if areas is None:
-        yield no_figure("boards_m2") if basis == "solution" else NO_WASTE
-        return
-    for material, area in zip(measures.materials, areas, strict=True):
-        found = prices.of_board(material.material_code, plain(material.thickness_mm))
-        yield line("boards", material_name(material), area, "m²", found)
-        if found is None:
-            yield no_price("boardPerM2", material.material_code)
+    if basis == "estimate" and prices.waste_percent is None:
+        yield NO_WASTE
+    elif basis == "solution" and measures.boards_m2 is None:
+        yield no_figure("boards_m2")
+    else:
+        for material in measures.materials:
+            found = prices.of_board(material.material_code, plain(material.thickness_mm))
+            yield line("boards", material_name(material), _board_area(material, prices), "m²", found)
+            if found is None:
+                yield no_price("boardPerM2", material.material_code)
 
 
-def _board_areas(measures: Measures, prices: Prices, basis: Basis) -> list[Decimal] | None:
-    """Return the boards of each material.
-
-    The solution has one figure for all: it is shared by the area of the parts. The sums are rounded, not the shares,
-    so the shares add up to the figure and none is negative.
-    """
-    if basis == "estimate":
-        if prices.waste_percent is None:
-            return None
-        factor = 1 + prices.waste_percent / 100
-        return [rounded(material.area_m2 * factor) for material in measures.materials]
-    if measures.boards_m2 is None:
-        return None
-    areas = [material.area_m2 for material in measures.materials]
-    weights = areas if measures.parts_m2 else [Decimal(1)] * len(areas)  # all parts are tiny
-    *sums, total = accumulate(weights, initial=Decimal(0))
-    shares = [*(rounded(measures.boards_m2 * each / total) for each in sums), measures.boards_m2]
-    return [after - before for before, after in pairwise(shares)]
+def _board_area(material: MaterialArea, prices: Prices) -> Decimal:
+    if material.boards_m2 is not None:
+        return material.boards_m2
+    return rounded(material.area_m2 * (100 + (prices.waste_percent or 0)) / 100)
 
 
 def _edges(measures: Measures, prices: Prices) -> Iterator[AmountLine | MissingAmount]:

@@ -76,7 +76,7 @@ def read_plan(content: bytes) -> CuttingPlan | None:
         parse([content], handler)
     except InvalidSolution:
         return None
-    chosen = handler.chosen
+    chosen = handler.chosen.attributes if handler.chosen else None
     found = next((each for each in handler.found if each.attributes == chosen), None)
     return CuttingPlan(
         figures_of(chosen) if chosen is not None else None,

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import chain
 from typing import Any
@@ -38,6 +39,8 @@ COUNT = re.compile("[0-9]{1,12}", re.ASCII)
 AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?", re.ASCII)
 TEXTS = ("name", "algo")
 LONGEST_TEXT = 100
+MOST_MATERIALS = 5_000  # as many as an order can have
+MM2_PER_M2 = 1_000_000
 
 Figures = dict[str, Any]
 
@@ -54,7 +57,8 @@ def read_solution(chunks: Iterable[bytes]) -> Figures:
     """Return the figures of the best solution; empty if the file is valid but has no Solution element."""
     handler = SolutionHandler()
     parse(chunks, handler)
-    return figures_of(handler.chosen or {})
+    chosen = handler.chosen
+    return figures_of(chosen.attributes) | board_figures(chosen.boards) if chosen else {}
 
 
 def parse(chunks: Iterable[bytes], handler: "SolutionHandler") -> None:
@@ -83,14 +87,34 @@ def parse(chunks: Iterable[bytes], handler: "SolutionHandler") -> None:
         raise InvalidSolution("it has no content")
 
 
+@dataclass
+class SolutionElement:
+    """The attributes of a Solution, and the square metres of the boards in it, by material; None if unknown."""
+
+    attributes: Mapping[str, str]
+    boards: dict[str, Decimal | None] = field(default_factory=dict)
+
+    def add_boards(self, pattern: Any) -> None:
+        """Add the boards of a pattern; one without a size makes the area of its material unknown."""
+        material = pattern.get("material", "")[:LONGEST_TEXT]
+        length, width = (pattern.get(side, "").strip().replace(",", ".") for side in ("length", "width"))
+        number = pattern.get("boards", "").strip() or "1"
+        before = self.boards.get(material, Decimal(0))
+        is_known = AMOUNT.fullmatch(length) and AMOUNT.fullmatch(width) and COUNT.fullmatch(number)
+        if material in self.boards or len(self.boards) < MOST_MATERIALS:
+            area = Decimal(length) * Decimal(width) * int(number) / MM2_PER_M2 if is_known else None
+            self.boards[material] = before + area if before is not None and area is not None else None
+
+
 class SolutionHandler(ContentHandler):
-    """Counts the root's children and keeps the attributes of the best Solution element."""
+    """Counts the root's children and keeps the best Solution element."""
 
     def __init__(self) -> None:
         super().__init__()
         self.depth = self.children = self.solutions = 0
-        self.best: Mapping[str, str] | None = None
-        self.first: Mapping[str, str] | None = None
+        self.read: SolutionElement | None = None
+        self.best: SolutionElement | None = None
+        self.first: SolutionElement | None = None
 
     def startElement(self, name: str, attrs: Any) -> None:  # noqa: N802 - SAX calls it
         self.depth += 1
@@ -99,16 +123,19 @@ class SolutionHandler(ContentHandler):
         self.children += self.depth == 2  # noqa: PLR2004 - a child of the root
         if name.rpartition(":")[2] == "Solution":
             self.solutions += 1
+            self.read = SolutionElement(dict(attrs.items()))
             if self.first is None:
-                self.first = dict(attrs.items())
+                self.first = self.read
             if self.best is None and attrs.get("best", "").strip().lower() in ("1", "true"):
-                self.best = dict(attrs.items())
+                self.best = self.read
+        elif name.rpartition(":")[2] == "Pattern" and self.read:
+            self.read.add_boards(attrs)
 
     def endElement(self, name: str) -> None:  # noqa: N802 - SAX calls it
         self.depth -= 1
 
     @property
-    def chosen(self) -> Mapping[str, str] | None:
+    def chosen(self) -> SolutionElement | None:
         """Return the best; if there are several and none is marked, it is unknown which one was chosen."""
         return self.best or (self.first if self.solutions == 1 else None)
 
@@ -127,6 +154,12 @@ def figures_of(solution: Mapping[str, str]) -> Figures:
     return found
 
 
+def board_figures(boards: Mapping[str, Decimal | None]) -> Figures:
+    """Return the boards of each material, unless one is unknown."""
+    known = {material: plain(area) for material, area in boards.items() if material and area}
+    return {"boards_by_material": known} if known and len(known) == len(boards) else {}
+
+
 def merge_figures(figures: list[Figures]) -> Figures:
     """Return the figures of several solutions as one: numbers are added, texts kept if all agree."""
     if len(figures) == 1:
@@ -137,4 +170,11 @@ def merge_figures(figures: list[Figures]) -> Figures:
     texts = {name: values[0] for name, values in found.items() if name in TEXTS and len(set(values)) == 1}
     counts = {name: sum(found[name]) for name in COUNTS.values() if name in found}
     amounts = {name: plain(sum(map(Decimal, found[name]), Decimal(0))) for name in AMOUNTS.values() if name in found}
-    return texts | counts | amounts
+    return texts | counts | amounts | _merge_boards(found["boards_by_material"], of=len(figures))
+
+
+def _merge_boards(boards: list[dict[str, str]], *, of: int) -> Figures:
+    merged: dict[str, Decimal | None] = defaultdict(Decimal)
+    for material, area in chain.from_iterable(each.items() for each in boards):
+        merged[material] += Decimal(area)  # type: ignore[operator]  # none is None
+    return board_figures(merged) if len(boards) == of else {}

@@ -19,6 +19,7 @@ class MaterialArea:
     thickness_mm: Decimal
     pieces: int
     area_m2: Decimal
+    boards_m2: Decimal | None = None  # this material's share of the boards
 
 
 @dataclass(frozen=True)

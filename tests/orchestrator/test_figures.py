@@ -1,9 +1,11 @@
-"""Figures of an order against numbers worked out by hand."""
+"""Figures of an order against numbers worked out by hand, and what holds for every order."""
 
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestrator.figures.job_figures import compute
 from orchestrator.orders.order import read_order
@@ -82,6 +84,19 @@ def test_amounts_of_a_solved_order_worked_out_by_hand() -> None:
     assert amounts.gross == Decimal("2853.95")
 
 
+def test_boards_are_shared_as_the_solution_cuts_them() -> None:
+    """A backing needs a whole board of its own, however small its parts are."""
+    patterns = {"MDF-18-BYZ": "5.88", "HDF-5": "5.88"}
+    found = figures(*PARTS, solution=SOLUTION | {"boards_m2": "11.76", "boards_by_material": patterns})
+
+    assert [each.boards_m2 for each in found.materials] == [Decimal("5.880"), Decimal("5.880")]
+
+    # Without those of one material they are shared by the area of the parts: 11.76 × 1.841 / 2.785 = 7.77384.
+    found = figures(*PARTS, solution=SOLUTION | {"boards_m2": "11.76", "boards_by_material": {"HDF-5": "5.88"}})
+
+    assert [each.boards_m2 for each in found.materials] == [Decimal("7.774"), Decimal("3.986")]
+
+
 def test_an_order_without_a_solution_has_an_estimate() -> None:
     found = figures(*PARTS, prices=PRICES)
 
@@ -139,3 +154,48 @@ def test_prices_that_cannot_be_meant_are_refused(changes: dict[str, Any], messag
         rules_with(prices=PRICES | changes)
 
     assert refused.value.lines[0].partition(": ")[2].startswith(message)
+
+
+SIZES = st.decimals(min_value="0.001", max_value=500, places=4)
+AMOUNTS = st.decimals(min_value=0, max_value=1_000_000, places=4)
+ANY_PARTS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "part_type": st.sampled_from(["GOVDE", "ARKALIK"]),
+            "material_code": st.sampled_from(["MDF", "HDF", "PLY"]),
+            "length_cm": SIZES,
+            "width_cm": SIZES,
+            "quantity": st.integers(1, 9_999),
+            "thickness_mm": st.sampled_from([3, 8, 18]),
+            "edge_up": st.sampled_from([None, "Bant Yok", "040", "1mm"]),
+            "edge_dx": st.sampled_from([None, "2mm"]),
+        }
+    ),
+    min_size=1,
+    max_size=6,
+)
+ANY_SOLUTION = st.none() | st.fixed_dictionaries(
+    {"boards_m2": AMOUNTS.map(str), "time_s": AMOUNTS.map(str), "cuts": st.integers(0, 100_000)},
+    optional={"boards_by_material": st.fixed_dictionaries(dict.fromkeys(["MDF", "HDF", "PLY"], AMOUNTS.map(str)))},
+)
+
+
+@given(parts=ANY_PARTS, solution=ANY_SOLUTION, board=AMOUNTS, edge=AMOUNTS, vat=st.integers(0, 100))
+def test_lines_add_up_and_nothing_is_negative(parts: Any, solution: Any, board: Any, edge: Any, vat: int) -> None:
+    named = [{"id": f"p{number}", "grain": 0, "color": "Beyaz", **part} for number, part in enumerate(parts)]
+    prices = PRICES | {"boardPerM2": {"*": float(board)}, "edgePerMetre": {"*": float(edge)}, "vatPercent": vat}
+    found = figures(*named, solution=solution, prices=prices)
+
+    amounts = found.amounts
+    assert amounts is not None
+    assert not amounts.missing
+    assert amounts.net == sum(line.amount or 0 for line in amounts.lines)
+    assert amounts.gross == amounts.net + amounts.vat  # type: ignore[operator]
+    assert amounts.vat == (amounts.net * vat / 100).quantize(Decimal("0.01"), ROUND_HALF_UP)  # type: ignore[operator]
+    assert all(min(line.quantity, line.amount or 0, line.unit_price or 0) >= 0 for line in amounts.lines)
+    for line in amounts.lines:
+        assert line.unit_price is not None
+        assert line.amount == (line.quantity * line.unit_price).quantize(Decimal("0.01"), ROUND_HALF_UP)
+    if solution:
+        assert sum(each.boards_m2 or 0 for each in found.materials) == found.boards_m2
+    assert found.parts_m2 == sum(each.area_m2 for each in found.materials)

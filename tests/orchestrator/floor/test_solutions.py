@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from orchestrator.optiplanning import collecting
+from orchestrator.optiplanning.solution import merge_figures
 from orchestrator.workflow.steps import format_figures
 from tests.support.floor import GOOD, reason
 
@@ -91,6 +92,36 @@ def test_the_best_is_marked_in_any_case(put: Any, look: Any, best: str) -> None:
     put(f'<a><Solution best="0" patterns="3"/><Solution best="{best}" patterns="4"/></a>'.encode())
 
     assert look().solution == {"patterns": 4}
+
+
+BOARD = '<Pattern boards="2" material="MDF" length="2800" width="2100,5"/>'
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        # 2.8 × 2.1005 × 2 = 11.7628, 2.8 × 2.1 = 5.88
+        (BOARD + '<Pattern material="HDF" length="2800" width="2100"/>', {"MDF": "11.7628", "HDF": "5.88"}),
+        (BOARD + BOARD, {"MDF": "23.5256"}),
+        (BOARD + '<Pattern material="HDF" length="2800"/>', None),
+        (BOARD + '<Pattern length="2800" width="2100"/>', None),
+        (BOARD + BOARD.replace('"2"', '"two"'), None),
+    ],
+)
+def test_boards_are_added_up_by_material_unless_one_is_unknown(
+    put: Any, look: Any, patterns: str, expected: Any
+) -> None:
+    others = '<Solution best="0"><Pattern material="MDF" length="9" width="9"/></Solution>'
+    put(f'<a>{others}<Solution best="1" mqBoards="5,88">{patterns}</Solution>{others}</a>'.encode())
+
+    assert look().solution.get("boards_by_material") == expected
+
+
+def test_boards_of_several_solutions_are_added_up_if_each_has_them() -> None:
+    one, two = {"boards_by_material": {"MDF": "5.88"}}, {"boards_by_material": {"MDF": "5.88", "HDF": "1"}}
+
+    assert merge_figures([one, two]) == {"boards_by_material": {"MDF": "11.76", "HDF": "1"}}
+    assert merge_figures([one, two, {}]) == {}
 
 
 def test_the_timeline_says_one_pattern_and_two_cuts() -> None:
