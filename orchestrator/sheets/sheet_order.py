@@ -42,6 +42,7 @@ class CellFault:
 
 class Origin(StrEnum):
     CELL = "cell"
+    FILE = "file"
     FILE_NAME = "file name"
     CALLER = "caller"
     RULES = "rules"

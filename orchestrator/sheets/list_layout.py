@@ -1,0 +1,166 @@
+"""Customers' lists: A thickness or note, B length, C width, D pieces, E grain, F–I edges, J K drill codes, L note."""
+
+import re
+from decimal import Decimal
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from orchestrator.schemas.orders import plain
+from orchestrator.sheets.grid import Grid, Unreadable, Value, coordinate
+from orchestrator.sheets.head import MILLIMETRES, THICKNESS, is_headings, read_head, shown
+from orchestrator.sheets.headings import read_heading
+from orchestrator.sheets.numbers import AMBIGUOUS, read_number
+from orchestrator.sheets.order_builder import OrderBuilder
+from orchestrator.sheets.part_reader import PartReader, read_part_type
+from orchestrator.sheets.sheet_order import Origin
+
+LAYOUT = "list"
+FIRST = 1
+COLUMNS = {
+    "thickness_mm": FIRST,
+    "length_cm": 2,
+    "width_cm": 3,
+    "quantity": 4,
+    "grain": 5,
+    "edge_up": 6,
+    "edge_lo": 7,
+    "edge_sx": 8,
+    "edge_dx": 9,
+}
+SIZES = (2, 3, 4)
+DRILL_CODES, NOTE = (10, 11), 12
+NUMBER_AT_END = re.compile(r"\b([0-9]{1,2}(?:[.,][0-9]{1,2})?)$")
+
+
+def find_start(grid: Grid) -> int | None:
+    """Return the first row where B, C and D are numbers."""
+    return next((row for row in grid.numbered_rows() if all(_is_number(grid.find(row, c)) for c in SIZES)), None)
+
+
+def _is_number(value: Value | None) -> bool:
+    """Return whether a cell has a number, or had one before Excel made a date of it."""
+    if not isinstance(value, str):
+        return isinstance(value, (Decimal, Unreadable))
+    try:
+        read_number(value)
+    except ValueError:
+        return bool(AMBIGUOUS.fullmatch(value))
+    return True
+
+
+def read_parts(builder: OrderBuilder, start: int) -> None:
+    rows = [row for row in builder.grid.numbered_rows() if row >= start]
+    parts = [row for row in rows if _is_part(builder, row)]
+    for row in {*rows}.difference(parts):
+        _pass_over(builder, row, last=parts[-1])
+    reader = ListReader(builder, *_read_headings(builder, start))
+    for row in parts:
+        if builder.is_full(coordinate(row, SIZES[0])):
+            return
+        reader.read_row(row)
+
+
+def _is_part(builder: OrderBuilder, row: int) -> bool:
+    return not builder.is_total(row) and any(_is_number(builder.at(row, column)[0]) for column in SIZES)
+
+
+def _pass_over(builder: OrderBuilder, row: int, *, last: int) -> None:
+    """Show that a row was not read; between parts it may not say anything that those below it would need."""
+    builder.skip(row)
+    found = read_head(builder.grid, [row]).values
+    types = [value for value in builder.grid.rows[row].values() if read_part_type(value)]
+    if row < last and (found or types) and not builder.is_total(row):
+        cell = next(iter(found.values()))[0].cell if found else coordinate(row, min(builder.grid.rows[row]))
+        message = _("A row between parts is not read. Write the thickness of each part in column A.")
+        builder.fault(cell, "parts", message)
+
+
+def _read_headings(builder: OrderBuilder, start: int) -> tuple[dict[str, str], bool]:
+    """Return the units of the sizes, and whether column A only counts the rows; other headings must be as expected."""
+    units, counts = {"length_cm": "mm", "width_cm": "mm"}, False
+    fields = {column: name for name, column in COLUMNS.items()}
+    for row in (row for row in builder.grid.numbered_rows() if row < start and is_headings(builder.grid, row)):
+        for column, value in builder.grid.rows[row].items():
+            field, unit = read_heading(value) if isinstance(value, str) else ("", "")
+            if column == FIRST:
+                counts = counts or field == "id"
+            elif field and fields.get(column, field) != field:
+                message = _("In a list, column %(column)s is %(expected)s, but the heading says %(heading)s.")
+                values = {"column": coordinate(row, column), "expected": fields[column], "heading": value}
+                builder.fault(coordinate(row, column), "parts", message % values)
+            elif field in units and unit == "cm":
+                units[field] = unit
+                builder.source(field, value, Origin.CELL, coordinate(row, column), _("in centimetres"))
+    return units, counts
+
+
+class ListReader(PartReader):
+    def __init__(self, builder: OrderBuilder, units: dict[str, str], counts: bool) -> None:  # noqa: FBT001
+        super().__init__(builder, COLUMNS, units)
+        self.counts = counts
+
+    def read_row(self, row: int) -> None:
+        part = self.read(row)
+        self._drill_code(part, row)
+        notes = [self._first_column(part, row), self.builder.at(row, NOTE)]
+        found = [(shown(text(value)), cell) for value, cell in notes if value is not None]
+        if found:
+            self.builder.put(part, "desc1", ", ".join(value for value, _cell in found), found[-1][1])
+        if part.get("part_type") == "ARKALIK" and "thickness_mm" not in part:
+            self._backing_thickness(part, row)
+        self.finish(part, row)
+        for column in filter(lambda column: column > NOTE, self.builder.grid.rows.get(row, {})):
+            self.builder.source("not read", "", Origin.CELL, coordinate(row, column), _("columns after L"))
+
+    def _first_column(self, part: dict[str, Any], row: int) -> tuple[str | None, str]:
+        """Read the thickness, the type of the part, or both, and return what remains as a note."""
+        value, cell = self.builder.at(row, FIRST)
+        if value is None or (self.counts and _is_number(value)):
+            return None, cell
+        if not isinstance(value, str) or _is_number(value):
+            self._bare_thickness(part, value, cell)
+            return None, cell
+        if MILLIMETRES.search(value) and _is_number(MILLIMETRES.sub("", value)):
+            self.thickness(part, value, cell)
+            return None, cell
+        kind = read_part_type(value)
+        if kind:
+            self.builder.put(part, "part_type", kind, cell)
+        size = THICKNESS.search(value) or (kind and NUMBER_AT_END.search(value))
+        if size:
+            self.thickness(part, size[1], cell)
+        return (None if kind and len(value.split()) <= 1 + 2 * bool(size) else value), cell
+
+    def _bare_thickness(self, part: dict[str, Any], value: Value, cell: str) -> None:
+        """Read a number without a unit; it may be a count of rows, so the rules must have that thickness."""
+        self.thickness(part, value, cell)
+        rules = self.builder.rules
+        found, known = part["thickness_mm"], {*rules.trim_by_thickness, *rules.backing_thicknesses}
+        if isinstance(found, Decimal) and found not in known:
+            message = _("The rules have no thickness of %(value)s mm. Write %(value)sMM if it is one.")
+            self.builder.fault(cell, f"{self.builder.path}.thickness_mm", message % {"value": plain(found)})
+
+    def _backing_thickness(self, part: dict[str, Any], row: int) -> None:
+        known = self.builder.rules.backing_thicknesses
+        found = self.builder.head.find("thickness_mm")
+        inherited = found.value if found and not found.fault else self.builder.defaults.thickness_mm
+        if inherited not in known:
+            sizes = ", ".join(plain(each) for each in sorted(known))
+            message = _("How thick is this backing? The rules have %(sizes)s mm: write ARKALIK and its thickness.")
+            cell = self.builder.at(row, FIRST)[1]
+            self.builder.fault(cell, f"{self.builder.path}.thickness_mm", message % {"sizes": sizes})
+            part["thickness_mm"] = ""
+
+    def _drill_code(self, part: dict[str, Any], row: int) -> None:
+        """Join the drill codes of J and K."""
+        for column in DRILL_CODES:
+            before = part.get("iidesc")
+            self.builder.text(part, "iidesc", row, column)
+            if before and part["iidesc"] != before:
+                part["iidesc"] = f"{before} {part['iidesc']}"
+
+
+def text(value: Value) -> Value:
+    """Return a date as its text, which is fine in a note."""
+    return value.text if isinstance(value, Unreadable) else value

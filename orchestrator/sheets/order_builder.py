@@ -1,0 +1,160 @@
+"""Collects an order from a sheet: its fields and their cells, where values come from, and the faults."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from orchestrator.schemas.orders import MOST_PARTS
+from orchestrator.schemas.rules import Rules
+from orchestrator.sheets.grid import CellError, Grid, Unreadable, Value, coordinate
+from orchestrator.sheets.head import Head, shown
+from orchestrator.sheets.headings import fold
+from orchestrator.sheets.numbers import read_number
+from orchestrator.sheets.sheet_order import CellFault, Origin, SheetDefaults, Source
+
+WHOLE = ("quantity", "grain")
+TOTALS = frozenset(["toplam", "total", "genel toplam", "ara toplam"])
+
+
+class OrderBuilder:
+    def __init__(self, grid: Grid, head: Head, rules: Rules, defaults: SheetDefaults) -> None:
+        self.grid, self.head, self.rules, self.defaults = grid, head, rules, defaults
+        self.parts: list[dict[str, Any]] = []
+        self.order: dict[str, Any] = {"parts": self.parts}
+        self.cells: dict[str, str] = {}
+        self.faults: list[CellFault] = []
+        self._sources: dict[Source, None] = {}
+        self._missing: dict[str, list[CellFault]] = {}
+
+    @property
+    def sources(self) -> list[Source]:
+        return list(self._sources)
+
+    @property
+    def path(self) -> str:
+        """The path of the part that is being read."""
+        return f"parts.{len(self.parts)}"
+
+    def fault(self, cell: str, field: str, message: str) -> None:
+        self.faults.append(CellFault(cell, field, message))
+
+    def source(self, field: str, value: Any, origin: Origin, cell: str = "", note: str = "") -> None:
+        self._sources[Source(field, shown(value), origin, cell, note)] = None
+
+    def at(self, row: int, column: int, *, across: bool = False) -> tuple[Value | None, str]:
+        """Return the value that counts for a cell, and where it stands."""
+        place = self.grid.place(row, column, across=across)
+        return self.grid.find(*place), coordinate(*place)
+
+    def is_total(self, row: int) -> bool:
+        texts = [fold(value) for value in self.grid.rows[row].values() if isinstance(value, str)]
+        return not TOTALS.isdisjoint(texts)
+
+    def is_full(self, cell: str) -> bool:
+        """Return whether an order cannot have another part, and say so at its cell."""
+        if len(self.parts) < MOST_PARTS:
+            return False
+        self.fault(cell, "parts", _("More than %(most)s parts. Split the order.") % {"most": f"{MOST_PARTS:,}"})
+        return True
+
+    def skip(self, row: int) -> None:
+        """Show that a row was not read."""
+        column, value = min(self.grid.rows[row].items())
+        self.source("not read", value if isinstance(value, str) else "", Origin.CELL, coordinate(row, column))
+
+    def put(self, part: dict[str, Any], name: str, value: Any, cell: str) -> None:
+        part[name] = value
+        self.cells[f"{self.path}.{name}"] = cell
+
+    def reject(self, part: dict[str, Any], name: str, value: Value, cell: str, message: str) -> None:
+        """Keep a cell as its text, with what is wrong with it."""
+        text = value.text if isinstance(value, Unreadable) else shown(value)
+        self.put(part, name, text, cell)
+        self.fault(cell, f"{self.path}.{name}", message)
+
+    def number(self, part: dict[str, Any], name: str, row: int, column: int, *, per: int = 1) -> None:
+        """Read a number; `per` of its unit are one of the field's."""
+        value, cell = self.at(row, column)
+        if value is None:
+            self.miss(name, cell, _("This cell is empty."))
+            return
+        try:
+            number = as_number(value) / per
+            self.put(part, name, int(number) if name in WHOLE and number == int(number) else number, cell)
+        except ValueError as error:
+            self.reject(part, name, value, cell, str(error))
+
+    def text(self, part: dict[str, Any], name: str, row: int, column: int) -> None:
+        value, cell = self.at(row, column)
+        if isinstance(value, Unreadable):
+            self.reject(part, name, value, cell, value.message)
+        elif value is not None:
+            self.put(part, name, shown(value), cell)
+
+    def inherit(self, part: dict[str, Any], name: str, cell: str, hint: str) -> None:
+        """Take what the part does not say from the head, else from the caller."""
+        found, given = self.head.find(name), getattr(self.defaults, name)
+        if found and not found.fault:
+            self.put(part, name, found.value, found.cell)
+            self.source(name, found.value, Origin.CELL, found.cell)
+        elif found:
+            self.miss(name, found.cell, found.fault)
+        elif given not in (None, ""):
+            part[name] = given
+            self.source(name, given, Origin.CALLER)
+        else:
+            self.miss(name, cell, hint)
+
+    def miss(self, name: str, cell: str, message: str) -> None:
+        self._missing.setdefault(name, []).append(CellFault(cell, f"{self.path}.{name}", message))
+
+    def settle_missing(self) -> None:
+        """Report what is missing: at each cell, or once if it is missing in every part."""
+        for faults in self._missing.values():
+            first, *others = faults
+            if others and len(faults) == len(self.parts):
+                more = ngettext("So in %(number)s other row.", "So in %(number)s other rows.", len(others))
+                message = f"{first.message} {more % {'number': len(others)}}"
+                self.faults.append(CellFault(first.cell, first.field, message))
+            else:
+                self.faults += faults
+
+    def is_reported(self, field: str) -> bool:
+        name = field.rpartition(".")[2]
+        missing = any(fault.field == field for fault in self._missing.get(name, ()))
+        return missing or any(fault.field == field for fault in self.faults)
+
+    def settle_head(self, names: Mapping[str, str]) -> None:
+        """Fill in the fields of the order from the head and the caller; they may not contradict each other."""
+        for name, fallback in names.items():
+            found, given = self.head.find(name), getattr(self.defaults, name, None)
+            if found:
+                self._put_head(name, found.value, found.cell, found.note, found.fault)
+                if not found.fault and given not in (None, "") and shown(given) != shown(found.value):
+                    values = {"sheet": shown(found.value), "given": shown(given)}
+                    self.fault(found.cell, name, _("The sheet says %(sheet)s, the request %(given)s.") % values)
+            elif given not in (None, ""):
+                self.order[name] = given
+                self.source(name, given, Origin.CALLER)
+            elif fallback:
+                self.order[name] = fallback
+                self.source(name, fallback, Origin.FILE_NAME)
+
+    def _put_head(self, name: str, value: Any, cell: str, note: str, fault: str) -> None:
+        self.order[name], self.cells[name] = value, cell
+        if fault:
+            self.fault(cell, name, fault)
+        else:
+            self.source(name, value, Origin.CELL, cell, note)
+
+
+def as_number(value: Value) -> Decimal:
+    """Return a cell as a number; ValueError says what is wrong."""
+    if isinstance(value, Unreadable):
+        raise CellError(value.message)
+    if isinstance(value, bool):
+        raise CellError(_("Expected a number."))
+    return value if isinstance(value, Decimal) else read_number(value)

@@ -1,0 +1,138 @@
+"""Reads one row as a part; both layouts share it."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from orchestrator.schemas.orders import EDGES
+from orchestrator.sheets.edges import Marked, read_edge
+from orchestrator.sheets.grid import CellError, Unreadable, Value, coordinate
+from orchestrator.sheets.head import MILLIMETRES, shown
+from orchestrator.sheets.headings import fold
+from orchestrator.sheets.order_builder import OrderBuilder, as_number
+from orchestrator.sheets.sheet_order import Origin
+
+MM_PER = {"mm": 1, "cm": 10}
+PART_TYPES = {"govde": "GOVDE", "body": "GOVDE", "arkalik": "ARKALIK", "backing": "ARKALIK"}
+FREE = 0  # the grain of a part that does not say
+
+
+class PartReader:
+    """Columns by field, and the units of the sizes."""
+
+    def __init__(self, builder: OrderBuilder, columns: Mapping[str, int], units: Mapping[str, str]) -> None:
+        self.builder, self.columns, self.units = builder, columns, units
+        self._hints = missing_hints()
+        self._notes = {"grain": _("where the sheet gives none: free"), "part_type": _("where the sheet gives none")}
+        self._edges: dict[Value | None, str | None] = {}  # by what the cells say
+
+    def read(self, row: int) -> dict[str, Any]:
+        """Return the part of a row, as far as its cells say it."""
+        part: dict[str, Any] = {"id": str(row)}
+        for name in ("id", "material_code", "color", "iidesc", "desc1"):
+            if name in self.columns:
+                self.builder.text(part, name, row, self.columns[name])
+        for name in ("length_cm", "width_cm"):
+            per = 10 // MM_PER[self.units[name]]
+            self.builder.number(part, name, row, self.columns[name], per=per)
+        self.builder.number(part, "quantity", row, self.columns["quantity"])
+        self._grain(part, row)
+        for side in EDGES:
+            if side in self.columns:
+                self._edge(part, side, row)
+        return part
+
+    def finish(self, part: dict[str, Any], row: int) -> None:
+        """Add what the row does not say, and keep the part."""
+        for name, hint in self._hints.items():
+            if name not in part:
+                cell = coordinate(row, self.columns[name]) if name in self.columns else ""
+                self.builder.inherit(part, name, cell, hint)
+        if "part_type" not in part:
+            self._part_type(part, row)
+        self.builder.parts.append(part)
+
+    def thickness(self, part: dict[str, Any], value: Value, cell: str) -> None:
+        text = MILLIMETRES.sub("", value) if isinstance(value, str) else value
+        try:
+            self.builder.put(part, "thickness_mm", as_number(text), cell)
+        except ValueError as error:
+            self.builder.reject(part, "thickness_mm", value, cell, str(error))
+
+    def _grain(self, part: dict[str, Any], row: int) -> None:
+        column = self.columns.get("grain")
+        value = self.builder.at(row, column)[0] if column else None
+        if column and value is not None:
+            self.builder.number(part, "grain", row, column)
+        else:
+            part["grain"] = FREE
+            self.builder.source("grain", FREE, Origin.RULES, note=self._notes["grain"])
+
+    def _edge(self, part: dict[str, Any], side: str, row: int) -> None:
+        value, cell = self.builder.at(row, self.columns[side], across=True)
+        if value not in self._edges:
+            try:
+                edge = read_edge(value, self.builder.rules)
+                self._edges[value] = self._of_order() if isinstance(edge, Marked) else edge
+            except ValueError as error:
+                self.builder.reject(part, side, value if value is not None else "", cell, str(error))
+                return
+        if (known := self._edges[value]) is not None:
+            self.builder.put(part, side, known, cell)
+
+    def _of_order(self) -> str | None:
+        """Return the order's edge, which marked cells mean; ValueError if there is none."""
+        found, given = self.builder.head.find("edge"), self.builder.defaults.edge
+        if not found and not given:
+            message = _("Which edge band? Write it here, as 1MM, or for all in the rows above the parts, as BANT: 1MM.")
+            raise CellError(message)
+        if found and found.fault:
+            raise CellError(found.fault)
+        text = found.value if found else given
+        edge = read_edge(text, self.builder.rules)
+        if isinstance(edge, Marked):  # a 1 in a part's cell is a mark; of the order it is a thickness
+            edge = read_edge(f"{text}mm", self.builder.rules)
+        if isinstance(edge, Marked):
+            raise CellError(_("%(text)s is not an edge band.") % {"text": text})
+        if found:
+            self.builder.source("edge", edge, Origin.CELL, found.cell, _("for marked edges"))
+        else:
+            self.builder.source("edge", edge, Origin.CALLER, note=_("for marked edges"))
+        return edge
+
+    def _part_type(self, part: dict[str, Any], row: int) -> None:
+        """Decide by the thickness: a backing has one of the rules' backing thicknesses, and no edges."""
+        thickness = part.get("thickness_mm")
+        is_backing = isinstance(thickness, Decimal) and thickness in self.builder.rules.backing_thicknesses
+        part["part_type"] = "ARKALIK" if is_backing else "GOVDE"
+        edge = next((side for side in EDGES if part.get(side)), None)
+        if is_backing and edge:
+            cell = self.builder.cells.get(f"{self.builder.path}.{edge}", "")
+            message = _("A part of %(thickness)s mm is a backing, which has no edge bands. Write GOVDE, or clear this.")
+            self.builder.fault(cell, f"{self.builder.path}.part_type", message % {"thickness": shown(thickness)})
+        elif is_backing:
+            self.builder.source(
+                "part_type", "ARKALIK", Origin.RULES, note=_("for %(thickness)s mm") % {"thickness": shown(thickness)}
+            )
+        else:
+            self.builder.source("part_type", "GOVDE", Origin.RULES, note=self._notes["part_type"])
+
+
+def read_part_type(value: Value | None) -> str | None:
+    """Return the part type that a text names."""
+    if value is None or isinstance(value, (bool, Decimal, Unreadable)):
+        return None
+    return next((PART_TYPES[word] for word in fold(value).split() if word in PART_TYPES), None)
+
+
+def missing_hints() -> dict[str, str]:
+    """Return, for each field that can stand in several places, where it could stand."""
+    return {
+        "material_code": _(
+            "The material is missing. Write it above the parts, as MALZEME: MAT-01, or give it yourself."
+        ),
+        "color": _("The colour is missing. Write it above the parts, as RENK: Beyaz, or give it yourself."),
+        "thickness_mm": _("The thickness is missing. Write it here or above the parts, as 18MM, or give it yourself."),
+    }

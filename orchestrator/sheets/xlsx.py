@@ -1,0 +1,201 @@
+"""Reads XLSX files: the values of cells as Excel saved them, merged areas, and which sheets are hidden."""
+
+import posixpath
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+
+from django.utils.translation import gettext as _
+
+from orchestrator.sheets.grid import MOST_CELLS, Grid, Unreadable, Value, clean_text, coordinate, position
+from orchestrator.sheets.xml_parts import XmlParts, too_large
+
+# Excel writes the control characters of a text in this way.
+ESCAPED = re.compile(r"_x(000[9ADad]|005[Ff])_")
+AREA = re.compile("[A-Z]+[0-9]+:[A-Z]+[0-9]+")
+DIGITS = 15  # of a number in Excel; further ones are noise of binary fractions
+DATE_FORMATS = frozenset([*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)])  # that Excel numbers itself
+
+
+def read_xlsx(content: bytes) -> list[Grid]:
+    """Return the sheets of a workbook; any exception means that the file is damaged."""
+    parts = XmlParts(content)
+    root = _Relations(parts, "")
+    book = _Workbook(parts, root.of_type("officeDocument"))
+    strings = _SharedStrings(parts, book.relations.of_type("sharedStrings"))
+    styles = _Styles(parts, book.relations.of_type("styles"))
+    grids: list[Grid] = []
+    for name, state, relation in book.sheets:
+        sheet = _Sheet(strings.texts, styles.is_date, most=MOST_CELLS - sum(_cells(grid) for grid in grids))
+        if (path := book.relations.paths.get(relation, "")) in parts.entries and "worksheet" in path:
+            parts.read(path, sheet)
+        grid = Grid(name=name, rows=sheet.rows, is_hidden=state != "visible")
+        grid.merged = _spread(sheet.areas, last=max(sheet.rows, default=0))
+        grids.append(grid)
+    return grids
+
+
+def _cells(grid: Grid) -> int:
+    return sum(map(len, grid.rows.values()))
+
+
+def _spread(areas: list[str], *, last: int) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return the first cell for each cell of the merged areas, as far down as there are values."""
+    merged = {}
+    for area in filter(AREA.fullmatch, areas):
+        (top, left), (bottom, right) = map(position, area.split(":"))
+        for row in range(top, min(bottom, last) + 1):
+            for column in range(left, right + 1):
+                merged[row, column] = (top, left)
+                if len(merged) > MOST_CELLS:
+                    raise too_large()
+    return merged
+
+
+class _Relations:
+    """The files that a part refers to, by id."""
+
+    def __init__(self, parts: XmlParts, owner: str) -> None:
+        folder, name = posixpath.split(owner)
+        self.folder, self.paths, self.types = folder, dict[str, str](), dict[str, str]()
+        if (path := posixpath.join(folder, "_rels", f"{name}.rels")) in parts.entries:
+            parts.read(path, self)
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if tag == "Relationship":
+            target = attributes["Target"]
+            path = posixpath.normpath(target if target.startswith("/") else posixpath.join(self.folder, target))
+            self.paths[attributes["Id"]] = path.lstrip("/")
+            self.types.setdefault(attributes["Type"].rpartition("/")[2], path.lstrip("/"))
+
+    def end(self, tag: str, text: str) -> None:
+        pass
+
+    def of_type(self, name: str) -> str:
+        return self.types.get(name, "")
+
+
+class _Workbook:
+    def __init__(self, parts: XmlParts, path: str) -> None:
+        self.sheets: list[tuple[str, str, str]] = []  # name, state, id of the relation
+        self.relations = _Relations(parts, path)
+        parts.read(path, self)
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if tag == "sheet":
+            relation = next((value for name, value in attributes.items() if name.endswith(":id")), "")
+            self.sheets.append((attributes["name"], attributes.get("state", "visible"), relation))
+
+    def end(self, tag: str, text: str) -> None:
+        pass
+
+
+class _SharedStrings:
+    def __init__(self, parts: XmlParts, path: str) -> None:
+        self.texts: list[str] = []
+        self._runs: list[str] = []
+        self._is_phonetic = False
+        if path in parts.entries:
+            parts.read(path, self)
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if tag == "si":
+            self._runs = []
+        elif tag == "rPh":
+            self._is_phonetic = True
+
+    def end(self, tag: str, text: str) -> None:
+        if tag == "t" and not self._is_phonetic:
+            self._runs.append(text)
+        elif tag == "rPh":
+            self._is_phonetic = False
+        elif tag == "si":
+            self.texts.append("".join(self._runs))
+
+
+class _Styles:
+    """Which of the cell styles show a number as a date."""
+
+    def __init__(self, parts: XmlParts, path: str) -> None:
+        self.is_date: list[bool] = []
+        self._formats: dict[int, bool] = dict.fromkeys(DATE_FORMATS, True)
+        self._is_of_cells = False
+        if path in parts.entries:
+            parts.read(path, self)
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        from openpyxl.styles.numbers import is_date_format  # noqa: PLC0415 - slow to load, and few processes need it
+
+        if tag == "numFmt":
+            self._formats[int(attributes["numFmtId"])] = bool(is_date_format(attributes["formatCode"]))
+        elif tag == "cellXfs":
+            self._is_of_cells = True
+        elif tag == "xf" and self._is_of_cells:
+            self.is_date.append(self._formats.get(int(attributes.get("numFmtId", 0)), False))
+
+    def end(self, tag: str, text: str) -> None:
+        if tag == "cellXfs":
+            self._is_of_cells = False
+
+
+class _Sheet:
+    def __init__(self, strings: list[str], is_date: list[bool], *, most: int) -> None:
+        self.rows: dict[int, dict[int, Value]] = {}
+        self.areas: list[str] = []
+        self._strings, self._is_date, self._most = strings, is_date, most
+        self._row = self._column = 0
+        self._cell: Mapping[str, str] = {}
+        self._saved: str | None = None
+        self._inline: list[str] = []
+        self._is_formula = False
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if tag == "c":
+            self._cell, self._saved, self._inline, self._is_formula = attributes, None, [], False
+            self._row, self._column = position(attributes.get("r", coordinate(self._row, self._column + 1)))
+        elif tag == "row":
+            self._row, self._column = int(attributes.get("r", self._row + 1)), 0
+        elif tag == "f":
+            self._is_formula = True
+        elif tag == "mergeCell":
+            self.areas.append(attributes["ref"])
+
+    def end(self, tag: str, text: str) -> None:
+        if tag == "v":
+            self._saved = text
+        elif tag == "t":
+            self._inline.append(text)
+        elif tag == "c" and (value := self._value()) is not None:
+            self.rows.setdefault(self._row, {})[self._column] = value
+            self._most -= 1
+            if self._most < 0:
+                raise too_large()
+
+    def _value(self) -> Value | None:
+        kind, saved = self._cell.get("t", "n"), self._saved or ""
+        if kind in ("s", "str", "inlineStr"):
+            text = self._strings[int(saved)] if kind == "s" and saved else saved or "".join(self._inline)
+            return clean_text(ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)) or None
+        if not saved:
+            message = _("This formula has no saved result. Open the file in Excel and save it, or paste values.")
+            return Unreadable("", message) if self._is_formula else None
+        if kind == "b":
+            return saved == "1"
+        if kind == "e":
+            return Unreadable(saved, _("The formula's result is the error %(error)s.") % {"error": saved})
+        style = int(self._cell.get("s", 0))
+        if kind == "d" or (style < len(self._is_date) and self._is_date[style]):
+            return _date(saved)
+        number = Decimal(format(float(saved), f".{DIGITS}g"))
+        return number if number.is_finite() else Unreadable(saved, _("Not a number."))
+
+
+def _date(saved: str) -> Unreadable:
+    from openpyxl.utils.datetime import from_excel  # noqa: PLC0415 - as above
+
+    try:
+        shown = from_excel(float(saved)).isoformat().removesuffix("T00:00:00")
+    except (ValueError, OverflowError, AttributeError):
+        shown = saved
+    message = _("This is a date (%(date)s), not a number: Excel makes a date of 3.12. Type it again as a number.")
+    return Unreadable(shown, message % {"date": shown})
