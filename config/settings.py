@@ -53,7 +53,9 @@ GOOGLE_TOKEN_URI = env.text("KILIT_GOOGLE_TOKEN_URI", "https://oauth2.googleapis
 CREDENTIAL_KEYS = env.words("KILIT_CREDENTIAL_KEYS", default=[])
 
 # PDF jobs; see docs/pdf-operators.md.
-PDF_TEMPLATES = env.words("KILIT_PDF_TEMPLATES", default=["invoice", "offer", "cutting_sheet", "conversion_report"])
+PDF_TEMPLATES = env.words(
+    "KILIT_PDF_TEMPLATES", default=["invoice", "offer", "cutting_sheet", "labels", "conversion_report"]
+)
 if PDF_TEMPLATES == ["none"]:  # an empty variable counts as not set
     PDF_TEMPLATES = []
 PDF_ASSET_PATTERNS = env.text("KILIT_PDF_ASSET_PATTERNS", "").split()  # regular expressions for whole addresses

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
+from kilit.api.messages import InvalidMessage
 from kilit.lock.priorities import Priority
 from pdfjobs.documents import Document, document
 from pdfjobs.models.job import LONGEST_TIMEOUT
@@ -32,9 +33,10 @@ def parse_job_request(body: Any) -> JobRequest:
     variables = document(name).model if isinstance(name, str) and name else Any
     generic: Any = PdfRequest  # for mypy, which takes what stands in brackets for a type
     request: PdfRequest[Any] = generic[variables].read(body)
-    options = request.options or PdfOptions()
+    kind = document(request.template_name)
+    options = with_own_page(kind, request.variables, request.options or PdfOptions())
     return JobRequest(
-        document(request.template_name),
+        kind,
         as_stored(body["variables"]),
         options,
         timedelta(seconds=options.timeout) if options.timeout else LONGEST_TIMEOUT,
@@ -42,6 +44,15 @@ def parse_job_request(body: Any) -> JobRequest:
         Priority[(request.priority or "normal").upper()],
         request.callbackUrl or "",
     )
+
+
+def with_own_page(kind: Document, variables: Any, options: PdfOptions) -> PdfOptions:
+    """Return the options with those that the document determines itself, such as the paper of labels."""
+    own = kind.page_of(variables)
+    if sent := sorted(own.keys() & options.model_fields_set):
+        message = "This template sets it from its variables."
+        raise InvalidMessage([{"field": f"options.{name}", "message": message} for name in sent], len(sent))
+    return options.model_copy(update=own)
 
 
 def as_stored(variables: Any) -> Any:

@@ -43,6 +43,8 @@ class Document:
     # Variables that together are what people call the document, and the one it is made for.
     number: tuple[str, ...] = ("number",)
     recipient: str = "buyer.name"
+    # Page options that the variables determine; callers cannot send them.
+    page_of: Callable[[Any], dict[str, Any]] = lambda _variables: {}
 
     def names(self, variables: Mapping[str, Any]) -> dict[str, str]:
         """Return the columns by which people find the document, cut to their length."""

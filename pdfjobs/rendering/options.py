@@ -9,7 +9,7 @@ from pydantic_core import InitErrorDetails
 
 from kilit.api.messages import NO_CONTROL_CHARS, Expected, Message, invalid
 
-Paper = Literal["A3", "A4", "A5", "A6", "Letter", "Legal"]
+Paper = Literal["A3", "A4", "A5", "A6", "Letter", "Legal", "100x50"]
 PAPERS: dict[Paper, tuple[float, float]] = {  # millimetres, upright
     "A3": (297.0, 420.0),
     "A4": (210.0, 297.0),
@@ -17,6 +17,7 @@ PAPERS: dict[Paper, tuple[float, float]] = {  # millimetres, upright
     "A6": (105.0, 148.0),
     "Letter": (215.9, 279.4),
     "Legal": (215.9, 355.6),
+    "100x50": (50.0, 100.0),  # labels on a roll, which are printed in landscape
 }
 MOST_MARGIN = 60  # millimetres
 LEAST_LEFT = 40  # millimetres between two margins

@@ -8,6 +8,7 @@ from pydantic import Field
 from pdfjobs.documents.definition import Document
 from pdfjobs.documents.fields import Amount, Day, Flag, LongText, Rate, Rows, Text, Variables
 from pdfjobs.documents.formatting import LocaleFormatter
+from pdfjobs.documents.panels import GRAIN_ARROWS, CutPanel, drawing
 from pdfjobs.documents.pricing import HUNDRED, LocalizedDocument
 
 MOST_SIDE = 6000  # millimetres
@@ -38,6 +39,7 @@ LABELS = {
     "pieces": ("Parça adedi", "Pieces"),
     "area": ("Net alan", "Net area"),
     "edge_length": ("Bant uzunluğu", "Edge band"),
+    "drill_code": ("Delik", "Drill"),
     "boards": ("Plaka (yaklaşık)", "Boards (about)"),
     "waste": ("fire payı", "for waste"),
     "measures": ("Ölçüler milimetre, bantsız bitmiş ölçüdür.", "Measures in millimetres, finished, without edge band."),
@@ -46,18 +48,28 @@ LABELS = {
     "notes": ("Notlar", "Notes"),
 }
 BoardSide = Annotated[Decimal, Amount(least=Decimal(100), most=MOST_SIDE, places=1)]
-PartSide = Annotated[Decimal, Amount(least=Decimal(1), most=MOST_SIDE, places=1)]
 Edges = Annotated[Decimal, Amount(most=2, places=0)]
 
 
-class CutPart(Variables):
+class CutPart(CutPanel):
     name: Annotated[str, Text(160)] = Field(description="name of the part")
-    length: PartSide = Field(description="along the grain, in millimetres")
-    width: PartSide = Field(description="across the grain, in millimetres")
     quantity: Annotated[Decimal, Amount(least=Decimal(1), most=100_000, places=0)] = Field(description="how many")
-    long_edges: Edges = Field(Decimal(0), description="banded edges along the length: 0, 1 or 2")
-    short_edges: Edges = Field(Decimal(0), description="banded edges along the width: 0, 1 or 2")
+    long_edges: Edges = Field(Decimal(0), description="banded edges along the length: 0, 1 or 2, if they are not named")
+    short_edges: Edges = Field(Decimal(0), description="banded edges along the width: 0, 1 or 2, if they are not named")
     note: Annotated[str, Text(200)] = Field("", description="note for the saw or the edge bander")
+
+    @property
+    def bands(self) -> list[tuple[str, Decimal]]:
+        """Return the named bands of a piece, each with the side it is on."""
+        sides = ((self.edge_up, self.length), (self.edge_lo, self.length))
+        return [(name, side) for name, side in (*sides, (self.edge_sx, self.width), (self.edge_dx, self.width)) if name]
+
+    @property
+    def banded(self) -> Decimal:
+        """Return the millimetres of edge band of a piece."""
+        if self.bands:
+            return sum((side for _, side in self.bands), Decimal(0))
+        return self.long_edges * self.length + self.short_edges * self.width
 
 
 class BoardMaterial(Variables):
@@ -70,13 +82,13 @@ class BoardMaterial(Variables):
 
 
 class CuttingSheet(LocalizedDocument):
-    order_number: Annotated[str, Text(40)] = Field(description="order number")
+    order_number: Annotated[str, Text(100)] = Field(description="order number")
     customer: Annotated[str, Text(200)] = Field(description="the customer")
     project: Annotated[str, Text(200)] = Field("", description="the project")
     due_on: Day | None = Field(None, description="due date")
     prepared_by: Annotated[str, Text(120)] = Field("", description="the contact person")
     waste_rate: Rate = Field(Decimal(12), description="percent added to the estimated number of boards")
-    materials: Annotated[list[BoardMaterial], Rows(30, inner="parts", most_inner=MOST_PARTS)] = Field(
+    materials: Annotated[list[BoardMaterial], Rows(100, inner="parts", most_inner=MOST_PARTS)] = Field(
         description="materials, one table each"
     )
     notes: LongText = Field("", description="notes on the whole order")
@@ -85,6 +97,7 @@ class CuttingSheet(LocalizedDocument):
 def shape(given: CuttingSheet) -> dict[str, Any]:
     formatter = LocaleFormatter(given.locale)
     materials = [_material(material, given.waste_rate, formatter) for material in given.materials]
+    everything = [part for material in given.materials for part in material.parts]
     return {
         **dict(given),
         "due_on": formatter.day(given.due_on),
@@ -92,6 +105,7 @@ def shape(given: CuttingSheet) -> dict[str, Any]:
         "materials": [shown for shown, _ in materials],
         "several": len(materials) > 1,
         "all": _totals({name: sum(sums[name] for _, sums in materials) for name in materials[0][1]}, formatter),
+        "bands": _bands(everything, formatter),
         "words": formatter.labels(LABELS),
     }
 
@@ -99,31 +113,47 @@ def shape(given: CuttingSheet) -> dict[str, Any]:
 def _material(
     material: BoardMaterial, waste_rate: Decimal, formatter: LocaleFormatter
 ) -> tuple[dict[str, Any], dict[str, Decimal]]:
-    sums = {"pieces": Decimal(0), "area": Decimal(0), "edges": Decimal(0)}
-    parts = []
-    for number, part in enumerate(material.parts, start=1):
-        count = part.quantity
-        sums["pieces"] += count
-        sums["area"] += count * part.length * part.width / SQUARE
-        sums["edges"] += count * (part.long_edges * part.length + part.short_edges * part.width) / METRE
-        parts.append(
-            {
-                **dict(part),
-                "number": str(number),
-                "length": _side(part.length, formatter),
-                "width": _side(part.width, formatter),
-                "quantity": formatter.number(count),
-                "long_edges": str(part.long_edges),
-                "short_edges": str(part.short_edges),
-            }
-        )
+    sums = {
+        "pieces": sum((part.quantity for part in material.parts), Decimal(0)),
+        "area": sum((part.quantity * part.length * part.width for part in material.parts), Decimal(0)) / SQUARE,
+        "edges": sum((part.quantity * part.banded for part in material.parts), Decimal(0)) / METRE,
+    }
     board = material.board_length * material.board_width / SQUARE
     needed = sums["area"] * (HUNDRED + waste_rate) / HUNDRED / board
     sums["boards"] = needed.to_integral_value(ROUND_CEILING)
-    size = f"{_side(material.board_length, formatter)} × {_side(material.board_width, formatter)} mm"
-    short = len(parts) <= SHORT_TABLE
-    shown = {**dict(material), "parts": parts, "short": short, "size": size, "totals": _totals(sums, formatter)}
+    shown = {
+        **dict(material),
+        "parts": [_part(number, part, formatter) for number, part in enumerate(material.parts, start=1)],
+        "short": len(material.parts) <= SHORT_TABLE,
+        "size": f"{_side(material.board_length, formatter)} × {_side(material.board_width, formatter)} mm",
+        "totals": _totals(sums, formatter),
+    }
     return shown, sums
+
+
+def _part(number: int, part: CutPart, formatter: LocaleFormatter) -> dict[str, Any]:
+    return {
+        "number": str(number),
+        "name": part.name,
+        "note": part.note,
+        "drill_code": part.drill_code,
+        "length": _side(part.length, formatter),
+        "width": _side(part.width, formatter),
+        "quantity": formatter.number(part.quantity),
+        "long_edges": str(part.long_edges),
+        "short_edges": str(part.short_edges),
+        "grain": GRAIN_ARROWS[int(part.grain)],
+        "panel": drawing(part) if part.bands else None,
+    }
+
+
+def _bands(parts: list[CutPart], formatter: LocaleFormatter) -> list[dict[str, str]]:
+    """Return the metres of each named edge band, by first appearance."""
+    metres: dict[str, Decimal] = {}
+    for part in parts:
+        for name, side in part.bands:
+            metres[name] = metres.get(name, Decimal(0)) + part.quantity * side / METRE
+    return [{"name": name, "length": f"{formatter.number(length, 1)} m"} for name, length in metres.items()]
 
 
 def _side(value: Decimal, formatter: LocaleFormatter) -> str:

@@ -19,7 +19,7 @@ from pdfjobs.documents.fields import MOST_ERRORS, Text, Variables, walk
 from tests.support.examples import few
 from tests.support.pdf_jobs import errors_of
 
-NAMES = ["invoice", "offer", "cutting_sheet", "conversion_report"]
+NAMES = ["invoice", "offer", "cutting_sheet", "labels", "conversion_report"]
 TEMPLATES = Path(project.BASE_DIR) / "templates" / "pdf"
 
 
@@ -275,7 +275,7 @@ def test_the_digest_follows_templates_includes_styles_and_fonts(own_templates: P
 def test_each_shipped_document_has_a_digest_of_its_own() -> None:
     digests = {kind.digest for kind in documents.documents()}
 
-    assert len(digests) == 4
+    assert len(digests) == 5
     assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in digests)
 
 

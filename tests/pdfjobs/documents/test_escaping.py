@@ -63,6 +63,7 @@ class Shown(HTMLParser):
         ("invoice", ("buyer", "name")),
         ("offer", ("subject",)),
         ("cutting_sheet", ("customer",)),
+        ("labels", ("customer",)),
         ("conversion_report", ("site",)),
     ],
 )

@@ -24,7 +24,8 @@ def size(reader: PdfReader) -> tuple[float, float]:
 def test_paper_and_orientation(to_reader: Callable[..., PdfReader], paper: str, landscape) -> None:
     width, height = sorted(PAPERS[paper], reverse=landscape)
 
-    found = size(to_reader(paper=paper, landscape=landscape))
+    margin = dict.fromkeys(("top", "right", "bottom", "left"), 0)
+    found = size(to_reader(paper=paper, landscape=landscape, margin=margin, footer=None))
 
     assert found == (pytest.approx(width * POINTS, abs=1), pytest.approx(height * POINTS, abs=1))
 

@@ -1,0 +1,102 @@
+"""Labels for cut pieces, one a piece: on A4 sheets of labels, or on rolls."""
+
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from pdfjobs.documents.definition import Document
+from pdfjobs.documents.fields import Amount, Choice, Rows, Text
+from pdfjobs.documents.formatting import LocaleFormatter
+from pdfjobs.documents.panels import CutPanel, drawing, shorten
+from pdfjobs.documents.pricing import LocalizedDocument
+from pdfjobs.documents.qr_codes import qr_code
+from pdfjobs.rendering.options import Margin, Paper
+
+MOST_LABELS = 240  # whole sheets of every format; with the longest texts 4 MB of HTML, and 5 MB are rendered
+
+
+@dataclass(frozen=True)
+class LabelFormat:
+    paper: Paper
+    per_page: int
+
+
+FORMATS = {
+    "70x37": LabelFormat("A4", 24),  # three columns of eight
+    "105x57": LabelFormat("A4", 10),  # two columns of five
+    "100x50": LabelFormat("100x50", 1),  # a roll
+}
+DEFAULT_FORMAT = "70x37"
+LABELS = {"labels": ("Etiketler", "Labels"), "drill_code": ("Delik", "Drill")}
+Count = Annotated[Decimal, Amount(least=Decimal(1), most=9999, places=0)]
+
+
+class PieceLabel(CutPanel):
+    part: Annotated[str, Text(64)] = Field(description="id of the part")
+    piece: Count = Field(description="which of the part's pieces it is")
+    pieces: Count = Field(description="how many pieces the part has")
+    number: Annotated[Decimal, Amount(least=Decimal(1), most=10**8, places=0)] = Field(
+        description="which of all the job's labels it is"
+    )
+    material: Annotated[str, Text(64)] = Field(description="the material's code")
+    color: Annotated[str, Text(100)] = Field("", description="the board's colour")
+    thickness: Annotated[Decimal, Amount(least=Decimal("0.01"), most=5000)] = Field(
+        description="the board's thickness, in millimetres"
+    )
+    note: Annotated[str, Text(200)] = Field("", description="note on the part")
+
+
+class Labels(LocalizedDocument):
+    format: Annotated[str, Choice(*FORMATS)] = Field(
+        DEFAULT_FORMAT,
+        description="a label's size in mm: `70x37` (A4, 24 a sheet), `105x57` (A4, 10 a sheet) or `100x50` (a roll)",
+    )
+    job: Annotated[str, Text(60)] = Field(description="the job's id: each QR code holds `job/part/piece`")
+    order_number: Annotated[str, Text(100)] = Field(description="order number")
+    customer: Annotated[str, Text(200)] = Field("", description="the customer")
+    labels: Annotated[list[PieceLabel], Rows(MOST_LABELS)] = Field(description="the labels, in the order of printing")
+
+
+def shape(given: Labels) -> dict[str, Any]:
+    formatter = LocaleFormatter(given.locale)
+    labels = [_label(label, given, formatter) for label in given.labels]
+    per_page = FORMATS[given.format].per_page
+    return {
+        **dict(given),
+        "order": shorten(given.order_number, 30),
+        "customer": shorten(given.customer, 60),
+        "sheets": [labels[first : first + per_page] for first in range(0, len(labels), per_page)],
+        "words": formatter.labels(LABELS),
+    }
+
+
+def page_of(given: Labels) -> dict[str, Any]:
+    """Return the page options that the format needs: labels begin at the edge of the paper."""
+    paper = FORMATS[given.format].paper
+    margin = Margin(top=0.0, right=0.0, bottom=0.0, left=0.0)
+    return {"paper": paper, "landscape": paper == "100x50", "margin": margin, "header": None, "footer": None}
+
+
+def _label(label: PieceLabel, given: Labels, formatter: LocaleFormatter) -> dict[str, Any]:
+    def number(value: Decimal) -> str:
+        return formatter.number(value, grouped=False)
+
+    board = (f"{number(label.thickness)} mm", label.color, label.material)
+    return {
+        "part": label.part,
+        "note": shorten(label.note, 60),
+        "size": f"{number(label.length)} × {number(label.width)}",
+        "board": " · ".join(shorten(text, 40) for text in board if text),
+        "drill_code": shorten(label.drill_code, 60),
+        "piece": f"{label.piece} / {label.pieces}",
+        "number": str(label.number),
+        "panel": drawing(label),
+        "code": asdict(qr_code(f"{given.job}/{label.part}/{label.piece}")),
+    }
+
+
+LABEL_SHEET = Document(
+    "labels", "Labels", Labels, shape, page_of=page_of, number=("order_number",), recipient="customer"
+)
