@@ -1,11 +1,13 @@
 #!/usr/bin/env python
 """Kilit's command line; `manage.py help` lists the commands."""
 
+import gc
 import os
 import sys
 
 
 def main() -> None:
+    gc.disable()  # until everything is loaded, which is not garbage; config.apps enables it
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     from config.startup_errors import one_line_errors  # noqa: PLC0415 - settings must be named before Django loads
 

@@ -1,5 +1,7 @@
 """config as a Django app: it has commands, checks and admin pages."""
 
+import gc
+
 from django.apps import AppConfig, apps
 from django.utils.translation import gettext_lazy as _
 
@@ -11,3 +13,6 @@ class KilitConfig(AppConfig):
         from config import checks  # noqa: F401, PLC0415
 
         apps.get_app_config("auth").verbose_name = _("Users and roles")  # before "Authentication and Authorization"
+        # Everything is loaded and stays: the collector need not look at it again, nor in workers that are forked.
+        gc.freeze()
+        gc.enable()

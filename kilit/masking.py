@@ -3,8 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from phonenumbers import PhoneNumberMatcher
-
 REGION = "TR"  # of numbers without a country code
 SHOWN = 4  # digits of a phone
 EMAIL = re.compile(r"\b([\w.%+-])[\w.%+-]*(@[\w-]+\.[\w.-]*\w)")
@@ -22,6 +20,8 @@ def mask_personal_data(text: str) -> str:
 
 
 def _without_phones(text: str) -> Iterator[str]:
+    from phonenumbers import PhoneNumberMatcher  # noqa: PLC0415 - slow to load, and few commands meet a phone number
+
     end = 0
     for found in PhoneNumberMatcher(text, REGION):
         yield text[end : found.start]

@@ -71,7 +71,7 @@ class Message(BaseModel):
     """The base of all messages: no value is converted, and an unknown name is an error, because it is likely a typo."""
 
     # A traceback must not contain what was sent, which may be personal.
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True)
     most_errors: ClassVar[int | None] = None  # that are reported
     refusal: ClassVar[type[InvalidMessage]] = InvalidMessage
     examples: ClassVar[Mapping[str, Any]] = {}  # by their titles, for OpenAPI

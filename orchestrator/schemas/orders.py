@@ -6,7 +6,6 @@ from contextlib import suppress
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, Any, Literal
 
-import phonenumbers
 from django.utils.translation import gettext_noop
 from pydantic import (
     AfterValidator,
@@ -84,6 +83,8 @@ def size(unit: str, *, mm_per_unit: int) -> PlainValidator:
 
 def phone(number: str) -> str:
     """Return a phone number in E.164 format; `0555 123 45 67` and `00905551234567` are the same."""
+    import phonenumbers  # noqa: PLC0415 - slow to load, and most commands read no order
+
     with suppress(phonenumbers.NumberParseException):
         parsed = phonenumbers.parse(number, REGION)
         if PHONE.fullmatch(number) and phonenumbers.is_valid_number(parsed):
