@@ -25,7 +25,15 @@ def command(folders: Folders, *arguments: str) -> str:
 
 def player(folders: Folders, **options: Any) -> Simulator:
     """Return OptiPlanning's and the saw's player, who answer at once."""
-    asked = {"only": None, "opti_delay": 0, "opti_fault": None, "saw_delay": 0, "saw_fault": None, "late": 600}
+    asked = {
+        "only": None,
+        "modes": None,
+        "opti_delay": 0,
+        "opti_fault": None,
+        "saw_delay": 0,
+        "saw_fault": None,
+        "late": 600,
+    }
     return Simulator(folders, asked | options, write=lambda _: None)
 
 

@@ -38,7 +38,7 @@ class Command(BaseCommand):
                 self.receive_webhooks(stack)
                 logins = load_demo()
             if plays_here():
-                stack.extra["simulator"] = "python -m simulators.optiplanning"
+                stack.extra["simulator"] = "python -m simulators.optiplanning --modes BC"  # A has its command
                 stack.environment["KILIT_OPTI_SIMULATED"] = "true"
                 stack.environment["KILIT_OPTI_COMMAND"] = settings.OPTI_COMMAND or simulators_command()
             connection.close()

@@ -114,10 +114,15 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
 
 
 def wait_for_a_cut_order(installation: Installation) -> None:
-    """Wait until the simulator has brought a demo order to the saw."""
+    """Wait until a demo order of mode A was cut, solved by its command and not by the simulator of the other modes."""
     key = json.loads((installation.folder / "demo.json").read_text())["service"]
     jobs = urllib.request.Request(installation.address("/jobs?order_id=DEMO-1001"), headers={"x-api-key": key})
-    wait_until(lambda: json.load(urllib.request.urlopen(jobs, timeout=PATIENCE))["jobs"][0]["state"] == "DONE")
+
+    def ask() -> dict[str, str]:
+        return json.load(urllib.request.urlopen(jobs, timeout=PATIENCE))["jobs"][0]
+
+    wait_until(lambda: ask()["state"] == "DONE")
+    assert f"OptiPlanning wrote {ask()['id']}" not in installation.log.read_text()
 
 
 def wait_for_a_webhook(installation: Installation) -> None:

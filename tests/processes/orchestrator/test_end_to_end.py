@@ -74,6 +74,20 @@ def test_mode_a_goes_from_the_order_to_the_saw_automatically(api, floor, custome
     assert (job.claim_token, job.lease_until, job.error_code) == (None, None, "")
 
 
+def test_in_the_demo_mode_a_runs_its_command_although_the_simulator_watches(api, floor, customer, settings) -> None:
+    settings.OPTI_COMMAND = command(floor)
+    demo = player(floor, modes="BC")
+    own, other = post(api), post(api, order_id="S-2", opti_mode="C")
+    tick(patient=False)  # as a worker, which starts no command
+
+    demo.look()
+    solved = [path.name for path in floor.export.iterdir()]
+    work_until(own, "DONE", machines=demo)
+
+    assert solved == [f"{other.pk}_solution.xml"]
+    assert own.opti_ended_at is not None, "the command ran"
+
+
 def test_mode_c_waits_for_the_operator_and_leaves_the_sheets_alone(api, floor, customer) -> None:
     """Hold, start by hand, approve, second pass without rewriting."""
     job = post(api, opti_mode="C")
