@@ -80,9 +80,13 @@ load: .venv/dev ## Load test: 200 clients on all endpoints for two minutes; no 5
 
 lock: $(BIN)/uv ## Pin all packages with hashes, from pyproject.toml
 	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \
-		--no-header --python-version 3.11 --output-file requirements.txt
+		--no-header --python-version 3.11 --extra server --output-file requirements.txt
 	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \
-		--no-header --python-version 3.11 --extra dev --constraint requirements.txt --output-file requirements-dev.txt
+		--no-header --python-version 3.11 --extra server --extra dev --constraint requirements.txt \
+		--output-file requirements-dev.txt
+	@$(BIN)/uv pip compile pyproject.toml --quiet --universal --generate-hashes --no-emit-index-url --no-annotate \
+		--no-header --python-version 3.11 --extra windows --constraint requirements.txt \
+		--output-file requirements-runner.txt
 
 # uv installs in seconds what takes pip a minute.
 $(BIN)/uv:

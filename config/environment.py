@@ -21,7 +21,9 @@ class Environment:
         self._env = environ.Env()
         self._env.prefix = ""
         if (folder / ".env").is_file():
-            environ.Env.read_env(folder / ".env")
+            environ.Env.read_env(
+                folder / ".env", encoding="utf-8-sig"
+            )  # Windows editors may put a mark before the text
 
     def text(self, name: str, default: str | None = None) -> str:
         """Without a default the variable is required and must not be empty."""

@@ -12,6 +12,22 @@ import django_stubs_ext
 from config.cluster import cluster
 from config.console import UNFOLD  # noqa: F401
 from config.environment import Environment
+from config.floor import (  # noqa: F401
+    FLOOR,
+    FLOOR_IS_HERE,
+    FLOOR_POLL,
+    KILIT_VAR,
+    OPTI_COMMAND,
+    OPTI_EXPORT_FOLDER,
+    OPTI_IMPORT_FOLDER,
+    OPTI_MACRO,
+    OPTI_RULES,
+    OPTI_SIMULATED,
+    OPTI_TEMPLATE,
+    PRODUCTION,
+    SAW_FOLDER,
+    XML_MAX_MB,
+)
 from config.logs import logging_to_stderr
 from config.secret_key import read_secret_key
 from kilit.api.settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401
@@ -24,8 +40,6 @@ env = Environment(BASE_DIR)
 
 # Kilit ---------------------------------------------------------------------------------------------------------------
 
-PRODUCTION = env.flag("KILIT_PRODUCTION", default=False)
-KILIT_VAR = env.folder("KILIT_VAR", default=BASE_DIR / "var")
 HOST = env.text("HOST", "127.0.0.1")
 PORT = env.number("PORT", default=8000, least=1, most=65535)
 # Where the console and the API are reached from outside, for links in webhooks and alerts.
@@ -65,22 +79,6 @@ PDF_FAIL_SAFE = env.one_of("KILIT_PDF_FAIL_SAFE", ("STRICT", "DEGRADE"), default
 PDF_QUEUE_LIMIT = env.number("KILIT_PDF_QUEUE_LIMIT", default=1000, least=1)
 PDF_TTL = timedelta(hours=env.number("KILIT_PDF_TTL_HOURS", default=24, least=1, most=24 * 366))
 PDF_S3_BUCKET = env.text("KILIT_S3_BUCKET", "")
-
-# The cutting floor: where OptiPlanning and the saw exchange files, and how OptiPlanning is started in mode A.
-FLOOR = env.folder("KILIT_FLOOR", default=KILIT_VAR / "floor")
-OPTI_IMPORT_FOLDER = env.folder("KILIT_OPTI_IMPORT", default=FLOOR / "import")
-OPTI_EXPORT_FOLDER = env.folder("KILIT_OPTI_EXPORT", default=FLOOR / "export")
-SAW_FOLDER = env.folder("KILIT_SAW", default=FLOOR / "saw")  # with inbox/, processed/ and failed/
-OPTI_TEMPLATE = env.folder(
-    "KILIT_OPTI_TEMPLATE", default=BASE_DIR / "orchestrator" / "planning" / "excel" / "Excel_sablon.xlsx"
-)
-OPTI_RULES = env.folder("KILIT_OPTI_RULES", default=BASE_DIR / "orchestrator" / "rules.json")
-OPTI_COMMAND = env.text("KILIT_OPTI_COMMAND", "")
-OPTI_MACRO = env.text("KILIT_OPTI_MACRO", "")  # RunOptiPlanning.xls, for mode B
-OPTI_SIMULATED = env.flag("KILIT_OPTI_SIMULATED", default=False) and not PRODUCTION  # by `manage.py up`
-XML_MAX_MB = env.number("KILIT_XML_MAX_MB", default=50, least=1, most=1024)  # of one solution
-FLOOR_IS_HERE = env.flag("KILIT_FLOOR_IS_HERE", default=True)  # whether this machine's workers reach those folders
-FLOOR_POLL = env.number("KILIT_FLOOR_POLL", default=2, least=1, most=60)  # seconds between two checks of a folder
 
 # Webhooks go to public addresses only, and to these networks.
 WEBHOOK_PRIVATE_ADDRESSES = env.networks("KILIT_WEBHOOK_PRIVATE_ADDRESSES")

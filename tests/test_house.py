@@ -81,8 +81,8 @@ def test_the_readme_opens_with_the_two_commands() -> None:
 
 
 def test_every_variable_the_settings_read_is_documented() -> None:
-    settings = (ROOT / "config" / "settings.py").read_text()
-    names = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', settings))
+    modules = [ROOT / "config" / name for name in ("settings.py", "floor.py", "runner/settings.py")]
+    names = {name for path in modules for name in re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', path.read_text())}
     documented = (ROOT / "docs" / "configuration.md").read_text()
 
     assert names
@@ -90,7 +90,7 @@ def test_every_variable_the_settings_read_is_documented() -> None:
 
 
 def test_lock_files_name_packages_versions_and_hashes_only() -> None:
-    for name in ("requirements.txt", "requirements-dev.txt"):
+    for name in ("requirements.txt", "requirements-dev.txt", "requirements-runner.txt"):
         text = (ROOT / name).read_text()
         assert "://" not in text
         assert "--index" not in text

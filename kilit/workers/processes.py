@@ -6,8 +6,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -127,3 +127,16 @@ def is_orphan_of(parent: int) -> bool:
     if sys.platform == "win32":
         return not psutil.pid_exists(parent)
     return os.getppid() != parent
+
+
+@contextmanager
+def stop_on_signal() -> Iterator[threading.Event]:
+    """Yield an event that SIGTERM and Ctrl-C set, so that the current job is released."""
+    stop = threading.Event()
+    signals = (signal.SIGTERM, signal.SIGINT)
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in signals}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

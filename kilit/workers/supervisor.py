@@ -22,8 +22,8 @@ from django_q.tasks import async_task
 
 from kilit.workers import doorbells, sweeps
 from kilit.workers.dead_mans_switch import DeadMansSwitch
-from kilit.workers.heartbeat import own_name
 from kilit.workers.models import Heartbeat, Runner
+from kilit.workers.presence import own_name
 from kilit.workers.processes import PARENT, group_members, kill_group, start_group
 
 logger = logging.getLogger(__name__)

@@ -1,5 +1,6 @@
 """The three ways to start OptiPlanning."""
 
+import importlib
 import importlib.util
 import os
 import shutil
@@ -10,6 +11,7 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 from django.conf import settings
@@ -104,8 +106,20 @@ def macro_missing() -> str | None:
         return _("Excel macros run on Windows only.")
     if importlib.util.find_spec("win32com") is None:
         return _("pywin32 is not installed: pip install kilit[windows].")
+    if not has_excel():
+        return _("Excel is not installed on this machine.")
     if not settings.OPTI_MACRO:
         return _("KILIT_OPTI_MACRO is not set.")
     if not Path(settings.OPTI_MACRO).is_file():
         return _("There is no file %(path)s.") % {"path": settings.OPTI_MACRO}
     return None
+
+
+def has_excel() -> bool:
+    """Return whether Excel is registered, without starting it."""
+    registry: Any = importlib.import_module("winreg")
+    try:
+        registry.CloseKey(registry.OpenKey(registry.HKEY_CLASSES_ROOT, "Excel.Application"))
+    except OSError:
+        return False
+    return True

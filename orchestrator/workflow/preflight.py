@@ -3,10 +3,11 @@
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from django.utils.translation import gettext as _
@@ -37,20 +38,29 @@ class PreflightCheck:
 
 
 def preflight() -> list[PreflightCheck]:
+    return [found for check in preflight_checks().values() for found in check()]
+
+
+def preflight_checks() -> dict[str, Callable[[], Iterable[PreflightCheck]]]:
+    """Return the checks by name, for a caller that runs each within a time limit."""
     folders = Folders.from_settings()
+    in_folders = {
+        _("%(name)s folder") % {"name": name}: partial(_folder, name, folder, folders)
+        for name, folder in folders.all().items()
+    }
+    return {
+        **in_folders,
+        _("template"): partial(_template, folders.template),
+        _("rules"): _rules,
+        _("mode A command"): partial(_command, folders),
+        _("mode B macro"): _macro,
+    }
+
+
+def _folder(name: str, folder: Path, folders: Folders) -> Iterator[PreflightCheck]:
+    title = _("%(name)s folder") % {"name": name}
     with suppress(OSError):
         folders.prepare()  # a folder that cannot be created is reported below
-    return [
-        *(check for name, folder in folders.all().items() for check in _folder(name, folder)),
-        _template(folders.template),
-        *_rules(),
-        _mode(_("mode A command"), command_missing(), " ".join(folders.command), mode="A"),
-        _macro(),
-    ]
-
-
-def _folder(name: str, folder: Path) -> Iterator[PreflightCheck]:
-    title = _("%(name)s folder") % {"name": name}
     if reason := _not_writable(folder):
         yield PreflightCheck(title, CheckLevel.FAIL, f"{folder}: {reason}.")
         return
@@ -82,12 +92,14 @@ def _not_writable(folder: Path) -> str | None:
     return None
 
 
-def _template(path: Path) -> PreflightCheck:
+def _template(path: Path) -> Iterator[PreflightCheck]:
     try:
         check_template(path)
     except JobError as error:
-        return PreflightCheck(_("template"), CheckLevel.FAIL, f"{path}: {error.message}")
-    return PreflightCheck(_("template"), CheckLevel.PASS, _("%(path)s has the sheet and its tags.") % {"path": path})
+        yield PreflightCheck(_("template"), CheckLevel.FAIL, f"{path}: {error.message}")
+    else:
+        message = _("%(path)s has the sheet and its tags.") % {"path": path}
+        yield PreflightCheck(_("template"), CheckLevel.PASS, message)
 
 
 def _rules() -> Iterator[PreflightCheck]:
@@ -106,14 +118,19 @@ def _rules() -> Iterator[PreflightCheck]:
         yield PreflightCheck(_("default plate"), CheckLevel.WARN, message)
 
 
-def _macro() -> PreflightCheck:
+def _command(folders: Folders) -> Iterator[PreflightCheck]:
+    yield _mode(_("mode A command"), command_missing(), " ".join(folders.command), mode="A")
+
+
+def _macro() -> Iterator[PreflightCheck]:
     name = _("mode B macro")
     if is_macro_simulated():
         message = _(
             "The simulator takes the place of Excel and its macro: orders in mode B work, but are not optimized."
         )
-        return PreflightCheck(name, CheckLevel.SIMULATED, message)
-    return _mode(name, macro_missing(), _("Excel and the macro's workbook are installed."), mode="B")
+        yield PreflightCheck(name, CheckLevel.SIMULATED, message)
+    else:
+        yield _mode(name, macro_missing(), _("Excel and the macro's workbook are installed."), mode="B")
 
 
 def _mode(name: str, problem: str | None, fine: str, *, mode: str) -> PreflightCheck:

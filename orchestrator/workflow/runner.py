@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 from kilit.lock.audit import acting_as
 from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import ClaimLost
-from kilit.workers.heartbeat import present
+from kilit.workers.presence import present
 from orchestrator.errors import HOLD_CODES, Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.files.share_outages import ShareOutages
@@ -27,6 +27,7 @@ from orchestrator.models import Job
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import release_lapsed, take_back
 from orchestrator.states import JOBS, JobState
+from orchestrator.workflow.current_jobs import working_on
 from orchestrator.workflow.step_context import KeepAlive, poll
 from orchestrator.workflow.steps import STEPS
 
@@ -67,7 +68,7 @@ def tick(*, patient: bool, stopping: Callable[[], bool] = lambda: False) -> int:
     worked = 0
     jobs = Job.objects.all() if patient else Job.objects.quick()
     while not stopping() and (job := jobs.claim()):
-        with acting_as(actor()):
+        with acting_as(actor()), working_on(job):
             work(job, patient=patient, stopping=stopping)
         worked += 1
     return worked

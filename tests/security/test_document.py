@@ -33,6 +33,6 @@ def test_packages_are_installed_by_their_hashes() -> None:
 
     assert len(installing) == 2
     assert all("--require-hashes" in line for line in installing)
-    for name in ("requirements.txt", "requirements-dev.txt"):
+    for name in ("requirements.txt", "requirements-dev.txt", "requirements-runner.txt"):
         packages = re.split(r"\n(?=\w)", (ROOT / name).read_text())
         assert all("==" in package and "--hash=sha256:" in package for package in packages), name

@@ -8,9 +8,9 @@ import pytest
 from django.db import OperationalError, connection
 from django.db.models.functions import Now
 
-from kilit.workers import heartbeat
-from kilit.workers.heartbeat import present
+from kilit.workers import presence
 from kilit.workers.models import Runner
+from kilit.workers.presence import present
 
 LONG_AGO = Now() - timedelta(hours=1)
 
@@ -30,7 +30,7 @@ def test_signs_are_written_every_few_seconds_however_often_they_are_sent(
     monkeypatch, django_assert_num_queries
 ) -> None:
     clock = SimpleNamespace(monotonic=lambda: 100.0)  # stopped, however long the test takes
-    monkeypatch.setattr(heartbeat, "time", clock)
+    monkeypatch.setattr(presence, "time", clock)
     with present("parcel") as sign:
         sign()
         Runner.objects.update(alive_at=LONG_AGO)
@@ -38,7 +38,7 @@ def test_signs_are_written_every_few_seconds_however_often_they_are_sent(
             sign()
         assert not Runner.objects.alive().exists()
 
-        clock.monotonic = lambda: 100.0 + heartbeat.SIGN_EVERY.total_seconds()
+        clock.monotonic = lambda: 100.0 + presence.SIGN_EVERY.total_seconds()
         sign()
 
         assert Runner.objects.alive().exists()
@@ -53,7 +53,7 @@ def test_two_runners_on_one_machine_are_two() -> None:
 
 
 def test_a_runner_whose_row_was_deleted_is_shown_again(monkeypatch) -> None:
-    monkeypatch.setattr(heartbeat, "SIGN_EVERY", timedelta(0))
+    monkeypatch.setattr(presence, "SIGN_EVERY", timedelta(0))
     with present("parcel") as sign:
         sign()
         Runner.objects.all().delete()

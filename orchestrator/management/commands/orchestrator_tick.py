@@ -1,13 +1,9 @@
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from kilit.workers.processes import die_with_parent
+from kilit.workers.processes import die_with_parent, stop_on_signal
 from orchestrator.models import Job
 from orchestrator.workflow.runner import tick, watch
 
@@ -38,16 +34,3 @@ class Command(BaseCommand):
                 while not stop.wait(1):
                     pass  # the Procfile's services end together
             self.stdout.write("Stopped.")
-
-
-@contextmanager
-def stop_on_signal() -> Iterator[threading.Event]:
-    """Yield an event that SIGTERM and Ctrl-C set, so that the current job is released."""
-    stop = threading.Event()
-    signals = (signal.SIGTERM, signal.SIGINT)
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in signals}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

