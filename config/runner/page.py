@@ -14,9 +14,11 @@ from pathlib import Path
 from django.conf import settings
 from django.template import Context, Engine
 from django.utils import translation
+from django.utils.timezone import now
 from django.utils.translation.trans_real import parse_accept_lang_header
 
 from config.runner.status import read_status, version
+from kilit.spans import format_span
 from orchestrator.workflow.preflight import CheckLevel
 
 logger = logging.getLogger(__name__)
@@ -26,8 +28,8 @@ HERE = Path(__file__).parent
 TEMPLATES = Engine(dirs=[str(HERE)], builtins=["django.templatetags.i18n"])
 HEADERS = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; img-src data:; style-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
@@ -88,6 +90,8 @@ def render(language: str, *, log: Path) -> str:
         status = read_status()
         context = {
             "status": status,
+            "jobs": [(current.job, format_span(now() - current.since)) for current in status.jobs],
+            "running_for": format_span(now() - status.started_at, units=2),
             "failed": [check for check in status.checks if check.level == CheckLevel.FAIL],
             "version": version(),
             "host": socket.gethostname(),

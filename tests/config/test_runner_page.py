@@ -48,7 +48,7 @@ def test_the_page_shows_what_the_runner_reaches(browser, floor) -> None:
     assert "No order is being worked on." in text
     assert "/kilit/runner.log" in text
     assert '<meta http-equiv="refresh" content="10">' in text
-    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'self'")
+    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; img-src data:; style-src 'self';")
     assert answer.headers["Cache-Control"] == "no-store"
     assert browser.get("/status.css")[0].status == 200
 
