@@ -1,17 +1,19 @@
-"""A JSON parser with a size limit, exact numbers, and no duplicate names."""
+"""Parsers with a size limit: JSON with exact numbers and no duplicate names, and forms with files."""
 
 from collections.abc import Mapping
 from typing import IO, Any
 
 from django.conf import settings
+from rest_framework import parsers
 from rest_framework.exceptions import ParseError
-from rest_framework.parsers import BaseParser
 
 from kilit.api.errors import ApiError
 from kilit.api.json_reader import parse_json
 
+MOST_OF_FIELDS = 64 * 1024  # bytes of a form beside its file
 
-class JSONParser(BaseParser):
+
+class JSONParser(parsers.BaseParser):
     """JSON up to the size of DATA_UPLOAD_MAX_MEMORY_SIZE, which DRF's own parser ignores."""
 
     media_type = "application/json"
@@ -22,10 +24,27 @@ class JSONParser(BaseParser):
         limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         body = stream.read(limit + 1)
         if len(body) > limit:
-            raise ApiError(413, "TOO_LARGE", f"The body is larger than {limit // 1024**2} MB.")
+            raise too_large(limit)
         try:
             return parse_json(body)
         except RecursionError:
             raise ParseError("The JSON is nested too deeply.") from None
         except ValueError as error:
             raise ParseError(f"The body is not JSON: {error}") from None
+
+
+class MultiPartParser(parsers.MultiPartParser):
+    """Forms with a file of that size: no server passes on more than the header says."""
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> Any:
+        limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        length = str((parser_context or {})["request"].META.get("CONTENT_LENGTH"))
+        if length.isdecimal() and int(length) > limit + MOST_OF_FIELDS:
+            raise too_large(limit)
+        return super().parse(stream, media_type, parser_context)
+
+
+def too_large(limit: int) -> ApiError:
+    return ApiError(413, "TOO_LARGE", f"The body is larger than {limit // 1024**2} MB.")

@@ -12,6 +12,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["kilit.api.parsers.JSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["kilit.api.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "kilit.api.schema.ApiSchema",
+    "URL_FORMAT_OVERRIDE": None,  # an endpoint may have a parameter `format` of its own
     "EXCEPTION_HANDLER": "kilit.api.exceptions.exception_response",
 }
 

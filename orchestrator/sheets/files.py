@@ -15,7 +15,7 @@ MEGABYTES = 5
 ZIP, OLE = b"PK\x03\x04", bytes.fromhex("d0cf11e0a1b11ae1")
 ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument"
-OTHERS = (b"%PDF", b"<html", b"<!doctype", b"<table", b"<?xml", b"{\\rtf", b"\x89png", b"\xff\xd8\xff")
+OTHERS = (b"%pdf", b"<html", b"<!doctype", b"<table", b"<?xml", b"{\\rtf", b"\x89png", b"\xff\xd8\xff")
 
 
 def read_grids(content: bytes) -> list[Grid]:

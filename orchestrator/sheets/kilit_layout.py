@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from orchestrator.sheets.grid import Grid, coordinate
 from orchestrator.sheets.head import shown
 from orchestrator.sheets.headings import UNITS, fold, read_heading
-from orchestrator.sheets.order_builder import OrderBuilder
+from orchestrator.sheets.order_builder import OrderBuilder, is_number
 from orchestrator.sheets.part_reader import PART_TYPES, PartReader
 from orchestrator.sheets.sheet_order import Origin
 
@@ -80,7 +80,8 @@ def part_rows(builder: OrderBuilder, columns: dict[str, int], *, after: int) -> 
         if row <= after:
             continue
         filled = {name for name, column in columns.items() if builder.grid.find(row, column) is not None}
-        if not builder.is_total(row) and (filled & {*SIZES} or len(filled) > 1):
+        is_size = any(is_number(builder.grid.find(row, columns[name])) for name in filled.intersection(SIZES))
+        if not builder.is_total(row) and (is_size or len(filled) > 1):
             yield row
         else:
             builder.skip(row)

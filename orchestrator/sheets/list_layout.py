@@ -10,8 +10,7 @@ from orchestrator.schemas.orders import plain
 from orchestrator.sheets.grid import Grid, Unreadable, Value, coordinate
 from orchestrator.sheets.head import MILLIMETRES, THICKNESS, is_headings, read_head, shown
 from orchestrator.sheets.headings import read_heading
-from orchestrator.sheets.numbers import AMBIGUOUS, read_number
-from orchestrator.sheets.order_builder import OrderBuilder
+from orchestrator.sheets.order_builder import OrderBuilder, is_number
 from orchestrator.sheets.part_reader import PartReader, read_part_type
 from orchestrator.sheets.sheet_order import Origin
 
@@ -35,18 +34,7 @@ NUMBER_AT_END = re.compile(r"\b([0-9]{1,2}(?:[.,][0-9]{1,2})?)$")
 
 def find_start(grid: Grid) -> int | None:
     """Return the first row where B, C and D are numbers."""
-    return next((row for row in grid.numbered_rows() if all(_is_number(grid.find(row, c)) for c in SIZES)), None)
-
-
-def _is_number(value: Value | None) -> bool:
-    """Return whether a cell has a number, or had one before Excel made a date of it."""
-    if not isinstance(value, str):
-        return isinstance(value, (Decimal, Unreadable))
-    try:
-        read_number(value)
-    except ValueError:
-        return bool(AMBIGUOUS.fullmatch(value))
-    return True
+    return next((row for row in grid.numbered_rows() if all(is_number(grid.find(row, c)) for c in SIZES)), None)
 
 
 def read_parts(builder: OrderBuilder, start: int) -> None:
@@ -62,7 +50,7 @@ def read_parts(builder: OrderBuilder, start: int) -> None:
 
 
 def _is_part(builder: OrderBuilder, row: int) -> bool:
-    return not builder.is_total(row) and any(_is_number(builder.at(row, column)[0]) for column in SIZES)
+    return not builder.is_total(row) and any(is_number(builder.at(row, column)[0]) for column in SIZES)
 
 
 def _pass_over(builder: OrderBuilder, row: int, *, last: int) -> None:
@@ -116,12 +104,12 @@ class ListReader(PartReader):
     def _first_column(self, part: dict[str, Any], row: int) -> tuple[str | None, str]:
         """Read the thickness, the type of the part, or both, and return what remains as a note."""
         value, cell = self.builder.at(row, FIRST)
-        if value is None or (self.counts and _is_number(value)):
+        if value is None or (self.counts and is_number(value)):
             return None, cell
-        if not isinstance(value, str) or _is_number(value):
+        if not isinstance(value, str) or is_number(value):
             self._bare_thickness(part, value, cell)
             return None, cell
-        if MILLIMETRES.search(value) and _is_number(MILLIMETRES.sub("", value)):
+        if MILLIMETRES.search(value) and is_number(MILLIMETRES.sub("", value)):
             self.thickness(part, value, cell)
             return None, cell
         kind = read_part_type(value)

@@ -1,18 +1,19 @@
 """Collects an order from a sheet: its fields and their cells, where values come from, and the faults."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from orchestrator.schemas.orders import MOST_PARTS
+from orchestrator.schemas.orders import MOST_PARTS, phone
 from orchestrator.schemas.rules import Rules
 from orchestrator.sheets.grid import CellError, Grid, Unreadable, Value, coordinate
 from orchestrator.sheets.head import Head, shown
 from orchestrator.sheets.headings import fold
-from orchestrator.sheets.numbers import read_number
+from orchestrator.sheets.numbers import AMBIGUOUS, read_number
 from orchestrator.sheets.sheet_order import CellFault, Origin, SheetDefaults, Source
 
 WHOLE = ("quantity", "grain")
@@ -133,7 +134,7 @@ class OrderBuilder:
             found, given = self.head.find(name), getattr(self.defaults, name, None)
             if found:
                 self._put_head(name, found.value, found.cell, found.note, found.fault)
-                if not found.fault and given not in (None, "") and shown(given) != shown(found.value):
+                if not found.fault and given not in (None, "") and not is_same(name, given, found.value):
                     values = {"sheet": shown(found.value), "given": shown(given)}
                     self.fault(found.cell, name, _("The sheet says %(sheet)s, the request %(given)s.") % values)
             elif given not in (None, ""):
@@ -151,6 +152,13 @@ class OrderBuilder:
             self.source(name, value, Origin.CELL, cell, note)
 
 
+def is_same(name: str, given: Any, found: Any) -> bool:
+    if name == "customer_phone":
+        with suppress(ValueError):
+            return phone(shown(given)) == phone(shown(found))
+    return shown(given) == shown(found)
+
+
 def as_number(value: Value) -> Decimal:
     """Return a cell as a number; ValueError says what is wrong."""
     if isinstance(value, Unreadable):
@@ -158,3 +166,14 @@ def as_number(value: Value) -> Decimal:
     if isinstance(value, bool):
         raise CellError(_("Expected a number."))
     return value if isinstance(value, Decimal) else read_number(value)
+
+
+def is_number(value: Value | None) -> bool:
+    """Return whether a cell has a number, or had one before Excel made a date of it."""
+    if not isinstance(value, str):
+        return isinstance(value, (Decimal, Unreadable))
+    try:
+        read_number(value)
+    except ValueError:
+        return bool(AMBIGUOUS.fullmatch(value))
+    return True

@@ -1,0 +1,132 @@
+"""The endpoints for orders from sheets."""
+
+from dataclasses import asdict
+from functools import partial
+from typing import Any, ClassVar, cast
+
+from django.db import transaction
+from django.http import HttpResponse
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from kilit.api.messages import FieldError
+from kilit.api.openapi import ApiResponse, endpoint
+from kilit.api.parsers import MultiPartParser
+from orchestrator.api import presenters
+from orchestrator.api.access import QueueView
+from orchestrator.api.jobs import INVALID_ORDER, NO_RULES, download
+from orchestrator.models import Job
+from orchestrator.orders.enqueue import enqueue
+from orchestrator.orders.order import canonical, read_order
+from orchestrator.orders.order_file import store_order_file
+from orchestrator.planning.fitting import refuse_oversized
+from orchestrator.schemas.imports import ImportPreview, OrderImport, TemplateQuery
+from orchestrator.schemas.jobs import JobStored
+from orchestrator.schemas.orders import InvalidOrder, Order
+from orchestrator.schemas.rules import Rules
+from orchestrator.sheets import template
+from orchestrator.sheets.reading import locate, read_sheet
+from orchestrator.sheets.sheet_order import CellFault, SheetDefaults, SheetError, SheetOrder
+from orchestrator.workflow import decisions
+
+TEMPLATES = {
+    "xlsx": (template.XLSX, template.template_xlsx),
+    "csv": ("text/csv; charset=utf-8", template.template_csv),
+}
+GIVEN = SheetDefaults.__dataclass_fields__
+
+
+class ImportView(QueueView):
+    parser_classes = (MultiPartParser,)
+    errors: ClassVar = {
+        **QueueView.errors,
+        400: {"BAD_REQUEST": "The address contains a NUL character, or the body is not a form."},
+        415: {"UNSUPPORTED_MEDIA_TYPE": "The body is not multipart/form-data."},
+    }
+
+    @endpoint(
+        answers={
+            200: ApiResponse("The order was sent before; of a dry run, the order.", JobStored | ImportPreview),
+            201: ApiResponse("The new job.", JobStored),
+        },
+        body=OrderImport,
+        reads=False,
+        errors={**INVALID_ORDER, **NO_RULES},
+    )
+    def post(self, request: Request) -> Response:
+        """Send an order as a sheet.
+
+        The template or a customer's list, as XLSX or CSV. `faults` name the cells. The same order is the same job, as
+        with `POST /jobs`; the file is kept with it.
+        """
+        fields = cast("dict[str, Any]", request.data)  # the parser returns nothing else
+        form = OrderImport.read({name: value for name, value in fields.items() if value != ""})
+        rules = decisions.require_rules()
+        content = form.file.read()
+        found = _read(form, content, rules)
+        try:
+            order = read_order(found.order, default_mode=rules.opti_mode_default)
+            if form.dry_run:
+                refuse_oversized(order, rules)
+                return Response(_preview(found, order))
+            job, is_known = _store(found, order, rules, form.file.name, content)
+        except InvalidOrder as error:  # a part is larger than the plate
+            raise _refusal(locate(found, error.errors), error.count) from None
+        return Response({"job": presenters.present_job(job), "deduplicated": is_known}, status=200 if is_known else 201)
+
+
+class TemplateView(QueueView):
+    @endpoint(
+        ApiResponse(
+            "The template.",
+            media={
+                template.XLSX: {"type": "string", "format": "binary"},
+                "text/csv": {"type": "string"},
+            },
+            headers={"Content-Disposition": "The file's name."},
+        ),
+        query=TemplateQuery,
+    )
+    def get(self, request: Request, asked: TemplateQuery) -> HttpResponse:
+        """Download the template for orders.
+
+        With headings in Turkish and English, and an example to replace.
+        """
+        content_type, make = TEMPLATES[asked.format]
+        return download(f"siparis-sablonu.{asked.format}", make(), content_type)
+
+
+def _read(form: OrderImport, content: bytes, rules: Rules) -> SheetOrder:
+    """Read the sheet, or refuse it with every fault."""
+    given = {name: value for name in GIVEN if (value := getattr(form, name)) is not None}
+    try:
+        found = read_sheet(form.file.name, content, rules, defaults=SheetDefaults(**given), sheet=form.sheet or "")
+    except SheetError as error:
+        raise _refusal([CellFault("", "file", str(error))], 1) from None
+    if found.faults:
+        raise _refusal(found.faults, len(found.faults) + found.faults_beyond)
+    return found
+
+
+def _store(found: SheetOrder, order: Order, rules: Rules, name: str, content: bytes) -> tuple[Job, bool]:
+    """Store the job and its file together."""
+    with transaction.atomic():
+        is_given = "opti_mode" in found.order
+        job, is_known = enqueue(order, mode_is_given=is_given, check=partial(refuse_oversized, rules=rules))
+        store_order_file(job, name, content)
+    return job, is_known
+
+
+def _refusal(faults: list[CellFault], count: int) -> InvalidOrder:
+    return InvalidOrder([_field_error(fault) for fault in faults], count)
+
+
+def _field_error(fault: CellFault) -> FieldError:
+    name = fault.field.rpartition(".")[2]
+    name = "part" if name.isdecimal() else name  # as in `parts.3`
+    return {"field": f"{fault.cell} {name}".strip(), "message": fault.message}
+
+
+def _preview(found: SheetOrder, order: Order) -> dict[str, Any]:
+    shown = {"layout": found.layout, "sheet": found.sheet, "order": canonical(order), "cells": dict(found.cells)}
+    return {**shown, "sources": [asdict(source) for source in found.sources]}

@@ -1,0 +1,102 @@
+"""Our own layout: the template, in any column order and either language."""
+
+from decimal import Decimal
+
+import pytest
+
+from orchestrator.orders.order import canonical, read_order
+from orchestrator.sheets.template import template_csv, template_rows, template_xlsx
+from tests.support.cutting_jobs import ARKALIK, GOVDE, order_body
+from tests.support.order_sheets import faults, origin, part, read, xlsx
+
+TURKISH = ["SİPARİŞ NO", "S-9"], ["telefon:", "0555 123 45 67"]
+HEADINGS = ["Adet", "PARÇA TİPİ", "Malzeme", "BOY (MM)", "en mm", "Renk", "Kalınlık", "SU", "ÜST KENAR", "Fiyat"]
+
+
+def hashed(body):
+    return canonical(read_order(body, default_mode="C"))
+
+
+@pytest.mark.parametrize(("make", "name"), [(template_xlsx, "a.xlsx"), (template_csv, "a.csv")])
+def test_the_template_can_be_imported_as_it_is(make, name) -> None:
+    found = read(make(), name)
+
+    assert found.faults == []
+    assert found.layout == "kilit"
+    govde = {**GOVDE, "desc1": "Yan"}
+    del govde["edge_dx"]
+    backing = {name: value for name, value in ARKALIK.items() if name != "edge_up"}
+    plate = {"width_mm": 2100, "height_mm": 2800}
+    same = order_body(customer_snapshot_name="Ayşe Yılmaz", opti_mode="C", plate_size=plate, parts=[govde, backing])
+    assert hashed(found.order) == hashed(same)
+    assert found.cells["parts.0.length_cm"] == "D8"
+
+
+def test_headings_are_found_in_any_order_and_case() -> None:
+    found = read(xlsx(*TURKISH, [], HEADINGS, [2, "Gövde", "M1", 720, "560,5", "Beyaz", "18 mm", 1, "0,4", 100]))
+
+    assert found.faults == []
+    assert (found.order["order_id"], found.order["customer_phone"]) == ("S-9", "0555 123 45 67")
+    assert part(found) == {
+        "id": "5",
+        "part_type": "GOVDE",
+        "material_code": "M1",
+        "length_cm": Decimal(72),
+        "width_cm": Decimal("56.05"),
+        "quantity": 2,
+        "grain": 1,
+        "color": "Beyaz",
+        "thickness_mm": Decimal(18),
+        "edge_up": "040",
+    }
+    assert origin(found, "not read") == [("Fiyat", "J4")]
+
+
+def test_a_size_without_a_unit_and_a_heading_twice_are_faults() -> None:
+    found = read(
+        xlsx(["Boy", "En (cm)", "Adet", "Malzeme", "Renk", "Kalınlık", "En"], [72, 56, 1, "M1", "Beyaz", 18, 5])
+    )
+
+    assert list(faults(found)) == ["A1", "G1"]
+
+
+def test_each_fault_is_at_its_cell_in_the_order_of_the_sheet() -> None:
+    rows = [[0, "dolap", "M1", 720, 560, "Beyaz", 18, 7, "x"], [1, "Gövde", None, 6000, 560, None, 18, 1, "9mm"]]
+    found = read(xlsx(*TURKISH, HEADINGS, *rows), material_code="", color="", edge="")
+
+    assert [(fault.cell, fault.field) for fault in found.faults] == [
+        ("A4", "parts.0.quantity"),
+        ("B4", "parts.0.part_type"),
+        ("H4", "parts.0.grain"),
+        ("I4", "parts.0.edge_up"),
+        ("C5", "parts.1.material_code"),
+        ("D5", "parts.1.length_cm"),
+        ("F5", "parts.1.color"),
+        ("I5", "parts.1.edge_up"),
+    ]
+
+
+def test_notes_totals_and_empty_rows_are_left_out_and_shown() -> None:
+    row = [2, "Gövde", "M1", 720, 560, "Beyaz", 18]
+    found = read(xlsx(HEADINGS, row, [], [12, None, "Toplam"], ["not: acele"], row))
+
+    assert found.faults == []
+    assert [each["id"] for each in found.order["parts"]] == ["2", "6"]
+    assert origin(found, "not read")[:3] == [("Fiyat", "J1"), ("", "A4"), ("not: acele", "A5")]
+
+
+def test_a_material_merged_over_rows_counts_for_each() -> None:
+    rows = [[1, None, "M1", 720, 560, "Beyaz", 18], [1, None, None, 700, 500, "Beyaz", 5]]
+    found = read(xlsx(HEADINGS, *rows, merged=["C2:C3"]), material_code="")
+
+    assert found.faults == []
+    assert [(each["material_code"], each["part_type"]) for each in found.order["parts"]] == [
+        ("M1", "GOVDE"),
+        ("M1", "ARKALIK"),
+    ]
+
+
+def test_the_template_has_every_heading_once() -> None:
+    headings = list(template_rows())[6]
+
+    assert len(headings) == len(set(headings)) == 15
