@@ -24,6 +24,7 @@ LIMIT = 8.0  # seconds for all checks together; connecting to the database has f
 STARTED_AT = timezone.now()
 APPS = ("lock", "workers", "orchestrator")  # whose tables the runner uses
 
+_lock = threading.Lock()  # two browsers take turns
 _running: dict[str, threading.Thread] = {}
 
 
@@ -46,7 +47,9 @@ def version() -> str:
 
 
 def read_status() -> Status:
-    return Status(run_checks({_("database"): check_database, **preflight_checks()}), current_jobs())
+    with _lock:
+        checks = run_checks({_("database"): check_database, **preflight_checks()})
+    return Status(checks, current_jobs())
 
 
 def run_checks(checks: dict[str, Check], *, limit: float = LIMIT) -> list[PreflightCheck]:
@@ -67,11 +70,11 @@ def run_checks(checks: dict[str, Check], *, limit: float = LIMIT) -> list[Prefli
                 found[name] = [PreflightCheck(name, CheckLevel.FAIL, message)]
 
     end = time.monotonic() + limit
-    for name, check in checks.items():
-        if name not in _running or not _running[name].is_alive():
-            _running[name] = threading.Thread(target=run, args=(name, check), daemon=True, name=f"check {name}")
-            _running[name].start()
-    for name in checks:
+    started = [name for name in checks if name not in _running or not _running[name].is_alive()]
+    for name in started:
+        _running[name] = threading.Thread(target=run, args=(name, checks[name]), daemon=True, name=f"check {name}")
+        _running[name].start()
+    for name in started:
         _running[name].join(max(0.0, end - time.monotonic()))
     return [each for name in checks for each in found.get(name) or [no_answer(name, limit)]]
 

@@ -82,10 +82,17 @@ def has_rules() -> bool:
     try:
         current_rules()
     except JobError as error:
-        if _logged_at.get(error.message, -math.inf) < time.monotonic() - LOG_EVERY:
-            _logged_at[error.message] = time.monotonic()
+        if is_time_to_log(error.message):
             logger.error("cutting jobs are waiting: %s", error.message)  # noqa: TRY400 - the message says it all
         return False
+    return True
+
+
+def is_time_to_log(message: str) -> bool:
+    """Return whether a message was not logged within the last minute; an outage would fill the log with it."""
+    if _logged_at.get(message, -math.inf) > time.monotonic() - LOG_EVERY:
+        return False
+    _logged_at[message] = time.monotonic()
     return True
 
 
@@ -183,7 +190,8 @@ def _watch(stop: threading.Event, sign: Callable[[], None], *, patient: bool) ->
         try:
             tick(patient=patient, stopping=stopping)
         except DatabaseError:
-            logger.warning("the database does not answer", exc_info=True)
+            if is_time_to_log("the database does not answer"):
+                logger.warning("the database does not answer", exc_info=True)
             connection.close()
         except Exception:  # if one thread ended here, the other would go on alone, unnoticed
             logger.exception("unexpected error in the runner")

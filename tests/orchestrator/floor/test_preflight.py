@@ -4,12 +4,13 @@ import json
 import sys
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from orchestrator.files.folders import Folders, read_command, split
-from orchestrator.optiplanning.adapters import run_optiplanning
+from orchestrator.optiplanning.adapters import has_excel, run_optiplanning
 from orchestrator.workflow.preflight import CheckLevel, preflight
 from tests.support.cutting_rules import SHIPPED
 
@@ -167,3 +168,17 @@ def test_folders_below_var_are_made_and_no_others(settings: Any, tmp_path: Path)
     assert folders.imports.is_dir()
     assert folders.inbox.is_dir()
     assert not folders.export.exists()
+
+
+@pytest.mark.parametrize("is_registered", [True, False])
+def test_excel_is_looked_up_in_the_registry_without_starting_it(monkeypatch, is_registered) -> None:
+    def open_key(root: str, name: str) -> str:
+        assert (root, name) == ("classes", "Excel.Application")
+        if not is_registered:
+            raise FileNotFoundError(2, "The system cannot find the file specified")
+        return "key"
+
+    registry = SimpleNamespace(HKEY_CLASSES_ROOT="classes", OpenKey=open_key, CloseKey=str)
+    monkeypatch.setitem(sys.modules, "winreg", registry)
+
+    assert has_excel() == is_registered

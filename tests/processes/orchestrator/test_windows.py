@@ -1,4 +1,4 @@
-"""The watching runner needs nothing that only POSIX has."""
+"""The runner and its page need nothing that only POSIX has."""
 
 import pytest
 
@@ -18,8 +18,12 @@ for name in ("fork", "killpg", "getpgid", "getpgrp", "setsid", "register_at_fork
     delattr(os, name)
 for name in ("SIGKILL", "SIGHUP", "SIGUSR1"):
     delattr(signal, name)
-from django.core.management import execute_from_command_line
-execute_from_command_line(["manage.py", "orchestrator_tick"])
+from config.runner.main import set_up
+set_up()
+from config.runner import page
+from django.core.management import call_command
+assert "PASS" in page.render("en", log=page.HERE)
+call_command("orchestrator_tick")
 """
 
 
@@ -29,10 +33,8 @@ def test_a_tick_without_anything_of_posix(floor, tmp_path) -> None:
     ended = run_python(
         "-c",
         AS_ON_WINDOWS,
-        DJANGO_SETTINGS_MODULE="config.settings",
         DATABASE_URL=database_url(),
-        SECRET_KEY="tests",
-        KILIT_VAR=str(tmp_path),
+        KILIT_HOME=str(tmp_path),
         KILIT_FLOOR=str(floor.imports.parent),
     )
 
