@@ -1,5 +1,6 @@
 """Fixtures shared by all tests."""
 
+import gc
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -33,6 +34,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.nodeid.startswith(PROCESSES):
             item.add_marker(pytest.mark.processes)
     durations.longest_first(items)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector skip what has been loaded, and look less often at what tests make."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
-USUAL = 100  # examples of a property that says nothing else
-QUICK = 10
+USUAL = 50  # examples of a property that says nothing else
+QUICK = 5
 # Examples take as long as the database does, and each is rolled back.
 # The conformance suite is one set of properties that several classes inherit.
 SUPPRESSED = [HealthCheck.function_scoped_fixture, HealthCheck.differing_executors]
@@ -22,8 +22,11 @@ def register_profiles() -> None:
 
 
 def few(examples: int, **options: Any) -> settings:
-    """Return settings for a property with expensive examples, or with more than the usual number of them."""
+    """Return settings for a property with expensive examples, or with more than the usual number of them.
+
+    `examples` is for every hundred that a cheap property gets.
+    """
     wanted = settings.default.max_examples if settings.default else USUAL
     if wanted > USUAL:
         return settings(max_examples=wanted)
-    return settings(max_examples=max(1, examples * wanted // USUAL), **options)
+    return settings(max_examples=max(1, examples * wanted // 100), **options)
