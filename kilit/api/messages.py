@@ -6,11 +6,21 @@ TEXTS; a type can say with `Expected` what it allows.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError, WithJsonSchema
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError, core_schema
 from typing_extensions import TypedDict  # pydantic reads those of `typing` from Python 3.12 on only
@@ -24,6 +34,9 @@ LONGEST_NAME = 80  # characters of a caller's own name that are shown in a path
 
 Time = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 Id = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
+
+# Ids carry times, and these fit into them.
+EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 # By pydantic's types of errors; each error fills in its own limits.
 TEXTS = {
@@ -95,6 +108,13 @@ class Expected:
         return core_schema.custom_error_schema(
             handler(source), "invalid", custom_error_message=f"Expected {self.text}."
         )
+
+
+Moment = Annotated[
+    AwareDatetime,
+    Field(strict=False, ge=EARLIEST, le=LATEST),
+    Expected("a time with an offset, as in 2026-11-16T09:30:00Z"),
+]
 
 
 @dataclass(frozen=True)

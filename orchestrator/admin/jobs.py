@@ -20,6 +20,7 @@ from kilit.console.priorities import PriorityAdmin
 from kilit.console.queue_pauses import PausableQueueAdmin
 from kilit.masking import mask_personal_data, mask_phone
 from orchestrator.admin import blockers, columns, description
+from orchestrator.admin.figures import FiguresExportMixin, figures_card
 from orchestrator.admin.first_actions import with_first
 from orchestrator.admin.new_customer import HeldCustomerForm, format_phone
 from orchestrator.admin.plan_drawing import drawn_plans
@@ -88,7 +89,7 @@ EXPORT_MASKS = {"customerPhone": mask_phone, "errorMessage": mask_personal_data}
 
 
 @admin.register(Job)
-class JobAdmin(PriorityAdmin, PausableQueueAdmin):
+class JobAdmin(FiguresExportMixin, PriorityAdmin, PausableQueueAdmin):
     queue = operations.QUEUE
     state_badge = staticmethod(columns.state_badge)
     description = description.CUTTING_JOB
@@ -107,7 +108,7 @@ class JobAdmin(PriorityAdmin, PausableQueueAdmin):
     list_display = columns.COLUMNS
     list_select_related = ["customer"]
     search_help_text = gettext_lazy("Order id, phone or customer: the first letters are enough")
-    actions_list = ["error_groups", "preflight", "dead_letters", "pause_queue"]
+    actions_list = ["error_groups", "preflight", "dead_letters", "figures_file", "pause_queue"]
     more_template = "admin/orchestrator/job.html"
     fieldsets = columns.FIELDSETS
     export_fields = EXPORT_FIELDS
@@ -115,7 +116,7 @@ class JobAdmin(PriorityAdmin, PausableQueueAdmin):
 
     def get_queryset(self, request: HttpRequest) -> JobQuerySet:
         jobs: JobQuerySet = super().get_queryset(request)
-        return jobs.defer("payload")
+        return jobs.defer("payload", "figures")
 
     def offers(self, request: HttpRequest, row: Job) -> dict[str, JobOffer]:
         return with_first(row, super().offers(request, row), request.user)
@@ -128,6 +129,7 @@ class JobAdmin(PriorityAdmin, PausableQueueAdmin):
             "order_files": row.order_files.defer("content").order_by("pk"),
             "solution_files": row.solution_files.defer("content").order_by("name") if row.xml_sha256 else [],
             "plans": drawn_plans(row),
+            "figures_card": figures_card(row),
             "figures": columns.figures(row.solution if row.xml_sha256 else None),
         }
 

@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from orchestrator.planning.missing_rules import MissingRule
 from orchestrator.schemas.orders import plain
+from orchestrator.schemas.prices import Prices
 from orchestrator.schemas.rules import Rules
 
 GRAINS = [
@@ -31,7 +33,7 @@ class RuleSection:
 def sections(rules: Rules, missing: list[MissingRule]) -> list[RuleSection]:
     return [
         RuleSection(name, title, values, [entry_text(each) for each in missing if each.section == name])
-        for name, (title, values) in {**_of_parts(rules), **_of_runs(rules)}.items()
+        for name, (title, values) in {**_of_parts(rules), **_of_runs(rules), **_of_prices(rules)}.items()
     ]
 
 
@@ -84,6 +86,29 @@ def _of_runs(rules: Rules) -> dict[str, tuple[str, list[str]]]:
             [_("one for each job") if rules.xml_expected == "job" else _("one for each sheet")],
         ),
     }
+
+
+def _of_prices(rules: Rules) -> dict[str, tuple[str, list[str]]]:
+    prices = rules.prices
+    if prices is None:
+        return {"prices": (_("Prices"), [_("none: jobs have no amounts")])}
+    per_unit = {
+        _("cut"): prices.per_cut,
+        _("machine minute"): prices.per_machine_minute,
+    }
+    values = [
+        _("VAT %(percent)s %%") % {"percent": plain(prices.vat_percent)},
+        *(f"{name} → {_price(each, prices)}/m²" for name, each in prices.board_per_m2.items()),
+        *(f"{name} → {_price(each, prices)}/m" for name, each in prices.edge_per_metre.items()),
+        *(f"{name} → {_price(each, prices)}" for name, each in per_unit.items() if each is not None),
+    ]
+    if prices.waste_percent is not None:
+        values.append(_("waste in estimates: %(percent)s %%") % {"percent": plain(prices.waste_percent)})
+    return {"prices": (_("Prices without VAT"), values)}
+
+
+def _price(price: Decimal, prices: Prices) -> str:
+    return f"{plain(price)} {prices.currency}"
 
 
 def _minutes(span: timedelta) -> str:

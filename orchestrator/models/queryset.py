@@ -1,7 +1,7 @@
 """Queries over cutting jobs, and their bulk verbs."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
@@ -70,6 +70,10 @@ class JobQuerySet(LongJobQuerySet["Job"]):
 
     def quick(self) -> Self:
         return self.exclude(takes_long())
+
+    def finished_between(self, start: datetime, end: datetime) -> Self:
+        """Keep the jobs that were finished from a time on and before another, in that order."""
+        return self.filter(finished_at__gte=start, finished_at__lt=end).order_by("finished_at", "id")
 
     def waiting_for_slot(self) -> Self:
         """Keep the jobs that wait for OptiPlanning and that a runner looks after.

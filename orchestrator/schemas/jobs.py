@@ -1,12 +1,12 @@
 """Queries, decisions and responses of the cutting API; tests check every response against them."""
 
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NotRequired, Self
 
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 from typing_extensions import TypedDict
 
 from kilit.api.cursor import Cursor
-from kilit.api.messages import Id, Message, Time, text
+from kilit.api.messages import Id, Message, Moment, Time, invalid, text
 from kilit.lock.priorities import PriorityName
 from orchestrator.errors import Code, WarningCode
 from orchestrator.schemas.figures import JobFigures
@@ -22,6 +22,21 @@ class CuttingJobsQuery(Message):
     order_id: Annotated[str, text(200, least=1)] | None = None
     cursor: Cursor | None = None
     limit: Annotated[int, Field(ge=1, le=200)] = 50
+
+
+class FinishedSpan(Message):
+    """Other parameters are ignored."""
+
+    model_config = ConfigDict(extra="ignore", strict=False)
+
+    start: Moment = Field(alias="from", description="Finished from this time on.")
+    end: Moment = Field(alias="to", description="Finished before this time.")
+
+    @model_validator(mode="after")
+    def is_a_span(self) -> Self:
+        if self.start >= self.end:
+            raise invalid("`from` must be before `to`.")
+        return self
 
 
 class DecisionReason(Message):

@@ -1,0 +1,175 @@
+"""A job's figures on its page, and the page of the bookkeeper's file."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from django.utils.formats import get_format, number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from kilit.api.csv_files import csv_response
+from kilit.console.formatting import button, page
+from orchestrator.figures.export import export_lines
+from orchestrator.figures.job_figures import figures_of
+from orchestrator.models import Job
+from orchestrator.schemas.figures import AmountLine, Amounts, JobFigures, MissingAmount
+from orchestrator.schemas.orders import plain
+from orchestrator.states import JobState
+
+MOST_LINES = 100  # of an order with very many materials
+
+
+@dataclass(frozen=True)
+class FiguresCard:
+    """The figures as texts. A total has a label and an amount; notes say how far the amounts can be relied on."""
+
+    facts: list[tuple[str, str]]
+    lines: list[tuple[str, str, str, str]]
+    lines_beyond: int
+    totals: list[tuple[str, str]]
+    missing: list[str]
+    notes: list[str]
+
+
+def figures_card(job: Job) -> FiguresCard | None:
+    figures = figures_of(job)
+    if figures is None:
+        return None
+    amounts = figures.amounts
+    facts = [(label, value) for label, value in _facts(figures) if value]
+    if amounts is None:
+        return FiguresCard(facts, [], 0, [], [], [])
+    return FiguresCard(
+        facts,
+        [_line(line, amounts.currency) for line in amounts.lines[:MOST_LINES]],
+        max(0, len(amounts.lines) - MOST_LINES),
+        list(_totals(amounts)),
+        [missing_text(each) for each in amounts.missing],
+        list(_notes(job, figures, amounts)),
+    )
+
+
+def _facts(figures: JobFigures) -> Iterator[tuple[str, str]]:
+    yield _("Pieces"), number_format(figures.pieces, force_grouping=True)
+    yield _("Parts"), _quantity(figures.parts_m2, "m²")
+    yield _("Boards"), _quantity(figures.boards_m2, "m²")
+    yield _("Offcuts"), _quantity(figures.drops_m2, "m²")
+    if figures.yield_percent is not None:
+        percent = _("%(number)s %%") % {"number": number_format(figures.yield_percent)}
+        yield _("Yield"), _("%(percent)s of the boards become parts") % {"percent": percent}
+    yield _("Edge band"), " · ".join(f"{each.edge}: {_quantity(each.metres, 'm')}" for each in figures.edges)
+    yield _("Cuts"), number_format(figures.cuts, force_grouping=True) if figures.cuts is not None else ""
+    yield _("Machine time"), _quantity(figures.machine_minutes, _("min"))
+
+
+def _quantity(value: Decimal | None, unit: str) -> str:
+    return f"{number_format(plain(value), force_grouping=True)} {unit}" if value is not None else ""
+
+
+def _money(value: Decimal | None, currency: str, places: int | None = 2) -> str:
+    return f"{number_format(value, places, force_grouping=True)} {currency}" if value is not None else "–"
+
+
+def _line(line: AmountLine, currency: str) -> tuple[str, str, str, str]:
+    names = {
+        "boards": _("Boards %(name)s"),
+        "edge": _("Edge band %(name)s"),
+        "cuts": _("Cuts"),
+        "machine": _("Machine time"),
+    }
+    units = {"pcs": "", "min": _("min")}
+    quantity = _quantity(line.quantity, units.get(line.unit, line.unit)).strip()
+    price = _money(line.unit_price, currency, places=None)
+    return names[line.kind] % {"name": line.name}, quantity, price, _money(line.amount, currency)
+
+
+def _totals(amounts: Amounts) -> Iterator[tuple[str, str]]:
+    if amounts.net is None:
+        return
+    percent = {"percent": number_format(plain(amounts.vat_percent))}
+    yield _("Net"), _money(amounts.net, amounts.currency)
+    yield _("VAT %(percent)s %%") % percent, _money(amounts.vat, amounts.currency)
+    yield _("Total with VAT"), _money(amounts.gross, amounts.currency)
+
+
+def missing_text(missing: MissingAmount) -> str:
+    if missing.source == "solution":
+        return _("The solution does not say “%(name)s”.") % {"name": missing.section}
+    if missing.entry:
+        names = {"section": missing.section, "entry": missing.entry}
+        return _("The rules have no price for %(section)s %(entry)s.") % names
+    return _("The rules have no %(section)s.") % {"section": missing.section}
+
+
+def _notes(job: Job, figures: JobFigures, amounts: Amounts) -> Iterator[str]:
+    if amounts.basis == "estimate" and amounts.waste_percent is not None:
+        percent = {"percent": number_format(plain(amounts.waste_percent))}
+        yield _("Estimate: the area of the parts and %(percent)s %% waste, without cuts and machine time.") % percent
+    if figures.is_fixed:
+        yield _("Fixed when the job was finished; new prices do not change it.")
+    elif job.status == JobState.DONE:
+        yield _("By the prices in force now: the job was finished before amounts were stored.")
+    else:
+        yield _("By the prices in force now. The amount is fixed when the job is finished.")
+
+
+class DayInput(UnfoldAdminTextInputWidget):
+    input_type = "date"
+
+
+class FinishedDaysForm(forms.Form):
+    """Days in the reader's time zone, both included."""
+
+    first = forms.DateField(label=gettext_lazy("From"), input_formats=["%Y-%m-%d"], widget=DayInput)
+    last = forms.DateField(label=gettext_lazy("To, that day included"), input_formats=["%Y-%m-%d"], widget=DayInput)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        first, last = cleaned.get("first"), cleaned.get("last")
+        if first and last and first > last:
+            raise ValidationError(_("The end has to be after the beginning."))
+        return cleaned
+
+    def span(self) -> tuple[datetime, datetime]:
+        first, last = self.cleaned_data["first"], self.cleaned_data["last"]
+        begins, ends = (timezone.make_aware(datetime.combine(day, time())) for day in (first, last + timedelta(days=1)))
+        return begins, ends
+
+
+def last_month() -> dict[str, str]:
+    last = timezone.localdate().replace(day=1) - timedelta(days=1)
+    return {"first": f"{last.replace(day=1)}", "last": f"{last}"}
+
+
+class FiguresExportMixin:
+    @button(description=gettext_lazy("Figures (CSV)"), icon="request_quote", permissions=["view"], url_path="figures")
+    def figures_file(self, request: HttpRequest) -> HttpResponseBase:
+        """Ask for the days, and stream the jobs that were finished on them."""
+        form = FinishedDaysForm(request.POST if request.method == "POST" else None, initial=last_month())
+        if form.is_valid():
+            jobs = Job.objects.finished_between(*form.span())
+            is_comma = get_format("DECIMAL_SEPARATOR") == ","
+            return csv_response("figures", export_lines(jobs, decimal_comma=is_comma))
+        sentences = [
+            _("A line for each job that was finished on these days, with its figures and amounts."),
+            _("Days are those of your time zone, %(zone)s.") % {"zone": timezone.get_current_timezone_name()},
+        ]
+        return page(
+            self,
+            request,
+            "admin/console/confirm.html",
+            title=_("Figures for the bookkeeper"),
+            form=form,
+            sentences=sentences,
+            submit=_("Download CSV"),
+            back=self.address("changelist"),  # type: ignore[attr-defined]
+        )
