@@ -82,7 +82,8 @@ class ApiSchema(AutoSchema):
 
     def get_examples(self) -> list[OpenApiExample]:
         examples = self.endpoint.body.examples if self.endpoint.body else {}
-        return [OpenApiExample(name, value, request_only=True) for name, value in examples.items()]
+        media = self.view.parser_classes[0].media_type
+        return [OpenApiExample(name, value, request_only=True, media_type=media) for name, value in examples.items()]
 
     def get_response_serializers(self) -> Any:
         return {}  # every endpoint describes its own

@@ -51,6 +51,16 @@ class OrderImport(OrderMessage):
     sheet: Annotated[Text100 | None, Field(description="If several sheets have parts: the one to read.")] = None
     dry_run: Annotated[bool, Field(description="Only show the order; nothing is stored.")] = False
 
+    examples = {
+        "a list as CSV": {
+            "file": "18MM;RENK: Beyaz\n;720;560;2;1;x;x\n",
+            "order_id": "S-1002",
+            "customer_phone": "0555 123 45 67",
+            "material_code": "MAT-01",
+            "edge": "1mm",
+        }
+    }
+
 
 class TemplateQuery(Message):
     """Other parameters are ignored."""
