@@ -19,14 +19,17 @@ from django_q.models import Failure, OrmQ, Schedule, Success
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from config.papers.console import papers_of_job
 from kilit.access.roles import Role
 from kilit.console.formatting import exactly, number
 from kilit.console.listing import ReadOnlyAdmin
 from kilit.postgres.collation import NameOrder
 from ociqueue.models.site import KEYS_USER_PREFIX
+from orchestrator.admin.papers import register_papers
 
 SITES_USER = rf"^{KEYS_USER_PREFIX}[0-9a-f]{{32}}$"  # the prefix and a site's public id
 
+register_papers(papers_of_job)
 admin.site.unregister([User, Group])
 # django-q2's pages are hidden: "resubmit" drops a task's options and deletes history, and tasks are only doorbells.
 admin.site.unregister([Failure, OrmQ, Schedule, Success])

@@ -5,6 +5,8 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
+from config.papers import console as papers
+from config.papers.api import PaperView
 from kilit.api import probes
 from kilit.api.pages import ApiPage, ApiSchemaView
 from kilit.console import dashboard, live
@@ -21,6 +23,8 @@ console = [
     path("views/", admin.site.admin_view(saved_views), name="views"),
     path("live/", admin.site.admin_view(live.banner), name="live"),
     path("workers/", admin.site.admin_view(workers_page), name="workers"),
+    path("papers/<uuid:job_id>/<str:kind>/", admin.site.admin_view(papers.print_paper), name="print"),
+    path("papers/<uuid:pdf_id>/", admin.site.admin_view(papers.show_paper), name="paper"),
     path("workers/<str:name>/run/", admin.site.admin_view(run_task), name="run_task"),
 ]
 urlpatterns = [
@@ -34,6 +38,7 @@ urlpatterns = [
     path("api/", include("ociqueue.api.urls")),
     path("api/outbox/", include("outbox.api.urls")),
     path("pdf/", include("pdfjobs.api.urls")),
+    path("jobs/<str:pk>/papers/<str:kind>", PaperView.as_view()),
     path("", include("orchestrator.api.urls")),
     path("healthz", probes.healthz),
     path("readyz", probes.readyz),

@@ -23,6 +23,7 @@ from orchestrator.admin import blockers, columns, description
 from orchestrator.admin.figures import FiguresExportMixin, figures_card
 from orchestrator.admin.first_actions import with_first
 from orchestrator.admin.new_customer import HeldCustomerForm, format_phone
+from orchestrator.admin.papers import papers_of
 from orchestrator.admin.plan_drawing import drawn_plans
 from orchestrator.api.jobs import download
 from orchestrator.errors import JobError
@@ -120,6 +121,9 @@ class JobAdmin(FiguresExportMixin, PriorityAdmin, PausableQueueAdmin):
 
     def offers(self, request: HttpRequest, row: Job) -> dict[str, JobOffer]:
         return with_first(row, super().offers(request, row), request.user)
+
+    def reader_context(self, request: HttpRequest, row: Job) -> dict[str, Any]:
+        return {**super().reader_context(request, row), "papers": papers_of(request, row)}
 
     def detail_context(self, row: Job) -> dict[str, Any]:
         return {

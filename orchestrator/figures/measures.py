@@ -7,15 +7,15 @@ from decimal import ROUND_HALF_UP, Decimal
 from itertools import accumulate
 from typing import Any
 
-from orchestrator.planning.plan import millimetres
+from orchestrator.planning.plan import banded_sides, millimetres
 from orchestrator.schemas.figures import EdgeLength, MaterialArea, Measures
-from orchestrator.schemas.orders import Order, Part, plain
+from orchestrator.schemas.orders import Order, plain
 from orchestrator.schemas.rules import Rules
 
 THOUSANDTH, TENTH = Decimal("0.001"), Decimal("0.1")
 MM2_PER_M2, MM_PER_METRE, SECONDS_PER_MINUTE = 1_000_000, 1_000, 60
 # The sides that run along a part's length; the others run along its width.
-ALONG_LENGTH, ALONG_WIDTH = ("edge_up", "edge_lo"), ("edge_sx", "edge_dx")
+ALONG_LENGTH = ("edge_up", "edge_lo")
 
 
 def measure(order: Order, rules: Rules, solution: Mapping[str, Any] | None = None) -> Measures:
@@ -28,8 +28,8 @@ def measure(order: Order, rules: Rules, solution: Mapping[str, Any] | None = Non
         length, width = millimetres(part.length_cm, rules), millimetres(part.width_cm, rules)
         pieces[material] += part.quantity
         areas[material] += length * width * part.quantity
-        for edge, side in _edges(part, rules, length, width):
-            edges[edge] += side * part.quantity
+        for side, edge in banded_sides(part, rules).items():
+            edges[edge] += (length if side in ALONG_LENGTH else width) * part.quantity
     found = [MaterialArea(*material, pieces[material], rounded(area / MM2_PER_M2)) for material, area in areas.items()]
     solved = _of_solution(solution or {}, sum((each.area_m2 for each in found), Decimal(0)))
     return Measures(
@@ -58,17 +58,6 @@ def _with_boards(
     for each, begin, end in zip(materials, sums, [*sums[1:], total], strict=True):
         share = rounded(boards_m2 * end / total) - rounded(boards_m2 * begin / total) if boards_m2 is not None else None
         yield replace(each, boards_m2=share)
-
-
-def _edges(part: Part, rules: Rules, length: Decimal, width: Decimal) -> list[tuple[str, Decimal]]:
-    """Return each edge that is banded, and how long it is; a backing has none, whatever was ordered."""
-    if part.part_type == "ARKALIK":
-        return []
-    sides = [(getattr(part, side), length) for side in ALONG_LENGTH] + [
-        (getattr(part, side), width) for side in ALONG_WIDTH
-    ]
-    # A name that the rules do not know (any more) is a band, too.
-    return [(name, side) for name, side in sides if name is not None and rules.edge_mapping.get(name, name) is not None]
 
 
 def _of_solution(solution: Mapping[str, Any], parts_m2: Decimal) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from orchestrator.schemas.orders import PlateSize
+from orchestrator.schemas.orders import EDGES, Part, PlateSize
 from orchestrator.schemas.rules import Rules
 
 CENTS = Decimal("0.01")
@@ -45,6 +45,15 @@ class Plan:
     batches: tuple[Batch, ...]
     reset_parts: tuple[str, ...]  # ids of backing parts with edges removed
     warning: Mapping[str, Any]  # columns of the job: which parts are larger than the plate
+
+
+def banded_sides(part: Part, rules: Rules) -> dict[str, str]:
+    """Return the sides that get a band, and its name. A backing has none, whatever was ordered."""
+    if part.part_type == "ARKALIK":
+        return {}
+    named = {side: getattr(part, side) for side in EDGES}
+    # A name that the rules do not know (any more) is a band, too.
+    return {side: name for side, name in named.items() if name and rules.edge_mapping.get(name, name) is not None}
 
 
 def millimetres(centimetres: Decimal, rules: Rules) -> Decimal:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo, field_validator
 
 from kilit.api.messages import Expected, Message, invalid
-from orchestrator.schemas.orders import OptiMode, PlateSize
+from orchestrator.schemas.orders import OptiMode, PlateSize, Text32, Text100, Text200, clean
 from orchestrator.schemas.prices import ANY, Prices, exact
 
 A_DAY_OF_MINUTES = 24 * 60
@@ -63,6 +63,18 @@ class Timeouts(Message):
     osi_ack: Annotated[Minutes, Field(alias="osiAckMinutes")]  # how long the saw may take
 
 
+class Company(Message):
+    """The seller on offers."""
+
+    name: Text200
+    address: Annotated[str, Field(min_length=1, max_length=400), BeforeValidator(clean)]
+    tax_office: Annotated[Text100 | None, Field(alias="taxOffice")] = None
+    tax_number: Annotated[Text32 | None, Field(alias="taxNumber")] = None
+    phone: Text32 | None = None
+    email: Text100 | None = None
+    offer_valid_days: Annotated[int, Field(alias="offerValidDays", ge=1, le=365), Expected("days from 1 to 365")] = 15
+
+
 class Rules(Message):
     most_errors = 20  # the message is shown in one line
 
@@ -82,6 +94,7 @@ class Rules(Message):
     ]
     xml_expected: Literal["job", "batch"] = "job"
     prices: Prices | None = None
+    company: Company | None = None
 
     @field_validator("retry_backoff")
     @classmethod

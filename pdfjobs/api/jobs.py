@@ -24,7 +24,7 @@ from pdfjobs.api.views import RETRY_AFTER, OnePdfView, PdfView, created_body, fa
 from pdfjobs.documents import Document, documents
 from pdfjobs.documents.fields import walk
 from pdfjobs.enqueue import MOST_CALLBACKS, QueueFullError, TooManyCallbacksError, enqueue, request_callback
-from pdfjobs.job_request import parse_job_request
+from pdfjobs.job_request import JobRequest, parse_job_request
 from pdfjobs.models import PdfJob
 from pdfjobs.rendering import RenderError
 from pdfjobs.schemas import (
@@ -41,6 +41,25 @@ from pdfjobs.states import ErrorCode, PdfStatus
 logger = logging.getLogger(__name__)
 
 WHERE = {"Location": "Where to check the job's status."}
+
+
+CREATED = {
+    200: ApiResponse(
+        "The job that exists already; or the document as HTML, because no worker is available.",
+        PdfJobCreated,
+        media={"text/html": {"type": "string"}},
+        optional_headers={**WHERE, "X-Pdf-Fallback": "`html`, when the body is the document and not a job."},
+    ),
+    201: ApiResponse("A new job.", PdfJobCreated, headers=WHERE),
+}
+CREATING_ERRORS = {
+    400: {
+        ErrorCode.TEMPLATE_ERROR.value: "There is no such template, or the variables do not suit it.",
+        ErrorCode.UNSUPPORTED_PLATFORM.value: "This server cannot render PDFs.",
+    },
+    429: {"QUEUE_FULL": "Too many jobs are waiting."},
+    503: {"PDF_RENDER_UNAVAILABLE": "No worker is available; nothing was stored."},
+}
 
 
 class TemplatesView(PdfView):
@@ -68,27 +87,7 @@ class PdfJobsView(PdfView):
             page["next_cursor"] = encode_cursor(found[asked.limit - 1].pk)
         return Response(page)
 
-    @endpoint(
-        answers={
-            200: ApiResponse(
-                "The job that exists already; or the document as HTML, because no worker is available.",
-                PdfJobCreated,
-                media={"text/html": {"type": "string"}},
-                optional_headers={**WHERE, "X-Pdf-Fallback": "`html`, when the body is the document and not a job."},
-            ),
-            201: ApiResponse("A new job.", PdfJobCreated, headers=WHERE),
-        },
-        body=PdfRequest,
-        reads=False,
-        errors={
-            400: {
-                ErrorCode.TEMPLATE_ERROR.value: "There is no such template, or the variables do not suit it.",
-                ErrorCode.UNSUPPORTED_PLATFORM.value: "This server cannot render PDFs.",
-            },
-            429: {"QUEUE_FULL": "Too many jobs are waiting."},
-            503: {"PDF_RENDER_UNAVAILABLE": "No worker is available; nothing was stored."},
-        },
-    )
+    @endpoint(answers=CREATED, body=PdfRequest, reads=False, errors=CREATING_ERRORS)
     def post(self, request: Request) -> Response | HttpResponse:
         """Request a document.
 
@@ -97,22 +96,7 @@ class PdfJobsView(PdfView):
         """
         job_request = parse_job_request(request.data)
         check_callback(request, job_request.callback_url)
-        if not Heartbeat.objects.alive().exists():
-            return fallback_response(job_request)
-        try:
-            job, is_new = enqueue(cast("User", request.user), job_request)
-            if job_request.callback_url:
-                request_callback(job, job_request.callback_url)
-        except RenderError as error:
-            logger.error("cannot render PDFs: %s", error)  # noqa: TRY400 - a missing browser needs no traceback
-            raise ApiError(400, error.code, "This server cannot render PDFs.") from None
-        except QueueFullError:
-            message = "Too many jobs are waiting; try again later."
-            raise ApiError(429, "QUEUE_FULL", message, retry_after=RETRY_AFTER) from None
-        except TooManyCallbacksError:
-            raise callback_error(f"This job has {MOST_CALLBACKS} other addresses already.") from None
-        location = request.build_absolute_uri(reverse("pdf-job", args=[job.job_id]))
-        return Response(created_body(job), status=201 if is_new else 200, headers={"Location": location})
+        return request_document(request, job_request)
 
     def handle_exception(self, exc: Exception) -> Any:
         """Without a database keys cannot be checked: a caller who sends one gets its own variables back as HTML."""
@@ -142,6 +126,26 @@ class PdfJobView(OnePdfView):
         """
         with for_reason("Deleted by its owner."):
             return Response(detail_body(request, cleanup.delete_job(self.job(request, job_id))))
+
+
+def request_document(request: Request, job_request: JobRequest) -> Response | HttpResponse:
+    """Answer a valid request: with its job, or with the document itself while no worker is available."""
+    if not Heartbeat.objects.alive().exists():
+        return fallback_response(job_request)
+    try:
+        job, is_new = enqueue(cast("User", request.user), job_request)
+        if job_request.callback_url:
+            request_callback(job, job_request.callback_url)
+    except RenderError as error:
+        logger.error("cannot render PDFs: %s", error)  # noqa: TRY400 - a missing browser needs no traceback
+        raise ApiError(400, error.code, "This server cannot render PDFs.") from None
+    except QueueFullError:
+        message = "Too many jobs are waiting; try again later."
+        raise ApiError(429, "QUEUE_FULL", message, retry_after=RETRY_AFTER) from None
+    except TooManyCallbacksError:
+        raise callback_error(f"This job has {MOST_CALLBACKS} other addresses already.") from None
+    location = request.build_absolute_uri(reverse("pdf-job", args=[job.job_id]))
+    return Response(created_body(job), status=201 if is_new else 200, headers={"Location": location})
 
 
 def check_callback(request: Request, url: str) -> None:

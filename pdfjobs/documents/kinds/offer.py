@@ -27,15 +27,19 @@ class Term(Variables):
     text: LongText = Field(description="text of the term")
 
 
+class OfferBuyer(Party):
+    address: Annotated[str, Text(400, lines=True)] = Field("", description="postal address")
+
+
 class Offer(PricedDocument):
-    number: Annotated[str, Text(40)] = Field(description="offer number")
+    number: Annotated[str, Text(110)] = Field(description="offer number")
     issued_on: Day = Field(description="date of the offer")
     valid_until: Day = Field(description="last day of validity")
     subject: Annotated[str, Text(160)] = Field(description="subject, printed as a headline")
     introduction: Annotated[str, Text(3000, lines=True)] = Field("", description="a few sentences before the table")
     prepared_by: Annotated[str, Text(120)] = Field("", description="the contact person")
     seller: Seller = Field(description="the seller")
-    buyer: Party = Field(description="the customer")
+    buyer: OfferBuyer = Field(description="the customer")
     lines: Annotated[list[PricedLine], Rows(1000)] = Field(description="the offer lines")
     terms: Annotated[list[Term], Rows(20, least=0)] = Field([], description="delivery, payment, warranty")
 

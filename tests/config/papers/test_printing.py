@@ -1,0 +1,153 @@
+"""Printing a job from its page and by API: one click to the PDF, and only for those who may."""
+
+import re
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from orchestrator.models import Job
+from pdfjobs.models import PdfJob
+from tests.support.cutting_jobs import GOVDE, make_job
+from tests.support.cutting_rules import COMPANY, PRICES
+from tests.support.pdf_jobs import bring
+
+pytestmark = pytest.mark.django_db
+
+
+def page_of(client: Any, job: Job) -> str:
+    return str(client.get(reverse("admin:orchestrator_job_change", args=[job.pk])).content.decode())
+
+
+def menu(client: Any, job: Job) -> list[str]:
+    found = re.search(r"<summary>Print</summary>(.*?)</details>", page_of(client, job), re.DOTALL)
+    return re.findall(r"kilit-quiet\s*\">\s*(.*?)\s*</", found[1]) if found else []
+
+
+def printed(job: Job, kind: str, query: str = "") -> str:
+    return reverse("console:print", args=[job.pk, kind]) + query
+
+
+def test_an_operator_clicks_once_and_is_led_to_the_pdf(make_person) -> None:
+    client, job = make_person("operator"), make_job()
+
+    answer = client.post(printed(job, "labels", "?format=100x50"), {"ids": str(job.pk)})
+
+    made = PdfJob.objects.get()
+    assert (made.owner.username, made.template_name, made.document_number) == ("ayse", "labels", job.order_id)
+    assert (made.payload["format"], len(made.payload["labels"]), made.payload["locale"]) == ("100x50", 3, "en")
+    assert answer.url == reverse("console:paper", args=[made.pk])
+    waiting = client.get(answer.url)
+    assert (waiting.status_code, waiting.headers["Refresh"]) == (200, "1")
+    assert "The PDF is being made" in waiting.content.decode()
+    bring(made, "succeeded")
+    assert client.get(answer.url).url == reverse("admin:pdfjobs_pdfjob_file", args=[made.pk])
+    assert client.post(printed(job, "labels", "?format=100x50")).url == answer.url  # the same labels: the same PDF
+    assert PdfJob.objects.count() == 1
+
+
+def test_a_pdf_that_failed_leads_to_its_page(make_person) -> None:
+    client, job = make_person("operator"), make_job()
+    answer = client.post(printed(job, "cutting_sheet"))
+
+    made = bring(PdfJob.objects.get(), "failed")
+
+    assert client.get(answer.url).url == reverse("admin:pdfjobs_pdfjob_change", args=[made.pk])
+
+
+def test_the_menu_offers_what_can_be_printed(make_person, rules, settings) -> None:
+    client, job = make_person("operator"), make_job()
+    papers = [
+        "Cutting sheet",
+        "Labels 70 × 37 mm, A4 sheets of 24",
+        "Labels 105 × 57 mm, A4 sheets of 10",
+        "Labels 100 × 50 mm, roll",
+        "Some of the labels…",
+    ]
+    rules()
+    assert menu(client, job) == papers
+    rules(prices=PRICES)
+    assert menu(client, job) == [*papers, "Offer: The rules have no company: add its name and address."]
+    rules(prices=PRICES, company=COMPANY)
+    assert menu(client, job) == [*papers, "Offer"]
+    settings.PDF_TEMPLATES = ["offer"]
+    assert menu(client, job) == ["Offer"]
+
+
+def test_a_viewer_prints_nothing_and_sees_the_pdfs_that_exist(make_person) -> None:
+    operator, viewer, job = make_person("operator"), make_person("viewer", "veli"), make_job()
+    paper = operator.post(printed(job, "cutting_sheet")).url
+    bring(PdfJob.objects.get(), "succeeded")
+
+    assert menu(viewer, job) == []
+    assert viewer.post(printed(job, "labels")).status_code == 403
+    assert viewer.get(printed(job, "labels")).status_code == 403
+    assert PdfJob.objects.count() == 1
+    file = viewer.get(viewer.get(paper).url)
+    file.close()
+    assert file.status_code == 200
+
+
+def test_too_many_labels_are_printed_in_parts(make_person) -> None:
+    client, job = make_person("operator"), make_job(parts=[{**GOVDE, "quantity": 400}])
+
+    asked = client.post(printed(job, "labels", "?format=105x57"))
+    assert "A document takes 240, and these are 400" in asked.content.decode()
+    assert PdfJob.objects.count() == 0
+    wrong = client.post(printed(job, "labels"), {"format": "105x57", "first": 0, "last": 5})
+    assert "Ensure this value is greater than or equal to 1." in wrong.content.decode()
+    client.post(printed(job, "labels"), {"format": "105x57", "first": 17, "last": 17})
+
+    (label,) = PdfJob.objects.get().payload["labels"]
+    assert (label["piece"], label["pieces"], label["number"]) == (17, 400, 17)
+
+
+@pytest.mark.parametrize("address", ["invoice", "nothing", "labels/x"])
+def test_there_are_no_other_papers(make_person, address: str) -> None:
+    base = printed(make_job(), "labels").removesuffix("labels/")
+
+    assert make_person("operator").post(f"{base}{address}/").status_code == 404
+
+
+def test_a_full_queue_is_reported_on_the_jobs_page(make_person, settings) -> None:
+    settings.PDF_QUEUE_LIMIT = 0
+    client, job = make_person("operator"), make_job()
+
+    answer = client.post(printed(job, "labels"), follow=True)
+
+    assert answer.redirect_chain[-1][0] == reverse("admin:orchestrator_job_change", args=[job.pk])
+    assert "The PDF queue takes no jobs right now" in answer.content.decode()
+
+
+def test_a_backend_prints_a_job_as_it_requests_documents(make_api, worker_lives) -> None:
+    api, job = make_api(), make_job()
+
+    new, same = (api.post(f"jobs/{job.pk}/papers/labels", {"format": "100x50"}) for _ in range(2))
+
+    assert (new.status_code, same.status_code) == (201, 200)
+    assert new.json()["job_id"] == same.json()["job_id"] == str(PdfJob.objects.get().pk)
+    assert new.headers["Location"].endswith(f"/pdf/jobs/{new.json()['job_id']}")
+    assert PdfJob.objects.get().payload["locale"] == "tr"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "code"),
+    [
+        ("{job}/papers/invoice", {}, 404, "NOT_FOUND"),
+        ("00000000-0000-7000-8000-000000000000/papers/labels", {}, 404, "E_JOB_NOT_FOUND"),
+        ("nonsense/papers/labels", {}, 404, "E_JOB_NOT_FOUND"),
+        ("{job}/papers/labels", {"format": "A4"}, 400, "VALIDATION"),
+        ("{job}/papers/labels", {"first": 4}, 409, "NOT_PRINTABLE"),
+        ("{job}/papers/offer", {}, 409, "NOT_PRINTABLE"),
+    ],
+)
+@pytest.mark.usefixtures("worker_lives")
+def test_what_cannot_be_printed_is_refused(make_api, path: str, body: Any, status: int, code: str) -> None:
+    answer = make_api().post(f"jobs/{path.format(job=make_job().pk)}", body)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+    assert PdfJob.objects.count() == 0
+
+
+def test_a_viewers_key_cannot_print(make_api, worker_lives) -> None:
+    assert make_api("viewer").post(f"jobs/{make_job().pk}/papers/labels").status_code == 403

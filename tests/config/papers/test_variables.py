@@ -1,0 +1,126 @@
+"""What a job's papers show: sizes in millimetres, bands as the sheets have them, each piece once."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from config.papers.messages import PaperRefused, PaperRequest
+from config.papers.printing import paper_request
+from config.papers.variables import pieces
+from orchestrator.models import Job
+from orchestrator.schemas.orders import Part
+from tests.support.cutting_jobs import ARKALIK, GOVDE, make_job
+from tests.support.cutting_rules import COMPANY, PRICES
+
+pytestmark = pytest.mark.django_db
+
+
+def variables(kind: str, job: Job | None = None, **asked: Any) -> dict[str, Any]:
+    found: dict[str, Any] = paper_request(job or make_job(), kind, PaperRequest.read(asked)).variables  # type: ignore[arg-type]
+    return found
+
+
+def sides(printed: dict[str, Any]) -> dict[str, str]:
+    return {name: value for name, value in printed.items() if name.startswith("edge_")}
+
+
+def test_each_piece_gets_a_label_with_its_own_bands(customer) -> None:
+    made = make_job(parts=[{**GOVDE, "delik_kodu": "D-7", "desc1": "Yan dikme"}, ARKALIK])
+    Job.objects.filter(pk=made.pk).update(customer=customer)
+
+    found = variables("labels", Job.objects.get(pk=made.pk), format="100x50")
+
+    assert (found["job"], found["order_number"], found["customer"]) == (str(made.pk), "S-1001", "Ayşe Yılmaz")
+    first, second, backing = found["labels"]
+    assert (first["part"], first["length"], first["width"], first["thickness"]) == ("g1", "1205", "400", "18")
+    assert (first["note"], first["drill_code"], first["grain"]) == ("Yan dikme", "D-7", 1)
+    assert [(label["piece"], label["pieces"], label["number"]) for label in found["labels"]] == [
+        (1, 2, 1),
+        (2, 2, 2),
+        (1, 1, 3),
+    ]
+    # dx was ordered as "Bant Yok", and a backing is never banded, whatever was ordered.
+    assert sides(first) == sides(second) == {"edge_up": "1mm", "edge_lo": "1mm", "edge_sx": "040"}
+    assert sides(backing) == {}
+
+
+def test_a_cutting_sheet_has_a_table_for_each_board(customer) -> None:
+    silver = {**GOVDE, "id": "g2", "color": "Gümüş", "length_cm": 45.675}
+    found = variables("cutting_sheet", make_job(parts=[GOVDE, silver, ARKALIK, {**GOVDE, "id": "g3"}]))
+
+    assert [(each["name"], [part["name"] for part in each["parts"]]) for each in found["materials"]] == [
+        ("MAT-01, Beyaz, 18 mm", ["g1", "g3"]),
+        ("MAT-01, Gümüş, 18 mm", ["g2"]),
+        ("MAT-02, Beyaz, 5 mm, arkalık", ["a1"]),
+    ]
+    assert {(each["board_length"], each["board_width"]) for each in found["materials"]} == {("2800", "2100")}
+    assert found["materials"][1]["parts"][0]["length"] == "456.75"
+    assert sides(found["materials"][0]["parts"][0]) == {"edge_up": "1mm", "edge_lo": "1mm", "edge_sx": "040"}
+
+
+def test_the_pieces_of_a_range_are_those_of_the_whole() -> None:
+    parts: Any = [Part.model_construct(None, id=name, quantity=count) for name, count in [("a", 3), ("b", 1), ("c", 5)]]
+    whole = list(pieces(parts, range(1, 10)))
+
+    assert [number for _, _, number in whole] == list(range(1, 10))
+    assert [(part.id, piece) for part, piece, _ in whole[:5]] == [("a", 1), ("a", 2), ("a", 3), ("b", 1), ("c", 1)]
+    assert [list(pieces(parts, range(first, 10))) for first in range(1, 11)] == [whole[n:] for n in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({}, "A document takes 240, and these are 400: print 1 to 240 first, then the next."),
+        ({"first": 161, "last": 401}, "There are numbers from 1 to 400, not 161 to 401."),
+        ({"first": 401}, "There are numbers from 1 to 400, not 401 to 400."),
+        ({"first": 9, "last": 8}, "There are numbers from 1 to 400, not 9 to 8."),
+    ],
+)
+def test_more_labels_than_a_document_takes_are_refused_with_the_range_that_fits(asked, reason: str) -> None:
+    job = make_job(parts=[{**GOVDE, "quantity": 400}])
+
+    with pytest.raises(PaperRefused) as refused:
+        variables("labels", job, **asked)
+
+    assert str(refused.value) == reason
+    documents = [variables("labels", job, **part)["labels"] for part in ({"last": 240}, {"first": 241})]
+    assert [len(printed) for printed in documents] == [240, 160]
+
+
+def test_an_offer_has_the_figures_of_the_job_and_adds_up_as_they_do(rules) -> None:
+    """0.964 m² of parts: 1.060 m² with 10 % for offcuts; 4.82 m of 1mm and 0.8 m of 040."""
+    rules(prices=PRICES, company=COMPANY)
+    request = paper_request(make_job(parts=[GOVDE]), "offer", PaperRequest())
+    shown = request.document.shape(request.document.model.read(request.variables))
+
+    assert [(line["description"], line["quantity"], line["unit"]) for line in request.variables["lines"]] == [
+        ("Plaka MAT-01 18 mm", "1.06", "m²"),
+        ("Kenar bandı 040", "0.8", "m"),
+        ("Kenar bandı 1mm", "4.82", "m"),
+    ]
+    net = Decimal("477.00") + Decimal("10.00") + Decimal("60.25")
+    assert (shown["net"], shown["total"]) == ("₺547,25", "₺656,70")
+    assert net * Decimal("1.2") == Decimal("656.70")
+    assert request.variables["seller"] == {"name": COMPANY["name"], "address": COMPANY["address"]}
+    assert "%10 fire" in request.variables["introduction"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"company": COMPANY}, "The rules have no prices."),
+        ({"prices": PRICES}, "The rules have no company: add its name and address."),
+        (
+            {"prices": PRICES | {"edgePerMetre": {"040": 1}}, "company": COMPANY},
+            "A price or figure is missing: The rules have no price for edgePerMetre 1mm.",
+        ),
+    ],
+)
+def test_an_offer_says_what_is_missing(rules, changes, reason: str) -> None:
+    rules(**changes)
+
+    with pytest.raises(PaperRefused) as refused:
+        variables("offer")
+
+    assert str(refused.value) == reason
