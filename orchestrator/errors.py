@@ -26,6 +26,8 @@ class Code(models.TextChoices):
     OSI_ACK_TIMEOUT = "E_OSI_ACK_TIMEOUT", _("No answer from the saw in time")
     # The saw moved the file to failed/.
     OSI_ACK_FAILED = "E_OSI_ACK_FAILED", _("The saw rejected the file")
+    # A file left the inbox, or cannot be reached, and the saw has not answered: it may have been cut.
+    HANDOVER_UNKNOWN = "E_HANDOVER_UNKNOWN", _("Ask at the saw whether it was cut")
     EDGE_MAPPING_UNKNOWN = "E_EDGE_MAPPING_UNKNOWN", _("Edge unknown")
     INVALID_GRAIN = "E_INVALID_GRAIN", _("Grain unknown")
     # The job has been retried as often as the rules allow.
@@ -52,6 +54,8 @@ HOLD_CODES = frozenset(
 )
 # A retry would fail the same way, so the API refuses it with this code.
 PERMANENT_CODES = frozenset({Code.TEMPLATE_INVALID, Code.CRM_NO_MATCH, Code.PLATE_SIZE_MISSING, Code.XML_INVALID})
+# No retry: a retry would fail the same way, or the saw may have cut the job already.
+NOT_RETRIED = PERMANENT_CODES | {Code.HANDOVER_UNKNOWN}
 
 
 class WarningCode(models.TextChoices):
@@ -67,3 +71,11 @@ class JobError(Exception):
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
         self.code, self.message = code, message
+
+
+class HandoverUnknownError(JobError):
+    """A file that the saw may have: it is in none of the folders, and we have not taken it back."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(Code.HANDOVER_UNKNOWN, message)
+        self.name = name

@@ -37,6 +37,8 @@ STARTED = (JobState.OPTI_RUNNING, JobState.OPTI_DONE, JobState.XML_READY, JobSta
 BEFORE_OPTIPLANNING = (JobState.NEW, JobState.PREPARED, JobState.OPTI_IMPORTED, JobState.HOLD)
 # A job in one of these has an error and belongs to an error group.
 FAILING = (JobState.HOLD, JobState.FAILED)
+# The saw may have a file of these, and has not answered for it. At rest, an operator has to ask at the saw.
+MAY_BE_WITH_THE_SAW = (JobState.XML_READY, JobState.FAILED)
 # Nothing has reached the saw yet. Later states depend on the saw's answer: a cancelled job must never be cut.
 CANCELLABLE = (JobState.NEW, JobState.PREPARED, JobState.OPTI_IMPORTED, JobState.OPTI_RUNNING, JobState.HOLD)
 
@@ -51,6 +53,8 @@ JOBS = Lifecycle(
         "import_files": move(JobState.PREPARED, to=JobState.OPTI_IMPORTED),
         # Take OptiPlanning's single slot.
         "start": move(JobState.OPTI_IMPORTED, to=JobState.OPTI_RUNNING),
+        # Use the stored solution: it belongs to these sheets, so OptiPlanning and its slot are not needed.
+        "reuse_solution": move(JobState.OPTI_IMPORTED, to=JobState.OPTI_DONE),
         # Store the solution from the export folder.
         "collect": move(JobState.OPTI_RUNNING, to=JobState.OPTI_DONE),
         # Check the stored solution before it goes to a machine.
@@ -60,7 +64,7 @@ JOBS = Lifecycle(
         # Close the job.
         "finish": move(JobState.DELIVERED, to=JobState.DONE),
         # Wait for an operator: the error can be fixed outside the job.
-        "hold": move(JobState.NEW, JobState.OPTI_IMPORTED, to=JobState.HOLD),
+        "hold": move(JobState.NEW, JobState.PREPARED, JobState.OPTI_IMPORTED, to=JobState.HOLD),
         # Give up with an error code.
         "fail": move(*WORKING, to=JobState.FAILED),
         # An operator fixed the cause: check the job again.
@@ -69,6 +73,10 @@ JOBS = Lifecycle(
         "retry": move(JobState.FAILED, to=JobState.NEW),
         # An operator takes a retry back, before a runner has claimed the job.
         "undo_retry": move(JobState.NEW, to=JobState.FAILED),
+        # An operator asked at the saw: a file that left the inbox without an answer was cut.
+        "confirm_cut": move(JobState.FAILED, to=JobState.DONE),
+        # An operator asked at the saw: it was not cut, or not all of it. Deliver the same solution under a new name.
+        "hand_over": move(JobState.FAILED, to=JobState.OPTI_DONE),
         # An operator ends the job before the saw has it.
         "cancel": move(*CANCELLABLE, to=JobState.FAILED),
     },

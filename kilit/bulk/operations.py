@@ -58,6 +58,10 @@ class Operation(ABC):
         """Keep the rows that a user may act on."""
         return rows
 
+    def helps(self, code: str) -> bool:
+        """Return whether it is of use for rows with an error code, or for rows of any code if it is empty."""
+        return True
+
     def with_skip_reason(self, rows: Any) -> Any:
         """Annotate rows with `skip_reason`: why the operation skips a row whose state would allow it, or nothing."""
         return rows.annotate(skip_reason=Value("", output_field=CharField()))

@@ -55,6 +55,7 @@ class Action:
     done: "StrOrPromise"
     effect: "StrOrPromise"
     icon: str
+    asks: "StrOrPromise" = ""  # what the confirmation asks, instead of “Retry 3 jobs?”
     # By state: what to know before it is done to rows in it, with a place for their %(number)s.
     cautions: Mapping[Any, "StrOrPromise"] = field(default_factory=dict)
     form: type[ReasonForm] = ReasonForm
@@ -99,6 +100,8 @@ class Action:
         return skips.get(row.pk) == Skip(row.status)
 
     def question(self, number: int) -> str:
+        if self.asks:
+            return str(self.asks)
         opts = self.operation.model._meta
         names = opts.verbose_name if number == 1 else opts.verbose_name_plural
         return gettext("%(title)s %(number)s %(names)s?") % {

@@ -25,6 +25,7 @@ from kilit.console.formatting import page
 from kilit.console.listing import LongListAdmin
 from kilit.console.machine_errors import explain
 from kilit.console.reasons import recent_reasons
+from kilit.lock.models import ErrorGroup
 from kilit.masking import mask_personal_data
 from kilit.workers import doorbells
 
@@ -55,12 +56,25 @@ class BulkRequestAdmin(LongListAdmin):
             filters = self._filters_of(request)
         except UnusableFilters:
             return []
-        state = filters.get("status")
         return [
             {"label": action.label, "address": self.bulk_address(action, filters)}
-            for action in self.operator_actions
-            if state is None or state in action.sources
+            for action in self.actions_for(filters)
         ]
+
+    def actions_for(self, filters: Mapping[str, str]) -> list[Action]:
+        """Return the actions that may apply to a list with these filters."""
+        state, code = filters.get("status"), self._code_of(filters)
+        return [
+            action
+            for action in self.operator_actions
+            if (state is None or state in action.sources) and action.operation.helps(code)
+        ]
+
+    def _code_of(self, filters: Mapping[str, str]) -> str:
+        if group := filters.get("group"):
+            found = ErrorGroup.objects.largest(queue=self.queue.table.queue, group=group, limit=1)
+            return found[0].code if found else ""
+        return filters.get("code", "")
 
     def _filters_of(self, request: HttpRequest) -> dict[str, str]:
         given = {name: request.GET[name] for name in request.GET if name not in PAGING}

@@ -119,7 +119,7 @@ class ErrorGroupsAdmin(FollowUpAdmin):
         filters, actions = {"group": group.name}, []
         for action in self.operator_actions:
             reach = sum(group.states.get(state, 0) for state in action.sources)
-            if reach and action.name in self.group_actions:
+            if reach and action.name in self.group_actions and action.operation.helps(group.code):
                 actions.append((self._label(str(action.title), reach), self.bulk_address(action, filters)))
         states = [(self.state_badge(state), number) for state, number in sorted(group.states.items())]
         listed = f"{self.address('changelist')}?{encode(filters)}"

@@ -77,12 +77,10 @@ class QueueAdmin(FailedExportMixin, JobPageAdmin):
         return answers[queue]
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Offer for a list of one state only the actions that apply to it."""
+        """Offer for a list of one state or error only the actions that apply to it."""
         offered: dict[str, Any] = super().get_actions(request)
-        state = request.GET.get("status")
-        if state not in self.queue.table.states:
-            return offered
-        apply = {action.name for action in self.operator_actions if state in action.sources}
+        given = self.filters.accepted(request.GET, request.user, among=["status", "code", "group"])
+        apply = {action.name for action in self.actions_for(given)}
         return {name: entry for name, entry in offered.items() if name in apply}
 
     def response_action(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:

@@ -189,14 +189,14 @@ def _guards(table: Lifecycle) -> list[pgtrigger.Trigger]:
     # The checks are in WHEN clauses: a legal statement calls no function at all.
     arrows = ", ".join(f"({quote(source)}, {quote(target)})" for source, target in sorted(table.edges()))
     return [
-        _refuse_rows(
+        refuse_rows(
             "legal_initial_state",
             pgtrigger.Insert,
             f"NEW.status NOT IN ({listed(table.initial)})",
             f"format('{table.queue} %s cannot be created as %s', NEW.id, NEW.status)",
             hint=f"Rows are created as {', '.join(table.initial)}.",
         ),
-        _refuse_rows(
+        refuse_rows(
             "legal_arrow",
             pgtrigger.Update,
             f"OLD.status IS DISTINCT FROM NEW.status AND (OLD.status, NEW.status) NOT IN ({arrows})",
@@ -210,7 +210,7 @@ def _fixed_identity(table: Lifecycle, columns: tuple[str, ...]) -> pgtrigger.Tri
     # The recorder pairs old and new rows by id, so a changed id would be a move that is not recorded.
     changed = {column: f"OLD.{column} IS DISTINCT FROM NEW.{column}" for column in columns}
     names = ", ".join(f"CASE WHEN {condition} THEN {quote(column)} END" for column, condition in changed.items())
-    return _refuse_rows(
+    return refuse_rows(
         "fixed_identity",
         pgtrigger.Update,
         " OR ".join(changed.values()),
@@ -225,7 +225,7 @@ def _never_down(table: Lifecycle, columns: tuple[str, ...]) -> pgtrigger.Trigger
         f"CASE WHEN {condition} THEN format('{column} from %s to %s', OLD.{column}, NEW.{column}) END"
         for column, condition in lowered.items()
     )
-    return _refuse_rows(
+    return refuse_rows(
         "never_down",
         pgtrigger.Update,
         " OR ".join(lowered.values()),
@@ -234,7 +234,7 @@ def _never_down(table: Lifecycle, columns: tuple[str, ...]) -> pgtrigger.Trigger
     )
 
 
-def _refuse_rows(
+def refuse_rows(
     name: str, operation: pgtrigger.Operation, condition: str, message: str, *, hint: str
 ) -> pgtrigger.Trigger:
     return pgtrigger.Trigger(
@@ -280,7 +280,7 @@ def _recorder(
 
 def _prunable(table: Lifecycle, *, scope: str | None, finished: Iterable[str]) -> list[pgtrigger.Trigger]:
     return [
-        _refuse_rows(
+        refuse_rows(
             "no_delete",
             pgtrigger.Delete,
             KEPT.format(finished=listed(finished), days=SHORTEST_RETENTION.days),

@@ -24,6 +24,7 @@ class ProblemKind(TextChoices):
 
     # Panel cutting
     HOLD = "hold", _("Cutting jobs need approval (HOLD)")
+    HANDOVER_UNKNOWN = "handover-unknown", _("Ask at the saw whether cutting jobs were cut")
     PARTS_TOO_LARGE = "warning", _("Parts are larger than their plate")
     WAITING_FOR_OPTIPLANNING = "waiting-for-optiplanning", _("Cutting jobs wait for OptiPlanning")
     INVALID_RULES = "invalid-rules", _("The cutting rules are invalid")

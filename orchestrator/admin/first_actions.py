@@ -36,7 +36,7 @@ def with_first(job: Job, offers: Offers, user: User | AnonymousUser) -> Offers:
     """Return a job's offers, and the one that its error needs before all others."""
     if not offers or job.status not in FAILING:
         return offers
-    if job.error_code in RULE_CODES:
+    if job.error_code in RULE_CODES and {"approve", "retry"} & offers.keys():
         return _rules(job) | offers
     if job.status == JobState.HOLD:
         match job.error_code:

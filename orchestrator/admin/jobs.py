@@ -1,6 +1,7 @@
 """Cutting jobs in the console."""
 
 import hashlib
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -18,6 +19,7 @@ from kilit.console.formatting import badge, button, page
 from kilit.console.job_page import JobOffer
 from kilit.console.priorities import PriorityAdmin
 from kilit.console.queue_pauses import PausableQueueAdmin
+from kilit.lock.models.error_groups import Group
 from kilit.masking import mask_personal_data, mask_phone
 from orchestrator.admin import blockers, columns, description
 from orchestrator.admin.figures import FiguresExportMixin, figures_card
@@ -26,7 +28,7 @@ from orchestrator.admin.new_customer import HeldCustomerForm, format_phone
 from orchestrator.admin.papers import papers_of
 from orchestrator.admin.plan_drawing import drawn_plans
 from orchestrator.api.jobs import download
-from orchestrator.errors import JobError
+from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job
 from orchestrator.models.job import FAILURES
@@ -63,6 +65,26 @@ RETRY = Action(
     is_done_at_once=True,
     undo="undo_retry",
 )
+CONFIRM_CUT = Action(
+    operations.CONFIRM_CUT,
+    title=gettext_lazy("It was cut"),
+    asks=gettext_lazy("Was it cut?"),
+    done=gettext_lazy("Confirmed as cut:"),
+    effect=gettext_lazy("They end as DONE. If a job has several files, those that the saw did not get are delivered."),
+    icon="check",
+)
+HAND_OVER = Action(
+    operations.HAND_OVER,
+    title=gettext_lazy("Hand it over again"),
+    asks=gettext_lazy("Hand it over to the saw again?"),
+    done=gettext_lazy("Handed over again:"),
+    effect=gettext_lazy(
+        "The same solution is delivered under a new name, without OptiPlanning. What was cut already is cut a second "
+        "time: ask at the saw first."
+    ),
+    icon="replay",
+    is_dangerous=True,
+)
 CANCEL = Action(
     operations.CANCEL,
     title=gettext_lazy("Cancel"),
@@ -98,7 +120,7 @@ class JobAdmin(FiguresExportMixin, PriorityAdmin, PausableQueueAdmin):
     find_holdings = staticmethod(blockers.holdings)
     failures = FAILURES
     row_name = staticmethod(lambda job: job.order_id)
-    operator_actions = (APPROVE, RETRY, CANCEL)
+    operator_actions = (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CANCEL)
     priority_states = BEFORE_OPTIPLANNING
     pause_title = gettext_lazy("Pause the cutting queue?")
     pause_effect = gettext_lazy(
@@ -124,6 +146,13 @@ class JobAdmin(FiguresExportMixin, PriorityAdmin, PausableQueueAdmin):
 
     def reader_context(self, request: HttpRequest, row: Job) -> dict[str, Any]:
         return {**super().reader_context(request, row), "papers": papers_of(request, row)}
+
+    def expected_groups(self, groups: list[Group]) -> set[str]:
+        return {group.name for group in groups if group.code == Code.CANCELLED}
+
+    def export_lines(self, rows: JobQuerySet, **options: Any) -> Iterator[str]:
+        """Leave out what an operator cancelled: it is no error."""
+        return super().export_lines(rows.exclude(error_code=Code.CANCELLED), **options)
 
     def detail_context(self, row: Job) -> dict[str, Any]:
         return {

@@ -18,7 +18,7 @@ from kilit.lock.models.error_groups import Cause
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import MOST_NAMED, Place, Problem, ProblemAction, Severity, with_number
 from orchestrator.admin.held_jobs import HeldJobs
-from orchestrator.errors import PERMANENT_CODES, Code, WarningCode
+from orchestrator.errors import NOT_RETRIED, Code, WarningCode
 from orchestrator.filters import FILTERS
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet
@@ -40,7 +40,9 @@ class CuttingProblems:
     def find(self) -> Iterator[Problem]:
         yield from self._invalid_rules()
         causes = ErrorGroup.objects.causes(queue=JOBS.queue, states=FAILING, without=[Code.CANCELLED])
-        yield from self._failures([cause for cause in causes if cause.state == JobState.FAILED])
+        failed = [cause for cause in causes if cause.state == JobState.FAILED]
+        yield from self._unknown_handovers([cause for cause in failed if cause.code == Code.HANDOVER_UNKNOWN])
+        yield from self._failures([cause for cause in failed if cause.code != Code.HANDOVER_UNKNOWN])
         yield from self._held([cause for cause in causes if cause.state == JobState.HOLD])
         yield from self._too_large()
         yield from self._waiting_for_optiplanning()
@@ -58,8 +60,37 @@ class CuttingProblems:
             explain=lambda cause: _label(cause.code),
         ).problems(causes, timezone.now())
 
+    def _unknown_handovers(self, causes: list[Cause]) -> Iterator[Problem]:
+        """Return one line for the jobs that the saw may have cut; each of their messages names another file."""
+        if not causes:
+            return
+        count = sum(cause.total for cause in causes)
+        oldest = list(Job.objects.of_unknown_handover().order_by("error_code", "id").only("order_id")[:MOST_NAMED])
+        everything = self.panel.list_address(code=Code.HANDOVER_UNKNOWN)
+        answered_at = self.panel.row_address(oldest[0].pk) if len(oldest) == 1 else everything
+        yield Problem(
+            part=JOBS.queue,
+            kind=ProblemKind.HANDOVER_UNKNOWN,
+            severity=Severity.SERIOUS,
+            title=with_number(
+                ngettext(
+                    "%(number)s cutting job: ask at the saw whether it was cut",
+                    "%(number)s cutting jobs: ask at the saw whether they were cut",
+                    count,
+                ),
+                count,
+            ),
+            cause=_("the saw has not answered"),
+            count=count,
+            where=[Place(job.order_id, link=self.panel.row_address(job.pk)) for job in oldest],
+            beyond=max(0, count - len(oldest)),
+            since=min(cause.first_at for cause in causes),
+            link=everything,
+            action=ProblemAction(_("Open"), answered_at) if self.may_act else None,
+        )
+
     def _retry(self, cause: Cause) -> str:
-        may_help = self.may_act and cause.code not in PERMANENT_CODES
+        may_help = self.may_act and cause.code not in NOT_RETRIED
         return self.panel.bulk_address("retry", group=cause.name) if may_help else ""
 
     def _held(self, causes: list[Cause]) -> Iterator[Problem]:

@@ -99,6 +99,7 @@ class RetryView(DecisionView):
         409: {
             "MOVE_REFUSED": "The job is in another state; `state` names it.",
             Code.RETRY_LIMIT_REACHED.value: "It has been retried too often.",
+            Code.HANDOVER_UNKNOWN.value: "The saw may have cut it. Ask there, then `confirm-cut` or `hand-over`.",
             **{code.value: f"{code.label}: a retry would fail again." for code in sorted(PERMANENT_CODES)},
         },
     }
@@ -128,6 +129,36 @@ class CancelView(DecisionView):
             "JOB_IS_BUSY": "A runner is working on it; try again after `Retry-After`.",
         },
     }
+
+
+class HandoverView(DecisionView):
+    errors: ClassVar = {
+        **OneJobView.errors,
+        409: {
+            "MOVE_REFUSED": "The job is in another state; `state` names it.",
+            "HANDOVER_KNOWN": "It failed with another error; there is nothing to find out at the saw.",
+        },
+    }
+
+
+class ConfirmCutView(HandoverView):
+    """Confirm that the saw has cut a job.
+
+    For jobs with E_HANDOVER_UNKNOWN, after someone asked at the saw. The job is DONE. If it has several files, those
+    that the saw did not get are delivered first.
+    """
+
+    decide = staticmethod(decisions.confirm_cut)
+
+
+class HandOverView(HandoverView):
+    """Hand a job over to the saw again.
+
+    For jobs with E_HANDOVER_UNKNOWN, after someone asked at the saw: it was not cut. The same solution is delivered
+    under a new name. It does not count as a retry.
+    """
+
+    decide = staticmethod(decisions.hand_over)
 
 
 class XmlView(OneJobView):

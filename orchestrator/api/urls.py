@@ -13,6 +13,8 @@ urlpatterns = [
     path("jobs/<str:pk>/retry", jobs.RetryView.as_view()),
     path("jobs/<str:pk>/approve", jobs.ApproveView.as_view()),
     path("jobs/<str:pk>/cancel", jobs.CancelView.as_view()),
+    path("jobs/<str:pk>/confirm-cut", jobs.ConfirmCutView.as_view()),
+    path("jobs/<str:pk>/hand-over", jobs.HandOverView.as_view()),
     path("jobs/<str:pk>/xml", jobs.XmlView.as_view()),
     path("customers", jobs.CustomersView.as_view()),
     path("customers/lookup", jobs.LookupView.as_view()),

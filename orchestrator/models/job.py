@@ -1,9 +1,10 @@
 """The cutting job, and its solution files."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
@@ -16,12 +17,19 @@ from kilit.lock.priorities import Priority, priority_field
 from kilit.lock.triggers import lifecycle_triggers
 from orchestrator.errors import HOLD_CODES, Code, JobError, WarningCode
 from orchestrator.models.customer import Customer
+from orchestrator.models.handover_guard import handover_guard
 from orchestrator.models.queryset import CLAIM_ORDER, CLAIMABLE, LEASE, ORDER, JobQuerySet, failure, takes_long
-from orchestrator.states import AT_REST, CANCELLABLE, FAILING, JOBS, JobState, Mode
+from orchestrator.states import AT_REST, CANCELLABLE, FAILING, JOBS, MAY_BE_WITH_THE_SAW, JobState, Mode
 
 SOLVED = (JobState.OPTI_DONE, JobState.XML_READY, JobState.DELIVERED, JobState.DONE)
 HANDED = (JobState.DELIVERED, JobState.DONE)
-FAILURES = Failures(JOBS, states=FAILING, code="error_code", message="error_message")
+FAILURES = Failures(
+    JOBS,
+    states=FAILING,
+    code="error_code",
+    message="error_message",
+    expected=[(state, JobState.FAILED, Code.CANCELLED) for state in CANCELLABLE],
+)
 
 
 class Job(LongJobModel):
@@ -57,6 +65,13 @@ class Job(LongJobModel):
     figures = models.JSONField(null=True, help_text="Areas, edges and amounts, fixed when the job was finished.")
     xml_sha256 = models.CharField(max_length=64, blank=True, help_text="Of the solution that belongs to the files.")
     delivery_names = models.JSONField(default=list, help_text="Every name under which the saw may have received it.")
+    # Written before the saw can see a file, and removed once its answer is known or we have it back.
+    open_deliveries = models.JSONField(
+        default=list, db_default=Value([], output_field=models.JSONField()), help_text="Files that the saw may have."
+    )
+    handover_count = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="How often an operator had it handed over again."
+    )
     # Times of the current attempt. The first is read from the clock that stamps files in the export folder, because it
     # is compared with them; the others are the database's.
     attempt_started_at = models.DateTimeField(null=True, help_text="Older solutions belong to an earlier attempt.")
@@ -81,8 +96,10 @@ class Job(LongJobModel):
                 facts=["retry_count", "error_code", "error_message", "batch_count", "backing_edge_reset_count"],
                 # The hash is that of the order, which is too large to compare on each update.
                 fixed=["order_id", "revision", "opti_mode", "payload_hash"],
+                machine_verbs=["confirm_cut", "hand_over"],  # decided by people, also through a program
             ),
             *FAILURES.triggers(),
+            handover_guard(),
         ]
         constraints = [
             # The same order sent twice is one job.
@@ -103,6 +120,10 @@ class Job(LongJobModel):
                 | Q(opti_started_at__isnull=False, attempt_started_at__isnull=False),
                 solved_job_has_xml=~Q(status__in=SOLVED) | ~Q(xml_sha256=""),
                 delivered_job_was_handed_over=~Q(status__in=HANDED) | Q(handed_at__isnull=False),
+                open_delivery_may_be_with_the_saw=Q(open_deliveries=[]) | Q(status__in=MAY_BE_WITH_THE_SAW),
+                unknown_handover_has_its_code=~Q(status=JobState.FAILED)
+                | Q(open_deliveries=[]) & ~Q(error_code=Code.HANDOVER_UNKNOWN)
+                | ~Q(open_deliveries=[]) & Q(error_code=Code.HANDOVER_UNKNOWN),
                 only_done_job_is_finished=Q(status=JobState.DONE, finished_at__isnull=False)
                 | ~Q(status=JobState.DONE) & Q(finished_at=None),
             ),
@@ -150,6 +171,11 @@ class Job(LongJobModel):
         names = fields or [field.name for field in self._meta.concrete_fields if field.name != "payload"]
         super().refresh_from_db(using, names, from_queryset)
 
+    @property
+    def attempt(self) -> int:
+        """The number of this delivery: names in the saw's folders are never used twice."""
+        return self.retry_count + self.handover_count + 1
+
     def takes_long(self) -> bool:
         return type(self).objects.filter(takes_long(), pk=self.pk).exists()
 
@@ -167,13 +193,16 @@ class Job(LongJobModel):
         return self
 
     def finish(self, *, figures: dict[str, Any] | None = None) -> Self:
-        return self.move_held("finish", finished_at=Now(), figures=figures, **no_lease())
+        with for_reason("The saw has everything."):
+            return self.move_held("finish", finished_at=Now(), figures=figures, **no_lease())
 
     def hold(self, error: JobError) -> Self:
         return self.move_held("hold", **failure(error), **no_lease())
 
-    def fail(self, error: JobError) -> Self:
-        return self.move_held("fail", **failure(error), **no_lease())
+    def fail(self, error: JobError, *, open_deliveries: Sequence[str] = ()) -> Self:
+        """End with an error; `open_deliveries` are the files that the saw may have."""
+        left = {"open_deliveries": list(open_deliveries), "lapse_count": 0}
+        return self.move_held("fail", **failure(error), **left, **no_lease())
 
 
 class SolutionFile(models.Model):

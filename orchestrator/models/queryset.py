@@ -7,13 +7,13 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
 
 from kilit.lock.leases import MOST_LAPSES, LongJobQuerySet, no_lease
 from kilit.lock.models.queue_pause import is_not_paused
 from kilit.lock.priorities import TurnTime
 from kilit.lock.text import strip_control_chars
-from orchestrator.errors import PERMANENT_CODES, Code, JobError
+from orchestrator.errors import NOT_RETRIED, Code, JobError
 from orchestrator.states import JOBS, STARTED, WORKING, JobState, Mode
 
 if TYPE_CHECKING:
@@ -34,6 +34,10 @@ NO_ERROR = {"error_code": "", "error_message": ""}
 # What OptiPlanning has to do again, and in mode C its operator.
 UNSOLVED: dict[str, Any] = {"manual_trigger_approved": False, "attempt_started_at": None, "xml_sha256": ""}
 
+LOST_TOO_MANY_RUNNERS = JobError(
+    Code.UNKNOWN, f"{MOST_LAPSES} runners stopped or lost contact while they held this job."
+)
+
 
 def failure(error: JobError) -> dict[str, Any]:
     """Return the error columns, truncated to their length."""
@@ -42,7 +46,7 @@ def failure(error: JobError) -> dict[str, Any]:
 
 def takes_long() -> Q:
     """Match jobs whose next step may outlast a worker's task: OptiPlanning itself, or writing very many sheets."""
-    optimizing = Q(status=JobState.OPTI_IMPORTED) | Q(status=JobState.OPTI_RUNNING, opti_ended_at=None)
+    optimizing = Q(status=JobState.OPTI_IMPORTED, xml_sha256="") | Q(status=JobState.OPTI_RUNNING, opti_ended_at=None)
     writing = Q(status=JobState.PREPARED, batch_count__isnull=False, batch_count__gt=MANY_BATCHES)
     return Q(optimizing, opti_mode__in=[Mode.A, Mode.B]) | writing
 
@@ -50,7 +54,7 @@ def takes_long() -> Q:
 def retry_blocker(*, most: int) -> Case:
     """Return the error code that keeps a failed job from being retried, or an empty string."""
     return Case(
-        When(error_code__in=PERMANENT_CODES, then=F("error_code")),
+        When(error_code__in=NOT_RETRIED, then=F("error_code")),
         When(retry_count__gte=most, then=Value(Code.RETRY_LIMIT_REACHED)),
         default=Value(""),
     )
@@ -81,7 +85,8 @@ class JobQuerySet(LongJobQuerySet["Job"]):
         Jobs with a lapsed claim, or that no runner picks up, do not count: with no patient runner alive, an order of
         mode A must not block those of mode C.
         """
-        waiting = self.filter(status=JobState.OPTI_IMPORTED).exclude(opti_mode=Mode.C, manual_trigger_approved=False)
+        waiting = self.filter(status=JobState.OPTI_IMPORTED, xml_sha256="")
+        waiting = waiting.exclude(opti_mode=Mode.C, manual_trigger_approved=False)
         return waiting.filter(Q(lease_until__gt=Now()) | Q(claim_token=None, next_run_at__gt=Now() - LEASE))
 
     def next_for_slot(self) -> Self:
@@ -93,13 +98,23 @@ class JobQuerySet(LongJobQuerySet["Job"]):
 
     def with_the_saw(self) -> Exists:
         """Match jobs of which the saw has taken at least one file."""
-        files = self.model.solution_files.rel.related_model.objects.filter(job=OuterRef("pk"))  # type: ignore[attr-defined]
-        return Exists(files.exclude(acknowledged_as=""))
+        return Exists(self._solution_files().exclude(acknowledged_as=""))
+
+    def lacks_files(self) -> Exists:
+        """Match jobs of which the saw has not taken every file."""
+        return Exists(self._solution_files().filter(acknowledged_as=""))
+
+    def of_unknown_handover(self) -> Self:
+        """Keep the jobs of which the saw may have cut a file: an operator has to ask there."""
+        return self.filter(status=JobState.FAILED, error_code=Code.HANDOVER_UNKNOWN)
 
     @staticmethod
     def free_to_cancel() -> Q:
         """Match jobs that no runner works on, except to wait for OptiPlanning."""
         return Q(claim_token=None) | Q(status=JobState.OPTI_RUNNING)
+
+    def _solution_files(self) -> Any:
+        return self.model.solution_files.rel.related_model.objects.filter(job=OuterRef("pk"))  # type: ignore[attr-defined]
 
     # Verbs of the runner
 
@@ -131,8 +146,7 @@ class JobQuerySet(LongJobQuerySet["Job"]):
 
     def fail_spent(self) -> set[UUID]:
         """Fail the jobs that have lost too many runners; return their ids."""
-        poison = JobError(Code.UNKNOWN, f"{MOST_LAPSES} runners stopped or lost contact while they held this job.")
-        return self.lapsed_too_often().move_each("fail", **failure(poison), **no_lease(), lapse_count=0)
+        return self.lapsed_too_often().move_each("fail", **failure(LOST_TOO_MANY_RUNNERS), **no_lease(), lapse_count=0)
 
     def release_lapsed(self, **changes: Any) -> int:
         """Release the claims of dead runners; the jobs continue from their current state, at once."""
@@ -160,6 +174,21 @@ class JobQuerySet(LongJobQuerySet["Job"]):
             default=F("manual_trigger_approved"),
         )
         return self.move("approve", manual_trigger_approved=triggered, next_run_at=Now(), **NO_ERROR, **no_lease())
+
+    def confirm_cut(self, *, figures: dict[str, Any] | None = None) -> int:
+        """End jobs that the saw has cut without an answer, and of which it has every file."""
+        done = {
+            "handed_at": Coalesce("handed_at", Now()),
+            "finished_at": Now(),
+            "open_deliveries": [],
+            "figures": figures,
+        }
+        return self.of_unknown_handover().exclude(self.lacks_files()).move("confirm_cut", **done, **NO_ERROR)
+
+    def hand_over(self) -> int:
+        """Deliver the stored solution again, under a new name; it counts as no retry."""
+        again: dict[str, Any] = {"handover_count": F("handover_count") + 1, "handed_at": None, "open_deliveries": []}
+        return self.of_unknown_handover().move("hand_over", **again, next_run_at=Now(), **NO_ERROR)
 
     def cancel(self, *, message: str) -> int:
         """End jobs that neither the saw nor a runner has; a runner that only waits for OptiPlanning does not count.

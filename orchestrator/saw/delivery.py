@@ -4,15 +4,17 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from kilit.files import TEMP_SUFFIX, place, sync_folder, write_temp
-from orchestrator.errors import Code, JobError
+from orchestrator.errors import HandoverUnknownError
 from orchestrator.files.exchange import folder_errors, remove_leftovers
 from orchestrator.files.folders import Folders
 from orchestrator.planning.excel.naming import fold, short_hash
 
 LONGEST_NAME = 80
+NOWHERE = "It is neither in inbox/ nor in processed/ nor in failed/. Ask at the saw whether it was cut."
 
 
 def delivery_name(job_id: UUID, attempt: int, source: Path) -> str:
@@ -24,15 +26,26 @@ def delivery_name(job_id: UUID, attempt: int, source: Path) -> str:
     return "_".join(part for part in parts if part) + ".xml"
 
 
-def deliver(content: bytes, name: str, folders: Folders, *, prove: Callable[[], None] = lambda: None) -> None:
+def deliver(
+    content: bytes,
+    name: str,
+    folders: Folders,
+    *,
+    prove: Callable[[], Any] = lambda: None,
+    may_be_there: bool = False,
+) -> None:
     """Write a solution into the inbox, completely or not at all. A file that was delivered before is skipped.
 
     `prove` raises if another runner holds the job by now. It is called last: writing to a share may outlast the lease.
+    If an earlier runner came as far as that, the file `may_be_there`; when it is not, the saw may have taken it.
     """
     with folder_errors(folders.saw):
         remove_leftovers(folders.inbox)
         if _is_delivered(name, folders):
             return
+        if may_be_there:
+            stat_folders(folders)
+            raise HandoverUnknownError(name, f"A runner stopped while it delivered {name}. {NOWHERE}")
         temp = write_temp(folders.inbox, name, [content])
         try:
             # Checked again: a slow earlier runner may have delivered it, and the saw may have taken it, meanwhile.
@@ -57,26 +70,28 @@ def acknowledged(name: str, folders: Folders) -> bool | None:
 def withdraw(name: str, folders: Folders) -> bool | None:
     """Take the file back, then check: True if the saw took it after all, False if rejected, None if withdrawn.
 
-    The rename decides: either the saw gets the file or we do.
+    HandoverUnknownError if it is nowhere. The rename decides: either the saw gets the file or we do.
     """
     withdrawn = folders.inbox / f".{name}.withdrawn{TEMP_SUFFIX}"
     with folder_errors(folders.saw):
         try:
             (folders.inbox / name).replace(withdrawn)
         except FileNotFoundError:
-            folders.inbox.stat()  # if the share is away, nothing is known about the file
+            stat_folders(folders)
             answer = acknowledged(name, folders)
             if answer is None and not os.path.lexists(withdrawn):
-                raise JobError(
-                    Code.OSI_ACK_TIMEOUT,
-                    f"{name} left inbox/ but is neither in processed/ nor in failed/. "
-                    "Check at the saw whether it was cut before you retry.",
-                ) from None
+                raise HandoverUnknownError(name, f"{name} left inbox/. {NOWHERE}") from None
         else:
             answer = acknowledged(name, folders)
         withdrawn.unlink(missing_ok=True)
         sync_folder(folders.inbox, required=False)
     return answer
+
+
+def stat_folders(folders: Folders) -> None:
+    """Raise an OSError if the share is away: then nothing is known about its files."""
+    for folder in (folders.inbox, folders.processed, folders.failed):
+        folder.stat()
 
 
 def _is_delivered(name: str, folders: Folders) -> bool:

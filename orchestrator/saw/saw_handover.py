@@ -1,24 +1,50 @@
 """Which files the saw has and which it still needs: each is delivered once, whatever happened before."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from django.conf import settings
+from django.db.models.functions import Now
 
-from orchestrator.errors import Code, JobError
+from kilit.lock.audit import for_reason
+from kilit.lock.guard import MoveRefused
+from kilit.lock.leases import ClaimLost
+from orchestrator.errors import Code, HandoverUnknownError, JobError
 from orchestrator.files.exchange import folder_errors
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job, SolutionFile
-from orchestrator.saw.delivery import acknowledged, delivery_name, withdraw
+from orchestrator.models.queryset import LOST_TOO_MANY_RUNNERS
+from orchestrator.saw.delivery import acknowledged, deliver, delivery_name, stat_folders, withdraw
 
 logger = logging.getLogger(__name__)
 
 
-def files_to_deliver(job: Job, *, attempt: int) -> dict[SolutionFile, str]:
+def files_to_deliver(job: Job) -> dict[SolutionFile, str]:
     """Return the files that the saw has not taken, with their names in its folders."""
     files = job.solution_files.filter(acknowledged_as="").order_by("name")
-    return {file: delivery_name(job.pk, attempt, Path(file.name)) for file in files}
+    return {file: delivery_name(job.pk, job.attempt, Path(file.name)) for file in files}
+
+
+def fill_inbox(job: Job, folders: Folders) -> None:
+    settle_earlier_attempts(job, folders)
+    for file, name in files_to_deliver(job).items():
+        # The name is recorded at the last moment before the saw can see the file. It stays open until the saw's answer
+        # is known or we have the file back, whatever happens to this runner.
+        recorded = {
+            "delivery_names": list(dict.fromkeys([*job.delivery_names, name])),
+            "open_deliveries": list(dict.fromkeys([*job.open_deliveries, name])),
+        }
+        deliver(
+            bytes(file.content),
+            name,
+            folders,
+            prove=partial(job.note, **recorded),
+            may_be_there=name in job.open_deliveries,
+        )
+    job.note(handed_at=Now())
 
 
 def settle_earlier_attempts(job: Job, folders: Folders) -> None:
@@ -27,67 +53,105 @@ def settle_earlier_attempts(job: Job, folders: Folders) -> None:
     The names are the recorded ones, not those of the current solution, which may be a different one.
     """
     with folder_errors(folders.saw):
-        for folder in (folders.inbox, folders.processed, folders.failed):
-            folder.stat()  # if the share is away, nothing is known about its files
-    ours = _files_by_name(job)
-    current = {delivery_name(job.pk, job.retry_count + 1, Path(file.name)) for file in ours.values()}
+        stat_folders(folders)
+    ours = files_by_name(job)
+    current = {delivery_name(job.pk, job.attempt, Path(file.name)) for file in ours.values()}
     for name in job.delivery_names:
         if name in current or not _settle(name, folders):
             continue
         if name not in ours:
             message = f"The saw took {name}, an earlier solution of this order. Another one would be cut a second time."
             raise JobError(Code.UNKNOWN, message)
-        _mark_taken(ours[name], name)
+        mark_taken(ours[name], name)
 
 
-def take_back(job: Job, folders: Folders) -> list[str]:
-    """Remove a job's files from the inbox, because the job ends here; return the names that the saw has taken.
+def collect_answers(job: Job, folders: Folders) -> dict[str, bool | None]:
+    """Return the saw's answer for each file by its name, and record which ones it has."""
+    answers = {name: (file, acknowledged(name, folders)) for file, name in files_to_deliver(job).items()}
+    for name, (file, is_taken) in answers.items():
+        if is_taken:
+            mark_taken(file, name)
+    return {name: is_taken for name, (_file, is_taken) in answers.items()}
 
-    Best effort: the names stay recorded, and a retry settles them before it delivers anything.
+
+def take_back(job: Job, names: Iterable[str], folders: Folders) -> tuple[dict[str, bool | None], list[JobError]]:
+    """Take back files that the saw may have; return its answers by name, and the errors of files that stay open."""
+    ours = files_by_name(job)
+    answers: dict[str, bool | None] = {}
+    errors: list[JobError] = []
+    for name in names:
+        try:
+            answers[name] = withdraw(name, folders)
+        except JobError as error:
+            logger.warning("cannot take %s back from the saw: %s", name, error)
+            errors.append(error)
+        else:
+            if answers[name] and name in ours:
+                mark_taken(ours[name], name)
+    known = {*answers, *job.solution_files.values_list("acknowledged_as", flat=True)}
+    job.note(open_deliveries=[name for name in job.open_deliveries if name not in known])
+    return answers, errors
+
+
+def fail(job: Job, error: JobError) -> None:
+    """Fail a held job. Its files are taken back from the saw first; an operator decides about those that cannot be."""
+    if job.open_deliveries:
+        job.renew()  # files that another runner delivers must not be taken back
+        take_back(job, job.open_deliveries, Folders.from_settings())
+    unknown = [*job.open_deliveries]
+    if isinstance(error, HandoverUnknownError):
+        unknown = list(dict.fromkeys([*unknown, error.name]))
+    elif unknown:
+        message = f"The saw may have {', '.join(unknown)}. Ask there whether it was cut. {error.message}"
+        error = JobError(Code.HANDOVER_UNKNOWN, message)
+    with for_reason(error.message[:1000]):
+        job.fail(error, open_deliveries=unknown)
+
+
+def taken_earlier(job: Job, folders: Folders) -> list[str]:
+    """Return the names of earlier attempts that the saw has or may have; files in the inbox are taken back.
+
+    Best effort: these names were settled before, but people move files, too.
     """
-    ours, taken = _files_by_name(job), []
+    taken = []
     for name in job.delivery_names:
         try:
             if _settle(name, folders):
                 taken.append(name)
-                if name in ours:
-                    _mark_taken(ours[name], name)
+        except HandoverUnknownError:
+            taken.append(name)
         except (JobError, OSError) as error:
             logger.warning("cannot take %s back from the saw: %s", name, error)
+    ours = files_by_name(job)
+    for name in ours.keys() & set(taken):
+        mark_taken(ours[name], name)
     return taken
 
 
 def release_lapsed() -> int:
     """Release the jobs of dead runners, fail those that lost too many; return the number of both."""
-    # A job with delivered files is failed only where the saw's folders are, so that the files can be taken back.
-    spent = Job.objects.all() if settings.FLOOR_IS_HERE else Job.objects.filter(delivery_names=[])
-    failed = spent.fail_spent()
-    for job in Job.objects.filter(pk__in=failed).exclude(delivery_names=[]):
-        take_back(job, Folders.from_settings())
-    return len(failed) + Job.objects.release_lapsed()
+    failed = len(Job.objects.filter(open_deliveries=[]).fail_spent())
+    if settings.FLOOR_IS_HERE:  # files are taken back only where the saw's folders are
+        spent = Job.objects.exclude(open_deliveries=[]).lapsed_too_often()
+        while job := spent.lease_next(order=("lease_until",)):
+            with suppress(MoveRefused, ClaimLost):
+                fail(job, LOST_TOO_MANY_RUNNERS)
+                failed += 1
+    return failed + Job.objects.release_lapsed()
+
+
+def mark_open_taken(job: Job) -> None:
+    """Record that the saw has the files of which that was not known."""
+    ours = files_by_name(job)
+    for name in job.open_deliveries:
+        # A name that is not ours is of an earlier solution of this order: then the order was cut.
+        cut = [ours[name]] if name in ours else job.solution_files.filter(acknowledged_as="").defer("content")
+        for file in cut:
+            mark_taken(file, name)
 
 
 def is_cut_in_part(job: Job) -> bool:
     return job.solution_files.exclude(acknowledged_as="").exists()
-
-
-def collect_answers(
-    waiting: dict[SolutionFile, str], folders: Folders, ask: Callable[[str, Folders], bool | None]
-) -> list[bool | None]:
-    """Ask about every file and record which ones the saw has; an error is raised after all were asked."""
-    answers: list[bool | None] = []
-    errors: list[JobError] = []
-    for file, name in waiting.items():
-        try:
-            answers.append(ask(name, folders))
-        except JobError as error:
-            errors.append(error)
-        else:
-            if answers[-1]:
-                _mark_taken(file, name)
-    if errors:
-        raise errors[0]
-    return answers
 
 
 def _settle(name: str, folders: Folders) -> bool:
@@ -95,11 +159,11 @@ def _settle(name: str, folders: Folders) -> bool:
     return bool((withdraw if (folders.inbox / name).exists() else acknowledged)(name, folders))
 
 
-def _mark_taken(file: SolutionFile, name: str) -> None:
+def mark_taken(file: SolutionFile, name: str) -> None:
     SolutionFile.objects.filter(pk=file.pk).update(acknowledged_as=name)
 
 
-def _files_by_name(job: Job) -> dict[str, SolutionFile]:
+def files_by_name(job: Job) -> dict[str, SolutionFile]:
     """Return the solution's files by every name that an attempt may have given them."""
-    files, attempts = job.solution_files.defer("content"), range(1, job.retry_count + 2)
+    files, attempts = job.solution_files.defer("content"), range(1, job.attempt + 1)
     return {delivery_name(job.pk, attempt, Path(file.name)): file for file in files for attempt in attempts}

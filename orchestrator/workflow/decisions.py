@@ -1,21 +1,26 @@
-"""Operators' decisions about a job: retry, approve, cancel. Each takes effect once, however often it is sent."""
+"""Operators' decisions about a job: retry, approve, cancel, and whether the saw has cut it.
+
+Each takes effect once, however often it is sent.
+"""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from uuid import UUID
 
 from django.db import transaction
 
 from kilit.api.errors import ApiError
-from kilit.lock.audit import current_context
+from kilit.lock.audit import current_context, for_reason
 from kilit.lock.guard import MoveRefused
 from kilit.lock.models import Event
 from orchestrator.errors import PERMANENT_CODES, Code, JobError
+from orchestrator.figures.job_figures import figures_of, to_json
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet, retry_blocker
 from orchestrator.orders.enqueue import ring
 from orchestrator.planning.rules import current_rules
-from orchestrator.saw.saw_handover import is_cut_in_part, take_back
+from orchestrator.saw.saw_handover import is_cut_in_part, mark_open_taken, taken_earlier
 from orchestrator.schemas.rules import Rules
 from orchestrator.states import CANCELLABLE, JobState
 
@@ -35,7 +40,8 @@ def retry(pk: UUID) -> Job:
         if job is None:
             raise why_not_retried(pk, rules)
         due = {"retry_count": job.retry_count, "next_run_at": job.next_run_at.isoformat()}
-        Event.objects.record(job, "JOB_RETRY_SCHEDULED", details=due)
+        message = f"Retry {job.retry_count} of {rules.retry_count_max}, at {job.next_run_at:%H:%M} UTC."
+        Event.objects.record(job, "JOB_RETRY_SCHEDULED", message=current_context().reason or message, details=due)
         ring()
     return job
 
@@ -53,11 +59,36 @@ def approve(pk: UUID) -> Job:
     return job
 
 
+def confirm_cut(pk: UUID) -> Job:
+    """End a job as DONE: an operator found out at the saw that it was cut. Files that were not are delivered."""
+    with transaction.atomic(), _with_reason("It was cut: an operator asked at the saw."):
+        asked = Job.objects.of_unknown_handover().filter(pk=pk).select_for_update(of=("self",)).first()
+        if asked:
+            mark_open_taken(asked)
+        figures = figures_of(asked) if asked else None
+        amounts = to_json(figures) if figures else None
+        job = apply(pk, lambda jobs: jobs.confirm_cut(figures=amounts) or jobs.hand_over())
+        if job is None:
+            raise why_not_decided(pk, "confirm_cut")
+        ring()
+    return job
+
+
+def hand_over(pk: UUID) -> Job:
+    """Deliver the stored solution again: an operator found out at the saw that it was not cut."""
+    with transaction.atomic(), _with_reason("It was not cut: an operator asked at the saw."):
+        job = apply(pk, lambda jobs: jobs.hand_over())
+        if job is None:
+            raise why_not_decided(pk, "hand_over")
+        ring()
+    return job
+
+
 def cancel(pk: UUID) -> Job:
     """End a job before the saw has it, with E_CANCELLED and the reason."""
     waiting = Job.objects.filter(pk=pk, status__in=CANCELLABLE).exclude(delivery_names=[]).first()
     # These files are of earlier attempts: a cancellable job has delivered nothing in this one.
-    taken = take_back(waiting, Folders.from_settings()) if waiting else []
+    taken = taken_earlier(waiting, Folders.from_settings()) if waiting else []
     reason = current_context().reason or "Cancelled by an operator."
     job = None if taken else apply(pk, lambda jobs: jobs.cancel(message=reason))
     if job is None:
@@ -82,11 +113,25 @@ def why_not_retried(pk: UUID, rules: Rules) -> Exception:
     if job.status != JobState.FAILED:
         return MoveRefused(job, "retry", job.status)
     blocker = Job.objects.values_list(retry_blocker(most=rules.retry_count_max), flat=True).get(pk=pk)
-    if blocker in PERMANENT_CODES:
+    if blocker == Code.HANDOVER_UNKNOWN:
+        message = f"{job} cannot be retried: the saw may have cut it. Ask there, then confirm-cut or hand-over."
+    elif blocker in PERMANENT_CODES:
         message = f"{job} cannot be retried: {Code(blocker).label.lower()}. Send the order as a new revision."
     else:
         message = f"{job} has been retried {job.retry_count} times; the limit is {rules.retry_count_max}."
     return ApiError(409, blocker or Code.RETRY_LIMIT_REACHED, message, id=str(pk), state=job.status)
+
+
+def why_not_decided(pk: UUID, verb: str) -> Exception:
+    job = find(pk)
+    if job.status != JobState.FAILED:
+        return MoveRefused(job, verb, job.status)
+    message = f"{job} needs no such decision: it is known what the saw did with its files."
+    return ApiError(409, "HANDOVER_KNOWN", message, id=str(pk), state=job.status)
+
+
+def _with_reason(default: str) -> AbstractContextManager[None]:
+    return for_reason(current_context().reason or default)
 
 
 def require_rules() -> Rules:

@@ -2,8 +2,9 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from orchestrator.errors import Code
+from orchestrator.errors import NOT_RETRIED, Code, JobError
 from orchestrator.models import Job
+from orchestrator.planning.rules import current_rules
 from orchestrator.states import FAILING, JobState
 
 HELP = {
@@ -53,6 +54,10 @@ HELP = {
     Code.OSI_ACK_FAILED: _(
         "The saw moved the file to failed/. Check its own messages, then retry: the same solution is delivered again."
     ),
+    Code.HANDOVER_UNKNOWN: _(
+        "The saw's answer is missing, and the file may have been cut. Ask at the saw, then choose “It was cut” or "
+        "“Hand it over again”. A retry could cut it twice."
+    ),
     Code.EDGE_MAPPING_UNKNOWN: _(
         "The rules do not list an edge of this order. Add it to edgeMapping, then retry. Or have the order corrected."
     ),
@@ -72,11 +77,28 @@ SEND_AGAIN = {
     ),
 }
 
+RETRIED_OUT = _(
+    "It has been retried as often as the rules allow. Fix the cause, then have the order sent again with the next "
+    "revision."
+)
+
 
 def help_for(job: Job) -> list[str]:
     texts = {**HELP, **SEND_AGAIN} if job.status == JobState.FAILED else HELP
     text = texts.get(Code(job.error_code)) if job.status in FAILING else None
+    if is_retried_out(job):
+        text = RETRIED_OUT
     sentences = [str(text)] if text else []
     if job.status == JobState.HOLD and job.error_code == Code.OPERATOR_TRIGGER_REQUIRED and job.plate_size:
         sentences.append(_("Choose the plate %(width_mm)s × %(height_mm)s mm.") % job.plate_size)
     return sentences
+
+
+def is_retried_out(job: Job) -> bool:
+    """Return whether a failed job could be retried if it had not been retried too often."""
+    if job.status != JobState.FAILED or job.error_code in NOT_RETRIED:
+        return False
+    try:
+        return job.retry_count >= current_rules().retry_count_max
+    except JobError:  # there are no rules to judge by
+        return False

@@ -13,6 +13,7 @@ from kilit.api.errors import ApiError
 from kilit.bulk.operations import Operation, OperationResult, OperationUnavailable
 from kilit.bulk.queues import BulkQueue
 from kilit.lock.guard import MoveRefused
+from orchestrator.errors import NOT_RETRIED, Code
 from orchestrator.filters import FILTERS
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet, retry_blocker
@@ -21,6 +22,7 @@ from orchestrator.workflow import decisions
 
 IN_PROGRESS = gettext_noop("being processed")
 WITH_THE_SAW = gettext_noop("partly sent to the saw")
+HANDOVER_KNOWN = gettext_noop("the saw's answer is known")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +46,9 @@ class JobOperation(Operation):
 
 
 class RetryJobs(JobOperation):
+    def helps(self, code: str) -> bool:
+        return code not in NOT_RETRIED
+
     def with_skip_reason(self, rows: JobQuerySet) -> JobQuerySet:
         """Skip permanent errors, and jobs that were retried often enough."""
         try:
@@ -52,6 +57,16 @@ class RetryJobs(JobOperation):
             raise OperationUnavailable(str(refusal.detail)) from None
         failed = When(status=JobState.FAILED, then=retry_blocker(most=most))
         return rows.annotate(skip_reason=Case(failed, default=Value(""), output_field=CharField()))
+
+
+class DecideHandover(JobOperation):
+    def helps(self, code: str) -> bool:
+        return code == Code.HANDOVER_UNKNOWN
+
+    def with_skip_reason(self, rows: JobQuerySet) -> JobQuerySet:
+        """Skip failed jobs of which the saw has nothing that it has not answered for."""
+        known = When(Q(status=JobState.FAILED) & ~Q(error_code=Code.HANDOVER_UNKNOWN), then=Value(HANDOVER_KNOWN))
+        return rows.annotate(skip_reason=Case(known, default=Value(""), output_field=CharField()))
 
 
 class CancelJobs(JobOperation):
@@ -66,4 +81,6 @@ class CancelJobs(JobOperation):
 APPROVE = JobOperation("approve", "approve", decide=decisions.approve)
 RETRY = RetryJobs("retry", "retry", decide=decisions.retry)
 CANCEL = CancelJobs("cancel", "cancel", decide=decisions.cancel)
-QUEUE = BulkQueue(JOBS, Job, FILTERS, (APPROVE, RETRY, CANCEL))
+CONFIRM_CUT = DecideHandover("confirm_cut", "confirm_cut", decide=decisions.confirm_cut)
+HAND_OVER = DecideHandover("hand_over", "hand_over", decide=decisions.hand_over)
+QUEUE = BulkQueue(JOBS, Job, FILTERS, (APPROVE, RETRY, CONFIRM_CUT, HAND_OVER, CANCEL))

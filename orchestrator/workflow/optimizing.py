@@ -19,9 +19,6 @@ from orchestrator.workflow.step_context import KeepAlive, age, folders_here, for
 
 def optimize(job: Job, keep_alive: KeepAlive) -> timedelta | None:
     """Run OptiPlanning unless it has run already, then store its solution when it is complete."""
-    if job.xml_sha256:
-        job.advance("collect", "The solution of the earlier attempt is still valid.")
-        return None
     found, keep_looking = first_look(job)
     if keep_looking:
         time_left(job)

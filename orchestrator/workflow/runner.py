@@ -21,11 +21,10 @@ from kilit.lock.guard import MoveRefused
 from kilit.lock.leases import ClaimLost
 from kilit.workers.presence import present
 from orchestrator.errors import HOLD_CODES, Code, JobError
-from orchestrator.files.folders import Folders
 from orchestrator.files.share_outages import ShareOutages
 from orchestrator.models import Job
 from orchestrator.planning.rules import current_rules
-from orchestrator.saw.saw_handover import release_lapsed, take_back
+from orchestrator.saw.saw_handover import fail, release_lapsed
 from orchestrator.states import JOBS, JobState
 from orchestrator.workflow.current_jobs import working_on
 from orchestrator.workflow.step_context import KeepAlive, poll
@@ -152,10 +151,7 @@ def give_up(job: Job, error: JobError) -> None:
     held = error.code in HOLD_CODES and "hold" in JOBS.verbs_from(job.status)
     with acting_as(actor(), reason=error.message[:1000]):
         try:
-            if job.status == JobState.XML_READY and job.delivery_names:
-                job.renew()  # files that another runner delivers must not be taken back
-                take_back(job, Folders.from_settings())
-            (job.hold if held else job.fail)(error)
+            job.hold(error) if held else fail(job, error)
         except (MoveRefused, ClaimLost):
             logger.warning("%s is now held by another runner", job)
 

@@ -9,18 +9,21 @@ from django.db.models.functions import Now
 
 from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
-from orchestrator.errors import HOLD_CODES, Code, JobError
+from orchestrator.errors import Code, JobError
 from orchestrator.figures.job_figures import figures_of, to_json
 from orchestrator.files.exchange import folder_errors
-from orchestrator.files.folders import Folders
 from orchestrator.models import Customer, Job
 from orchestrator.models.queryset import NO_ERROR, UNSOLVED
 from orchestrator.optiplanning.collecting import file_clock
 from orchestrator.planning.excel.writing import render_sheets, write_files
-from orchestrator.planning.plan import Plan
 from orchestrator.planning.rules import current_rules
-from orchestrator.saw.delivery import acknowledged, deliver, withdraw
-from orchestrator.saw.saw_handover import collect_answers, files_to_deliver, is_cut_in_part, settle_earlier_attempts
+from orchestrator.saw.saw_handover import (
+    collect_answers,
+    fill_inbox,
+    is_cut_in_part,
+    settle_earlier_attempts,
+    take_back,
+)
 from orchestrator.schemas.orders import plain
 from orchestrator.states import JobState, Mode
 from orchestrator.workflow.optimizing import digest, optimize
@@ -66,18 +69,7 @@ def prepare(job: Job, _: KeepAlive) -> None:
 def import_files(job: Job, keep_alive: KeepAlive) -> None:
     """Write the sheets into OptiPlanning's import folder; sheets that OptiPlanning has read before are skipped."""
     folders = folders_here()
-    try:
-        write_sheets(job, folders, plan_for(job, folders), keep_alive)
-    except JobError as error:
-        if error.code in HOLD_CODES:
-            # The checks passed when the job was prepared, so the template is open in Excel or the rules changed since.
-            # A retry runs every check again and holds the job; from here it could only fail, with some of these codes
-            # permanently.
-            raise JobError(Code.UNKNOWN, error.message) from error
-        raise
-
-
-def write_sheets(job: Job, folders: Folders, plan: Plan, keep_alive: KeepAlive) -> None:
+    plan = plan_for(job, folders)  # may hold the job: the template is open in Excel by now, or the rules have changed
     if job.files and (job.manual_trigger_approved or job.xml_sha256):
         # OptiPlanning may have emptied the folder since: written again, the sheets would be optimised again.
         is_same = job.files == [sheet for sheet, _ in render_sheets(job.pk, plan, folders, keep_alive)]
@@ -95,7 +87,13 @@ def write_sheets(job: Job, folders: Folders, plan: Plan, keep_alive: KeepAlive) 
 
 
 def start(job: Job, _: KeepAlive) -> timedelta | None:
-    """Take OptiPlanning's single slot before anything is started, or wait for it."""
+    """Take OptiPlanning's single slot before anything is started, or wait for it.
+
+    A retry that only has to deliver again has a solution of these sheets, and does not wait for the slot.
+    """
+    if job.xml_sha256:
+        job.advance("reuse_solution", "The solution of the earlier attempt is still valid.")
+        return None
     if job.opti_mode == Mode.C and not job.manual_trigger_approved:
         message = "The sheets are in the import folder. Start OptiPlanning, then approve."
         raise JobError(Code.OPERATOR_TRIGGER_REQUIRED, message)
@@ -130,32 +128,23 @@ def hand_over(job: Job, _: KeepAlive) -> timedelta | None:
             if age(job, "xml_ready_at") > limit:
                 raise JobError(Code.OSI_ACK_TIMEOUT, f"For {format_minutes(limit)}: {error.message}") from error
             return poll()
-    waiting = files_to_deliver(job, attempt=job.retry_count + 1)
-    answers = collect_answers(waiting, folders, acknowledged)
-    if False in answers or (None in answers and age(job, "handed_at") > limit):
+    answers = collect_answers(job, folders)
+    if False in answers.values() or (None in answers.values() and age(job, "handed_at") > limit):
         # Withdrawn first, then judged: what the saw takes in between counts as taken.
-        answers = collect_answers(waiting, folders, withdraw)
-        rejected = [name for name, answer in zip(waiting.values(), answers, strict=True) if answer is False]
+        answers, errors = take_back(job, [name for name, is_taken in answers.items() if not is_taken], folders)
+        if errors:
+            raise errors[0]
+        rejected = [name for name, is_taken in answers.items() if is_taken is False]
         if rejected:
             raise JobError(Code.OSI_ACK_FAILED, f"The saw moved {', '.join(rejected)} to failed/.")
-        if None in answers:
+        if None in answers.values():
             message = f"The saw did not answer within {format_minutes(limit)}; the file was taken back."
             raise JobError(Code.OSI_ACK_TIMEOUT, message)
-    if None in answers:
+    if None in answers.values():
         return poll()
     taken = job.solution_files.order_by("name").values_list("acknowledged_as", flat=True)
-    job.advance("deliver", f"The saw took {', '.join(taken)}.")
+    job.advance("deliver", f"The saw took {', '.join(taken)}.", open_deliveries=[])
     return None
-
-
-def fill_inbox(job: Job, folders: Folders) -> None:
-    settle_earlier_attempts(job, folders)
-    waiting = files_to_deliver(job, attempt=job.retry_count + 1)
-    # Recorded before the saw can see the files, and never removed: a later attempt settles them by these names.
-    job.note(delivery_names=list(dict.fromkeys([*job.delivery_names, *waiting.values()])))
-    for file, name in waiting.items():
-        deliver(bytes(file.content), name, folders, prove=job.renew)
-    job.note(handed_at=Now())
 
 
 def finish(job: Job, _: KeepAlive) -> None:

@@ -97,10 +97,17 @@ def failure_columns() -> dict[str, Any]:
     return {**failure(JobError(Code.UNKNOWN, "no")), **no_lease()}
 
 
+def lose_sight(job: Any) -> None:
+    """Let it be unknown whether the saw has cut a failed job."""
+    unknown = failure(JobError(Code.HANDOVER_UNKNOWN, "x.xml left inbox/."))
+    Job.objects.filter(pk=job.pk).update(open_deliveries=["x.xml"], xml_sha256="0" * 64, **unknown)
+
+
 def error(answer: Any) -> dict[str, Any]:
     return answer.json()["error"]
 
 
+DECIDED = {"open_deliveries": [], "error_code": "", "error_message": ""}
 CUTTING_JOBS = Specimen(
     Job,
     make=new_job,
@@ -113,5 +120,9 @@ CUTTING_JOBS = Specimen(
         "fail": failure_columns,
         "cancel": failure_columns,
         "undo_retry": failure_columns,
+        "reuse_solution": lambda: {"xml_sha256": "0" * 64},
+        "confirm_cut": lambda: {"handed_at": Now(), "finished_at": Now(), **DECIDED},
+        "hand_over": lambda: DECIDED,
     },
+    before={"confirm_cut": lose_sight, "hand_over": lose_sight},
 )

@@ -28,12 +28,16 @@ class Specimen:
     model: type[Any]
     make: Callable[..., Any]
     changes: Mapping[str, Callable[[], dict[str, Any]]] = field(default_factory=dict)
+    # By verb: what must have happened to a row in a state that the verb starts from.
+    before: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
 
     @property
     def table(self) -> Lifecycle:
         return self.model.lifecycle
 
     def apply(self, row: LifecycleModel, verb: str) -> None:
+        if verb in self.before and row.status in self.table.moves[verb].sources:
+            self.before[verb](row)
         row.move(verb, **self.changes.get(verb, dict)())
 
     def row_in(self, state: str, **columns: Any) -> LifecycleModel:

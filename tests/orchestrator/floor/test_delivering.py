@@ -180,8 +180,17 @@ def test_a_file_that_is_nowhere_is_reported_as_unknown(floor: Folders, content: 
     with pytest.raises(JobError) as fault:
         withdraw(NAME, floor)
 
-    assert fault.value.code == Code.OSI_ACK_TIMEOUT
-    assert "Check at the saw" in fault.value.message
+    assert fault.value.code == Code.HANDOVER_UNKNOWN
+    assert "Ask at the saw" in fault.value.message
+
+
+def test_what_an_earlier_runner_may_have_delivered_is_not_delivered_again(floor: Folders, content: bytes) -> None:
+    """It died before it could say so, and the saw was fast: the file is nowhere."""
+    with pytest.raises(JobError) as fault:
+        deliver(content, NAME, floor, may_be_there=True)
+
+    assert fault.value.code == Code.HANDOVER_UNKNOWN
+    assert names_in(floor.inbox) == []
 
 
 def test_a_withdrawal_that_was_killed_half_way_is_finished(floor: Folders, content: bytes) -> None:

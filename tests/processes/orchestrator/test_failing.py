@@ -14,7 +14,7 @@ from kilit.lock.models import Event
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Customer, Job
 from orchestrator.workflow import step_context, steps
-from orchestrator.workflow.decisions import approve, retry
+from orchestrator.workflow.decisions import approve
 from orchestrator.workflow.runner import tick
 from tests.support.cutting_jobs import ARKALIK, GOVDE, make_job
 from tests.support.cutting_runs import command, due_again, left_running, work_until
@@ -194,18 +194,19 @@ def test_a_database_that_is_gone_fails_no_job(floor, customer) -> None:
     assert (job.status, job.error_code) == ("NEW", "")
 
 
-def test_a_template_that_breaks_between_two_steps_does_not_fail_for_good(floor, customer) -> None:
-    """PREPARED has no arrow to HOLD, so a fault that would be held elsewhere fails here, and the retry holds it."""
+def test_a_template_that_breaks_between_two_steps_is_held(floor, customer) -> None:
     job = make_job()
 
     with patch.object(steps, "write_files", side_effect=JobError(Code.TEMPLATE_INVALID, "gone")):
         tick(patient=True)
 
     job.refresh_from_db()
-    assert (job.status, job.error_code, job.error_message) == ("FAILED", "E_UNKNOWN", "gone")
+    assert (job.status, job.error_code, job.error_message) == ("HOLD", "E_TEMPLATE_INVALID", "gone")
 
 
-def test_a_template_that_somebody_has_open_for_a_moment_may_be_retried(floor, customer, settings, tmp_path) -> None:
+def test_a_template_that_somebody_has_open_for_a_moment_is_held_and_approved(
+    floor, customer, settings, tmp_path
+) -> None:
     """Between two steps: what cannot be read now can be read later."""
     template = tmp_path / "template.xlsx"
     template.write_bytes(settings.OPTI_TEMPLATE.read_bytes())
@@ -219,11 +220,11 @@ def test_a_template_that_somebody_has_open_for_a_moment_may_be_retried(floor, cu
         return wait
 
     with patch.dict(steps.STEPS, {"NEW": prepare_and_lock}):
-        work_until(job, "FAILED")
-    assert (job.error_code, "cannot be read" in job.error_message) == ("E_UNKNOWN", True)
+        work_until(job, "HOLD", "FAILED")
+    assert (job.status, job.error_code) == ("HOLD", "E_TEMPLATE_INVALID")
+    assert "cannot be read" in job.error_message
 
     (tmp_path / "open.xlsx").rename(template)
-    retry(job.pk)
-    due_again(job)
+    approve(job.pk)
     work_until(job, "HOLD")
     assert job.error_code == "E_OPERATOR_TRIGGER_REQUIRED"

@@ -8,11 +8,13 @@ from unittest.mock import patch
 import pytest
 from django.db.models.functions import Now
 
+from kilit.api.errors import ApiError
 from kilit.lock.leases import MOST_LAPSES
 from orchestrator.models import Job
+from orchestrator.saw import delivery, saw_handover
 from orchestrator.saw.saw_handover import release_lapsed
 from orchestrator.workflow import steps
-from orchestrator.workflow.decisions import cancel, retry
+from orchestrator.workflow.decisions import cancel, hand_over, retry
 from orchestrator.workflow.runner import tick
 from tests.support.cutting_jobs import make_job
 from tests.support.cutting_runs import command, due_again, let_leases_lapse, player, work_until
@@ -120,14 +122,15 @@ def test_a_file_that_could_not_be_taken_back_is_never_cut_twice(floor, customer,
     with patch.object(Path, "replace", stuck_in_the_inbox):
         tick(patient=True)
     job.refresh_from_db()
-    assert (job.status, job.error_code) == ("FAILED", "E_UNKNOWN")
+    assert (job.status, job.error_code) == ("FAILED", "E_HANDOVER_UNKNOWN")
     first = job.delivery_names
-    assert [path.name for path in floor.inbox.iterdir()] == first
+    assert [path.name for path in floor.inbox.iterdir()] == job.open_deliveries == first
     if taken:
         player(floor, only="saw").look()
 
-    retry(job.pk)
-    due_again(job)
+    with pytest.raises(ApiError, match="the saw may have cut it"):
+        retry(job.pk)
+    hand_over(job.pk)
     work_until(job, "DONE", machines=player(floor, only="saw"))
 
     assert len(list(floor.export.iterdir())) == 1, "OptiPlanning ran again"
@@ -177,7 +180,7 @@ def test_a_share_that_refuses_to_look_is_waited_for(floor, customer, settings) -
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
 
-    with patch.object(steps, "settle_earlier_attempts", side_effect=OSError(116, "Stale file handle")):
+    with patch.object(saw_handover, "settle_earlier_attempts", side_effect=OSError(116, "Stale file handle")):
         work_until(job, "XML_READY", "FAILED")
         tick(patient=True)
 
@@ -211,10 +214,11 @@ def test_names_are_noted_before_the_saw_can_see_them(floor, customer, settings) 
     settings.OPTI_COMMAND = command(floor)
     job = make_job()
 
-    with patch.object(steps, "deliver", side_effect=ZeroDivisionError):
+    with patch.object(delivery, "place", side_effect=ZeroDivisionError):
         work_until(job, "FAILED")
 
     assert len(job.delivery_names) == 1
+    assert (job.error_code, job.open_deliveries) == ("E_HANDOVER_UNKNOWN", job.delivery_names)
 
 
 def test_a_failure_with_a_file_in_the_inbox_takes_it_back(floor, customer, settings) -> None:
@@ -229,16 +233,13 @@ def test_a_failure_with_a_file_in_the_inbox_takes_it_back(floor, customer, setti
     assert list(floor.inbox.iterdir()) == []
 
 
-def test_a_cancelled_retry_takes_back_what_the_attempt_before_left(floor, customer, settings) -> None:
-    settings.OPTI_COMMAND = command(floor)
-    job = make_job()
-    work_until(job, "XML_READY")
-    tick(patient=True)
-    Job.objects.filter(pk=job.pk).update(handed_at=Now() - timedelta(minutes=6), next_run_at=Now())
-    with patch.object(Path, "replace", stuck_in_the_inbox):
-        tick(patient=True)
+def test_a_cancelled_retry_takes_back_what_someone_put_back_into_the_inbox(floor, customer, settings) -> None:
+    job = handed_over(floor, settings)
+    player(floor, only="saw", saw_fault="failed").look()
+    work_until(job, "FAILED")
     retry(job.pk)
-    assert len(list(floor.inbox.iterdir())) == 1
+    (rejected,) = floor.failed.iterdir()
+    rejected.rename(floor.inbox / rejected.name)
 
     cancel(job.pk)
 

@@ -1,0 +1,24 @@
+"""The database's guard of unknown handovers: a failed job of which the saw may have a file is not simply retried."""
+
+import pgtrigger
+
+from kilit.lock.triggers import listed, quote, refuse_rows
+from orchestrator.states import JOBS, JobState
+
+DECIDED = (JOBS.moves["confirm_cut"].target, JOBS.moves["hand_over"].target)
+
+
+def handover_guard() -> pgtrigger.Trigger:
+    """Refuse a retry while a file is open, to close one without a decision, and a decision where none is open."""
+    failed, new = quote(JobState.FAILED), quote(JobState.NEW)
+    return refuse_rows(
+        "handover_is_decided",
+        pgtrigger.Update,
+        f"OLD.status = {failed} AND ("
+        f"NEW.status = {failed} AND NOT NEW.open_deliveries @> OLD.open_deliveries"
+        f" OR NEW.status = {new} AND OLD.open_deliveries <> '[]'"
+        f" OR NEW.status IN ({listed(DECIDED)}) AND OLD.open_deliveries = '[]')",
+        f"format('{JOBS.queue} %s cannot become %s; files that the saw may have: %s',"
+        " OLD.id, NEW.status, OLD.open_deliveries)",
+        hint="If there are any, ask at the saw. Then confirm that they were cut, or hand them over again.",
+    )
