@@ -75,7 +75,7 @@ class OrderSource(TypedDict):
 
     field: Annotated[str, Field(description="`not read` for rows, columns and sheets that were left out.")]
     value: str
-    origin: Literal["cell", "file", "file name", "caller", "rules"]
+    origin: Literal["cell", "file", "file name", "caller", "rules", "default"]
     cell: str
     note: str
 

@@ -12,7 +12,7 @@ from orchestrator.sheets.grid import MOST_CELLS, Grid, clean_text
 from orchestrator.sheets.sheet_order import SheetError
 from orchestrator.sheets.xml_parts import too_large
 
-DELIMITERS = {";": "semicolons", "\t": "tabs", ",": "commas"}
+DELIMITERS = (";", "\t", ",")
 MOST_SAMPLED = 50  # lines that decide the delimiter
 FIRST_LINE = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
 QUOTED = re.compile(r'"[^"]*"')
@@ -22,7 +22,7 @@ BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\
 def read_csv(content: bytes) -> Grid:
     text, encoding = _decode(content)
     delimiter, text = _delimiter(text)
-    grid = Grid(about=f"CSV, {encoding}, {DELIMITERS.get(delimiter, delimiter)}")
+    grid = Grid(about=f"CSV, {encoding}, {delimiter.replace(chr(9), 'tab')}")
     cells = 0
     try:
         for number, line in enumerate(csv.reader(StringIO(text, newline=""), delimiter=delimiter), start=1):

@@ -30,6 +30,7 @@ class Grid:
     rows: dict[int, dict[int, Value]] = field(default_factory=dict)
     merged: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # each cell of an area: its first
     is_hidden: bool = False
+    hidden_rows: set[int] = field(default_factory=set)
     about: str = ""  # how a text file was read
 
     def find(self, row: int, column: int) -> Value | None:

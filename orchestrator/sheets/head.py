@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from orchestrator.schemas.orders import plain
 from orchestrator.sheets.grid import Grid, Unreadable, Value, coordinate
-from orchestrator.sheets.headings import read_heading, read_label
+from orchestrator.sheets.headings import fold, read_heading, read_label
 from orchestrator.sheets.numbers import read_number
 
 ROWS = 10  # in which a customer's list says something about the order
@@ -21,6 +21,7 @@ MILLIMETRES = re.compile(r"\s*mm$", re.IGNORECASE)
 CENTIMETRES_BELOW = 1_000
 WORD, BAND = "(?:bant|band[iı]|pvc|kenar|edge)", rf"{NUMBER}\s*mm"
 EDGE = re.compile(rf"{WORD}[^0-9]*({BAND})|({BAND})\s*{WORD}", re.IGNORECASE)
+PRIORITIES = {"dusuk": "low", "normal": "normal", "yuksek": "high", "acil": "urgent"}
 HEADINGS = 2  # recognised headings that make a row a row of headings
 
 
@@ -63,8 +64,10 @@ def shown(value: Any) -> str:
 
 
 def is_headings(grid: Grid, row: int) -> bool:
+    """Return whether a row has headings; `RENK: Beyaz` and `RENK`, `Beyaz` are labels with their values."""
     texts = [value for value in grid.rows.get(row, {}).values() if isinstance(value, str)]
-    return sum(bool(read_heading(text)[0]) for text in texts) >= HEADINGS
+    found = sum(bool(read_heading(text)[0]) for text in texts if ":" not in text)
+    return found >= HEADINGS and found * 2 > len(texts)
 
 
 def read_head(grid: Grid, rows: Iterable[int], *, labels_only: bool = False) -> Head:
@@ -107,8 +110,10 @@ def _add(head: Head, name: str, value: Value, cell: str) -> None:
             head.add(name, read_number(MILLIMETRES.sub("", text)), cell)
         except ValueError as error:
             head.add(name, text, cell, fault=str(error))
+    elif name == "priority":
+        head.add(name, PRIORITIES.get(fold(text), text), cell)
     else:
-        head.add(name, text, cell)
+        head.add(name, text.upper() if name == "opti_mode" else text, cell)
 
 
 def _scan(head: Head, text: str, cell: str) -> None:

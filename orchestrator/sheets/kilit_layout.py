@@ -93,6 +93,9 @@ def _check_headings(builder: OrderBuilder, headings: Headings) -> None:
         if not headings.units[name]:
             message = _("Write the unit into the heading: (cm) or (mm).")
             builder.fault(coordinate(row, headings.columns[name]), "parts", message)
+    if headings.units.get("thickness_mm") == "cm":
+        message = _("The thickness is in millimetres: write (mm).")
+        builder.fault(coordinate(row, headings.columns["thickness_mm"]), "parts", message)
     for column in headings.repeated:
         builder.fault(coordinate(row, column), "parts", _("There is another column with this heading."))
     for column in headings.unknown:

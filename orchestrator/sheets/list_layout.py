@@ -104,13 +104,8 @@ class ListReader(PartReader):
     def _first_column(self, part: dict[str, Any], row: int) -> tuple[str | None, str]:
         """Read the thickness, the type of the part, or both, and return what remains as a note."""
         value, cell = self.builder.at(row, FIRST)
-        if value is None or (self.counts and is_number(value)):
-            return None, cell
-        if not isinstance(value, str) or is_number(value):
-            self._bare_thickness(part, value, cell)
-            return None, cell
-        if MILLIMETRES.search(value) and is_number(MILLIMETRES.sub("", value)):
-            self.thickness(part, value, cell)
+        if value is None or not isinstance(value, str) or is_number(value):
+            self._thickness_alone(part, value, cell)
             return None, cell
         kind = read_part_type(value)
         if kind:
@@ -120,12 +115,15 @@ class ListReader(PartReader):
             self.thickness(part, size[1], cell)
         return (None if kind and len(value.split()) <= 1 + 2 * bool(size) else value), cell
 
-    def _bare_thickness(self, part: dict[str, Any], value: Value, cell: str) -> None:
-        """Read a number without a unit; it may be a count of rows, so the rules must have that thickness."""
+    def _thickness_alone(self, part: dict[str, Any], value: Value | None, cell: str) -> None:
+        """Read a cell with nothing but a thickness; without a unit it may be a count of rows."""
+        has_unit = isinstance(value, str) and MILLIMETRES.search(value)
+        if value is None or (self.counts and not has_unit):
+            return
         self.thickness(part, value, cell)
         rules = self.builder.rules
         found, known = part["thickness_mm"], {*rules.trim_by_thickness, *rules.backing_thicknesses}
-        if isinstance(found, Decimal) and found not in known:
+        if isinstance(found, Decimal) and found not in known and not has_unit:
             message = _("The rules have no thickness of %(value)s mm. Write %(value)sMM if it is one.")
             self.builder.fault(cell, f"{self.builder.path}.thickness_mm", message % {"value": plain(found)})
 

@@ -1,5 +1,6 @@
 """Collects an order from a sheet: its fields and their cells, where values come from, and the faults."""
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from decimal import Decimal
@@ -16,6 +17,7 @@ from orchestrator.sheets.headings import fold
 from orchestrator.sheets.numbers import AMBIGUOUS, read_number
 from orchestrator.sheets.sheet_order import CellFault, Origin, SheetDefaults, Source
 
+UNIT = re.compile(r"\s*[cm]m$", re.IGNORECASE)
 WHOLE = ("quantity", "grain")
 TOTALS = frozenset(["toplam", "total", "genel toplam", "ara toplam"])
 
@@ -76,14 +78,14 @@ class OrderBuilder:
         self.put(part, name, text, cell)
         self.fault(cell, f"{self.path}.{name}", message)
 
-    def number(self, part: dict[str, Any], name: str, row: int, column: int, *, per: int = 1) -> None:
-        """Read a number; `per` of its unit are one of the field's."""
+    def number(self, part: dict[str, Any], name: str, row: int, column: int, *, unit: str = "") -> None:
+        """Read a number; a size is in millimetres or centimetres, and becomes centimetres."""
         value, cell = self.at(row, column)
         if value is None:
             self.miss(name, cell, _("This cell is empty."))
             return
         try:
-            number = as_number(value) / per
+            number = as_number(value, unit) / (10 if unit == "mm" else 1)
             self.put(part, name, int(number) if name in WHOLE and number == int(number) else number, cell)
         except ValueError as error:
             self.reject(part, name, value, cell, str(error))
@@ -159,19 +161,22 @@ def is_same(name: str, given: Any, found: Any) -> bool:
     return shown(given) == shown(found)
 
 
-def as_number(value: Value) -> Decimal:
-    """Return a cell as a number; ValueError says what is wrong."""
+def as_number(value: Value, unit: str = "") -> Decimal:
+    """Return a cell as a number, which may be followed by its unit; ValueError says what is wrong."""
     if isinstance(value, Unreadable):
         raise CellError(value.message)
     if isinstance(value, bool):
         raise CellError(_("Expected a number."))
-    return value if isinstance(value, Decimal) else read_number(value)
+    if isinstance(value, Decimal):
+        return value
+    return read_number(value[: -len(unit)] if unit and value.lower().endswith(unit) else value)
 
 
 def is_number(value: Value | None) -> bool:
     """Return whether a cell has a number, or had one before Excel made a date of it."""
     if not isinstance(value, str):
         return isinstance(value, (Decimal, Unreadable))
+    value = UNIT.sub("", value)
     try:
         read_number(value)
     except ValueError:

@@ -9,12 +9,11 @@ from django.utils.translation import gettext as _
 from orchestrator.schemas.orders import EDGES
 from orchestrator.sheets.edges import Marked, read_edge
 from orchestrator.sheets.grid import CellError, Unreadable, Value, coordinate
-from orchestrator.sheets.head import MILLIMETRES, shown
+from orchestrator.sheets.head import shown
 from orchestrator.sheets.headings import fold
 from orchestrator.sheets.order_builder import OrderBuilder, as_number
 from orchestrator.sheets.sheet_order import Origin
 
-MM_PER = {"mm": 1, "cm": 10}
 PART_TYPES = {"govde": "GOVDE", "body": "GOVDE", "arkalik": "ARKALIK", "backing": "ARKALIK"}
 FREE = 0  # the grain of a part that does not say
 
@@ -31,12 +30,14 @@ class PartReader:
     def read(self, row: int) -> dict[str, Any]:
         """Return the part of a row, as far as its cells say it."""
         part: dict[str, Any] = {"id": str(row)}
+        if row in self.builder.grid.hidden_rows:  # by a filter, or to keep it for later: no one can know
+            cell = coordinate(row, self.columns["length_cm"])
+            self.builder.fault(cell, self.builder.path, _("This row is hidden. Show it, or delete it."))
         for name in ("id", "material_code", "color", "iidesc", "desc1"):
             if name in self.columns:
                 self.builder.text(part, name, row, self.columns[name])
         for name in ("length_cm", "width_cm"):
-            per = 10 // MM_PER[self.units[name]]
-            self.builder.number(part, name, row, self.columns[name], per=per)
+            self.builder.number(part, name, row, self.columns[name], unit=self.units[name])
         self.builder.number(part, "quantity", row, self.columns["quantity"])
         self._grain(part, row)
         for side in EDGES:
@@ -55,9 +56,8 @@ class PartReader:
         self.builder.parts.append(part)
 
     def thickness(self, part: dict[str, Any], value: Value, cell: str) -> None:
-        text = MILLIMETRES.sub("", value) if isinstance(value, str) else value
         try:
-            self.builder.put(part, "thickness_mm", as_number(text), cell)
+            self.builder.put(part, "thickness_mm", as_number(value, "mm"), cell)
         except ValueError as error:
             self.builder.reject(part, "thickness_mm", value, cell, str(error))
 
@@ -68,7 +68,7 @@ class PartReader:
             self.builder.number(part, "grain", row, column)
         else:
             part["grain"] = FREE
-            self.builder.source("grain", FREE, Origin.RULES, note=self._notes["grain"])
+            self.builder.source("grain", FREE, Origin.DEFAULT, note=self._notes["grain"])
 
     def _edge(self, part: dict[str, Any], side: str, row: int) -> None:
         value, cell = self.builder.at(row, self.columns[side], across=True)
@@ -117,7 +117,7 @@ class PartReader:
                 "part_type", "ARKALIK", Origin.RULES, note=_("for %(thickness)s mm") % {"thickness": shown(thickness)}
             )
         else:
-            self.builder.source("part_type", "GOVDE", Origin.RULES, note=self._notes["part_type"])
+            self.builder.source("part_type", "GOVDE", Origin.DEFAULT, note=self._notes["part_type"])
 
 
 def read_part_type(value: Value | None) -> str | None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import PurePath
 
 from django.utils.translation import gettext as _
@@ -90,15 +91,14 @@ def _describe(builder: OrderBuilder, grids: Sequence[Grid], chosen: Grid) -> Non
 
 def _check(found: SheetOrder, builder: OrderBuilder) -> SheetOrder:
     """Add what `read_order` finds, and sort the faults as a person reads the sheet."""
-    faults, beyond = builder.faults, 0
+    faults, beyond = [*builder.faults], 0
     try:
         read_order(found.order, default_mode=builder.rules.opti_mode_default)
     except InvalidOrder as error:
         beyond = error.count - len(error.errors)
         faults += locate(found, [each for each in error.errors if not builder.is_reported(each["field"])])
-    faults.sort(key=_reading_order)
-    found.faults.extend(faults[:MOST_FAULTS])
-    return SheetOrder(**{**vars(found), "faults_beyond": beyond + max(0, len(faults) - MOST_FAULTS)})
+    beyond += max(0, len(faults) - MOST_FAULTS)
+    return replace(found, faults=sorted(faults, key=_reading_order)[:MOST_FAULTS], faults_beyond=beyond)
 
 
 def locate(sheet: SheetOrder, errors: Sequence[FieldError]) -> list[CellFault]:

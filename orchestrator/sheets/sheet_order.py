@@ -46,6 +46,7 @@ class Origin(StrEnum):
     FILE_NAME = "file name"
     CALLER = "caller"
     RULES = "rules"
+    DEFAULT = "default"
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def read_xlsx(content: bytes) -> list[Grid]:
         sheet = _Sheet(strings.texts, styles.is_date, most=MOST_CELLS - sum(_cells(grid) for grid in grids))
         if (path := book.relations.paths.get(relation, "")) in parts.entries and "worksheet" in path:
             parts.read(path, sheet)
-        grid = Grid(name=name, rows=sheet.rows, is_hidden=state != "visible")
+        grid = Grid(name, sheet.rows, is_hidden=state != "visible", hidden_rows=sheet.hidden)
         grid.merged = _spread(sheet.areas, last=max(sheet.rows, default=0))
         grids.append(grid)
     return grids
@@ -142,6 +142,7 @@ class _Sheet:
     def __init__(self, strings: list[str], is_date: list[bool], *, most: int) -> None:
         self.rows: dict[int, dict[int, Value]] = {}
         self.areas: list[str] = []
+        self.hidden: set[int] = set()
         self._strings, self._is_date, self._most = strings, is_date, most
         self._row = self._column = 0
         self._cell: Mapping[str, str] = {}
@@ -155,6 +156,8 @@ class _Sheet:
             self._row, self._column = position(attributes.get("r", coordinate(self._row, self._column + 1)))
         elif tag == "row":
             self._row, self._column = int(attributes.get("r", self._row + 1)), 0
+            if attributes.get("hidden") in ("1", "true"):
+                self.hidden.add(self._row)
         elif tag == "f":
             self._is_formula = True
         elif tag == "mergeCell":

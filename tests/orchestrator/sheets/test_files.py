@@ -23,13 +23,13 @@ SMALL = xlsx(["18MM"], [None, 720, 560, 2, 1, "x"])
 @pytest.mark.parametrize(
     ("content", "about"),
     [
-        (LIST.encode(), "utf-8, semicolons"),
-        (LIST.encode("utf-8-sig"), "utf-8-sig, semicolons"),
-        (LIST.encode("utf-16"), "utf-16, semicolons"),
-        (LIST.encode("cp1254"), "cp1254, semicolons"),
-        (LIST.replace(";", "\t").encode(), "utf-8, tabs"),
-        (LIST.replace("720,5", '"720,5"').replace(";", ",").encode(), "utf-8, commas"),
-        (b"sep=;\r\n" + LIST.encode("cp1254"), "cp1254, semicolons"),
+        (LIST.encode(), "utf-8, ;"),
+        (LIST.encode("utf-8-sig"), "utf-8-sig, ;"),
+        (LIST.encode("utf-16"), "utf-16, ;"),
+        (LIST.encode("cp1254"), "cp1254, ;"),
+        (LIST.replace(";", "\t").encode(), "utf-8, tab"),
+        (LIST.replace("720,5", '"720,5"').replace(";", ",").encode(), "utf-8, ,"),
+        (b"sep=;\r\n" + LIST.encode("cp1254"), "cp1254, ;"),
     ],
 )
 def test_csv_is_read_as_excel_writes_it(content, about) -> None:
@@ -170,6 +170,12 @@ def test_saved_results_of_formulas_count_and_noise_of_fractions_does_not() -> No
 
     assert part(found)["length_cm"] == Decimal("72.05")
     assert faults(found) == {"C2": "The formula's result is the error #DIV/0!."}
+
+
+def test_a_hidden_row_is_neither_cut_nor_left_out() -> None:
+    found = read(with_part(SMALL, SHEET, lambda text: text.replace(b'<row r="2"', b'<row r="2" hidden="1"')))
+
+    assert faults(found) == {"B2": "This row is hidden. Show it, or delete it."}
 
 
 @given(damaged(SMALL))

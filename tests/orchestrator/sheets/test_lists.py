@@ -132,6 +132,20 @@ def test_the_heading_may_say_centimetres() -> None:
     assert origin(found, "length_cm") == [("Boy (cm)", "B2")]
 
 
+def test_sizes_may_be_followed_by_their_unit() -> None:
+    found = read_list(["18MM"], [None, "720mm", "560,5 MM", 1], [None, "72 cm", 560, 1])
+
+    assert (part(found)["length_cm"], part(found)["width_cm"]) == (Decimal(72), Decimal("56.05"))
+    assert faults(found) == {"B3": "Not a number."}
+
+
+def test_labels_need_no_colon() -> None:
+    found = read_list(["MALZEME", "MAT-07", "RENK", "Ceviz"], ["18MM"], [None, 720, 560, 1], material_code="", color="")
+
+    assert found.faults == []
+    assert (part(found)["material_code"], part(found)["color"]) == ("MAT-07", "Ceviz")
+
+
 def test_a_heading_that_contradicts_the_columns_is_a_fault() -> None:
     found = read_list(["18MM"], ["NO", "EN", "BOY", "ADET"], [3, 400, 720, 1])
 

@@ -60,6 +60,15 @@ def test_a_size_without_a_unit_and_a_heading_twice_are_faults() -> None:
     assert list(faults(found)) == ["A1", "G1"]
 
 
+def test_the_head_may_say_mode_and_priority_in_turkish() -> None:
+    head = ["Mod", "b", "Öncelik:", "ACİL"], ["Revizyon: 2", "Plaka", "183x366"]
+    found = read(xlsx(*head, HEADINGS, [2, "Gövde", "M1", 720, 560, "Beyaz", 18]), customer_phone="5551234567")
+
+    assert found.faults == []
+    assert (found.order["opti_mode"], found.order["priority"], found.order["revision"]) == ("B", "urgent", 2)
+    assert found.order["plate_size"] == {"width_mm": 1830, "height_mm": 3660}
+
+
 def test_each_fault_is_at_its_cell_in_the_order_of_the_sheet() -> None:
     rows = [[0, "dolap", "M1", 720, 560, "Beyaz", 18, 7, "x"], [1, "Gövde", None, 6000, 560, None, 18, 1, "9mm"]]
     found = read(xlsx(*TURKISH, HEADINGS, *rows), material_code="", color="", edge="")
