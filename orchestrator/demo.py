@@ -10,6 +10,8 @@ from kilit.lock.audit import acting_as
 from orchestrator.models import Customer, Job
 from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.order import read_order
+from orchestrator.planning.rules import SHIPPED, rules_path
+from orchestrator.planning.rules_history import digest, save_rules
 
 CUSTOMERS = {"+905321112233": "Ege Mobilya", "+905334445566": "Deniz Mutfak", "+905357778899": "Çınar Ahşap"}
 EGE, DENIZ, CINAR = CUSTOMERS
@@ -55,8 +57,24 @@ ORDERS: list[dict[str, Any]] = [
 ]
 
 
+# As rules.json has them, so that the demo's jobs have amounts.
+PRICES = """\
+  "prices": {
+    "currency": "TRY",
+    "vatPercent": 20,
+    "boardPerM2": {"MDF-18-BYZ": 450, "HDF-5": 140, "*": 400},
+    "edgePerMetre": {"040": 8.5, "1mm": 12, "2mm": 18},
+    "perCut": 1.5,
+    "perMachineMinute": 20,
+    "wastePercent": 15
+  }
+"""
+
+
 def load_demo() -> None:
     """Create what is missing; the same orders are the same jobs."""
+    with acting_as("demo"):
+        save_prices()
     for phone, name in CUSTOMERS.items():
         Customer.objects.get_or_create(phone=phone, defaults={"name": name})
     with acting_as("demo"):
@@ -64,6 +82,15 @@ def load_demo() -> None:
             checked = read_order(order, default_mode="C")
             if not Job.objects.filter(order_id=checked.order_id).exists():
                 enqueue(checked)
+
+
+def save_prices() -> None:
+    """Add prices to the shipped rules, as a new version; rules that someone saved stay as they are."""
+    if rules_path() == SHIPPED and plays_here():
+        before = SHIPPED.read_bytes()
+        content = f"{before.decode().rstrip().removesuffix('}').rstrip()},\n{PRICES}}}\n"
+        settings.KILIT_VAR.mkdir(parents=True, exist_ok=True)
+        save_rules(content.encode(), based_on=digest(before), reason="Prices of the demo")
 
 
 def plays_here() -> bool:

@@ -98,7 +98,8 @@ def _totals(amounts: Amounts) -> Iterator[tuple[str, str]]:
     percent = {"percent": number_format(plain(amounts.vat_percent))}
     yield _("Net"), _money(amounts.net, amounts.currency)
     yield _("VAT %(percent)s %%") % percent, _money(amounts.vat, amounts.currency)
-    yield _("Total with VAT"), _money(amounts.gross, amounts.currency)
+    label = _("Estimate with VAT") if amounts.basis == "estimate" else _("Total with VAT")
+    yield label, _money(amounts.gross, amounts.currency)
 
 
 def missing_text(missing: MissingAmount) -> str:
@@ -151,7 +152,7 @@ def last_month() -> dict[str, str]:
 
 
 class FiguresExportMixin:
-    @button(description=gettext_lazy("Figures (CSV)"), icon="request_quote", permissions=["view"], url_path="figures")
+    @button(description=gettext_lazy("Figures"), icon="request_quote", permissions=["view"], url_path="figures")
     def figures_file(self, request: HttpRequest) -> HttpResponseBase:
         """Ask for the days, and stream the jobs that were finished on them."""
         form = FinishedDaysForm(request.POST if request.method == "POST" else None, initial=last_month())

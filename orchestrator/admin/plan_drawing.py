@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from decimal import ROUND_HALF_UP, Decimal
 
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
@@ -73,27 +73,30 @@ def _drawn(name: str, plan: CuttingPlan) -> DrawnPlan:
 
 def figure_cells(figures: Figures) -> list[tuple[str, str]]:
     """Return the figures that people compare, each with its label; a dash where a solution has none."""
-    boards, drops = _float(figures, "boards_m2"), _float(figures, "drops_m2")
+    boards, drops, seconds = (_decimal(figures, name) for name in ("boards_m2", "drops_m2", "time_s"))
     share = (boards - drops) / boards if boards and drops is not None and drops <= boards else None
-    seconds = _float(figures, "time_s")
     return [
         (_("Boards"), _amount(boards, 2, " m²")),
-        (_("Yield"), _("%(number)s %%") % {"number": f"{share * 100:.0f}"} if share is not None else "–"),
+        # Not the yield: that of the job is by the area of its parts, which no solution has.
+        (_("Without offcuts"), _("%(number)s %%") % {"number": f"{share * 100:.0f}"} if share is not None else "–"),
         (_("Offcuts"), _amount(drops, 2, " m²")),
         (_("Patterns"), _amount(figures.get("patterns"), 0)),
         (_("Cuts"), _amount(figures.get("cuts"), 0)),
         (_("Minutes"), _amount(seconds / 60 if seconds is not None else None, 1)),
-        (_("Cost"), _amount(_float(figures, "cost"), 2)),
+        (_("Cost"), _amount(_decimal(figures, "cost"), 2)),
         (_("Algorithm"), figures.get("algo") or "–"),
     ]
 
 
-def _float(figures: Figures, name: str) -> float | None:
-    return float(figures[name]) if figures.get(name) is not None else None
+def _decimal(figures: Figures, name: str) -> Decimal | None:
+    return Decimal(figures[name]) if figures.get(name) is not None else None
 
 
-def _amount(value: Any, places: int, unit: str = "") -> str:
-    return number_format(round(value, places), places, force_grouping=True) + unit if value is not None else "–"
+def _amount(value: Decimal | int | None, places: int, unit: str = "") -> str:
+    if value is None:
+        return "–"
+    rounded = Decimal(value).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    return number_format(rounded, places, force_grouping=True) + unit
 
 
 def _board(place: int, pattern: CutPattern) -> DrawnBoard:

@@ -15,7 +15,9 @@ from ociqueue.demo import DEMO_ACCOUNT
 from ociqueue.models import Conversion, Credentials, Receipt, Site
 from ociqueue.states import CONVERSIONS
 from orchestrator.demo import ORDERS, plays_here
-from orchestrator.models import Customer, Job
+from orchestrator.figures.job_figures import figures_of
+from orchestrator.models import Customer, Job, RulesVersion
+from orchestrator.planning.rules import SHIPPED, read_rules
 from pdfjobs.models import PdfJob
 
 pytestmark = pytest.mark.django_db
@@ -74,6 +76,20 @@ def test_the_services_key_opens_the_cutting_jobs(capsys, settings, tmp_path, cli
     answer = client.get("/jobs", headers={"x-api-key": key})
 
     assert len(answer.json()["jobs"]) == len(ORDERS)
+
+
+def test_the_demos_jobs_have_amounts_and_the_shipped_rules_no_prices(capsys, settings, tmp_path) -> None:
+    for name in ("OPTI_IMPORT_FOLDER", "OPTI_EXPORT_FOLDER", "SAW_FOLDER"):
+        setattr(settings, name, tmp_path / "floor" / name)
+    demo(capsys, settings, tmp_path)
+    demo(capsys, settings, tmp_path)
+
+    figures = figures_of(Job.objects.get(order_id="DEMO-1001"))
+    assert figures
+    assert figures.amounts
+    assert figures.amounts.missing == ()
+    assert RulesVersion.objects.filter(actor="demo").count() == 1
+    assert read_rules(SHIPPED.read_bytes()).prices is None
 
 
 def test_the_simulator_plays_in_no_folder_of_a_factory(settings, tmp_path) -> None:

@@ -73,7 +73,7 @@ def test_the_chosen_solution_stands_beside_the_rejected_ones(make_person) -> Non
     assert (chosen, rejected) == ("Chosen", "Rejected")
     assert dict(its) == {
         "Boards": "5.88 m²",
-        "Yield": "84 %",
+        "Without offcuts": "84 %",
         "Offcuts": "0.94 m²",
         "Patterns": "1",
         "Cuts": "81",
@@ -144,10 +144,10 @@ def test_several_solutions_of_which_none_is_marked_are_all_rejected_ones() -> No
     assert (plan.chosen, len(plan.rejected)) == (None, 2)
 
 
-def test_the_yield_needs_boards_and_offcuts() -> None:
+def test_the_share_without_offcuts_needs_both_figures() -> None:
     with override("en"):
-        assert dict(figure_cells({"boards_m2": "0", "drops_m2": "1"}))["Yield"] == "–"
-        assert dict(figure_cells({"boards_m2": "5"}))["Yield"] == "–"
+        assert dict(figure_cells({"boards_m2": "0", "drops_m2": "1"}))["Without offcuts"] == "–"
+        assert dict(figure_cells({"boards_m2": "5"}))["Without offcuts"] == "–"
 
 
 def test_the_simulator_places_every_piece_on_a_board() -> None:
