@@ -37,9 +37,9 @@ from pdfjobs.storage.artifacts import StorageUnavailable
 
 REFRESH_AFTER = 1  # seconds
 FORMATS = {
-    "70x37": gettext_lazy("70 × 37 mm, A4 sheets of 24"),
-    "105x57": gettext_lazy("105 × 57 mm, A4 sheets of 10"),
-    "100x50": gettext_lazy("100 × 50 mm, roll"),
+    "70x37": gettext_lazy("70 × 37 mm (A4, 24 a sheet)"),
+    "105x57": gettext_lazy("105 × 57 mm (A4, 10 a sheet)"),
+    "100x50": gettext_lazy("100 × 50 mm (roll)"),
 }
 TITLES: dict[PaperKind, Any] = {
     "cutting_sheet": gettext_lazy("Cutting sheet"),

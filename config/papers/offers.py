@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_noop
 
 from config.papers.messages import PaperRefused, PaperRequest
+from config.papers.variables import customer_name
 from kilit.lock.clock import database_time
 from orchestrator.figures.job_figures import figures_of
 from orchestrator.models import Job
@@ -43,7 +44,7 @@ def offer(job: Job, order: Order, rules: Rules, asked: PaperRequest) -> dict[str
         "subject": word("subject", asked, job.order_id),
         "introduction": word("estimate", asked, plain(amounts.waste_percent)) if amounts.waste_percent else "",
         "seller": company.model_dump(exclude={"offer_valid_days"}, exclude_none=True),
-        "buyer": {"name": job.customer_name or job.customer_phone, "phone": job.customer_phone},
+        "buyer": {"name": customer_name(job) or job.customer_phone, "phone": job.customer_phone},
         "lines": [line_of(line, amounts, asked) for line in amounts.lines if line.quantity],
     }
 

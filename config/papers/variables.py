@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext_noop
 
 from config.papers.messages import PaperRefused, PaperRequest, RangeTooLarge
-from orchestrator.models import Job
+from orchestrator.models import Customer, Job
 from orchestrator.planning.plan import banded_sides, millimetres
 from orchestrator.schemas.orders import Order, Part, plain
 from orchestrator.schemas.rules import Rules
@@ -31,7 +31,7 @@ def cutting_sheet(job: Job, order: Order, rules: Rules, asked: PaperRequest) -> 
     return {
         "locale": asked.locale,
         "order_number": job.order_id,
-        "customer": job.customer_name or job.customer_phone,
+        "customer": customer_name(job) or job.customer_phone,
         "materials": list(materials.values()),
     }
 
@@ -43,7 +43,7 @@ def labels(job: Job, order: Order, rules: Rules, asked: PaperRequest) -> dict[st
         "format": asked.format,
         "job": str(job.pk),
         "order_number": job.order_id,
-        "customer": job.customer_name,
+        "customer": customer_name(job),
         "labels": [
             {
                 "part": part.id,
@@ -59,6 +59,12 @@ def labels(job: Job, order: Order, rules: Rules, asked: PaperRequest) -> dict[st
             for part, piece, number in pieces(order.parts, wanted)
         ],
     }
+
+
+def customer_name(job: Job) -> str:
+    """Return the customer's name; a job that was not prepared yet has only the phone."""
+    known = Customer.objects.filter(phone=job.customer_phone).values_list("name", flat=True)
+    return job.customer_name or known.first() or ""
 
 
 def piece_count(order: Order) -> int:

@@ -59,9 +59,9 @@ def test_the_menu_offers_what_can_be_printed(make_person, rules, settings) -> No
     client, job = make_person("operator"), make_job()
     papers = [
         "Cutting sheet",
-        "Labels 70 × 37 mm, A4 sheets of 24",
-        "Labels 105 × 57 mm, A4 sheets of 10",
-        "Labels 100 × 50 mm, roll",
+        "Labels 70 × 37 mm (A4, 24 a sheet)",
+        "Labels 105 × 57 mm (A4, 10 a sheet)",
+        "Labels 100 × 50 mm (roll)",
         "Some of the labels…",
     ]
     rules()

@@ -27,9 +27,8 @@ def sides(printed: dict[str, Any]) -> dict[str, str]:
 
 def test_each_piece_gets_a_label_with_its_own_bands(customer) -> None:
     made = make_job(parts=[{**GOVDE, "delik_kodu": "D-7", "desc1": "Yan dikme"}, ARKALIK])
-    Job.objects.filter(pk=made.pk).update(customer=customer)
 
-    found = variables("labels", Job.objects.get(pk=made.pk), format="100x50")
+    found = variables("labels", made, format="100x50")
 
     assert (found["job"], found["order_number"], found["customer"]) == (str(made.pk), "S-1001", "Ayşe Yılmaz")
     first, second, backing = found["labels"]
