@@ -41,6 +41,7 @@ def test_an_installed_runner_without_the_servers_packages_takes_an_order_to_the_
     job = make_job(opti_mode="A")
 
     checked = runner.run("check")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
     process = runner.start()
     try:
         wait_until(lambda: saw.look() or Job.objects.filter(pk=job.pk, status="DONE").exists())
@@ -51,7 +52,6 @@ def test_an_installed_runner_without_the_servers_packages_takes_an_order_to_the_
         process.kill()
         process.wait()
 
-    assert checked.returncode == 0, checked.stdout
     assert "PASS       database: " in checked.stdout
     assert "PASS       mode A command: " in checked.stdout
     assert '<h1 class="PASS">' in page
