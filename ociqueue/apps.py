@@ -28,9 +28,9 @@ class OciQueueConfig(AppConfig):
         from kilit.bulk.queues import register_queue  # noqa: PLC0415
         from kilit.lock.pruning import register_prunable  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
-        from kilit.workers.metrics import registry  # noqa: PLC0415
+        from kilit.workers.metrics import register_oldest, registry  # noqa: PLC0415
         from ociqueue import adjustment_webhooks, operations, webhooks  # noqa: PLC0415
-        from ociqueue.metrics import VerdictCollector  # noqa: PLC0415
+        from ociqueue.metrics import VerdictCollector, oldest_waiting  # noqa: PLC0415
         from ociqueue.models import Adjustment, Conversion, Credentials, Receipt  # noqa: PLC0415
         from ociqueue.reconcile import run as reconcile  # noqa: PLC0415
         from ociqueue.scopes import SiteScopes  # noqa: PLC0415
@@ -45,6 +45,8 @@ class OciQueueConfig(AppConfig):
         register_webhook_kinds(*webhooks.KINDS, *adjustment_webhooks.KINDS)
         self.register_secrets()
         registry.register(VerdictCollector())
+        for model in (Conversion, Adjustment):
+            register_oldest(model.lifecycle.queue, partial(oldest_waiting, model))
         register_prunable(Adjustment, finished=finished_adjustments)  # before the conversions that they adjust
         register_prunable(Conversion, finished=finished)
         register_doorbell("oci_upload", is_due=is_due, answer=answer_bell)

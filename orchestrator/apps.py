@@ -13,14 +13,17 @@ class OrchestratorConfig(AppConfig):
         from kilit.api.webhooks import register_webhook_kinds  # noqa: PLC0415
         from kilit.bulk.queues import register_queue  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
+        from kilit.workers.metrics import register_oldest, registry  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
-        from orchestrator import webhooks  # noqa: PLC0415
+        from orchestrator import metrics, webhooks  # noqa: PLC0415
         from orchestrator.models import OrderDraft  # noqa: PLC0415
         from orchestrator.orders import enqueue  # noqa: PLC0415
         from orchestrator.saw.saw_handover import release_lapsed  # noqa: PLC0415
         from orchestrator.workflow import operations, runner  # noqa: PLC0415
 
         register_queue(operations.QUEUE)
+        registry.register(metrics.CuttingCollector())
+        register_oldest(operations.QUEUE.table.queue, metrics.oldest_due)
         register_webhook_kinds(*webhooks.KINDS)
         register_sweep(
             "orchestrator_release_lapsed",

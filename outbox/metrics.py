@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 
 from kilit.lock.clock import database_time
 from kilit.lock.models import Event
+from kilit.workers.metrics import seconds_since
 from outbox.models import Endpoint, LogPosition, OutboxMessage
 from outbox.models.endpoint import OffReason
 from outbox.models.position import WEBHOOKS
@@ -25,17 +26,11 @@ class OutboxCollector(Collector):
         found = [_condition(*row) for row in Endpoint.objects.values_list("is_on", "off_reason", "failing_since")]
         for condition in CONDITIONS:
             endpoints.add_metric([condition], found.count(condition))
-        now = database_time()
         yield endpoints
-        yield GaugeMetricFamily(
-            "kilit_outbox_oldest_due_seconds",
-            "How long the message that is due longest waits for a worker",
-            value=_age(oldest_due(), now),
-        )
         yield GaugeMetricFamily(
             "kilit_outbox_reader_lag_seconds",
             "Age of the oldest event that no messages were made of",
-            value=_age(oldest_unread(), now),
+            value=seconds_since(oldest_unread(), database_time()),
         )
 
 
@@ -62,7 +57,3 @@ def _condition(is_on: bool, off_reason: str, failing_since: datetime | None) -> 
     if is_on:
         return "failing" if failing_since else "on"
     return "off" if off_reason == OffReason.OPERATOR else "switched_off"
-
-
-def _age(moment: datetime | None, now: datetime) -> float:
-    return max(0.0, (now - moment).total_seconds()) if moment else 0.0

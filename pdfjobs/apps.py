@@ -15,11 +15,12 @@ class PdfJobsConfig(AppConfig):
         from kilit.backup.files import register_file_source  # noqa: PLC0415
         from kilit.bulk.queues import register_queue  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
-        from kilit.workers.metrics import registry  # noqa: PLC0415
+        from kilit.workers.metrics import register_oldest, registry  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
         from pdfjobs import checks, cleanup, operations, webhooks, work  # noqa: PLC0415
         from pdfjobs.backup import PdfFiles  # noqa: PLC0415
-        from pdfjobs.metrics import PdfCollector  # noqa: PLC0415
+        from pdfjobs.metrics import PdfCollector, oldest_queued  # noqa: PLC0415
+        from pdfjobs.states import PDF_JOBS  # noqa: PLC0415
 
         checks.register_checks()
         register_doorbell(work.BELL, is_due=work.is_due, answer=work.run_due_jobs)
@@ -38,4 +39,5 @@ class PdfJobsConfig(AppConfig):
         register_queue(operations.QUEUE)
         register_file_source(PdfFiles())
         registry.register(PdfCollector())
+        register_oldest(PDF_JOBS.queue, oldest_queued)
         register_webhook_kinds(*webhooks.KINDS)

@@ -31,6 +31,7 @@ MOST_SHOWN = 8  # problems; the others are folded, so that the strips stay in si
 
 register_problems(worker_problems.find)
 register_problems(failure_rates.find)
+RATES = (ProblemKind.FAILURE_RATE, ProblemKind.HELD_SHARE)
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class QueueStrip:
 
     @property
     def is_alarming(self) -> bool:
-        return (self.chart.error_rate or 0) > failure_rates.ALARMING
+        return (self.chart.error_rate or 0) > self.panel.alarming_share
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ def dashboard_context(request: HttpRequest) -> dict[str, Any]:
     now = live.now if live else database_time()
     days = next((each for each in RANGES if str(each) == request.GET.get("days")), RANGES[0])
     shown = [panel for panel in panels if panel.is_for(user) and panel.is_in_use(user)]
-    # The rate of failures is a badge of each strip; the lines name its causes.
-    problems = [problem for problem in find_problems(user) if problem.kind != ProblemKind.FAILURE_RATE]
+    # Other lines name the jobs and their causes, and the rate of failures is a badge of each strip.
+    problems = [problem for problem in find_problems(user) if problem.kind not in RATES]
     return {
         "now": now,
         "problems": problems[:MOST_SHOWN],

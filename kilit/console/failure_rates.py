@@ -14,9 +14,6 @@ from kilit.problems.registry import Problem, Severity
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
-ALARMING = 0.2  # of what ended failed
-FEWEST_ENDED = 50  # among fewer, a few failures are no rate
-
 
 def find(user: "User | AnonymousUser") -> Iterator[Problem]:
     for panel in panels:
@@ -27,7 +24,7 @@ def find(user: "User | AnonymousUser") -> Iterator[Problem]:
         # Without those that were expected to fail.
         well, failed = sum(hour.well for hour in hours), sum(hour.badly - hour.expected for hour in hours)
         ended = well + failed
-        if ended >= FEWEST_ENDED and failed / ended > ALARMING:
+        if ended >= panel.fewest_ended and failed / ended > panel.alarming_share:
             yield Problem(
                 part=panel.table.queue,
                 kind=ProblemKind.FAILURE_RATE,

@@ -53,6 +53,9 @@ class Panel(ABC):
     colours: ClassVar[Mapping[Any, str]]
     well: ClassVar[Collection[str]]  # final states of success
     badly: ClassVar[Collection[str]]
+    # What share of failures is a problem, and among how many jobs that ended: among fewer, a few failures are no rate.
+    alarming_share: ClassVar[float] = 0.2
+    fewest_ended: ClassVar[int] = 50
     oldest_means: ClassVar[Text]
     note: ClassVar[Text] = ""  # below the chart
     paused_title: ClassVar[Text] = ""  # with a place for the %(person)s, of a queue that can be paused

@@ -25,6 +25,10 @@ class ProblemKind(TextChoices):
     # Panel cutting
     HOLD = "hold", _("Cutting jobs need approval (HOLD)")
     HANDOVER_UNKNOWN = "handover-unknown", _("Ask at the saw whether cutting jobs were cut")
+    MANY_ON_HOLD = "many-on-hold", _("Many cutting jobs are on HOLD")
+    HELD_SHARE = "held-share", _("A large share of the orders is on HOLD")
+    OPTIPLANNING_OVERDUE = "optiplanning-overdue", _("OptiPlanning takes longer than allowed")
+    SAW_OVERDUE = "saw-overdue", _("The saw does not answer in time")
     PARTS_TOO_LARGE = "warning", _("Parts are larger than their plate")
     WAITING_FOR_OPTIPLANNING = "waiting-for-optiplanning", _("Cutting jobs wait for OptiPlanning")
     INVALID_RULES = "invalid-rules", _("The cutting rules are invalid")

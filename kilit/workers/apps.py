@@ -19,6 +19,7 @@ class WorkersConfig(AppConfig):
         register_free_text(SweepRun, "result")
         register_scrubber(failed_tasks.scrub)
         metrics.registry.register(metrics.CountsCollector())
+        metrics.registry.register(metrics.OldestCollector())
         metrics.registry.register(metrics.WorkersCollector())
         self.register_sweeps()
 

@@ -1,6 +1,7 @@
 """Prometheus metrics computed from the database, so that every process reports the same."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any
 
 from django.db.models import DurationField, ExpressionWrapper, F, QuerySet
@@ -9,12 +10,35 @@ from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from kilit.lock.clock import database_time
 from kilit.lock.failures import EXPECTED_FAILURE
 from kilit.lock.models import Count
 from kilit.workers.models import Heartbeat, Runner, SweepRun
 
 # Apps add their own collectors. The default registry would report this process's memory instead of the queues.
 registry = CollectorRegistry()
+# By queue: since when the row that waits longest has waited for a worker, None if no row waits.
+oldest_waiting: dict[str, Callable[[], datetime | None]] = {}
+
+
+def register_oldest(queue: str, since: Callable[[], datetime | None]) -> None:
+    """Register a question that one index answers; it is asked with each scrape."""
+    oldest_waiting[queue] = since
+
+
+class OldestCollector(Collector):
+    def collect(self) -> Iterator[Metric]:
+        gauge = GaugeMetricFamily(
+            "kilit_oldest_waiting_seconds", "How long the row that waits longest has waited", labels=["queue"]
+        )
+        now = database_time()
+        for queue, since in oldest_waiting.items():
+            gauge.add_metric([queue], seconds_since(since(), now))
+        yield gauge
+
+
+def seconds_since(moment: datetime | None, now: datetime) -> float:
+    return max(0.0, (now - moment).total_seconds()) if moment else 0.0
 
 
 class CountsCollector(Collector):

@@ -9,7 +9,9 @@ from django.utils.translation import gettext_lazy
 from kilit.console.panels import Panel, PanelItem
 from kilit.problems.registry import Problem
 from orchestrator.admin.columns import COLOURS
+from orchestrator.admin.limit_problems import ALARMING_SHARE
 from orchestrator.admin.problems import CuttingProblems
+from orchestrator.metrics import FEWEST_COUNTED
 from orchestrator.models import Job
 from orchestrator.models.queryset import ORDER
 from orchestrator.states import JobState
@@ -21,6 +23,7 @@ class CuttingPanel(Panel):
     icon = "carpenter"
     queue, colours = QUEUE, COLOURS
     well, badly = (JobState.DONE,), (JobState.FAILED,)
+    alarming_share, fewest_ended = ALARMING_SHARE, FEWEST_COUNTED
     oldest_means = gettext_lazy("How long the oldest due job has waited for a runner.")
     paused_title = gettext_lazy("Cutting queue paused by %(person)s")
     note = gettext_lazy("A retried job may fail more than once.")

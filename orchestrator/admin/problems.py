@@ -17,6 +17,7 @@ from kilit.lock.models import Count, ErrorGroup
 from kilit.lock.models.error_groups import Cause
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.registry import MOST_NAMED, Place, Problem, ProblemAction, Severity, with_number
+from orchestrator.admin import limit_problems
 from orchestrator.admin.held_jobs import HeldJobs
 from orchestrator.errors import NOT_RETRIED, Code, WarningCode
 from orchestrator.filters import FILTERS
@@ -43,7 +44,10 @@ class CuttingProblems:
         failed = [cause for cause in causes if cause.state == JobState.FAILED]
         yield from self._unknown_handovers([cause for cause in failed if cause.code == Code.HANDOVER_UNKNOWN])
         yield from self._failures([cause for cause in failed if cause.code != Code.HANDOVER_UNKNOWN])
-        yield from self._held([cause for cause in causes if cause.state == JobState.HOLD])
+        held = [cause for cause in causes if cause.state == JobState.HOLD]
+        yield from self._held(held)
+        yield from limit_problems.many_on_hold(self.panel, held)
+        yield from limit_problems.overdue(self.panel)
         yield from self._too_large()
         yield from self._waiting_for_optiplanning()
         yield from self._stuck()

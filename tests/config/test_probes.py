@@ -1,6 +1,7 @@
 """Probes: up, ready, and what the queues hold."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.db import DatabaseError
@@ -10,7 +11,14 @@ from django.test import Client, override_settings
 from kilit.api import probes
 from kilit.lock.models import Count
 from kilit.workers.models import Heartbeat, Runner
+from ociqueue.models import Adjustment, Site
+from outbox.models import OutboxMessage
 from tests.parcels.models import Parcel
+from tests.support.adjusted import api_site, make_sold, restate
+from tests.support.conversions import new_conversion
+from tests.support.cutting_jobs import new_job
+from tests.support.outbox import make_message
+from tests.support.pdf_jobs import bare_job
 
 pytestmark = pytest.mark.django_db
 
@@ -83,6 +91,43 @@ def test_metrics_have_the_age_of_runners() -> None:
     Runner.objects.create(name="here:1", queue="parcel", pid=1)
 
     assert 0 <= metric("kilit_runner_age_seconds", runner="here:1") < 60
+
+
+AN_HOUR_AGO = Now() - timedelta(hours=1)
+
+
+def conversion_waits() -> None:
+    site = Site.objects.create(name="Ege")
+    new_conversion(site, created_at=AN_HOUR_AGO).save()
+    new_conversion(site).save()
+
+
+def adjustment_waits() -> None:
+    restate(make_sold(api_site()))
+    Adjustment.objects.update(created_at=AN_HOUR_AGO)
+
+
+def message_waits() -> None:
+    make_message()
+    OutboxMessage.objects.update(next_try_at=AN_HOUR_AGO)
+
+
+WAITING = {
+    "conversion": conversion_waits,
+    "adjustment": adjustment_waits,
+    "pdf": lambda: bare_job(queued_at=AN_HOUR_AGO),
+    "cutting_job": lambda: new_job(next_run_at=AN_HOUR_AGO),
+    "message": message_waits,
+}
+
+
+@pytest.mark.parametrize("queue", WAITING)
+def test_metrics_have_the_age_of_what_waits_longest_in_each_queue(queue: str) -> None:
+    assert metric("kilit_oldest_waiting_seconds", queue=queue) == 0
+
+    WAITING[queue]()
+
+    assert 3600 <= metric("kilit_oldest_waiting_seconds", queue=queue) < 3700
 
 
 def test_metrics_may_be_kept_for_who_has_the_token() -> None:

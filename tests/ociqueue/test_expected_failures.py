@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kilit.console.charts import midnights
-from kilit.console.failure_rates import FEWEST_ENDED
+from kilit.console.panels import Panel
 from kilit.lock.failures import EXPECTED_FAILURE
 from kilit.lock.models import Count
 from kilit.lock.sweeps import fold_counts, fold_errors
@@ -89,7 +89,7 @@ def test_an_expected_failure_is_in_no_rate(make_site, code: str, sweeps: tuple[C
 def test_other_failures_beside_them_raise_the_alarm(site) -> None:
     make_failed(site, 60, code="SKIPPED_BY_SCRIPT")
 
-    make_conversions(site, well=FEWEST_ENDED - 11, badly=11)
+    make_conversions(site, well=Panel.fewest_ended - 11, badly=11)
 
     assert (health(site).error_rate, health(site).is_alarming) == (0.22, True)
     (problem,) = problems("failure-rate")

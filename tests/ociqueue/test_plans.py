@@ -9,6 +9,7 @@ from ociqueue import presenters
 from ociqueue.csv_keys import LineKeys
 from ociqueue.csv_reader import CsvLine
 from ociqueue.filters import FILTERS
+from ociqueue.metrics import oldest_waiting
 from ociqueue.models import Conversion, Credentials, Site
 from ociqueue.reconcile.ours import OurDays
 from ociqueue.uploader.upload_run import due_sites
@@ -36,6 +37,7 @@ def check_what_runs_all_day(crowded: Site) -> None:  # noqa: F811
     lines = [CsvLine(n, {"conversionName": "a", "gclid": f"c{n * 900}", "conversionTime": "now"}) for n in range(1000)]
     chores = {
         "keys of CSV lines": lambda: LineKeys(crowded, lines).find(lines),
+        "the oldest, for metrics": lambda: oldest_waiting(Conversion),
         "export": lambda: rows.claim(limit=1000),
         "ack": lambda: rows.filter(pk__in=claimed).ack(),
         "ack-failed": lambda: rows.filter(pk__in=claimed).ack_failed(code="E", category="AUTH", message="no"),

@@ -20,6 +20,9 @@ from kilit.workers import sweeps
 from kilit.workers.models import Heartbeat, Runner, SweepRun
 from ociqueue.models import Receipt, Site
 from ociqueue.states import CIRCUITS, CONVERSIONS, SyncMethod
+from orchestrator.errors import Code, JobError
+from orchestrator.models import Job
+from orchestrator.models.queryset import failure
 from orchestrator.states import JOBS
 from outbox.models import Endpoint, LogPosition, OutboxMessage
 from outbox.models.endpoint import OffReason
@@ -27,6 +30,7 @@ from outbox.states import MESSAGES
 from pdfjobs.states import PDF_JOBS
 from tests.support import promtool
 from tests.support.commands import ROOT
+from tests.support.cutting_jobs import CUTTING_JOBS, new_job
 from tests.support.outbox import make_endpoint, make_message
 from tests.support.promql import Scrape, evaluate, selectors
 from tests.support.uploads import received
@@ -44,7 +48,10 @@ EXPORTED = {
     "kilit_verdicts_open": set(),
     "kilit_verdict_oldest_seconds": set(),
     "kilit_outbox_endpoints": {"condition"},
-    "kilit_outbox_oldest_due_seconds": set(),
+    "kilit_oldest_waiting_seconds": {"queue"},
+    "kilit_cutting_wait_seconds": {"party"},
+    "kilit_cutting_wait_limit_seconds": {"party"},
+    "kilit_cutting_held_share": set(),
     "kilit_outbox_reader_lag_seconds": set(),
     "kilit_heartbeat_age_seconds": {"supervisor"},
     "kilit_runner_age_seconds": {"runner"},
@@ -90,7 +97,7 @@ def well() -> Scrape:
     count("pdf", queued=(2, 500), running=(2, 498), succeeded=(400, 400), failed=(10, 10))
     count("message", QUEUED=(1, 300), RETRY=(1, 20), DELIVERED=(290, 290), FAILED=(2, 2))
     make_endpoint()
-    count("cutting_job", NEW=(1, 60), PREPARED=(1, 59), DONE=(40, 40), HOLD=(0, 3))
+    count("cutting_job", NEW=(1, 60), PREPARED=(1, 59), DONE=(40, 40), HOLD=(0, 3), FAILED=(1, 1))
     return scrape()
 
 
@@ -140,6 +147,22 @@ def verdict_is_open_since(**span: int) -> None:
     Receipt.objects.update(received_at=Now() - timedelta(**span))
 
 
+def minutes_ago(number: int) -> Any:
+    return Now() - timedelta(minutes=number)
+
+
+def job_waits(state: str, **columns: Any) -> None:
+    job = CUTTING_JOBS.row_in(state)
+    Job.objects.filter(pk=job.pk).update(**columns)
+
+
+def orders(number: int, *, held: int, code: Code = Code.CRM_NO_MATCH) -> None:
+    for _ in range(number):
+        new_job()
+    for _ in range(held):
+        new_job().move("hold", **failure(JobError(code, "no")))
+
+
 BAD: dict[str, dict[str, Callable[[], Any]]] = {
     "KilitNoWorkers": {"silent": everybody_is_silent, "never started": lambda: Heartbeat.objects.all().delete()},
     "KilitRunnersSilent": {"all": lambda: Runner.objects.update(alive_at=Now() - timedelta(minutes=5))},
@@ -170,7 +193,14 @@ BAD: dict[str, dict[str, Callable[[], Any]]] = {
         "gone": lambda: Endpoint.objects.switch_off(OffReason.GONE),
         "failing": lambda: Endpoint.objects.switch_off(OffReason.FAILING),
     },
-    "KilitCuttingOnHold": {"one": lambda: count("cutting_job", HOLD=(1, 4))},
+    "KilitCuttingOnHold": {"six": lambda: count("cutting_job", HOLD=(6, 9))},
+    "KilitCuttingHeldShare": {"two of twenty": lambda: orders(18, held=2)},
+    "KilitCuttingFails": {
+        "one of twenty": lambda: count("cutting_job", DONE=(58, 58), FAILED=(3, 3)),
+        "beside cancelled ones": lambda: count("cutting_job", DONE=(58, 58), FAILED=(13, 13), EXPECTED_FAILURE=(0, 10)),
+    },
+    "KilitOptiPlanningOverdue": {"21 minutes": lambda: job_waits("OPTI_RUNNING", opti_started_at=minutes_ago(21))},
+    "KilitSawOverdue": {"6 minutes": lambda: job_waits("XML_READY", handed_at=minutes_ago(6))},
     "KilitCuttingStandsStill": {"no runner": lambda: count("cutting_job", PREPARED=(1, 59), DONE=(40, 40))},
 }
 
@@ -191,6 +221,15 @@ FINE: dict[str, Callable[[], None]] = {
     "many failures, most of them expected": lambda: count(
         "conversion", COMPLETED=(772, 772), FAILED=(48, 48), EXPECTED_FAILURE=(0, 20)
     ),
+    "cutting jobs that were cancelled": lambda: count(
+        "cutting_job", DONE=(58, 58), FAILED=(21, 21), EXPECTED_FAILURE=(0, 20)
+    ),
+    "few cutting jobs, one of which failed": lambda: count("cutting_job", DONE=(50, 50), FAILED=(2, 2)),
+    "five orders on HOLD": lambda: count("cutting_job", HOLD=(5, 8)),
+    "orders that wait for their operator": lambda: orders(16, held=4, code=Code.OPERATOR_TRIGGER_REQUIRED),
+    "few orders, one of them on HOLD": lambda: orders(5, held=1),
+    "OptiPlanning that has worked for a while": lambda: job_waits("OPTI_RUNNING", opti_started_at=minutes_ago(19)),
+    "a saw that was asked a while ago": lambda: job_waits("XML_READY", handed_at=minutes_ago(4)),
     "an endpoint that an operator switched off": lambda: Endpoint.objects.switch_off(OffReason.OPERATOR) and None,
     "a message that waits for its next attempt": lambda: message_is_due_since(hours=-1),
     "a message to an endpoint that asked to wait": lambda: (

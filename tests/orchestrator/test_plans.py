@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator import metrics
 from orchestrator.api import presenters
 from orchestrator.filters import FILTERS
 from orchestrator.models import Job
@@ -22,6 +23,9 @@ FEW = 100  # blocks; the table has thousands
 
 WARNED = {"warning": "W_PART_EXCEEDS_PLATE"}
 QUESTIONS: dict[str, Callable[[], Any]] = {
+    "the oldest, for metrics": metrics.oldest_due,
+    "who waits for OptiPlanning and the saw, for metrics": metrics.waiting_since,
+    "share on HOLD, for metrics": metrics.held_share,
     "claim": Job.objects.claim,
     "claim of the workers": lambda: Job.objects.quick().claim(),
     "is anything due": is_due,

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from pdfjobs import cleanup, enqueue, work
+from pdfjobs import cleanup, enqueue, metrics, work
 from pdfjobs.filters import FILTERS
 from pdfjobs.models import PdfJob
 from tests.support.crowded_pdf_jobs import FILL, MOST_BUFFERS, TABLE, crowded  # noqa: F401 - a fixture
@@ -42,6 +42,7 @@ def test_nothing_that_runs_all_day_walks_the_finished_jobs(crowded: int, monkeyp
     rare = owner_of_the_oldest()
     chores: dict[str, Callable[[], Any]] = {
         "is due": work.is_due,
+        "the oldest, for metrics": metrics.oldest_queued,
         "claim": PdfJob.objects.claim,
         "reap": PdfJob.objects.reap,
         "cleanup": cleanup.clean,

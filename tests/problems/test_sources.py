@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 from django.db.models import F
 
-from kilit.console.failure_rates import FEWEST_ENDED
+from kilit.console.panels import Panel
 from kilit.problems import disk, tracking
 from kilit.problems.kinds import ProblemKind
 from kilit.problems.models import CLOSE_AFTER, ProblemRecord
@@ -60,7 +60,7 @@ def test_a_small_disk_that_is_not_full_is_no_problem(disks, settings) -> None:
 
 def test_a_queue_of_which_many_jobs_fail_is_a_problem() -> None:
     site = make_site()
-    make_conversions(site, well=FEWEST_ENDED - 20, badly=20)
+    make_conversions(site, well=Panel.fewest_ended - 20, badly=20)
 
     (problem,) = [each for each in find_problems(SeesEverything()) if each.kind == "failure-rate"]
 
@@ -68,7 +68,7 @@ def test_a_queue_of_which_many_jobs_fail_is_a_problem() -> None:
     assert problem.cause == "20 of 50 jobs that ended"
 
 
-@pytest.mark.parametrize(("well", "badly"), [(4, FEWEST_ENDED - 5), (FEWEST_ENDED, 5)])
+@pytest.mark.parametrize(("well", "badly"), [(4, Panel.fewest_ended - 5), (Panel.fewest_ended, 5)])
 def test_few_jobs_or_few_failures_are_no_rate(well: int, badly: int) -> None:
     make_conversions(make_site(), well=well, badly=badly)
 
