@@ -118,7 +118,7 @@ def _notes(job: Job, figures: JobFigures, amounts: Amounts) -> Iterator[str]:
     if figures.is_fixed:
         yield _("Fixed when the job was finished; new prices do not change it.")
     elif job.status == JobState.DONE:
-        yield _("By the prices in force now: the job was finished before amounts were stored.")
+        yield _("By the prices in force now: no total was stored when the job was finished.")
     else:
         yield _("By the prices in force now. The amount is fixed when the job is finished.")
 

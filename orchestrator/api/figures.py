@@ -24,6 +24,6 @@ class FiguresFileView(QueueView):
         """Download figures and amounts as CSV.
 
         Of the jobs that were finished in a time span. `prices` is `fixed` for amounts that were stored when the job was
-        finished, and `today` for jobs that were finished before amounts were stored.
+        finished, and `today` for jobs without a stored total, which are by the prices in force.
         """
         return csv_response("figures", export_lines(Job.objects.finished_between(asked.start, asked.end)))

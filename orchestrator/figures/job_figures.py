@@ -1,6 +1,7 @@
-"""The figures of a job: fixed when it is finished, computed by the rules in force before that."""
+"""The figures of a job: stored when it is finished, computed by the rules in force before that."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -26,12 +27,20 @@ def compute(order: Order, rules: Rules, solution: Mapping[str, Any] | None = Non
 
 
 def figures_of(job: Job) -> JobFigures | None:
-    if job.figures is not None:
-        return STORED.validate_python(job.figures | {"is_fixed": True})
+    """Return a job's figures, or None while there are no valid rules to compute them by.
+
+    A total that was stored stays. Where none could be, because a price was missing, the amounts are by the rules in
+    force.
+    """
+    stored = STORED.validate_python(job.figures) if job.figures is not None else None
+    if stored and stored.amounts and stored.amounts.net is not None:
+        return replace(stored, is_fixed=True)
     try:
         rules = current_rules()
     except JobError:
-        return None
+        return stored
+    if stored:
+        return replace(stored, amounts=price(stored, rules.prices, basis="solution") if rules.prices else None)
     return compute(order_from(job.payload), rules, (job.solution or {}) if job.xml_sha256 else None)
 
 

@@ -85,7 +85,7 @@ class Amounts:
 
 @dataclass(frozen=True)
 class JobFigures(Measures):
-    """Fixed figures were stored when the job was finished; others are by the rules in force."""
+    """Fixed amounts were stored when the job was finished; others are by the prices in force."""
 
     is_fixed: bool = False
     amounts: Amounts | None = None  # None without prices in the rules

@@ -66,7 +66,7 @@ def test_a_finished_job_keeps_its_amounts_when_prices_change(api, rules) -> None
     assert totals == ["2408.20", "481.64", "2889.84"]
 
 
-def test_a_job_finished_before_amounts_were_kept_has_those_of_the_rules_in_force(api, rules) -> None:
+def test_a_job_finished_before_figures_were_stored_has_those_of_the_rules_in_force(api, rules) -> None:
     job = delivered()
     job.finish()
 
@@ -75,6 +75,18 @@ def test_a_job_finished_before_amounts_were_kept_has_those_of_the_rules_in_force
     assert (found["is_fixed"], found["amounts"]["currency"]) == (False, "TRY")
     write_prices(rules, None)
     assert figures_by_api(api, job)["amounts"] is None
+
+
+def test_a_job_finished_while_a_price_was_missing_gets_its_amount_when_there_is_one(api, rules) -> None:
+    write_prices(rules, PRICES | {"boardPerM2": {"MAT-01": 400}})
+    job = delivered()
+    finish(job, lambda: None)
+    assert figures_by_api(api, job)["amounts"]["net"] is None
+
+    write_prices(rules, PRICES)
+
+    found = figures_by_api(api, job)
+    assert (found["is_fixed"], found["amounts"]["net"]) == (False, "2408.20")
 
 
 def test_a_job_is_finished_without_valid_rules(api, rules) -> None:
