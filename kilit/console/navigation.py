@@ -20,6 +20,7 @@ ICONS = {
     "erasure": "person_remove",
     "pdfjob": "picture_as_pdf",
     "job": "carpenter",
+    "orderdraft": "edit_note",
     "customer": "contacts",
     "rulesversion": "rule",
     "outboxmessage": "outbox",

@@ -2,10 +2,11 @@
 
 from kilit.console import panels
 from orchestrator.admin.customers import CustomerAdmin
+from orchestrator.admin.drafts import OrderDraftAdmin
 from orchestrator.admin.jobs import JobAdmin
 from orchestrator.admin.panel import CuttingPanel
 from orchestrator.admin.rules import RulesVersionAdmin
 
-__all__ = ["CustomerAdmin", "CuttingPanel", "JobAdmin", "RulesVersionAdmin"]
+__all__ = ["CustomerAdmin", "CuttingPanel", "JobAdmin", "OrderDraftAdmin", "RulesVersionAdmin"]
 
 panels.register_panel(CuttingPanel())

@@ -132,6 +132,7 @@ class JobAdmin(FiguresExportMixin, PriorityAdmin, PausableQueueAdmin):
     list_select_related = ["customer"]
     search_help_text = gettext_lazy("Order id, phone or customer: the first letters are enough")
     actions_list = ["error_groups", "preflight", "dead_letters", "figures_file", "pause_queue"]
+    list_before_template = "admin/orchestrator/job_list.html"
     more_template = "admin/orchestrator/job.html"
     fieldsets = columns.FIELDSETS
     export_fields = EXPORT_FIELDS

@@ -5,12 +5,17 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from orchestrator.drafts.fault_texts import fault_text
 from orchestrator.orders.order import read_order
 from orchestrator.planning.fitting import refuse_oversized
 from orchestrator.schemas.orders import EDGES, InvalidOrder, Order
 from orchestrator.schemas.rules import Rules
+from orchestrator.sheets.edges import Marked, read_edge
+from orchestrator.sheets.headings import fold
 from orchestrator.sheets.numbers import read_number
+from orchestrator.sheets.part_reader import PART_TYPES
 
 # Of the grid, in its order; each is the field of a part, but sizes have no unit.
 COLUMNS = (
@@ -37,6 +42,8 @@ FIELDS = (
     "priority",
     "revision",
 )
+# What is wrong with the sheet as a whole, until the user has looked at it.
+SHEET_FAULTS = "sheet_faults"
 UNITS = {"mm": Decimal("0.1"), "cm": Decimal(1)}  # in centimetres
 # What a cell stands for in the order, where its name differs.
 PART_FIELDS = {"length": "length_cm", "width": "width_cm"}
@@ -45,8 +52,6 @@ CELLS = {field: name for name, field in (PART_FIELDS | ORDER_FIELDS).items()}
 NUMBERS = ("thickness_mm", "length", "width", "quantity", "grain")
 # As an empty cell is read; the grid shows it as a placeholder.
 EMPTY = {"part_type": "GOVDE", "grain": "0"}
-TYPES = {"govde": "GOVDE", "g": "GOVDE", "arkalik": "ARKALIK", "a": "ARKALIK"}
-FOLDED = str.maketrans({"ı": "i", "İ": "i", "ö": "o", "Ö": "o", "\u0307": ""})
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,7 @@ class DraftFault:
     field: str
     message: str
     row: int | None = None
+    cell: str = ""  # of the sheet, if the fault is only there
 
 
 class InvalidDraft(ValueError):  # noqa: N818 - it is the answer to the user
@@ -64,6 +70,15 @@ class InvalidDraft(ValueError):  # noqa: N818 - it is the answer to the user
     def __init__(self, faults: list[DraftFault], beyond: int = 0) -> None:
         super().__init__("; ".join(fault.message for fault in faults))
         self.faults, self.beyond = faults, beyond
+
+
+def place_of(path: str) -> tuple[int | None, str]:
+    """Return the part and the column that a path of an order names, or None and the field."""
+    first, _dot, rest = path.partition(".")
+    number, _dot, field = rest.partition(".")
+    if first == "parts" and number.isdecimal():
+        return int(number), CELLS.get(field, field)
+    return None, CELLS.get(path, path)
 
 
 class TypedOrder:
@@ -75,6 +90,9 @@ class TypedOrder:
         self.rows: list[Mapping[str, str]] = content.get("rows", [])
         # The row of each part: empty rows are none.
         self.numbers = [number for number, row in enumerate(self.rows) if any(map(str.strip, row.values()))]
+        self.sheet_faults = [
+            DraftFault("", fault["message"], cell=fault["cell"]) for fault in content.get(SHEET_FAULTS, [])
+        ]
         self._unread: dict[str, str] = {}
 
     @property
@@ -84,9 +102,12 @@ class TypedOrder:
     def read(self, rules: Rules) -> Order:
         """Return the order; InvalidDraft lists what is wrong with it."""
         try:
-            return read_order(self._body(), default_mode=rules.opti_mode_default)
+            order = read_order(self._body(rules), default_mode=rules.opti_mode_default)
         except InvalidOrder as invalid:
             raise self.explain(invalid) from None
+        if self.sheet_faults:
+            raise InvalidDraft(self.sheet_faults)
+        return order
 
     def check(self, rules: Rules) -> Order:
         """Return the order; InvalidDraft also names parts that are larger than the plate."""
@@ -100,17 +121,14 @@ class TypedOrder:
     def explain(self, invalid: InvalidOrder) -> InvalidDraft:
         """Return the faults at the cells where they were typed."""
         faults = [self._fault(error["field"], error["message"]) for error in invalid.errors]
-        return InvalidDraft(faults, invalid.count - len(faults))
+        return InvalidDraft(self.sheet_faults + faults, invalid.count - len(faults))
 
     def _fault(self, path: str, message: str) -> DraftFault:
         message = self._unread.get(path) or fault_text(message, unit=self.unit)
-        first, _dot, rest = path.partition(".")
-        number, _dot, field = rest.partition(".")
-        if first == "parts" and number.isdecimal():
-            return DraftFault(CELLS.get(field, field), message, self.numbers[int(number)])
-        return DraftFault(CELLS.get(path, path), message)
+        part, field = place_of(path)
+        return DraftFault(field, message, None if part is None else self.numbers[part])
 
-    def _body(self) -> dict[str, Any]:
+    def _body(self, rules: Rules) -> dict[str, Any]:
         names = ("order_id", "customer_phone", "customer_snapshot_name", "opti_mode", "priority")
         body: dict[str, Any] = {name: self.fields[name] for name in names if self.fields[name]}
         if revision := self.fields["revision"]:
@@ -120,23 +138,37 @@ class TypedOrder:
             body["plate_size"] = {
                 path.partition(".")[2]: self._number(path, sides[name]) for name, path in paths.items()
             }
-        body["parts"] = [dict(self._part(part, number)) for part, number in enumerate(self.numbers)]
+        body["parts"] = [dict(self._part(part, number, rules)) for part, number in enumerate(self.numbers)]
         return body
 
-    def _part(self, part: int, number: int) -> Iterator[tuple[str, Any]]:
-        for column in COLUMNS:
-            typed = self.rows[number].get(column, "").strip() or EMPTY.get(column, "")
+    def _part(self, part: int, number: int, rules: Rules) -> Iterator[tuple[str, Any]]:
+        texts = {name: self.rows[number].get(name, "").strip() or EMPTY.get(name, "") for name in COLUMNS}
+        texts["id"] = texts["id"] or f"p{number + 1}"
+        texts["part_type"] = PART_TYPES.get(fold(texts["part_type"]), texts["part_type"])
+        for column, typed in texts.items():
             name = PART_FIELDS.get(column, column)
-            if column == "id":
-                yield name, typed or f"p{number + 1}"
-            elif column == "part_type":
-                yield name, TYPES.get(typed.translate(FOLDED).lower(), typed)
-            elif typed and column in NUMBERS:
-                value = self._number(f"parts.{part}.{name}", typed)
+            path = f"parts.{part}.{name}"
+            if typed and column in NUMBERS:
+                value = self._number(path, typed)
                 is_size = column in PART_FIELDS and isinstance(value, Decimal)
                 yield name, value * UNITS[self.unit] if is_size else value
+            elif column in EDGES and texts["part_type"] != "ARKALIK":  # its edges are removed, whatever they are
+                yield name, self._edge(path, typed, rules)
             elif typed:
                 yield name, typed
+
+    def _edge(self, path: str, typed: str, rules: Rules) -> Any:
+        """Return the edge as the rules call it; what is none becomes a number, which the order refuses."""
+        try:
+            edge = read_edge(typed, rules)
+        except ValueError as error:
+            self._unread[path] = str(error)
+            return 0
+        if isinstance(edge, Marked):
+            known = ", ".join(name for name, mapped in rules.edge_mapping.items() if mapped is not None)
+            self._unread[path] = _("Which edge band? The rules have: %(known)s.") % {"known": known}
+            return 0
+        return edge
 
     def _number(self, path: str, typed: str) -> Any:
         """Return a number; what is none stays text, which the order refuses, and the fault says why."""

@@ -1,0 +1,226 @@
+"""Orders by hand in the console: the page of an order, and the list of drafts."""
+
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.urls import path, reverse
+from django.utils.dateparse import parse_datetime
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from kilit.console.formatting import button, column, link, page, since, two_lines
+from kilit.console.listing import LongListAdmin
+from kilit.console.timeline import Story
+from kilit.lock.identity import uuid7
+from kilit.masking import mask_phone
+from orchestrator.admin import order_form, sheet_import
+from orchestrator.admin.order_check import OrderCheck
+from orchestrator.drafts.sending import DraftChanged, save_draft, send_draft
+from orchestrator.drafts.suggestions import find_customers, suggest
+from orchestrator.drafts.typed import SHEET_FAULTS, InvalidDraft
+from orchestrator.errors import JobError
+from orchestrator.models import OrderDraft
+from orchestrator.planning.rules import current_rules
+from orchestrator.schemas.rules import Rules
+
+
+def known_rules() -> Rules | None:
+    try:
+        return current_rules()
+    except JobError:
+        return None
+
+
+def read_time(text: str) -> datetime | None:
+    with suppress(ValueError):
+        return parse_datetime(text)
+    return None
+
+
+def _name(draft: OrderDraft) -> str:
+    return two_lines(draft.order_id or _("no order id yet"), draft.file_name)
+
+
+def _sent(draft: OrderDraft) -> str:
+    if draft.job is None:
+        return _("not sent")
+    return link(
+        reverse("admin:orchestrator_job_change", args=[draft.job_id]),
+        _("job of %(who)s") % {"who": Story().who(draft.sent_by)},
+    )
+
+
+name = column("name", gettext_lazy("order"), _name)
+parts = column("parts", gettext_lazy("parts"), lambda draft: draft.part_count)
+created_by = column("created_by", gettext_lazy("created by"), lambda draft: Story().who(draft.created_by))
+changed = column("changed", gettext_lazy("changed"), lambda draft: since(draft.updated_at))
+sent = column("sent", gettext_lazy("sent"), _sent)
+
+
+@admin.register(OrderDraft)
+class OrderDraftAdmin(LongListAdmin):
+    """Operators write and send orders; viewers read the drafts."""
+
+    list_display = [name, parts, created_by, changed, sent]
+    list_select_related = ["job"]
+    search_fields = []
+    actions_list = ["new_order", "import_sheet"]
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).defer("file_content", "content", "cells", "sources", "job__payload")
+
+    def has_operate_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
+        return request.user.has_perms(["orchestrator.operate_orderdraft", "orchestrator.operate_job"])
+
+    @button(description=gettext_lazy("New order"), icon="add", permissions=["operate"], url_path="new")
+    def new_order(self, request: HttpRequest) -> HttpResponse:
+        return self.show(request, uuid7(), order_form.empty_content())
+
+    @button(description=gettext_lazy("Import a sheet"), icon="upload_file", permissions=["operate"], url_path="import")
+    def import_sheet(self, request: HttpRequest) -> HttpResponse:
+        return sheet_import.import_page(self, request)
+
+    def template(self, request: HttpRequest) -> HttpResponse:
+        return sheet_import.template_file()
+
+    def customers(self, request: HttpRequest) -> HttpResponse:
+        """Return customers for the form; those who write orders may read their phone numbers."""
+        if not self.has_operate_permission(request) or not request.user.has_perm("orchestrator.view_customer"):
+            raise PermissionDenied
+        found = find_customers(request.GET.get("q", "")[:200])
+        rows = [{"name": row.name, "phone": row.phone, "masked": mask_phone(row.phone)} for row in found]
+        return JsonResponse({"customers": rows})
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
+        """Show a draft, or store what was typed; the form of a new order already has an id."""
+        pk = self.read_id(object_id)
+        if request.method == "POST":
+            if not self.has_operate_permission(request):
+                raise PermissionDenied
+            return self._posted(request, pk)
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        draft = OrderDraft.objects.filter(pk=pk).defer("file_content").select_related("job").first()
+        if draft is None:
+            raise Http404
+        return self.show(request, pk, draft.content, draft=draft, is_checked="checked" in request.GET)
+
+    def read_id(self, text: str) -> UUID:
+        with suppress(ValueError):
+            return UUID(text)
+        raise Http404
+
+    def _posted(self, request: HttpRequest, pk: UUID) -> HttpResponse:
+        if "delete" in request.POST:
+            return self._delete(request, pk)
+        content = order_form.posted_content(request.POST)
+        found = OrderDraft.objects.filter(pk=pk).values_list(f"content__{SHEET_FAULTS}", flat=True).first()
+        if found and "sheet_checked" not in request.POST:
+            content[SHEET_FAULTS] = found
+        try:
+            with transaction.atomic():
+                draft, is_new = save_draft(pk, content, based_on=read_time(request.POST.get("based_on", "")))
+                if is_new:
+                    self.log_addition(request, draft, [{"added": {}}])
+        except DraftChanged as refused:
+            return self._refused(request, refused.draft, content)
+        if "send" in request.POST:
+            return self._send(request, draft)
+        if "check" in request.POST:
+            return HttpResponseRedirect(f"{self.address('change', pk)}?checked=1#order-check")
+        messages.success(request, _("Draft saved."))
+        return HttpResponseRedirect(self.address("change", pk))
+
+    def _refused(self, request: HttpRequest, draft: OrderDraft, content: dict[str, Any]) -> HttpResponse:
+        """Keep what was typed, although the draft was changed or sent meanwhile."""
+        if draft.job_id and draft.content == content:
+            return self._to_job(request, draft.job_id, is_known=True)
+        if draft.job_id:
+            text = _("Nothing was saved: this draft was sent meanwhile. What you typed is below, as a new draft.")
+            messages.error(request, text)
+            return self.show(request, uuid7(), content, status=409)
+        text = _(
+            "Nothing was saved: this draft was changed since you opened it. What you typed is below; save it to "
+            "replace the other version."
+        )
+        messages.error(request, text)
+        return self.show(request, draft.pk, content, draft=draft, status=409)
+
+    def _send(self, request: HttpRequest, draft: OrderDraft) -> HttpResponse:
+        back = f"{self.address('change', draft.pk)}?checked=1#order-check"
+        rules = known_rules()
+        if rules is None:
+            messages.error(request, _("Not sent: the cutting rules cannot be read. The draft is saved."))
+            return HttpResponseRedirect(back)
+        try:
+            job, is_known = send_draft(draft.pk, rules)
+        except InvalidDraft:
+            messages.error(request, _("Not sent: correct the faults first. The draft is saved."))
+            return HttpResponseRedirect(back)
+        return self._to_job(request, job.pk, is_known=is_known)
+
+    def _to_job(self, request: HttpRequest, job: UUID, *, is_known: bool) -> HttpResponse:
+        address = reverse("admin:orchestrator_job_change", args=[job])
+        if is_known:
+            existing = link(address, _("This is its job."))
+            messages.warning(request, format_html("{} {}", _("This order exists already."), existing))
+        else:
+            messages.success(request, _("The order was sent."))
+        return HttpResponseRedirect(address)
+
+    def _delete(self, request: HttpRequest, pk: UUID) -> HttpResponse:
+        with transaction.atomic():
+            draft = OrderDraft.objects.unsent().select_for_update().filter(pk=pk).first()
+            if draft is None:
+                raise Http404
+            self.log_deletions(request, [draft])
+            draft.delete()
+        messages.success(request, _("Draft deleted."))
+        return HttpResponseRedirect(self.address("changelist"))
+
+    def show(
+        self,
+        request: HttpRequest,
+        pk: UUID,
+        content: dict[str, Any],
+        *,
+        draft: OrderDraft | None = None,
+        is_checked: bool = False,
+        status: int = 200,
+    ) -> HttpResponse:
+        rules = known_rules()
+        form = order_form.OrderForm(content, rules)
+        check = OrderCheck(content, rules, draft) if is_checked else None
+        if check:
+            check.mark(form)
+        may_edit = self.has_operate_permission(request) and not (draft and draft.job_id)
+        context = {
+            "title": _("New order") if draft is None else _("Order %(order)s") % {"order": draft},
+            "form": form,
+            "draft": draft,
+            "check": check,
+            "may_edit": may_edit,
+            "post_to": self.address("change", pk),
+            "created_by": Story().who(draft.created_by) if draft else "",
+            "sources": sheet_import.source_rows(draft) if draft else [],
+            "suggestions": suggest(rules) if may_edit else None,
+            **order_form.grid(content, rules),
+        }
+        response = page(self, request, "admin/orchestrator/order.html", **context)
+        response.status_code = status
+        return response
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view
+        return [
+            path("customers/", view(self.customers), name="orchestrator_orderdraft_customers"),
+            path("template/", view(self.template), name="orchestrator_orderdraft_template"),
+            *super().get_urls(),
+        ]
