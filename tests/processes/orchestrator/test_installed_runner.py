@@ -44,8 +44,11 @@ def test_an_installed_runner_without_the_servers_packages_takes_an_order_to_the_
     assert checked.returncode == 0, checked.stdout + checked.stderr
     process = runner.start()
     try:
-        wait_until(lambda: saw.look() or Job.objects.filter(pk=job.pk, status="DONE").exists())
-        page = urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=PATIENCE).read().decode()
+        done = Job.objects.filter(pk=job.pk, status="DONE")
+        wait_until(lambda: saw.look() or done.exists() or process.poll() is not None)
+        assert done.exists()
+        asked = urllib.request.Request(f"http://127.0.0.1:{port}/", headers={"Accept-Language": "tr"})
+        page = urllib.request.urlopen(asked, timeout=PATIENCE).read().decode()
         process.terminate()
         ended = process.wait(PATIENCE)
     finally:
@@ -55,7 +58,8 @@ def test_an_installed_runner_without_the_servers_packages_takes_an_order_to_the_
     assert "PASS       database: " in checked.stdout
     assert "PASS       mode A command: " in checked.stdout
     assert '<h1 class="PASS">' in page
-    assert "Version 0.1.0" in page
+    assert "0.1.0" in page
+    assert f"{floor.imports} okunabiliyor ve yazılabiliyor." in page
     assert ended == 0
     assert not Runner.objects.exists()
     assert [path.name for path in floor.processed.iterdir()] == Job.objects.get(pk=job.pk).delivery_names
