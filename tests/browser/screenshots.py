@@ -5,6 +5,7 @@ A picture more is a line more in SHOTS.
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -76,6 +77,8 @@ def main() -> None:
             logins = json.loads(managed("demo", "--json", **variables))
             time.sleep(float(os.environ.get("SETTLE", SETTLES_WITHIN)))
             take_all(url, logins)
+            database = "from tests.support.workers import database_url; print(database_url())"
+            take_runner_page(managed("shell", "--verbosity", "0", "--command", database, **variables).strip())
         finally:
             stop(product)
 
@@ -101,6 +104,29 @@ def take_all(url: str, logins: dict[str, Any]) -> None:
             if size > LARGEST:
                 sys.exit(f"{path.name} is larger than {LARGEST:,} bytes.")
         browser.close()
+
+
+def take_runner_page(database_url: str) -> None:
+    """Take the status page of a runner with folders of its own, as on the OptiPlanning PC."""
+    with tempfile.TemporaryDirectory() as folder:
+        template = shutil.copy(ROOT / "orchestrator" / "planning" / "excel" / "Excel_sablon.xlsx", folder)
+        variables = {"KILIT_HOME": folder, "KILIT_OPTI_TEMPLATE": template, "KILIT_RUNNER_PORT": str(free_port())}
+        runner = subprocess.Popen(
+            [sys.executable, "-c", "from config.runner.main import main; main(['run'])"],
+            cwd=ROOT,
+            env=fresh_environment(**variables, DATABASE_URL=database_url),
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            wait_for(address := f"http://127.0.0.1:{variables['KILIT_RUNNER_PORT']}/")
+            with sync_playwright() as playwright:
+                browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+                page = browser.new_page(viewport={"width": 960, "height": 800})
+                page.goto(address)
+                page.screenshot(path=IMAGES / "runner-page.png", full_page=True)
+        finally:
+            runner.terminate()
+            runner.wait()
 
 
 def retry_some(browser: Browser, url: str, logins: dict[str, Any]) -> None:
