@@ -31,7 +31,7 @@ from orchestrator.models import Job
 from orchestrator.models.queryset import SLOT_TURN
 from orchestrator.planning.rules import rules_error
 from orchestrator.states import CANCELLABLE, JOBS, STARTED, JobState
-from orchestrator.workflow.error_help import help_for
+from orchestrator.workflow.error_help import help_for, is_retried_out
 
 
 def reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
@@ -52,6 +52,8 @@ def _reasons(job: Job, timeline: list[Event]) -> Iterator[Blocker]:
             yield from _held_again(job, timeline)
             yield blocked(_("Needs approval. Fix the cause, then approve."))
             yield from (blocked(sentence, **_where(job)) for sentence in help_for(job))
+        case JobState.FAILED if job.error_code == Code.CANCELLED and not is_retried_out(job):
+            yield from (ended(sentence) for sentence in help_for(job))
         case JobState.FAILED:
             yield blocked(_("Failed. It will not be retried automatically."))
             yield from (blocked(sentence, **_where(job)) for sentence in help_for(job))

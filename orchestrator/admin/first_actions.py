@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from kilit.console.job_page import JobOffer, first_at_once
 from orchestrator.admin.new_customer import HeldCustomerForm, format_phone
 from orchestrator.admin.rule_texts import action_text
+from orchestrator.admin.send_again import send_again_offer
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Customer, Job
 from orchestrator.orders.order import order_from
@@ -19,6 +20,7 @@ from orchestrator.planning.excel.template import check_template
 from orchestrator.planning.missing_rules import missing_rules
 from orchestrator.planning.rules import current_rules
 from orchestrator.states import FAILING, JobState
+from orchestrator.workflow.decisions import can_be_sent_again
 
 Offers = dict[str, JobOffer]
 # An entry of the rules is missing.
@@ -34,8 +36,8 @@ FIRST = "first"  # the name of the offer that stands out
 
 def with_first(job: Job, offers: Offers, user: User | AnonymousUser) -> Offers:
     """Return a job's offers, and the one that its error needs before all others."""
-    if not offers or job.status not in FAILING:
-        return offers
+    if job.status not in FAILING or not offers:
+        return offers or _send_again(job)
     if job.error_code in RULE_CODES and {"approve", "retry"} & offers.keys():
         return _rules(job) | offers
     if job.status == JobState.HOLD:
@@ -72,6 +74,14 @@ def _rules(job: Job) -> Offers:
 
 def rules_address(job: Job) -> str:
     return f"{reverse('admin:orchestrator_rulesversion_changelist')}?job={job.pk}"
+
+
+def _send_again(job: Job) -> Offers:
+    try:
+        rules = current_rules()
+    except JobError:  # there are none to judge by
+        return {}
+    return {FIRST: send_again_offer(job)} if can_be_sent_again(job, rules) else {}
 
 
 def _template() -> Offers:

@@ -27,6 +27,7 @@ from orchestrator.admin.first_actions import with_first
 from orchestrator.admin.new_customer import HeldCustomerForm, format_phone
 from orchestrator.admin.papers import papers_of
 from orchestrator.admin.plan_drawing import drawn_plans
+from orchestrator.admin.send_again import SendAgainMixin
 from orchestrator.api.jobs import download
 from orchestrator.errors import Code, JobError
 from orchestrator.files.folders import Folders
@@ -112,7 +113,7 @@ EXPORT_MASKS = {"customerPhone": mask_phone, "errorMessage": mask_personal_data}
 
 
 @admin.register(Job)
-class JobAdmin(FiguresExportMixin, PriorityAdmin, PausableQueueAdmin):
+class JobAdmin(SendAgainMixin, FiguresExportMixin, PriorityAdmin, PausableQueueAdmin):
     queue = operations.QUEUE
     state_badge = staticmethod(columns.state_badge)
     description = description.CUTTING_JOB
@@ -143,6 +144,8 @@ class JobAdmin(FiguresExportMixin, PriorityAdmin, PausableQueueAdmin):
         return jobs.defer("payload", "figures")
 
     def offers(self, request: HttpRequest, row: Job) -> dict[str, JobOffer]:
+        if not self.has_operate_permission(request):
+            return {}
         return with_first(row, super().offers(request, row), request.user)
 
     def reader_context(self, request: HttpRequest, row: Job) -> dict[str, Any]:

@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 from django.db import transaction
 
+from kilit.lock.audit import for_reason
 from kilit.lock.models import Event
 from kilit.lock.priorities import Priority
 from kilit.workers import doorbells
-from orchestrator.models import Job
+from orchestrator.models import Customer, Job
 from orchestrator.orders.order import canonical, payload_hash
 from orchestrator.schemas.orders import Order
 from orchestrator.states import Mode
@@ -40,7 +41,8 @@ def enqueue(
         others = [payload_hash(payload | {"opti_mode": mode}) for mode in Mode] if not mode_is_given else []
         stored = Job.objects.filter(payload_hash__in=others).order_by("created_at").first()
         if stored is None:
-            Job.objects.bulk_create([job], ignore_conflicts=True)
+            with for_reason(_summary(job)):
+                Job.objects.bulk_create([job], ignore_conflicts=True)
             stored = Job.objects.get(payload_hash=job.payload_hash)
         is_known = stored.pk != job.pk
         if is_known:
@@ -49,6 +51,14 @@ def enqueue(
             check(order)
         ring()
     return stored, is_known
+
+
+def _summary(job: Job) -> str:
+    """Return what the timeline says about a new order, such as “12 parts for Ege Mobilya, mode C.”."""
+    known = Customer.objects.filter(phone=job.customer_phone).values_list("name", flat=True).first()
+    name = job.customer_snapshot_name or known
+    parts = f"{job.part_count:,} {'part' if job.part_count == 1 else 'parts'}"
+    return f"{parts}{f' for {name}' if name else ''}, mode {job.opti_mode}."
 
 
 def ring() -> None:

@@ -13,12 +13,14 @@ from kilit.api.errors import ApiError
 from kilit.lock.audit import current_context, for_reason
 from kilit.lock.guard import MoveRefused
 from kilit.lock.models import Event
+from kilit.lock.priorities import Priority
 from orchestrator.errors import PERMANENT_CODES, Code, JobError
 from orchestrator.figures.job_figures import figures_of, to_json
 from orchestrator.files.folders import Folders
 from orchestrator.models import Job
 from orchestrator.models.queryset import JobQuerySet, retry_blocker
-from orchestrator.orders.enqueue import ring
+from orchestrator.orders.enqueue import enqueue, ring
+from orchestrator.orders.order import order_from
 from orchestrator.planning.rules import current_rules
 from orchestrator.saw.saw_handover import is_cut_in_part, mark_open_taken, taken_earlier
 from orchestrator.schemas.rules import Rules
@@ -82,6 +84,23 @@ def hand_over(pk: UUID) -> Job:
             raise why_not_decided(pk, "hand_over")
         ring()
     return job
+
+
+def send_again(pk: UUID) -> tuple[Job, bool]:
+    """Store the order of a job that cannot be retried as the next revision; return its job, and whether it existed."""
+    job = find(pk)
+    if not can_be_sent_again(job, require_rules()):
+        message = f"{job} cannot be sent again: it may be retried, is not FAILED, or is partly cut."
+        raise ApiError(409, "MOVE_REFUSED", message, id=str(pk), state=job.status)
+    return enqueue(
+        order_from({**job.payload, "revision": job.revision + 1, "priority": Priority(job.priority).api_name})
+    )
+
+
+def can_be_sent_again(job: Job, rules: Rules) -> bool:
+    is_final = job.error_code in PERMANENT_CODES or job.retry_count >= rules.retry_count_max
+    is_open = job.status != JobState.FAILED or job.error_code == Code.HANDOVER_UNKNOWN
+    return is_final and not is_open and not is_cut_in_part(job)
 
 
 def cancel(pk: UUID) -> Job:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.db import transaction
 from django.db.models.functions import Now
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kilit.api.errors import ApiError
@@ -31,13 +31,20 @@ MACHINES = {
     "saw": {"only": "saw"},
     "saw refuses": {"only": "saw", "saw_fault": "failed"},
 }
+# The file leaves the inbox and is shown nowhere; whether it was cut is seen only at the saw.
+HIDDEN = ("saw cuts unseen", "file is lost")
+DECISIONS = ("retry", "approve", "cancel", "confirm_cut", "hand_over")
 JOB = st.integers(0, 2)
 ACTIONS = st.one_of(
     st.tuples(st.sampled_from(["step", "step", "step", "claim and die"])),
-    st.tuples(st.sampled_from(["retry", "approve", "cancel"]), JOB),
-    st.tuples(st.sampled_from([*MACHINES, "lapse", "rules break", "rules fixed"])),
+    st.tuples(st.sampled_from(DECISIONS), JOB),
+    st.tuples(st.sampled_from([*MACHINES, *HIDDEN, "lapse", "rules break", "rules fixed"])),
     st.tuples(st.sampled_from(["xml late", "ack late"]), JOB),
 )
+STEPS = [("step",)] * 4
+TO_THE_SAW = [*STEPS, ("optiplanning",), ("approve", 0), *STEPS]
+TOO_LATE = [("ack late", 0), *STEPS]
+SECOND_TRY = [*STEPS, ("saw",), *STEPS]
 
 
 @pytest.fixture(autouse=True)
@@ -55,12 +62,17 @@ class World:
             shutil.rmtree(folder)
             folder.mkdir()
         Customer.objects.create(phone="+905551234567", name="Ayşe")
+        self.cut_unseen: list[str] = []
         self.jobs = [make_job(order_id=f"S-{number}", opti_mode="C", parts=[GOVDE]) for number in range(3)]
 
     def do(self, action: str, *which: int) -> None:
         """Let something happen."""
-        if action in ("retry", "approve", "cancel"):
+        if action in DECISIONS:
             self.decide(action, which[0])
+        elif action in HIDDEN:
+            for path in self.folders.inbox.glob("*.xml"):
+                path.unlink()
+                self.cut_unseen += [path.name[:36]] if action == "saw cuts unseen" else []
         elif action in ("xml late", "ack late"):
             column = "opti_started_at" if action == "xml late" else "handed_at"
             late = Job.objects.filter(pk=self.jobs[which[0]].pk).exclude(**{column: None})
@@ -84,7 +96,10 @@ class World:
             work(job, patient=True)
 
     def decide(self, verb: str, number: int) -> None:
-        """Let an operator click."""
+        """Let an operator click, who asks at the saw before answering for it."""
+        was_cut = str(self.jobs[number].pk) in self.cut_unseen
+        if verb == ("hand_over" if was_cut else "confirm_cut"):
+            return
         try:
             with transaction.atomic():
                 getattr(decisions, verb)(self.jobs[number].pk)
@@ -95,7 +110,7 @@ class World:
         """Look at what must hold after every action."""
         jobs = {job.pk: job for job in Job.objects.all()}
         assert sum(job.status == "OPTI_RUNNING" for job in jobs.values()) <= 1
-        taken = [path.name[:36] for path in self.folders.processed.iterdir()]
+        taken = [*self.cut_unseen, *(path.name[:36] for path in self.folders.processed.iterdir())]
         for job in jobs.values():
             assert job.status in JOBS.states
             events = list(Event.objects.of(job))
@@ -115,6 +130,8 @@ class World:
 
 @few(40)
 @given(actions=st.lists(ACTIONS, max_size=30))
+@example(actions=[*TO_THE_SAW, ("saw cuts unseen",), *TOO_LATE, ("retry", 0), *SECOND_TRY, ("confirm_cut", 0)])
+@example(actions=[*TO_THE_SAW, ("file is lost",), *TOO_LATE, ("retry", 0), ("hand_over", 0), *SECOND_TRY])
 def test_any_walk_keeps_the_promises(actions, floor, settings, tmp_path_factory) -> None:
     folder = tmp_path_factory.mktemp("rules")
     good = (Path(__file__).parents[2] / "orchestrator" / "rules.json").read_text()

@@ -1,0 +1,72 @@
+"""A cancelled job ended as someone wanted: it is no error, and may still be retried."""
+
+import pytest
+
+from kilit.console import failure_rates
+from kilit.lock.models import Count, ErrorGroup
+from kilit.problems.registry import find_problems
+from orchestrator.errors import Code, JobError
+from orchestrator.models import Job
+from orchestrator.models.queryset import failure
+from orchestrator.workflow.decisions import cancel, retry
+from tests.support.cutting_jobs import make_job
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/orchestrator/job/"
+
+
+def cancelled(number: int = 0) -> Job:
+    return cancel(make_job(order_id=f"C-{number}").pk)
+
+
+def test_cancelled_jobs_are_not_in_failure_rates(admin_user, monkeypatch) -> None:
+    monkeypatch.setattr(failure_rates, "FEWEST_ENDED", 1)
+    for number in range(3):
+        cancelled(number)
+
+    hours = Count.objects.last_day(queue="cutting_job", well=["DONE"], badly=["FAILED"])
+
+    assert (sum(hour.badly for hour in hours), sum(hour.expected for hour in hours)) == (3, 3)
+    assert [problem.kind for problem in find_problems(admin_user) if problem.part == "cutting_job"] == []
+
+
+def test_a_retry_of_a_cancelled_job_that_is_cancelled_again_is_expected_too(floor) -> None:
+    job = cancelled()
+    retry(job.pk)
+    cancel(job.pk)
+
+    hours = Count.objects.last_day(queue="cutting_job", well=["DONE"], badly=["FAILED"])
+
+    assert (sum(hour.badly for hour in hours), sum(hour.expected for hour in hours)) == (2, 2)
+
+
+def test_their_group_and_their_page_say_that_nothing_is_wrong(make_person) -> None:
+    operator, job = make_person("operator"), cancelled()
+
+    (group,) = operator.get(f"{LIST}groups/").context["groups"]
+    shown = operator.get(f"{LIST}{job.pk}/change/")
+
+    assert (group.is_expected, group.actions) == (True, [])
+    assert [blocker.kind for blocker in shown.context["blockers"]] == ["ended"]
+    assert "Retry to continue" in shown.text
+    assert str(shown.context["primary"].title) == "Retry"
+
+
+def test_the_export_of_failed_jobs_leaves_them_out(make_person) -> None:
+    cancelled()
+    make_job().move("fail", **failure(JobError(Code.XML_INVALID, "no")))
+
+    lines = b"".join(make_person("operator").get(f"{LIST}dead-letters/")).decode()
+
+    assert "E_XML_INVALID" in lines
+    assert "E_CANCELLED" not in lines
+
+
+def test_what_else_fails_is_counted_as_before() -> None:
+    make_job().move("fail", **failure(JobError(Code.XML_INVALID, "no")))
+
+    hours = Count.objects.last_day(queue="cutting_job", well=["DONE"], badly=["FAILED"])
+
+    assert (sum(hour.badly for hour in hours), sum(hour.expected for hour in hours)) == (1, 0)
+    assert [group.code for group in ErrorGroup.objects.largest(queue="cutting_job")] == ["E_XML_INVALID"]
