@@ -25,7 +25,8 @@ def own_group() -> dict[str, Any]:
 def kill_group(leader: int) -> None:
     """Kill a group that was started with `own_group`, including its leader."""
     if sys.platform == "win32":
-        subprocess.run(["taskkill", "/T", "/F", "/PID", str(leader)], capture_output=True, check=False)
+        command = ["taskkill", "/T", "/F", "/PID", str(leader)]
+        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)  # a service has no stdin
         return
     with suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGKILL)
