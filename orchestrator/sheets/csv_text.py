@@ -8,9 +8,8 @@ from itertools import islice
 from django.utils.translation import gettext as _
 
 from kilit.api.csv_files import unescape_formula
-from orchestrator.sheets.grid import MOST_CELLS, Grid, clean_text
+from orchestrator.sheets.grid import MOST_CELLS, Grid, clean_text, too_large
 from orchestrator.sheets.sheet_order import SheetError
-from orchestrator.sheets.xml_parts import too_large
 
 DELIMITERS = (";", "\t", ",")
 MOST_SAMPLED = 50  # lines that decide the delimiter

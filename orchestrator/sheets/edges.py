@@ -13,6 +13,7 @@ from orchestrator.sheets.numbers import read_number
 
 DASHES = frozenset(["", "-", "–", "—", "--"])
 NONE = frozenset(["0", "yok", "hayir", "false", "yanlis", "no", "none", "bant yok"])
+LONGEST = 64
 THICKNESS = re.compile(r"([0-9]+(?:[.,][0-9]+)?)\s*mm\b", re.IGNORECASE)
 
 
@@ -30,6 +31,8 @@ def read_edge(value: Value | None, rules: Rules) -> str | Marked | None:
     if value is True:
         return MARKED
     text = plain(value) if isinstance(value, Decimal) else value or ""
+    if len(text) > LONGEST:
+        raise CellError(_("At most %(most)s characters.") % {"most": LONGEST})
     if text in DASHES or fold(text) in NONE:
         return None
     # Excel makes the number 40 of the name 040.

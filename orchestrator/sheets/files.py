@@ -5,13 +5,14 @@ import logging
 from django.utils.translation import gettext as _
 
 from orchestrator.sheets.csv_text import read_csv
-from orchestrator.sheets.grid import Grid
+from orchestrator.sheets.grid import Grid, too_large
 from orchestrator.sheets.sheet_order import SheetError
 from orchestrator.sheets.xlsx import read_xlsx
 
 logger = logging.getLogger(__name__)
 
 MEGABYTES = 5
+MOST_ROWS = 20_000
 ZIP, OLE = b"PK\x03\x04", bytes.fromhex("d0cf11e0a1b11ae1")
 ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 OPEN_DOCUMENT = b"mimetypeapplication/vnd.oasis.opendocument"
@@ -30,7 +31,10 @@ def read_grids(content: bytes) -> list[Grid]:
         raise SheetError(_("This is an old Excel file (.xls). In Excel, save it as .xlsx."))
     if content[:200].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(OTHERS) or OPEN_DOCUMENT in content[:200]:
         raise SheetError(_("This is not an Excel file. Open it in Excel, and save it as .xlsx."))
-    return _read_xlsx(content) if content.startswith(ZIP) else [read_csv(content)]
+    grids = _read_xlsx(content) if content.startswith(ZIP) else [read_csv(content)]
+    if any(len(grid.rows) > MOST_ROWS for grid in grids):
+        raise too_large()
+    return grids
 
 
 def _read_xlsx(content: bytes) -> list[Grid]:

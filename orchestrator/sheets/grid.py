@@ -4,7 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-MOST_CELLS = 300_000  # of a file; 5,000 parts have about 70,000
+from django.utils.translation import gettext as _
+
+from orchestrator.sheets.sheet_order import SheetError
+
+MOST_CELLS = 200_000  # of a file; 5,000 parts have about 70,000
+
+MOST_TEXT = 32_767  # characters of a cell in Excel
+MOST_LETTERS = 3  # of a column
 
 
 class CellError(ValueError):
@@ -48,6 +55,10 @@ class Grid:
         return iter(sorted(self.rows))
 
 
+def too_large() -> SheetError:
+    return SheetError(_("The file has too many rows or cells, or too long ones. Copy the parts into a new file."))
+
+
 def coordinate(row: int, column: int) -> str:
     letters = ""
     while column:
@@ -60,6 +71,8 @@ def position(cell: str) -> tuple[int, int]:
     """Return the row and the column of a cell such as B7."""
     column = 0
     letters = cell.rstrip("0123456789")
+    if len(letters) > MOST_LETTERS:
+        raise ValueError(f"{cell[:20]} is not a cell")
     for letter in letters:
         column = column * 26 + ord(letter) - ord("A") + 1
     return int(cell[len(letters) :]), column
@@ -67,4 +80,6 @@ def position(cell: str) -> tuple[int, int]:
 
 def clean_text(text: str) -> str:
     """Return text in one line: in cells, people break lines for looks."""
+    if len(text) > MOST_TEXT:
+        raise too_large()
     return " ".join(text.split())

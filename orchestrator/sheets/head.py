@@ -14,6 +14,7 @@ from orchestrator.sheets.headings import fold, read_heading, read_label
 from orchestrator.sheets.numbers import read_number
 
 ROWS = 10  # in which a customer's list says something about the order
+CELLS, LONGEST = 30, 200  # of a row and of a cell's text: a person would look no further
 NUMBER = r"[0-9]+(?:[.,][0-9]+)?"
 SIZES = re.compile(rf"{NUMBER}(?:\s*[*x×]\s*{NUMBER}){{1,2}}(?![0-9])", re.IGNORECASE)
 THICKNESS = re.compile(r"(?<![0-9.,*x×])([0-9]{1,2}(?:[.,][0-9]{1,2})?)\s*mm\b", re.IGNORECASE)
@@ -76,9 +77,9 @@ def read_head(grid: Grid, rows: Iterable[int], *, labels_only: bool = False) -> 
         if is_headings(grid, row):
             continue
         values = None
-        for column, value in sorted(grid.rows.get(row, {}).items()):
-            if values == column or not isinstance(value, str):
-                continue  # it is the value of the label before it, or no text
+        for column, value in sorted(grid.rows.get(row, {}).items())[:CELLS]:
+            if values == column or not isinstance(value, str) or len(value) > LONGEST:
+                continue  # it is the value of the label before it, or no label
             name, inline = read_label(value)
             values = None if inline or not name else _next(grid, row, column)
             if name and inline:

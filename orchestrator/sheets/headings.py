@@ -36,12 +36,17 @@ LABELS: Mapping[str, tuple[str, ...]] = {
     "thickness_mm": ("kalinlik", "thickness", "kalinlik mm", "thickness mm"),
     "edge": ("bant", "edge", "kenar bandi", "kenar", "pvc", "bant kalinligi", "edge band"),
 }
+LONGEST, LONGEST_CACHED = 100, 64  # characters of a heading, and of a text that is likely to come again
 UNITS = ("cm", "mm")
 
 
-@lru_cache(maxsize=4096)  # cells repeat
 def fold(text: str) -> str:
     """Return lower-case ASCII words: `PARÇA  TİPİ:` and `parça tipi` are the same."""
+    return _fold(text) if len(text) <= LONGEST_CACHED else _fold.__wrapped__(text)
+
+
+@lru_cache(maxsize=4096)  # cells repeat
+def _fold(text: str) -> str:
     apart = unicodedata.normalize("NFKD", text.replace("ı", "i").replace("I", "i").casefold())
     letters = "".join(letter for letter in apart if not unicodedata.combining(letter))
     return re.sub("[^a-z0-9]+", " ", letters).strip()
@@ -56,6 +61,8 @@ COLUMN_NAMES, LABEL_NAMES = _names(COLUMNS), _names(LABELS)
 
 def read_heading(text: str) -> tuple[str, str]:
     """Return the field of a heading and its unit; both may be empty."""
+    if len(text) > LONGEST:
+        return "", ""
     words = fold(text).split()
     unit = next((word for word in words if word in UNITS), "")
     names = [" ".join(word for word in fold(name).split() if word not in UNITS) for name in text.split("/")]

@@ -40,7 +40,7 @@ def find_start(grid: Grid) -> int | None:
 def read_parts(builder: OrderBuilder, start: int) -> None:
     rows = [row for row in builder.grid.numbered_rows() if row >= start]
     parts = [row for row in rows if _is_part(builder, row)]
-    for row in {*rows}.difference(parts):
+    for row in sorted({*rows}.difference(parts)):
         _pass_over(builder, row, last=parts[-1])
     reader = ListReader(builder, *_read_headings(builder, start))
     for row in parts:
@@ -56,9 +56,11 @@ def _is_part(builder: OrderBuilder, row: int) -> bool:
 def _pass_over(builder: OrderBuilder, row: int, *, last: int) -> None:
     """Show that a row was not read; between parts it may not say anything that those below it would need."""
     builder.skip(row)
+    if row > last or builder.is_total(row):
+        return
     found = read_head(builder.grid, [row]).values
     types = [value for value in builder.grid.rows[row].values() if read_part_type(value)]
-    if row < last and (found or types) and not builder.is_total(row):
+    if found or types:
         cell = next(iter(found.values()))[0].cell if found else coordinate(row, min(builder.grid.rows[row]))
         message = _("A row between parts is not read. Write the thickness of each part in column A.")
         builder.fault(cell, "parts", message)
@@ -87,6 +89,7 @@ class ListReader(PartReader):
     def __init__(self, builder: OrderBuilder, units: dict[str, str], counts: bool) -> None:  # noqa: FBT001
         super().__init__(builder, COLUMNS, units)
         self.counts = counts
+        self._beyond: set[int] = set()  # columns after the last
 
     def read_row(self, row: int) -> None:
         part = self.read(row)
@@ -98,8 +101,10 @@ class ListReader(PartReader):
         if part.get("part_type") == "ARKALIK" and "thickness_mm" not in part:
             self._backing_thickness(part, row)
         self.finish(part, row)
-        for column in filter(lambda column: column > NOTE, self.builder.grid.rows.get(row, {})):
-            self.builder.source("not read", "", Origin.CELL, coordinate(row, column), _("columns after L"))
+        for column in self.builder.grid.rows.get(row, {}):
+            if column > NOTE and column not in self._beyond:
+                self._beyond.add(column)
+                self.builder.source("not read", "", Origin.CELL, coordinate(row, column), _("column after L"))
 
     def _first_column(self, part: dict[str, Any], row: int) -> tuple[str | None, str]:
         """Read the thickness, the type of the part, or both, and return what remains as a note."""

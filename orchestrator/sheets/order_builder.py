@@ -18,6 +18,7 @@ from orchestrator.sheets.numbers import AMBIGUOUS, read_number
 from orchestrator.sheets.sheet_order import CellFault, Origin, SheetDefaults, Source
 
 UNIT = re.compile(r"\s*[cm]m$", re.IGNORECASE)
+MOST_SOURCES, LONGEST_SHOWN = 200, 200
 WHOLE = ("quantity", "grain")
 TOTALS = frozenset(["toplam", "total", "genel toplam", "ara toplam"])
 
@@ -45,7 +46,8 @@ class OrderBuilder:
         self.faults.append(CellFault(cell, field, message))
 
     def source(self, field: str, value: Any, origin: Origin, cell: str = "", note: str = "") -> None:
-        self._sources[Source(field, shown(value), origin, cell, note)] = None
+        if field != "not read" or len(self._sources) < MOST_SOURCES:
+            self._sources[Source(field, shown(value)[:LONGEST_SHOWN], origin, cell, note)] = None
 
     def at(self, row: int, column: int, *, across: bool = False) -> tuple[Value | None, str]:
         """Return the value that counts for a cell, and where it stands."""

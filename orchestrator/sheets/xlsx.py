@@ -7,12 +7,13 @@ from decimal import Decimal
 
 from django.utils.translation import gettext as _
 
-from orchestrator.sheets.grid import MOST_CELLS, Grid, Unreadable, Value, clean_text, coordinate, position
-from orchestrator.sheets.xml_parts import XmlParts, too_large
+from orchestrator.sheets.grid import MOST_CELLS, Grid, Unreadable, Value, clean_text, coordinate, position, too_large
+from orchestrator.sheets.xml_parts import XmlParts
 
 # Excel writes the control characters of a text in this way.
 ESCAPED = re.compile(r"_x(000[9ADad]|005[Ff])_")
 AREA = re.compile("[A-Z]+[0-9]+:[A-Z]+[0-9]+")
+MOST_SHEETS, MOST_AREAS, MOST_FORMATS = 100, 20_000, 10_000
 DIGITS = 15  # of a number in Excel; further ones are noise of binary fractions
 DATE_FORMATS = frozenset([*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)])  # that Excel numbers itself
 
@@ -24,6 +25,8 @@ def read_xlsx(content: bytes) -> list[Grid]:
     book = _Workbook(parts, root.of_type("officeDocument"))
     strings = _SharedStrings(parts, book.relations.of_type("sharedStrings"))
     styles = _Styles(parts, book.relations.of_type("styles"))
+    if len(book.sheets) > MOST_SHEETS or len(styles.formats) > MOST_FORMATS:
+        raise too_large()
     grids: list[Grid] = []
     for name, state, relation in book.sheets:
         sheet = _Sheet(strings.texts, styles.is_date, most=MOST_CELLS - sum(_cells(grid) for grid in grids))
@@ -41,7 +44,9 @@ def _cells(grid: Grid) -> int:
 
 def _spread(areas: list[str], *, last: int) -> dict[tuple[int, int], tuple[int, int]]:
     """Return the first cell for each cell of the merged areas, as far down as there are values."""
-    merged = {}
+    merged: dict[tuple[int, int], tuple[int, int]] = {}
+    if len(areas) > MOST_AREAS:
+        raise too_large()
     for area in filter(AREA.fullmatch, areas):
         (top, left), (bottom, right) = map(position, area.split(":"))
         for row in range(top, min(bottom, last) + 1):
@@ -118,7 +123,7 @@ class _Styles:
 
     def __init__(self, parts: XmlParts, path: str) -> None:
         self.is_date: list[bool] = []
-        self._formats: dict[int, bool] = dict.fromkeys(DATE_FORMATS, True)
+        self.formats: dict[int, bool] = dict.fromkeys(DATE_FORMATS, True)
         self._is_of_cells = False
         if path in parts.entries:
             parts.read(path, self)
@@ -127,11 +132,11 @@ class _Styles:
         from openpyxl.styles.numbers import is_date_format  # noqa: PLC0415 - slow to load, and few processes need it
 
         if tag == "numFmt":
-            self._formats[int(attributes["numFmtId"])] = bool(is_date_format(attributes["formatCode"]))
+            self.formats[int(attributes["numFmtId"])] = bool(is_date_format(attributes["formatCode"]))
         elif tag == "cellXfs":
             self._is_of_cells = True
         elif tag == "xf" and self._is_of_cells:
-            self.is_date.append(self._formats.get(int(attributes.get("numFmtId", 0)), False))
+            self.is_date.append(self.formats.get(int(attributes.get("numFmtId", 0)), False))
 
     def end(self, tag: str, text: str) -> None:
         if tag == "cellXfs":
@@ -180,8 +185,7 @@ class _Sheet:
             text = self._strings[int(saved)] if kind == "s" and saved else saved or "".join(self._inline)
             return clean_text(ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)) or None
         if not saved:
-            message = _("This formula has no saved result. Open the file in Excel and save it, or paste values.")
-            return Unreadable("", message) if self._is_formula else None
+            return _without_result() if self._is_formula else None
         if kind == "b":
             return saved == "1"
         if kind == "e":
@@ -191,6 +195,10 @@ class _Sheet:
             return _date(saved)
         number = Decimal(format(float(saved), f".{DIGITS}g"))
         return number if number.is_finite() else Unreadable(saved, _("Not a number."))
+
+
+def _without_result() -> Unreadable:
+    return Unreadable("", _("This formula has no saved result. Open the file in Excel and save it, or paste values."))
 
 
 def _date(saved: str) -> Unreadable:

@@ -68,11 +68,11 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked() -> None:
     with ZipFile(BytesIO(SMALL)) as source, ZipFile(packed, "w", ZIP_DEFLATED) as target:
         for entry in source.infolist():
             text = source.read(entry)
-            bomb = text.replace(b"<sheetData>", b"<sheetData>" + b" " * (60 * 1024**2))
+            bomb = text.replace(b"<sheetData>", b"<sheetData>" + b" " * (31 * 1024**2))
             target.writestr(entry.filename, bomb if entry.filename == SHEET else text)
     assert len(packed.getvalue()) < 1024**2
 
-    with pytest.raises(SheetError, match="too large when it is unpacked"):
+    with pytest.raises(SheetError, match="too many rows or cells"):
         read(packed.getvalue())
 
 
@@ -81,24 +81,63 @@ def test_a_merged_area_costs_no_more_than_its_cells(size, monkeypatch) -> None:
     monkeypatch.setattr("orchestrator.sheets.xlsx.MOST_CELLS", 1000)
     area = f'</sheetData><mergeCells count="1"><mergeCell ref="{size}"/></mergeCells>'.encode()
 
-    with pytest.raises(SheetError, match="too large"):
+    with pytest.raises(SheetError, match="too many rows or cells"):
         read(with_part(SMALL, SHEET, lambda text: text.replace(b"</sheetData>", area)))
 
 
 def test_cells_and_elements_are_counted_while_reading(monkeypatch) -> None:
     many = xlsx(["18MM"], *([None, 720, 560, 2] for _ in range(200)))
     monkeypatch.setattr("orchestrator.sheets.xlsx.MOST_CELLS", 500)
-    with pytest.raises(SheetError, match="too large"):
+    with pytest.raises(SheetError, match="too many rows or cells"):
         read(many)
 
     monkeypatch.undo()
     monkeypatch.setattr(xml_parts, "MOST_ELEMENTS", 500)
-    with pytest.raises(SheetError, match="too large"):
+    with pytest.raises(SheetError, match="too many rows or cells"):
         read(many)
 
     monkeypatch.setattr("orchestrator.sheets.csv_text.MOST_CELLS", 100)
-    with pytest.raises(SheetError, match="too large"):
+    with pytest.raises(SheetError, match="too many rows or cells"):
         read(b"1;2;3\n" * 40, "a.csv")
+
+
+LONG = b"x " * 20_000
+COSTLY = {
+    "a long text": b'<c r="A1" t="str"><v>' + LONG + b"</v></c>",
+    "a long inline text": b'<c r="A1" t="inlineStr"><is><t>' + LONG + b"</t></is></c>",
+    "a cell far to the right": b'<c r="' + b"A" * 200_000 + b'1"><v>1</v></c>',
+    "a row of many digits": b'</row><row r="' + b"1" * 5_000 + b'"><c><v>1</v></c>',
+    "a long attribute": b'<c r="A1" x="' + b"x" * 10_000_000 + b'"><v>1</v></c>',
+}
+
+
+@pytest.mark.parametrize("cell", COSTLY.values(), ids=COSTLY)
+def test_what_no_sheet_has_costs_little(cell) -> None:
+    content = with_part(
+        SMALL, SHEET, lambda _old: b"<worksheet><sheetData><row>" + cell + b"</row></sheetData></worksheet>"
+    )
+    start = time.process_time()
+
+    with pytest.raises(SheetError):
+        read(content)
+
+    assert time.process_time() - start < 1
+
+
+def test_many_rows_sheets_areas_and_formats_are_refused(monkeypatch) -> None:
+    for name in ("files.MOST_ROWS", "xlsx.MOST_SHEETS", "xlsx.MOST_AREAS", "xlsx.MOST_FORMATS"):
+        content = xlsx(["18MM"], [None, 720, 560, 2], merged=["F2:I2"])
+        with monkeypatch.context() as patch:
+            patch.setattr(f"orchestrator.sheets.{name}", 0)
+            with pytest.raises(SheetError, match="too many rows or cells"):
+                read(content)
+
+
+def test_what_is_not_read_is_shown_up_to_a_limit() -> None:
+    found = read(("18MM\n;500;300;1\n" + "not\n" * 500).encode(), "a.csv")
+
+    assert len(origin(found, "not read")) < 250
+    assert origin(found, "order_id") == [("a", "file name")]
 
 
 def test_entities_are_refused() -> None:
