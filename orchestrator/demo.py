@@ -7,11 +7,15 @@ from typing import Any
 from django.conf import settings
 
 from kilit.lock.audit import acting_as
-from orchestrator.models import Customer, Job
+from kilit.lock.identity import uuid7
+from orchestrator.drafts.imported import content_of, upload_of
+from orchestrator.drafts.sending import save_draft
+from orchestrator.models import Customer, Job, OrderDraft
 from orchestrator.orders.enqueue import enqueue
 from orchestrator.orders.order import read_order
-from orchestrator.planning.rules import SHIPPED, rules_path
+from orchestrator.planning.rules import SHIPPED, current_rules, rules_path
 from orchestrator.planning.rules_history import digest, save_rules
+from orchestrator.sheets.reading import read_sheet
 
 CUSTOMERS = {"+905321112233": "Ege Mobilya", "+905334445566": "Deniz Mutfak", "+905357778899": "Çınar Ahşap"}
 EGE, DENIZ, CINAR = CUSTOMERS
@@ -57,6 +61,26 @@ ORDERS: list[dict[str, Any]] = [
 ]
 
 
+# Drafts: one that is ready to send, and a customer's list with a mistake in B5.
+ROW = {"material_code": "MDF-18-BYZ", "color": "Beyaz", "thickness_mm": "18", "grain": "1", "edge_up": "1mm"}
+READY: dict[str, Any] = {
+    "unit": "mm",
+    "fields": {"order_id": "DEMO-1007", "customer_phone": EGE, "customer_snapshot_name": "Ege Mobilya"},
+    "rows": [
+        {**ROW, "length": "720", "width": "560", "quantity": "2", "edge_lo": "1mm", "desc1": "yan"},
+        {**ROW, "length": "562,5", "width": "540", "quantity": "1", "iidesc": "D1", "desc1": "raf"},
+    ],
+}
+LIST_NAME = "DEMO-1008.csv"
+LIST = """\
+MÜŞTERİ: Deniz Mutfak;TELEFON: 0533 444 55 66;RENK: Gümüş;MALZEME: MDF-18-GMS
+18MM;210*280
+;BOY;EN;ADET;SU;U1;U2;K1;K2;DELİK;;NOT
+;720;560;2;1;1MM;1MM;;;D1;;yan
+;8OO;560;1;1;1MM;;;;;;raf
+ARKALIK 5;715;590;1;0
+"""
+
 # As rules.json has them, so that the demo's jobs have amounts.
 PRICES = """\
   "prices": {
@@ -82,6 +106,16 @@ def load_demo() -> None:
             checked = read_order(order, default_mode="C")
             if not Job.objects.filter(order_id=checked.order_id).exists():
                 enqueue(checked)
+        save_drafts()
+
+
+def save_drafts() -> None:
+    rules = current_rules()
+    sheet = read_sheet(LIST_NAME, LIST.encode(), rules)
+    imported = content_of(sheet, rules), upload_of(sheet, LIST_NAME, LIST.encode())
+    for content, upload in ((READY, None), imported):
+        if not OrderDraft.objects.filter(order_id=content["fields"]["order_id"]).exists():
+            save_draft(uuid7(), content, based_on=None, upload=upload)
 
 
 def save_prices() -> None:

@@ -14,17 +14,15 @@ from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget, 
 
 from kilit.console.formatting import page
 from kilit.lock.identity import uuid7
-from kilit.lock.text import strip_control_chars
 from orchestrator.admin.order_form import LABELS, OrderForm
 from orchestrator.api.jobs import download
-from orchestrator.drafts.imported import cells_of, content_of, sources_of
-from orchestrator.drafts.sending import DraftChanged, Upload, save_draft
+from orchestrator.drafts.imported import content_of, upload_of
+from orchestrator.drafts.sending import DraftChanged, save_draft
 from orchestrator.drafts.suggestions import suggest
 from orchestrator.drafts.typed import CELLS
 from orchestrator.errors import JobError
 from orchestrator.models import OrderDraft
 from orchestrator.planning.rules import current_rules
-from orchestrator.schemas.orders import UNSAFE_CHARS
 from orchestrator.schemas.rules import Rules
 from orchestrator.sheets.numbers import read_number
 from orchestrator.sheets.reading import read_sheet
@@ -38,6 +36,7 @@ ORIGINS = {
     Origin.FILE_NAME: gettext_lazy("the file's name"),
     Origin.CALLER: gettext_lazy("your entry"),
     Origin.RULES: gettext_lazy("the rules"),
+    Origin.DEFAULT: gettext_lazy("not in the sheet"),
 }
 
 
@@ -132,8 +131,7 @@ def _import(
     file = form.cleaned_data["file"]
     content = file.read()
     sheet = form.read(content, rules)
-    name = UNSAFE_CHARS.sub("_", strip_control_chars(file.name))
-    upload = Upload(name, content, sheet.layout, sources_of(sheet), cells_of(sheet))
+    upload = upload_of(sheet, file.name, content)
     typed = content_of(sheet, rules, replacing=replaced.content if replaced else None)
     pk = replaced.pk if replaced else uuid7()
     with transaction.atomic():
@@ -141,7 +139,7 @@ def _import(
         if is_new:
             model_admin.log_addition(request, draft, [{"added": {}}])
         else:
-            model_admin.log_change(request, draft, [{"changed": {"fields": [name]}}])
+            model_admin.log_change(request, draft, [{"changed": {"fields": [upload.name]}}])
     return HttpResponseRedirect(f"{model_admin.address('change', pk)}?checked=1#order-check")
 
 
@@ -175,4 +173,4 @@ def _label(field: str) -> str:
 
 
 def template_file() -> HttpResponse:
-    return download("kilit-order.xlsx", template_xlsx(), XLSX)
+    return download("siparis-sablonu.xlsx", template_xlsx(), XLSX)

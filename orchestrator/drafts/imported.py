@@ -5,6 +5,7 @@ from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
+from orchestrator.drafts.sending import Upload
 from orchestrator.drafts.typed import (
     COLUMNS,
     FIELDS,
@@ -15,13 +16,18 @@ from orchestrator.drafts.typed import (
     TypedOrder,
     place_of,
 )
-from orchestrator.schemas.orders import plain
+from orchestrator.schemas.orders import UNSAFE_CHARS, plain
 from orchestrator.schemas.rules import Rules
 from orchestrator.sheets.numbers import AMBIGUOUS
 from orchestrator.sheets.sheet_order import CellFault, SheetOrder
 
 # A cell that cannot be read stays as it is, so the grid has the unit of the sheet.
 UNIT_OF = {"kilit": "cm", "list": "mm"}
+
+
+def upload_of(sheet: SheetOrder, name: str, content: bytes) -> Upload:
+    sources = [{name: str(value) for name, value in asdict(source).items()} for source in sheet.sources]
+    return Upload(UNSAFE_CHARS.sub("_", name), content, sheet.layout, sources, _cells_of(sheet))
 
 
 def content_of(sheet: SheetOrder, rules: Rules, *, replacing: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -53,7 +59,10 @@ def _faults_of_sheet(sheet: SheetOrder, typed: Mapping[str, Any], rules: Rules) 
         known = set()
     except InvalidDraft as invalid:
         known = {(fault.row, fault.field) for fault in invalid.faults}
-    return [fault for fault in sheet.faults if place_of(fault.field) not in known]
+    # What the sheet does not have may have been typed before.
+    missing = {(None, name) for name in FIELDS}
+    found = [(fault, place_of(fault.field)) for fault in sheet.faults]
+    return [fault for fault, place in found if place not in known and (fault.cell or place not in missing)]
 
 
 def _row(part: Mapping[str, Any], unit: str) -> dict[str, str]:
@@ -75,7 +84,7 @@ def _typed(value: Any) -> str:
     return f"{text}0" if AMBIGUOUS.fullmatch(text) else text
 
 
-def cells_of(sheet: SheetOrder) -> dict[str, str]:
+def _cells_of(sheet: SheetOrder) -> dict[str, str]:
     """Return the sheet's cells by what stays the same while rows move: the field, or the part's id and the column."""
     parts = sheet.order.get("parts", [])
     cells = {}
@@ -83,7 +92,3 @@ def cells_of(sheet: SheetOrder) -> dict[str, str]:
         row, field = place_of(path)
         cells[field if row is None else f"{parts[row]['id']}.{field}"] = cell
     return cells
-
-
-def sources_of(sheet: SheetOrder) -> list[dict[str, str]]:
-    return [{name: str(value) for name, value in asdict(source).items()} for source in sheet.sources]
