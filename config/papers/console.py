@@ -59,14 +59,13 @@ class PaperForm(forms.Form):
 
     def __init__(self, kind: PaperKind, total: int, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        most = MOST_LABELS if kind == "labels" else MOST_PARTS
-        self.initial = {"first": 1, "last": min(total, most), **self.initial}
-        self.fields["last"].help_text = _("This job has %(total)s; a document takes %(most)s.") % {
-            "total": total,
-            "most": most,
-        }
-        if kind != "labels":
+        if kind == "labels":
+            most, about = MOST_LABELS, _("This job has %(total)s labels; a document takes %(most)s.")
+        else:
+            most, about = MOST_PARTS, _("This job has %(total)s parts; a document takes %(most)s.")
             del self.fields["format"]
+        self.initial = {"first": 1, "last": min(total, most), **self.initial}
+        self.fields["last"].help_text = about % {"total": total, "most": most}
 
 
 def may_print(user: User | AnonymousUser) -> bool:

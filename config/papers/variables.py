@@ -103,7 +103,7 @@ def requested_range(asked: PaperRequest, total: int, *, most: int) -> range:
         raise PaperRefused(sentence, total=total, first=asked.first, last=last)
     if last - asked.first >= most:
         sentence = gettext_noop(
-            "A document takes %(most)s, and these are %(count)s: print %(first)s to %(end)s first, then the next."
+            "A document takes %(most)s, not %(count)s. Print numbers %(first)s to %(end)s first, then the rest."
         )
         end = asked.first + most - 1
         raise RangeTooLarge(sentence, most=most, count=last - asked.first + 1, first=asked.first, end=end)

@@ -37,7 +37,7 @@ def drawing(panel: CutPanel) -> dict[str, Any]:
     right, bottom = left + across, top + up
     sides = (
         (panel.edge_up, ABOVE, f"M{left:.2f} {top:.2f}H{right:.2f}", 50, top - 3, "middle"),
-        (panel.edge_lo, ABOVE, f"M{left:.2f} {bottom:.2f}H{right:.2f}", 50, bottom + 9, "middle"),
+        (panel.edge_lo, ABOVE, f"M{left:.2f} {bottom:.2f}H{right:.2f}", 50, bottom + 10, "middle"),
         (panel.edge_sx, BESIDE, f"M{left:.2f} {top:.2f}V{bottom:.2f}", left - 3, 26, "end"),
         (panel.edge_dx, BESIDE, f"M{right:.2f} {top:.2f}V{bottom:.2f}", right + 3, 26, "start"),
     )

@@ -92,7 +92,7 @@ def test_too_many_labels_are_printed_in_parts(make_person) -> None:
     client, job = make_person("operator"), make_job(parts=[{**GOVDE, "quantity": 400}])
 
     asked = client.post(printed(job, "labels", "?format=105x57"))
-    assert "A document takes 240, and these are 400" in asked.content.decode()
+    assert "A document takes 240, not 400." in asked.content.decode()
     assert PdfJob.objects.count() == 0
     wrong = client.post(printed(job, "labels"), {"format": "105x57", "first": 0, "last": 5})
     assert "Ensure this value is greater than or equal to 1." in wrong.content.decode()
