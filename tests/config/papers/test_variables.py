@@ -71,6 +71,7 @@ def test_the_pieces_of_a_range_are_those_of_the_whole() -> None:
     ("asked", "reason"),
     [
         ({}, "A document takes 240, not 400. Print numbers 1 to 240 first, then the rest."),
+        ({"first": 2, "last": 242}, "A document takes 240, not 241. Print numbers 2 to 241 first, then the rest."),
         ({"first": 161, "last": 401}, "There are numbers from 1 to 400, not 161 to 401."),
         ({"first": 401}, "There are numbers from 1 to 400, not 401 to 400."),
         ({"first": 9, "last": 8}, "There are numbers from 1 to 400, not 9 to 8."),
