@@ -4,15 +4,21 @@ States are in a column, so that it fits a phone. Arrows down pass on the right, 
 next state goes straight down.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 
 from kilit.lock.models import Event
 from kilit.lock.table import Lifecycle
 
-WIDTH, BOX_WIDTH, BOX_HEIGHT, STEP = 340, 148, 30, 50
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+NO_LABELS: Mapping[Any, Any] = MappingProxyType({})
+WIDTH, BOX_WIDTH, BOX_HEIGHT, STEP = 340, 148, 32, 52
 MARGIN = 8
 LOOKS = ("other", "walked", "next")  # of arrows
 NEAREST, FARTHEST = 24, 84  # how far an arrow swings out, by how many states it passes
@@ -21,6 +27,7 @@ NEAREST, FARTHEST = 24, 84  # how far an arrow swings out, by how many states it
 @dataclass(frozen=True)
 class Node:
     state: str
+    label: "StrOrPromise"  # what people call it, if it has such a name
     x: int
     y: int
     look: str  # here, been or ahead
@@ -30,6 +37,11 @@ class Node:
     @property
     def middle(self) -> tuple[int, int]:
         return self.x + BOX_WIDTH // 2, self.y + BOX_HEIGHT // 2
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """Return how high the name and the label are in the box."""
+        return self.y + BOX_HEIGHT * 2 // 5 - 1, self.y + BOX_HEIGHT * 4 // 5 - 1
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,9 @@ class Diagram:
         return " ".join([been, _("Possible moves: %(moves)s.") % {"moves": moves}])
 
 
-def draw(table: Lifecycle, state: str, timeline: Iterable[Event]) -> Diagram:
+def draw(
+    table: Lifecycle, state: str, timeline: Iterable[Event], labels: "Mapping[Any, StrOrPromise]" = NO_LABELS
+) -> Diagram:
     """Draw a job's table with the moves in its timeline."""
     moves = [event for event in timeline if event.from_state != event.to_state]
     steps = {(event.from_state, event.to_state) for event in moves}
@@ -87,6 +101,7 @@ def draw(table: Lifecycle, state: str, timeline: Iterable[Event]) -> Diagram:
     nodes = [
         Node(
             name,
+            labels.get(name, ""),
             x=(WIDTH - BOX_WIDTH) // 2,
             y=MARGIN + row * STEP,
             look="here" if name == state else "been" if name in been else "ahead",

@@ -1,5 +1,6 @@
 """Badges, buttons and plain pages, made of unfold's parts and typed."""
 
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -87,6 +88,21 @@ def verbatim(text: str) -> SafeString:
 def exactly(time: datetime) -> str:
     """Return a time in the reader's zone and language."""
     return date_format(localtime(time), "DATETIME_FORMAT")
+
+
+TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})")
+
+
+def with_local_times(text: str) -> str:
+    """Return a text with its timestamps, which are stored in UTC, as times in the reader's zone."""
+
+    def localized(found: re.Match[str]) -> str:
+        try:
+            return exactly(datetime.fromisoformat(found[0]))
+        except (ValueError, OverflowError):  # it only looks like one
+            return found[0]
+
+    return TIMESTAMP.sub(localized, text)
 
 
 def distance(time: datetime) -> str:

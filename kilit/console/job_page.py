@@ -116,21 +116,19 @@ class JobPageAdmin(ErrorGroupsAdmin):
     def detail_context(self, row: Any) -> dict[str, Any]:
         """Return the story of a row; a queue adds what its own template shows."""
         events = Event.objects.history(row)
-        diagram = draw(self.queue.table, row.status, events)
-        steps = self.description.story.steps(events, self.failures)
+        labels = self.description.state_labels
+        diagram = draw(self.queue.table, row.status, events, labels)
+        steps = self.description.story.steps(events, self.failures, labels)
         return {
             "id": self.description.id_of(row),
             "about": self.description.belongs_to(row),
             "state": self.state_badge(row.status),
-            "state_label": self.description.state_labels.get(row.status, ""),
+            "state_label": labels.get(row.status, ""),
             "state_notes": self.description.state_notes(row),
             "timeline": steps[:STEPS_SHOWN],
             "older": steps[STEPS_SHOWN:],
             "diagram": diagram,
-            "stepper": [
-                (node, self.description.state_labels.get(node.state, ""))
-                for node in diagram.stepper(self.description.goal)
-            ],
+            "stepper": diagram.stepper(self.description.goal),
             "blockers": list(self.find_blockers(row, events)),
             "error": self._error(row),
             "holdings": [(label, value) for label, value in self.find_holdings(row) if value],

@@ -1,7 +1,7 @@
 """A job's timeline: one sentence for each event, newest first, with the time since the event before."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from kilit.console.formatting import duration
+from kilit.console.formatting import duration, with_local_times
 from kilit.lock.audit import person_of
 from kilit.lock.failures import Failures
 from kilit.lock.models import Event
@@ -40,10 +40,12 @@ class Story:
     # By event type: what follows the sentence, such as a link to another row.
     links: Mapping[str, Callable[[Event], Any]] = field(default_factory=dict)
 
-    def steps(self, events: Iterable[Event], failures: Failures | None = None) -> list["TimelineStep"]:
-        """Return the steps of a timeline that is given oldest first, newest first."""
+    def steps(
+        self, events: Iterable[Event], failures: Failures | None = None, labels: Sentences | None = None
+    ) -> list["TimelineStep"]:
+        """Return the steps of a timeline that is given oldest first, newest first; `labels` are those of states."""
         steps = [self._step(event, before, failures) for before, event in pairwise([None, *events]) if event]
-        return steps[::-1]
+        return [replace(step, state_label=(labels or {}).get(step.state, "")) for step in steps[::-1]]
 
     def who(self, actor: str) -> str:
         if person := person_of(actor):
@@ -64,9 +66,9 @@ class Story:
             " · ".join(self._parts(event, before)),
             state=event.to_state if moved else "",
             at=event.created_at,
-            message=event.message,
+            message=with_local_times(event.message),
             error_code=event.details.get(failed.code, "") if failed else "",
-            error_message=event.details.get(failed.message, "") if failed else "",
+            error_message=with_local_times(event.details.get(failed.message, "")) if failed else "",
             event=event,
             link=self.links[event.event_type](event) if event.event_type in self.links else "",
         )
@@ -98,6 +100,7 @@ class TimelineStep:
     error_message: str
     event: Event
     link: Any = ""
+    state_label: "StrOrPromise" = ""  # what people call the state
 
     @property
     def details(self) -> list[tuple[str, Any]]:
@@ -109,4 +112,5 @@ class TimelineStep:
 
 
 def _joined(value: Any) -> Any:
-    return ", ".join(map(str, value)) if isinstance(value, list) else value
+    text = ", ".join(map(str, value)) if isinstance(value, list) else value
+    return with_local_times(text) if isinstance(text, str) else text

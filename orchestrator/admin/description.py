@@ -4,7 +4,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from kilit.console.formatting import joined
+from kilit.console.formatting import joined, with_local_times
 from kilit.console.job_page import JobDescription
 from kilit.console.priorities import PRIORITY_SENTENCES
 from kilit.console.queue_pauses import PAUSE_SENTENCES
@@ -53,7 +53,8 @@ STORY = Story(
         "JOB_RETRY_SCHEDULED": _("Retry scheduled"),
         "JOB_DEDUP": _("The same order was sent again by %(who)s"),
         "BACKING_EDGE_RESET": _("Edges of backing parts removed"),
-    }
+    },
+    links={"JOB_RETRY_SCHEDULED": lambda event: with_local_times(event.details.get("next_run_at", ""))},
 )
 
 

@@ -42,7 +42,7 @@ def retry(pk: UUID) -> Job:
         if job is None:
             raise why_not_retried(pk, rules)
         due = {"retry_count": job.retry_count, "next_run_at": job.next_run_at.isoformat()}
-        message = f"Retry {job.retry_count} of {rules.retry_count_max}, at {job.next_run_at:%H:%M} UTC."
+        message = f"Retry {job.retry_count} of {rules.retry_count_max}."
         Event.objects.record(job, "JOB_RETRY_SCHEDULED", message=current_context().reason or message, details=due)
         ring()
     return job

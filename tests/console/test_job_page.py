@@ -77,7 +77,7 @@ def test_a_job_leads_along_the_shortest_way_to_success(make_person) -> None:
 
     stepper = make_person().get(f"{PDFS}{job.pk}/change/").context["stepper"]
 
-    assert [(node.state, node.look) for node, _label in stepper] == [
+    assert [(node.state, node.look) for node in stepper] == [
         ("queued", "been"),
         ("running", "been"),
         ("succeeded", "ahead"),

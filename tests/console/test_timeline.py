@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from kilit.console.timeline import Story
 from kilit.lock.models import Event
@@ -18,7 +19,13 @@ def event(
 ) -> Event:
     kind = "STATE_" + target if source else "JOB_CREATED"
     return Event(
-        event_type=kind, from_state=source, to_state=target, actor=actor, created_at=NOON + after, details=details
+        event_type=kind,
+        from_state=source,
+        to_state=target,
+        actor=actor,
+        message="",
+        created_at=NOON + after,
+        details=details,
     )
 
 
@@ -80,3 +87,16 @@ def test_an_event_without_a_sentence_still_says_what_happened() -> None:
         "Moved to DONE by psql",
         "STATE_NEW by psql",
     ]
+
+
+def test_times_in_messages_and_details_are_in_the_readers_zone() -> None:
+    late = event("FAILED", "QUEUED", retry_count=1, next_run_at="2026-11-16T22:30:15.123456+00:00", parts=["a"])
+    late.message = "Asked again at 2026-11-16T22:30:00Z, not at 2026-99-16T22:30:00Z."
+
+    with timezone.override("Europe/Istanbul"):
+        (step,) = STORY.steps([late], FAILURES)
+        shown = dict(step.details)
+
+    assert shown["next_run_at"] == "2026-11-17 01:30"
+    assert (shown["retry_count"], shown["parts"]) == (1, "a")
+    assert step.message == "Asked again at 2026-11-17 01:30, not at 2026-99-16T22:30:00Z."

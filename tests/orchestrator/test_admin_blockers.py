@@ -1,6 +1,7 @@
 """Cutting jobs in the console: why one does not move, error groups, sheets, and lists among many."""
 
 import hashlib
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -56,6 +57,17 @@ def test_the_operator_reads_which_plate_to_choose(make_person, customer, floor, 
     tick(patient=False)
 
     assert ("blocked", f"Choose the plate {shown} mm.") in blockers_of(make_person("viewer"), job)
+
+
+def test_a_states_label_is_beside_its_name_in_timeline_and_diagram(make_person) -> None:
+    job = row_in("XML_READY")
+
+    page = make_person("viewer").get(f"{LIST}{job.pk}/change/").text
+
+    timeline = page[page.index('data-live-key="') :]
+    assert re.search(r'<span lang="en">XML_READY</span>\s*· XML ready', timeline)
+    assert re.search(r"● XML_READY</text>\s*<text [^>]+>XML ready</text>", page)
+    assert re.search(r"✓ OPTI_DONE</text>\s*<text [^>]+>Optimization finished</text>", page)
 
 
 def test_a_taken_slot_names_and_links_the_job_that_has_it(make_person) -> None:
