@@ -4,7 +4,7 @@ States are in a column, so that it fits a phone. Arrows down pass on the right, 
 next state goes straight down.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -72,9 +72,10 @@ class Diagram:
     def onward(self) -> list[Arrow]:
         return [arrow for arrow in self.arrows if arrow.look == "next"]
 
-    def stepper(self, goal: str) -> list[Node]:
+    def stepper(self, goal: str, *, without: Collection[str] = ()) -> list[Node]:
         """Return the states on the shortest way to the goal, and those where the job has been."""
-        way = {*self.table.initial, *(self.table.moves[verb].target for verb in self.table.paths().get(goal, ()))}
+        verbs = self.table.paths(without=without).get(goal, ())
+        way = {*self.table.initial, *(self.table.moves[verb].target for verb in verbs)}
         return [node for node in self.nodes if node.look != "ahead" or not goal or node.state in way]
 
     @property

@@ -128,7 +128,7 @@ class JobPageAdmin(ErrorGroupsAdmin):
             "timeline": steps[:STEPS_SHOWN],
             "older": steps[STEPS_SHOWN:],
             "diagram": diagram,
-            "stepper": diagram.stepper(self.description.goal),
+            "stepper": diagram.stepper(self.description.goal, without=self.failures.states),
             "blockers": list(self.find_blockers(row, events)),
             "error": self._error(row),
             "holdings": [(label, value) for label, value in self.find_holdings(row) if value],

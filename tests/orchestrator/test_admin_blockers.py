@@ -70,6 +70,16 @@ def test_a_states_label_is_beside_its_name_in_timeline_and_diagram(make_person) 
     assert re.search(r"✓ OPTI_DONE</text>\s*<text [^>]+>Optimization finished</text>", page)
 
 
+def test_the_way_of_a_job_leads_past_its_failures(make_person) -> None:
+    """From FAILED an operator may say that it was cut, which is no way to DONE for a new job."""
+    job = make_job()
+
+    answer = make_person("viewer").get(f"{LIST}{job.pk}/change/")
+
+    way = [state for state in JobState if state not in ("HOLD", "FAILED")]
+    assert [node.state for node in answer.context["stepper"]] == way
+
+
 def test_a_taken_slot_names_and_links_the_job_that_has_it(make_person) -> None:
     waiting = row_in("OPTI_IMPORTED")
     busy = row_in("OPTI_RUNNING")
