@@ -29,11 +29,12 @@ LARGEST = 200_000  # bytes of one picture
 
 @dataclass(frozen=True)
 class Shot:
-    """A picture: where, as whom, in which light, what is clicked first, and what has to be in view."""
+    """A picture: where, as whom, in which light, what is clicked first and then, and what has to be in view."""
 
     name: str
     address: str
     click: str = ""
+    then: str = ""
     shows: str = ""
     role: str = "operator"
     theme: str = "light"
@@ -41,7 +42,7 @@ class Shot:
 
 
 FIRST_ROW = "#result_list tbody tr th a, #result_list tbody tr td.field-state a, #result_list a[href*='/change/']"
-LIST, BULK = "/admin/ociqueue/conversion/", "/admin/bulk/bulkaction/"
+LIST, BULK, DRAFTS = "/admin/ociqueue/conversion/", "/admin/bulk/bulkaction/", "/admin/orchestrator/orderdraft/"
 SHOTS = [
     Shot("dashboard", "/admin/"),
     Shot("dashboard-dark", "/admin/", theme="dark"),
@@ -54,6 +55,8 @@ SHOTS = [
     Shot("pdf-job", "/admin/pdfjobs/pdfjob/?status=failed", click=FIRST_ROW),
     Shot("cutting-job", "/admin/orchestrator/job/?status=HOLD", click=FIRST_ROW),
     Shot("cutting-plan", "/admin/orchestrator/job/?status=DONE", click=FIRST_ROW, shows=".kilit-figures"),
+    Shot("order", DRAFTS, click="text=DEMO-1007"),
+    Shot("order-import", DRAFTS, click="text=DEMO-1008", then="text=Check the order"),
     Shot("rules", "/admin/orchestrator/rulesversion/", role="admin"),
     Shot("activity", "/admin/lock/activity/?kind=action", role="admin"),
     Shot("cutting-jobs-turkish", "/admin/orchestrator/job/", language="tr"),
@@ -94,6 +97,8 @@ def take_all(url: str, logins: dict[str, Any]) -> None:
             page.goto(shot.address)
             if shot.click:
                 page.locator(shot.click).first.click()
+            if shot.then:
+                page.locator(shot.then).first.click()
             page.wait_for_load_state("networkidle")
             if shot.shows:
                 page.locator(shot.shows).first.evaluate("part => part.scrollIntoView()")

@@ -4,8 +4,8 @@ from playwright.sync_api import Page, expect
 
 from orchestrator.models import Job, OrderDraft
 from tests.support.browsing import NARROW, open_page, overflow, settled, violations
+from tests.support.drafts import NEW
 
-NEW = "/admin/orchestrator/orderdraft/new/"
 PASTE = """(cell, text) => {
   const clipboardData = new DataTransfer();
   clipboardData.setData("text/plain", text);

@@ -10,12 +10,12 @@ from orchestrator.drafts.typed import SHEET_FAULTS
 from orchestrator.models import Job, OrderDraft, OrderFile
 from orchestrator.planning.rules import current_rules
 from orchestrator.sheets.template import template_xlsx
-from tests.orchestrator.test_admin_orders import IMPORT, NEW, TEMPLATE, page_of
-from tests.orchestrator.test_api_imports import LIST, send
+from tests.support.drafts import IMPORT, TEMPLATE, page_of
 from tests.support.order_sheets import xlsx
 
 pytestmark = pytest.mark.django_db
 
+LIST = xlsx(["18MM", "RENK: Beyaz"], [None, 720, 560, 2, 1, "x"], ["ARKALIK 5", 700, 500, 1])
 GIVEN = {"material_code": "MAT-01", "edge": "0,4"}
 
 
@@ -60,7 +60,9 @@ def test_a_list_fills_the_grid_says_what_came_from_where_and_is_the_job_of_the_a
     )
     job = Job.objects.get()
     assert sent.redirect_chain[-1][0] == f"/admin/orchestrator/job/{job.pk}/change/"
-    answer = send(make_api("operator"), customer_phone="0555 123 45 67", **GIVEN)
+    api = make_api()
+    body = {"file": SimpleUploadedFile("mutfak-12.xlsx", LIST), "customer_phone": "0555 123 45 67", **GIVEN}
+    answer = api.client.post("/jobs/import", body, headers=api.headers)
     assert (answer.status_code, answer.json()["job"]["id"]) == (200, str(job.pk))
     assert bytes(OrderFile.objects.get().content) == LIST
 
@@ -170,4 +172,3 @@ def test_the_template_is_offered_and_can_be_imported(make_person) -> None:
 
     assert (page.context["check"].faults, page.context["form"]["unit"].value()) == ([], "cm")
     assert "Ready to send" in page.text
-    assert operator.get(NEW).status_code == 200

@@ -15,16 +15,11 @@ from orchestrator.drafts.sending import send_draft
 from orchestrator.models import Customer, Job, OrderDraft
 from orchestrator.planning.rules import current_rules
 from tests.support.cutting_jobs import GOVDE, make_job
-from tests.support.drafts import ROW, UPLOAD, make_draft, typed
+from tests.support.drafts import IMPORT, LIST, NEW, ROW, UPLOAD, make_draft, page_of, typed
 
 pytestmark = pytest.mark.django_db
 
-LIST = "/admin/orchestrator/orderdraft/"
-NEW, IMPORT, CUSTOMERS, TEMPLATE = f"{LIST}new/", f"{LIST}import/", f"{LIST}customers/", f"{LIST}template/"
-
-
-def page_of(pk) -> str:
-    return f"{LIST}{pk}/change/"
+CUSTOMERS = f"{LIST}customers/"
 
 
 def posted(*rows: dict[str, str], action: str, draft: OrderDraft | None = None, **fields: str) -> dict[str, str]:

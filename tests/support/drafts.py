@@ -7,6 +7,8 @@ from kilit.lock.identity import uuid7
 from orchestrator.drafts.sending import Upload, save_draft
 from orchestrator.models import OrderDraft
 
+LIST = "/admin/orchestrator/orderdraft/"
+NEW, IMPORT, TEMPLATE = f"{LIST}new/", f"{LIST}import/", f"{LIST}template/"
 ROW = {
     "material_code": "MAT-01",
     "color": "Beyaz",
@@ -20,6 +22,10 @@ ROW = {
     "edge_sx": "040",
 }
 UPLOAD = Upload(name="S-1001.xlsx", content=b"PK sheet", layout="list", sources=[], cells={"p1.length": "B7"})
+
+
+def page_of(pk: object) -> str:
+    return f"{LIST}{pk}/change/"
 
 
 def typed(*rows: dict[str, str], unit: str = "mm", **fields: str) -> dict[str, Any]:
