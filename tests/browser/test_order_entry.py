@@ -1,10 +1,16 @@
-"""An order typed in the console: rows pasted from Excel, totals, a fault corrected, and its job."""
+"""An order typed in the console: rows pasted from Excel, totals, a fault corrected, its job, and its labels."""
+
+from io import BytesIO
+from pathlib import Path
 
 from playwright.sync_api import Page, expect
+from pypdf import PdfReader
 
 from orchestrator.models import Job, OrderDraft
+from pdfjobs.models import PdfJob
 from tests.support.browsing import NARROW, open_page, overflow, settled, violations
 from tests.support.drafts import NEW
+from tests.support.printed_labels import codes_on, print_labels
 
 PASTE = """(cell, text) => {
   const clipboardData = new DataTransfer();
@@ -24,7 +30,11 @@ def cell(page: Page, label: str, row: int):
     return page.get_by_label(f"{label}, row {row}", exact=True)
 
 
-def test_an_order_is_pasted_checked_corrected_and_sent(visitor, house) -> None:
+def test_an_order_is_pasted_checked_corrected_sent_and_its_labels_are_printed(
+    visitor, house, settings, tmp_path: Path
+) -> None:
+    artifacts = {"BACKEND": "pdfjobs.storage.folder.FolderStorage", "OPTIONS": {"location": tmp_path / "artifacts"}}
+    settings.STORAGES = {**settings.STORAGES, "artifacts": artifacts}
     page = open_page(visitor.enter("demo-operator"), NEW)
     page.get_by_label("Order id", exact=True).fill("KITCHEN-7")
     page.get_by_label("Customer's name").press_sequentially("Ege Mob")
@@ -63,6 +73,18 @@ def test_an_order_is_pasted_checked_corrected_and_sent(visitor, house) -> None:
         ("79", 1),
     ]
     assert OrderDraft.objects.get(order_id="KITCHEN-7").job == job
+
+    PdfJob.objects.expire()  # the demo's would be made first
+    pdf = print_labels(page, tmp_path)
+    (first, second, third) = (part["id"] for part in job.payload["parts"])
+    assert codes_on(pdf) == [
+        *(f"{job.pk}/{first}/{piece}" for piece in (1, 2)),
+        *(f"{job.pk}/{second}/{piece}" for piece in (1, 2, 3, 4)),
+        f"{job.pk}/{third}/1",
+    ]
+    labels = [page.extract_text() for page in PdfReader(BytesIO(pdf)).pages]
+    assert "KITCHEN-7 Ege Mobilya" in labels[0]
+    assert ["1mm" in label for label in labels] == [True] * 6 + [False]  # a backing has none
 
 
 def test_the_grid_is_written_by_keys_alone_on_a_phone_and_warns_before_it_is_left(visitor, house) -> None:
