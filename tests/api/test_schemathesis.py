@@ -29,7 +29,7 @@ from orchestrator.models import Job
 from tests.support.api_conformance import check
 from tests.support.api_conformance import schema as described
 from tests.support.conversions import YESTERDAY, new_conversion
-from tests.support.cutting_jobs import CUTTING_JOBS, make_job
+from tests.support.cutting_jobs import CUTTING_JOBS, lose_sight, make_job
 from tests.support.examples import few
 from tests.support.outbox import make_endpoint, make_message
 from tests.support.pdf_jobs import bring, new_job
@@ -153,6 +153,7 @@ EXAMPLES_OF_BODIES = [
 ]
 # The state of a job that a decision needs.
 BEFORE = {"/jobs/{id}/retry": "fail", "/jobs/{id}/approve": "hold"}
+ASKED_AT_THE_SAW = ("/jobs/{id}/confirm-cut", "/jobs/{id}/hand-over")
 
 
 def adjustable(world: dict[str, Any]) -> str:
@@ -174,6 +175,10 @@ def test_every_example_is_accepted(world: dict[str, Any], path: str, example: di
     """What integrators copy must work as it is, but for the ids, and times that are too old one day."""
     if path in BEFORE:
         Job.objects.filter(pk=world["jobs"][0]).move(BEFORE[path], **CUTTING_JOBS.changes[BEFORE[path]]())
+    if path in ASKED_AT_THE_SAW:
+        job = Job.objects.get(pk=world["jobs"][0])
+        CUTTING_JOBS.apply(job, "fail")
+        lose_sight(job)
     body = example | {name: world["siteId"] for name in ("siteId", "site_id") if name in example}
     if "conversions" in example:
         body["conversions"] = [item | {"conversionTime": YESTERDAY} for item in example["conversions"]]

@@ -7,11 +7,12 @@ from unittest.mock import patch
 import pytest
 from django.db.models.functions import Now
 
+from kilit.api.errors import ApiError
 from kilit.lock.leases import MOST_LAPSES, ClaimLost
 from orchestrator.models import Job
 from orchestrator.saw import delivery, saw_handover
 from orchestrator.workflow import steps
-from orchestrator.workflow.decisions import hand_over, retry
+from orchestrator.workflow.decisions import cancel, hand_over, retry
 from orchestrator.workflow.runner import tick
 from tests.support.cutting_handover import is_unknown, solved_job, too_late, with_the_saw
 from tests.support.cutting_runs import due_again, let_leases_lapse, player, work_until
@@ -103,6 +104,26 @@ def test_a_file_that_the_saw_takes_while_an_earlier_attempt_is_settled(floor) ->
 
     assert is_unknown(job)
     assert job.open_deliveries == [back.name]
+
+
+def test_a_file_that_the_saw_takes_while_its_job_is_cancelled(floor) -> None:
+    job = with_the_saw(floor)
+    player(floor, only="saw", saw_fault="failed").look()
+    due_again(job)
+    work_until(job, "FAILED")
+    retry(job.pk)
+    (rejected,) = floor.failed.iterdir()
+    back = rejected.rename(floor.inbox / rejected.name)
+
+    def vanish(path: Path, _target: Path) -> Path:
+        path.unlink()
+        raise FileNotFoundError(path)
+
+    with patch.object(Path, "replace", vanish), pytest.raises(ApiError, match=f"the saw has taken {back.name}"):
+        cancel(job.pk)
+
+    job.refresh_from_db()
+    assert job.status == "NEW"
 
 
 def test_what_was_rejected_or_taken_back_is_known(floor) -> None:
