@@ -117,15 +117,16 @@ class OrderBuilder:
         self._missing.setdefault(name, []).append(CellFault(cell, f"{self.path}.{name}", message))
 
     def settle_missing(self) -> None:
-        """Report what is missing: at each cell, or once if it is missing in every part."""
+        """Report what is missing: at each cell, but once for all parts that lack the same."""
         for faults in self._missing.values():
-            first, *others = faults
-            if others and len(faults) == len(self.parts):
+            is_everywhere = len(faults) == len(self.parts)
+            same: dict[str, list[CellFault]] = {}
+            for fault in faults:
+                same.setdefault("" if is_everywhere else fault.cell, []).append(fault)
+            for first, *others in same.values():
                 more = ngettext("So in %(number)s other row.", "So in %(number)s other rows.", len(others))
-                message = f"{first.message} {more % {'number': len(others)}}"
+                message = f"{first.message} {more % {'number': len(others)}}" if others else first.message
                 self.faults.append(CellFault(first.cell, first.field, message))
-            else:
-                self.faults += faults
 
     def is_reported(self, field: str) -> bool:
         name = field.rpartition(".")[2]
@@ -149,11 +150,13 @@ class OrderBuilder:
                 self.source(name, fallback, Origin.FILE_NAME)
 
     def _put_head(self, name: str, value: Any, cell: str, note: str, fault: str) -> None:
-        self.order[name], self.cells[name] = value, cell
+        self.cells[name] = cell
         if fault:
             self.fault(cell, name, fault)
         else:
             self.source(name, value, Origin.CELL, cell, note)
+        if not fault or name != "plate_size":  # it has two sizes, so a text cannot stand in for it
+            self.order[name] = value
 
 
 def is_same(name: str, given: Any, found: Any) -> bool:

@@ -207,10 +207,20 @@ def test_rows_between_parts_may_not_say_what_the_parts_need() -> None:
 
 
 def test_two_different_thicknesses_above_are_not_guessed_between() -> None:
-    found = read_list(["GÖVDE 18MM"], ["ARKALIK 5MM"], [None, 720, 560, 1])
+    parts = [[None, 720, 560, 1]] * 2
+    found = read_list(["GÖVDE 18MM"], ["ARKALIK 5MM"], *parts, ["18MM", 700, 500, 1])
 
-    assert list(faults(found)) == ["A2"]
-    assert "A1, A2" in faults(found)["A2"]
+    assert [fault.cell for fault in found.faults] == ["A2"]
+    assert found.faults[0].message.endswith("differently: A1, A2. So in 1 other row.")
+
+
+def test_a_plate_that_cannot_be_read_is_a_fault_at_its_cell() -> None:
+    found = read_list(["18MM", "Plaka: büyük"], [None, 720, 560, 1])
+    twice = read_list(["18MM", "210*280", "183*366"], [None, 720, 560, 1])
+
+    assert faults(found) == {"B1": "Expected a size such as 210*280 or 2100*2800."}
+    assert list(faults(twice)) == ["C1"]
+    assert "plate_size" not in found.order | twice.order
 
 
 def test_three_sizes_are_a_plate_and_its_thickness() -> None:
