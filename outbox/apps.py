@@ -17,21 +17,17 @@ class OutboxConfig(AppConfig):
         from kilit.lock.pruning import register_prunable  # noqa: PLC0415
         from kilit.problems.tracking import problems_tracked, register_readers  # noqa: PLC0415
         from kilit.workers.doorbells import register_doorbell  # noqa: PLC0415
-        from kilit.workers.metrics import register_oldest, registry  # noqa: PLC0415
         from kilit.workers.sweeps import register_sweep  # noqa: PLC0415
         from outbox import endpoints, log_reader, operations, sending, sweeps  # noqa: PLC0415
         from outbox.alerts import making  # noqa: PLC0415
         from outbox.alerts import sending as alert_sending  # noqa: PLC0415
-        from outbox.metrics import OutboxCollector, oldest_due  # noqa: PLC0415
         from outbox.models import Channel, Endpoint, OutboxMessage  # noqa: PLC0415
-        from outbox.states import MESSAGES  # noqa: PLC0415
 
         register_callback_hosts(endpoints.callback_hosts)
-        registry.register(OutboxCollector())
-        register_oldest(MESSAGES.queue, oldest_due)
         register_encrypted(Endpoint, "encrypted_secret", "previous_secret")
         register_encrypted(Channel, "encrypted_address")
         self.register_texts()
+        self.register_metrics()
         register_queue(operations.QUEUE)
         register_prunable(OutboxMessage, finished=sweeps.finished)
         register_doorbell(log_reader.BELL, is_due=log_reader.is_due, answer=log_reader.read_log)
@@ -51,6 +47,15 @@ class OutboxConfig(AppConfig):
             run=sweeps.prune,
             about=_("Deletes old messages and attempts."),
         )
+
+    @staticmethod
+    def register_metrics() -> None:
+        from kilit.workers.metrics import register_oldest, registry  # noqa: PLC0415
+        from outbox.metrics import OutboxCollector, oldest_due  # noqa: PLC0415
+        from outbox.states import MESSAGES  # noqa: PLC0415
+
+        registry.register(OutboxCollector())
+        register_oldest(MESSAGES.queue, oldest_due)
 
     @staticmethod
     def register_texts() -> None:

@@ -72,11 +72,9 @@ class Diagram:
     def onward(self) -> list[Arrow]:
         return [arrow for arrow in self.arrows if arrow.look == "next"]
 
-    def stepper(self, goal: str, *, without: Collection[str] = ()) -> list[Node]:
-        """Return the states on the shortest way to the goal, and those where the job has been."""
-        verbs = self.table.paths(without=without).get(goal, ())
-        way = {*self.table.initial, *(self.table.moves[verb].target for verb in verbs)}
-        return [node for node in self.nodes if node.look != "ahead" or not goal or node.state in way]
+    def stepper(self, way: Collection[str]) -> list[Node]:
+        """Return the states on the way to success, and those where the job has been."""
+        return [node for node in self.nodes if node.look != "ahead" or not way or node.state in way]
 
     @property
     def title(self) -> str:

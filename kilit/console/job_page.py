@@ -1,6 +1,6 @@
 """The page of one job: its name and state, the error and what to do, the timeline, and facts at the side."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -66,7 +66,7 @@ class JobDescription:
     belongs_to: Callable[[Any], Any] = lambda _row: ""  # a site, a customer
     state_labels: Mapping[Any, "StrOrPromise"] = field(default_factory=dict)
     state_notes: Callable[[Any], Any] = lambda _row: ""  # badges beside the state
-    goal: str = ""  # the state of success, to which the stepper leads
+    way: Collection[str] = ()  # the states from new to success, which the stepper shows
     story: Story = field(default_factory=Story)
     explain_error: Callable[[Any], "StrOrPromise"] = lambda _row: ""
     # The one action that stands out, out of those that apply, by name.
@@ -128,7 +128,7 @@ class JobPageAdmin(ErrorGroupsAdmin):
             "timeline": steps[:STEPS_SHOWN],
             "older": steps[STEPS_SHOWN:],
             "diagram": diagram,
-            "stepper": diagram.stepper(self.description.goal, without=self.failures.states),
+            "stepper": diagram.stepper(self.description.way),
             "blockers": list(self.find_blockers(row, events)),
             "error": self._error(row),
             "holdings": [(label, value) for label, value in self.find_holdings(row) if value],

@@ -10,7 +10,7 @@
 The guard, the database triggers, the operators' buttons, the API's 409 and the diagrams all read this table.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -72,15 +72,15 @@ class Lifecycle:
         lines += [f"    {state} --> [*]" for state in self.states if state in self.terminal()]
         return "\n".join(lines)
 
-    def paths(self, *, without: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
-        """Return for each state a shortest list of verbs that moves a new row to it, not through some states."""
+    def paths(self) -> dict[str, tuple[str, ...]]:
+        """Return for each state a shortest list of verbs that moves a new row to it."""
         paths: dict[str, tuple[str, ...]] = dict.fromkeys(self.initial, ())
         waiting = list(self.initial)
         while waiting:
             here = waiting.pop(0)
             for verb in self.verbs_from(here):
                 there = self.moves[verb].target
-                if there not in paths and there not in without:
+                if there not in paths:
                     paths[there] = (*paths[here], verb)
                     waiting.append(there)
         return paths

@@ -13,7 +13,7 @@ from orchestrator.admin.columns import state_notes
 from orchestrator.admin.first_actions import choose_primary
 from orchestrator.errors import Code
 from orchestrator.models import Job
-from orchestrator.states import JobState
+from orchestrator.states import WORKING, JobState
 
 LABELS = {
     JobState.NEW: _("New"),
@@ -71,7 +71,7 @@ CUTTING_JOB = JobDescription(
     belongs_to=belongs_to,
     state_labels=LABELS,
     state_notes=state_notes,
-    goal=JobState.DONE,
+    way=(*WORKING, JobState.DONE),
     story=STORY,
     explain_error=explain_error,
     choose_primary=choose_primary,

@@ -45,7 +45,7 @@ def belongs_to(row: OutboxMessage) -> SafeString:
 MESSAGE = JobDescription(
     belongs_to=belongs_to,
     state_labels=LABELS,
-    goal=MessageStatus.DELIVERED,
+    way=(MessageStatus.QUEUED, MessageStatus.SENDING, MessageStatus.DELIVERED),
     story=STORY,
     explain_error=lambda row: explain_code(row.error_code),
     copied_fields={"webhook_id": "webhook_id", "job": "object_id"},

@@ -62,7 +62,7 @@ def choose_primary(row: PdfJob, offers: Mapping[str, JobOffer]) -> JobOffer | No
 PDF_JOB = JobDescription(
     belongs_to=belongs_to,
     state_labels=LABELS,
-    goal=PdfStatus.SUCCEEDED,
+    way=(PdfStatus.QUEUED, PdfStatus.RUNNING, PdfStatus.SUCCEEDED),
     story=STORY,
     explain_error=explain_error,
     choose_primary=choose_primary,

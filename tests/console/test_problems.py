@@ -18,7 +18,7 @@ from ociqueue.states import Category
 from orchestrator.models import Job
 from pdfjobs.models import PdfJob
 from tests.support.conversions import new_conversion
-from tests.support.cutting_jobs import CUTTING_JOBS, make_job
+from tests.support.cutting_jobs import make_job
 from tests.support.dashboard import make_conversions, make_site, text_of
 
 pytestmark = pytest.mark.django_db
@@ -199,51 +199,6 @@ def test_jobs_that_wait_long_for_optiplanning_are_a_problem(calm, admin_user, sq
 
     (problem,) = found(admin_user)
     assert problem.title == "1 cutting job waits for OptiPlanning"
-
-
-def test_more_than_five_jobs_on_hold_are_a_problem_of_their_own(calm, admin_user) -> None:
-    for number in range(6):
-        assert "many-on-hold" not in {problem.kind for problem in found(admin_user)}
-        job = make_job(order_id=f"S-{number}")
-        Job.objects.filter(pk=job.pk).move("hold", error_code="E_CRM_NO_MATCH", error_message=f"{number}")
-
-    (problem,) = [problem for problem in found(admin_user) if problem.kind == "many-on-hold"]
-
-    assert (problem.title, problem.count) == ("6 cutting jobs are on HOLD", 6)
-
-
-@pytest.mark.parametrize(
-    ("state", "limit", "title"),
-    [
-        ("OPTI_RUNNING", 20, "OptiPlanning has worked on a job for too long"),
-        ("XML_READY", 5, "The saw does not answer"),
-    ],
-)
-@pytest.mark.usefixtures("calm")
-def test_a_machine_that_takes_longer_than_the_rules_allow_is_a_problem(admin_user, state, limit, title) -> None:
-    column = {"OPTI_RUNNING": "opti_started_at", "XML_READY": "handed_at"}[state]
-    jobs = Job.objects.filter(pk=CUTTING_JOBS.row_in(state).pk)
-    jobs.update(next_run_at=Now(), **{column: Now() - timedelta(minutes=limit - 1)})
-    assert found(admin_user) == []
-
-    jobs.update(**{column: Now() - timedelta(minutes=limit + 1)})
-
-    (problem,) = found(admin_user)
-    assert (problem.title, problem.cause) == (title, f"longer than the {limit} minutes of the rules")
-
-
-def test_a_large_share_of_the_days_orders_on_hold_is_a_problem_for_alerts(calm, admin_client, admin_user) -> None:
-    jobs = [make_job(order_id=f"S-{number}") for number in range(20)]
-    for job in jobs[:2]:
-        Job.objects.filter(pk=job.pk).move("hold", error_code="E_CRM_NO_MATCH", error_message="no")
-
-    (problem,) = [problem for problem in found(admin_user) if problem.kind == "held-share"]
-
-    assert (problem.title, problem.cause) == (
-        "10% of the orders of the last 24 hours are on HOLD",
-        "2 of 20 orders",
-    )
-    assert problem.title not in text_of(admin_client, "/admin/"), "the dashboard lists the jobs by reason"
 
 
 def test_a_full_queue_is_a_problem(calm, admin_user, settings) -> None:

@@ -20,9 +20,7 @@ from kilit.workers import sweeps
 from kilit.workers.models import Heartbeat, Runner, SweepRun
 from ociqueue.models import Receipt, Site
 from ociqueue.states import CIRCUITS, CONVERSIONS, SyncMethod
-from orchestrator.errors import Code, JobError
-from orchestrator.models import Job
-from orchestrator.models.queryset import failure
+from orchestrator.errors import Code
 from orchestrator.states import JOBS
 from outbox.models import Endpoint, LogPosition, OutboxMessage
 from outbox.models.endpoint import OffReason
@@ -30,7 +28,7 @@ from outbox.states import MESSAGES
 from pdfjobs.states import PDF_JOBS
 from tests.support import promtool
 from tests.support.commands import ROOT
-from tests.support.cutting_jobs import CUTTING_JOBS, new_job
+from tests.support.cutting_jobs import job_waits, minutes_ago, orders
 from tests.support.outbox import make_endpoint, make_message
 from tests.support.promql import Scrape, evaluate, selectors
 from tests.support.uploads import received
@@ -145,22 +143,6 @@ def verdict_is_open_since(**span: int) -> None:
     site = Site.objects.create(name="Marmara", sync_method=SyncMethod.DATA_MANAGER)
     received(site)
     Receipt.objects.update(received_at=Now() - timedelta(**span))
-
-
-def minutes_ago(number: int) -> Any:
-    return Now() - timedelta(minutes=number)
-
-
-def job_waits(state: str, **columns: Any) -> None:
-    job = CUTTING_JOBS.row_in(state)
-    Job.objects.filter(pk=job.pk).update(**columns)
-
-
-def orders(number: int, *, held: int, code: Code = Code.CRM_NO_MATCH) -> None:
-    for _ in range(number):
-        new_job()
-    for _ in range(held):
-        new_job().move("hold", **failure(JobError(code, "no")))
 
 
 BAD: dict[str, dict[str, Callable[[], Any]]] = {

@@ -70,8 +70,8 @@ def test_a_states_label_is_beside_its_name_in_timeline_and_diagram(make_person) 
     assert re.search(r"✓ OPTI_DONE</text>\s*<text [^>]+>Optimization finished</text>", page)
 
 
-def test_the_way_of_a_job_leads_past_its_failures(make_person) -> None:
-    """From FAILED an operator may say that it was cut, which is no way to DONE for a new job."""
+def test_the_way_of_a_job_has_every_state_up_to_done(make_person) -> None:
+    """The shortest one would lead through FAILED, where an operator may say that the job was cut."""
     job = make_job()
 
     answer = make_person("viewer").get(f"{LIST}{job.pk}/change/")

@@ -1,5 +1,6 @@
 """Orders and cutting jobs."""
 
+from datetime import timedelta
 from itertools import count
 from typing import Any
 
@@ -126,3 +127,19 @@ CUTTING_JOBS = Specimen(
     },
     before={"confirm_cut": lose_sight, "hand_over": lose_sight},
 )
+
+
+def minutes_ago(number: int) -> Any:
+    return Now() - timedelta(minutes=number)
+
+
+def job_waits(state: str, **columns: Any) -> None:
+    job = CUTTING_JOBS.row_in(state)
+    Job.objects.filter(pk=job.pk).update(**columns)
+
+
+def orders(number: int, *, held: int, code: Code = Code.CRM_NO_MATCH) -> None:
+    for _ in range(number):
+        new_job()
+    for _ in range(held):
+        new_job().move("hold", **failure(JobError(code, "no")))
