@@ -38,6 +38,7 @@ def test_a_second_run_prints_the_same_and_makes_nothing(capsys, settings, tmp_pa
     assert first == second
     assert {"operator", "viewer", "script_site", "api_site", "service"} <= set(first)
     assert [model.objects.count() for model in counted] == made
+    assert not RulesVersion.objects.exists(), "the folders are not the demo's, so the rules are not"
 
 
 def test_each_site_key_opens_its_site(capsys, settings, tmp_path, client) -> None:

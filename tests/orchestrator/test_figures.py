@@ -111,6 +111,17 @@ def test_an_order_without_a_solution_has_an_estimate() -> None:
     assert found.amounts.net == Decimal("1174.65")
 
 
+def test_halves_are_rounded_up_in_quantities_lines_and_vat() -> None:
+    tiny = {"id": "strip", **BODY, "length_cm": 0.45, "width_cm": 10, "quantity": 1, "edge_up": "1mm"}
+    prices = PRICES | {"boardPerM2": {"*": 0}, "edgePerMetre": {"1mm": 9}, "vatPercent": 50}
+    amounts = figures(tiny, prices=prices).amounts
+
+    assert amounts
+    edge = amounts.lines[-1]
+    assert (edge.quantity, edge.amount) == (Decimal("0.005"), Decimal("0.05"))  # 0.0045 m; 0.005 × 9 = 0.045
+    assert (amounts.net, amounts.vat) == (Decimal("0.05"), Decimal("0.03"))  # 0.05 × 0.5 = 0.025
+
+
 @pytest.mark.parametrize(
     ("changes", "solution", "missing"),
     [
