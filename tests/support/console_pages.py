@@ -8,6 +8,8 @@ from ociqueue.models import Circuit, Conversion, Site
 from orchestrator.models import Job
 from outbox.models import OutboxMessage
 from pdfjobs.models import PdfJob
+from tests.support.drafts import IMPORT, NEW
+from tests.support.drafts import LIST as DRAFTS
 
 
 @dataclass
@@ -46,6 +48,9 @@ def places(house: House) -> dict[str, str]:
         "pdf-job": f"/admin/pdfjobs/pdfjob/{house.broken.pk}/change/",
         "cutting-jobs": "/admin/orchestrator/job/",
         "cutting-job": f"/admin/orchestrator/job/{house.held.pk}/change/",
+        "drafts": DRAFTS,
+        "new-order": NEW,
+        "import-sheet": IMPORT,
         "customers": "/admin/orchestrator/customer/",
         "rules": "/admin/orchestrator/rulesversion/",
         "preflight": "/admin/orchestrator/job/preflight/",
