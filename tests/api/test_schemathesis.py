@@ -186,6 +186,7 @@ def test_every_example_is_accepted(world: dict[str, Any], path: str, example: di
         row = adjustable(world)
         body["adjustments"] = [item | ({"id": row} if "id" in item else {}) for item in example["adjustments"]]
     address = path.replace("{id}", ids_of(world, path)[0]).replace("{job_id}", world["pdfs"][0])
+    address = address.replace("{kind}", "labels")
 
     answer = send(Client(headers=headers_for(world, path)), address, body)
 
