@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 
 from orchestrator.schemas.orders import plain
 from orchestrator.sheets.grid import Grid, Unreadable, Value, coordinate
-from orchestrator.sheets.head import MILLIMETRES, THICKNESS, is_headings, read_head, shown
-from orchestrator.sheets.headings import read_heading
+from orchestrator.sheets.head import MILLIMETRES, ROWS, THICKNESS, is_headings, read_head, shown
+from orchestrator.sheets.headings import read_heading, read_label
 from orchestrator.sheets.order_builder import OrderBuilder, is_number
 from orchestrator.sheets.part_reader import PartReader, read_part_type
 from orchestrator.sheets.sheet_order import Origin
@@ -33,11 +33,25 @@ NUMBER_AT_END = re.compile(r"\b([0-9]{1,2}(?:[.,][0-9]{1,2})?)$")
 
 
 def find_start(grid: Grid) -> int | None:
-    """Return the first row where B, C and D are numbers."""
-    return next((row for row in grid.numbered_rows() if all(is_number(grid.find(row, c)) for c in SIZES)), None)
+    """Return the first row where B, C and D are numbers, or one right above it where only one of them is missing."""
+    start = next((row for row in grid.numbered_rows() if all(is_number(grid.find(row, c)) for c in SIZES)), None)
+    while start and _lacks_one(grid, start - 1):
+        start -= 1
+    return start
+
+
+def _lacks_one(grid: Grid, row: int) -> bool:
+    values = [grid.find(row, column) for column in SIZES]
+    first = grid.find(row, FIRST)
+    if is_headings(grid, row) or (isinstance(first, str) and read_label(first)[0]):
+        return False
+    return sum(map(is_number, values)) == len(SIZES) - 1
 
 
 def read_parts(builder: OrderBuilder, start: int) -> None:
+    for row in builder.grid.numbered_rows():
+        if ROWS < row < start and not is_headings(builder.grid, row):
+            builder.skip(row)
     rows = [row for row in builder.grid.numbered_rows() if row >= start]
     parts = [row for row in rows if _is_part(builder, row)]
     for row in sorted({*rows}.difference(parts)):
@@ -118,12 +132,17 @@ class ListReader(PartReader):
         size = THICKNESS.search(value) or (kind and NUMBER_AT_END.search(value))
         if size:
             self.thickness(part, size[1], cell)
+        if size and not kind:
+            self.builder.source("thickness_mm", size[1], Origin.CELL, cell, value)
         return (None if kind and len(value.split()) <= 1 + 2 * bool(size) else value), cell
 
     def _thickness_alone(self, part: dict[str, Any], value: Value | None, cell: str) -> None:
         """Read a cell with nothing but a thickness; without a unit it may be a count of rows."""
         has_unit = isinstance(value, str) and MILLIMETRES.search(value)
-        if value is None or (self.counts and not has_unit):
+        if value is None:
+            return
+        if self.counts and not has_unit:
+            self.builder.source("not read", "", Origin.CELL, coordinate(1, FIRST).rstrip("1"), _("row numbers"))
             return
         self.thickness(part, value, cell)
         rules = self.builder.rules

@@ -46,7 +46,8 @@ class OrderBuilder:
         self.faults.append(CellFault(cell, field, message))
 
     def source(self, field: str, value: Any, origin: Origin, cell: str = "", note: str = "") -> None:
-        if field != "not read" or len(self._sources) < MOST_SOURCES:
+        # Of these there may be one for each row.
+        if field not in ("not read", "thickness_mm") or len(self._sources) < MOST_SOURCES:
             self._sources[Source(field, shown(value)[:LONGEST_SHOWN], origin, cell, note)] = None
 
     def at(self, row: int, column: int, *, across: bool = False) -> tuple[Value | None, str]:

@@ -13,6 +13,19 @@ from tests.support.cutting_rules import rules_with
 
 NAME = "mutfak-12.xlsx"
 GIVEN = SheetDefaults(customer_phone="0555 123 45 67", material_code="MAT-01", color="Beyaz", edge="1mm")
+KITCHEN = [
+    ["MUTFAK DOLABI 18MM"],
+    ["RENK:", "Antrasit", "210*280"],
+    ["BANT: 0.40mm", None, "MALZEME: MAT-07"],
+    ["Tel:", 5551234567],
+    ["KALINLIK", "BOY", "EN", "ADET", "SU", "U1", "U2", "K1", "K2", "DELİK", None, "NOT"],
+    [None, 720, 560.5, 2, 1, "x", "yok", None, "1MM", "D1", "D2", "yan"],
+    [],
+    ["ARKALIK 5MM", "700,5", "500", 1],
+    ["raf", 564, 300, 4, 0, 1, 0, "HAYIR", False],
+    ["TOPLAM", None, None, 7],
+    ["Teşekkürler"],
+]
 
 
 def xlsx(*rows: Sequence[Any], merged: Sequence[str] = (), **more: Sequence[Sequence[Any]]) -> bytes:

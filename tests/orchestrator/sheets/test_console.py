@@ -7,8 +7,7 @@ from orchestrator.admin.sheet_import import ORIGINS
 from orchestrator.models import Job, OrderDraft
 from orchestrator.sheets.sheet_order import Origin
 from orchestrator.sheets.template import template_csv
-from tests.orchestrator.sheets.test_lists import KITCHEN
-from tests.support.order_sheets import xlsx
+from tests.support.order_sheets import KITCHEN, xlsx
 
 pytestmark = pytest.mark.django_db
 

@@ -3,22 +3,7 @@
 from datetime import datetime
 from decimal import Decimal
 
-from tests.support.order_sheets import faults, origin, part, read_list
-
-HEADINGS = ["KALINLIK", "BOY", "EN", "ADET", "SU", "U1", "U2", "K1", "K2", "DELİK", None, "NOT"]
-KITCHEN = [
-    ["MUTFAK DOLABI 18MM"],
-    ["RENK:", "Antrasit", "210*280"],
-    ["BANT: 0.40mm", None, "MALZEME: MAT-07"],
-    ["Tel:", 5551234567],
-    HEADINGS,
-    [None, 720, 560.5, 2, 1, "x", "yok", None, "1MM", "D1", "D2", "yan"],
-    [],
-    ["ARKALIK 5MM", "700,5", "500", 1],
-    ["raf", 564, 300, 4, 0, 1, 0, "HAYIR", False],
-    ["TOPLAM", None, None, 7],
-    ["Teşekkürler"],
-]
+from tests.support.order_sheets import KITCHEN, faults, origin, part, read_list
 
 
 def test_a_list_is_read_as_a_person_reads_it() -> None:
@@ -139,6 +124,23 @@ def test_sizes_may_be_followed_by_their_unit() -> None:
     assert faults(found) == {"B3": "Not a number."}
 
 
+def test_a_first_part_that_lacks_a_size_is_a_part_too() -> None:
+    found = read_list(
+        ["18MM"], ["Tel", 5551234567, None, 7], [], [None, 720, None, 2], ["raf", "x", 300, 1], [None, 1, 2, 3]
+    )
+
+    assert faults(found) == {"C4": "This cell is empty.", "B5": "Not a number."}
+    assert [each["id"] for each in found.order["parts"]] == ["4", "5", "6"]
+
+
+def test_rows_after_the_tenth_say_nothing_about_the_order() -> None:
+    found = read_list(*[["."]] * 10, ["RENK: Ceviz"], ["5MM fitil kanalı", 720, 560, 1])
+
+    assert part(found)["color"] == "Beyaz"
+    assert origin(found, "not read") == [("RENK: Ceviz", "A11")]
+    assert origin(found, "thickness_mm") == [("5", "A12")]  # of a note: shown, so that it can be corrected
+
+
 def test_labels_need_no_colon() -> None:
     found = read_list(["MALZEME", "MAT-07", "RENK", "Ceviz"], ["18MM"], [None, 720, 560, 1], material_code="", color="")
 
@@ -151,6 +153,7 @@ def test_a_heading_that_contradicts_the_columns_is_a_fault() -> None:
 
     assert list(faults(found)) == ["B2", "C2"]
     assert part(found)["thickness_mm"] == 18  # column A only counts the rows
+    assert origin(found, "not read") == [("", "A")]
 
 
 def test_what_is_missing_is_said_once_with_where_it_could_stand() -> None:
