@@ -132,7 +132,7 @@ class JobAdmin(SendAgainMixin, FiguresExportMixin, PriorityAdmin, PausableQueueA
     list_display = columns.COLUMNS
     list_select_related = ["customer"]
     search_help_text = gettext_lazy("Order id, phone or customer: the first letters are enough")
-    actions_list = ["error_groups", "preflight", "dead_letters", "figures_file", "pause_queue"]
+    actions_list = ["error_groups", "preflight", "dead_letters", "pause_queue"]
     list_before_template = "admin/orchestrator/job_list.html"
     more_template = "admin/orchestrator/job.html"
     fieldsets = columns.FIELDSETS

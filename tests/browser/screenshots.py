@@ -57,6 +57,7 @@ SHOTS = [
     Shot("cutting-plan", "/admin/orchestrator/job/?status=DONE", click=FIRST_ROW, shows=".kilit-figures"),
     Shot("order", DRAFTS, click="text=DEMO-1007"),
     Shot("order-import", DRAFTS, click="text=DEMO-1008", then="text=Check the order"),
+    Shot("figures", "/admin/orchestrator/job/?status=DONE", click=FIRST_ROW, shows="#figures-title"),
     Shot("rules", "/admin/orchestrator/rulesversion/", role="admin"),
     Shot("activity", "/admin/lock/activity/?kind=action", role="admin"),
     Shot("cutting-jobs-turkish", "/admin/orchestrator/job/", language="tr"),
