@@ -31,7 +31,7 @@ def present_warning(job: Job) -> JobWarning | None:
 
 def present_job_detail(job: Job) -> dict[str, Any]:
     solution = job.solution if job.xml_sha256 else None
-    audit = [present(event, AuditLine) for event in Event.objects.history(job)]
+    audit = [present(event, AuditLine, job_id=str(job.pk)) for event in Event.objects.history(job)]
     figures = figures_of(job)
     return present_job(job, JobWhole, solution=solution, figures=figures and to_json(figures), audit=audit)
 

@@ -97,6 +97,7 @@ class AuditLine(TypedDict):
     """What happened to a job, who did it, and why."""
 
     id: int
+    job_id: Id
     event_type: str
     from_state: JobState | None
     to_state: JobState | None

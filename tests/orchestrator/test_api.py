@@ -175,7 +175,8 @@ def test_a_job_is_shown_with_its_audit_and_its_order(api) -> None:
     body = api.get(f"jobs/{job.pk}").json()["job"]
 
     assert [event["event_type"] for event in body["audit"]] == ["JOB_CREATED"]
-    assert set(body["audit"][0]) >= {"actor", "message", "details", "created_at"}
+    assert set(body["audit"][0]) >= {"id", "actor", "message", "details", "created_at"}
+    assert [event["job_id"] for event in body["audit"]] == [body["id"]], "as the source document has it"
     assert body["payload"]["parts"][0]["id"] == "g1"
 
 
