@@ -81,7 +81,7 @@ MÜŞTERİ: Deniz Mutfak;TELEFON: 0533 444 55 66;RENK: Gümüş;MALZEME: MDF-18-
 ARKALIK 5;715;590;1;0
 """
 
-# As rules.json has them, so that the demo's jobs have amounts.
+# As rules.json has them, so that the demo's jobs have amounts and offers.
 PRICES = """\
   "prices": {
     "currency": "TRY",
@@ -91,7 +91,8 @@ PRICES = """\
     "perCut": 1.5,
     "perMachineMinute": 20,
     "wastePercent": 15
-  }
+  },
+  "company": {"name": "Kilit Ebatlama (demo)", "address": "Organize Sanayi Bölgesi 5. Cadde 12, Bursa"}
 """
 
 

@@ -117,9 +117,9 @@ def address(job: Job, kind: PaperKind) -> str:
 
 def print_paper(request: HttpRequest, job_id: UUID, kind: str) -> HttpResponse:
     """Request a paper and lead to it. If it is too large for a document, or only asked for, ask for a range."""
-    job = get_object_or_404(Job.objects.select_related("customer"), pk=job_id)
     if not may_print(request.user):
         raise PermissionDenied
+    job = get_object_or_404(Job.objects.select_related("customer"), pk=job_id)
     if kind not in KINDS or kind not in settings.PDF_TEMPLATES:
         raise Http404
     is_range = "first" in request.POST

@@ -9,6 +9,8 @@ from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
+from config.papers.messages import PaperRequest
+from config.papers.printing import paper_request
 from kilit.access.models import ApiKey
 from kilit.access.roles import Role, role_of
 from ociqueue.demo import DEMO_ACCOUNT
@@ -85,10 +87,12 @@ def test_the_demos_jobs_have_amounts_and_the_shipped_rules_no_prices(capsys, set
     demo(capsys, settings, tmp_path)
     demo(capsys, settings, tmp_path)
 
-    figures = figures_of(Job.objects.get(order_id="DEMO-1001"))
+    job = Job.objects.get(order_id="DEMO-1001")
+    figures = figures_of(job)
     assert figures
     assert figures.amounts
     assert figures.amounts.missing == ()
+    assert paper_request(job, "offer", PaperRequest()).variables["lines"]
     assert RulesVersion.objects.filter(actor="demo").count() == 1
     assert read_rules(SHIPPED.read_bytes()).prices is None
 
