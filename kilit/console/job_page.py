@@ -38,6 +38,7 @@ class JobOffer:
     is_done_at_once: bool = False
     is_dangerous: bool = False
     form: forms.Form | None = None  # the primary's is shown where the page says what to do
+    is_answer: bool = False  # one of several to a question, of equal rank: shown where the page asks it
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,8 @@ class JobPageAdmin(ErrorGroupsAdmin):
         context = {
             "original": row,
             "primary": primary,
-            "offers": [offer for offer in offers.values() if offer is not primary],
+            "answers": [offer for offer in offers.values() if offer.is_answer],
+            "offers": [offer for offer in offers.values() if offer is not primary and not offer.is_answer],
             "filters": request.GET.get(LIST_FILTERS, ""),
             "list_href": self.back_address([], filters=request.GET.get(LIST_FILTERS, "")),
             "facts": list(self._sections(request, row)),

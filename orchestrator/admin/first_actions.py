@@ -38,16 +38,21 @@ def with_first(job: Job, offers: Offers, user: User | AnonymousUser) -> Offers:
     """Return a job's offers, and the one that its error needs before all others."""
     if job.status not in FAILING or not offers:
         return offers or _send_again(job)
+    if job.error_code == Code.HANDOVER_UNKNOWN:
+        return {name: replace(offer, is_answer=True) for name, offer in offers.items()}
     if job.error_code in RULE_CODES and {"approve", "retry"} & offers.keys():
         return _rules(job) | offers
-    if job.status == JobState.HOLD:
-        match job.error_code:
-            case Code.CRM_NO_MATCH if user.has_perm("orchestrator.operate_customer"):
-                return _customer(job) | offers
-            case Code.TEMPLATE_INVALID:
-                return _template() | offers
-            case Code.OPERATOR_TRIGGER_REQUIRED:
-                return offers | {"approve": replace(offers["approve"], title=_("I have started OptiPlanning"))}
+    return _of_held(job, offers, user) if job.status == JobState.HOLD else offers
+
+
+def _of_held(job: Job, offers: Offers, user: User | AnonymousUser) -> Offers:
+    match job.error_code:
+        case Code.CRM_NO_MATCH if user.has_perm("orchestrator.operate_customer"):
+            return _customer(job) | offers
+        case Code.TEMPLATE_INVALID:
+            return _template() | offers
+        case Code.OPERATOR_TRIGGER_REQUIRED:
+            return offers | {"approve": replace(offers["approve"], title=_("I have started OptiPlanning"))}
     return offers
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kilit.console import failure_rates
 from kilit.lock.models import Count, ErrorGroup
 from kilit.problems.registry import find_problems
+from orchestrator.admin.panel import CuttingPanel
 from orchestrator.errors import Code, JobError
 from orchestrator.models import Job
 from orchestrator.models.queryset import failure
@@ -21,7 +21,7 @@ def cancelled(number: int = 0) -> Job:
 
 
 def test_cancelled_jobs_are_not_in_failure_rates(admin_user, monkeypatch) -> None:
-    monkeypatch.setattr(failure_rates, "FEWEST_ENDED", 1)
+    monkeypatch.setattr(CuttingPanel, "fewest_ended", 1)
     for number in range(3):
         cancelled(number)
 

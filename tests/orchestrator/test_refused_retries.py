@@ -30,7 +30,7 @@ def page_of(client, job: Job):
 
 
 def offers(page) -> set[str]:
-    shown = page.context["offers"] + [page.context["primary"]] * bool(page.context["primary"])
+    shown = page.context["offers"] + page.context["answers"] + [page.context["primary"]] * bool(page.context["primary"])
     return {str(offer.title) for offer in shown}
 
 
@@ -65,6 +65,7 @@ def test_only_what_cannot_be_retried_is_sent_again(make_person, api) -> None:
     operator, viewer = make_person("operator"), make_person("viewer", "vera")
     retryable, unknown = failed(Code.OPTI_XML_TIMEOUT), failed(Code.UNKNOWN, order_id="S-2")
     lose_sight(unknown)
+    Job.objects.filter(pk=unknown.pk).update(retry_count=3)
     cut = failed(Code.XML_INVALID, order_id="S-3")
     cut.solution_files.create(name="a.xml", content=b"", acknowledged_as="a.xml")
 
@@ -97,6 +98,7 @@ def test_a_job_of_unknown_handover_offers_exactly_the_two_answers(make_person) -
     shown = page_of(operator, job)
 
     assert offers(shown) == {"It was cut", "Hand it over again"}
+    assert [str(offer.title) for offer in shown.context["answers"]] == ["It was cut", "Hand it over again"]
     assert "Ask at the saw" in sentences(shown)
     assert "x.xml" in shown.text
     asked = operator.get(f"{LIST}{job.pk}/hand-over/").text
