@@ -90,9 +90,10 @@ def _read_headings(builder: OrderBuilder, start: int) -> tuple[dict[str, str], b
             if column == FIRST:
                 counts = counts or field == "id"
             elif field and fields.get(column, field) != field:
-                message = _("In a list, column %(column)s is %(expected)s, but the heading says %(heading)s.")
-                values = {"column": coordinate(row, column), "expected": fields[column], "heading": value}
-                builder.fault(coordinate(row, column), "parts", message % values)
+                message = _(
+                    "Lists have length, width, pieces, grain and edges in B to I; this heading says %(heading)s."
+                )
+                builder.fault(coordinate(row, column), "parts", message % {"heading": value})
             elif field in units and unit == "cm":
                 units[field] = unit
                 builder.source(field, value, Origin.CELL, coordinate(row, column), _("in centimetres"))
