@@ -31,9 +31,10 @@ class RuleSection:
 
 
 def sections(rules: Rules, missing: list[MissingRule]) -> list[RuleSection]:
+    described = {**_of_parts(rules), **_of_runs(rules), **_of_prices(rules), **_of_offers(rules)}
     return [
         RuleSection(name, title, values, [entry_text(each) for each in missing if each.section == name])
-        for name, (title, values) in {**_of_parts(rules), **_of_runs(rules), **_of_prices(rules)}.items()
+        for name, (title, values) in described.items()
     ]
 
 
@@ -105,6 +106,11 @@ def _of_prices(rules: Rules) -> dict[str, tuple[str, list[str]]]:
     if prices.waste_percent is not None:
         values.append(_("waste in estimates: %(percent)s %%") % {"percent": plain(prices.waste_percent)})
     return {"prices": (_("Prices without VAT"), values)}
+
+
+def _of_offers(rules: Rules) -> dict[str, tuple[str, list[str]]]:
+    company = rules.company
+    return {"company": (_("Offer"), [company.name, company.address])} if company else {}
 
 
 def _price(price: Decimal, prices: Prices) -> str:

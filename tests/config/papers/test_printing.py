@@ -151,3 +151,11 @@ def test_what_cannot_be_printed_is_refused(make_api, path: str, body: Any, statu
 
 def test_a_viewers_key_cannot_print(make_api, worker_lives) -> None:
     assert make_api("viewer").post(f"jobs/{make_job().pk}/papers/labels").status_code == 403
+
+
+def test_the_page_of_the_rules_shows_who_sells(make_person, rules) -> None:
+    rules(company=COMPANY)
+
+    shown = make_person("viewer").get(reverse("admin:orchestrator_rulesversion_changelist"))
+
+    assert COMPANY["address"] in shown.content.decode()
