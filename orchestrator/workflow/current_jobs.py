@@ -27,7 +27,7 @@ def working_on(job: Job) -> Iterator[None]:
     try:
         yield
     finally:
-        del _by_thread[thread]
+        _by_thread.pop(thread, None)  # a tick within a tick has removed it
 
 
 def current_jobs() -> list[CurrentJob]:
