@@ -45,7 +45,7 @@ class Story:
     ) -> list["TimelineStep"]:
         """Return the steps of a timeline that is given oldest first, newest first; `labels` are those of states."""
         steps = [self._step(event, before, failures) for before, event in pairwise([None, *events]) if event]
-        return [replace(step, state_label=(labels or {}).get(step.state, "")) for step in steps[::-1]]
+        return [replace(step, state_label=_label(step.state, labels or {})) for step in steps[::-1]]
 
     def who(self, actor: str) -> str:
         if person := person_of(actor):
@@ -109,6 +109,12 @@ class TimelineStep:
         moved = f"{event.from_state} → {event.to_state}".removeprefix(" → ")
         recorded = {"event": event.event_type, "state": moved, "actor": event.actor, **event.details}
         return [(name, _joined(value)) for name, value in recorded.items() if value not in (None, "", [], {})]
+
+
+def _label(state: str, labels: Sentences) -> str:
+    """Return what people call a state, unless it is the name itself."""
+    label = str(labels.get(state, ""))
+    return "" if label.lower() == state.lower() else label
 
 
 def _joined(value: Any) -> Any:

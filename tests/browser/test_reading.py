@@ -33,9 +33,9 @@ CONVERSION = r"""
         - paragraph: "Failed, as reported by demo New state: FAILED"
         - text: "UPLOAD_EXCEPTION: Bulk upload is not available right now."
       - listitem:
-        - paragraph: "Claimed by demo · attempt 1 New state: PROCESSING"
+        - paragraph: "Claimed by demo · attempt 1 New state: PROCESSING · Being sent"
       - listitem:
-        - paragraph: "Added by demo New state: QUEUED"
+        - paragraph: "Added by demo New state: QUEUED · Waiting"
   - complementary "Facts"
 """
 HELD = """
@@ -52,7 +52,7 @@ HELD = """
   - region "Timeline":
     - list:
       - listitem:
-        - paragraph: "Held until an operator approves New state: HOLD"
+        - paragraph: "Held until an operator approves New state: HOLD · Needs approval"
       - listitem:
         - paragraph: "Ordered by demo New state: NEW"
 """
