@@ -85,7 +85,8 @@ def send_draft(pk: UUID, rules: Rules) -> tuple[Job, bool]:
     The draft's row is locked until the job is stored: a second click waits here and finds the job. Two drafts of the
     same order are the same job by its hash.
     """
-    draft = OrderDraft.objects.select_for_update(of=("self",)).select_related("job").get(pk=pk)
+    # Not joined with the job: after the wait the draft's row is read again, but a joined row is not.
+    draft = OrderDraft.objects.select_for_update().get(pk=pk)
     if draft.job:
         return draft.job, True
     typed = TypedOrder(draft.content)
