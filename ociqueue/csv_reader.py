@@ -190,8 +190,10 @@ def _read_header(text: str) -> tuple[str, list[str]]:
 def _check_header(
     names: list[str], *, known: Sequence[str], required: Collection[str], one_of: Collection[str]
 ) -> None:
+    if not set(names) & set(known):
+        # A conversion in place of the header; it may be of a person, so it is not shown.
+        raise CsvError(_("The first line does not name the columns; expected %(known)s.") % {"known": ", ".join(known)})
     if unknown := [name or "(empty)" for name in names if name not in known]:
-        # In a file without a header these are the cells of its first line.
         columns = [identifiers.HIDDEN if identifiers.is_personal(name) else name for name in unknown]
         context = {"columns": ", ".join(columns)[:200], "known": ", ".join(known)}
         raise CsvError(_("Unknown columns: %(columns)s; expected %(known)s.") % context)
