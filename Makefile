@@ -8,7 +8,7 @@ BIN := .venv/bin
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help up up-google down test quick durations fuzz lint quick-lint mypy pytest fmt messages screenshots bench bench-full chaos load lock
+.PHONY: help up up-google down test quick durations fuzz lint quick-lint compiled-tests mypy pytest fmt messages screenshots bench bench-full chaos load lock
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,10 +22,16 @@ up-google: .venv/runtime ## The same, with simulated Google servers for the demo
 down: ## Stop everything `make up` started, including the embedded PostgreSQL
 	@test ! -x $(BIN)/python || $(BIN)/python manage.py down
 
-test: quick-lint ## Check formatting, types and imports, and run all tests
+test: .venv/dev ## Check formatting, types and imports, and run all tests
+	@$(MAKE) --no-print-directory --jobs 2 quick-lint compiled-tests
 	@$(BIN)/python manage.py browser
 	@# mypy uses one core for half a minute: it runs beside the tests, and prints what it finds as soon as it is done.
 	@$(MAKE) --no-print-directory --jobs 2 mypy pytest
+
+compiled-tests: .venv/dev
+	@# Each of the processes below would compile all the tests for itself; one does it while the linters run,
+	@# and what is wrong with a test is reported there.
+	@$(BIN)/python -m pytest --collect-only --quiet --quiet > /dev/null 2>&1 || true
 
 pytest: .venv/dev
 	@# Three on two cores: many tests wait for processes that they started.

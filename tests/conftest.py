@@ -18,6 +18,7 @@ from tests.support import api_conformance, durations, examples, quick
 from tests.support.waiting import PATIENCE
 
 examples.register_profiles()
+gc.disable()  # until all tests are collected
 
 # Made by migrations, so a flush between tests must leave them.
 KEPT = {"auth_group", "auth_permission", "auth_group_permissions", "django_content_type"}
@@ -38,9 +39,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Let the garbage collector skip what has been loaded, and look less often at what tests make."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+    gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

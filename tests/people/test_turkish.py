@@ -9,7 +9,7 @@ from django.test import Client
 
 from kilit.access.models import DenialCode, DeniedRequest
 from ociqueue.models import Conversion, Site
-from tests.support.admin_addresses import addresses, one_of_each
+from tests.support.admin_addresses import ANSWERS, addresses, one_of_each
 from tests.support.commands import ROOT
 from tests.support.page_texts import read
 
@@ -42,8 +42,11 @@ def pages(demo, client_of) -> Iterator[tuple[str, str]]:
 
     def opened() -> Iterator[tuple[str, str]]:
         for page in addresses(rows):
-            answer = client.get(page.path) if page.name != "logout" else None
-            if answer and answer.status_code == 200 and answer["Content-Type"].startswith("text/html"):
+            if page.name == "logout":
+                continue
+            answer = client.get(page.path)
+            assert answer.status_code in ANSWERS, page
+            if answer.status_code == 200 and answer["Content-Type"].startswith("text/html"):
                 yield page.path, answer.content.decode()
 
     return opened()

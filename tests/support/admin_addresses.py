@@ -25,6 +25,9 @@ NOT_COMPARED = {
     "ratewindow",
 }
 
+# Anything else is an error of ours.
+ANSWERS = {200, 204, 302, 400, 403, 404, 405}
+
 
 @dataclass(frozen=True)
 class Address:

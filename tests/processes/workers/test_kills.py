@@ -40,7 +40,6 @@ VICTIMS: dict[str, Callable[[Workers], list[psutil.Process]]] = {
     "sentinel": lambda workers: [workers.sentinel],
     "pusher": lambda workers: workers.titled("pusher"),
     "monitor": lambda workers: workers.titled("monitor"),
-    "an idle worker": lambda workers: workers.titled("idle")[:1],
     "all idle workers": lambda workers: workers.titled("idle"),
     "the whole cluster": lambda workers: [*workers.cluster.children(recursive=True), workers.cluster],
 }
