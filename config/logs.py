@@ -1,4 +1,4 @@
-"""Logging: one JSON object per line, with request id and actor, without secrets or personal data."""
+"""Logging: one JSON object per line, with request id, trace and actor, without secrets or personal data."""
 
 import logging
 import re
@@ -10,6 +10,7 @@ from pythonjsonlogger.json import JsonFormatter as BaseFormatter
 
 from kilit.api.request_id import request_id
 from kilit.lock.audit import current_context
+from kilit.trace import current_trace
 
 # What must never be logged, even by a library: keys, tokens, links to a PDF, passwords in URLs, and PostgreSQL's DETAIL
 # lines, which quote whole rows.
@@ -26,6 +27,8 @@ class ContextFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         record.request_id = request_id.get()
         record.actor = current_context().actor
+        trace = current_trace()
+        record.trace_id, record.span_id = (trace.trace_id, trace.span_id) if trace else ("", "")
         return True
 
 
@@ -40,7 +43,7 @@ class RedactingFilter(logging.Filter):
 class JsonFormatter(BaseFormatter):
     def __init__(self) -> None:
         super().__init__(
-            "{asctime}{levelname}{name}{message}{request_id}{actor}",
+            "{asctime}{levelname}{name}{message}{request_id}{trace_id}{span_id}{actor}",
             style="{",
             rename_fields={"asctime": "time", "levelname": "level", "name": "logger"},
             json_ensure_ascii=False,

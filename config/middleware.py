@@ -1,4 +1,4 @@
-"""Middleware: request ids and the request log, health endpoints, and malformed requests."""
+"""Middleware: request ids, traces and the request log, health endpoints, and malformed requests."""
 
 import logging
 import re
@@ -13,6 +13,8 @@ from kilit.api.errors import error_body
 from kilit.api.probes import PROBES
 from kilit.api.request_id import request_id
 from kilit.lock.audit import acting_as
+from kilit.lock.outages import one_request
+from kilit.trace import HEADER, request_trace
 
 logger = logging.getLogger("kilit.request")
 
@@ -27,8 +29,8 @@ class RequestLogMiddleware(Middleware):
         token = request_id.set(given if VALID_REQUEST_ID.fullmatch(given) else uuid4().hex)
         start = time.perf_counter()
         try:
-            # Threads are reused: the actor of one request must not be the actor of the next.
-            with acting_as("anonymous"):
+            # Threads are reused: what one request did must not count for the next.
+            with acting_as("anonymous"), one_request(), request_trace(request.headers.get(HEADER, "")):
                 response = self.get_response(request)
                 if request.path not in PROBES:
                     milliseconds = round((time.perf_counter() - start) * 1000, 1)
