@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from django.db import connection, connections
 
 from kilit.lock.text import strip_control_chars
+from kilit.trace import current_trace
 
 PEOPLE = ("operator", "admin", "viewer", "user")  # the name follows the role
 
@@ -74,16 +75,17 @@ def _leave_out(value: str) -> None:
 
 
 def set_audit_context(*, verb: str, using: str) -> None:
-    """Pass actor, reason and verb to the recorder for the rest of this transaction.
+    """Pass actor, reason, verb and the caller's trace to the recorder for the rest of this transaction.
 
     The verb is for the next statement only: the recorder clears it, so that a later UPDATE in the same transaction is
     not recorded under it.
     """
-    context = current_context()
+    context, trace = current_context(), current_trace()
     values = [strip_control_chars(value) for value in (context.actor, context.reason, verb)]
+    values.append(str(trace) if trace and trace.is_callers else "")
     with connections[using].cursor() as cursor:
         cursor.execute(
             "SELECT set_config('kilit.actor', %s, true), set_config('kilit.reason', %s, true),"
-            " set_config('kilit.verb', %s, true)",
+            " set_config('kilit.verb', %s, true), set_config('kilit.trace', %s, true)",
             values,
         )
