@@ -1,6 +1,6 @@
 """The export for a site's script: exactly the rows that its request claimed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -18,14 +18,16 @@ COLUMNS = (
     *("id", "order_id", *Conversion.CLICK_IDS, "action", "conversion_time", "value", "currency"),
     *("consent_ad_user_data", "consent_ad_personalization", "hashed_email", "hashed_phone"),
 )
+# Each claim counts an attempt, and the count never goes down: it is the number of the claim.
+CLAIM = "attempt_count"
 NO_CONSENT = Conversion.Consent.UNSPECIFIED.value
 
 
 def claim_items(site: Site, *, limit: int) -> list[Item]:
     zone = site.zone  # before the claim: an error here must not leave rows claimed
-    claimed = Conversion.objects.for_site(site).claim_values(*COLUMNS, limit=limit)
+    claimed = Conversion.objects.claim_values(site, *COLUMNS, CLAIM, limit=limit)
     site.note_export()
-    return [item(row, zone) for row in claimed]
+    return [item(row, zone, claim) for *row, claim in claimed]
 
 
 def preview(site: Site, *, limit: int) -> dict[str, Any]:
@@ -39,7 +41,7 @@ def preview(site: Site, *, limit: int) -> dict[str, Any]:
     )
     skipped = waits["later"] + waits["over_cap"]
     return {
-        "siteId": site.public_id,
+        "siteId": str(site.pk),
         "items": [item(row, site.zone) for row in due],
         "counts": {"queued": waits["all"] - skipped, "skipped": skipped},
         "warnings": list(_warnings(site, later=waits["later"], over_cap=waits["over_cap"])),
@@ -55,7 +57,7 @@ def _warnings(site: Site, *, later: int, over_cap: int) -> Iterator[str]:
         yield f"The site is paused: {site.pause_reason}"
 
 
-def item(row: tuple[Any, ...], zone: ZoneInfo) -> Item:
+def item(row: Sequence[Any], zone: ZoneInfo, claim: int | None = None) -> Item:
     pk, order_id, gclid, wbraid, gbraid, action, time, value, currency, user_data, personalization, email, phone = row
     found: Item = {
         "id": f"{PREFIX}{pk}",
@@ -68,6 +70,8 @@ def item(row: tuple[Any, ...], zone: ZoneInfo) -> Item:
         "conversionValue": float(value),
         "conversionCurrency": currency,
     }
+    if claim is not None:
+        found["claim"] = claim
     if user_data != NO_CONSENT:
         found["consentAdUserData"] = user_data
     if personalization != NO_CONSENT:

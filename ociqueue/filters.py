@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -19,14 +19,14 @@ from kilit.bulk.filters import (
     state_filter,
 )
 from kilit.bulk.item_filter import BulkFilter
-from kilit.bulk.search import PrefixSearch, by
+from kilit.bulk.search import Condition, PrefixSearch, by
 from kilit.lock.failures import Failures
 from kilit.lock.identity import first_at
 from kilit.lock.prefixes import begins_with
 from kilit.postgres.collation import NameOrder
-from ociqueue.models import Conversion, Receipt, Site
+from ociqueue.models import ConversionKey, Receipt, Site
 from ociqueue.models.adjustment import FAILURES as ADJUSTMENT_FAILURES
-from ociqueue.models.conversion import CLICK_ID, FAILURES, PREFIX
+from ociqueue.models.conversion import FAILURES, PREFIX
 from ociqueue.states import ADJUSTMENTS, CONVERSIONS, AdjustmentKind, Category
 
 UNANSWERED_WITHIN = timedelta(days=30)
@@ -65,6 +65,14 @@ def _group_filter(failures: Failures, index: str) -> ErrorGroupFilter:
     return ErrorGroupFilter(failures=failures, scopes_seen_by=Site.objects.scopes_seen_by, index=index)
 
 
+def by_key(column: str) -> Condition:
+    """Match conversions by the beginning of one of their keys."""
+    # A search at one site finds keys of that site by this, not of all. The sites are named, because the indexes begin
+    # with them: before PostgreSQL 18, all of an index would be read otherwise.
+    at_site = Q(key__site=F("site"), key__site__in=Site.objects.values("pk"))
+    return lambda text: begins_with(f"key__{column}", text) & at_site
+
+
 FILTERS = FilterSet(
     (
         # Not leading: the index begins with the site.
@@ -84,7 +92,7 @@ FILTERS = FilterSet(
         _group_filter(FAILURES, "conversion_of_error_group"),
         BulkFilter(),
     ),
-    search=PrefixSearch((by("source_key"), by("order_id"), by(CLICK_ID)), scope=("site",)),
+    search=PrefixSearch((by_key("source_key"), by_key("order_id"), by_key("click_id")), scope=("site",)),
 )
 
 
@@ -97,9 +105,8 @@ def of_conversion(text: str) -> Q | None:
 
 def of_source_key(text: str) -> Q:
     """Match adjustments by the beginning of their conversion's source key."""
-    # Sites are named, because the index begins with them.
-    rows = Conversion.objects.filter(begins_with("source_key", text), source_key__isnull=False)
-    return Q(original__in=rows.filter(site__in=Site.objects.values("pk")).values("pk"))
+    keys = ConversionKey.objects.filter(begins_with("source_key", text), site__in=Site.objects.values("pk"))
+    return Q(original__in=keys.values("pk"))
 
 
 ADJUSTMENT_FILTERS = FilterSet(

@@ -17,7 +17,7 @@ from ociqueue.models import Conversion
 from ociqueue.models.uploadable import Uploadable
 from ociqueue.presenters import outcome_unknown
 from ociqueue.schemas.conversions import format_consent
-from ociqueue.states import WAITING, ConversionStatus
+from ociqueue.states import EXPECTED_FAILURES, UNEXPECTED_IN_VERDICTS, WAITING, ConversionStatus
 
 UNKNOWN = gettext_lazy(
     "it was sent and no answer came; Google may have it. Its order id keeps Google from counting it twice."
@@ -121,7 +121,7 @@ def state_notes(row: Conversion) -> SafeString:
 def _upload_notes(row: Conversion) -> SafeString:
     """Return badges beside the state; a row that only the script reported as uploaded is unverified."""
     if row.status != ConversionStatus.COMPLETED:
-        return unknown_badge(row) or replaced_badge(row)
+        return unknown_badge(row) or replaced_badge(row) or expected_badge(row)
     if row.uploaded_at:
         return badge(_("verified"), "success", title=_("Google confirmed this row."))
     return badge(_("unverified"), "warning", title=_("The script reported it; only Google Ads shows the result."))
@@ -129,6 +129,13 @@ def _upload_notes(row: Conversion) -> SafeString:
 
 def unknown_badge(row: Uploadable) -> SafeString:
     return badge(_("outcome unknown"), "warning", title=str(UNKNOWN)) if outcome_unknown(row) else SafeString("")
+
+
+def expected_badge(row: Conversion) -> SafeString:
+    is_expected = row.provider_error_code in EXPECTED_FAILURES and row.provider_error_code not in UNEXPECTED_IN_VERDICTS
+    if not is_expected or row.status != ConversionStatus.FAILED or row.is_retracted:
+        return SafeString("")
+    return badge(_("nothing to do"), "info", title=_("It ended as expected, and is in no failure rate."))
 
 
 def retracted_badge(row: Conversion) -> SafeString:

@@ -6,6 +6,7 @@ from ociqueue.models.circuit import Circuit
 from ociqueue.models.conversion import Conversion
 from ociqueue.models.credentials import Credentials
 from ociqueue.models.erasure import Erasure, IdentifierKind
+from ociqueue.models.key import ConversionKey
 from ociqueue.models.quota import RequestQuota
 from ociqueue.models.readback import ReadBack, UploadSummary
 from ociqueue.models.receipt import Receipt
@@ -15,6 +16,7 @@ __all__ = [
     "Adjustment",
     "Circuit",
     "Conversion",
+    "ConversionKey",
     "Credentials",
     "Erasure",
     "IdentifierKind",

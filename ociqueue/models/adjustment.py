@@ -29,6 +29,7 @@ from ociqueue.states import (
     AdjustmentKind,
     Category,
     ConversionStatus,
+    SyncMethod,
 )
 
 ADJUSTMENT_PREFIX = "adj_"
@@ -99,10 +100,10 @@ class AdjustmentQuerySet(UploadableQuerySet["Adjustment"]):
     def newest(self) -> Self:
         return self.filter(is_overtaken=False)
 
-    def due(self) -> Self:
+    def due(self, *, path: SyncMethod | None = None) -> Self:
         """Return what may be claimed now: the conversion is COMPLETED, this is its newest, and none is in flight."""
         in_flight = Adjustment.objects.filter(original=OuterRef("original"), status__in=IN_UPLOAD)
-        return super().due().newest().filter(~Exists(in_flight), original__status=ConversionStatus.COMPLETED)
+        return super().due(path=path).newest().filter(~Exists(in_flight), original__status=ConversionStatus.COMPLETED)
 
     def overtaken(self) -> Self:
         return self.waiting().filter(is_overtaken=True)

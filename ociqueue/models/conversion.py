@@ -3,15 +3,14 @@
 from typing import ClassVar
 
 from django.db import models
-from django.db.models import Index, Q, UniqueConstraint
-from django.db.models.functions import Concat
+from django.db.models import Index, Q
 from django.utils.translation import gettext_lazy as _
 
 from kilit.lock.constraints import checks
-from kilit.lock.prefixes import prefix_index
 from kilit.lock.triggers import lifecycle_triggers
 from ociqueue.models.batch import UploadBatch
-from ociqueue.models.limits import ATTEMPTS
+from ociqueue.models.key import key_triggers
+from ociqueue.models.limits import ATTEMPTS, TRIED_AGAIN
 from ociqueue.models.queryset import ConversionQuerySet
 from ociqueue.models.site import Site
 from ociqueue.models.uploadable import FACTS, Uploadable, failures_of, uploadable_checks
@@ -19,11 +18,9 @@ from ociqueue.states import CONVERSIONS, ENDED, EXPECTED_FAILURES, LIVE, WAITING
 
 PREFIX = "seal_"
 FAILURES = failures_of(CONVERSIONS, EXPECTED_FAILURES, settled="is_replaced")
-CLICK_ID = Concat("gclid", "wbraid", "gbraid")  # at most one of them is set; this is what the index holds
 NO_CLICK_ID = Q(gclid="", wbraid="", gbraid="")
 NO_HASH = Q(hashed_email="", hashed_phone="")
 HASH = "^[0-9a-f]{64}$"
-SITE = ("site",)
 
 
 class Conversion(Uploadable):
@@ -78,6 +75,8 @@ class Conversion(Uploadable):
         _("consent: ad personalization"), max_length=11, choices=Consent, db_default=Consent.UNSPECIFIED
     )
     source_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001 - unique only when given
+    # Unique by the index `one_replacement` (migration 0035), which has only rows that replace another. The one that
+    # Django would make has all, and is written by every move.
     replaces = models.OneToOneField(
         "self", verbose_name=_("replaces"), null=True, blank=True, on_delete=models.PROTECT, related_name="replacement"
     )
@@ -115,6 +114,7 @@ class Conversion(Uploadable):
                 never_down=["attempt_count"],
             ),
             *FAILURES.triggers(),
+            *key_triggers(),
         ]
         constraints = [
             *checks(
@@ -136,18 +136,21 @@ class Conversion(Uploadable):
                 erased_has_ended=Q(erased_at=None) | Q(status__in=ENDED),
             ),
             *uploadable_checks(),
-            # A second delivery of the same conversion finds the first.
-            UniqueConstraint(
-                fields=["site", "action", "source_key"],
-                condition=Q(source_key__isnull=False),
-                name="one_conversion_per_source_key",
-            ),
         ]
+        # A move writes an entry into each of them whose condition holds. What a row is known and searched by, and that
+        # it is unique, is in ConversionKey.
         indexes = [
             # Claims take a site's oldest rows; finished rows are not in the index.
             Index(fields=["site", "created_at", "id"], condition=Q(status__in=WAITING), name="conversion_due"),
-            # The doorbell asks every second whether a row is due, however many wait for their retry time.
-            Index(fields=["site", "next_retry_at"], condition=Q(status__in=WAITING), name="conversion_due_by_time"),
+            # The doorbell asks every second whether a row is due, however many wait for their retry time. As two
+            # indexes, neither of which has all rows of a claim: without statistics of a site's new rows, the planner
+            # would find them by such an index, and sort all of them for each claim.
+            Index(fields=["site"], condition=Q(status__in=WAITING, next_retry_at=None), name="conversion_ready"),
+            Index(
+                fields=["site", "next_retry_at"],
+                condition=Q(status__in=WAITING, next_retry_at__isnull=False),
+                name="conversion_deferred",
+            ),
             # Rows that are sent alone are few, and claimed separately.
             Index(
                 fields=["site", "created_at", "id"],
@@ -158,22 +161,14 @@ class Conversion(Uploadable):
             Index(fields=["claimed_at"], condition=Q(status=ConversionStatus.PROCESSING), name="conversion_claimed"),
             # An answer settles the rows of its upload.
             Index(fields=["open_batch"], condition=Q(open_batch__isnull=False), name="conversion_of_batch"),
-            # The cap takes rows that used up their attempts.
-            Index(ATTEMPTS, condition=Q(status__in=LIVE), name="conversion_attempts"),
+            # The cap takes rows that used up their attempts. Most rows are claimed once, and are not in it.
+            Index(ATTEMPTS, condition=Q(TRIED_AGAIN, status__in=LIVE), name="conversion_tried_again"),
             # The sweep that requeues TRANSIENT failures.
             Index(
                 ATTEMPTS,
                 condition=Q(status=ConversionStatus.FAILED, provider_error_category=Category.TRANSIENT),
                 name="conversion_passing_failures",
             ),
-            # Operators search by the beginning of what the shop and Google call a conversion. Each begins with the
-            # site: a search at a small site passes no rows of a large one.
-            prefix_index("conversion_source_key_prefix", "source_key", before=SITE, condition=~Q(source_key=None)),
-            prefix_index("conversion_order_id_prefix", "order_id", before=SITE),
-            prefix_index("conversion_click_id_prefix", CLICK_ID, before=SITE),
-            # Erasure finds a person's rows.
-            Index(fields=["hashed_email"], condition=~Q(hashed_email=""), name="conversion_of_hashed_email"),
-            Index(fields=["hashed_phone"], condition=~Q(hashed_phone=""), name="conversion_of_hashed_phone"),
             # Lists page through a site, with or without a state.
             Index(fields=["site", "id"], name="conversion_of_site"),
             Index(fields=["site", "status", "id"], name="conversion_of_site_in_status"),

@@ -16,6 +16,7 @@ FIRST_BACKOFF = timedelta(minutes=5)
 LONGEST_BACKOFF = timedelta(hours=24)
 
 ATTEMPTS = F("attempt_count") - F("attempts_forgiven")
+TRIED_AGAIN = GreaterThanOrEqual(ATTEMPTS, Value(2))
 RETRY_TIME_PASSED = Q(next_retry_at=None) | Q(next_retry_at__lte=Now())
 # 5 minutes, 10, 20, … after the first attempt, the second, the third. More doublings would overflow an interval.
 DOUBLINGS = Least(ATTEMPTS - Value(1), Value(10))

@@ -1,16 +1,23 @@
 """The queryset of conversions: what only they have, as a script may take them too."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import BooleanField, Exists, Q
+from django.db.models.expressions import RawSQL
+from psycopg.types.numeric import FloatLoader
+from psycopg.types.string import TextLoader
 
 from ociqueue.models.sending import CLAIMED, NO_ERROR, OLDEST_FIRST, RELEASED, UploadableQuerySet, failure
+from ociqueue.models.site import Site
 from ociqueue.states import ENDED, Category, ConversionStatus, SyncMethod
 
 if TYPE_CHECKING:
     from ociqueue.models.conversion import Conversion  # noqa: F401 - the type of its rows
 
+# What an answer in JSON needs, without an object for each value in between.
+PLAIN = {"uuid": TextLoader, "numeric": FloatLoader}
 NOT_ENDED = tuple(state for state in ConversionStatus if state not in ENDED)
 
 
@@ -22,19 +29,38 @@ class ConversionQuerySet(UploadableQuerySet["Conversion"]):
         """Return rows that have ended, with all their adjustments, and still have what identifies a person."""
         return self.filter(status__in=ENDED, erased_at=None).exclude(adjustments__status__in=NOT_ENDED)
 
-    def due(self) -> Self:
+    def due(self, *, path: SyncMethod | None = None) -> Self:
         """Leave out what was retracted and Google cannot have: it ends here, with its retraction."""
-        return super().due().filter(Q(is_retracted=False) | Q(outcome_unknown=True))
+        return super().due(path=path).filter(Q(is_retracted=False) | Q(outcome_unknown=True))
 
     def with_script(self) -> Self:
         """Return what a script may settle: nothing that an upload has claimed."""
         return self.filter(open_batch=None)
 
-    def claim_values(self, *columns: str, limit: int) -> list[tuple[Any, ...]]:
-        """Claim for a script, returning a few columns of each row instead of instances."""
+    def under_claims(self, claims: Mapping[UUID, int]) -> Self:
+        """Leave out rows that a newer claim holds; rows without a claim here are as good as held.
+
+        Each claim counts an attempt, so the count is the number of the claim.
+        """
+        numbers = set(claims.values())
+        if not numbers:
+            return self
+        if len(numbers) == 1:  # as mostly: the first claim of all rows
+            is_held = Q(attempt_count=numbers.pop())
+        else:
+            pairs = "SELECT * FROM unnest(%s::uuid[], %s::integer[])"
+            row = "(offline_conversion_queue.id, offline_conversion_queue.attempt_count)"
+            numbered = [list(claims), list(claims.values())]
+            is_held = Q(RawSQL(f"{row} IN ({pairs})", numbered, BooleanField()))  # noqa: S611 - no text of callers
+        return self.filter(is_held | ~Q(pk__any_of=claims))
+
+    def claim_values(self, site: Site, *columns: str, limit: int) -> list[tuple[Any, ...]]:
+        """Claim for a site's script; return a few columns of each row, ids as texts and amounts as floats."""
         claimed = {**CLAIMED, **RELEASED}
-        due = self.due().sent_by(SyncMethod.SCRIPT)
-        return due.take_values("claim", *columns, limit=limit, order=OLDEST_FIRST, **claimed)
+        # The site is asked once for all rows, in the statement that claims them.
+        may_take = Exists(Site.objects.filter(pk=site.pk, sync_method=SyncMethod.SCRIPT, is_paused=False))
+        due = self.for_site(site).due(path=SyncMethod.SCRIPT).filter(may_take)
+        return due.take_values("claim", *columns, limit=limit, order=OLDEST_FIRST, loaders=PLAIN, **claimed)
 
     def ack(self) -> set[UUID]:
         """Complete what the script uploaded; only the API path learns when Google took it."""

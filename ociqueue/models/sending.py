@@ -16,7 +16,7 @@ from ociqueue.models import limits
 from ociqueue.models.batch import UploadBatch
 from ociqueue.models.per_row import PerRowValues
 from ociqueue.models.site import Site
-from ociqueue.states import LIVE, WAITING, Category, ConversionStatus, SyncMethod
+from ociqueue.states import WAITING, Category, ConversionStatus, SyncMethod
 
 if TYPE_CHECKING:
     from ociqueue.models.uploadable import Uploadable
@@ -67,9 +67,13 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
     def waiting(self) -> Self:
         return self.filter(status__in=WAITING)
 
-    def due(self) -> Self:
-        """Return what may be claimed now: the retry time has passed and attempts are left."""
-        return self.waiting().filter(limits.RETRY_TIME_PASSED).exclude(limits.is_over_cap())
+    def due(self, *, path: SyncMethod | None = None) -> Self:
+        """Return what may be claimed now: the retry time has passed and attempts are left.
+
+        For rows of sites of one path, its cap is a constant, and no row is joined to its site.
+        """
+        cap = limits.max_attempts_of(path) if path else None
+        return self.waiting().filter(limits.RETRY_TIME_PASSED).exclude(limits.is_over_cap(cap))
 
     def stuck(self, *, min_age: timedelta = limits.STUCK_AFTER) -> Self:
         """Return what was claimed too long ago: what recover would take now."""
@@ -79,7 +83,9 @@ class UploadableQuerySet(LifecycleQuerySet[Row]):
 
     def over_cap(self, *, max_attempts: int | None = None, min_age: timedelta = timedelta(0)) -> Self:
         """Return live rows that used up their attempts: what the cap would take now."""
-        rows = self.filter(limits.is_over_cap(max_attempts), status__in=LIVE)
+        # As two sets: for a cap of 1, the rows are those of the indexes for claims and recover.
+        live = Q(status__in=WAITING) | Q(status=ConversionStatus.PROCESSING)
+        rows = self.filter(live, limits.is_over_cap(max_attempts))
         return rows.filter(updated_at__lt=Now() - min_age) if min_age else rows
 
     def with_limits(self) -> Self:

@@ -40,7 +40,7 @@ REMEDIES = {
     ErrorCode.NAVIGATION_TIMEOUT: _("Ask for a shorter document or more time, or Retry."),
     ErrorCode.WORKER_LOST: _("Check the worker's memory and its log, then Retry."),
     ErrorCode.STORAGE_UNAVAILABLE: _("Fix the storage of PDF files, then Retry."),
-    ErrorCode.VERSION_MISMATCH: _("Run the same version on web and workers, then request the document again."),
+    ErrorCode.VERSION_MISMATCH: _("Restart the workers: they run an older version than the web server. Then Retry."),
     ErrorCode.TEMPLATE_ERROR: _("Fix the template or the request, then Retry."),
     ErrorCode.UNSUPPORTED_PLATFORM: _("Run manage.py browser on the worker's machine, then Retry."),
     ErrorCode.UNKNOWN: _("The details may show the cause. Fix it, then Retry."),

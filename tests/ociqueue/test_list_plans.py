@@ -10,8 +10,9 @@ from django.test.utils import CaptureQueriesContext
 
 from kilit.bulk.models import BulkAction, BulkItem
 from ociqueue.failure_groups import groups_of_wrong_data
+from ociqueue.filters import FILTERS
 from ociqueue.models import Conversion, Site
-from tests.support.crowded_conversions import TABLE
+from tests.support.crowded_conversions import FILL_KEYS, KEYS, TABLE
 from tests.support.plans import blocks, crowding, explained, statements
 
 # With fewer rows PostgreSQL might well read the whole table, and be right.
@@ -51,9 +52,10 @@ FILL = """
 def crowded(make_site) -> tuple[Site, Site]:
     """A million rows over 29 days, as vacuum leaves them: born so, guards off."""
     # The list joins the first two, and would read their dead rows for each of its own.
-    with crowding("ociqueue_site", "ociqueue_uploadbatch", TABLE), connection.cursor() as cursor:
+    with crowding("ociqueue_site", "ociqueue_uploadbatch", TABLE, KEYS), connection.cursor() as cursor:
         large, small = make_site(name="Large"), make_site(name="Small")
         cursor.execute(FILL, {"large": large.pk, "small": small.pk, "rows": ROWS})
+        cursor.execute(FILL_KEYS)
     return large, small
 
 
@@ -124,6 +126,9 @@ def test_no_page_of_the_list_walks_the_table(crowded: tuple[Site, Site], admin_c
         last = look_over(admin_client, filters)
         if last > 1:  # the deepest page passes all others
             look_over(admin_client, {**filters, "p": str(last)})
+    for text in ("never", "c7777", "k77777"):
+        (statement,) = statements(lambda text=text: FILTERS.search.first(Conversion.objects.all(), text), over=TABLE)
+        assert blocks(explained(statement)) < 1000, "the rows that it finds, not all of an index"
     groups = [group_of(sql, code) for code in ("INVALID", "BUSY", "RARE", "NEVER")]
     (statement,) = statements(lambda: groups_of_wrong_data(groups), over=TABLE)
     assert blocks(explained(statement)) < 40, "one row of each group"

@@ -5,19 +5,31 @@ from django.utils import timezone
 
 from kilit.api.cursor import decode_cursor
 from kilit.lock.identity import uuid7
-from ociqueue import presenters
+from ociqueue import erasure, presenters
+from ociqueue.adjust import find_originals
 from ociqueue.csv_keys import LineKeys
 from ociqueue.csv_reader import CsvLine
-from ociqueue.filters import FILTERS
+from ociqueue.enqueue import known_ids
+from ociqueue.erasure import Person
+from ociqueue.filters import ADJUSTMENT_FILTERS, FILTERS
 from ociqueue.metrics import oldest_waiting
-from ociqueue.models import Conversion, Credentials, Site
+from ociqueue.models import Adjustment, Conversion, Credentials, IdentifierKind, Site
 from ociqueue.reconcile.ours import OurDays
+from ociqueue.schemas.adjustments import NewAdjustment
 from ociqueue.uploader.upload_run import due_sites
 from tests.support.bulk_actions import user_of
 from tests.support.bulk_plans import check_bulk_actions
-from tests.support.crowded_conversions import BUFFERS_PER_ROW, FILL, TABLE, WAITING, crowded  # noqa: F401 - a fixture
-from tests.support.plans import blocks, crowding, explained, statements, walked
+from tests.support.crowded_conversions import (  # a fixture, too
+    BUFFERS_PER_ROW,
+    FILL,
+    KEYS,
+    TABLE,
+    WAITING,
+    crowded,  # noqa: F401
+)
+from tests.support.plans import blocks, crowding, explained, rows_read, statements, walked
 
+BURST = 20_000
 # With fewer rows PostgreSQL might well read the whole table, and be right.
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -29,12 +41,19 @@ def test_nothing_walks_the_finished_rows(crowded: Site, make_person, make_site, 
     check_bulk_actions(crowded, user_of(make_person(sites=dict.fromkeys(sites, "operator"))), sql)
 
 
+def adjusted(**named: str) -> NewAdjustment:
+    return NewAdjustment.model_construct(
+        **{"id": None, "orderId": None, "sourceKey": None, "conversionSourceKey": None} | named
+    )
+
+
 def check_what_runs_all_day(crowded: Site) -> None:  # noqa: F811
     rows = Conversion.objects.for_site(crowded)
     claimed = list(rows.filter(status="PROCESSING").values_list("pk", flat=True)[:1000])
     last = rows.order_by("-id").values_list("pk", flat=True)[500]
     cursor = decode_cursor(presenters.rows_page(crowded, limit=1, status=None, cursor=None)["nextCursor"])
     lines = [CsvLine(n, {"conversionName": "a", "gclid": f"c{n * 900}", "conversionTime": "now"}) for n in range(1000)]
+    ids = range(1, 900_000, 900)
     chores = {
         "keys of CSV lines": lambda: LineKeys(crowded, lines).find(lines),
         "the oldest, for metrics": lambda: oldest_waiting(Conversion),
@@ -48,17 +67,28 @@ def check_what_runs_all_day(crowded: Site) -> None:  # noqa: F811
         "rows by state": lambda: presenters.rows_page(crowded, limit=200, status="FAILED", cursor=None),
         "stats": lambda: presenters.stats(crowded),
         "search": lambda: FILTERS.search.first(rows, "c500000"),
+        "search at all sites": lambda: FILTERS.search.first(Conversion.objects.all(), "k50000"),
+        "search for a bulk action": lambda: list(FILTERS.search(rows, "c50000").order_by("pk")[:1000]),
+        "search for adjustments": lambda: list(
+            ADJUSTMENT_FILTERS.search.first(Adjustment.objects.all(), "k500000").ids
+        ),
+        "keys of a request": lambda: known_ids(crowded, [{"id": n, "action": "a", "source_key": f"k{n}"} for n in ids]),
+        "adjusted rows": lambda: find_originals(crowded, [adjusted(orderId=str(n)) for n in ids]),
+        "adjusted rows by key": lambda: find_originals(crowded, [adjusted(sourceKey=f"k{n}") for n in ids]),
+        "a person's rows": lambda: erasure.find(Person(IdentifierKind.CLICK_ID, "c500000"), [crowded]),
+        "a person's rows by order": lambda: erasure.find(Person(IdentifierKind.ORDER_ID, "500000"), [crowded]),
+        "a person's rows by e-mail": lambda: erasure.find(Person(IdentifierKind.EMAIL, "a@b.co"), [crowded]),
         "one row": lambda: list(rows.filter(pk=last)),
         "read-back": lambda: OurDays(crowded, zone=crowded.zone, read_at=timezone.now()).counts(str),
     }
     most = {"read-back": 1000}  # it reads the rows of the last weeks by their ids, which here are from 1970
 
     for name, chore in chores.items():
-        ran = statements(chore, over=TABLE)
+        ran = {*statements(chore, over=TABLE), *statements(chore, over=KEYS)}
         assert ran, name
         for statement in ran:
             plan = explained(statement)
-            assert walked(plan, TABLE) == [], name
+            assert walked(plan, TABLE, KEYS) == [], name
             assert blocks(plan) < most.get(name, 1000 * BUFFERS_PER_ROW), (name, blocks(plan))
     by_an_unindexed_column = "SELECT id FROM offline_conversion_queue WHERE last_error = 'x'"
     assert walked(explained(by_an_unindexed_column), TABLE) != []
@@ -75,3 +105,20 @@ def test_rows_that_wait_for_their_time_cost_a_claim_nothing(make_site, sql) -> N
     for question in (lambda: due_sites().exists(), lambda: site.conversions.claim(limit=1000, batch=uuid7())):
         for statement in statements(question, over=TABLE):
             assert blocks(explained(statement)) < WAITING / 1000
+
+
+def test_a_claim_reads_only_its_rows_before_the_planner_knows_of_them(make_site, sql) -> None:
+    """Statistics are of the time before a burst came in: few rows waited, and none of the site."""
+    with crowding("ociqueue_site", TABLE):
+        site, old = make_site(), make_site()
+        sql(FILL, old.pk, 1, 10_000, "COMPLETED", 1, "", "")
+        sql(FILL, old.pk, 10_001, 10_010, "QUEUED", 0, "", "")
+    sql(FILL, site.pk, 20_001, 20_000 + BURST, "QUEUED", 0, "", "")
+
+    claims = (
+        lambda: Conversion.objects.claim_values(site, "id", limit=10),
+        lambda: Conversion.objects.for_site(site).claim(limit=10),
+    )
+    for claim in claims:
+        (statement,) = statements(claim, over=TABLE)
+        assert rows_read(explained(statement), TABLE) < BURST / 100

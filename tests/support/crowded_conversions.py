@@ -9,6 +9,7 @@ from ociqueue.models import Site
 from tests.support.plans import crowding
 
 TABLE = "offline_conversion_queue"
+KEYS = "ociqueue_conversionkey"
 
 
 FINISHED = 1_000_000
@@ -35,6 +36,14 @@ FILL = """
 """
 
 
+# As a trigger would write them, were the guards on.
+FILL_KEYS = """
+    INSERT INTO ociqueue_conversionkey (id, site_id, action, source_key, order_id, click_id, hashed_email, hashed_phone)
+    SELECT id, site_id, action, source_key, order_id, gclid || wbraid || gbraid, hashed_email, hashed_phone
+    FROM offline_conversion_queue
+"""
+
+
 # (status, attempts, code, category): how many
 KINDS = {
     ("COMPLETED", 1, "", ""): FINISHED,
@@ -52,8 +61,9 @@ def crowded(site: Site, sql: Callable[..., Any]) -> Site:
     """A million finished rows and some of every live kind, as vacuum leaves them: born so, guards off."""
     Site.objects.update(requeue_transient=True)
     first = 1
-    with crowding(TABLE):
+    with crowding(TABLE, KEYS):
         for (status, attempts, code, category), rows in KINDS.items():
             sql(FILL, site.pk, first, first + rows - 1, status, attempts, code, category)
             first += rows
+        sql(FILL_KEYS)
     return site

@@ -71,3 +71,9 @@ def walked(plan: dict[str, Any], *tables: str) -> list[str]:
     here = [plan["Relation Name"]] if plan["Node Type"].endswith("Seq Scan") else []
     below = [table for part in plan.get("Plans", ()) for table in walked(part, *tables)]
     return [table for table in here if table in tables] + below
+
+
+def rows_read(plan: dict[str, Any], *tables: str) -> int:
+    """Return how many rows of the tables a plan reads."""
+    here = plan["Actual Rows"] * plan["Actual Loops"] if plan.get("Relation Name") in tables else 0
+    return int(here) + sum(rows_read(part, *tables) for part in plan.get("Plans", ()))
