@@ -18,6 +18,7 @@ from kilit.api.messages import FieldError
 from kilit.lock.audit import without_activity
 from kilit.lock.models import Activity, ActivityKind
 from ociqueue.adjust import Entry, adjust, read_adjustment
+from ociqueue.csv_formats import FileFormats
 from ociqueue.csv_reader import (
     REASON,
     CsvLine,
@@ -36,11 +37,11 @@ BATCH = 1000
 GOOGLE_TIME = "Adjustment Time"
 # Google's headings. Its files have the time of each adjustment; ours get the time at which they are imported.
 GOOGLE_NAMES = {
-    "Order ID": "orderId",
-    "Conversion Name": "conversionName",
-    "Adjustment Type": "kind",
-    "Adjusted Value": "value",
-    "Adjusted Value Currency": "currency",
+    "order id": "orderId",
+    "conversion name": "conversionName",
+    "adjustment type": "kind",
+    "adjusted value": "value",
+    "adjusted value currency": "currency",
 }
 # The other columns of the console's export of failed adjustments (ociqueue.dead_letters).
 EXPORTED = (
@@ -82,16 +83,20 @@ def is_of_adjustments(stream: IO[bytes]) -> bool:
 def import_adjustments(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iterator[AdjustmentTally]:
     """Store a file in batches, yielding a tally after each; a CsvError is raised before the first.
 
-    The file is read twice, so the stream must be able to seek.
+    The file is read three times, so the stream must be able to seek.
     """
     ignores_time = GOOGLE_TIME in read_header(stream)
 
-    def lines() -> Iterator[CsvLine]:
-        stream.seek(0)
+    def cells() -> Iterator[CsvLine]:
         known, ignored = FIELDS, [REASON, GOOGLE_TIME, *EXPORTED]
         return read_lines(
             stream, known=known, required=["kind"], one_of=[*NAMES, "sourceKey"], ignored=ignored, aliases=GOOGLE_NAMES
         )
+
+    formats = FileFormats(stream, cells(), site.zone, amounts=["value"])
+
+    def lines() -> Iterator[CsvLine]:
+        return map(formats.read, cells())
 
     repeated = _find_repeated(site, lines())
     waiting = lines()

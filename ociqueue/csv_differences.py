@@ -1,4 +1,4 @@
-"""Lines of a CSV file that are stored already: how their time, value or currency differ from what is stored."""
+"""Lines of a CSV file that are stored already: how they differ from what is stored."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -29,18 +29,13 @@ def content_of_line(site: Site, cells: Mapping[str, str]) -> str:
     return _join(time, Decimal(cells["conversionValue"]), currency)
 
 
-def stored_contents(ids: Iterable[UUID]) -> dict[UUID, list[str]]:
-    """Return the contents of rows: as imported and, if that was done, as corrected and as adjusted."""
-    imported = Conversion.objects.filter(pk__any_of=list(ids)).select_related("replacement")
-    versions = {row.pk: [row, *([row.replacement] if hasattr(row, "replacement") else [])] for row in imported}
-    contents = {
-        pk: [_join(row.conversion_time, row.value, row.currency) for row in rows] for pk, rows in versions.items()
-    }
-    current = {rows[-1].pk: (pk, rows[-1].conversion_time) for pk, rows in versions.items()}
-    restated = Adjustment.objects.newest().filter(original__in=list(current), kind=AdjustmentKind.RESTATEMENT)
-    for original, value, currency in restated.values_list("original_id", "value", "currency"):
-        pk, time = current[original]
-        contents[pk].append(_join(time, value or Decimal(), currency))
+def stored_contents(ids: Iterable[UUID]) -> dict[UUID, str]:
+    """Return what is compared of stored rows, with the value of a restatement."""
+    rows = {row.pk: row for row in Conversion.objects.filter(pk__any_of=list(ids))}
+    contents = {pk: _join(row.conversion_time, row.value, row.currency) for pk, row in rows.items()}
+    restated = Adjustment.objects.newest().filter(original__in=list(rows), kind=AdjustmentKind.RESTATEMENT)
+    for pk, value, currency in restated.values_list("original_id", "value", "currency"):
+        contents[pk] = _join(rows[pk].conversion_time, value or Decimal(), currency)
     return contents
 
 
@@ -48,17 +43,24 @@ def _join(time: datetime, value: Decimal, currency: str) -> str:
     return "\n".join((time.astimezone(UTC).isoformat(), f"{value:.{MINOR_UNITS.get(currency, 2)}f}", currency))
 
 
-def differing_line(line: CsvLine, own: str, stored: str) -> RejectedLine:
+def differing_names(own: str, stored: str) -> list[str]:
+    pairs = zip(COMPARED, own.split("\n"), stored.split("\n"), strict=True)
+    return [name for name, given, kept in pairs if given != kept]
+
+
+def differing_line(line: CsvLine, names: Iterable[str], stored: str) -> RejectedLine:
     """Return a line with what is stored instead, column by column."""
+    kept = dict(zip(COMPARED, stored.split("\n"), strict=True))
     fields = [
-        RejectedField(line.number, name, _format_stored(line, name, kept), shorten(line.cells.get(name, "")))
-        for name, given, kept in zip(COMPARED, own.split("\n"), stored.split("\n"), strict=True)
-        if given != kept
+        RejectedField(line.number, name, _format_stored(line, name, kept.get(name, "")), shorten(line.shown(name)))
+        for name in names
     ]
     return RejectedLine(line, fields)
 
 
 def _format_stored(line: CsvLine, name: str, kept: str) -> str:
+    if not kept:
+        return _("Already imported with another value.")
     if name == "conversionTime":  # in the line's own zone, so that both can be compared
         zone = datetime.fromisoformat(line.cells[name]).tzinfo
         kept = datetime.fromisoformat(kept).astimezone(zone).isoformat()

@@ -15,11 +15,11 @@ from kilit.api.messages import FieldError
 from kilit.lock.audit import without_activity
 from kilit.lock.models import Activity, ActivityKind
 from ociqueue import identifiers
-from ociqueue.csv_differences import content_of_line, differing_line, stored_contents
+from ociqueue.csv_differences import content_of_line, differing_line, differing_names, stored_contents
+from ociqueue.csv_formats import FileFormats
 from ociqueue.csv_keys import KEY, SUBJECT, LineKeys, require_key
 from ociqueue.csv_reader import (
     REASON,
-    CsvError,
     CsvLine,
     FileTally,
     RejectedField,
@@ -28,27 +28,51 @@ from ociqueue.csv_reader import (
     read_lines,
     shorten,
 )
+from ociqueue.csv_text import CsvError
 from ociqueue.enqueue import enqueue
 from ociqueue.models import Conversion, Site
 from ociqueue.models.conversion import PREFIX
-from ociqueue.schemas.conversions import NOT_ACCEPTED, REQUIRED, fields_of
+from ociqueue.models.key import MADE_BY_IMPORT
+from ociqueue.schemas.conversions import CONSENTS, NOT_ACCEPTED, REQUIRED, fields_of
 from ociqueue.states import CONVERSIONS
 
 BATCH = 1000
+# The headings of Google's template, in small letters. Its order id is your own id; ours is made of it.
+GOOGLE_NAMES = {
+    "google click id": "gclid",
+    "wbraid": "wbraid",
+    "gbraid": "gbraid",
+    "conversion name": "conversionName",
+    "conversion time": "conversionTime",
+    "conversion value": "conversionValue",
+    "conversion currency": "conversionCurrency",
+    "order id": "sourceKey",
+    "email": "email",
+    "phone number": "phone",
+    "ad user data": "consentAdUserData",
+    "ad personalization": "consentAdPersonalization",
+}
 
 
 @dataclass
 class ImportTally(FileTally):
     defaulted: int = 0
-    # Duplicates with another time, value or currency than what is stored.
+    corrected: int = 0
+    # Duplicates with other data than what is stored.
     differing: list[RejectedLine] = field(default_factory=list)
     differing_lines: int = 0
 
     def add(self, other: "ImportTally", *, most: int = 0) -> None:
         super().add(other, most=most)
         self.defaulted += other.defaulted
+        self.corrected += other.corrected
         self.differing_lines += other.differing_lines
         self.differing += other.differing[: max(0, most - len(self.differing))]
+
+    @property
+    def changes(self) -> int:
+        """How many conversions the file stores or corrects."""
+        return self.created + self.corrected
 
     @property
     def reported(self) -> list[RejectedLine]:
@@ -57,13 +81,20 @@ class ImportTally(FileTally):
     def summary(self, *, dry_run: bool) -> str:
         if not self.lines:
             return _("Nothing to import: the file has a header and no lines.")
-        context = self.formatted(number=self.defaulted, differing=self.differing_lines)
+        context = self.formatted(number=self.defaulted, differing=self.differing_lines, corrected=self.corrected)
         message = _("Stored %(stored)s of %(lines)s lines; %(known)s duplicates, %(rejected)s rejected.")
         if dry_run:
             message = _("Would store %(stored)s of %(lines)s lines; %(known)s duplicates, %(rejected)s rejected.")
         sentences = [message % context]
         if self.defaulted:
             sentences.append(_("%(number)s have no currency and get the site's default.") % context)
+        if self.corrected:
+            corrected = ngettext(
+                "%(corrected)s line corrects a conversion that failed or waits.",
+                "%(corrected)s lines correct conversions that failed or wait.",
+                self.corrected,
+            )
+            sentences.append(corrected % context)
         if self.differing_lines:
             differing = ngettext(
                 "%(differing)s duplicate differs from what is stored.",
@@ -79,17 +110,24 @@ class ImportTally(FileTally):
 def import_file(site: Site, stream: IO[bytes], *, dry_run: bool = False) -> Iterator[ImportTally]:
     """Store a file in batches, yielding a tally after each; a CsvError is raised before the first.
 
-    The file is read twice, so the stream must be able to seek: see `ociqueue.csv_keys`.
+    The file is read three times, so the stream must be able to seek: see `ociqueue.csv_keys`.
     """
-    if not site.accepts_identifiers and not set(identifiers.NAMES).isdisjoint(read_header(stream)):
+    if not site.accepts_identifiers and not set(identifiers.NAMES).isdisjoint(read_header(stream, GOOGLE_NAMES)):
         raise CsvError(NOT_ACCEPTED)
     one_of = fields_of(site, (*Conversion.CLICK_IDS, *identifiers.NAMES))
     required = [name for name in REQUIRED if name != "conversionCurrency" or not site.default_currency]
 
+    def cells() -> Iterator[CsvLine]:
+        return read_lines(
+            stream, known=fields_of(site), required=required, one_of=one_of, ignored=[REASON], aliases=GOOGLE_NAMES
+        )
+
+    formats = FileFormats(
+        stream, cells(), site.zone, amounts=["conversionValue"], time="conversionTime", words=CONSENTS
+    )
+
     def lines() -> Iterator[CsvLine]:
-        stream.seek(0)
-        found = read_lines(stream, known=fields_of(site), required=required, one_of=one_of, ignored=[REASON])
-        return map(require_key, found)
+        return map(require_key, map(formats.read, cells()))
 
     batches = FileImport(site, LineKeys(site, lines()), dry_run=dry_run)
     waiting = lines()
@@ -122,7 +160,7 @@ class FileImport:
             self._wait_for_others()
         items = [line.cells | {KEY: key} for line, key in zip(readable, self._keys.find(readable), strict=True)]
         results = enqueue(self._site, items, dry_run=self._dry_run)
-        stored = stored_contents(_read_id(result["id"]) for result in results if result["status"] == "duplicate")
+        stored = stored_contents(_read_id(result["id"]) for result in results if "differs" in result)
         tally = ImportTally(lines=len(lines))
         tally.rejected = [RejectedLine(line, [_unreadable(line)]) for line in lines if line.fault]
         for line, item, result in zip(readable, items, results, strict=True):
@@ -130,12 +168,14 @@ class FileImport:
                 tally.rejected.append(self._rejected(line, item[KEY], errors))
                 continue
             tally.defaulted += "defaulted" in result
-            content = content_of_line(self._site, item)
-            earlier = stored[_read_id(result["id"])] if result["status"] == "duplicate" else self._plan(item, content)
-            tally.created += not earlier
-            tally.duplicates += bool(earlier)
-            if earlier and content not in earlier:
-                tally.differing.append(differing_line(line, content, earlier[-1]))
+            if result["status"] == "corrected":
+                tally.corrected += 1
+            elif result["status"] == "duplicate":
+                tally.duplicates += 1
+                if differs := result.get("differs"):
+                    tally.differing.append(differing_line(line, differs, stored[_read_id(result["id"])]))
+            else:
+                self._count_new(tally, line, item)
         tally.rejected.sort(key=lambda rejected: rejected.line.number)
         tally.rejected_lines, tally.differing_lines = len(tally.rejected), len(tally.differing)
         return tally
@@ -149,15 +189,24 @@ class FileImport:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext('oci_import'), hashtext(%s))", [str(self._site.pk)])
 
-    def _plan(self, item: Mapping[str, str], content: str) -> list[str]:
-        """Return what an earlier line with the same key has, in a dry run; a real one finds the row."""
+    def _count_new(self, tally: ImportTally, line: CsvLine, item: Mapping[str, str]) -> None:
+        """Count a line whose key is not stored. In a dry run an earlier line may have it; a real one finds its row."""
         if not self._dry_run:
-            return []
+            tally.created += 1
+            return
         digest = hashlib.sha256(f"{item['conversionName']}\n{item[KEY]}".encode()).digest()[:8]
-        if digest in self._planned:
-            return [self._planned[digest]]
-        self._planned[digest] = content
-        return []
+        content = content_of_line(self._site, item)
+        earlier = self._planned.get(digest, "")
+        is_made = item[KEY].startswith(MADE_BY_IMPORT)
+        tally.created += not earlier
+        if not earlier or not is_made:
+            self._planned[digest] = content
+        if earlier and earlier != content and not is_made:
+            tally.corrected += 1
+        elif earlier:
+            tally.duplicates += 1
+            if differs := differing_names(content, earlier):
+                tally.differing.append(differing_line(line, differs, earlier))
 
     def _rejected(self, line: CsvLine, key: str, errors: list[FieldError]) -> RejectedLine:
         fields = [

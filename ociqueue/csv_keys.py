@@ -21,20 +21,17 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import NamedTuple
 
-from django.db.models import Value
-from django.db.models.functions import Lower
 from django.utils.translation import gettext as _
 
 from kilit.lock.text import CONTROL_CHARS
 from ociqueue import identifiers
 from ociqueue.csv_reader import CsvLine
 from ociqueue.models import Conversion, Site
-from ociqueue.models.conversion import CLICK_ID
+from ociqueue.models.key import MADE_BY_IMPORT
 
 KEY = "sourceKey"
-PREFIX = "csv2:"
-# Keys of the version before, which were made with the time. Rows keep them, because their order ids are made of them.
-OLD_PREFIX = "csv:"
+# The old keys were made with the time. Rows keep them, because their order ids are made of them.
+PREFIX, OLD_PREFIX = MADE_BY_IMPORT
 MADE_HERE = f"^({PREFIX}|{OLD_PREFIX})"
 SUBJECT = ("conversionName", *Conversion.CLICK_IDS)  # what a conversion is known by
 
@@ -91,18 +88,16 @@ class LineKeys:
         if not lines:
             return found
         names = _texts(lines, ["conversionName"])
-        clicks = _texts(lines, Conversion.CLICK_IDS)
-        rows = Conversion.objects.for_site(self._site).filter(action__in=names)
-        # As the index has them. It ignores case, so this finds a few rows too many, of other subjects.
-        of_click = rows.alias(click=Lower(CLICK_ID)).filter(
-            click__in=[Lower(Value(click)) for click in clicks], source_key__regex=MADE_HERE
-        )
-        columns = ("source_key", "action", *Conversion.CLICK_IDS, "conversion_time")
-        for key, *subject, time in of_click.order_by("id").values_list(*columns):
+        keys = self._site.conversion_keys.filter(action__in=names)
+        # This finds a few rows too many, of other subjects.
+        of_click = keys.with_texts("click_id", _texts(lines, Conversion.CLICK_IDS)).filter(source_key__regex=MADE_HERE)
+        of_conversion = (*Conversion.CLICK_IDS, "conversion_time")
+        columns = ("source_key", "action", *(f"conversion__{name}" for name in of_conversion))
+        for key, *subject, time in of_click.order_by("pk").values_list(*columns):
             found[_digest(subject)].append(StoredKey(key, _digest([_utc(time)])))
         # Rows of which the click id was erased: new keys are found by the unique index, old ones here.
         old = {_old_key(cells): cells for cells in lines}
-        known = set(rows.filter(source_key__in=old).values_list("source_key", flat=True))
+        known = set(keys.filter(source_key__in=old).values_list("source_key", flat=True))
         for key, cells in old.items():
             if key in known:
                 found[_subject(cells)].append(StoredKey(key, _time(cells)))

@@ -1,11 +1,8 @@
 """Reads CSV files of conversions, corrections and adjustments line by line, and describes rejected lines."""
 
 import csv
-import io
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import IO, Self
 
@@ -16,20 +13,13 @@ from django.utils.translation import gettext as _
 from kilit.api.csv_files import unescape_formula
 from kilit.lock.text import CONTROL_CHARS
 from ociqueue import identifiers
+from ociqueue.csv_text import LONGEST_LINE, CsvError, TableHeader, open_table, split_cells
 
-# Every field has a bound, so a longer line is invalid, and no file can make us hold more than this.
-LONGEST_LINE = 16_384
-# What `surrogateescape` leaves of bytes that are not UTF-8.
-NOT_UTF_8 = re.compile(r"[\udc80-\udcff]")
 # The column that says why a line was rejected: a corrected file may keep it.
 REASON = "reason"
 NO_ALIASES: Mapping[str, str] = {}
 MOST_OF_VALUE = 60  # characters of a rejected value that are shown
 MOST_OF_LINE = 1000  # characters of a line that could not be read
-
-
-class CsvError(ValueError):
-    """Why a file cannot be read at all; the message goes to the user."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +88,10 @@ class FileTally(ABC):
         self.rejected += other.rejected[: max(0, most - len(self.rejected))]
 
     @property
+    def changes(self) -> int:
+        return self.created
+
+    @property
     def reported(self) -> list[RejectedLine]:
         """The lines to show, in the order of the file."""
         return self.rejected
@@ -131,60 +125,27 @@ def read_lines(
     ignored: Collection[str] = (),
     aliases: Mapping[str, str] = NO_ALIASES,
 ) -> Iterator[CsvLine]:
-    """Read a CSV table with known columns; comma or semicolon, with or without a byte order mark.
+    """Read a CSV table with known columns.
 
-    Columns may have other names, `aliases`; cells are returned by the known ones.
-
-    No valid cell contains a line break, so each line is parsed separately: an unclosed quote costs one line.
+    Columns may have other names, `aliases`, written in small letters; cells are returned by the known ones.
     """
-    numbered = enumerate(_physical_lines(stream), start=1)
-    delimiter, header = _header_of(text for _number, text in numbered)
-    names = [aliases.get(name, name) for name in header]
+    header, records = open_table(stream)
+    delimiter, names = header.delimiter, _names(header, aliases)
     _check_header([name for name in names if name not in ignored], known=known, required=required, one_of=one_of)
-    for number, text in numbered:
+    for number, text in records:
         if text.strip(f"{delimiter} \t\n"):
             line = _read_line(number, text, delimiter, names)
             yield replace(line, cells={name: cell for name, cell in line.cells.items() if name not in ignored})
 
 
-def read_header(stream: IO[bytes]) -> list[str]:
+def read_header(stream: IO[bytes], aliases: Mapping[str, str] = NO_ALIASES) -> list[str]:
     """Return the names of a table's columns; the stream is then somewhere below them."""
-    return _header_of(_physical_lines(stream))[1]
+    header, _records = open_table(stream)
+    return _names(header, aliases)
 
 
-def _header_of(lines: Iterable[str]) -> tuple[str, list[str]]:
-    # Google's templates begin with a line of parameters.
-    header = next((text for text in lines if text.strip() and not text.startswith("Parameters:")), None)
-    if header is None:
-        raise CsvError(_("The file is empty."))
-    return _read_header(header)
-
-
-def _physical_lines(stream: IO[bytes]) -> Iterator[str]:
-    """Yield each line; of a line that is too long only its beginning, which is enough to reject it."""
-    # Bytes that are not UTF-8 become surrogates, so that only their own line is rejected.
-    text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape")
-    try:
-        while line := text.readline(LONGEST_LINE + 1):
-            yield line
-            while len(line) > LONGEST_LINE and not line.endswith("\n"):
-                line = text.readline(LONGEST_LINE + 1)
-    finally:
-        # The caller closes the stream, and may have done so already.
-        with suppress(ValueError):
-            text.detach()
-
-
-def _read_header(text: str) -> tuple[str, list[str]]:
-    if "\x00" in text or len(text) > LONGEST_LINE:
-        raise CsvError(_("This is not a text file with a header line; save the file as “CSV UTF-8”."))
-    if NOT_UTF_8.search(text):
-        raise CsvError(_("The file is not UTF-8; save the file as “CSV UTF-8”."))
-    delimiter = ";" if text.count(";") > text.count(",") else ","
-    try:
-        return delimiter, _cells(text, delimiter)
-    except csv.Error:
-        raise CsvError(_("A quote in the header is not closed.")) from None
+def _names(header: TableHeader, aliases: Mapping[str, str]) -> list[str]:
+    return [aliases.get(name.lower(), name) for name in map(_clean, header.cells)]
 
 
 def _check_header(
@@ -210,11 +171,9 @@ def _read_line(number: int, text: str, delimiter: str, names: list[str]) -> CsvL
     fault = ""
     if len(text) > LONGEST_LINE:
         fault = _("Longer than %(most)s characters.") % {"most": number_format(LONGEST_LINE, force_grouping=True)}
-    elif NOT_UTF_8.search(text):
-        fault = _("Not UTF-8; save the file as “CSV UTF-8”.")
     else:
         try:
-            cells = _cells(text, delimiter)
+            cells = [_clean(cell) for cell in split_cells(text, delimiter)]
         except csv.Error:
             fault = _("A quote is misplaced, or not closed on this line.")
     if not fault and len(cells) != len(names):
@@ -227,6 +186,5 @@ def _read_line(number: int, text: str, delimiter: str, names: list[str]) -> CsvL
     return CsvLine(number, found, delimiter=delimiter, is_personal=is_personal)
 
 
-def _cells(text: str, delimiter: str) -> list[str]:
-    cells = next(csv.reader([text], delimiter=delimiter, strict=True))
-    return [unescape_formula(cell.strip()).strip() for cell in cells]
+def _clean(cell: str) -> str:
+    return unescape_formula(cell.strip()).strip()

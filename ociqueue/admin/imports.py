@@ -26,7 +26,8 @@ from ociqueue.correction_files import COLUMNS as CORRECTION_COLUMNS
 from ociqueue.correction_files import CorrectionTally, correct_from_file, is_of_corrections
 from ociqueue.csv_differences import format_advice
 from ociqueue.csv_import import ImportTally, import_file
-from ociqueue.csv_reader import REASON, CsvError, RejectedLine
+from ociqueue.csv_reader import REASON, RejectedLine
+from ociqueue.csv_text import CsvError
 from ociqueue.models import Site
 from ociqueue.schemas.adjustments import FIELDS as ADJUSTMENT_FIELDS
 from ociqueue.schemas.conversions import TEMPLATE_FIELDS, fields_of, without_identifiers
@@ -100,7 +101,7 @@ def import_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         **(_reports(tally, form.cleaned_data["site"]) if tally else {}),
         submit=_submit(tally) if tally else "",
         about=_about(tally),
-        proof=form.proof() if tally and tally.created and not stored else "",
+        proof=form.proof() if tally and tally.changes and not stored else "",
         fields=", ".join(without_identifiers(TEMPLATE_FIELDS)),
         identifiers=", ".join(identifiers.NAMES) if _accept_identifiers(request) else "",
         template_address=reverse("admin:ociqueue_conversion_import_template"),
@@ -151,7 +152,7 @@ def _submit(tally: Tally) -> str:
     if isinstance(tally, CorrectionTally):
         text = ngettext("Correct and resend %(number)s row", "Correct and resend %(number)s rows", tally.created)
         return text % {"number": number(tally.created)}
-    return _("Import %(number)s lines") % {"number": number(tally.created)}
+    return _("Import %(number)s lines") % {"number": number(tally.changes)}
 
 
 def _accept_identifiers(request: HttpRequest) -> bool:

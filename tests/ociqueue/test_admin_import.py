@@ -69,7 +69,7 @@ def test_nothing_is_stored_that_was_not_checked(make_person, make_site) -> None:
     ("content", "fault"),
     [
         (b"", "The file is empty."),
-        (b"\x89PNG\r\n\x1a\n\x00\x00", "The file is not UTF-8; save the file as “CSV UTF-8”."),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "The encoding of the file is not certain; save the file as “CSV UTF-8”."),
         (b"a\x00b\n", "This is not a text file with a header line; save the file as “CSV UTF-8”."),
         (b"gclid,name\n", "Unknown columns: name; expected"),
     ],

@@ -10,7 +10,8 @@ from kilit.lock.audit import acting_as
 from ociqueue.adjustment_files import AdjustmentTally, import_adjustments, is_of_adjustments
 from ociqueue.csv_differences import format_advice
 from ociqueue.csv_import import ImportTally, import_file
-from ociqueue.csv_reader import CsvError, FileTally
+from ociqueue.csv_reader import FileTally
+from ociqueue.csv_text import CsvError
 from ociqueue.management.progress_bar import ProgressBar
 from ociqueue.management.sites import find_site
 from ociqueue.models import Site
@@ -22,7 +23,8 @@ Tally = TypeVar("Tally", bound=FileTally)
 
 class Command(BaseCommand):
     help = (
-        f"Store the conversions of a CSV file (UTF-8; comma or semicolon) with the columns {', '.join(FIELDS)}. "
+        "Store the conversions of a CSV file, as Excel saves it or as Google's own template, with the columns "
+        f"{', '.join(FIELDS)}. "
         "It can be run twice: a line without a sourceKey is known by its conversionName and click id, so the second "
         "run stores nothing, and reports lines with another time, value or currency. A file with a column kind is one "
         f"of adjustments, with the columns {', '.join(ADJUSTMENT_FIELDS)}."

@@ -1,0 +1,158 @@
+"""The text of a CSV file: its encoding, its records, and its delimiter.
+
+A file is read only if its encoding is certain; half of a file must not be stored because the other half cannot be read.
+"""
+
+import codecs
+import csv
+import io
+import re
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from typing import IO, NamedTuple
+
+from django.utils.translation import gettext as _
+
+# Every field has a bound, so a longer line is invalid, and no file can make us hold more than this.
+LONGEST_LINE = 16_384
+CHUNK = 1 << 20
+BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+# Turkish Windows without a byte order mark. Any bytes are some text in cp1254; these are what Turkish is written with.
+TURKISH = "cp1254"
+NOT_TURKISH = re.compile(r"[^\x00-\x7fçğıöşüÇĞİÖŞÜâîûÂÎÛ€‘’“”–—…\xa0]")
+SEPARATOR_LINE = re.compile(r"sep=([,;\t])\s*", re.IGNORECASE)  # Excel writes and reads it, but never shows it
+DELIMITERS = (",", ";", "\t")
+PARAMETERS = "Parameters:"  # Google's templates begin with such a line
+QUOTED = re.compile(r'"[^"]*"')
+
+
+class CsvError(ValueError):
+    """Why a file cannot be read at all; the message goes to the user."""
+
+
+class Record(NamedTuple):
+    """One line of a table; its cells may contain line breaks."""
+
+    number: int  # of its first line in the file
+    text: str
+
+
+class TableHeader(NamedTuple):
+    delimiter: str
+    cells: list[str]
+    parameters: str = ""  # of Google's templates
+
+
+def open_table(stream: IO[bytes]) -> tuple[TableHeader, Iterator[Record]]:
+    """Return the header of a file and the records below it, which are read one by one."""
+    lines = _physical_lines(stream, find_encoding(stream))
+    delimiter = parameters = ""
+    for number, text in enumerate(lines, start=1):
+        if found := SEPARATOR_LINE.fullmatch(text):
+            delimiter = found[1]
+        elif text.startswith(PARAMETERS):
+            parameters = text.removeprefix(PARAMETERS)
+        elif text.strip():
+            header = _read_header(text, delimiter, parameters)
+            return header, _read_records(lines, header.delimiter, number + 1)
+    raise CsvError(_("The file is empty."))
+
+
+def _read_records(lines: Iterator[str], delimiter: str, number: int) -> Iterator[Record]:
+    """Yield the records; a quote that is never closed costs one line."""
+    ahead: deque[str] = deque()
+    while first := ahead.popleft() if ahead else next(lines, ""):
+        text, added = first, []
+        while _is_open(text, delimiter) and (more := _up_to_quote(ahead, lines, LONGEST_LINE - len(text))):
+            added += more
+            text += "".join(more)
+        if added and _fault_of(text, delimiter):
+            ahead.extendleft(reversed(added))
+            text, added = first, []
+        yield Record(number, text)
+        number += 1 + len(added)
+
+
+def _is_open(text: str, delimiter: str) -> bool:
+    """Return whether a quoted cell has not ended."""
+    return text.count('"') % 2 == 1 and _fault_of(text, delimiter) == "unexpected end of data"
+
+
+def _up_to_quote(ahead: deque[str], lines: Iterator[str], most: int) -> list[str]:
+    """Return the next lines up to one with a quote, which may end the cell; none if they are too long."""
+    found: list[str] = []
+    while line := ahead.popleft() if ahead else next(lines, ""):
+        found.append(line)
+        most -= len(line)
+        if '"' in line or most < 0:
+            break
+    if not found or '"' not in found[-1] or most < 0:
+        ahead.extendleft(reversed(found))
+        return []
+    return found
+
+
+def _fault_of(text: str, delimiter: str) -> str:
+    """Return what is wrong with the quotes of a record, or ""."""
+    try:
+        split_cells(text, delimiter)
+    except csv.Error as error:
+        return str(error)
+    return ""
+
+
+def split_cells(text: str, delimiter: str) -> list[str]:
+    """Return the cells of a record; csv.Error says that a quote is misplaced or not closed."""
+    return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), [])
+
+
+def _read_header(text: str, delimiter: str, parameters: str) -> TableHeader:
+    if "\x00" in text or len(text) > LONGEST_LINE:
+        raise CsvError(_("This is not a text file with a header line; save the file as “CSV UTF-8”."))
+    names = QUOTED.sub("", text)
+    delimiter = delimiter or max(DELIMITERS, key=names.count)
+    try:
+        return TableHeader(delimiter, split_cells(text, delimiter), parameters)
+    except csv.Error:
+        raise CsvError(_("A quote in the header is not closed.")) from None
+
+
+def find_encoding(stream: IO[bytes]) -> str:
+    """Return the encoding of a whole file; the stream is at its beginning again."""
+    stream.seek(0)
+    start = stream.read(3)
+    marked = next((encoding for mark, encoding in BYTE_ORDER_MARKS.items() if start.startswith(mark)), "")
+    if _can_decode(stream, marked or "utf-8"):
+        return marked or "utf-8"
+    if not marked and _can_decode(stream, TURKISH, never=NOT_TURKISH):
+        return TURKISH
+    raise CsvError(_("The encoding of the file is not certain; save the file as “CSV UTF-8”."))
+
+
+def _can_decode(stream: IO[bytes], encoding: str, *, never: re.Pattern[str] | None = None) -> bool:
+    stream.seek(0)
+    try:
+        for text in codecs.iterdecode(iter(partial(stream.read, CHUNK), b""), encoding):
+            if never and never.search(text):
+                return False
+    except UnicodeError:
+        return False
+    finally:
+        stream.seek(0)
+    return True
+
+
+def _physical_lines(stream: IO[bytes], encoding: str) -> Iterator[str]:
+    """Yield each line; of a line that is too long only its beginning, which is enough to reject it."""
+    text = io.TextIOWrapper(stream, encoding=encoding)
+    try:
+        while line := text.readline(LONGEST_LINE + 1):
+            yield line
+            while len(line) > LONGEST_LINE and not line.endswith("\n"):
+                line = text.readline(LONGEST_LINE + 1)
+    finally:
+        # The caller closes the stream, and may have done so already.
+        with suppress(ValueError):
+            text.detach()
